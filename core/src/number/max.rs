@@ -1,0 +1,78 @@
+//! Extremes, and the first value that is not a number to work with.
+//!
+//! A maximum does not depend on the order it is taken in, so it needs no rule; comparing patterns as
+//! integers also settles the sign of zero and finds NaN and infinities in the same pass.
+
+use super::{Element, bits};
+
+/// Index of the first NaN or infinity.
+pub fn first_not_finite<T: Element>(values: &[T]) -> Option<usize> {
+    const BLOCK: usize = 256;
+    for (number, block) in values.chunks(BLOCK).enumerate() {
+        // Without an exit inside the block the compiler can take many values at a time.
+        if Extent::of(block).is_finite() {
+            continue;
+        }
+        let within = block
+            .iter()
+            .position(|value| bits::magnitude(value.to_f32()) >= bits::INFINITE)?;
+        return Some(number * BLOCK + within);
+    }
+    None
+}
+
+/// The largest magnitude, +0 when there are no values; `None` when one is NaN or infinite.
+///
+/// [`first_not_finite`] then tells which.
+pub fn abs_max<T: Element>(values: &[T]) -> Option<f32> {
+    let extent = Extent::of(values);
+    extent
+        .is_finite()
+        .then(|| f32::from_bits(extent.magnitude()))
+}
+
+/// The extremes of some values as integers.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    /// [`bits::ordered`] of the smallest value, `u32::MAX` when empty.
+    pub(super) low: u32,
+    /// [`bits::ordered`] of the largest value, 0 when empty.
+    pub(super) high: u32,
+}
+
+impl Extent {
+    pub(super) const EMPTY: Self = Self {
+        low: u32::MAX,
+        high: 0,
+    };
+
+    #[inline]
+    pub(super) fn of<T: Element>(values: &[T]) -> Self {
+        let (low, high) = T::extremes(values);
+        Self { low, high }
+    }
+
+    #[inline]
+    pub(super) fn join(self, other: Self) -> Self {
+        Self {
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+        }
+    }
+
+    /// The pattern of the largest magnitude, 0 when empty.
+    #[inline]
+    pub(super) fn magnitude(self) -> u32 {
+        if self.low > self.high {
+            return 0;
+        }
+        let low = bits::magnitude(bits::from_ordered(self.low));
+        low.max(bits::magnitude(bits::from_ordered(self.high)))
+    }
+
+    /// Every NaN and infinity lies outside the finite values in this order, on one side or the other.
+    #[inline]
+    pub(super) fn is_finite(self) -> bool {
+        self.magnitude() < bits::INFINITE
+    }
+}

@@ -1,0 +1,139 @@
+//! Rounding to integers, and conversions that saturate, on stable `core` without std.
+//!
+//! Which rounding applies is part of each format; see the format's own page.
+
+use super::bits;
+
+/// 2²³: from here on every `f32` is an integer.
+const WHOLE_F32: f32 = 8_388_608.0;
+/// 2⁵²: from here on every `f64` is an integer.
+const WHOLE_F64: f64 = 4_503_599_627_370_496.0;
+/// The sign bit of an `f64`.
+const SIGN_F64: u64 = 1 << 63;
+
+/// `x` rounded to the nearest integer, ties to even, as an `f32`.
+///
+/// Exact: |x| + 2²³ has no room for fraction bits, so the addition itself rounds half to even (Rust never
+/// changes the rounding mode), and taking 2²³ away again is exact. Values from 2²³ up, infinities and NaN
+/// come back as they are. The sign stays, also that of zero.
+#[inline]
+pub fn half_even(x: f32) -> f32 {
+    let magnitude = bits::magnitude(x);
+    if magnitude >= WHOLE_F32.to_bits() {
+        return x;
+    }
+    let rounded = (f32::from_bits(magnitude) + WHOLE_F32) - WHOLE_F32;
+    f32::from_bits(rounded.to_bits() | (x.to_bits() & 0x8000_0000))
+}
+
+/// `x` rounded to the nearest integer, ties away from zero (C's `roundf`), as an `f32`.
+///
+/// Exact: differs from [`half_even`] only where that took a tie down, which is where the exact difference
+/// is +½. Values from 2²³ up, infinities and NaN come back as they are. The sign stays, also that of
+/// zero.
+#[inline]
+pub fn half_away(x: f32) -> f32 {
+    let magnitude = bits::magnitude(x);
+    if magnitude >= WHOLE_F32.to_bits() {
+        return x;
+    }
+    let magnitude = f32::from_bits(magnitude);
+    let even = (magnitude + WHOLE_F32) - WHOLE_F32;
+    let up = if magnitude - even == 0.5 { 1.0 } else { 0.0 };
+    f32::from_bits((even + up).to_bits() | (x.to_bits() & 0x8000_0000))
+}
+
+/// [`half_even`] for `f64`, by 2⁵² in place of 2²³.
+#[inline]
+pub fn half_even_f64(x: f64) -> f64 {
+    let magnitude = x.to_bits() & !SIGN_F64;
+    if magnitude >= WHOLE_F64.to_bits() {
+        return x;
+    }
+    let rounded = (f64::from_bits(magnitude) + WHOLE_F64) - WHOLE_F64;
+    f64::from_bits(rounded.to_bits() | (x.to_bits() & SIGN_F64))
+}
+
+/// [`half_away`] for `f64`, by 2⁵² in place of 2²³.
+#[inline]
+pub fn half_away_f64(x: f64) -> f64 {
+    let magnitude = x.to_bits() & !SIGN_F64;
+    if magnitude >= WHOLE_F64.to_bits() {
+        return x;
+    }
+    let magnitude = f64::from_bits(magnitude);
+    let even = (magnitude + WHOLE_F64) - WHOLE_F64;
+    let up = if magnitude - even == 0.5 { 1.0 } else { 0.0 };
+    f64::from_bits((even + up).to_bits() | (x.to_bits() & SIGN_F64))
+}
+
+/// [`half_even`] of |x| ≤ 2²² as an integer, in one step that vectorizes.
+///
+/// x + 1.5 · 2²³ lies in [2²³, 2²⁴], where floats are the integers, so the addition rounds, and the patterns
+/// count them. A larger x or NaN gives some integer.
+#[inline]
+pub fn half_even_small(x: f32) -> i32 {
+    let shifted = x + ONE_AND_HALF;
+    shifted.to_bits().wrapping_sub(ONE_AND_HALF.to_bits()) as i32
+}
+
+/// [`half_even`], then [`saturate_i8`], in one step that vectorizes: the loop of an int8 quantizer.
+///
+/// Clamping first changes nothing, since the ends are integers, and makes [`half_even_small`] do.
+#[inline]
+pub fn half_even_i8(x: f32) -> i8 {
+    half_even_small(clamp_to_i8(x)) as i8
+}
+
+/// [`half_away`], then [`saturate_i8`], in one step that vectorizes; see [`half_even_i8`].
+///
+/// The low byte of the shifted pattern is the code. A tie that went towards zero is an exact difference of
+/// ½ with the sign of x; it moves one on.
+#[inline]
+pub fn half_away_i8(x: f32) -> i8 {
+    let x = clamp_to_i8(x);
+    let shifted = x + ONE_AND_HALF;
+    let off = x - (shifted - ONE_AND_HALF);
+    let up = if off == 0.5 && x > 0.0 { 1 } else { 0 };
+    let down = if off == -0.5 && x < 0.0 { 1 } else { 0 };
+    (shifted.to_bits().wrapping_add(up).wrapping_sub(down)) as i8
+}
+
+/// 1.5 · 2²³; the low byte of its pattern is 0.
+const ONE_AND_HALF: f32 = 12_582_912.0;
+
+/// `x` in −128..=127, NaN as 0.
+#[inline]
+fn clamp_to_i8(x: f32) -> f32 {
+    let low = if x < -128.0 { -128.0 } else { x };
+    let high = if low > 127.0 { 127.0 } else { low };
+    if x.is_nan() { 0.0 } else { high }
+}
+
+/// `x` as an `i8`: the fraction is cut off, values outside −128..=127 become the nearer end, NaN becomes 0.
+///
+/// Round first where the format asks for it: `saturate_i8(half_even(x))`.
+#[inline]
+pub const fn saturate_i8(x: f32) -> i8 {
+    x as i8
+}
+
+/// `x` as an `i32`: the fraction is cut off, values outside −2³¹..=2³¹ − 1 become the nearer end, NaN
+/// becomes 0.
+#[inline]
+pub const fn saturate_i32(x: f32) -> i32 {
+    x as i32
+}
+
+/// `value` as an `i8` in `low..=high`: values outside become the nearer end. `low` wins when it is above
+/// `high`.
+#[inline]
+pub const fn clamp_i8(value: i32, low: i8, high: i8) -> i8 {
+    if value < low as i32 {
+        low
+    } else if value > high as i32 {
+        if high < low { low } else { high }
+    } else {
+        value as i8
+    }
+}
