@@ -5,6 +5,13 @@
 #[cfg(test)]
 extern crate std;
 
+#[macro_use]
+mod macros;
+
+pub mod block;
+pub mod engine;
 pub mod number;
+pub mod quant;
+pub mod scalar;
 
 pub use half::{bf16, f16};

@@ -1,0 +1,135 @@
+//! I2_S, the ternary tensors of Microsoft's BitNet files (type 36 of that fork), decoded.
+//!
+//! A tensor of n values is n / 4 bytes of two-bit codes, one f32 scale, and 28 bytes that mean nothing:
+//! n / 4 + 32 bytes. The bits 0, 1, 2 stand for −1, 0, +1 times the scale. A byte holds four values of one
+//! group, the first in its highest bits; how far apart they lie depends on the machine the file was made
+//! for, and nothing in the file tells: the caller names the [`Layout`].
+//!
+//! Not read: the newer x86 builds that put four rows into a byte. Their tensors have the same size.
+
+use super::{BlockError, expect_len};
+
+/// Bytes after the codes: the scale and what pads it.
+const TAIL: usize = 32;
+
+/// How values interleave in the bytes of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Layout {
+    /// Groups of 128: byte m < 32 holds values m, m + 32, m + 64, m + 96. The fork's scalar decoder reads this
+    /// one on every machine.
+    X86x128,
+    /// Groups of 64: byte m < 16 holds values m, m + 16, m + 32, m + 48.
+    Arm64,
+}
+
+impl Layout {
+    /// Values in a group.
+    pub const fn group(self) -> usize {
+        match self {
+            Self::X86x128 => 128,
+            Self::Arm64 => 64,
+        }
+    }
+
+    /// The name that commands and reports use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::X86x128 => "x86-128",
+            Self::Arm64 => "arm-64",
+        }
+    }
+
+    /// The layout of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::X86x128, Self::Arm64]
+            .into_iter()
+            .find(|layout| layout.name() == name)
+    }
+}
+
+/// Bytes of a tensor of `values` values.
+///
+/// # Errors
+/// [`BlockError::Partial`] when they are no whole number of groups.
+pub const fn encoded_len(layout: Layout, values: usize) -> Result<usize, BlockError> {
+    if !values.is_multiple_of(layout.group()) {
+        return Err(BlockError::Partial {
+            len: values,
+            block: layout.group(),
+        });
+    }
+    Ok(values / 4 + TAIL)
+}
+
+/// Writes a tensor's codes, each −1, 0 or 1, and returns its scale.
+///
+/// ```
+/// use tercet_core::block::i2_s::{Layout, codes};
+///
+/// let mut tensor = [0b01_01_01_01; 128 / 4 + 32]; // zeros
+/// tensor[0] = 0b10_01_01_00; // value 0 is +1, value 96 is −1
+/// tensor[32..36].copy_from_slice(&0.5f32.to_le_bytes());
+/// let mut out = [0; 128];
+/// assert_eq!(codes(Layout::X86x128, &tensor, &mut out)?, 0.5);
+/// assert_eq!((out[0], out[1], out[96]), (1, 0, -1));
+/// # Ok::<(), tercet_core::block::BlockError>(())
+/// ```
+///
+/// # Errors
+/// [`BlockError::Partial`] or [`BlockError::Length`] when the lengths do not fit, [`BlockError::Scale`] for a
+/// scale that is negative or not finite, [`BlockError::CodeRange`] with the lowest index that holds the bits 3.
+pub fn codes(layout: Layout, bytes: &[u8], out: &mut [i8]) -> Result<f32, BlockError> {
+    let (packed, scale) = split(layout, bytes, out.len())?;
+    unpack(layout, packed, out, |code| code);
+    Ok(scale)
+}
+
+/// Decodes a tensor: `code · scale`, exact.
+///
+/// # Errors
+/// As [`codes`].
+pub fn decode(layout: Layout, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
+    let (packed, scale) = split(layout, bytes, out.len())?;
+    unpack(layout, packed, out, |code| f32::from(code) * scale);
+    Ok(())
+}
+
+/// The checked codes and scale of a tensor of `values` values.
+fn split(layout: Layout, bytes: &[u8], values: usize) -> Result<(&[u8], f32), BlockError> {
+    expect_len(encoded_len(layout, values)?, bytes.len())?;
+    let packed = bytes.get(..values / 4).unwrap_or_default();
+    let tail = bytes.get(values / 4..).and_then(<[u8]>::first_chunk);
+    let scale = tail.map_or(f32::NAN, |&scale| f32::from_le_bytes(scale));
+    if !(0.0..f32::INFINITY).contains(&scale) {
+        return Err(BlockError::Scale);
+    }
+    let is_three = |byte: u8, shift: u8| (byte >> shift) & 3 == 3;
+    let lane = layout.group() / 4;
+    for (index, group) in packed.chunks_exact(lane).enumerate() {
+        for (step, shift) in SHIFTS.into_iter().enumerate() {
+            if let Some(position) = group.iter().position(|&byte| is_three(byte, shift)) {
+                return Err(BlockError::CodeRange {
+                    index: index * layout.group() + step * lane + position,
+                });
+            }
+        }
+    }
+    Ok((packed, scale))
+}
+
+/// Where the four values of a byte lie, in order.
+const SHIFTS: [u8; 4] = [6, 4, 2, 0];
+
+/// Writes `value(code)` for each code.
+fn unpack<T>(layout: Layout, packed: &[u8], out: &mut [T], value: impl Fn(i8) -> T) {
+    let lane = layout.group() / 4;
+    let groups = packed.chunks_exact(lane);
+    for (bytes, out) in groups.zip(out.chunks_exact_mut(layout.group())) {
+        for (out, shift) in out.chunks_exact_mut(lane).zip(SHIFTS) {
+            for (y, &byte) in out.iter_mut().zip(bytes) {
+                *y = value(((byte >> shift) & 3) as i8 - 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! GGUF's block formats: one codec a file, one driver for all.
+//!
+//! [`encode`] makes the bytes of ggml's reference quantizers when asked for its rule
+//! ([`Rule::AbsMax`](crate::quant::Rule), [`ScaleRule::Rule`](crate::quant::ScaleRule)): TQ1_0, TQ2_0, Q2_0, Q8_0
+//! and Q4_0, every byte, wherever the reference is defined. Decoding gives its floats, bit for bit. [`i2_s`] reads
+//! the tensors of Microsoft's BitNet files, [`bitnet_hf`] the packing of Hugging Face's.
+//!
+//! Rules for what the reference leaves open:
+//! - A NaN or an infinity is refused with its index.
+//! - A block so small that 1/scale overflows (a scale of at most 2⁻¹²⁸, under any rule) becomes what zeros become, and is counted
+//!   in [`Encoded::flushed`]. A scale that only underflows f16 keeps its codes, as in the reference.
+//! - A scale that rounds to infinity in f16 is refused with its block.
+//!
+//! ```
+//! use tercet_core::block::{self, Format};
+//! use tercet_core::quant::{Rule, ScaleRule};
+//!
+//! let weights: [f32; 256] = core::array::from_fn(|i| (i as f32 - 100.0) / 64.0);
+//! let mut bytes = [0; 66];
+//! let done = block::encode(Format::Tq2_0, Rule::AbsMax, ScaleRule::Rule, &weights, &mut bytes)?;
+//! assert_eq!((done.blocks, done.flushed), (1, 0));
+//!
+//! let mut decoded = [0.0; 256];
+//! block::decode(Format::Tq2_0, &bytes, &mut decoded)?;
+//! assert_eq!((decoded[0], decoded[100], decoded[255]), (-2.421875, 0.0, 2.421875));
+//! # Ok::<(), block::BlockError>(())
+//! ```
+
+/// Calls a generic function of [`driver`] with the codec of a format.
+macro_rules! with_codec {
+    ($format:expr, $function:ident $(::<$t:ty>)? ($($argument:expr),*)) => {
+        match $format {
+            Format::Tq1_0 => driver::$function::<tq1_0::Tq1_0, $($t,)? 256, 54>($($argument),*),
+            Format::Tq2_0 => driver::$function::<tq2_0::Tq2_0, $($t,)? 256, 66>($($argument),*),
+            Format::Q2_0 => driver::$function::<q2_0::Q2_0, $($t,)? 64, 18>($($argument),*),
+            Format::Q8_0 => driver::$function::<q8_0::Q8_0, $($t,)? 32, 34>($($argument),*),
+            Format::Q4_0 => driver::$function::<q4_0::Q4_0, $($t,)? 32, 18>($($argument),*),
+        }
+    };
+}
+
+pub mod bitnet_hf;
+mod codec;
+mod driver;
+mod error;
+mod format;
+pub mod i2_s;
+mod q2_0;
+mod q4_0;
+mod q8_0;
+mod ternary;
+mod ternary_view;
+mod tq1_0;
+mod tq2_0;
+
+pub use error::BlockError;
+pub use format::Format;
+pub use ternary_view::Ternary;
+
+use crate::number::Element;
+use crate::quant::{Rule, ScaleRule};
+use codec::Choice;
+
+/// What [`encode`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Encoded {
+    /// Blocks written.
+    pub blocks: usize,
+    /// Blocks that were not zero but too small for their scale's reciprocal, and became zeros.
+    pub flushed: usize,
+}
+
+/// Encodes `values` into `out`, which must hold exactly [`Format::encoded_len`] bytes.
+///
+/// Ternary formats take every rule; `AbsMax` with the rule's own scale gives ggml's bytes. Q8_0 and Q4_0 have
+/// one rule and take only those defaults. Indices in errors count from the start of `values`. Blocks do not depend
+/// on each other, so any split at block borders gives the same bytes. O(n), O(n log 256) for `Optimal`; stack
+/// below 4 KiB.
+///
+/// # Errors
+/// [`BlockError::Partial`], [`BlockError::Length`], [`BlockError::Rule`], [`BlockError::NotFinite`],
+/// [`BlockError::ScaleOverflow`].
+pub fn encode<T: Element>(
+    format: Format,
+    rule: Rule,
+    scale: ScaleRule,
+    values: &[T],
+    out: &mut [u8],
+) -> Result<Encoded, BlockError> {
+    expect_len(format.encoded_len(values.len())?, out.len())?;
+    let choice = Choice { rule, scale };
+    with_codec!(format, encode::<T>(choice, values, out))
+}
+
+/// Decodes `bytes` into `out`, one f32 a value: `code · scale`, rounded once, bit for bit what ggml's reference
+/// gives.
+///
+/// # Errors
+/// [`BlockError::Partial`] or [`BlockError::Length`] when the lengths do not fit,
+/// [`BlockError::ScaleNotFinite`].
+pub fn decode(format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
+    expect_len(format.encoded_len(out.len())?, bytes.len())?;
+    with_codec!(format, decode(bytes, out))
+}
+
+/// Writes the integer codes of `bytes` into `out`, one a value; see [`Format`] for their ranges.
+///
+/// # Errors
+/// [`BlockError::Partial`] or [`BlockError::Length`] when the lengths do not fit.
+pub fn codes(format: Format, bytes: &[u8], out: &mut [i8]) -> Result<(), BlockError> {
+    expect_len(format.encoded_len(out.len())?, bytes.len())?;
+    with_codec!(format, codes(bytes, out));
+    Ok(())
+}
+
+/// Writes the scales of `bytes` into `out`, one a block; f16 widened, exact.
+///
+/// # Errors
+/// [`BlockError::Length`], [`BlockError::ScaleNotFinite`].
+pub fn scales(format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
+    let expected = out.len().checked_mul(format.bytes());
+    let expected = expected.ok_or(BlockError::TooLarge { len: out.len() })?;
+    expect_len(expected, bytes.len())?;
+    with_codec!(format, scales(bytes, out))
+}
+
+/// The product of encoded weights with int8 activations that share one scale:
+/// `fl(fl(Σ scale_b · Σ code · x) · x_scale)`.
+///
+/// The inner sum is exact and rounded once, so the result depends on no order of summation.
+///
+/// # Errors
+/// [`BlockError::Partial`] or [`BlockError::Length`] when the lengths do not fit,
+/// [`BlockError::ScaleNotFinite`].
+pub fn dot(format: Format, bytes: &[u8], x: &[i8], x_scale: f32) -> Result<f32, BlockError> {
+    Ok(fixed_to_f32(dot_fixed(format, bytes, x)?) * x_scale)
+}
+
+/// The exact Σ scale_b · Σ code · x, in units of 2⁻²⁴ (the smallest f16).
+///
+/// # Errors
+/// As [`dot`].
+pub fn dot_fixed(format: Format, bytes: &[u8], x: &[i8]) -> Result<i128, BlockError> {
+    expect_len(format.encoded_len(x.len())?, bytes.len())?;
+    with_codec!(format, dot(bytes, x))
+}
+
+/// An integer in units of 2⁻²⁴ as f32, rounded once to nearest even.
+///
+/// The conversion rounds; the product is exact, since |n| < 2¹²⁷ and n · 2⁻²⁴ is at least 2⁻²⁴.
+fn fixed_to_f32(n: i128) -> f32 {
+    n as f32 / 16_777_216.0
+}
+
+fn expect_len(expected: usize, found: usize) -> Result<(), BlockError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(BlockError::Length { expected, found })
+    }
+}

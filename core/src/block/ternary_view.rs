@@ -1,0 +1,80 @@
+//! Blocks known to hold ternary codes only.
+
+use super::{BlockError, Format, codes, dot, driver, expect_len};
+use super::{q2_0, q4_0, q8_0, tq1_0, tq2_0};
+
+/// Encoded blocks of a ternary format without the code +2.
+///
+/// The two-bit formats can store a fourth code, +2; a product written for −1, 0 and +1 would be wrong on it. One
+/// scan, here, refuses it, and kernels take the view.
+///
+/// ```
+/// use tercet_core::block::{BlockError, Format, Ternary};
+///
+/// let mut block = [0; 18];
+/// assert!(Ternary::new(Format::Q2_0, &block).is_ok());
+/// block[2] = 0b1100;
+/// let refused = Ternary::new(Format::Q2_0, &block);
+/// assert_eq!(refused.unwrap_err(), BlockError::CodeRange { index: 1 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ternary<'a> {
+    format: Format,
+    bytes: &'a [u8],
+}
+
+impl<'a> Ternary<'a> {
+    /// Scans `bytes` once. No TQ1_0 byte decodes to +2, so those pass on their length alone.
+    ///
+    /// # Errors
+    /// [`BlockError::NotTernary`] for Q8_0 and Q4_0, [`BlockError::Length`] when `bytes` is no whole number of
+    /// blocks, [`BlockError::CodeRange`] with the index of the first code +2.
+    pub fn new(format: Format, bytes: &'a [u8]) -> Result<Self, BlockError> {
+        if !format.is_ternary() {
+            return Err(BlockError::NotTernary);
+        }
+        let whole = bytes.len() / format.bytes() * format.bytes();
+        expect_len(whole, bytes.len())?;
+        match with_codec!(format, position_of_two(bytes)) {
+            Some(index) => Err(BlockError::CodeRange { index }),
+            None => Ok(Self { format, bytes }),
+        }
+    }
+
+    /// The format.
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The blocks as they are stored.
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// How many values the blocks hold.
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "a count of values; emptiness is bytes().is_empty()"
+    )]
+    pub const fn len(&self) -> usize {
+        // Values outnumber bytes by less than 8, and no slice exceeds isize::MAX bytes on 64 bits; a longer
+        // one on 32 bits saturates and then fits no buffer.
+        (self.bytes.len() / self.format.bytes()).saturating_mul(self.format.len())
+    }
+
+    /// Writes the codes, each −1, 0 or 1; see [`codes`].
+    ///
+    /// # Errors
+    /// [`BlockError::Partial`] or [`BlockError::Length`] when `out` does not fit.
+    pub fn codes(&self, out: &mut [i8]) -> Result<(), BlockError> {
+        codes(self.format, self.bytes, out)
+    }
+
+    /// The product with int8 activations; see [`dot`].
+    ///
+    /// # Errors
+    /// As [`dot`].
+    pub fn dot(&self, x: &[i8], x_scale: f32) -> Result<f32, BlockError> {
+        dot(self.format, self.bytes, x, x_scale)
+    }
+}

@@ -1,0 +1,46 @@
+//! TQ2_0: 256 two-bit codes, four a byte, and an f16 scale: 66 bytes.
+//!
+//! Byte 32 h + m (h < 2, m < 32) holds values 128 h + m + 32 n as `code + 1` in bits 2 n and 2 n + 1; the
+//! scale follows, little-endian. The encoder writes codes −1..=1; the bits 3 decode to +2.
+
+use half::f16;
+
+use super::codec::{Choice, Codec, trailing_scale};
+use super::ternary;
+
+pub(super) struct Tq2_0;
+
+impl Codec<256, 66> for Tq2_0 {
+    const TERNARY: bool = true;
+
+    fn quantize(values: &[f32; 256], choice: Choice, codes: &mut [i8; 256]) -> Option<f32> {
+        ternary::quantize(values, choice, codes)
+    }
+
+    fn pack(codes: &[i8; 256], scale: f16, block: &mut [u8; 66]) {
+        let (packed, tail) = block.split_at_mut(64);
+        packed.fill(0);
+        for (bytes, codes) in packed.chunks_exact_mut(32).zip(codes.chunks_exact(128)) {
+            for (lane, shift) in codes.chunks_exact(32).zip([0, 2, 4, 6]) {
+                for (byte, &code) in bytes.iter_mut().zip(lane) {
+                    *byte |= ((code + 1) as u8 & 3) << shift;
+                }
+            }
+        }
+        tail.copy_from_slice(&scale.to_le_bytes());
+    }
+
+    fn unpack(block: &[u8; 66], codes: &mut [i8; 256]) {
+        for (bytes, codes) in block.chunks_exact(32).zip(codes.chunks_exact_mut(128)) {
+            for (lane, shift) in codes.chunks_exact_mut(32).zip([0, 2, 4, 6]) {
+                for (code, &byte) in lane.iter_mut().zip(bytes) {
+                    *code = ((byte >> shift) & 3) as i8 - 1;
+                }
+            }
+        }
+    }
+
+    fn scale(block: &[u8; 66]) -> f16 {
+        trailing_scale(block)
+    }
+}

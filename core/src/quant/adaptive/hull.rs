@@ -1,0 +1,120 @@
+//! The lower convex hull of each tensor's (bytes, error), and the climb up all hulls together.
+
+use super::{Adaptive, Cost};
+
+/// A step up a tensor's hull.
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    /// The format it leads to, and what the tensor costs there.
+    format: usize,
+    to: Cost,
+    /// Bytes it adds and error it removes.
+    bytes: u64,
+    removed: f64,
+    /// Error removed per byte.
+    slope: f64,
+}
+
+impl Step {
+    /// Orders as the slope does: it is finite and not negative.
+    fn key(&self) -> u64 {
+        self.slope.to_bits()
+    }
+}
+
+/// Where the climb ended.
+pub(super) struct Climbed {
+    /// The tensor whose step was the first not to fit; `None` when all fitted.
+    pub(super) broken: Option<usize>,
+    /// The error of the linear relaxation.
+    pub(super) relaxed: f64,
+}
+
+impl Adaptive<'_> {
+    /// Takes the steps of all hulls, steepest first, while they fit into `left`; of equals the lowest tensor's
+    /// first. `choice` holds the smallest formats, and `error` is theirs.
+    ///
+    /// Nothing is sorted: the slope at which the budget ends is found by halving the range of its bit
+    /// pattern, 64 times, so no scratch is needed.
+    pub(super) fn climb(&self, choice: &mut [usize], mut left: u64, error: f64) -> Climbed {
+        let steeper = |key: u64| -> u64 {
+            let steps = (0..choice.len()).flat_map(|tensor| self.steps(tensor));
+            // At most the bytes of all largest formats, which were checked.
+            steps
+                .filter(|step| step.key() > key)
+                .map(|step| step.bytes)
+                .sum()
+        };
+        // The smallest pattern whose steeper steps all fit.
+        let (mut low, mut high) = (0, u64::MAX);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if steeper(middle) <= left {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        let mut relaxed = error;
+        // First all that are steeper, which fit; then the equals, of which one may not.
+        for above in [true, false] {
+            for (tensor, format) in choice.iter_mut().enumerate() {
+                let due = |step: &Step| match above {
+                    true => step.key() > low,
+                    false => step.key() == low,
+                };
+                for step in self.steps(tensor).filter(due) {
+                    if step.bytes > left {
+                        // Slope and product round too; the margin of the bound covers both.
+                        relaxed -= step.slope * left as f64;
+                        let broken = Some(tensor);
+                        return Climbed { broken, relaxed };
+                    }
+                    left -= step.bytes;
+                    relaxed -= step.removed;
+                    *format = step.format;
+                }
+            }
+        }
+        Climbed {
+            broken: None,
+            relaxed,
+        }
+    }
+
+    /// The steps of a tensor's hull from its smallest format up; no slope is above the one before it.
+    fn steps(&self, tensor: usize) -> impl Iterator<Item = Step> + '_ {
+        let start = self.smallest(tensor).map(|(_, cost)| cost);
+        let first = start.and_then(|cost| self.steepest(tensor, cost));
+        core::iter::successors(first, move |step| {
+            let mut next = self.steepest(tensor, step.to)?;
+            // Rounding must not make it look steeper.
+            next.slope = next.slope.min(step.slope);
+            Some(next)
+        })
+    }
+
+    /// The step from `from` that removes most error per byte; of equals the longest, then the lowest format.
+    fn steepest(&self, tensor: usize, from: Cost) -> Option<Step> {
+        self.row(tensor)
+            .filter(|(_, to)| to.bytes > from.bytes && to.error < from.error)
+            .map(|(format, to)| {
+                let (bytes, removed) = (to.bytes - from.bytes, from.error - to.error);
+                Step {
+                    format,
+                    to,
+                    bytes,
+                    removed,
+                    slope: removed / bytes as f64,
+                }
+            })
+            .reduce(|best, next| {
+                let longer = next.slope == best.slope && next.bytes > best.bytes;
+                if next.slope > best.slope || longer {
+                    next
+                } else {
+                    best
+                }
+            })
+    }
+}

@@ -1,0 +1,107 @@
+//! The Kullback–Leibler divergence between the values of a histogram and what a grid keeps of them.
+
+use super::super::{Grid, Histogram};
+use super::nearest;
+use crate::number::log2;
+
+/// Σ P · log₂(P / Q) in bits, over the pieces that the grid's cells cut from the buckets.
+///
+/// P is a piece's share of all values, where what lies outside the grid is counted in the end cells, in
+/// proportion to what is there. Q is the cell's share of the values inside, spread over its pieces by width.
+/// Infinite where values are clipped to an end cell that holds none of its own. Summed from the smallest value
+/// up.
+pub(super) fn expected<const B: u32>(histogram: &Histogram<'_, B>, grid: &Grid) -> f64 {
+    let scale = f64::from(grid.scale);
+    let mut total = Total::default();
+    let mut cell = Cell::default();
+    let first = f64::from(grid.low) - f64::from(grid.zero_point) - 0.5;
+    let last = f64::from(grid.high) - f64::from(grid.zero_point) + 0.5;
+    for bucket in histogram.iter() {
+        if bucket.low <= 0.0 && bucket.high >= 0.0 {
+            continue;
+        }
+        let a = f64::from(bucket.low) / scale;
+        let mut b = f64::from(bucket.high) / scale;
+        if a == b {
+            // A single value stands for the numbers that round to it: one part in 2²³.
+            b += a.abs() * 1.192_092_895_507_812_5e-7;
+        }
+        let density = bucket.count as f64 / (b - a);
+        let mut start = a;
+        while start < b {
+            let point = nearest(start, grid);
+            if point != cell.point {
+                total.add(&cell);
+                cell = Cell {
+                    point,
+                    ..Cell::default()
+                };
+            }
+            let outside = start < first || start >= last;
+            let limit = match start {
+                _ if start < first => first,
+                _ if start >= last => b,
+                _ => point + 0.5,
+            };
+            let end = if limit < b { limit } else { b };
+            let width = end - start;
+            let mass = density * width;
+            if outside {
+                cell.outside += mass;
+            } else {
+                cell.inside += mass;
+                cell.width += width;
+                cell.weighted += mass * log2(density);
+            }
+            start = end;
+        }
+    }
+    total.add(&cell);
+    total.divergence()
+}
+
+/// What one grid point stands for. Masses are counts of values, widths are steps of the grid.
+#[derive(Default)]
+struct Cell {
+    point: f64,
+    inside: f64,
+    outside: f64,
+    width: f64,
+    /// Σ mass · log₂(mass / width) of the pieces inside.
+    weighted: f64,
+}
+
+#[derive(Default)]
+struct Total {
+    sum: f64,
+    inside: f64,
+    all: f64,
+}
+
+impl Total {
+    /// Adds `all · [D(pieces | cell) + log₂(all / inside)]`; the shares' denominators follow at the end.
+    fn add(&mut self, cell: &Cell) {
+        let all = cell.inside + cell.outside;
+        if all == 0.0 {
+            return;
+        }
+        self.all += all;
+        self.inside += cell.inside;
+        self.sum += if cell.inside == 0.0 {
+            f64::INFINITY
+        } else {
+            let within = cell.weighted / cell.inside - log2(cell.inside / cell.width);
+            all * (within + log2(all / cell.inside))
+        };
+    }
+
+    fn divergence(&self) -> f64 {
+        if self.all == 0.0 {
+            return 0.0;
+        }
+        if self.inside == 0.0 {
+            return f64::INFINITY;
+        }
+        self.sum / self.all + log2(self.inside / self.all)
+    }
+}

@@ -1,0 +1,182 @@
+//! The one loop that quantizes: stats, plan, apply, for every group.
+
+use super::ternary::{self, BLOCK_LEN, Rule, ScaleRule};
+use super::{Grid, Plan, QuantError, optimal, search};
+use crate::engine::{MagnitudeBin, QuantizeProblem};
+use crate::number::Stats;
+
+/// How to quantize each group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Method {
+    /// −1, 0, +1 and a scale.
+    Ternary {
+        /// Which values become ±1.
+        rule: Rule,
+        /// Where the scale comes from.
+        scale_rule: ScaleRule,
+    },
+    /// Codes `−limit..=limit` on a grid whose ends stand at ±max|x|: 127 for int8, 7 for int4.
+    Symmetric {
+        /// The largest code.
+        limit: i8,
+    },
+    /// int8 codes with a zero point, over min..=max widened to hold 0.
+    Affine,
+    /// One given grid for every group, as calibration finds it; values beyond its ends are clipped.
+    Fixed(Grid),
+}
+
+impl Method {
+    /// The largest number of [`MagnitudeBin`]s that [`quantize`] asks for as scratch; see [`ternary::scratch_len`].
+    pub const fn scratch_len(&self, group_len: usize) -> usize {
+        match *self {
+            Self::Ternary { rule, .. } => ternary::scratch_len(rule, group_len),
+            _ => 0,
+        }
+    }
+}
+
+/// What quantizing a tensor did, counted over its groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Report {
+    /// Groups quantized.
+    pub groups: u64,
+    /// Groups that held zeros only: scale 0, codes at the zero point.
+    pub zero: u64,
+    /// Groups that became zeros because their scale does not fit `f32`, though some value was not 0.
+    pub flushed: u64,
+    /// Codes other than the zero point.
+    pub coded: u64,
+    /// Values that the grid's ends clipped by at least half a step.
+    pub clipped: u64,
+}
+
+impl Report {
+    /// Adds the counts of other groups.
+    pub fn merge(&mut self, other: &Self) {
+        self.groups += other.groups;
+        self.zero += other.zero;
+        self.flushed += other.flushed;
+        self.coded += other.coded;
+        self.clipped += other.clipped;
+    }
+}
+
+/// Quantizes every group of a problem.
+///
+/// `bins` is scratch of at least [`Method::scratch_len`] bins; what it held does not matter, and more bins
+/// mean fewer passes. Costs two passes over the values, and for [`Rule::Optimal`] those of [`optimal`].
+///
+/// [`QuantError::NotFinite`] names the lowest index in the tensor; which groups are done by then is left open.
+/// [`QuantError::Empty`] without values; [`QuantError::Scratch`] with too few bins; [`QuantError::Range`] for
+/// a symmetric limit that is not positive or a fixed grid that is none. Else what the engine fails with.
+pub fn quantize<P: QuantizeProblem>(
+    problem: &mut P,
+    method: Method,
+    bins: &mut [MagnitudeBin],
+) -> Result<Report, P::Error> {
+    let groups = problem.groups();
+    if groups.count == 0 || groups.len == 0 {
+        return Err(QuantError::Empty.into());
+    }
+    let needed = method.scratch_len(groups.len);
+    if bins.len() < needed {
+        return Err(QuantError::Scratch { needed }.into());
+    }
+    problem.quantize_groups(method, bins)
+}
+
+/// The loop of [`quantize`] without its checks: stats, plan and apply, group after group.
+///
+/// [`QuantizeProblem::quantize_groups`] is this where an engine has nothing faster.
+pub fn quantize_in_order<P: QuantizeProblem>(
+    problem: &mut P,
+    method: Method,
+    bins: &mut [MagnitudeBin],
+) -> Result<Report, P::Error> {
+    let mut report = Report::default();
+    for group in 0..problem.groups().count {
+        report.merge(&quantize_group(problem, group, method, bins)?);
+    }
+    Ok(report)
+}
+
+fn quantize_group<P: QuantizeProblem>(
+    problem: &mut P,
+    group: usize,
+    method: Method,
+    bins: &mut [MagnitudeBin],
+) -> Result<Report, P::Error> {
+    let stats = problem.stats(group)?;
+    if let Some(index) = stats.first_bad {
+        let before = group as u64 * problem.groups().len as u64;
+        return Err(QuantError::NotFinite {
+            index: before + index,
+        }
+        .into());
+    }
+    let plan = match method {
+        Method::Ternary { rule, .. } => Plan::Ternary {
+            threshold: match ternary::plan(rule, &stats) {
+                Some(threshold) => threshold,
+                None => optimal_threshold(problem, group, &stats, bins)?,
+            },
+        },
+        Method::Symmetric { limit } => Plan::Affine(Grid::symmetric(stats.abs_max(), limit)?),
+        Method::Affine => Plan::Affine(Grid::affine(stats.min, stats.max)?),
+        Method::Fixed(grid) => Plan::Affine(grid.checked()?),
+    };
+    let applied = problem.apply(group, &plan)?;
+    let (scale, zero_point) = match (method, plan) {
+        (Method::Ternary { .. }, _) if applied.coded == 0 => (0.0, 0),
+        (Method::Ternary { rule, scale_rule }, _) => {
+            let scale = match (rule, scale_rule) {
+                (Rule::AbsMax, ScaleRule::Rule) => Some(stats.abs_max()),
+                (Rule::AbsMean, ScaleRule::Rule) => stats.abs_mean(),
+                _ => applied.coded_sum.mean(applied.coded),
+            };
+            (scale.unwrap_or(0.0), 0)
+        }
+        (_, Plan::Affine(grid)) => (grid.scale, grid.zero_point),
+        (_, Plan::Ternary { .. }) => (0.0, 0),
+    };
+    problem.set_scale(group, scale, zero_point)?;
+    let all_zero = stats.abs_max() == 0.0;
+    Ok(Report {
+        groups: 1,
+        zero: u64::from(all_zero),
+        flushed: u64::from(scale == 0.0 && !all_zero),
+        coded: applied.coded,
+        clipped: applied.clipped,
+    })
+}
+
+/// Sorts a small group; searches a large one through its bins.
+fn optimal_threshold<P: QuantizeProblem>(
+    problem: &mut P,
+    group: usize,
+    stats: &Stats,
+    bins: &mut [MagnitudeBin],
+) -> Result<u32, P::Error> {
+    let len = problem.groups().len;
+    if len > BLOCK_LEN {
+        return search::threshold(problem, group, stats, bins);
+    }
+    sorted_threshold(problem, group, len)
+}
+
+/// Not inlined, so that the search does not pay for the patterns' KiB of stack.
+#[inline(never)]
+fn sorted_threshold<P: QuantizeProblem>(
+    problem: &mut P,
+    group: usize,
+    len: usize,
+) -> Result<u32, P::Error> {
+    let mut patterns = [0; BLOCK_LEN];
+    if let Some(used) = patterns.get_mut(..len) {
+        problem.read_magnitudes(group, used)?;
+    }
+    Ok(optimal::of_patterns(&mut patterns, len))
+}

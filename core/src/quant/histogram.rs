@@ -1,0 +1,175 @@
+//! A streaming histogram of floats over their bit patterns: integer counts, so order cannot show.
+
+use super::QuantError;
+use crate::number::{Element, bits};
+
+/// Counts of values by the top `B` bits of their sign-ordered pattern ([`bits::ordered`]), the exact smallest
+/// and largest value beside them.
+///
+/// A bucket is a run of neighbouring floats: with `B` = 16 ([`HOST_BITS`]) 128 buckets an octave, with
+/// `B` = 11 ([`SMALL_BITS`]) 4. No range has to be guessed before the data is seen. Counts are integers, so any
+/// order, chunking and merging of the same values gives the same histogram.
+///
+/// The buckets are the caller's: 2^16 of them are 512 KiB, which belong in a box or a static and not on a
+/// stack; 2^11 are 16 KiB. `B` lies in 2..=24.
+///
+/// ```
+/// use tercet_core::quant::{Histogram, SMALL_BITS};
+///
+/// let mut buckets = [0; Histogram::<SMALL_BITS>::BUCKETS];
+/// let mut histogram = Histogram::<SMALL_BITS>::new(&mut buckets)?;
+/// histogram.push(&[0.5_f32, -2.0, 1.25])?;
+/// assert_eq!(histogram.count(), 3);
+/// assert_eq!(histogram.range(), Some((-2.0, 1.25)));
+/// # Ok::<(), tercet_core::quant::QuantError>(())
+/// ```
+#[derive(Debug, PartialEq)]
+pub struct Histogram<'a, const B: u32> {
+    buckets: &'a mut [u64],
+    count: u64,
+    /// Extremes as ordered patterns.
+    low: u32,
+    high: u32,
+}
+
+/// Pattern bits of a histogram on a host: buckets at most 1/128 of their value wide.
+pub const HOST_BITS: u32 = 16;
+
+/// Pattern bits of a histogram on a small machine: buckets at most 1/4 of their value wide.
+pub const SMALL_BITS: u32 = 11;
+
+/// A bucket that holds values, its edges clipped to the extremes of the data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Bucket {
+    /// The smallest value that may be in it.
+    pub low: f32,
+    /// The largest value that may be in it.
+    pub high: f32,
+    /// How many values are.
+    pub count: u64,
+}
+
+impl<'a, const B: u32> Histogram<'a, B> {
+    /// Length of the slice that [`Histogram::new`] takes: 2^B.
+    pub const BUCKETS: usize = {
+        assert!(B >= 2 && B <= 24, "a histogram counts the top 2 to 24 bits");
+        1 << B
+    };
+    const SHIFT: u32 = 32 - B;
+
+    /// An empty histogram over `buckets`, which are cleared.
+    ///
+    /// # Errors
+    /// [`QuantError::Length`] unless there are [`Histogram::BUCKETS`] of them.
+    pub fn new(buckets: &'a mut [u64]) -> Result<Self, QuantError> {
+        if buckets.len() != Self::BUCKETS {
+            return Err(QuantError::Length {
+                expected: Self::BUCKETS,
+                found: buckets.len(),
+            });
+        }
+        buckets.fill(0);
+        Ok(Self {
+            buckets,
+            count: 0,
+            low: u32::MAX,
+            high: 0,
+        })
+    }
+
+    /// Counts the next values. O(1) a value.
+    ///
+    /// # Errors
+    /// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in the whole stream; the values
+    /// before it are counted.
+    pub fn push<T: Element>(&mut self, values: &[T]) -> Result<(), QuantError> {
+        for value in values {
+            let x = value.to_f32();
+            if bits::magnitude(x) >= bits::INFINITE {
+                return Err(QuantError::NotFinite { index: self.count });
+            }
+            let key = bits::ordered(x);
+            if let Some(bucket) = self.buckets.get_mut((key >> Self::SHIFT) as usize) {
+                *bucket += 1;
+            }
+            self.low = self.low.min(key);
+            self.high = self.high.max(key);
+            self.count += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds the counts of another histogram.
+    pub fn merge(&mut self, other: &Histogram<'_, B>) {
+        for (bucket, add) in self.buckets.iter_mut().zip(other.buckets.iter()) {
+            *bucket += add;
+        }
+        self.count += other.count;
+        self.low = self.low.min(other.low);
+        self.high = self.high.max(other.high);
+    }
+
+    /// How many values were counted.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The exact smallest and largest value; `None` when empty. −0 is below +0.
+    pub fn range(&self) -> Option<(f32, f32)> {
+        (self.count > 0).then(|| (bits::from_ordered(self.low), bits::from_ordered(self.high)))
+    }
+
+    /// The exact largest magnitude; 0 when empty.
+    pub fn abs_max(&self) -> f32 {
+        self.range().map_or(0.0, |(low, high)| {
+            f32::from_bits(bits::magnitude(low).max(bits::magnitude(high)))
+        })
+    }
+
+    /// The buckets that hold values, from the smallest value up.
+    pub fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
+        let (first, last) = (self.low >> Self::SHIFT, self.high >> Self::SHIFT);
+        // An empty histogram has first > last, and so an empty range.
+        let length = (last + 1).saturating_sub(first) as usize;
+        let counts = self.buckets.iter().skip(first as usize).take(length);
+        counts
+            .zip(first..=last)
+            .filter(|(count, _)| **count > 0)
+            .map(|(&count, index)| Bucket {
+                low: bits::from_ordered((index << Self::SHIFT).max(self.low)),
+                high: bits::from_ordered(Self::last_key(index).min(self.high)),
+                count,
+            })
+    }
+
+    /// The bucket of the `rank`-th smallest value (0 the smallest); `None` unless `rank < count`. O(buckets).
+    pub fn at_rank(&self, rank: u64) -> Option<Bucket> {
+        let mut below = 0;
+        self.iter().find(|bucket| {
+            below += bucket.count;
+            below > rank
+        })
+    }
+
+    /// An upper bound of the `rank`-th smallest magnitude: the outer edge of its bucket of |x|, at most the
+    /// exact largest magnitude. `None` unless `rank < count`. O(buckets).
+    pub fn upper_magnitude(&self, rank: u64) -> Option<f32> {
+        let (negative, positive) = self.buckets.split_at_checked(Self::BUCKETS / 2)?;
+        let mut below = 0;
+        let index = positive
+            .iter()
+            .zip(negative.iter().rev())
+            .position(|(a, b)| {
+                below += a + b;
+                below > rank
+            })?;
+        let edge = Self::last_key(index as u32);
+        Some(f32::from_bits(edge.min(self.abs_max().to_bits())))
+    }
+
+    /// The largest key of a bucket.
+    const fn last_key(index: u32) -> u32 {
+        (index << Self::SHIFT) | ((1 << Self::SHIFT) - 1)
+    }
+}

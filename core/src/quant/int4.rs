@@ -1,0 +1,20 @@
+//! int4, symmetric (−7..7), one code a byte; meant for blocks of 32 to 256.
+
+use super::QuantError;
+use super::decode::{self, Codes};
+use super::driver::{self, Method, Report};
+use crate::engine::QuantizeProblem;
+
+/// The largest code.
+pub const LIMIT: i8 = 7;
+
+/// Quantizes each group on the grid of [`super::Grid::symmetric`] with [`LIMIT`]: scale = `fl(max|x| / 7)`, codes
+/// half to even of `fl(x / scale)`. Errors are those of [`super::quantize`].
+pub fn symmetric<P: QuantizeProblem>(problem: &mut P) -> Result<Report, P::Error> {
+    driver::quantize(problem, Method::Symmetric { limit: LIMIT }, &mut [])
+}
+
+/// Writes `fl(code · scale)`; refuses codes outside −8..=7. Errors are those of [`super::ternary::dequantize`].
+pub fn dequantize(codes: Codes<'_>, out: &mut [f32]) -> Result<(), QuantError> {
+    decode::dequantize(codes, -8..=LIMIT, out)
+}

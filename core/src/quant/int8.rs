@@ -1,0 +1,33 @@
+//! int8: symmetric (−127..127) and affine (−128..127 with a zero point), by tensor, row or block.
+//!
+//! Codes are those of ONNX `QuantizeLinear`: `half_even(fl(x / scale)) + zero_point`, saturated.
+
+use super::decode::{self, Codes};
+use super::driver::{self, Method, Report};
+use super::{Grid, QuantError};
+use crate::engine::QuantizeProblem;
+
+/// The largest code of the symmetric grid.
+pub const LIMIT: i8 = 127;
+
+/// Quantizes each group on the grid of [`Grid::symmetric`] with [`LIMIT`]. Errors are those of [`super::quantize`].
+pub fn symmetric<P: QuantizeProblem>(problem: &mut P) -> Result<Report, P::Error> {
+    driver::quantize(problem, Method::Symmetric { limit: LIMIT }, &mut [])
+}
+
+/// Quantizes each group on the grid of [`Grid::affine`] over its own range. Errors are those of [`super::quantize`].
+pub fn affine<P: QuantizeProblem>(problem: &mut P) -> Result<Report, P::Error> {
+    driver::quantize(problem, Method::Affine, &mut [])
+}
+
+/// Quantizes every group on one given grid, such as calibration finds. Errors are those of [`super::quantize`].
+pub fn fixed<P: QuantizeProblem>(problem: &mut P, grid: Grid) -> Result<Report, P::Error> {
+    driver::quantize(problem, Method::Fixed(grid), &mut [])
+}
+
+/// Writes `fl((code − zero_point) · scale)`; an empty `zero_points` stands for zeros.
+///
+/// Every i8 is a code, −128 too. Errors are those of [`super::ternary::dequantize`].
+pub fn dequantize(codes: Codes<'_>, out: &mut [f32]) -> Result<(), QuantError> {
+    decode::dequantize(codes, i8::MIN..=i8::MAX, out)
+}

@@ -1,0 +1,190 @@
+//! How far a restored tensor is from the original.
+//!
+//! ```
+//! use tercet_core::quant::Comparison;
+//!
+//! let mut comparison = Comparison::new();
+//! comparison.push(&[3.0_f32, -4.0], &[3.0_f32, -3.5])?;
+//! let measures = comparison.finish().unwrap();
+//! assert_eq!(measures.squared_error, 0.25);
+//! assert_eq!(measures.relative_error, 0.01);
+//! assert_eq!(measures.sqnr_db, 20.0);
+//! assert_eq!(measures.max_error, 0.5);
+//! # Ok::<(), tercet_core::quant::QuantError>(())
+//! ```
+
+use super::QuantError;
+use crate::number::{Element, Lanes, first_not_finite, log2, root};
+
+/// Compares an original with its restored copy, chunk by chunk, in one pass.
+///
+/// Differences and products are f64 (a product of two f32 is exact there), summed by the rule of
+/// [`crate::number::lanes`], so the chunks' lengths cannot show. Threads compare runs of
+/// [`RUN`](crate::number::RUN) values each, and one [appends](Self::append) them. 2 KiB of state; O(1) a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    error: Lanes<f64>,
+    original: Lanes<f64>,
+    restored: Lanes<f64>,
+    product: Lanes<f64>,
+    max_error: f64,
+    max_index: u64,
+}
+
+/// What a [`Comparison`] found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Measures {
+    /// How many values.
+    pub count: u64,
+    /// Σ(original − restored)².
+    pub squared_error: f64,
+    /// Σ original².
+    pub energy: f64,
+    /// Mean squared error: `squared_error / count`.
+    pub mse: f64,
+    /// `squared_error / energy`; 0 when both are 0, infinite when only the energy is.
+    pub relative_error: f64,
+    /// Signal to quantization noise in decibels: 10 · log₁₀(energy / squared_error). +∞ without error,
+    /// −∞ with error but no energy. Within 2⁻⁴⁸ of itself of the logarithm of the two sums.
+    pub sqnr_db: f64,
+    /// Cosine of the angle between the tensors; 0 when either is all zeros.
+    pub cosine: f64,
+    /// The largest |original − restored|.
+    pub max_error: f64,
+    /// Index of that value, the lowest one; 0 when there is no error.
+    pub max_index: u64,
+}
+
+/// Values that go through all sums before the next ones, so that they are read from memory once.
+const BLOCK: usize = 1024;
+
+/// 10 · log₁₀(2): decibels in a factor of two.
+const DECIBELS_PER_OCTAVE: f64 = 3.010_299_956_639_812;
+
+impl Comparison {
+    /// A comparison of nothing yet.
+    pub const fn new() -> Self {
+        Self {
+            error: Lanes::<f64>::new(),
+            original: Lanes::<f64>::new(),
+            restored: Lanes::<f64>::new(),
+            product: Lanes::<f64>::new(),
+            max_error: 0.0,
+            max_index: 0,
+        }
+    }
+
+    /// How many values of each tensor there were.
+    pub const fn count(&self) -> u64 {
+        self.error.count()
+    }
+
+    /// Adds the next values of both tensors.
+    ///
+    /// # Errors
+    /// [`QuantError::Length`] for chunks of different lengths; [`QuantError::NotFinite`] with the index in the
+    /// whole stream where either value is a NaN or an infinity. Nothing of the chunk is added then.
+    pub fn push<A: Element, B: Element>(
+        &mut self,
+        original: &[A],
+        restored: &[B],
+    ) -> Result<(), QuantError> {
+        if original.len() != restored.len() {
+            return Err(QuantError::Length {
+                expected: original.len(),
+                found: restored.len(),
+            });
+        }
+        let bad = [first_not_finite(original), first_not_finite(restored)];
+        if let Some(index) = bad.into_iter().flatten().min() {
+            let index = self.count() + index as u64;
+            return Err(QuantError::NotFinite { index });
+        }
+        for (a, b) in original.chunks(BLOCK).zip(restored.chunks(BLOCK)) {
+            self.largest(a, b);
+            // The lengths are equal, so none of these refuses.
+            let _ = self.error.squared_error(a, b);
+            let _ = self.product.products(a, b);
+            self.original.squares(a);
+            self.restored.squares(b);
+        }
+        Ok(())
+    }
+
+    /// Goes on with the values of `next`, as if they had been pushed here.
+    ///
+    /// `None`, and nothing added, unless this comparison is at the end of a run of [`RUN`](crate::number::RUN)
+    /// values, as it also is before the first, and `next` has at most so many. O(1).
+    pub fn append(&mut self, next: &Self) -> Option<()> {
+        let count = self.count();
+        // All four have the same count, so the first one tells for the others.
+        self.error.append(&next.error)?;
+        self.original.append(&next.original)?;
+        self.restored.append(&next.restored)?;
+        self.product.append(&next.product)?;
+        // The lower index keeps its place unless the error is larger.
+        if next.max_error > self.max_error {
+            self.max_error = next.max_error;
+            self.max_index = count + next.max_index;
+        }
+        Some(())
+    }
+
+    /// Takes the largest error of values that are not summed yet.
+    fn largest<A: Element, B: Element>(&mut self, a: &[A], b: &[B]) {
+        let distance = |(a, b): (&A, &B)| (f64::from(a.to_f32()) - f64::from(b.to_f32())).abs();
+        let distances = || a.iter().zip(b).map(distance);
+        // Positive f64 order as their bits do, and a maximum of integers is free of order.
+        let largest = distances().map(f64::to_bits).max().unwrap_or(0);
+        if largest > self.max_error.to_bits() {
+            self.max_error = f64::from_bits(largest);
+            let within = distances().position(|x| x.to_bits() == largest);
+            self.max_index = self.count() + within.unwrap_or(0) as u64;
+        }
+    }
+
+    /// The measures of all values so far; `None` when there are none. The comparison may go on.
+    pub fn finish(&self) -> Option<Measures> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let squared_error = self.error.total();
+        let energy = self.original.total();
+        let restored = self.restored.total();
+        // Sums of f32 products lie in [2⁻²⁹⁸, 2³²⁰], so their products and quotients stay finite.
+        let norms = root::sqrt_f64(energy * restored);
+        Some(Measures {
+            count,
+            squared_error,
+            energy,
+            mse: squared_error / count as f64,
+            relative_error: if squared_error == 0.0 {
+                0.0
+            } else {
+                squared_error / energy
+            },
+            sqnr_db: if squared_error == 0.0 {
+                f64::INFINITY
+            } else {
+                DECIBELS_PER_OCTAVE * log2(energy / squared_error)
+            },
+            cosine: if norms == 0.0 {
+                0.0
+            } else {
+                // Adding 0 turns −0 into 0.
+                (self.product.total() / norms + 0.0).clamp(-1.0, 1.0)
+            },
+            max_error: self.max_error,
+            max_index: self.max_index,
+        })
+    }
+}
+
+impl Default for Comparison {
+    fn default() -> Self {
+        Self::new()
+    }
+}

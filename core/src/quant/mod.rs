@@ -1,0 +1,31 @@
+//! Quantizers: how a group of floats becomes ternary, int4 or int8 codes and a scale.
+//!
+//! A quantizer runs in three steps, whatever the machine: the engine's `stats`, then a [`Plan`] made
+//! here from those few numbers, then the engine's `apply`. See [`crate::engine`].
+
+pub mod adaptive;
+pub mod calibrate;
+mod decode;
+mod driver;
+mod error;
+pub mod fp8;
+mod grid;
+mod histogram;
+pub mod int4;
+pub mod int8;
+mod measure;
+pub mod optimal;
+mod plan;
+mod search;
+mod sort;
+pub mod ternary;
+mod threshold;
+
+pub use decode::Codes;
+pub use driver::{Method, Report, quantize, quantize_in_order};
+pub use error::QuantError;
+pub use grid::Grid;
+pub use histogram::{Bucket, HOST_BITS, Histogram, SMALL_BITS};
+pub use measure::{Comparison, Measures};
+pub use plan::{Applied, Groups, Plan};
+pub use ternary::{Rule, ScaleRule};

@@ -1,0 +1,201 @@
+//! Ternary rules: which values become ±1, and at what scale.
+//!
+//! Every rule comes down to one threshold T on the bit pattern of |x|: code = sign(x) where
+//! `bits(|x|) >= T`, else 0.
+//!
+//! # Example
+//! ```
+//! use tercet_core::quant::ternary::{Rule, ScaleRule, decide};
+//!
+//! let decision = decide(&[0.9f32, -0.1, 0.4, -1.1], Rule::AbsMean, ScaleRule::Rule)?;
+//! assert_eq!(decision.scale, 0.625); // the mean of the magnitudes
+//! assert_eq!([0.9, -0.1, 0.4, -1.1].map(|x| decision.code(x)), [1, 0, 1, -1]);
+//! # Ok::<(), tercet_core::quant::QuantError>(())
+//! ```
+
+use super::decode::{self, Codes};
+use super::driver::{self, Method, Report};
+use super::{QuantError, optimal, threshold};
+use crate::engine::{MagnitudeBin, QuantizeProblem};
+use crate::number::{self, Element, ExactSum, Stats, bits};
+
+/// Which values become ±1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Rule {
+    /// scale = max|x|, ±1 from half of it (half away from zero of `fl(x · fl(1/max))`): ggml's reference.
+    #[default]
+    AbsMax,
+    /// scale = mean|x|, ±1 above half of it (half to even of `fl(x · fl(1/mean))`): BitNet b1.58
+    /// (arXiv 2402.17764), and `transformers`' rule wherever the mean is at least 1e-5.
+    AbsMean,
+    /// ±1 above `fl(0.7 · mean|x|)`, scale = mean of the coded magnitudes: Ternary Weight Networks
+    /// (arXiv 1605.04711). Its own scale is the least-squares one.
+    Twn,
+    /// The least squared error any ternary code can have; see [`super::optimal`]. Its own scale is the
+    /// least-squares one.
+    Optimal,
+}
+
+/// Where the scale comes from once the codes stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum ScaleRule {
+    /// The rule's own scale.
+    #[default]
+    Rule,
+    /// The least-squares scale: the mean of the |x| that got a code.
+    LeastSquares,
+}
+
+/// The codes and the scale of one block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Decision {
+    /// Smallest pattern of |x| that becomes ±1; `u32::MAX` sends all to 0.
+    pub threshold: u32,
+    /// What ±1 stands for; 0 when every code is 0.
+    pub scale: f32,
+}
+
+impl Decision {
+    /// The code of one value: −1, 0 or 1.
+    #[inline]
+    pub fn code(&self, x: f32) -> i8 {
+        code(x, self.threshold)
+    }
+}
+
+/// sign(x) where `bits(|x|) >= threshold`, else 0; free of branches.
+#[inline]
+pub fn code(x: f32, threshold: u32) -> i8 {
+    // −1 or 1, and all ones or none: shifts and masks, which every vector unit has.
+    let sign = (x.to_bits() as i32 >> 31) | 1;
+    let kept = -i32::from(bits::magnitude(x) >= threshold);
+    (sign & kept) as i8
+}
+
+/// The most values that [`decide`] takes.
+pub const BLOCK_LEN: usize = 256;
+
+/// Decides one block of up to [`BLOCK_LEN`] values, as block formats need it.
+///
+/// A block of zeros gives threshold `u32::MAX` and scale 0, and so does one that is too small for its rule
+/// (a mean that rounds to 0; all values below the threshold).
+///
+/// Stack about 1.2 KiB for [`Rule::Optimal`] (O(n log² n)), else below 200 bytes (O(n)).
+///
+/// [`QuantError::Empty`]; [`QuantError::Length`] above [`BLOCK_LEN`]; [`QuantError::NotFinite`] with the
+/// lowest index in the block.
+pub fn decide<T: Element>(
+    values: &[T],
+    rule: Rule,
+    scale_rule: ScaleRule,
+) -> Result<Decision, QuantError> {
+    if values.is_empty() {
+        return Err(QuantError::Empty);
+    }
+    if values.len() > BLOCK_LEN {
+        return Err(QuantError::Length {
+            expected: BLOCK_LEN,
+            found: values.len(),
+        });
+    }
+    let max = block_max(values)?;
+    let needs_mean = matches!(rule, Rule::AbsMean | Rule::Twn);
+    let mean = if needs_mean { block_mean(values) } else { 0.0 };
+    let threshold = match rule {
+        Rule::AbsMax => threshold::abs_max(max),
+        Rule::AbsMean => threshold::abs_mean(mean),
+        Rule::Twn => threshold::twn(mean),
+        Rule::Optimal => optimal::of_block(values),
+    };
+    let scale = match (rule, scale_rule) {
+        (Rule::AbsMax, ScaleRule::Rule) => max,
+        (Rule::AbsMean, ScaleRule::Rule) => mean,
+        _ => coded_mean(values, threshold),
+    };
+    // What nothing is coded with, nothing is decoded with.
+    if scale == 0.0 || threshold > bits::magnitude(max) {
+        return Ok(Decision {
+            threshold: threshold::NONE,
+            scale: 0.0,
+        });
+    }
+    Ok(Decision { threshold, scale })
+}
+
+fn block_max<T: Element>(values: &[T]) -> Result<f32, QuantError> {
+    number::abs_max(values).ok_or_else(|| QuantError::NotFinite {
+        index: number::first_not_finite(values).unwrap_or(0) as u64,
+    })
+}
+
+fn block_mean<T: Element>(values: &[T]) -> f32 {
+    let mut sum = ExactSum::ZERO;
+    sum.add_slice(values);
+    sum.mean(values.len() as u64).unwrap_or(0.0)
+}
+
+fn coded_mean<T: Element>(values: &[T], threshold: u32) -> f32 {
+    let (mut sum, mut coded) = (ExactSum::ZERO, 0);
+    for values in values.chunks(64) {
+        // Zeros for what is not coded, so that the sum sees a slice.
+        let mut kept = [0f32; 64];
+        for (kept, value) in kept.iter_mut().zip(values) {
+            let x = value.to_f32();
+            let is_coded = bits::magnitude(x) >= threshold;
+            *kept = if is_coded { x } else { 0.0 };
+            coded += u64::from(is_coded);
+        }
+        sum.add_slice(&kept);
+    }
+    sum.mean(coded).unwrap_or(0.0)
+}
+
+/// The threshold of a rule that the statistics alone decide; `None` for [`Rule::Optimal`].
+///
+/// `stats` must hold at least one value and no bad one. `u32::MAX` where nothing is coded.
+pub fn plan(rule: Rule, stats: &Stats) -> Option<u32> {
+    let mean = || stats.abs_mean().unwrap_or(0.0);
+    if stats.abs_max() == 0.0 {
+        return Some(threshold::NONE);
+    }
+    match rule {
+        Rule::AbsMax => Some(threshold::abs_max(stats.abs_max())),
+        Rule::AbsMean => Some(threshold::abs_mean(mean())),
+        Rule::Twn => Some(threshold::twn(mean())),
+        Rule::Optimal => None,
+    }
+}
+
+/// How many [`MagnitudeBin`]s [`quantize`] needs at least: 0 unless the rule is [`Rule::Optimal`] over more
+/// than [`BLOCK_LEN`] values, then [`optimal::MIN_BINS`]. More bins mean fewer passes.
+pub const fn scratch_len(rule: Rule, group_len: usize) -> usize {
+    match rule {
+        Rule::Optimal if group_len > BLOCK_LEN => optimal::MIN_BINS,
+        _ => 0,
+    }
+}
+
+/// Quantizes every group of a problem to −1, 0, +1 and a scale.
+///
+/// `bins` is scratch, see [`scratch_len`]; what it held does not matter. Errors are those of
+/// [`super::quantize`].
+pub fn quantize<P: QuantizeProblem>(
+    problem: &mut P,
+    rule: Rule,
+    scale_rule: ScaleRule,
+    bins: &mut [MagnitudeBin],
+) -> Result<Report, P::Error> {
+    driver::quantize(problem, Method::Ternary { rule, scale_rule }, bins)
+}
+
+/// Writes `fl(code · scale)`.
+///
+/// [`QuantError::Empty`] without values; [`QuantError::Length`] or [`QuantError::GroupLength`] when lengths do
+/// not fit the groups; [`QuantError::CodeRange`] with the lowest index of a code outside −1..=1, before anything is
+/// written.
+pub fn dequantize(codes: Codes<'_>, out: &mut [f32]) -> Result<(), QuantError> {
+    decode::dequantize(codes, -1..=1, out)
+}

@@ -1,0 +1,16 @@
+//! The reference engine: plain loops over the caller's slices.
+//!
+//! Each operation is a function over slices in a file of its own; [`Tensor`] holds the slices of one
+//! quantization as the drivers' problem. Other engines must give the bits of these functions.
+
+mod affine;
+mod engine;
+mod magnitudes;
+mod tensor;
+mod ternary;
+
+pub use affine::affine;
+pub use engine::Scalar;
+pub use magnitudes::{magnitudes, read_magnitudes};
+pub use tensor::Tensor;
+pub use ternary::ternary;

@@ -1,0 +1,42 @@
+//! Apply a ternary plan.
+
+use crate::number::{Element, ExactSum, bits};
+use crate::quant::{Applied, QuantError, ternary};
+
+/// Writes sign(x) where `bits(|x|) >= threshold`, else 0, and counts and sums what is coded.
+///
+/// One pass, no scratch. [`QuantError::Length`] unless there is one code for each value.
+pub fn ternary<T: Element>(
+    values: &[T],
+    threshold: u32,
+    codes: &mut [i8],
+) -> Result<Applied, QuantError> {
+    if values.len() != codes.len() {
+        return Err(QuantError::Length {
+            expected: values.len(),
+            found: codes.len(),
+        });
+    }
+    let mut coded = 0;
+    let mut coded_sum = ExactSum::ZERO;
+    // The coded magnitudes of a chunk, 0 for the others: the loop stays free of branches, and the sum sees
+    // long slices.
+    let mut kept = [0f32; 256];
+    for (values, codes) in values.chunks(kept.len()).zip(codes.chunks_mut(kept.len())) {
+        let mut count = 0u32;
+        for ((value, code), kept) in values.iter().zip(codes.iter_mut()).zip(&mut kept) {
+            let x = value.to_f32();
+            let is_coded = bits::magnitude(x) >= threshold;
+            *code = ternary::code(x, threshold);
+            *kept = if is_coded { x } else { 0.0 };
+            count += u32::from(is_coded);
+        }
+        coded += u64::from(count);
+        coded_sum.add_slice(kept.get(..values.len()).unwrap_or(&kept));
+    }
+    Ok(Applied {
+        coded,
+        coded_sum,
+        clipped: 0,
+    })
+}
