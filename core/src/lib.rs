@@ -10,6 +10,7 @@ mod macros;
 
 pub mod block;
 pub mod engine;
+pub mod gguf;
 pub mod number;
 pub mod quant;
 pub mod scalar;

@@ -1,0 +1,87 @@
+//! Where a writer's bytes go.
+
+/// Takes bytes from front to back.
+///
+/// A writer sends fields as small as four bytes: put a buffer in front of a file.
+pub trait Sink {
+    /// Why a write failed.
+    type Error;
+
+    /// Takes all of `bytes`.
+    ///
+    /// # Errors
+    /// When it cannot. What was taken before stays taken.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    type Error = S::Error;
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), S::Error> {
+        (**self).write(bytes)
+    }
+}
+
+/// The slice of a [`SliceSink`] has no room for a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Full {
+    /// Bytes that would have been needed so far.
+    pub needed: usize,
+}
+
+impl core::fmt::Display for Full {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "the slice is full; {} bytes are needed so far",
+            self.needed
+        )
+    }
+}
+
+impl core::error::Error for Full {}
+
+/// A [`Sink`] that fills a slice.
+#[derive(Debug)]
+pub struct SliceSink<'a> {
+    slice: &'a mut [u8],
+    len: usize,
+}
+
+impl<'a> SliceSink<'a> {
+    /// Starts at the front of `slice`.
+    pub const fn new(slice: &'a mut [u8]) -> Self {
+        Self { slice, len: 0 }
+    }
+
+    /// Bytes written so far.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing is written yet.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes written so far.
+    pub fn written(&self) -> &[u8] {
+        self.slice.get(..self.len).unwrap_or_default()
+    }
+}
+
+impl Sink for SliceSink<'_> {
+    type Error = Full;
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Full> {
+        let needed = self.len.saturating_add(bytes.len());
+        let full = Full { needed };
+        let room = self.slice.get_mut(self.len..needed).ok_or(full)?;
+        for (to, from) in room.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        self.len = needed;
+        Ok(())
+    }
+}
