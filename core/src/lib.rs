@@ -1,4 +1,4 @@
-//! Low-bit numbers without std, without a heap: the number rules first.
+#![doc = include_str!("../README.md")]
 #![no_std]
 #![deny(unsafe_code)]
 
@@ -9,6 +9,7 @@ extern crate std;
 mod macros;
 
 pub mod block;
+pub mod conformance;
 pub mod engine;
 pub mod gguf;
 pub mod number;

@@ -1,0 +1,190 @@
+//! Block formats on any engine, and the two layouts that only core reads.
+
+use super::{Digest, input};
+use crate::block::{Format, bitnet_hf, i2_s};
+use crate::engine::BlockEngine;
+use crate::number::Random;
+use crate::quant::{Rule, ScaleRule};
+
+/// Bytes of the longest encoding of [`input::MAX`] values.
+const BYTES: usize = 8 * 34;
+
+pub(super) fn run<E: BlockEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
+    for format in Format::ALL {
+        let [encode, decode, dot] = names(format);
+        report(encode, encoding(engine, format));
+        report(decode, decoding(engine, format));
+        report(dot, product(engine, format));
+    }
+}
+
+fn names(format: Format) -> [&'static str; 3] {
+    match format {
+        Format::Tq1_0 => [
+            "block/tq1_0/encode",
+            "block/tq1_0/decode",
+            "block/tq1_0/dot",
+        ],
+        Format::Tq2_0 => [
+            "block/tq2_0/encode",
+            "block/tq2_0/decode",
+            "block/tq2_0/dot",
+        ],
+        Format::Q2_0 => ["block/q2_0/encode", "block/q2_0/decode", "block/q2_0/dot"],
+        Format::Q8_0 => ["block/q8_0/encode", "block/q8_0/decode", "block/q8_0/dot"],
+        Format::Q4_0 => ["block/q4_0/encode", "block/q4_0/decode", "block/q4_0/dot"],
+    }
+}
+
+/// Every rule over every input; sizes that are no whole number of blocks are refused alike.
+#[inline(never)]
+fn encoding<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
+    let mut digest = Digest::new();
+    for rule in [Rule::AbsMax, Rule::AbsMean, Rule::Twn, Rule::Optimal] {
+        for scale in [ScaleRule::Rule, ScaleRule::LeastSquares] {
+            input::for_each(5, &mut |values| {
+                let mut bytes = [0; BYTES];
+                let len = format.encoded_len(values.len()).unwrap_or(0);
+                let Some(bytes) = bytes.get_mut(..len) else {
+                    return;
+                };
+                let done = engine.encode(format, rule, scale, values, bytes);
+                if let Some(done) = digest.outcome(done) {
+                    digest.u64(done.blocks as u64);
+                    digest.u64(done.flushed as u64);
+                    digest.bytes(bytes);
+                }
+            });
+        }
+    }
+    digest.value()
+}
+
+/// Random bytes under scales of every size; those that are not finite are refused alike.
+#[inline(never)]
+fn decoding<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
+    let mut digest = Digest::new();
+    let mut random = Random::new(6);
+    let mut out = [0.0; Format::MAX_LEN];
+    for _ in 0..16 {
+        let mut bytes = [0; BYTES];
+        random_blocks(format, &mut random, &mut bytes);
+        let Some(bytes) = bytes.get(..Format::MAX_LEN / format.len() * format.bytes()) else {
+            continue;
+        };
+        if digest
+            .outcome(engine.decode(format, bytes, &mut out))
+            .is_some()
+        {
+            digest.f32s(&out);
+        }
+    }
+    digest.value()
+}
+
+#[inline(never)]
+fn product<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
+    let mut digest = Digest::new();
+    let mut random = Random::new(7);
+    for round in 0..16 {
+        let mut bytes = [0; BYTES];
+        random_blocks(format, &mut random, &mut bytes);
+        let Some(bytes) = bytes.get(..Format::MAX_LEN / format.len() * format.bytes()) else {
+            continue;
+        };
+        let mut x = [0i8; Format::MAX_LEN];
+        for value in &mut x {
+            // One round in four at the extreme, where sums are largest.
+            *value = if round % 4 == 0 {
+                -128
+            } else {
+                random.next_u64() as i8
+            };
+        }
+        if let Some(y) = digest.outcome(engine.dot(format, bytes, &x, 0.0123)) {
+            digest.f32(y);
+        }
+    }
+    digest.value()
+}
+
+/// Random codes and scales below f16's infinity; TQ1_0's bytes, of which some stand for no five trits, as well.
+fn random_blocks(format: Format, random: &mut Random, bytes: &mut [u8]) {
+    for byte in bytes.iter_mut() {
+        *byte = random.next_u64() as u8;
+    }
+    for block in bytes.chunks_exact_mut(format.bytes()) {
+        // ggml puts the scale first, but for the ternary types.
+        let at = match format {
+            Format::Tq1_0 | Format::Tq2_0 => format.bytes() - 2,
+            Format::Q2_0 | Format::Q8_0 | Format::Q4_0 => 0,
+        };
+        // Exponents up to 30 of 31.
+        let scale = random.below(0x7C00) as u16 | (random.below(2) as u16) << 15;
+        if let Some(slot) = block.get_mut(at..at + 2) {
+            slot.copy_from_slice(&scale.to_le_bytes());
+        }
+    }
+}
+
+/// Microsoft's I2_S in both layouts.
+#[inline(never)]
+pub(super) fn i2_s() -> u64 {
+    let mut digest = Digest::new();
+    let mut random = Random::new(8);
+    for layout in [i2_s::Layout::X86x128, i2_s::Layout::Arm64] {
+        let mut bytes = [0u8; 64 + 32];
+        for byte in bytes.iter_mut().take(64) {
+            // Codes 0 to 2 only; 3 is refused, below.
+            *byte = [0, 2, 4, 6]
+                .iter()
+                .fold(0, |byte, shift| byte | (random.below(3) as u8) << shift);
+        }
+        for scale in [0.75f32, 1.0e-40, f32::NAN] {
+            if let Some(slot) = bytes.get_mut(64..68) {
+                slot.copy_from_slice(&scale.to_le_bytes());
+            }
+            let mut out = [0.0; 256];
+            if digest
+                .outcome(i2_s::decode(layout, &bytes, &mut out))
+                .is_some()
+            {
+                digest.f32s(&out);
+            }
+        }
+        bytes[17] = 0xFF;
+        digest.outcome(i2_s::decode(layout, &bytes, &mut [0.0; 256]));
+    }
+    digest.value()
+}
+
+/// Hugging Face's packing of odd and even row counts.
+#[inline(never)]
+pub(super) fn hugging_face() -> u64 {
+    let mut digest = Digest::new();
+    for (rows, cols) in [(1usize, 31usize), (4, 51), (5, 51), (8, 31), (0, 7)] {
+        let mut values = [0.0; 255];
+        let Some(values) = values.get_mut(..rows * cols) else {
+            continue;
+        };
+        input::Family::Bell.fill(9, values);
+        let mut codes = [0; 255];
+        let mut packed = [0; 102];
+        let (Some(codes), Some(packed)) = (
+            codes.get_mut(..rows * cols),
+            packed.get_mut(..rows.div_ceil(4) * cols),
+        ) else {
+            continue;
+        };
+        let Some(s) = digest.outcome(bitnet_hf::scale(values)) else {
+            continue;
+        };
+        digest.f32(s);
+        digest.outcome(bitnet_hf::quantize(values, s, codes));
+        digest.outcome(bitnet_hf::pack(rows, cols, codes, packed));
+        digest.bytes(packed);
+        digest.outcome(bitnet_hf::unpack(rows, cols, packed, codes));
+        digest.i8s(codes);
+    }
+    digest.value()
+}

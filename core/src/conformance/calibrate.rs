@@ -1,0 +1,139 @@
+//! FP8 codes, calibration, format choice and error measures: core's own work on every machine.
+
+use super::{Digest, input};
+use crate::number::Random;
+use crate::quant::adaptive::{Adaptive, Cost};
+use crate::quant::calibrate::{Method, Scheme, calibrate};
+use crate::quant::fp8::{Fp8, Overflow};
+use crate::quant::{Comparison, Histogram};
+
+/// Eight bits of histogram: 2 KiB, so that the case fits the smallest boards.
+const BITS: u32 = 8;
+
+pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
+    report("quant/fp8/e4m3", fp8(Fp8::E4M3));
+    report("quant/fp8/e5m2", fp8(Fp8::E5M2));
+    report("quant/calibrate", calibration());
+    report("quant/adaptive", adaptive());
+    report("quant/measure", measure());
+}
+
+#[inline(never)]
+fn fp8(format: Fp8) -> u64 {
+    let mut digest = Digest::new();
+    for code in 0..=255u8 {
+        let value = format.decode(code);
+        if !value.is_nan() {
+            digest.f32(value);
+        }
+    }
+    input::for_each(10, &mut |values| {
+        for &x in values {
+            digest.bytes(&[
+                format.encode(x, Overflow::Saturate),
+                format.encode(x, Overflow::Special),
+            ]);
+        }
+    });
+    digest.value()
+}
+
+#[inline(never)]
+fn calibration() -> u64 {
+    let mut digest = Digest::new();
+    input::for_each(11, &mut |values| {
+        let mut buckets = [0; Histogram::<BITS>::BUCKETS];
+        let Some(mut histogram) = digest.outcome(Histogram::<BITS>::new(&mut buckets)) else {
+            return;
+        };
+        digest.outcome(histogram.push(values));
+        let methods = [
+            Method::AbsMax,
+            Method::MinMax,
+            Method::Percentile { ppm: 990_000 },
+            Method::Mse,
+            Method::Entropy,
+        ];
+        // The searches cost seconds a call where f64 is soft: one size of each family has them.
+        let methods = if values.len() == 31 {
+            &methods[..]
+        } else {
+            &methods[..3]
+        };
+        for &method in methods {
+            for scheme in [Scheme::Symmetric, Scheme::Affine] {
+                if let Some(found) = digest.outcome(calibrate(&histogram, method, scheme)) {
+                    digest.f32s(&[found.low, found.high, found.grid.scale]);
+                    digest.i8s(&[found.grid.zero_point, found.grid.low, found.grid.high]);
+                }
+            }
+        }
+    });
+    digest.value()
+}
+
+#[inline(never)]
+fn adaptive() -> u64 {
+    const TENSORS: usize = 9;
+    const FORMATS: usize = 4;
+    let mut digest = Digest::new();
+    let mut random = Random::new(12);
+    for _ in 0..16 {
+        let mut costs = [None; TENSORS * FORMATS];
+        for (index, cost) in costs.iter_mut().enumerate() {
+            let level = (index % FORMATS) as u64 + 1;
+            let bytes = 100 * level + random.below(90);
+            let error = random.below(1 << 20) as f64 / (level * level) as f64;
+            *cost = Some(Cost { bytes, error });
+        }
+        let problem = Adaptive {
+            formats: FORMATS,
+            costs: &costs,
+            weights: None,
+            budget: 1000 + random.below(2500),
+        };
+        let mut choice = [0; TENSORS];
+        if let Some(found) = digest.outcome(problem.choose(&mut choice)) {
+            digest.u64(found.bytes);
+            digest.f64(found.error);
+            digest.f64(found.bound);
+            for format in choice {
+                digest.u64(format as u64);
+            }
+        }
+    }
+    digest.value()
+}
+
+#[inline(never)]
+fn measure() -> u64 {
+    let mut digest = Digest::new();
+    input::for_each(13, &mut |values| {
+        let mut comparison = Comparison::new();
+        // In chunks, whose lengths must not show.
+        for values in values.chunks(86) {
+            let mut restored = [0.0; 86];
+            let Some(restored) = restored.get_mut(..values.len()) else {
+                return;
+            };
+            for (to, from) in restored.iter_mut().zip(values) {
+                *to = (from * 8.0) as i32 as f32 * 0.125;
+            }
+            digest.outcome(comparison.push(values, restored));
+        }
+        if let Some(found) = comparison.finish() {
+            for value in [
+                found.mse,
+                found.relative_error,
+                found.sqnr_db,
+                found.cosine,
+                found.max_error,
+            ] {
+                if !value.is_nan() {
+                    digest.f64(value);
+                }
+            }
+        }
+    });
+    digest.value()
+}

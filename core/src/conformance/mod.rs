@@ -1,0 +1,133 @@
+//! Every operation over fixed inputs, as one digest each: what "the same bits everywhere" is tested by.
+//!
+//! [`run`] makes its inputs from fixed seeds, feeds every operation with awkward sizes (0, 1, 31, 255,
+//! 256, 257, odd rows) and awkward values (subnormals, huge magnitudes, ties, signed zeros, mixed scales), and
+//! digests what comes out, refusals included. [`TABLE`] holds the committed digests: every target and engine must print
+//! it. No case needs more than [`CASE_BYTES`] of memory, so that the smallest boards run the whole suite.
+//!
+//! ```
+//! let agreed = tercet_core::conformance::check().expect("this machine gives other bits");
+//! assert!(agreed > 30);
+//! ```
+
+mod block;
+mod calibrate;
+mod digest;
+mod gguf;
+mod input;
+mod number;
+mod quant;
+
+use crate::engine::{BlockEngine, QuantizeEngine};
+use crate::scalar::Scalar;
+
+pub use digest::Digest;
+
+/// The committed digests: a line an operation, `name`, a space, 16 hexadecimal digits; `#` starts a comment.
+pub const TABLE: &str = include_str!("../../conformance.txt");
+
+/// Bytes of RAM that no case exceeds, its buffers and call frames included.
+///
+/// To hold to it each case is a function of its own that is not inlined, so that frames do not add up.
+pub const CASE_BYTES: usize = 6 * 1024;
+
+/// Lengths that blocks, vectors and loops trip over.
+pub(crate) const SIZES: [usize; 6] = [0, 1, 31, 255, 256, 257];
+
+/// An operation whose bits differ from the committed table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Mismatch {
+    /// The first operation that differs.
+    pub name: &'static str,
+    /// The digest found here.
+    pub found: u64,
+    /// The committed digest; `None` when the table lacks the operation.
+    pub expected: Option<u64>,
+}
+
+impl core::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.expected {
+            Some(expected) => {
+                write!(
+                    f,
+                    "{}: digest {:016x}, the table has {expected:016x}",
+                    self.name, self.found
+                )
+            }
+            None => write!(f, "{}: not in the table", self.name),
+        }
+    }
+}
+
+impl core::error::Error for Mismatch {}
+
+/// Runs every operation of `core`, those that engines supply on [`Scalar`], and reports one digest an operation.
+///
+/// Takes well under a second on a desktop, some seconds on a microcontroller.
+pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
+    number::run(report);
+    calibrate::run(report);
+    report("quant/dequantize", quant::dequantize());
+    report("block/i2_s", block::i2_s());
+    report("block/bitnet_hf", block::hugging_face());
+    gguf::run(report);
+    run_engine(&mut Scalar, report);
+}
+
+/// Runs the operations that an engine supplies; a new engine must report what the table says before any other use.
+pub fn run_engine<E: QuantizeEngine + BlockEngine>(
+    engine: &mut E,
+    report: &mut dyn FnMut(&'static str, u64),
+) {
+    quant::run(engine, report);
+    block::run(engine, report);
+}
+
+/// Runs the suite and compares with [`TABLE`]; the number of operations that agree, or the first that does not.
+pub fn check() -> Result<usize, Mismatch> {
+    compare(|report| run(report))
+}
+
+/// As [`check`], for [`run_engine`].
+pub fn check_engine<E: QuantizeEngine + BlockEngine>(engine: &mut E) -> Result<usize, Mismatch> {
+    compare(|report| run_engine(engine, report))
+}
+
+fn compare(run: impl FnOnce(&mut dyn FnMut(&'static str, u64))) -> Result<usize, Mismatch> {
+    let mut agreed = 0;
+    let mut first = None;
+    run(&mut |name, found| {
+        let expected = expected(name);
+        if expected == Some(found) {
+            agreed += 1;
+        } else if first.is_none() {
+            first = Some(Mismatch {
+                name,
+                found,
+                expected,
+            });
+        }
+    });
+    match first {
+        Some(mismatch) => Err(mismatch),
+        None => Ok(agreed),
+    }
+}
+
+/// The committed digest of an operation.
+pub fn expected(name: &str) -> Option<u64> {
+    entries().find(|entry| entry.0 == name).map(|entry| entry.1)
+}
+
+/// The committed table, entry by entry.
+pub fn entries() -> impl Iterator<Item = (&'static str, u64)> {
+    TABLE
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| {
+            let (name, digest) = line.split_once(' ')?;
+            Some((name, u64::from_str_radix(digest.trim(), 16).ok()?))
+        })
+}

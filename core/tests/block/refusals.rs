@@ -1,0 +1,149 @@
+//! What the codecs refuse, and what they say of it.
+
+use tercet_core::block::{self, BlockError, Format, Ternary};
+use tercet_core::quant::{Rule, ScaleRule};
+
+use super::{encode, scale_at};
+
+#[test]
+fn sizes_that_wrap_are_refused() {
+    let len = usize::MAX / 32 * 32;
+    assert_eq!(
+        Format::Q8_0.encoded_len(len),
+        Err(BlockError::TooLarge { len })
+    );
+    assert_eq!(Format::Q8_0.encoded_len(64), Ok(68));
+    let partial = BlockError::Partial { len: 65, block: 32 };
+    assert_eq!(Format::Q8_0.encoded_len(65), Err(partial));
+}
+
+#[test]
+fn views_of_other_formats_and_lengths_are_refused() {
+    assert_eq!(
+        Ternary::new(Format::Q8_0, &[0; 34]),
+        Err(BlockError::NotTernary)
+    );
+    assert_eq!(
+        Ternary::new(Format::Q4_0, &[0; 18]),
+        Err(BlockError::NotTernary)
+    );
+    let length = BlockError::Length {
+        expected: 66,
+        found: 67,
+    };
+    assert_eq!(Ternary::new(Format::Tq2_0, &[0; 67]), Err(length));
+}
+
+#[test]
+fn a_value_that_is_not_finite_is_named() {
+    for format in Format::ALL {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut values = vec![1.0; 3 * format.len()];
+            let index = format.len() + 5;
+            values[index] = bad;
+            values[index + 1] = f32::NAN;
+            assert_eq!(
+                encode(format, &values),
+                Err(BlockError::NotFinite { index })
+            );
+        }
+    }
+}
+
+#[test]
+fn a_scale_that_overflows_names_its_block() {
+    for (format, reach) in [
+        (Format::Tq1_0, 1.0),
+        (Format::Tq2_0, 1.0),
+        (Format::Q2_0, 1.0),
+        (Format::Q8_0, 127.0),
+        (Format::Q4_0, 8.0),
+    ] {
+        let mut values = vec![1.0f32; 4 * format.len()];
+        // 65,520 is the middle between the largest f16 and what would follow: it rounds to infinity.
+        values[2 * format.len()] = 65_520.0 * reach;
+        assert_eq!(
+            encode(format, &values),
+            Err(BlockError::ScaleOverflow { block: 2 })
+        );
+        values[2 * format.len()] = f32::from_bits((65_520.0f32 * reach).to_bits() - 2);
+        assert!(encode(format, &values).is_ok(), "{format:?}");
+        values[2 * format.len()] = f32::MAX;
+        assert_eq!(
+            encode(format, &values),
+            Err(BlockError::ScaleOverflow { block: 2 })
+        );
+    }
+}
+
+#[test]
+fn formats_with_one_rule_refuse_others() {
+    for format in [Format::Q8_0, Format::Q4_0] {
+        let mut out = vec![0; format.bytes()];
+        for (rule, scale) in [
+            (Rule::AbsMean, ScaleRule::Rule),
+            (Rule::AbsMax, ScaleRule::LeastSquares),
+        ] {
+            let done = block::encode(format, rule, scale, &[1f32; 32], &mut out);
+            assert_eq!(done, Err(BlockError::Rule));
+        }
+    }
+}
+
+#[test]
+fn a_scale_that_is_not_finite_is_refused() {
+    for format in Format::ALL {
+        for bits in [0x7C00u16, 0xFC00, 0x7E00, 0x7C01] {
+            let mut bytes = encode(format, &vec![1.0; 3 * format.len()]).unwrap();
+            let at = format.bytes() + scale_at(format);
+            bytes[at..at + 2].copy_from_slice(&bits.to_le_bytes());
+            let refused = Err(BlockError::ScaleNotFinite { block: 1 });
+            let mut floats = vec![0.0; 3 * format.len()];
+            assert_eq!(block::decode(format, &bytes, &mut floats), refused);
+            assert_eq!(block::scales(format, &bytes, &mut [0.0; 3]), refused);
+            let x = vec![1i8; 3 * format.len()];
+            assert_eq!(
+                block::dot_fixed(format, &bytes, &x),
+                Err(BlockError::ScaleNotFinite { block: 1 })
+            );
+        }
+    }
+}
+
+#[test]
+fn buffers_of_other_lengths_are_refused() {
+    for format in Format::ALL {
+        let (len, size) = format.layout();
+        let length = |expected, found| Err(BlockError::Length { expected, found });
+        let values = vec![1f32; 2 * len];
+        let short = &mut vec![0; 2 * size - 1];
+        let done = block::encode(format, Rule::AbsMax, ScaleRule::Rule, &values, short);
+        assert_eq!(done.map(|_| ()), length(2 * size, 2 * size - 1));
+        let bytes = vec![0; size];
+        assert_eq!(
+            block::decode(format, &bytes, &mut vec![0.0; 2 * len]),
+            length(2 * size, size)
+        );
+        assert_eq!(block::codes(format, &bytes, &mut []), length(0, size));
+        assert_eq!(
+            block::scales(format, &bytes, &mut [0.0; 2]),
+            length(2 * size, size)
+        );
+        let partial = BlockError::Partial {
+            len: len + 1,
+            block: len,
+        };
+        assert_eq!(
+            block::dot(format, &bytes, &vec![0; len + 1], 1.0),
+            Err(partial)
+        );
+    }
+}
+
+#[test]
+fn nothing_is_encoded_to_nothing() {
+    for format in Format::ALL {
+        assert_eq!(encode(format, &[]), Ok(vec![]));
+        assert_eq!(block::dot(format, &[], &[], 1.0), Ok(0.0));
+    }
+}
