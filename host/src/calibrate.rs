@@ -1,0 +1,138 @@
+//! Scales of activations from recorded data.
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use tercet_core::quant::calibrate;
+use tercet_core::quant::{HOST_BITS, Histogram, QuantError};
+
+use crate::convert::Grid;
+use crate::source::{CHUNK, Source, TILE};
+use crate::{Error, Model, Progress};
+
+/// How a range is chosen from the histogram of the data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Method {
+    /// The largest magnitude.
+    AbsMax,
+    /// Smallest and largest value.
+    MinMax,
+    /// All but the outermost values, in percent kept, to a ten-thousandth: 99.9 keeps 99.9 %.
+    Percentile(f64),
+    /// The range of least squared error.
+    Mse,
+    /// The range of least Kullback–Leibler divergence.
+    Entropy,
+}
+
+/// The int8 grid for the data.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Calibration {
+    /// Number of values seen.
+    pub count: u64,
+    /// The smallest value.
+    pub min: f32,
+    /// The largest value.
+    pub max: f32,
+    /// Lower end of the range that the codes cover.
+    pub low: f32,
+    /// Upper end of it.
+    pub high: f32,
+    /// Distance between neighbouring codes.
+    pub scale: f32,
+    /// The code of 0.0; 0 for a symmetric grid.
+    pub zero_point: i8,
+}
+
+/// Calibrates one int8 grid over all float tensors of all files; their order cannot show. Memory beyond the mappings: 5 MiB.
+///
+/// # Errors
+/// Those of [`Model::open`](crate::Model::open), and [`Error::Tensor`] for a value that is not finite.
+pub fn calibrate(
+    paths: &[PathBuf],
+    method: Method,
+    grid: Grid,
+    progress: &dyn Progress,
+) -> Result<Calibration, Error> {
+    let models: Vec<Model> = paths.iter().map(Model::open).collect::<Result<_, _>>()?;
+    let mut sources = Vec::new();
+    for model in &models {
+        for tensor in model.tensors().filter(|tensor| tensor.dtype.is_float()) {
+            sources.push(Source::new(model, tensor)?);
+        }
+    }
+    progress.start(
+        sources
+            .iter()
+            .map(|source| source.tensor.bytes.len() as u64)
+            .sum(),
+    );
+    let mut counts = vec![0; Counts::BUCKETS];
+    let mut histogram = Counts::new(&mut counts).map_err(Error::options)?;
+    for source in &sources {
+        progress.tensor(source.tensor.name);
+        let mut values = vec![0.0f32; CHUNK.min(source.values())];
+        let mut first = 0;
+        while first < source.values() {
+            let values = &mut values[..CHUNK.min(source.values() - first)];
+            values
+                .par_chunks_mut(TILE)
+                .enumerate()
+                .try_for_each(|(tile, values)| source.read(first + tile * TILE, values))?;
+            let before = histogram.count();
+            histogram.push(values).map_err(|error| {
+                let placed = match error {
+                    // The histogram counts over all files, people over this tensor.
+                    QuantError::NotFinite { index } => QuantError::NotFinite {
+                        index: index - before + first as u64,
+                    },
+                    other => other,
+                };
+                Error::tensor(source.path, source.tensor.name, placed)
+            })?;
+            progress.advance(source.bytes_of(first + values.len()) - source.bytes_of(first));
+            first += values.len();
+        }
+    }
+    let found = calibrate::calibrate(&histogram, method.core()?, grid);
+    let found = found.map_err(|error| match paths {
+        [path] => Error::unsupported(path, error),
+        _ => Error::options(error),
+    })?;
+    let (min, max) = histogram.range().unwrap_or_default();
+    Ok(Calibration {
+        count: histogram.count(),
+        min,
+        max,
+        low: found.low,
+        high: found.high,
+        scale: found.grid.scale,
+        zero_point: found.grid.zero_point,
+    })
+}
+
+type Counts<'a> = Histogram<'a, HOST_BITS>;
+
+impl Method {
+    fn core(self) -> Result<calibrate::Method, Error> {
+        Ok(match self {
+            Self::AbsMax => calibrate::Method::AbsMax,
+            Self::MinMax => calibrate::Method::MinMax,
+            Self::Percentile(percent) if percent > 0.0 && percent <= 100.0 => {
+                calibrate::Method::Percentile {
+                    ppm: (percent * 10_000.0).round() as u32,
+                }
+            }
+            Self::Percentile(percent) => {
+                let reason =
+                    format!("a percentile of {percent}; it must lie above 0 and at most at 100");
+                return Err(Error::options(reason));
+            }
+            Self::Mse => calibrate::Method::Mse,
+            Self::Entropy => calibrate::Method::Entropy,
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! Which output holds which target, and which options go together.
+
+use std::path::Path;
+
+use tercet_core::quant::{Rule, ScaleRule};
+
+use super::options::{Grid, QuantizeOptions, Target};
+use crate::Error;
+use crate::model::Container;
+
+/// The format that an output's extension names.
+pub(crate) fn container(out: &Path) -> Result<Container, Error> {
+    match out.extension().and_then(|extension| extension.to_str()) {
+        Some("safetensors") => Ok(Container::Safetensors),
+        Some("gguf") => Ok(Container::Gguf),
+        Some("npy") => Ok(Container::Npy),
+        _ => Err(Error::unsupported(
+            out,
+            "the name must end in .gguf, .safetensors or .npy, which chooses the format",
+        )),
+    }
+}
+
+/// Checks options that contradict each other or the output's format.
+pub(crate) fn check(options: &QuantizeOptions, out: &Path) -> Result<Container, Error> {
+    let container = container(out)?;
+    let target = options.target;
+    let home = match target {
+        Target::Int8 | Target::Ternary | Target::BitnetHf => Container::Safetensors,
+        _ => Container::Gguf,
+    };
+    if container != home {
+        let (found, home) = (container.name(), home.name());
+        return Err(Error::unsupported(
+            out,
+            format!("{found} does not hold {target}; name the output *.{home}"),
+        ));
+    }
+    let refuse = |option: &str| {
+        Err(Error::options(format!(
+            "{option} does not apply to {target}"
+        )))
+    };
+    let ternary = matches!(
+        target,
+        Target::Tq1_0 | Target::Tq2_0 | Target::Q2_0 | Target::Ternary | Target::Auto
+    );
+    let coded = matches!(target, Target::Int8 | Target::Ternary);
+    if !ternary && options.rule.is_some_and(|rule| rule != Rule::AbsMax) {
+        return refuse("a ternary rule");
+    }
+    if !ternary && options.scale != ScaleRule::Rule {
+        return refuse("a ternary scale rule");
+    }
+    if !coded && options.per.is_some() {
+        return refuse("a choice of groups");
+    }
+    if target != Target::Int8 && options.grid != Grid::Symmetric {
+        return refuse("an affine grid");
+    }
+    match (target, options.bits) {
+        (Target::Auto, None) => Err(Error::options("auto needs a number of bits a weight")),
+        (Target::Auto, Some(bits)) if !(bits > 0.0 && bits.is_finite()) => Err(Error::options(
+            format!("{bits} is no number of bits a weight"),
+        )),
+        (Target::Auto, _) | (_, None) => Ok(container),
+        (_, Some(_)) => refuse("a number of bits a weight"),
+    }
+}
+
+/// llama.cpp's number of a file whose tensors are mostly of a format; mixtures have none.
+pub(crate) fn file_type(target: Target) -> Option<u32> {
+    match target {
+        Target::Q4_0 => Some(2),
+        Target::Q8_0 => Some(7),
+        Target::Tq1_0 => Some(36),
+        Target::Tq2_0 => Some(37),
+        Target::Q2_0 => Some(41),
+        Target::Auto | Target::Int8 | Target::Ternary | Target::BitnetHf => None,
+    }
+}

@@ -1,0 +1,237 @@
+//! Conversions of whole models.
+//!
+//! # Which file holds what
+//! The output's extension names its format.
+//!
+//! - `.gguf` holds the block formats (`tq1_0`, `tq2_0`, `q2_0`, `q8_0`, `q4_0`), each tensor under its own name. From
+//!   a GGUF input every key is carried through, tokenizer and architecture too; `general.file_type` is set to the
+//!   target where GGUF has a number for it. From other inputs the file says `general.architecture = "tercet"`: a
+//!   container of tensors that every GGUF reader opens, not a model that llama.cpp runs.
+//! - `.safetensors` holds `int8`, `ternary` and `bitnet-hf`. A tensor `X` (mostly `….weight`) becomes
+//!   - `X`: int8 codes of the tensor's shape, or for `bitnet-hf` a `uint8` tensor of a quarter of the rows;
+//!   - `X_scale`: `f32`; `[1]` a tensor, `[rows, 1]` a row, `[rows, columns / N]` a block of N;
+//!   - `X_zero_point`: int8, of the scale's shape, for affine int8.
+//!
+//!   A value is `(code − zero point) · scale`.
+//! - `.npy` holds one array, so one restored tensor; codes with their scales do not fit and are refused.
+//!
+//! # Which tensors
+//! Floats of two dimensions or more; the rest is copied byte for byte. Rows that are no multiple of a block go
+//! llama.cpp's way: Q4_0, or f16 where that does not fit either; the report says so.
+
+mod auto;
+mod check;
+mod codes;
+mod measure;
+mod options;
+mod packed;
+mod plan;
+mod report;
+mod select;
+mod stream;
+mod writer;
+
+use std::path::Path;
+use std::time::Instant;
+
+pub use options::{DequantizeOptions, FloatType, Grid, Per, QuantizeOptions, Target};
+pub use report::{AutoReport, Report, TensorReport};
+
+use crate::file::gguf::About;
+use crate::file::output::Output;
+use crate::source::CHUNK;
+use crate::{Error, Model, Progress};
+use plan::{Action, Step};
+use stream::stream;
+use tercet_core::block::bitnet_hf::WeightScale;
+use tercet_core::quant::Measures;
+use writer::{Layout, Writer};
+
+/// Quantizes a model into the file `out`, whose extension names the format.
+///
+/// Uses the threads of the current rayon pool. Memory beyond the mapped input stays below 64 MiB plus the
+/// largest tensor's output. `out` appears whole or not at all.
+///
+/// # Errors
+/// [`Error::Options`] and [`Error::Unsupported`] for what does not go together; [`Error::OutputExists`] and
+/// [`Error::OutputIsInput`]; [`Error::Tensor`] for a value that is not finite, with its index; [`Error::Io`].
+pub fn quantize(
+    model: &Model,
+    options: &QuantizeOptions,
+    out: &Path,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    let started = Instant::now();
+    let container = check::check(options, out)?;
+    let output = Output::create(out, model.files(), options.force)?;
+    let mut steps = plan::plan(model, options)?;
+    let auto = options.target == Target::Auto;
+    let open = steps.iter().filter(|step| auto && step.is_quantizing());
+    let extra: u64 = open
+        .map(|step| step.source.tensor.bytes.len() as u64 * auto::PASSES)
+        .sum();
+    progress.start(model.tensor_bytes() + extra);
+    let chosen = match options.target {
+        Target::Auto => auto::choose(model, options, &mut steps, progress)?,
+        _ => None,
+    };
+    let job = Job {
+        about: About {
+            file_type: check::file_type(options.target),
+        },
+        weight_scale: options.weight_scale,
+        started,
+    };
+    let report = run(model, container, output, &steps, &job, progress)?;
+    Ok(Report {
+        auto: chosen,
+        ..report
+    })
+}
+
+/// Restores the quantized tensors of a model to floats, into the file `out`, whose extension names the format.
+///
+/// Other tensors are copied; the scales and zero points of restored ones are left out. Memory, threads and
+/// atomicity are those of [`quantize`].
+///
+/// # Errors
+/// Those of [`quantize`]; [`Error::Tensor`] also for damaged blocks and scales, and for values that
+/// `options.dtype` cannot hold.
+pub fn dequantize(
+    model: &Model,
+    options: &DequantizeOptions,
+    out: &Path,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    let started = Instant::now();
+    let container = check::container(out)?;
+    let output = Output::create(out, model.files(), options.force)?;
+    let steps = plan::restoring(model, options)?;
+    progress.start(
+        steps
+            .iter()
+            .map(|step| step.source.tensor.bytes.len() as u64)
+            .sum(),
+    );
+    let job = Job {
+        about: About {
+            file_type: Some(options.dtype.file_type()),
+        },
+        weight_scale: WeightScale::default(),
+        started,
+    };
+    run(model, container, output, &steps, &job, progress)
+}
+
+/// What holds for a whole conversion.
+struct Job {
+    about: About,
+    /// The meaning of the `weight_scale` that is written.
+    weight_scale: WeightScale,
+    started: Instant,
+}
+
+/// Carries out the steps.
+fn run(
+    model: &Model,
+    container: crate::Container,
+    output: Output,
+    steps: &[Step<'_>],
+    job: &Job,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    let parts: Vec<_> = steps.iter().map(Step::parts).collect();
+    let all = parts.concat();
+    let layout = Layout::new(container, &output, &all)?;
+    let mut writer = Writer::new(model, container, output, job.about, &layout)?;
+    let mut tensors = Vec::with_capacity(steps.len());
+    let mut first_part = 0;
+    for (step, parts) in steps.iter().zip(&parts) {
+        progress.tensor(step.source.tensor.name);
+        let outcome = convert(step, &mut writer, first_part, job, progress)?;
+        let bytes = parts.iter().map(|part| part.bytes).sum();
+        tensors.push(report::tensor(step, bytes, &outcome));
+        first_part += parts.len();
+    }
+    let bytes_after = writer.finish()?;
+    Ok(report::whole(
+        model,
+        tensors,
+        bytes_after,
+        job.started.elapsed(),
+    ))
+}
+
+/// What came out of one step.
+#[derive(Debug, Default)]
+struct Outcome {
+    flushed: u64,
+    measures: Option<Measures>,
+}
+
+fn convert(
+    step: &Step<'_>,
+    writer: &mut Writer<'_>,
+    first_part: usize,
+    job: &Job,
+    progress: &dyn Progress,
+) -> Result<Outcome, Error> {
+    let source = &step.source;
+    match step.action {
+        Action::Copy => {
+            for bytes in source.tensor.bytes.chunks(CHUNK) {
+                writer.write(first_part, bytes)?;
+                progress.advance(bytes.len() as u64);
+            }
+            Ok(Outcome::default())
+        }
+        // Nothing to stream, and nothing to measure.
+        _ if source.values() == 0 => Ok(Outcome::default()),
+        Action::Stream(codec) => {
+            let mut sink = |bytes: &[u8]| writer.write(first_part, bytes);
+            let streamed = stream(source, codec, progress, &mut sink)?;
+            Ok(Outcome {
+                flushed: streamed.flushed,
+                measures: streamed.measures,
+            })
+        }
+        Action::Codes { method, groups, .. } => {
+            let done = codes::quantize(source, method, groups, progress)?;
+            write(writer, first_part, &done.codes, i8::to_le_bytes)?;
+            write(writer, first_part + 1, &done.scales, f32::to_le_bytes)?;
+            // Without zero points the step has no third part.
+            write(writer, first_part + 2, &done.zero_points, i8::to_le_bytes)?;
+            Ok(Outcome {
+                flushed: done.flushed,
+                measures: codes::measure(source, groups, &done)?,
+            })
+        }
+        Action::Packed => {
+            let packed = packed::pack(source, progress)?;
+            writer.write(first_part, &packed.bytes)?;
+            let stored = job.weight_scale.stored(packed.s);
+            writer.write(first_part + 1, &stored.to_le_bytes())?;
+            Ok(Outcome {
+                flushed: 0,
+                measures: packed.measures,
+            })
+        }
+    }
+}
+
+/// Writes numbers as little-endian bytes, a chunk at a time.
+fn write<T: Copy, const N: usize>(
+    writer: &mut Writer<'_>,
+    part: usize,
+    numbers: &[T],
+    bytes_of: impl Fn(T) -> [u8; N],
+) -> Result<(), Error> {
+    for numbers in numbers.chunks(CHUNK) {
+        let bytes: Vec<u8> = numbers
+            .iter()
+            .flat_map(|&number| bytes_of(number))
+            .collect();
+        writer.write(part, &bytes)?;
+    }
+    Ok(())
+}

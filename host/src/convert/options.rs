@@ -1,0 +1,200 @@
+//! What a conversion is asked to do.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tercet_core::block::bitnet_hf::WeightScale;
+use tercet_core::quant::{Rule, ScaleRule};
+
+use crate::{DType, Error};
+
+pub use tercet_core::quant::calibrate::Scheme as Grid;
+
+/// What to quantize to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Target {
+    /// GGUF blocks of 256 ternary values, 2.0625 bits a value.
+    Tq2_0,
+    /// GGUF blocks of 256 ternary values, 1.6875 bits a value.
+    Tq1_0,
+    /// GGUF blocks of 64 two-bit values, 2.25 bits a value.
+    Q2_0,
+    /// GGUF blocks of 32 values of 8 bits, 8.5 bits a value.
+    Q8_0,
+    /// GGUF blocks of 32 values of 4 bits, 4.5 bits a value.
+    Q4_0,
+    /// int8 codes with `f32` scales, in safetensors.
+    Int8,
+    /// int8 codes −1, 0, +1 with `f32` scales, in safetensors.
+    Ternary,
+    /// Hugging Face BitNet: four ternary codes a byte with one scale a tensor, in safetensors.
+    BitnetHf,
+    /// A GGUF block format for each tensor, least total squared error within [`QuantizeOptions::bits`].
+    Auto,
+}
+
+impl Target {
+    /// Every target, in the order help texts list them.
+    pub const ALL: [Self; 9] = [
+        Self::Tq2_0,
+        Self::Tq1_0,
+        Self::Q2_0,
+        Self::Q8_0,
+        Self::Q4_0,
+        Self::Int8,
+        Self::Ternary,
+        Self::BitnetHf,
+        Self::Auto,
+    ];
+
+    /// The name that [`Target::from_str`] reads.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tq2_0 => "tq2_0",
+            Self::Tq1_0 => "tq1_0",
+            Self::Q2_0 => "q2_0",
+            Self::Q8_0 => "q8_0",
+            Self::Q4_0 => "q4_0",
+            Self::Int8 => "int8",
+            Self::Ternary => "ternary",
+            Self::BitnetHf => "bitnet-hf",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Target {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|target| target.name() == name);
+        found.ok_or_else(|| Error::options(format!("`{name}` is not a format to quantize to")))
+    }
+}
+
+/// Which values share a scale in `int8` and `ternary` tensors. Blocks of GGUF have their own length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Per {
+    /// All values of a tensor.
+    Tensor,
+    /// The values of a row: the innermost dimension.
+    Row,
+    /// Runs of that many values within a row; a row must be a multiple.
+    Block(usize),
+}
+
+impl FromStr for Per {
+    type Err = Error;
+
+    /// Reads `tensor`, `row` or `block:N`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let block = || text.strip_prefix("block:")?.parse().ok().filter(|&n| n > 0);
+        match text {
+            "tensor" => Ok(Self::Tensor),
+            "row" => Ok(Self::Row),
+            _ => block().map(Self::Block).ok_or_else(|| {
+                Error::options(format!("`{text}` is neither tensor, row nor block:N"))
+            }),
+        }
+    }
+}
+
+/// How to quantize a model.
+///
+/// ```
+/// use tercet_host::{QuantizeOptions, convert::Target};
+///
+/// let options = QuantizeOptions { exclude: vec!["*embed*".into()], ..QuantizeOptions::new(Target::Tq2_0) };
+/// assert_eq!(options.rule, None); // the target's own
+/// ```
+#[derive(Clone, Debug)]
+pub struct QuantizeOptions {
+    /// The format of the quantized tensors.
+    pub target: Target,
+    /// Which values become ±1, in ternary formats. `None`: abs-max for GGUF blocks (ggml's bytes), abs-mean for
+    /// `ternary`, the optimum for `auto`, whose aim is the least error.
+    pub rule: Option<Rule>,
+    /// Where a ternary scale comes from.
+    pub scale: ScaleRule,
+    /// Which values share a scale. `None`: the row for `int8`, the tensor for `ternary`.
+    pub per: Option<Per>,
+    /// With or without a zero point, for `int8`.
+    pub grid: Grid,
+    /// Bits a weight that `auto` may spend, which it must be told, over all tensors that it chooses for.
+    pub bits: Option<f64>,
+    /// Quantize only tensors whose name matches one of these globs, of any number of dimensions. Empty: every
+    /// float tensor of at least two dimensions.
+    pub include: Vec<String>,
+    /// Never quantize tensors whose name matches one of these globs.
+    pub exclude: Vec<String>,
+    /// What the `weight_scale` written by `bitnet-hf` means.
+    pub weight_scale: WeightScale,
+    /// Replace an output that exists.
+    pub force: bool,
+}
+
+impl QuantizeOptions {
+    /// The defaults of a target.
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            rule: None,
+            scale: ScaleRule::Rule,
+            per: None,
+            grid: Grid::Symmetric,
+            bits: None,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            weight_scale: WeightScale::default(),
+            force: false,
+        }
+    }
+}
+
+/// A float type to restore values to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FloatType {
+    /// 32 bits; every restored value is exact.
+    #[default]
+    F32,
+    /// IEEE's 16 bits, rounded half to even; values beyond 65,504 are refused.
+    F16,
+    /// `f32`'s upper 16 bits, rounded half to even.
+    Bf16,
+}
+
+/// How to restore a model.
+#[derive(Clone, Debug, Default)]
+pub struct DequantizeOptions {
+    /// The type of the restored tensors.
+    pub dtype: FloatType,
+    /// Replace an output that exists.
+    pub force: bool,
+}
+
+impl FloatType {
+    pub(crate) fn dtype(self) -> DType {
+        match self {
+            Self::F32 => DType::F32,
+            Self::F16 => DType::F16,
+            Self::Bf16 => DType::Bf16,
+        }
+    }
+
+    /// GGUF's number of a file whose tensors are mostly of this type.
+    pub(crate) fn file_type(self) -> u32 {
+        match self {
+            Self::F32 => 0,
+            Self::F16 => 1,
+            Self::Bf16 => 32,
+        }
+    }
+}

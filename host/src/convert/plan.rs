@@ -1,0 +1,282 @@
+//! What becomes of each tensor, decided before a byte is written: names, types and sizes alone decide.
+
+use std::path::Path;
+
+use tercet_core::block::Format;
+use tercet_core::quant::{Groups, Method, Rule, int8};
+
+use super::options::{DequantizeOptions, Grid, Per, QuantizeOptions, Target};
+use super::select::Selection;
+use super::stream::Codec;
+use crate::dtype::DType;
+use crate::file::Part;
+use crate::model::Tensor;
+use crate::source::{Source, is_sidecar};
+use crate::{Error, Model};
+
+/// One tensor's way through a conversion.
+#[derive(Clone, Debug)]
+pub(crate) struct Step<'a> {
+    pub(crate) source: Source<'a>,
+    pub(crate) action: Action,
+    /// Why the action is not what was asked for.
+    pub(crate) note: Option<String>,
+}
+
+/// What to do with a tensor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Action {
+    /// The same bytes under the same type.
+    Copy,
+    /// Blocks of GGUF, or plain floats of a type.
+    Stream(Codec),
+    /// int8 codes, scales, and zero points where `affine`.
+    Codes {
+        method: Method,
+        groups: Groups,
+        affine: bool,
+    },
+    /// Hugging Face BitNet.
+    Packed,
+}
+
+impl Step<'_> {
+    /// The tensors that the step writes, in the order it writes them.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let tensor = &self.source.tensor;
+        let shape = self.source.shape();
+        let values = self.source.values() as u64;
+        let part = |suffix: &str, shape: Vec<usize>, dtype: DType, bytes: u64| Part {
+            name: format!("{}{suffix}", tensor.name),
+            shape,
+            dtype,
+            bytes,
+        };
+        match self.action {
+            Action::Copy => vec![part(
+                "",
+                tensor.shape.to_vec(),
+                tensor.dtype,
+                tensor.bytes.len() as u64,
+            )],
+            Action::Stream(codec) => {
+                let (len, size) = codec.dtype().block();
+                let bytes = values / len as u64 * size as u64;
+                vec![part("", shape, codec.dtype(), bytes)]
+            }
+            Action::Codes { groups, affine, .. } => {
+                let scales = scale_shape(&shape, groups);
+                let mut parts = vec![
+                    part("", shape, DType::I8, values),
+                    part(
+                        "_scale",
+                        scales.clone(),
+                        DType::F32,
+                        groups.count as u64 * 4,
+                    ),
+                ];
+                if affine {
+                    parts.push(part("_zero_point", scales, DType::I8, groups.count as u64));
+                }
+                parts
+            }
+            Action::Packed => {
+                let mut packed = shape;
+                packed[0] /= 4;
+                vec![
+                    part("", packed, DType::U8, values / 4),
+                    part("_scale", vec![1], DType::F32, 4),
+                ]
+            }
+        }
+    }
+
+    /// True where the action makes blocks, or the f16 that they fall back to.
+    pub(crate) fn is_quantizing(&self) -> bool {
+        matches!(self.action, Action::Stream(_))
+    }
+
+    /// The type in the output, as the report names it.
+    pub(crate) fn type_name(&self) -> String {
+        match self.action {
+            Action::Copy => self.source.type_name(),
+            Action::Stream(codec) => codec.dtype().name().into_owned(),
+            Action::Codes {
+                method: Method::Ternary { .. },
+                ..
+            } => "ternary".into(),
+            Action::Codes { .. } => "int8".into(),
+            Action::Packed => "bitnet-hf".into(),
+        }
+    }
+}
+
+/// The scales' shape: one number; one a row, with a last dimension of 1 that lines up with the codes; or one
+/// for each part of a row.
+fn scale_shape(shape: &[usize], groups: Groups) -> Vec<usize> {
+    let mut scales = shape.to_vec();
+    match (groups.count, scales.last_mut()) {
+        (1, _) | (_, None) => vec![1],
+        (_, Some(row)) => {
+            *row /= groups.len;
+            scales
+        }
+    }
+}
+
+/// One step for each tensor of the model. For `auto` the blocks are chosen afterwards, among the steps whose
+/// action is [`Action::Stream`].
+pub(crate) fn plan<'a>(
+    model: &'a Model,
+    options: &QuantizeOptions,
+) -> Result<Vec<Step<'a>>, Error> {
+    let selection = Selection::new(model, options)?;
+    let mut steps = Vec::new();
+    for tensor in model.tensors() {
+        let source = Source::new(model, tensor)?;
+        let refusal = if is_sidecar(model, tensor.name) {
+            Some("belongs to a quantized tensor".to_owned())
+        } else if source.is_quantized() {
+            Some("quantized already".to_owned())
+        } else if matches!(tensor.dtype, DType::Ggml(_)) {
+            Some(format!("{} is carried, not decoded", tensor.dtype.name()))
+        } else if !tensor.dtype.is_float() {
+            Some(format!("{} is not a float type", tensor.dtype.name()))
+        } else if tensor.values() == 0 {
+            Some("holds no values".to_owned())
+        } else {
+            selection.refusal(&tensor).map(str::to_owned)
+        };
+        let (action, note) = match refusal {
+            Some(reason) => (Action::Copy, Some(reason)),
+            None => quantized(model.path(), &source, options)?,
+        };
+        steps.push(Step {
+            source,
+            action,
+            note,
+        });
+    }
+    Ok(steps)
+}
+
+/// The action for a tensor that is to be quantized, with a note where it is not the one asked for.
+fn quantized(
+    path: &Path,
+    source: &Source<'_>,
+    options: &QuantizeOptions,
+) -> Result<(Action, Option<String>), Error> {
+    let tensor = &source.tensor;
+    let row = tensor.row();
+    let refuse = |reason: String| Error::tensor(path, tensor.name, reason);
+    let into = |format| Ok(fallback(format, tensor, options));
+    match options.target {
+        Target::Tq1_0 => into(Format::Tq1_0),
+        Target::Tq2_0 | Target::Auto => into(Format::Tq2_0),
+        Target::Q2_0 => into(Format::Q2_0),
+        Target::Q8_0 => into(Format::Q8_0),
+        Target::Q4_0 => into(Format::Q4_0),
+        Target::Int8 | Target::Ternary => {
+            let ternary = options.target == Target::Ternary;
+            let per = options
+                .per
+                .unwrap_or(if ternary { Per::Tensor } else { Per::Row });
+            let rows = tensor.values() / row;
+            let groups = match per {
+                Per::Tensor => Groups::tensor(tensor.values()),
+                Per::Row => Groups::rows(rows, row),
+                Per::Block(len) => Groups::blocks(rows, row, len),
+            };
+            let groups = groups.map_err(|_| {
+                refuse(format!(
+                    "rows of {row} values do not divide into {per:?}; exclude it"
+                ))
+            })?;
+            let affine = options.grid == Grid::Affine;
+            let method = match (ternary, affine) {
+                (true, _) => Method::Ternary {
+                    rule: options.rule.unwrap_or(Rule::AbsMean),
+                    scale_rule: options.scale,
+                },
+                (false, false) => Method::Symmetric { limit: int8::LIMIT },
+                (false, true) => Method::Affine,
+            };
+            let action = Action::Codes {
+                method,
+                groups,
+                affine,
+            };
+            Ok((action, None))
+        }
+        Target::BitnetHf => match tensor.shape {
+            [rows, _] if rows % 4 == 0 => Ok((Action::Packed, None)),
+            [rows, _] => {
+                let note = format!("kept: {rows} rows do not divide by 4");
+                Ok((Action::Copy, Some(note)))
+            }
+            _ => Ok((Action::Copy, Some("kept: not a matrix".into()))),
+        },
+    }
+}
+
+/// llama.cpp's way with rows that are no multiple of a block: Q4_0 for the ternary and two-bit formats, and f16
+/// where even blocks of 32 do not fit. llama.cpp refuses such rows for Q8_0 and Q4_0 themselves; f16 keeps them.
+fn fallback(
+    wanted: Format,
+    tensor: &Tensor<'_>,
+    options: &QuantizeOptions,
+) -> (Action, Option<String>) {
+    let row = tensor.row();
+    let fits = |format: &Format| row.is_multiple_of(format.len());
+    if fits(&wanted) {
+        return (Action::Stream(Codec::blocks(wanted, options)), None);
+    }
+    let reason = |kept: &str| {
+        let (name, len) = (wanted.name(), wanted.len());
+        Some(format!(
+            "{kept}: rows of {row} do not divide into {name} blocks of {len}"
+        ))
+    };
+    match Some(Format::Q4_0).filter(|format| wanted.is_ternary() && fits(format)) {
+        Some(format) => (
+            Action::Stream(Codec::blocks(format, options)),
+            reason(format.name()),
+        ),
+        None if tensor.dtype == DType::F16 => (Action::Copy, reason("f16")),
+        None => (Action::Stream(Codec::Floats(DType::F16)), reason("f16")),
+    }
+}
+
+/// One step for each tensor that a restored model keeps.
+pub(crate) fn restoring<'a>(
+    model: &'a Model,
+    options: &DequantizeOptions,
+) -> Result<Vec<Step<'a>>, Error> {
+    let mut steps = Vec::new();
+    for tensor in model
+        .tensors()
+        .filter(|tensor| !is_sidecar(model, tensor.name))
+    {
+        let source = Source::new(model, tensor)?;
+        let restored = Action::Stream(Codec::Floats(options.dtype.dtype()));
+        let (action, note) = if source.is_quantized() {
+            (restored, None)
+        } else if source.is_readable() {
+            (Action::Copy, Some("not quantized".into()))
+        } else if tensor.dtype == DType::I2S {
+            let reason = "an i2_s tensor; name its layout, x86-128 or arm-64";
+            return Err(Error::tensor(model.path(), tensor.name, reason));
+        } else {
+            (
+                Action::Copy,
+                Some(format!("{} is not restored", tensor.dtype.name())),
+            )
+        };
+        steps.push(Step {
+            source,
+            action,
+            note,
+        });
+    }
+    Ok(steps)
+}

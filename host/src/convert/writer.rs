@@ -1,0 +1,107 @@
+//! The output file, whatever its format.
+
+use tercet_core::gguf::TensorSpec;
+
+use crate::file::gguf::About;
+use crate::file::output::Output;
+use crate::file::{Part, gguf, npy, safetensors};
+use crate::model::{Container, Metadata};
+use crate::{Error, Model};
+
+/// The tensors to write, in the order they come in.
+#[derive(Debug)]
+pub(crate) struct Layout<'a> {
+    parts: &'a [Part],
+    /// GGUF's descriptions; empty for other formats.
+    specs: Vec<TensorSpec<'a>>,
+}
+
+impl<'a> Layout<'a> {
+    pub(crate) fn new(
+        container: Container,
+        output: &Output,
+        parts: &'a [Part],
+    ) -> Result<Self, Error> {
+        let specs = match container {
+            Container::Gguf => gguf::specs(output, parts)?,
+            _ => Vec::new(),
+        };
+        Ok(Self { parts, specs })
+    }
+}
+
+/// Takes the bytes of the planned parts, part by part; each part in order and in full.
+#[derive(Debug)]
+pub(crate) enum Writer<'a> {
+    Safetensors(safetensors::Writer),
+    Npy { output: Output, left: u64 },
+    Gguf(gguf::Writer<'a>),
+}
+
+impl<'a> Writer<'a> {
+    /// Lays out the file and writes all that comes before the tensors.
+    pub(crate) fn new(
+        model: &Model,
+        container: Container,
+        mut output: Output,
+        about: About,
+        layout: &'a Layout<'a>,
+    ) -> Result<Self, Error> {
+        let parts = layout.parts;
+        Ok(match container {
+            Container::Safetensors => {
+                let metadata = safetensors_metadata(model);
+                Self::Safetensors(safetensors::Writer::new(output, &metadata, parts)?)
+            }
+            Container::Gguf => Self::Gguf(gguf::Writer::new(output, model, about, &layout.specs)?),
+            Container::Npy => {
+                let [part] = parts else {
+                    let count = parts.len();
+                    return Err(Error::unsupported(
+                        output.path(),
+                        format!(
+                            "npy holds one array, the model has {count} tensors; name the output *.safetensors"
+                        ),
+                    ));
+                };
+                npy::write_header(&mut output, &part.name, &part.shape, part.dtype)?;
+                Self::Npy {
+                    output,
+                    left: part.bytes,
+                }
+            }
+        })
+    }
+
+    /// Appends bytes to a part.
+    pub(crate) fn write(&mut self, part: usize, bytes: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Safetensors(writer) => writer.write(part, bytes),
+            Self::Gguf(writer) => writer.write(part, bytes),
+            Self::Npy { output, left } => {
+                *left -= bytes.len() as u64;
+                output.write(bytes)
+            }
+        }
+    }
+
+    /// Puts the file in place; returns its size.
+    pub(crate) fn finish(self) -> Result<u64, Error> {
+        match self {
+            Self::Safetensors(writer) => writer.finish(),
+            Self::Gguf(writer) => writer.finish(),
+            Self::Npy { output, left } => {
+                assert_eq!(left, 0, "the array is shorter than was planned");
+                output.finish()
+            }
+        }
+    }
+}
+
+/// A safetensors file keeps its metadata; a GGUF file's is carried as text, arrays left out.
+fn safetensors_metadata(model: &Model) -> Metadata {
+    match model.container() {
+        Container::Gguf => gguf::scalar_metadata(model),
+        _ => model.metadata().clone(),
+    }
+}

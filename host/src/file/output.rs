@@ -1,0 +1,144 @@
+//! Output that is whole or not there: a temporary file in the output's folder, renamed at the end.
+
+use std::fs::OpenOptions;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::Builder;
+
+use super::live::Temporary;
+use crate::Error;
+
+/// A file being written. Dropped before [`Output::finish`], it leaves nothing behind.
+#[derive(Debug)]
+pub struct Output {
+    path: PathBuf,
+    temp: Temporary,
+    /// Where the file's cursor stands.
+    position: u64,
+    length: u64,
+    overwrite: bool,
+}
+
+impl Output {
+    /// Starts the output `path`, made from `inputs`.
+    ///
+    /// # Errors
+    /// [`Error::OutputIsInput`] where `path` and an input are one file, also through links;
+    /// [`Error::OutputExists`] where it exists and `overwrite` is false; [`Error::Io`] where the folder does not
+    /// take a new file.
+    pub fn create<'a>(
+        path: &Path,
+        inputs: impl IntoIterator<Item = &'a Path>,
+        overwrite: bool,
+    ) -> Result<Self, Error> {
+        if inputs.into_iter().any(|input| same_file(path, input)) {
+            return Err(Error::OutputIsInput {
+                path: path.to_path_buf(),
+            });
+        }
+        match path.metadata() {
+            // Renaming over a device or a folder would replace it.
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(Error::unsupported(path, "the output is not a regular file"));
+            }
+            _ if path.symlink_metadata().is_ok() && !overwrite => {
+                return Err(Error::OutputExists {
+                    path: path.to_path_buf(),
+                });
+            }
+            _ => {}
+        }
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let mut builder = Builder::new();
+        builder.prefix(".tercet-").suffix(".part");
+        // With the permissions of a plain new file, unlike the crate's own temporary files.
+        let new = || {
+            builder.make_in(folder, |part| {
+                OpenOptions::new().write(true).create_new(true).open(part)
+            })
+        };
+        let temp = Temporary::create(new).map_err(Error::io(path, "create"))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            temp,
+            position: 0,
+            length: 0,
+            overwrite,
+        })
+    }
+
+    /// The final path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends at the end of what was written so far.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.write_at(self.length, bytes)
+    }
+
+    /// Writes at an offset; gaps read as zeros.
+    pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        let file = self.temp.file();
+        let result = if offset == self.position {
+            Ok(offset)
+        } else {
+            file.seek(SeekFrom::Start(offset))
+        };
+        result
+            .and_then(|_| file.write_all(bytes))
+            .map_err(Error::io(&self.path, "write"))?;
+        self.position = offset + bytes.len() as u64;
+        self.length = self.length.max(self.position);
+        Ok(())
+    }
+
+    /// Flushes to the disk and gives the file its name; returns its size.
+    pub fn finish(self) -> Result<u64, Error> {
+        let Self {
+            path,
+            mut temp,
+            length,
+            overwrite,
+            ..
+        } = self;
+        // Before the rename, or a power cut could leave the name on an empty file.
+        temp.file().sync_all().map_err(Error::io(&path, "write"))?;
+        match temp.persist(&path, overwrite) {
+            Ok(()) => Ok(length),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                Err(Error::OutputExists { path })
+            }
+            Err(e) => Err(Error::io(&path, "rename into place")(e)),
+        }
+    }
+}
+
+/// True where both paths lead to one file: by name, through symbolic links, or (on Unix) hard links.
+fn same_file(a: &Path, b: &Path) -> bool {
+    let (Ok(full_a), Ok(full_b)) = (a.canonicalize(), b.canonicalize()) else {
+        // One does not exist, so they differ.
+        return false;
+    };
+    full_a == full_b || same_node(&full_a, &full_b)
+}
+
+#[cfg(unix)]
+fn same_node(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (a.metadata(), b.metadata()) {
+        (Ok(a), Ok(b)) => a.dev() == b.dev() && a.ino() == b.ino(),
+        _ => false,
+    }
+}
+
+/// Stable Rust has no file index elsewhere: a second hard link is not seen, and a mapped file cannot be
+/// replaced there anyway.
+#[cfg(not(unix))]
+fn same_node(_: &Path, _: &Path) -> bool {
+    false
+}

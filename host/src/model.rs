@@ -1,0 +1,228 @@
+//! One view of a model file, whatever its format.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use tercet_core::block::bitnet_hf::WeightScale;
+use tercet_core::block::i2_s::Layout;
+
+use crate::Error;
+use crate::file::{self, map::Map};
+
+pub use crate::dtype::DType;
+
+/// How to read what no file says about itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// What the `weight_scale` beside a packed `uint8` tensor means.
+    pub weight_scale: WeightScale,
+    /// The layout of I2_S tensors; `None`: they are carried and not read.
+    pub i2_s: Option<Layout>,
+}
+
+/// A file format of models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Container {
+    /// Hugging Face safetensors, one file or several under an index.
+    Safetensors,
+    /// A NumPy array.
+    Npy,
+    /// ggml's GGUF.
+    Gguf,
+}
+
+impl Container {
+    /// The format's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors",
+            Self::Npy => "npy",
+            Self::Gguf => "gguf",
+        }
+    }
+}
+
+/// A tensor of a model: a view into the mapped file.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor<'a> {
+    /// Its name; of an npy file, the file's name without `.npy`.
+    pub name: &'a str,
+    /// Its shape, outermost dimension first; empty for a scalar.
+    pub shape: &'a [usize],
+    /// How the bytes are to be read.
+    pub dtype: DType,
+    /// The values, little-endian, row-major. They may begin at any address.
+    pub bytes: &'a [u8],
+}
+
+impl Tensor<'_> {
+    /// Number of values.
+    pub fn values(&self) -> usize {
+        // The readers refuse shapes whose product overflows.
+        crate::dtype::values(self.shape).unwrap_or(0)
+    }
+
+    /// Values of a row: the innermost dimension (1 for a scalar).
+    pub fn row(&self) -> usize {
+        self.shape.last().copied().unwrap_or(1)
+    }
+
+    /// Bits that a value takes in the file, 0 for an empty tensor.
+    pub fn bits_per_value(&self) -> f64 {
+        match self.values() {
+            0 => 0.0,
+            values => self.bytes.len() as f64 * 8.0 / values as f64,
+        }
+    }
+}
+
+/// What a file says about itself beside its tensors, as text; arrays appear as their first values and their length.
+pub type Metadata = Vec<(String, String)>;
+
+/// Where a tensor lies. The readers made sure that it lies inside its map and that shape and type fill it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) dtype: DType,
+    pub(crate) file: usize,
+    pub(crate) start: usize,
+    pub(crate) len: usize,
+}
+
+/// What a reader found in a file.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) container: Container,
+    pub(crate) maps: Vec<Map>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) metadata: Metadata,
+}
+
+/// An open model: its file or files are mapped, nothing is copied.
+///
+/// ```no_run
+/// let model = tercet_host::Model::open("model.safetensors")?;
+/// for tensor in model.tensors() {
+///     println!("{} {:?} {}", tensor.name, tensor.shape, tensor.dtype.name());
+/// }
+/// # Ok::<(), tercet_host::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Model {
+    path: PathBuf,
+    contents: Contents,
+    by_name: HashMap<String, usize>,
+    reading: Reading,
+}
+
+impl Model {
+    /// Opens a safetensors file, a `*.safetensors.index.json` with its shards, an npy or a GGUF file.
+    ///
+    /// The format is told by content, not by name. Every header is checked in full: sizes, offsets and names.
+    /// The files must not be cut short by another process while the model is open: reading a page that is no
+    /// longer there ends the process, as it does for every program that maps files.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::UnknownFile`], [`Error::BadFile`], and [`Error::Tensor`] for a tensor whose type or
+    /// layout cannot be represented.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let contents = file::read(path)?;
+        let mut by_name = HashMap::with_capacity(contents.entries.len());
+        for (index, entry) in contents.entries.iter().enumerate() {
+            if by_name.insert(entry.name.clone(), index).is_some() {
+                return Err(Error::tensor(
+                    path,
+                    &entry.name,
+                    "two tensors have this name",
+                ));
+            }
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            contents,
+            by_name,
+            reading: Reading::default(),
+        })
+    }
+
+    /// Says how to read what the file does not say about itself.
+    #[must_use]
+    pub fn with_reading(mut self, reading: Reading) -> Self {
+        self.reading = reading;
+        self
+    }
+
+    /// What [`Model::with_reading`] was told; else the default.
+    pub fn reading(&self) -> Reading {
+        self.reading
+    }
+
+    /// The path given to [`Model::open`].
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Every file that is mapped: the shards of a sharded model, else the one file.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.contents.maps.iter().map(Map::path)
+    }
+
+    /// The format.
+    pub fn container(&self) -> Container {
+        self.contents.container
+    }
+
+    /// The tensors in file order.
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = Tensor<'_>> {
+        self.contents.entries.iter().map(|entry| self.view(entry))
+    }
+
+    /// The tensor of that name.
+    pub fn get(&self, name: &str) -> Option<Tensor<'_>> {
+        let index = *self.by_name.get(name)?;
+        self.contents
+            .entries
+            .get(index)
+            .map(|entry| self.view(entry))
+    }
+
+    /// Key and value pairs, sorted by key for safetensors, in file order for GGUF.
+    pub fn metadata(&self) -> &Metadata {
+        &self.contents.metadata
+    }
+
+    /// Bytes of all tensors.
+    pub fn tensor_bytes(&self) -> u64 {
+        self.contents
+            .entries
+            .iter()
+            .map(|entry| entry.len as u64)
+            .sum()
+    }
+
+    /// Bytes of all files.
+    pub fn file_bytes(&self) -> u64 {
+        self.contents
+            .maps
+            .iter()
+            .map(|map| map.bytes().len() as u64)
+            .sum()
+    }
+
+    /// The whole first file.
+    pub(crate) fn raw(&self) -> &[u8] {
+        self.contents.maps.first().map_or(&[], Map::bytes)
+    }
+
+    fn view<'a>(&'a self, entry: &'a Entry) -> Tensor<'a> {
+        Tensor {
+            name: &entry.name,
+            shape: &entry.shape,
+            dtype: entry.dtype,
+            bytes: &self.contents.maps[entry.file].bytes()[entry.start..][..entry.len],
+        }
+    }
+}

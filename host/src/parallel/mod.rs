@@ -1,0 +1,137 @@
+//! The engine of rayon's threads: groups and blocks side by side, or one large group in tiles.
+//!
+//! Everything that crosses between tiles merges exactly (integer counts, exact sums, maxima) or in one order
+//! (the runs of [`tercet_core::number::lanes`]), so the bits are those of [`tercet_core::scalar`] for any number of
+//! threads and any size of tile. Work runs on the rayon pool
+//! it is called in (`ThreadPool::install` chooses another).
+
+mod blocks;
+mod compare;
+mod dequantize;
+mod tensor;
+
+pub use compare::{compare, compare_next};
+pub use dequantize::dequantize;
+pub use tensor::Tensor;
+
+use tercet_core::block::{BlockError, Encoded, Format};
+use tercet_core::engine::{BlockEngine, Output, QuantizeEngine};
+use tercet_core::number::{Element, Stats};
+use tercet_core::quant::{Applied, Groups, Plan, QuantError, Rule, ScaleRule};
+use tercet_core::scalar;
+
+/// Values in a tile: large enough to drown the cost of a task, small enough to stay in a core's cache.
+const TILE: usize = 1 << 16;
+
+/// The engine.
+///
+/// # Example
+/// ```
+/// use tercet_core::engine::{Output, QuantizeEngine};
+/// use tercet_core::quant::{Groups, Method};
+/// use tercet_host::parallel::Threads;
+///
+/// let values = [0.5f32, -1.0, 2.0, 0.0];
+/// let (mut codes, mut scales) = ([0; 4], [0.0; 1]);
+/// let out = Output { codes: &mut codes, scales: &mut scales, zero_points: &mut [] };
+/// let mut engine = Threads::default();
+/// let tensor = engine.tensor(&values, Groups::tensor(4)?, out)?;
+/// tensor.quantize(Method::Symmetric { limit: 127 })?;
+/// assert_eq!(codes, [32, -64, 127, 0]);
+/// # Ok::<(), tercet_core::quant::QuantError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Threads {
+    tile: usize,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self { tile: TILE }
+    }
+}
+
+impl Threads {
+    /// The engine with tasks of `values` values, at least 1, instead of 65,536; it does not show in a bit.
+    pub fn with_tile(values: usize) -> Self {
+        Self {
+            tile: values.max(1),
+        }
+    }
+}
+
+impl QuantizeEngine for Threads {
+    type Error = QuantError;
+    type Tensor<'a, T: Element> = Tensor<'a, T>;
+
+    fn tensor<'a, T: Element>(
+        &'a mut self,
+        values: &'a [T],
+        groups: Groups,
+        out: Output<'a>,
+    ) -> Result<Tensor<'a, T>, QuantError> {
+        let tensor = Tensor::new(values, groups, out.codes, out.scales, out.zero_points)?;
+        Ok(tensor.with_tile(self.tile))
+    }
+}
+
+impl BlockEngine for Threads {
+    type Error = BlockError;
+
+    fn encode<T: Element>(
+        &mut self,
+        format: Format,
+        rule: Rule,
+        scale: ScaleRule,
+        values: &[T],
+        out: &mut [u8],
+    ) -> Result<Encoded, BlockError> {
+        blocks::encode(self.tile, format, rule, scale, values, out)
+    }
+
+    fn decode(&mut self, format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
+        blocks::decode(self.tile, format, bytes, out)
+    }
+
+    /// On the calling thread: one vector is too little to share out.
+    fn dot(
+        &mut self,
+        format: Format,
+        bytes: &[u8],
+        x: &[i8],
+        x_scale: f32,
+    ) -> Result<f32, BlockError> {
+        tercet_core::block::dot(format, bytes, x, x_scale)
+    }
+}
+
+/// Codes the values of a tile.
+pub(crate) fn apply<T: Element>(
+    plan: &Plan,
+    values: &[T],
+    codes: &mut [i8],
+) -> Result<Applied, QuantError> {
+    match plan {
+        Plan::Ternary { threshold } => scalar::ternary(values, *threshold, codes),
+        Plan::Affine(grid) => scalar::affine(values, grid, codes),
+    }
+}
+
+/// The statistics of two parts, the left one first.
+pub(crate) fn merged(mut left: Stats, right: Stats) -> Stats {
+    left.merge(&right);
+    left
+}
+
+/// The error of a part that starts at value `start`, seen from the whole.
+pub(crate) fn moved(error: QuantError, start: u64) -> QuantError {
+    match error {
+        QuantError::NotFinite { index } => QuantError::NotFinite {
+            index: index + start,
+        },
+        QuantError::CodeRange { index } => QuantError::CodeRange {
+            index: index + start,
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,195 @@
+//! A tensor that rayon's threads quantize.
+
+use rayon::prelude::*;
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
+use tercet_core::number::{Element, Stats};
+use tercet_core::quant::{self, Applied, Groups, Method, Plan, QuantError, Report};
+use tercet_core::scalar;
+
+use super::{TILE, apply, merged, moved};
+
+/// Bins for the optimal ternary rule: 64 KiB for each thread.
+const BINS: usize = 4096;
+
+/// A tensor to quantize: values in, codes, scales and zero points out, all borrowed.
+#[derive(Debug)]
+pub struct Tensor<'a, T> {
+    values: &'a [T],
+    groups: Groups,
+    codes: &'a mut [i8],
+    scales: &'a mut [f32],
+    zero_points: &'a mut [i8],
+    tile: usize,
+}
+
+impl<'a, T: Element> Tensor<'a, T> {
+    /// Borrows a tensor's slices; lengths and errors as [`scalar::Tensor::new`] has them.
+    pub fn new(
+        values: &'a [T],
+        groups: Groups,
+        codes: &'a mut [i8],
+        scales: &'a mut [f32],
+        zero_points: &'a mut [i8],
+    ) -> Result<Self, QuantError> {
+        scalar::Tensor::new(values, groups, codes, scales, zero_points)?;
+        Ok(Self {
+            values,
+            groups,
+            codes,
+            scales,
+            zero_points,
+            tile: TILE,
+        })
+    }
+
+    /// Sets how many values a task takes, at least 1, instead of 65,536; it does not show in a bit.
+    pub fn with_tile(mut self, values: usize) -> Self {
+        self.tile = values.max(1);
+        self
+    }
+
+    /// Quantizes every group, as [`tercet_core::quant::quantize`] does and with its errors.
+    ///
+    /// Allocates scratch only for the optimal ternary rule over groups of more than 256 values: up to 64 KiB a
+    /// thread.
+    pub fn quantize(mut self, method: Method) -> Result<Report, QuantError> {
+        let mut bins = self.scratch(method);
+        quant::quantize(&mut self, method, &mut bins)
+    }
+
+    fn scratch(&self, method: Method) -> Vec<MagnitudeBin> {
+        let bins = match method.scratch_len(self.groups.len) {
+            0 => 0,
+            least => least.max(BINS),
+        };
+        vec![MagnitudeBin::EMPTY; bins]
+    }
+
+    /// The tensor cut between groups.
+    fn parts(&mut self, groups: usize) -> Result<Vec<scalar::Tensor<'_, T>>, QuantError> {
+        let len = self.groups.len;
+        let mut zero_points = self.zero_points.chunks_mut(groups);
+        let slices = self.values.chunks(groups * len);
+        let outputs = (self.codes.chunks_mut(groups * len)).zip(self.scales.chunks_mut(groups));
+        slices
+            .zip(outputs)
+            .map(|(values, (codes, scales))| {
+                let groups = Groups {
+                    count: scales.len(),
+                    len,
+                };
+                let zero_points = zero_points.next().unwrap_or_default();
+                scalar::Tensor::new(values, groups, codes, scales, zero_points)
+            })
+            .collect()
+    }
+
+    fn range(&self, group: usize) -> Result<core::ops::Range<usize>, QuantError> {
+        if group >= self.groups.count {
+            return Err(QuantError::NoGroup {
+                group,
+                count: self.groups.count,
+            });
+        }
+        let start = group * self.groups.len;
+        Ok(start..start + self.groups.len)
+    }
+}
+
+impl<T: Element> QuantizeProblem for Tensor<'_, T> {
+    type Error = QuantError;
+
+    fn groups(&self) -> Groups {
+        self.groups
+    }
+
+    fn stats(&mut self, group: usize) -> Result<Stats, QuantError> {
+        let values = &self.values[self.range(group)?];
+        // rayon keeps the order of an indexed reduction, so the first bad index is the lowest.
+        let stats = values.par_chunks(self.tile).map(Stats::of);
+        Ok(stats.reduce(|| Stats::EMPTY, merged))
+    }
+
+    fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), QuantError> {
+        scalar::read_magnitudes(&self.values[self.range(group)?], out)
+    }
+
+    fn magnitudes(
+        &mut self,
+        group: usize,
+        span: MagnitudeSpan,
+        bins: &mut [MagnitudeBin],
+    ) -> Result<(), QuantError> {
+        span.check(bins)?;
+        let values = &self.values[self.range(group)?];
+        // A table a job, so jobs should be few: as large as keeps every thread busy.
+        let share = values.len().div_ceil(rayon::current_num_threads() * 4);
+        let tables: Result<Vec<_>, _> = values
+            .par_chunks(share.max(self.tile))
+            .map(|tile| {
+                let mut table = vec![MagnitudeBin::EMPTY; bins.len()];
+                scalar::magnitudes(tile, span, &mut table).map(|()| table)
+            })
+            .collect();
+        for table in tables? {
+            for (bin, part) in bins.iter_mut().zip(&table) {
+                bin.merge(part);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, QuantError> {
+        let range = self.range(group)?;
+        let values = self.values[range.clone()].par_chunks(self.tile);
+        values
+            .zip(self.codes[range].par_chunks_mut(self.tile))
+            .map(|(values, codes)| apply(plan, values, codes))
+            .try_reduce(Applied::default, |mut left, right| {
+                left.merge(&right);
+                Ok(left)
+            })
+    }
+
+    /// Groups smaller than a tile go to threads whole; larger ones come one after another, cut into tiles.
+    fn quantize_groups(
+        &mut self,
+        method: Method,
+        bins: &mut [MagnitudeBin],
+    ) -> Result<Report, QuantError> {
+        if self.groups.len >= self.tile {
+            return quant::quantize_in_order(self, method, bins);
+        }
+        let scratch = self.scratch(method);
+        let groups = self.tile / self.groups.len;
+        let values = (groups * self.groups.len) as u64;
+        let results: Vec<_> = self
+            .parts(groups)?
+            .into_par_iter()
+            .map_init(
+                || scratch.clone(),
+                |bins, mut part| quant::quantize(&mut part, method, bins),
+            )
+            .collect();
+        let mut report = Report::default();
+        // In order, so the first error is that of the lowest index.
+        for (part, result) in (0u64..).zip(results) {
+            report.merge(&result.map_err(|error| moved(error, part * values))?);
+        }
+        Ok(report)
+    }
+
+    fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), QuantError> {
+        self.range(group)?;
+        self.scales[group] = scale;
+        if let Some(slot) = self.zero_points.get_mut(group) {
+            *slot = zero_point;
+        } else if zero_point != 0 {
+            return Err(QuantError::Length {
+                expected: self.groups.count,
+                found: 0,
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,282 @@
+//! Tensors as their values: floats, blocks, or codes with the scales that lie beside them.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use tercet_core::block::i2_s::{self, Layout};
+use tercet_core::block::{self, BlockError, Format};
+
+use crate::dtype::{DType, values};
+use crate::model::Tensor;
+use crate::{Error, Model, floats};
+
+/// Values that are read, encoded and measured in one go: 4 MiB as `f32`. A multiple of every block.
+pub(crate) const CHUNK: usize = 1 << 20;
+/// Values that one thread takes at a time: 64 KiB as `f32`, so that source and codes stay in its cache.
+pub(crate) const TILE: usize = 1 << 14;
+
+/// A tensor whose values can be read as `f32` from any whole block on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) tensor: Tensor<'a>,
+    kind: Kind<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind<'a> {
+    /// Plain numbers: floats, and integers of up to 16 bits, which `f32` holds exactly.
+    Plain,
+    Blocks(Format),
+    /// int8 codes: value = scale of the group · (code − zero point).
+    Codes {
+        scales: Tensor<'a>,
+        zero_points: Option<Tensor<'a>>,
+        group: usize,
+    },
+    /// Hugging Face BitNet: row r of the first quarter holds rows r, r + R/4, r + R/2 and r + 3R/4 in two bits each.
+    Packed {
+        scale: f32,
+    },
+    I2s(Layout),
+    /// Carried, never read.
+    Opaque,
+}
+
+impl<'a> Source<'a> {
+    /// Finds out what a tensor's values are, with the scales that `model` holds for it.
+    pub(crate) fn new(model: &'a Model, tensor: Tensor<'a>) -> Result<Self, Error> {
+        let (path, reading) = (model.path(), model.reading());
+        let scales = model.get(&format!("{}_scale", tensor.name));
+        let kind = match (tensor.dtype, scales) {
+            (DType::Block(format), _) => Kind::Blocks(format),
+            (DType::I2S, _) => reading.i2_s.map_or(Kind::Opaque, Kind::I2s),
+            (DType::I8, Some(scales)) if scales.dtype.is_float() => {
+                let zero_points = model.get(&format!("{}_zero_point", tensor.name));
+                codes(path, tensor, scales, zero_points)?
+            }
+            (DType::U8, Some(scales)) if scales.dtype.is_float() && scales.values() == 1 => {
+                let scale = floats::one(scales.dtype, scales.bytes);
+                let scale = reading.weight_scale.unit(scale);
+                let scale = scale.map_err(|e| Error::tensor(path, scales.name, e))?;
+                Kind::Packed { scale }
+            }
+            (dtype, _) if floats::readable(dtype) => Kind::Plain,
+            _ => Kind::Opaque,
+        };
+        Ok(Self { path, tensor, kind })
+    }
+
+    /// The shape of the values; a packed tensor has four times its stored rows.
+    pub(crate) fn shape(&self) -> Vec<usize> {
+        let mut shape = self.tensor.shape.to_vec();
+        if let (Kind::Packed { .. }, Some(rows)) = (self.kind, shape.first_mut()) {
+            *rows = rows.saturating_mul(4);
+        }
+        shape
+    }
+
+    pub(crate) fn values(&self) -> usize {
+        values(&self.shape()).unwrap_or(0)
+    }
+
+    /// False for types that are carried only.
+    pub(crate) fn is_readable(&self) -> bool {
+        !matches!(self.kind, Kind::Opaque)
+    }
+
+    /// True for codes and blocks; false for plain numbers.
+    pub(crate) fn is_quantized(&self) -> bool {
+        !matches!(self.kind, Kind::Plain | Kind::Opaque)
+    }
+
+    /// The type as reports name it.
+    pub(crate) fn type_name(&self) -> String {
+        match self.kind {
+            Kind::Packed { .. } => "bitnet-hf".into(),
+            _ => self.tensor.dtype.name().into_owned(),
+        }
+    }
+
+    /// Bytes of the tensor that `count` of its values take; what progress counts.
+    pub(crate) fn bytes_of(&self, count: usize) -> u64 {
+        let values = self.values().max(1) as u128;
+        (self.tensor.bytes.len() as u128 * count as u128 / values) as u64
+    }
+
+    /// Reads `out.len()` values from `start` on, both within [`Source::values`]; in blocks, both are multiples of
+    /// the block's length.
+    pub(crate) fn read(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
+        let refuse = |reason: String| Error::tensor(self.path, self.tensor.name, reason);
+        let bytes = self.tensor.bytes;
+        match self.kind {
+            Kind::Plain => {
+                let size = self.tensor.dtype.block().1;
+                floats::widen(
+                    self.tensor.dtype,
+                    &bytes[start * size..][..out.len() * size],
+                    out,
+                );
+            }
+            Kind::Blocks(format) => {
+                let (len, size) = format.layout();
+                let first = start / len;
+                let bytes = &bytes[first * size..][..out.len() / len * size];
+                block::decode(format, bytes, out).map_err(|e| refuse(place_block(e, first)))?;
+            }
+            Kind::Codes {
+                scales,
+                zero_points,
+                group,
+            } => {
+                let mut at = start;
+                let mut rest = out;
+                while !rest.is_empty() {
+                    let index = at / group;
+                    let (part, after) = rest.split_at_mut((group - at % group).min(rest.len()));
+                    let size = scales.dtype.block().1;
+                    let scale = floats::one(scales.dtype, &scales.bytes[index * size..][..size]);
+                    if !scale.is_finite() {
+                        let reason = format!("scale {index} is not finite");
+                        return Err(Error::tensor(self.path, scales.name, reason));
+                    }
+                    let zero = zero_points.map_or(0, |z| i16::from(z.bytes[index] as i8));
+                    for (x, &code) in part.iter_mut().zip(&bytes[at..]) {
+                        // The difference fits nine bits, so the product is rounded once.
+                        *x = f32::from(i16::from(code as i8) - zero) * scale;
+                    }
+                    at += part.len();
+                    rest = after;
+                }
+            }
+            Kind::Packed { scale } => {
+                let quarter = bytes.len();
+                let mut at = start;
+                let mut rest = out;
+                while !rest.is_empty() {
+                    let (lane, from) = (at / quarter, at % quarter);
+                    let (part, after) = rest.split_at_mut((quarter - from).min(rest.len()));
+                    for (i, (x, &byte)) in part.iter_mut().zip(&bytes[from..]).enumerate() {
+                        let code = byte >> (2 * lane) & 3;
+                        if code == 3 {
+                            return Err(refuse(format!(
+                                "value {} has code 3, which stands for nothing",
+                                at + i
+                            )));
+                        }
+                        *x = (f32::from(code) - 1.0) * scale;
+                    }
+                    at += part.len();
+                    rest = after;
+                }
+            }
+            Kind::I2s(layout) => {
+                // A tensor of its own: the codes of this part, and the tail with the scale.
+                let codes = bytes[start / 4..][..out.len() / 4].iter();
+                let tail = bytes[self.values() / 4..].iter();
+                let part: Vec<u8> = codes.chain(tail).copied().collect();
+                i2_s::decode(layout, &part, out).map_err(|e| {
+                    refuse(match e {
+                        BlockError::CodeRange { index } => BlockError::CodeRange {
+                            index: index + start,
+                        }
+                        .to_string(),
+                        other => other.to_string(),
+                    })
+                })?;
+            }
+            Kind::Opaque => {
+                return Err(refuse(format!(
+                    "type {} cannot be read",
+                    self.tensor.dtype.name()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks the scales of int8 codes: one, one a row, or one for each of equal parts of a row.
+fn codes<'a>(
+    path: &Path,
+    tensor: Tensor<'a>,
+    scales: Tensor<'a>,
+    zero_points: Option<Tensor<'a>>,
+) -> Result<Kind<'a>, Error> {
+    let row = tensor.row();
+    let outer = &tensor.shape[..tensor.shape.len().saturating_sub(1)];
+    let parts = match scales.shape {
+        _ if scales.values() == 1 => None,
+        shape if shape == outer => Some(1),
+        [leading @ .., parts] if leading == outer && *parts > 0 && row.is_multiple_of(*parts) => {
+            Some(*parts)
+        }
+        shape => {
+            let reason = format!(
+                "its shape {shape:?} does not fit `{}` of {:?}",
+                tensor.name, tensor.shape
+            );
+            return Err(Error::tensor(path, scales.name, reason));
+        }
+    };
+    let fits =
+        |points: &Tensor<'_>| points.dtype == DType::I8 && points.values() == scales.values();
+    if let Some(points) = zero_points.filter(|points| !fits(points)) {
+        let reason = format!("it is not one int8 for each value of `{}`", scales.name);
+        return Err(Error::tensor(path, points.name, reason));
+    }
+    let group = parts.map_or(tensor.values(), |parts| row / parts).max(1);
+    Ok(Kind::Codes {
+        scales,
+        zero_points,
+        group,
+    })
+}
+
+/// True for the tensors that hold a quantized tensor's scales or zero points.
+pub(crate) fn is_sidecar(model: &Model, name: &str) -> bool {
+    ["_scale", "_zero_point"].iter().any(|suffix| {
+        let owner = name.strip_suffix(suffix).and_then(|owner| model.get(owner));
+        owner.is_some_and(|owner| {
+            // An owner whose scales do not fit is refused in its own turn.
+            matches!(owner.dtype, DType::I8 | DType::U8)
+                && Source::new(model, owner).is_ok_and(|source| source.is_quantized())
+        })
+    })
+}
+
+/// A block error of a part of a tensor that begins at block `first`, with its place in the whole tensor.
+pub(crate) fn place_block(error: BlockError, first: usize) -> String {
+    use BlockError::{ScaleNotFinite, ScaleOverflow};
+    match error {
+        ScaleOverflow { block } => ScaleOverflow {
+            block: block + first,
+        },
+        ScaleNotFinite { block } => ScaleNotFinite {
+            block: block + first,
+        },
+        other => other,
+    }
+    .to_string()
+}
+
+/// Runs `work` over tiles of the `len` values from `first` on, on all threads, and merges what it gives in order;
+/// `None` without values.
+pub(crate) fn tiles<T: Send>(
+    source: &Source<'_>,
+    first: usize,
+    len: usize,
+    work: impl Fn(&[f32]) -> T + Sync + Send,
+    merge: impl Fn(T, T) -> T + Sync + Send,
+) -> Result<Option<T>, Error> {
+    (0..len.div_ceil(TILE))
+        .into_par_iter()
+        .map_init(Vec::new, |values, tile| {
+            let from = tile * TILE;
+            values.resize(TILE.min(len - from), 0.0);
+            source.read(first + from, values)?;
+            Ok(work(values))
+        })
+        .try_reduce_with(|a, b| Ok(merge(a, b)))
+        .transpose()
+}

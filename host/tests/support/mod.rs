@@ -1,0 +1,146 @@
+//! Finds the outside references that tests compare with, and says what is missing.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `TERCET_PYTHON` | a Python with `gguf`, `numpy`, `onnxruntime`, `safetensors`; else `python3` |
+//! | `TERCET_GGML` | path of ggml's compiled base library (`libggml-base.so`) |
+//! | `TERCET_SKIPS` | a file that gets one line for each skipped test |
+//! | `TERCET_REQUIRE` | `all`: a missing tool fails the test instead of skipping it |
+//!
+//! A test starts with `let Some(python) = support::python_with(&["numpy"]) else { return };`.
+
+// Each test binary compiles its own copy of this module and uses a part of it.
+#![allow(dead_code, unreachable_pub)]
+
+pub mod data;
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Python modules the references need, as `pip install` names.
+const MODULES: &str = "numpy gguf onnxruntime onnx ml_dtypes safetensors";
+
+/// The Python interpreter of the references, or `None` after a call of [`skip`].
+pub fn python() -> Option<PathBuf> {
+    python_with(&[])
+}
+
+/// A Python interpreter that imports every one of `modules`, or `None` after a call of [`skip`].
+pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
+    let path = env::var_os("TERCET_PYTHON")
+        .filter(|value| !value.is_empty())
+        .map_or_else(|| PathBuf::from("python3"), PathBuf::from);
+    let imports = modules.iter().map(|module| format!("import {module}; "));
+    let found = Command::new(&path)
+        .args(["-c", &(imports.collect::<String>() + "pass")])
+        .stdin(Stdio::null())
+        .output();
+    match found {
+        Ok(output) if output.status.success() => Some(path),
+        Ok(_) => {
+            skip(&format!(
+                "{} cannot import {}; `pip install {MODULES}` and set TERCET_PYTHON",
+                path.display(),
+                modules.join(", ")
+            ));
+            None
+        }
+        Err(error) => {
+            skip(&format!(
+                "no Python at {}: {error}; install Python 3, `pip install {MODULES}` and set TERCET_PYTHON",
+                path.display()
+            ));
+            None
+        }
+    }
+}
+
+/// Whether `python` has a module, without importing it; calls [`skip`] where it does not.
+pub fn finds(python: &Path, module: &str) -> bool {
+    let code = format!("import importlib.util as u, sys; sys.exit(not u.find_spec({module:?}))");
+    let found = Command::new(python).args(["-c", &code]).status();
+    let found = found.is_ok_and(|status| status.success());
+    if !found {
+        skip(&format!(
+            "{} has no module {module}; `pip install --no-deps {module}`",
+            python.display()
+        ));
+    }
+    found
+}
+
+/// ggml's base library, or `None` after a call of [`skip`].
+pub fn ggml() -> Option<PathBuf> {
+    match env::var_os("TERCET_GGML").filter(|value| !value.is_empty()) {
+        Some(path) if Path::new(&path).is_file() => Some(PathBuf::from(path)),
+        Some(path) => {
+            skip(&format!(
+                "TERCET_GGML names no file: {}",
+                Path::new(&path).display()
+            ));
+            None
+        }
+        None => {
+            skip(
+                "no ggml library; `npm pack @node-llama-cpp/linux-x64@3.22.1` holds package/bins/linux-x64/libggml-base.so: \
+                 set TERCET_GGML to it",
+            );
+            None
+        }
+    }
+}
+
+/// Says that the running test is skipped and why; panics when `TERCET_REQUIRE=all`.
+pub fn skip(reason: &str) {
+    let test = std::thread::current().name().unwrap_or("test").to_owned();
+    let line = format!("skipped: {test}: {reason}");
+    assert!(
+        env::var("TERCET_REQUIRE").as_deref() != Ok("all"),
+        "TERCET_REQUIRE=all, yet {line}"
+    );
+    println!("{line}");
+    if let Some(path) = env::var_os("TERCET_SKIPS").filter(|value| !value.is_empty()) {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .unwrap_or_else(|error| panic!("TERCET_SKIPS {}: {error}", Path::new(&path).display()));
+        // One write call, so that lines of tests that run at once do not mix.
+        file.write_all(format!("{line}\n").as_bytes())
+            .expect("TERCET_SKIPS is writable");
+    }
+}
+
+/// Path of a script in `host/tests/reference/`.
+pub fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/reference")
+        .join(name)
+}
+
+/// Runs a script of `host/tests/reference/` and gives its standard output; panics with its standard error
+/// when it fails.
+pub fn run<A: Into<OsString>>(
+    python: &Path,
+    name: &str,
+    args: impl IntoIterator<Item = A>,
+) -> String {
+    let output: Output = Command::new(python)
+        .arg(script(name))
+        .args(args.into_iter().map(Into::into))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
+    assert!(
+        output.status.success(),
+        "{name} failed ({}):\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).expect("references print UTF-8")
+}
