@@ -1,0 +1,110 @@
+//! The classifier from a model file, as codes and scales or as floats.
+
+use tercet_core::block::{self, bitnet_hf, bitnet_hf::WeightScale};
+use tercet_core::f16;
+use tercet_host::{DType, Model, Tensor};
+
+use super::network::{Layer, Network, Stored};
+use crate::failure::Failure;
+
+/// Reads the classifier as the file holds it.
+pub(crate) fn network(model: &Model) -> Result<Network<Stored>, Failure> {
+    Ok(Network {
+        hidden: layer(model, "hidden")?,
+        head: layer(model, "head")?,
+    })
+}
+
+fn layer(model: &Model, name: &str) -> Result<Layer<Stored>, Failure> {
+    let tensor = get(model, &format!("{name}.weight"))?;
+    let bias = floats_of(model, &format!("{name}.bias"))?;
+    let scales = || floats_of(model, &format!("{name}.weight_scale"));
+    let weights = match tensor.dtype {
+        DType::F32 | DType::F16 => Stored::Float(floats_of(model, tensor.name)?),
+        DType::Block(format) => Stored::Blocks(format, tensor.bytes.to_vec()),
+        DType::I8 => Stored::Codes(
+            tensor.bytes.iter().map(|&byte| byte as i8).collect(),
+            scales()?,
+        ),
+        DType::U8 => {
+            let mut codes = vec![0; bias.len() * tensor.row()];
+            bitnet_hf::unpack(bias.len(), tensor.row(), tensor.bytes, &mut codes)
+                .map_err(|error| Failure::new(format_args!("tensor `{}`: {error}", tensor.name)))?;
+            // The file that `tercet quantize` writes holds the divisor, unless it is told otherwise.
+            let unit = |stored: f32| WeightScale::Divisor.unit(stored).map_err(Failure::new);
+            let scales = scales()?
+                .into_iter()
+                .map(unit)
+                .collect::<Result<_, Failure>>()?;
+            Stored::Codes(codes, scales)
+        }
+        other => return Err(unreadable(model, tensor.name, &other.name())),
+    };
+    Ok(Layer { weights, bias })
+}
+
+/// The same network with its weights as floats: code · scale.
+pub(crate) fn floats(network: &Network<Stored>) -> Result<Network<Vec<f32>>, Failure> {
+    let layer = |layer: &Layer<Stored>| -> Result<Layer<Vec<f32>>, Failure> {
+        let weights = match &layer.weights {
+            Stored::Float(weights) => weights.clone(),
+            Stored::Blocks(format, bytes) => {
+                let mut weights = vec![0.0; bytes.len() / format.bytes() * format.len()];
+                block::decode(*format, bytes, &mut weights).map_err(Failure::new)?;
+                weights
+            }
+            Stored::Codes(codes, scales) => {
+                let group = codes.len() / scales.len().max(1);
+                codes
+                    .chunks(group.max(1))
+                    .zip(scales)
+                    .flat_map(|(row, s)| row.iter().map(move |&c| f32::from(c) * s))
+                    .collect()
+            }
+        };
+        Ok(Layer {
+            weights,
+            bias: layer.bias.clone(),
+        })
+    };
+    Ok(Network {
+        hidden: layer(&network.hidden)?,
+        head: layer(&network.head)?,
+    })
+}
+
+fn get<'a>(model: &'a Model, name: &str) -> Result<Tensor<'a>, Failure> {
+    model.get(name).ok_or_else(|| {
+        Failure::new(format_args!(
+            "{}: no tensor named `{name}`",
+            model.path().display()
+        ))
+    })
+}
+
+fn floats_of(model: &Model, name: &str) -> Result<Vec<f32>, Failure> {
+    let tensor = get(model, name)?;
+    match tensor.dtype {
+        DType::F32 => Ok(elements(tensor.bytes, f32::from_le_bytes)),
+        DType::F16 => Ok(elements(tensor.bytes, |bytes| {
+            f16::from_le_bytes(bytes).to_f32()
+        })),
+        other => Err(unreadable(model, name, &other.name())),
+    }
+}
+
+fn elements<const N: usize>(bytes: &[u8], decode: impl Fn([u8; N]) -> f32) -> Vec<f32> {
+    bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|&bytes| decode(bytes))
+        .collect()
+}
+
+fn unreadable(model: &Model, name: &str, dtype: &str) -> Failure {
+    Failure::new(format_args!(
+        "{}: tensor `{name}`: the demo does not read {dtype}",
+        model.path().display()
+    ))
+}

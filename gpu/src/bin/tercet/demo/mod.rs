@@ -1,0 +1,209 @@
+//! `tercet demo`: a real classifier in every format, and what each costs in bits and in digits read wrong.
+
+mod digits;
+mod folder;
+mod load;
+mod network;
+mod place;
+mod plot;
+mod trial;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::Serialize;
+use tercet_host::Model;
+
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+use crate::{format, output};
+use folder::Folder;
+use trial::{Outcome, Trial};
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet demo
+  tercet demo --out digits --json
+
+The data is UCI's optical digits (E. Alpaydin and C. Kaynak, 1998, CC BY 4.0): 1,797 images of 8 x 8 pixels. An \
+ordinary f32 classifier, trained on the first 898, is quantized into every format, without retraining. Accuracy is \
+measured on the other 899, once with float activations and once with int8 activations and integer dot products. \
+int8 and ternary files hold one byte a code.
+
+JSON (--json): float_accuracy, images, weights, results[] (name, file, format, rule, hidden, head, note, \
+bits_per_weight, bytes, relative_error, accuracy, accuracy_int8), files[], seconds. Accuracies are fractions of 1.";
+
+/// Quantize a bundled classifier into every format, and measure what that costs on real data
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The folder to write to; what an earlier run wrote there is replaced
+    #[arg(long, value_name = "DIR", default_value = "tercet-demo")]
+    out: PathBuf,
+    /// Replace files in DIR that no earlier run wrote
+    #[arg(long)]
+    force: bool,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the demo found.
+#[derive(Debug, Serialize)]
+struct Findings {
+    float_accuracy: f64,
+    images: usize,
+    weights: usize,
+    results: Vec<Outcome>,
+    files: Vec<PathBuf>,
+    seconds: f64,
+}
+
+/// The unquantized classifier, copied into the folder.
+const ORIGINAL: &str = "digits-f32.safetensors";
+const PLOT: &str = "digits.svg";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let start = Instant::now();
+    let trials = Trial::all();
+    let names: Vec<String> = [ORIGINAL, PLOT]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(trials.iter().map(Trial::file))
+        .collect();
+    let folder = Folder::prepare(&arguments.out, &names, arguments.force)?;
+    folder.write(ORIGINAL, digits::CLASSIFIER)?;
+
+    let original = Model::open(folder.path(ORIGINAL))?;
+    let images: Vec<digits::Digit> = digits::held_out().collect();
+    let truth = load::floats(&load::network(&original)?)?;
+    let float_accuracy = trial::accuracy(&images, |digit| Ok(truth.read(&digit.features)))?;
+    let results = trials
+        .iter()
+        .map(|trial| trial.run(&original, &truth, &folder.path(&trial.file()), &images))
+        .collect::<Result<Vec<Outcome>, Failure>>()?;
+
+    folder.write(PLOT, draw(&results, float_accuracy).as_bytes())?;
+    let findings = Findings {
+        float_accuracy,
+        images: images.len(),
+        weights: trial::weights(&truth),
+        files: names.iter().map(|name| folder.path(name)).collect(),
+        results,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    if arguments.json {
+        output::json(&findings)
+    } else {
+        output::text(&people(&findings, &arguments.out))
+    }
+}
+
+fn draw(results: &[Outcome], float_accuracy: f64) -> String {
+    const SERIES: [plot::Series; 4] = [
+        plot::Series {
+            name: "no choice of rule",
+            colour: "#4a4a4a",
+        },
+        plot::Series {
+            name: "absmax (ggml's rule)",
+            colour: "#c2410c",
+        },
+        plot::Series {
+            name: "absmean",
+            colour: "#1d4ed8",
+        },
+        plot::Series {
+            name: "optimal",
+            colour: "#15803d",
+        },
+    ];
+    let points: Vec<plot::Point> = results
+        .iter()
+        .map(|result| plot::Point {
+            label: result.name.clone(),
+            series: match result.rule {
+                Some("absmax") => 1,
+                Some("absmean") => 2,
+                Some("optimal") => 3,
+                _ => 0,
+            },
+            bits: result.bits_per_weight,
+            float: result.accuracy * 100.0,
+            int8: result.accuracy_int8 * 100.0,
+        })
+        .collect();
+    plot::svg(
+        "UCI digits: accuracy against bits per weight",
+        &points,
+        &SERIES,
+        float_accuracy * 100.0,
+    )
+}
+
+fn people(findings: &Findings, out: &std::path::Path) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        ("format", Left),
+        ("rule", Left),
+        ("hidden 64x256", Left),
+        ("head 10x64", Left),
+        ("bits/weight", Right),
+        ("file bytes", Right),
+        ("rel. error", Right),
+        ("accuracy", Right),
+        ("int8 act.", Right),
+    ]);
+    let percent = |part: f64| format!("{:.2} %", part * 100.0);
+    table.row([
+        "f32".to_owned(),
+        String::new(),
+        "f32".to_owned(),
+        "f32".to_owned(),
+        "32.0000".to_owned(),
+        digits::CLASSIFIER.len().to_string(),
+        "0".to_owned(),
+        percent(findings.float_accuracy),
+    ]);
+    for result in &findings.results {
+        table.row([
+            result.format.to_owned(),
+            result.rule.unwrap_or_default().to_owned(),
+            result.hidden.clone(),
+            result.head.clone(),
+            format!("{:.4}", result.bits_per_weight),
+            result.bytes.to_string(),
+            format::significant(result.relative_error),
+            percent(result.accuracy),
+            percent(result.accuracy_int8),
+        ]);
+    }
+    let mut notes = Vec::new();
+    for result in &findings.results {
+        let Some(note) = &result.note else { continue };
+        let line = format!("{}, {note}\n", result.format);
+        if !notes.contains(&line) {
+            notes.push(line);
+        }
+    }
+    if !notes.is_empty() {
+        notes.push("\n".to_owned());
+    }
+    let svg = out.join(PLOT);
+    format!(
+        concat!(
+            "UCI digits (E. Alpaydin and C. Kaynak, 1998, CC BY 4.0): a classifier of {} weights, trained in f32,\n",
+            "on {} held-out images (one is {:.2} %)\n\n",
+            "{}\n",
+            "{}{} files in {} s, the plot in {}\n"
+        ),
+        findings.weights,
+        findings.images,
+        100.0 / findings.images as f64,
+        table.render(),
+        notes.concat(),
+        findings.files.len(),
+        format::significant(findings.seconds),
+        svg.display()
+    )
+}

@@ -1,0 +1,170 @@
+//! The bundled classifier, run two ways: floats throughout, or int8 activations with integer dot products.
+
+use tercet_core::block::{self, BlockError, Format};
+use tercet_core::number::round;
+
+/// A weight matrix, row-major, as a quantized file holds it.
+#[derive(Clone, Debug)]
+pub(crate) enum Stored {
+    /// Plain floats: of the classifier as trained, and of a matrix that a format could not take.
+    Float(Vec<f32>),
+    /// Blocks of a GGUF type, whole blocks a row.
+    Blocks(Format, Vec<u8>),
+    /// One code a weight, and one scale for all of them or one a row.
+    Codes(Vec<i8>, Vec<f32>),
+}
+
+/// A layer: `weights · x + bias`.
+#[derive(Clone, Debug)]
+pub(crate) struct Layer<W> {
+    /// `bias.len()` rows.
+    pub(crate) weights: W,
+    /// One a row.
+    pub(crate) bias: Vec<f32>,
+}
+
+/// Two layers with a ReLU between them; its weights are [`Stored`] or plain floats.
+#[derive(Clone, Debug)]
+pub(crate) struct Network<W> {
+    /// 256 features to 64.
+    pub(crate) hidden: Layer<W>,
+    /// 64 to ten scores.
+    pub(crate) head: Layer<W>,
+}
+
+impl Network<Vec<f32>> {
+    /// The digit with the highest score, all in f32; the lowest digit of equals.
+    pub(crate) fn read(&self, features: &[i8]) -> u8 {
+        let x: Vec<f32> = features.iter().map(|&v| f32::from(v)).collect();
+        highest(&self.head.apply(&relu(self.hidden.apply(&x))))
+    }
+}
+
+impl Layer<Vec<f32>> {
+    fn apply(&self, x: &[f32]) -> Vec<f32> {
+        let rows = self.weights.chunks_exact(x.len());
+        rows.zip(&self.bias)
+            .map(|(row, bias)| dot(row, x) + bias)
+            .collect()
+    }
+}
+
+impl Network<Stored> {
+    /// The digit with the highest score, with int8 activations and integer dot products.
+    ///
+    /// The features are integers already: their scale is 1. The hidden activations get one scale an image.
+    ///
+    /// # Errors
+    /// Those of [`block::dot`].
+    pub(crate) fn read(&self, features: &[i8]) -> Result<u8, BlockError> {
+        let (codes, scale) = quantize(&relu(self.hidden.apply(features, 1.0)?));
+        Ok(highest(&self.head.apply(&codes, scale)?))
+    }
+}
+
+impl Layer<Stored> {
+    fn apply(&self, x: &[i8], x_scale: f32) -> Result<Vec<f32>, BlockError> {
+        let rows = self.bias.len();
+        let product = |row: usize| match &self.weights {
+            Stored::Blocks(format, bytes) => {
+                let len = bytes.len() / rows;
+                block::dot(*format, &bytes[row * len..][..len], x, x_scale)
+            }
+            Stored::Codes(codes, scales) => {
+                let codes = &codes[row * x.len()..][..x.len()];
+                let sum: i32 = codes
+                    .iter()
+                    .zip(x)
+                    .map(|(&w, &x)| i32::from(w) * i32::from(x))
+                    .sum();
+                let scale = if scales.len() == 1 {
+                    scales[0]
+                } else {
+                    scales[row]
+                };
+                // |sum| is at most 256 · 127 · 127 < 2²⁴, exact in f32.
+                Ok(sum as f32 * scale * x_scale)
+            }
+            Stored::Float(weights) => {
+                let x: Vec<f32> = x.iter().map(|&x| f32::from(x)).collect();
+                Ok(dot(&weights[row * x.len()..][..x.len()], &x) * x_scale)
+            }
+        };
+        (0..rows)
+            .map(|row| Ok(product(row)? + self.bias[row]))
+            .collect()
+    }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn relu(values: Vec<f32>) -> Vec<f32> {
+    values.into_iter().map(|v| v.max(0.0)).collect()
+}
+
+/// Symmetric int8: the scale is the largest magnitude / 127.
+fn quantize(values: &[f32]) -> (Vec<i8>, f32) {
+    let scale = values.iter().fold(0f32, |max, v| max.max(v.abs())) / 127.0;
+    if scale == 0.0 {
+        return (vec![0; values.len()], 0.0);
+    }
+    let code = |v: &f32| round::half_even(v / scale).clamp(-127.0, 127.0) as i8;
+    (values.iter().map(code).collect(), scale)
+}
+
+fn highest(scores: &[f32]) -> u8 {
+    let mut best = 0;
+    for (digit, score) in scores.iter().enumerate() {
+        if *score > scores[best] {
+            best = digit;
+        }
+    }
+    best as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_agree_where_nothing_is_rounded() {
+        // Two features, two hidden units, ten scores; every product and scale is a power of two.
+        let hidden = Layer {
+            weights: Stored::Codes(vec![1, -1, 0, 1], vec![0.5]),
+            bias: vec![0.0, 0.0],
+        };
+        let mut codes = vec![0; 20];
+        codes[2 * 3] = 1;
+        codes[2 * 7 + 1] = 1;
+        let head = Layer {
+            weights: Stored::Codes(codes.clone(), vec![2.0; 10]),
+            bias: vec![0.0; 10],
+        };
+        let stored = Network { hidden, head };
+        let floats = Network {
+            hidden: Layer {
+                weights: vec![0.5, -0.5, 0.0, 0.5],
+                bias: vec![0.0; 2],
+            },
+            head: Layer {
+                weights: codes.iter().map(|&c| f32::from(c) * 2.0).collect(),
+                bias: vec![0.0; 10],
+            },
+        };
+        for (features, digit) in [([16, 2], 3), ([3, 16], 7), ([0, 0], 0), ([-5, -5], 0)] {
+            assert_eq!(stored.read(&features).unwrap(), digit);
+            assert_eq!(floats.read(&features), digit);
+        }
+    }
+
+    #[test]
+    fn activations_reach_127_and_round_half_to_even() {
+        assert_eq!(
+            quantize(&[254.0, 1.0, 3.0, 0.0, -254.0]),
+            (vec![127, 0, 2, 0, -127], 2.0)
+        );
+        assert_eq!(quantize(&[0.0, 0.0]), (vec![0, 0], 0.0));
+    }
+}

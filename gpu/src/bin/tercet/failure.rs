@@ -1,0 +1,107 @@
+//! A failed command: one line for people.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Why a command failed, in one line.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Failed,
+    Usage,
+    ReaderLeft,
+}
+
+impl Failure {
+    /// A failure with its message; line breaks and other control characters (file names may hold them) are escaped.
+    pub(crate) fn new(message: impl fmt::Display) -> Self {
+        let message = message.to_string();
+        let line = message
+            .chars()
+            .fold(String::with_capacity(message.len()), |mut line, c| {
+                if c.is_control() {
+                    line.extend(c.escape_default())
+                } else {
+                    line.push(c)
+                }
+                line
+            });
+        Self {
+            message: line,
+            kind: Kind::Failed,
+        }
+    }
+
+    /// What a system call on a file said.
+    pub(crate) fn io(path: &Path, action: &str, error: &io::Error) -> Self {
+        Self::new(format_args!("{}: cannot {action}: {error}", path.display()))
+    }
+
+    /// A failed write to standard output. A reader that left early (`tercet … | head`) is no failure.
+    pub(crate) fn stdout(error: &io::Error) -> Self {
+        let kind = if error.kind() == io::ErrorKind::BrokenPipe {
+            Kind::ReaderLeft
+        } else {
+            Kind::Failed
+        };
+        Self {
+            kind,
+            ..Self::new(format_args!("cannot write to standard output: {error}"))
+        }
+    }
+
+    /// Options that contradict each other, which only the command at work can see.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self {
+            kind: Kind::Usage,
+            ..Self::new(message)
+        }
+    }
+
+    /// Tells the failure on stderr, unless nobody is left to hear it, and gives the exit status.
+    pub(crate) fn report(&self) -> ExitCode {
+        if self.kind != Kind::ReaderLeft {
+            eprintln!("error: {self}");
+        }
+        match self.kind {
+            Kind::Failed => ExitCode::FAILURE,
+            Kind::Usage => ExitCode::from(2),
+            Kind::ReaderLeft => ExitCode::SUCCESS,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<tercet_host::Error> for Failure {
+    fn from(error: tercet_host::Error) -> Self {
+        match error {
+            tercet_host::Error::Options { .. } => Self::usage(error),
+            error => Self::new(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_one_line() {
+        assert_eq!(
+            Failure::new("a\nb\u{1b}[31mc").to_string(),
+            "a\\nb\\u{1b}[31mc"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! Numbers as people read them.
+
+/// Counts as bars of eight heights, one character each; the highest count fills its bar, 0 is the lowest bar.
+pub(crate) fn spark(counts: &[u64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let top = u128::from(counts.iter().copied().max().unwrap_or(0).max(1));
+    counts
+        .iter()
+        // Rounded up, so that a count of one still shows beside millions.
+        .map(|&count| BARS[(u128::from(count) * 7).div_ceil(top) as usize])
+        .collect()
+}
+
+/// Bytes in powers of 1,024 with three or four digits: `68.8 KiB`.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if count < 1024 {
+        return format!("{count} B");
+    }
+    let mut value = count as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = if value < 10.0 {
+        2
+    } else {
+        usize::from(value < 100.0)
+    };
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
+/// A number of things: `1 tensor`, `2 tensors`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}
+
+/// A shape as `64 x 256`; `scalar` where there is no dimension.
+pub(crate) fn shape(dims: &[usize]) -> String {
+    if dims.is_empty() {
+        return "scalar".to_owned();
+    }
+    dims.iter()
+        .map(usize::to_string)
+        .collect::<Vec<_>>()
+        .join(" x ")
+}
+
+/// Four significant digits, plain where that is short, else with an exponent.
+pub(crate) fn significant(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        "0".to_owned()
+    } else if !value.is_finite() {
+        format!("{value}")
+    } else if (1e-3..1e5).contains(&size) {
+        let digits = (3 - size.log10().floor() as i32).max(0) as usize;
+        format!("{value:.digits$}")
+    } else {
+        format!("{value:.3e}")
+    }
+}
+
+/// Text from a file, fit for a terminal: control characters would move its cursor, so they are replaced.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spark_line_shows_every_nonzero_count() {
+        assert_eq!(spark(&[0, 1, 1_000_000, u64::MAX]), "▁▂▂█");
+        assert_eq!(spark(&[0, 0]), "▁▁");
+        assert_eq!(spark(&[]), "");
+    }
+
+    #[test]
+    fn bytes_keep_three_digits() {
+        let cases = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KiB"),
+            (70_451, "68.8 KiB"),
+            (u64::MAX, "16384 PiB"),
+        ];
+        for (count, text) in cases {
+            assert_eq!(bytes(count), text);
+        }
+    }
+
+    #[test]
+    fn four_digits_whatever_the_size() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.19153, "0.1915"),
+            (-12345.6, "-12346"),
+            (1e-9, "1.000e-9"),
+        ] {
+            assert_eq!(significant(value), text);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The `tercet` command: quantize, inspect, compare and calibrate models.
+//!
+//! One file a subcommand. What is computed is computed in `tercet-host`; here are words, tables and exit codes:
+//! 0 for success, 1 for a failure told in one line on stderr, 2 for wrong usage, 130 when interrupted.
+
+mod calibrate;
+mod compare;
+mod completions;
+mod demo;
+mod dequantize;
+mod failure;
+mod format;
+mod inspect;
+mod interrupt;
+mod output;
+mod progress;
+mod quantize;
+mod reading;
+mod table;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet demo                                                  every format on real data
+  tercet inspect model.safetensors                             what is inside
+  tercet quantize model.safetensors -o model.gguf --to tq2_0   ternary blocks, ggml's bytes
+  tercet compare model.safetensors model.gguf                  what it cost, tensor by tensor
+
+Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 wrong usage, \
+130 interrupted.";
+
+/// Low-bit models: ternary, int4 and int8 files that other programs open.
+#[derive(Debug, Parser)]
+#[command(name = "tercet", version, after_help = EXAMPLES, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Threads to use; results do not depend on it [default: RAYON_NUM_THREADS, else one a core]
+    #[arg(long, global = true, display_order = 900, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Quantize(quantize::Arguments),
+    Dequantize(dequantize::Arguments),
+    Inspect(inspect::Arguments),
+    Compare(compare::Arguments),
+    Calibrate(calibrate::Arguments),
+    Demo(demo::Arguments),
+    Completions(completions::Arguments),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    interrupt::handle()?;
+    if let Some(threads) = cli.threads {
+        // Before any work, so that the pool is not there yet.
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(usize::from(threads))
+            .build_global()
+            .map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;
+    }
+    match cli.command {
+        Command::Quantize(arguments) => quantize::run(&arguments),
+        Command::Dequantize(arguments) => dequantize::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+}

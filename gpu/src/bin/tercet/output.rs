@@ -1,0 +1,23 @@
+//! Standard output, written whole and without panics.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Writes a text.
+pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::stdout(&error))
+}
+
+/// Writes a report as JSON, indented, with a newline at its end. Numbers that JSON lacks (infinities, NaN) are `null`.
+pub(crate) fn json(report: &impl Serialize) -> Result<(), Failure> {
+    let mut json = serde_json::to_string_pretty(report)
+        .map_err(|error| Failure::new(format_args!("cannot write the report as JSON: {error}")))?;
+    json.push('\n');
+    text(&json)
+}

@@ -1,0 +1,45 @@
+//! The progress bar: on stderr, and only where that is a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tercet_host::Progress;
+
+use crate::format::printable;
+
+/// A bar over the bytes read, with the name of the tensor at work. It goes away when dropped.
+#[derive(Debug)]
+pub(crate) struct Bar(ProgressBar);
+
+impl Bar {
+    /// A bar on stderr; invisible where stderr is no terminal.
+    pub(crate) fn new() -> Self {
+        // indicatif's own stderr target draws nothing unless it is a terminal.
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template(
+            "{bar:30} {bytes:>10} / {total_bytes}  {bytes_per_sec:>12}  {eta:>4}  {wide_msg}",
+        );
+        Self(match style {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        })
+    }
+}
+
+impl Progress for Bar {
+    fn start(&self, bytes: u64) {
+        self.0.set_length(bytes);
+    }
+
+    fn tensor(&self, name: &str) {
+        self.0.set_message(printable(name));
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.0.inc(bytes);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,177 @@
+//! `tercet quantize`: a model in another format, and what that cost.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tercet_core::block::bitnet_hf::WeightScale;
+use tercet_core::quant::{Rule, ScaleRule};
+use tercet_host::Model;
+use tercet_host::convert::{AutoReport, Grid, Per, QuantizeOptions, Report, Target};
+
+use crate::failure::Failure;
+use crate::progress::Bar;
+use crate::reading::weight_scale;
+use crate::table::{Align, Table};
+use crate::words::{grid, words};
+use crate::{format, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet quantize model.safetensors -o model.gguf --to tq2_0
+  tercet quantize model.safetensors -o model.gguf --to tq1_0 --rule optimal --exclude '*embed*'
+  tercet quantize model.safetensors -o small.gguf --to auto --bits 3.5
+  tercet quantize model.safetensors -o int8.safetensors --to int8 --per row --grid affine
+  tercet quantize weights.npy -o weights.gguf --to q4_0 --json
+
+Formats of GGUF (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q8_0, auto. \
+Formats of safetensors (OUT ends in .safetensors): int8 and ternary (a byte a code), bitnet-hf (four codes a byte).
+
+auto gives each tensor the format with which the total squared error is least within --bits, and reports how much \
+of that error another choice could save at most.
+
+A tensor whose rows the format's blocks do not divide goes to a fallback type, as in llama.cpp, and the report says \
+so. Tensors of fewer than two dimensions are copied unless --include names them.
+
+JSON (--json): tensors[] (name, shape, from, to, bits_per_weight, relative_error, sqnr_db, flushed, note), \
+bytes_before, bytes_after, bits_per_weight, auto (null or bits, squared_error, gap), seconds, megabytes_per_second.";
+
+/// Quantize a model: safetensors, npy or GGUF in, GGUF or safetensors out
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A safetensors, npy or GGUF file, or the index of a sharded safetensors model
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    /// The file to write; whole or not at all
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// The format of the quantized tensors
+    #[arg(long, value_name = "FORMAT", value_parser = target())]
+    to: Target,
+    /// Which values become ±1 in ternary formats [default: absmax (ggml's) in GGUF, optimal for auto, absmean elsewhere]
+    #[arg(long, value_name = "RULE", value_parser = rule())]
+    rule: Option<Rule>,
+    /// Where a ternary scale comes from: the rule, or least squares over the values that became ±1
+    #[arg(long, value_name = "SCALE", value_parser = scale(), default_value = "rule")]
+    scale: ScaleRule,
+    /// Which values share a scale in int8 and ternary: tensor, row or block:N [default: row; ternary: tensor]
+    #[arg(long, value_name = "GROUP")]
+    per: Option<Per>,
+    /// Codes of int8: symmetric, or affine with a zero point (ONNX)
+    #[arg(long, value_name = "GRID", value_parser = grid(), default_value = "symmetric")]
+    grid: Grid,
+    /// Bits a weight that auto may spend, over all tensors that it chooses for
+    #[arg(long, value_name = "BITS", required_if_eq("to", "auto"))]
+    bits: Option<f64>,
+    /// Whether the weight_scale that bitnet-hf writes divides or multiplies; loaders differ
+    #[arg(long, value_name = "MEANING", value_parser = weight_scale(), default_value = "divisor")]
+    weight_scale: WeightScale,
+    /// Quantize only tensors with a matching name; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    include: Vec<String>,
+    /// Copy tensors with a matching name as they are; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+    /// Replace OUT if it exists
+    #[arg(long)]
+    force: bool,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn target() -> impl TypedValueParser<Value = Target> {
+    PossibleValuesParser::new(Target::ALL.map(Target::name)).try_map(|name| name.parse::<Target>())
+}
+
+fn rule() -> impl TypedValueParser<Value = Rule> {
+    words(&[
+        ("absmax", Rule::AbsMax),
+        ("absmean", Rule::AbsMean),
+        ("twn", Rule::Twn),
+        ("optimal", Rule::Optimal),
+    ])
+}
+
+fn scale() -> impl TypedValueParser<Value = ScaleRule> {
+    words(&[("rule", ScaleRule::Rule), ("ls", ScaleRule::LeastSquares)])
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let options = QuantizeOptions {
+        rule: arguments.rule,
+        scale: arguments.scale,
+        per: arguments.per,
+        grid: arguments.grid,
+        bits: arguments.bits,
+        include: arguments.include.clone(),
+        exclude: arguments.exclude.clone(),
+        weight_scale: arguments.weight_scale,
+        force: arguments.force,
+        ..QuantizeOptions::new(arguments.to)
+    };
+    let model = Model::open(&arguments.input)?;
+    let report = tercet_host::quantize(&model, &options, &arguments.output, &Bar::new())?;
+    if arguments.json {
+        output::json(&report)
+    } else {
+        output::text(&people(&report))
+    }
+}
+
+fn people(report: &Report) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        ("tensor", Left),
+        ("shape", Left),
+        ("from", Left),
+        ("to", Left),
+        ("bits/weight", Right),
+        ("rel. error", Right),
+        ("SQNR dB", Right),
+        ("note", Left),
+    ]);
+    for tensor in &report.tensors {
+        table.row([
+            tensor.name.clone(),
+            format::shape(&tensor.shape),
+            tensor.from.clone(),
+            tensor.to.clone(),
+            format!("{:.4}", tensor.bits_per_weight),
+            tensor
+                .relative_error
+                .map_or_else(String::new, format::significant),
+            tensor
+                .sqnr_db
+                .map_or_else(String::new, |db| format!("{db:.2}")),
+            tensor.note.clone().unwrap_or_default(),
+        ]);
+    }
+    let quantized = match report.bits_per_weight {
+        0.0 => "nothing quantized, see the notes".to_owned(),
+        bits => format!("{bits:.4} bits/weight where quantized"),
+    };
+    format!(
+        "{}\n{}{} -> {} ({quantized}), {:.2} s, {:.0} MB/s\n",
+        table.render(),
+        report.auto.as_ref().map_or_else(String::new, guarantee),
+        format::bytes(report.bytes_before),
+        format::bytes(report.bytes_after),
+        report.seconds,
+        report.megabytes_per_second,
+    )
+}
+
+/// How far `auto` may be from the best choice, as a line.
+fn guarantee(auto: &AutoReport) -> String {
+    // Rounded up, so that the line holds.
+    let percent = match auto.gap {
+        0.0 => 0.0,
+        gap => (gap / auto.squared_error * 1e4).ceil() / 100.0,
+    };
+    format!(
+        "auto: squared error {}; another choice of formats within {} bits/weight saves at most {percent} % of it\n",
+        format::significant(auto.squared_error),
+        auto.bits,
+    )
+}

@@ -1,0 +1,46 @@
+//! Options for what model files do not say about themselves.
+
+use std::path::Path;
+
+use clap::builder::TypedValueParser;
+use tercet_core::block::bitnet_hf::WeightScale;
+use tercet_core::block::i2_s::Layout;
+use tercet_host::{Model, Reading};
+
+use crate::failure::Failure;
+use crate::words::words;
+
+/// How to read tensors whose file leaves their meaning open.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[group(skip)] // its name would clash with that of the subcommand it is part of
+pub(crate) struct Arguments {
+    /// Whether the weight_scale beside packed Hugging Face BitNet weights divides or multiplies; files differ
+    #[arg(long, value_name = "MEANING", value_parser = weight_scale(), default_value = "divisor")]
+    weight_scale: WeightScale,
+    /// The layout of I2_S tensors, by the machine that their file was made for; without it they are not read
+    #[arg(long, value_name = "LAYOUT", value_parser = i2_s())]
+    i2_s: Option<Layout>,
+}
+
+impl Arguments {
+    /// Opens a model to be read so.
+    pub(crate) fn open(self, path: &Path) -> Result<Model, Failure> {
+        let reading = Reading {
+            weight_scale: self.weight_scale,
+            i2_s: self.i2_s,
+        };
+        Ok(Model::open(path)?.with_reading(reading))
+    }
+}
+
+/// The two meanings of a `weight_scale`.
+pub(crate) fn weight_scale() -> impl TypedValueParser<Value = WeightScale> {
+    words(&[
+        ("divisor", WeightScale::Divisor),
+        ("multiplier", WeightScale::Multiplier),
+    ])
+}
+
+fn i2_s() -> impl TypedValueParser<Value = Layout> {
+    words(&[("x86", Layout::X86x128), ("arm", Layout::Arm64)])
+}

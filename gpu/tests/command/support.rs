@@ -1,0 +1,188 @@
+//! Runs the command in a folder of its own, and makes its input files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use safetensors::tensor::{Dtype, TensorView};
+use serde_json::Value;
+use tempfile::TempDir;
+use tercet_core::number::Random;
+
+/// A folder that is removed at the end of a test; commands run inside it.
+pub(crate) struct Folder(TempDir);
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The command, ready to be given more than arguments.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tercet"));
+        command.args(arguments).current_dir(self.0.path());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
+        finish(&mut self.command(arguments))
+    }
+
+    /// Runs a command that must succeed quietly; gives what it printed.
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let run = self.run(arguments);
+        assert_eq!(run.code, Some(0), "{arguments:?}: {run:?}");
+        assert_eq!(run.err, "", "{arguments:?}");
+        run.out
+    }
+
+    /// Runs a command that must succeed and print JSON.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(arguments)).unwrap()
+    }
+
+    /// Runs a command that must fail with status 1 and one line, and leave the folder as it was. Gives the line.
+    pub(crate) fn fails(&self, arguments: &[&str]) -> String {
+        let before = self.files();
+        let run = self.run(arguments);
+        assert_eq!(run.code, Some(1), "{arguments:?}: {run:?}");
+        assert_eq!(run.out, "", "{arguments:?}");
+        assert_eq!(run.err.lines().count(), 1, "{arguments:?}: {}", run.err);
+        assert!(run.err.starts_with("error: "), "{arguments:?}: {}", run.err);
+        assert_eq!(self.files(), before, "{arguments:?}");
+        run.err
+    }
+
+    /// Every file, with its content, sorted by name.
+    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files: Vec<(PathBuf, Vec<u8>)> = fs::read_dir(self.0.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_file())
+            .map(|path| (path.clone(), fs::read(&path).unwrap()))
+            .collect();
+        files.sort();
+        files
+    }
+
+    /// Writes a safetensors file of f32 tensors.
+    pub(crate) fn safetensors(&self, name: &str, tensors: &[(&str, &[usize], &[f32])]) -> PathBuf {
+        let bytes: Vec<Vec<u8>> = tensors
+            .iter()
+            .map(|(_, _, values)| little_endian(values))
+            .collect();
+        let views = tensors.iter().zip(&bytes).map(|((name, shape, _), bytes)| {
+            (
+                *name,
+                TensorView::new(Dtype::F32, shape.to_vec(), bytes).unwrap(),
+            )
+        });
+        let path = self.path(name);
+        fs::write(&path, safetensors::serialize(views, None).unwrap()).unwrap();
+        path
+    }
+
+    /// Writes a safetensors file whose header is the given JSON, followed by so many zero bytes.
+    pub(crate) fn safetensors_raw(&self, name: &str, header: &str, bytes: usize) {
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend(header.as_bytes());
+        file.resize(file.len() + bytes, 0);
+        fs::write(self.path(name), file).unwrap();
+    }
+
+    /// Writes an npy file of f32.
+    pub(crate) fn npy(&self, name: &str, values: &[f32]) {
+        let mut header = format!(
+            "{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}",
+            values.len()
+        );
+        while (10 + header.len() + 1) % 64 != 0 {
+            header.push(' ');
+        }
+        header.push('\n');
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((header.len() as u16).to_le_bytes());
+        file.extend(header.as_bytes());
+        file.extend(little_endian(values));
+        fs::write(self.path(name), file).unwrap();
+    }
+
+    /// A model of three tensors: two matrices, of which only the first has rows of whole blocks of 256, and a bias.
+    pub(crate) fn model(&self, name: &str) -> PathBuf {
+        let (wide, narrow, bias) = (noise(1, 8 * 512), noise(2, 6 * 64), noise(3, 8));
+        self.safetensors(
+            name,
+            &[
+                ("bias", &[8], &bias),
+                ("narrow.weight", &[6, 64], &narrow),
+                ("wide.weight", &[8, 512], &wide),
+            ],
+        )
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) fn finish(command: &mut Command) -> Run {
+    // The tests' own threads setting must not leak in.
+    let output = command.env_remove("RAYON_NUM_THREADS").output().unwrap();
+    Run {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Values like a layer's weights: sums of four uniform draws, about ±0.1.
+pub(crate) fn noise(seed: u64, len: usize) -> Vec<f32> {
+    let mut random = Random::new(seed);
+    let mut uniform = || random.below(2001) as f32 / 1000.0 - 1.0;
+    (0..len)
+        .map(|_| (uniform() + uniform() + uniform() + uniform()) * 0.1)
+        .collect()
+}
+
+/// The object of that name in an array of reports.
+pub(crate) fn named<'a>(reports: &'a Value, name: &str) -> &'a Value {
+    reports
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|report| report["name"] == name)
+        .unwrap()
+}
+
+/// The sorted field names of an object.
+pub(crate) fn fields(object: &Value) -> Vec<&str> {
+    let mut fields: Vec<&str> = object
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    fields.sort_unstable();
+    fields
+}
+
+/// The size of a file.
+pub(crate) fn size(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().len()
+}
+
+fn little_endian(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
