@@ -1,0 +1,58 @@
+//! ggml's reference quantizers, from its compiled base library.
+
+use libloading::Library;
+use std::ffi::c_void;
+use std::sync::OnceLock;
+use tercet_core::block::Format;
+
+/// `void quantize_row_NAME_ref(const float * x, void * y, int64_t values)`
+type Quantize = unsafe extern "C" fn(*const f32, *mut c_void, i64);
+/// `void dequantize_row_NAME(const void * x, float * y, int64_t values)`
+type Dequantize = unsafe extern "C" fn(*const c_void, *mut f32, i64);
+
+/// The library named by `TERCET_GGML` (`libggml-base.so`), or `None` where the variable is not set.
+///
+/// # Panics
+/// When the variable names something that does not load.
+pub fn library() -> Option<&'static Library> {
+    static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+    let load = || {
+        let path = std::env::var_os("TERCET_GGML").filter(|path| !path.is_empty())?;
+        // SAFETY: loading runs the library's initialisers; the user vouches for the file by naming it.
+        Some(unsafe { Library::new(&path) }.unwrap_or_else(|error| panic!("TERCET_GGML: {error}")))
+    };
+    LIBRARY.get_or_init(load).as_ref()
+}
+
+/// The encoder of a format, or `None` where this ggml has none.
+pub fn encoder(format: Format) -> Option<impl Fn(&[f32], &mut [u8]) + 'static> {
+    let name = format!("quantize_row_{}_ref", format.name());
+    // SAFETY: the symbol has this type in every ggml that has it.
+    let function = *unsafe { library()?.get::<Quantize>(name.as_bytes()) }.ok()?;
+    Some(move |values: &[f32], out: &mut [u8]| {
+        assert_eq!(format.encoded_len(values.len()), Ok(out.len()));
+        assert!(out.as_ptr().addr().is_multiple_of(2));
+        // SAFETY: the input holds as many values as it is told, the output their blocks, which start with or hold
+        // an f16 and so need 2 bytes of alignment.
+        unsafe {
+            function(
+                values.as_ptr(),
+                out.as_mut_ptr().cast(),
+                values.len() as i64,
+            )
+        }
+    })
+}
+
+/// The decoder of a format, or `None` where this ggml has none.
+pub fn decoder(format: Format) -> Option<impl Fn(&[u8], &mut [f32]) + 'static> {
+    let name = format!("dequantize_row_{}", format.name());
+    // SAFETY: the symbol has this type in every ggml that has it.
+    let function = *unsafe { library()?.get::<Dequantize>(name.as_bytes()) }.ok()?;
+    Some(move |bytes: &[u8], out: &mut [f32]| {
+        assert_eq!(format.encoded_len(out.len()), Ok(bytes.len()));
+        assert!(bytes.as_ptr().addr().is_multiple_of(2));
+        // SAFETY: as in `encoder`, the other way round.
+        unsafe { function(bytes.as_ptr().cast(), out.as_mut_ptr(), out.len() as i64) }
+    })
+}

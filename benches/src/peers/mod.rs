@@ -1,0 +1,4 @@
+//! What Tercet is compared with.
+
+pub mod ggml;
+pub mod naive;
