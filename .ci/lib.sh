@@ -1,0 +1,76 @@
+# shellcheck shell=bash
+# What the steps share. `.ci/test` starts each step as `bash .ci/steps/NAME.sh [ARGUMENT]` in the repository's root.
+set -euo pipefail
+mkdir -p target/ci
+
+# A step that lacks a tool says which and how to get it; `.ci/test` gathers these lines.
+# 77 is the status by which automake and ctest know a skipped test.
+skip() {
+    printf 'skipped: %s: %s\n' "${TERCET_STEP:-step}" "$*" | tee -a "${TERCET_SKIPS:-/dev/null}"
+    exit 77
+}
+
+# need COMMAND HOW-TO-GET-IT
+need() {
+    command -v "$1" >/dev/null || skip "no $1; $2"
+}
+
+# A figure for the summary, such as how many digests agreed.
+note() {
+    printf '%s\n' "$*" >>"${TERCET_NOTES:-/dev/null}"
+    printf 'note: %s\n' "$*"
+}
+
+# Debian's compiler comes with its library's source, so it builds for any target where rustup has none.
+debian_has_std() {
+    [[ -x /usr/bin/cargo && -e "$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library/core/Cargo.toml" ]] 2>/dev/null
+}
+
+# How this machine builds for TARGET: `rustup` (as users do), `debian`, or nothing. TERCET_CROSS forces one.
+compiler_for() {
+    if [[ ${TERCET_CROSS:-rustup} == rustup ]] && rustup target list --installed 2>/dev/null | grep -qx "$1"; then
+        echo rustup
+    elif [[ ${TERCET_CROSS:-debian} == debian ]] && debian_has_std; then
+        echo debian
+    fi
+}
+
+# cross TARGET LIBRARIES CARGO-ARGUMENTS…: cargo for another target. LIBRARIES are what -Zbuild-std must build where
+# Debian's compiler stands in for rustup's. Artefacts lie under $cross_target/TARGET.
+cross() {
+    local target=$1 libraries=$2
+    shift 2
+    local verb=$1
+    shift
+    case $(compiler_for "$target") in
+    rustup)
+        cross_target=${CARGO_TARGET_DIR:-target}
+        cargo "$verb" --target "$target" "$@"
+        ;;
+    debian)
+        # Its own folder: two compilers would take turns at rebuilding one.
+        cross_target=target/debian
+        # Debian's rustc has no linker for bare metal; rustup's own does the job.
+        local lld
+        lld=$(rustc --print sysroot)/lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld
+        (
+            export PATH=/usr/bin:$PATH RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$cross_target
+            export CARGO_TARGET_THUMBV6M_NONE_EABI_LINKER=$lld CARGO_TARGET_THUMBV7EM_NONE_EABIHF_LINKER=$lld
+            export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$lld
+            cargo "$verb" --target "$target" -Zbuild-std="$libraries" "$@"
+        )
+        ;;
+    *) skip "no standard library for $target; rustup target add $target" ;;
+    esac
+}
+
+# agree FILE: the table printed there is the committed one; its comment lines may say more.
+agree() {
+    diff <(grep -v '^#' core/conformance.txt) <(grep -v '^#' "$1" | tr -d '\r') || return 1
+    note "$(grep -cv '^#' core/conformance.txt) digests agree"
+}
+
+# tests_in FILE: how many tests passed by cargo's closing lines there; none at all is a failure.
+tests_in() {
+    awk '/^test result:/ { n += $4 } END { print n + 0; exit n == 0 }' "$1"
+}

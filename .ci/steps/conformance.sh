@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The conformance table printed on one target is the committed one. conformance.sh host|TARGET
+. .ci/lib.sh
+
+target=$1
+printed=target/ci/conformance-$target.txt
+
+case $target in
+host)
+    cargo run --locked -q -p tercet-core --example conformance >"$printed"
+    agree "$printed"
+    cargo run --locked -q -p tercet-core --example conformance --release >"$printed"
+    agree "$printed"
+    ;;
+aarch64-unknown-linux-gnu | s390x-unknown-linux-gnu)
+    cpu=${target%%-*}
+    need "qemu-$cpu" "apt-get install qemu-user"
+    need "$cpu-linux-gnu-gcc" "apt-get install gcc-$cpu-linux-gnu libc6-dev-${cpu/aarch64/arm64}-cross"
+    variable=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")
+    export "${variable}_LINKER=$cpu-linux-gnu-gcc" "${variable}_RUNNER=qemu-$cpu -L /usr/$cpu-linux-gnu"
+    cross "$target" std,panic_abort run --locked -q -p tercet-core --example conformance --release >"$printed"
+    agree "$printed"
+    ;;
+wasm32-unknown-unknown)
+    need node "install Node.js"
+    cross "$target" std,panic_abort build --locked -p tercet-core --example conformance_wasm --release
+    node .ci/wasm.mjs "$cross_target/$target/release/examples/conformance_wasm.wasm" >"$printed"
+    agree "$printed"
+    ;;
+thumbv7em-none-eabihf)
+    need qemu-system-arm "apt-get install qemu-system-arm"
+    cross "$target" core run --locked --release --manifest-path firmware/Cargo.toml \
+        --config firmware/.cargo/config.toml --bin conformance >"$printed"
+    agree "$printed"
+    note "$(sed -n 's/^# deepest/deepest/p' "$printed" | tr -d '\r')"
+    ;;
+esac

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# core alone, as microcontrollers get it: in `test` the other crates switch its `std` feature on.
+. .ci/lib.sh
+
+cargo test --locked -p tercet-core --no-default-features | tee target/ci/core.out
+tests=$(tests_in target/ci/core.out)
+note "$tests tests"

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Every workspace is formatted.
+. .ci/lib.sh
+
+for manifest in Cargo.toml firmware/Cargo.toml host/fuzz/Cargo.toml; do
+    [[ -e $manifest ]] || continue
+    cargo fmt --all --check --manifest-path "$manifest"
+done

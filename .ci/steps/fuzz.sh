@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# A short run of every fuzz target. TERCET_FUZZ_SECONDS: how long each (20).
+. .ci/lib.sh
+
+cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
+cargo +nightly fuzz --version || skip "no cargo-fuzz; cargo install cargo-fuzz"
+need c++ "install a C++ compiler (Debian: apt-get install g++), libFuzzer is built from source"
+
+targets=$(cargo +nightly fuzz list --fuzz-dir host/fuzz)
+for target in $targets; do
+    # Finds go to a scratch corpus, so that the tree stays as committed; the committed seeds are read only.
+    scratch=target/ci/corpus/$target
+    mkdir -p "$scratch"
+    seeds=host/fuzz/seeds/$target
+    corpora=("$scratch")
+    [[ -d $seeds ]] && corpora+=("$seeds")
+    cargo +nightly fuzz run --fuzz-dir host/fuzz --target-dir target/fuzz "$target" "${corpora[@]}" \
+        -- -max_total_time="${TERCET_FUZZ_SECONDS:-20}" -rss_limit_mb=2048
+done
+note "${targets//$'\n'/ }"

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Unit, integration and doc tests of the workspace, the outside references' among them where they are installed.
+. .ci/lib.sh
+
+cargo test --locked --workspace | tee target/ci/test.out
+tests=$(tests_in target/ci/test.out)
+note "$tests tests"
