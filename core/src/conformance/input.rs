@@ -64,7 +64,9 @@ pub(crate) fn for_each(seed: u64, each: &mut dyn FnMut(&[f32])) {
     let mut buffer = [0.0; MAX];
     for (index, family) in FAMILIES.into_iter().enumerate() {
         for size in super::SIZES {
-            let values = &mut buffer[..size];
+            let Some(values) = buffer.get_mut(..size) else {
+                continue;
+            };
             family.fill(seed ^ (index as u64) << 32 ^ size as u64, values);
             each(values);
         }
