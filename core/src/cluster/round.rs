@@ -1,0 +1,34 @@
+//! How sums become centroids.
+
+/// `sum / count` rounded to the nearest integer, halves away from zero; 0 where the count is 0.
+///
+/// The mean of int8 values is an int8 value, so for sums of them nothing is cut off.
+#[inline]
+pub(crate) const fn rounded_mean(sum: i64, count: u64) -> i8 {
+    let magnitude = sum.unsigned_abs();
+    // Most counts fit 32 bits, and small machines divide those in a quarter of the time.
+    let mean = if magnitude <= u32::MAX as u64 / 2 && count <= u32::MAX as u64 / 2 {
+        let count = count as u32;
+        match (magnitude as u32 + count / 2).checked_div(count) {
+            Some(mean) => mean as u64,
+            None => 0,
+        }
+    } else {
+        match magnitude.checked_div(count) {
+            // The rest is below the count, so it is at least half of it where its double is: compared without doubling.
+            Some(whole) => {
+                let rest = magnitude - whole * count;
+                whole + (rest >= count - rest) as u64
+            }
+            None => 0,
+        }
+    };
+    // At most 128, and 128 only below zero: `as` wraps it to −128.
+    (if sum < 0 { -(mean as i64) } else { mean as i64 }) as i8
+}
+
+/// Half of a sum, cut towards zero, so that positive and negative coordinates fade alike.
+#[inline]
+pub(crate) const fn halved(sum: i64) -> i64 {
+    sum / 2
+}
