@@ -10,6 +10,7 @@
 //! | [`kmeans`] | seeding, Lloyd's loop or mini-batches, restarts: the whole |
 //! | [`seed()`], [`lloyd()`], [`mini_batch`] | its parts |
 //! | [`normalize`], [`normalize_floats`] | points of one length, for spherical (cosine) clustering |
+//! | [`means`], [`float`] | float means, and the true inertia of float points |
 //!
 //! Drivers run over an engine's holder of the points, a [`crate::engine::ClusterProblem`];
 //! [`crate::scalar::Clusters`] is the reference.
@@ -22,6 +23,7 @@
 
 mod best;
 mod error;
+pub mod float;
 mod kmeans;
 mod lloyd;
 mod means;

@@ -1,7 +1,7 @@
 //! Points and their clusters over the caller's slices.
 
-use super::{Accumulator, nearest, norms, squared_distance};
-use crate::cluster::{ClusterError, MAX_SPHERE_WEIGHT, Points, Update, round};
+use super::{Accumulator, accumulate, fade, nearest, norms, passes, update};
+use crate::cluster::{ClusterError, MAX_SPHERE_WEIGHT, Points, Update};
 use crate::engine::{Assigned, Buffers, ClusterProblem, Farthest, Shape};
 
 /// A label that stands for none; there are fewer clusters.
@@ -63,6 +63,11 @@ impl<'a, S: Accumulator> Clusters<'a, S> {
         self.buffers.distances
     }
 
+    /// The points and the state, for an engine that fills the state in its own way.
+    pub fn parts(&mut self) -> (Points<'a>, &mut Buffers<'a, S>) {
+        (self.points, &mut self.buffers)
+    }
+
     fn forget(&mut self) {
         self.buffers.labels.fill(UNLABELLED);
     }
@@ -86,16 +91,7 @@ impl<'a, S: Accumulator> Clusters<'a, S> {
             ..
         } = &mut self.buffers;
         norms(centroids, dims, lengths);
-        let mut assigned = Assigned::default();
-        let state = labels.iter_mut().zip(distances.iter_mut());
-        for ((row, weight), (label, distance)) in self.points.rows().zip(state) {
-            let found = nearest(row, centroids, lengths);
-            assigned.changed += u64::from(*label != found.label);
-            assigned.inertia += u64::from(weight) * u64::from(found.distance);
-            *label = found.label;
-            *distance = found.distance;
-        }
-        assigned
+        passes::measure(&self.points, centroids, lengths, labels, distances)
     }
 
     fn clear_sums(&mut self) {
@@ -142,53 +138,6 @@ pub fn check<S>(
     Ok(())
 }
 
-/// Adds a point to its cluster's sum and count.
-pub fn accumulate<S: Accumulator>(
-    row: &[i8],
-    weight: u32,
-    label: u32,
-    sums: &mut [S],
-    counts: &mut [u64],
-) {
-    let dims = row.len();
-    let Some(sums) = sums.get_mut(label as usize * dims..) else {
-        return;
-    };
-    for (sum, &x) in sums.iter_mut().zip(row) {
-        sum.add(x, weight);
-    }
-    if let Some(count) = counts.get_mut(label as usize) {
-        *count += u64::from(weight);
-    }
-}
-
-/// Moves the centroids of clusters with a positive count to where the rule has them.
-pub fn update<S: Accumulator>(
-    rule: Update,
-    dims: usize,
-    sums: &[S],
-    counts: &[u64],
-    centroids: &mut [i8],
-) {
-    let dims = dims.max(1);
-    let rows = sums
-        .chunks_exact(dims)
-        .zip(centroids.chunks_exact_mut(dims));
-    for ((sums, centroid), &count) in rows.zip(counts) {
-        if count == 0 {
-            continue;
-        }
-        match rule {
-            Update::Mean => {
-                for (&sum, c) in sums.iter().zip(centroid) {
-                    *c = round::rounded_mean(sum.get(), count);
-                }
-            }
-            Update::Sphere(sphere) => sphere.centroid(sums.iter().map(|sum| sum.get()), centroid),
-        }
-    }
-}
-
 fn copy<T: Copy>(from: &[T], to: &mut [T]) -> Result<(), ClusterError> {
     if from.len() != to.len() {
         return Err(ClusterError::Length {
@@ -223,15 +172,7 @@ impl<S: Accumulator> ClusterProblem for Clusters<'_, S> {
     }
 
     fn pick(&mut self, r: u64) -> Result<Option<usize>, ClusterError> {
-        let mut sum = 0;
-        let masses = self.points.rows().zip(self.buffers.distances.iter());
-        for (index, ((_, weight), &distance)) in masses.enumerate() {
-            sum += u64::from(weight) * u64::from(distance);
-            if sum > r {
-                return Ok(Some(index));
-            }
-        }
-        Ok(None)
+        Ok(passes::pick(&self.points, self.buffers.distances, r))
     }
 
     fn lowest_unlabelled(&mut self) -> Result<Option<usize>, ClusterError> {
@@ -260,12 +201,7 @@ impl<S: Accumulator> ClusterProblem for Clusters<'_, S> {
             ..
         } = &mut self.buffers;
         let centroid = centroids.get(cluster * dims..).unwrap_or_default();
-        let mut total = 0;
-        for ((row, weight), distance) in self.points.rows().zip(distances.iter_mut()) {
-            *distance = squared_distance(row, centroid).min(*distance);
-            total += u64::from(weight) * u64::from(*distance);
-        }
-        Ok(total)
+        Ok(passes::shorten(&self.points, centroid, distances))
     }
 
     fn potentials(&mut self, candidates: &[usize], totals: &mut [u64]) -> Result<(), ClusterError> {
@@ -277,13 +213,8 @@ impl<S: Accumulator> ClusterProblem for Clusters<'_, S> {
         }
         for (&candidate, total) in candidates.iter().zip(totals) {
             self.checked(candidate, self.points.len())?;
-            let centroid = self.points.row(candidate);
-            let state = self.points.rows().zip(self.buffers.distances.iter());
-            *total = state
-                .map(|((row, weight), &distance)| {
-                    u64::from(weight) * u64::from(squared_distance(row, centroid).min(distance))
-                })
-                .sum();
+            let row = self.points.row(candidate);
+            *total = passes::potential(&self.points, row, self.buffers.distances);
         }
         Ok(())
     }
@@ -335,19 +266,12 @@ impl<S: Accumulator> ClusterProblem for Clusters<'_, S> {
     }
 
     fn farthest(&mut self, last: Option<Farthest>) -> Result<Option<Farthest>, ClusterError> {
-        let mut best: Option<Farthest> = None;
-        let state = self.points.rows().zip(self.buffers.distances.iter());
-        for (index, ((_, weight), &distance)) in state.enumerate() {
-            let found = Farthest { distance, index };
-            if weight > 0
-                && distance > 0
-                && last.is_none_or(|last| last.before(&found))
-                && best.is_none_or(|best| found.before(&best))
-            {
-                best = Some(found);
-            }
-        }
-        Ok(best)
+        Ok(passes::farthest(
+            &self.points,
+            self.buffers.distances,
+            0,
+            last,
+        ))
     }
 
     fn place(&mut self, cluster: usize, point: usize) -> Result<(), ClusterError> {
@@ -428,19 +352,5 @@ impl<S: Accumulator> ClusterProblem for Clusters<'_, S> {
             *out = sum.get();
         }
         Ok(())
-    }
-}
-
-/// Halves sums and counts of clusters while their count is `cap` or more.
-pub fn fade<S: Accumulator>(dims: usize, cap: u32, sums: &mut [S], counts: &mut [u64]) {
-    // A cap of 0 would never be met.
-    let cap = u64::from(cap.max(1));
-    for (sums, count) in sums.chunks_exact_mut(dims.max(1)).zip(counts) {
-        while *count >= cap {
-            *count /= 2;
-            for sum in sums.iter_mut() {
-                sum.set(round::halved(sum.get()));
-            }
-        }
     }
 }
