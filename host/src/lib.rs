@@ -37,6 +37,7 @@ pub mod measure;
 mod model;
 mod names;
 pub mod parallel;
+pub mod points;
 mod progress;
 mod source;
 
