@@ -15,7 +15,7 @@ pub const BATCH_CAP: u32 = 1 << 23;
 ///
 /// A batch is `batch.len()` points drawn with replacement; it is assigned to the centroids as they stand and joins their
 /// running sums and counts, which start empty; a centroid is the rounded mean of its sum. Where a count reaches
-/// `cap`, both are halved, so that older points fade; [`BATCH_CAP`] only keeps sums exact. An epoch is n /
+/// `cap`, both are halved (at the same mean), so that older points fade; [`BATCH_CAP`] only keeps sums exact. An epoch is n /
 /// batch steps, rounded up; after each, all points are measured, the best centroids so far are kept, and clusters that
 /// no batch ever reached get far points. The run ends as Lloyd's loop does, counted in epochs, and returns the best
 /// centroids seen with their labels: mini-batches need not improve. It needs [`crate::engine::Buffers::kept`].

@@ -27,8 +27,21 @@ pub(crate) const fn rounded_mean(sum: i64, count: u64) -> i8 {
     (if sum < 0 { -(mean as i64) } else { mean as i64 }) as i8
 }
 
-/// Half of a sum, cut towards zero, so that positive and negative coordinates fade alike.
+/// A sum of `count` values as that of `count / 2` of them: rounded half away from zero, so that the mean stays.
+///
+/// Halving an odd count and its sum alike would move the mean, even out of int8's range. The new sum stays within
+/// 128 · (count / 2) as the old one did within 128 · count. `count` is at most 2²⁸, so products fit 63 bits.
 #[inline]
-pub(crate) const fn halved(sum: i64) -> i64 {
-    sum / 2
+pub(crate) const fn halved(sum: i64, count: u64) -> i64 {
+    let (half, count) = ((count / 2) as i64, count as i64);
+    if count <= 0 {
+        return 0;
+    }
+    let scaled = sum.wrapping_mul(half);
+    let magnitude = (scaled.unsigned_abs() + count as u64 / 2) / count as u64;
+    if scaled < 0 {
+        -(magnitude as i64)
+    } else {
+        magnitude as i64
+    }
 }

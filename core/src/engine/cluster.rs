@@ -162,7 +162,7 @@ pub struct Shape {
 pub struct Assigned {
     /// Σ w·D² to the centroids that were assigned to.
     pub inertia: u64,
-    /// How many points changed their label.
+    /// How many points of positive weight changed their label.
     pub changed: u64,
 }
 

@@ -16,7 +16,7 @@ pub fn measure(
     let state = labels.iter_mut().zip(distances);
     for ((row, weight), (label, distance)) in points.rows().zip(state) {
         let found = nearest(row, centroids, norms);
-        assigned.changed += u64::from(*label != found.label);
+        assigned.changed += u64::from(weight > 0 && *label != found.label);
         assigned.inertia += u64::from(weight) * u64::from(found.distance);
         *label = found.label;
         *distance = found.distance;

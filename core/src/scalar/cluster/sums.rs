@@ -50,16 +50,16 @@ pub fn update<S: Accumulator>(
     }
 }
 
-/// Halves sums and counts of clusters while their count is `cap` or more.
+/// Halves counts, and sums with them so that means stay, while a count is `cap` or more.
 pub fn fade<S: Accumulator>(dims: usize, cap: u32, sums: &mut [S], counts: &mut [u64]) {
     // A cap of 0 would never be met.
     let cap = u64::from(cap.max(1));
     for (sums, count) in sums.chunks_exact_mut(dims.max(1)).zip(counts) {
         while *count >= cap {
-            *count /= 2;
             for sum in sums.iter_mut() {
-                sum.set(round::halved(sum.get()));
+                sum.set(round::halved(sum.get(), *count));
             }
+            *count /= 2;
         }
     }
 }
