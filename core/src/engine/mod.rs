@@ -5,7 +5,9 @@
 //! give the bits of [`crate::scalar`]; [`crate::conformance`] says whether it does.
 
 mod block;
+mod cluster;
 mod quantize;
 
 pub use block::BlockEngine;
+pub use cluster::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
 pub use quantize::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};

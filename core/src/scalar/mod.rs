@@ -4,12 +4,16 @@
 //! quantization as the drivers' problem. Other engines must give the bits of these functions.
 
 mod affine;
+pub mod cluster;
+mod dot;
 mod engine;
 mod magnitudes;
 mod tensor;
 mod ternary;
 
 pub use affine::affine;
+pub use cluster::Clusters;
+pub use dot::{dot, squared_length};
 pub use engine::Scalar;
 pub use magnitudes::{magnitudes, read_magnitudes};
 pub use tensor::Tensor;

@@ -6,10 +6,12 @@
 //! it is called in (`ThreadPool::install` chooses another).
 
 mod blocks;
+mod cluster;
 mod compare;
 mod dequantize;
 mod tensor;
 
+pub use cluster::{Clusters, nearest};
 pub use compare::{compare, compare_next};
 pub use dequantize::dequantize;
 pub use tensor::Tensor;
