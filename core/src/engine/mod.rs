@@ -6,6 +6,8 @@
 
 mod block;
 mod quantize;
+mod search;
 
 pub use block::BlockEngine;
 pub use quantize::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
+pub use search::{BaseQuery, BaseScore, SearchBase, SearchEngine};

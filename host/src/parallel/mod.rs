@@ -8,10 +8,12 @@
 mod blocks;
 mod compare;
 mod dequantize;
+mod search;
 mod tensor;
 
 pub use compare::{compare, compare_next};
 pub use dequantize::dequantize;
+pub use search::Base;
 pub use tensor::Tensor;
 
 use tercet_core::block::{BlockError, Encoded, Format};
