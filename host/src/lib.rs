@@ -36,6 +36,7 @@ pub mod measure;
 mod model;
 mod names;
 pub mod parallel;
+pub mod points;
 mod progress;
 mod source;
 
