@@ -9,6 +9,7 @@ extern crate std;
 mod macros;
 
 pub mod block;
+pub mod cluster;
 pub mod conformance;
 pub mod engine;
 pub mod gguf;

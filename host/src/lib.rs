@@ -25,6 +25,7 @@
 //! ```
 
 mod calibrate;
+pub mod cluster;
 mod compare;
 pub mod convert;
 mod dtype;

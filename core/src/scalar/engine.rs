@@ -1,8 +1,9 @@
 //! The reference engine as an [`crate::engine`] value.
 
-use super::Tensor;
+use super::{Clusters, Tensor};
 use crate::block::{self, BlockError, Encoded, Format};
-use crate::engine::{BlockEngine, Output, QuantizeEngine};
+use crate::cluster::{ClusterError, Points, Update};
+use crate::engine::{BlockEngine, Buffers, ClusterEngine, Output, QuantizeEngine};
 use crate::number::Element;
 use crate::quant::{Groups, QuantError, Rule, ScaleRule};
 
@@ -50,5 +51,20 @@ impl BlockEngine for Scalar {
         x_scale: f32,
     ) -> Result<f32, BlockError> {
         block::dot(format, bytes, x, x_scale)
+    }
+}
+
+impl ClusterEngine for Scalar {
+    type Error = ClusterError;
+    type Clusters<'a> = Clusters<'a>;
+
+    fn clusters<'a>(
+        &'a mut self,
+        points: Points<'a>,
+        k: usize,
+        update: Update,
+        buffers: Buffers<'a>,
+    ) -> Result<Clusters<'a>, ClusterError> {
+        Clusters::new(points, k, update, buffers)
     }
 }

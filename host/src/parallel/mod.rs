@@ -6,11 +6,13 @@
 //! it is called in (`ThreadPool::install` chooses another).
 
 mod blocks;
+mod cluster;
 mod compare;
 mod dequantize;
 mod search;
 mod tensor;
 
+pub use cluster::{Clusters, nearest};
 pub use compare::{compare, compare_next};
 pub use dequantize::dequantize;
 pub use search::Base;
