@@ -151,7 +151,11 @@ impl Found {
 /// # Errors
 /// [`Error::Unsupported`], naming the data, for all that [`super::kmeans`] refuses; [`Error::Options`] for first centroids
 /// that are not k points of d values.
-pub fn fit(points: &Points, fit: &Fit<'_>, observe: &mut dyn FnMut(Step)) -> Result<Found, Error> {
+pub fn fit(
+    points: &Points,
+    fit: &Fit<'_>,
+    observe: &mut dyn FnMut(Step, f64),
+) -> Result<Found, Error> {
     let dims = points.dims();
     let refuse = |reason: &dyn std::fmt::Display| points.refuse(reason);
     let mut options = fit.options.clone();
