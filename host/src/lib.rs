@@ -40,6 +40,7 @@ pub mod parallel;
 pub mod points;
 mod progress;
 pub mod report;
+pub mod search;
 mod source;
 
 pub use calibrate::{Calibration, Method, calibrate};

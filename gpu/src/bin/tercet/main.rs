@@ -19,6 +19,7 @@ mod output;
 mod progress;
 mod quantize;
 mod reading;
+mod search;
 mod table;
 mod words;
 
@@ -34,6 +35,7 @@ Examples:
   tercet inspect model.safetensors                             what is inside
   tercet quantize model.safetensors -o model.gguf --to tq2_0   ternary blocks, ggml's bytes
   tercet compare model.safetensors model.gguf                  what it cost, tensor by tensor
+  tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
 
 Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 wrong usage, \
 130 interrupted.";
@@ -58,6 +60,7 @@ enum Command {
     Calibrate(calibrate::Arguments),
     Kmeans(kmeans::Arguments),
     Assign(assign::Arguments),
+    Search(search::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
 }
@@ -87,6 +90,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Kmeans(arguments) => kmeans::run(&arguments),
         Command::Assign(arguments) => assign::run(&arguments),
+        Command::Search(arguments) => search::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }
