@@ -16,5 +16,6 @@ pub mod gguf;
 pub mod number;
 pub mod quant;
 pub mod scalar;
+pub mod search;
 
 pub use half::{bf16, f16};

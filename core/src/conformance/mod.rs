@@ -18,8 +18,9 @@ mod gguf;
 mod input;
 mod number;
 mod quant;
+mod search;
 
-use crate::engine::{BlockEngine, ClusterEngine, QuantizeEngine};
+use crate::engine::Engine;
 use crate::scalar::Scalar;
 
 pub use digest::Digest;
@@ -75,17 +76,16 @@ pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("block/bitnet_hf", block::hugging_face());
     gguf::run(report);
     report("cluster/floats", cluster::floats());
+    report("search/rerank", search::reranked());
     run_engine(&mut Scalar, report);
 }
 
 /// Runs the operations that an engine supplies; a new engine must report what the table says before any other use.
-pub fn run_engine<E: QuantizeEngine + BlockEngine + ClusterEngine>(
-    engine: &mut E,
-    report: &mut dyn FnMut(&'static str, u64),
-) {
+pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     quant::run(engine, report);
     block::run(engine, report);
     cluster::run(engine, report);
+    search::run(engine, report);
 }
 
 /// Runs the suite and compares with [`TABLE`]; the number of operations that agree, or the first that does not.
@@ -94,9 +94,7 @@ pub fn check() -> Result<usize, Mismatch> {
 }
 
 /// As [`check`], for [`run_engine`].
-pub fn check_engine<E: QuantizeEngine + BlockEngine + ClusterEngine>(
-    engine: &mut E,
-) -> Result<usize, Mismatch> {
+pub fn check_engine<E: Engine>(engine: &mut E) -> Result<usize, Mismatch> {
     compare(|report| run_engine(engine, report))
 }
 

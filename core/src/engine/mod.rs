@@ -7,7 +7,14 @@
 mod block;
 mod cluster;
 mod quantize;
+mod search;
 
 pub use block::BlockEngine;
 pub use cluster::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
 pub use quantize::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
+pub use search::{BaseQuery, BaseScore, SearchBase, SearchEngine};
+
+/// An engine of every operation: what the conformance suite runs.
+pub trait Engine: QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine {}
+
+impl<E: QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine> Engine for E {}

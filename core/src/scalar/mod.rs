@@ -8,13 +8,15 @@ pub mod cluster;
 mod dot;
 mod engine;
 mod magnitudes;
+mod search;
 mod tensor;
 mod ternary;
 
 pub use affine::affine;
 pub use cluster::Clusters;
-pub use dot::{dot, squared_length};
+pub use dot::{dot, norm, ternary_dot};
 pub use engine::Scalar;
 pub use magnitudes::{magnitudes, read_magnitudes};
+pub use search::Base;
 pub use tensor::Tensor;
 pub use ternary::ternary;

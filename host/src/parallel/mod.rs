@@ -9,11 +9,13 @@ mod blocks;
 mod cluster;
 mod compare;
 mod dequantize;
+mod search;
 mod tensor;
 
 pub use cluster::{Clusters, nearest};
 pub use compare::{compare, compare_next};
 pub use dequantize::dequantize;
+pub use search::Base;
 pub use tensor::Tensor;
 
 use tercet_core::block::{BlockError, Encoded, Format};

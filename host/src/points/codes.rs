@@ -26,6 +26,21 @@ pub struct Codes {
 }
 
 impl Codes {
+    /// Codes that only stand near their values.
+    pub(crate) fn inexact(codes: Vec<i8>, grid: Grid) -> Self {
+        Self {
+            codes,
+            grid,
+            exact: false,
+            clipped: 0,
+        }
+    }
+
+    /// A squared distance of codes in the units of their values.
+    pub fn squared(&self, distance: u64) -> f64 {
+        distance as f64 * f64::from(self.grid.scale).powi(2)
+    }
+
     /// The values that the codes stand for.
     pub fn to_f32(&self) -> Vec<f32> {
         self.codes
@@ -86,6 +101,27 @@ impl Points {
                 }
             }
             _ => coded(&self.to_f32(), method, scheme),
+        }
+    }
+
+    /// The grid that [`Points::to_codes`] would choose for these points and others together.
+    ///
+    /// # Errors
+    /// As [`Points::to_codes`].
+    pub fn grid_with(&self, others: &Self, method: Method, scheme: Scheme) -> Result<Grid, Error> {
+        match (&self.values, &others.values) {
+            (Values::I8 { grid: own, .. }, Values::I8 { grid, .. })
+                if own == grid && (scheme == Scheme::Affine || grid.zero_point == 0) =>
+            {
+                Ok(*grid)
+            }
+            _ => {
+                let mut values = self.to_f32().into_owned();
+                values.extend_from_slice(&others.to_f32());
+                let stats = stats(&values);
+                whole_grid(&values, &stats, scheme)
+                    .map_or_else(|| chosen(&values, &stats, method, scheme), Ok)
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! The nearest centroid of a point.
 
-use crate::scalar::{dot, squared_length};
+use crate::scalar::{dot, norm};
 
 /// A point's nearest centroid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +13,9 @@ pub struct Nearest {
 
 /// Squared lengths of the centroids, `dims` coordinates each, one for each element of `out`.
 pub fn norms(centroids: &[i8], dims: usize, out: &mut [i32]) {
-    for (centroid, norm) in centroids.chunks_exact(dims.max(1)).zip(out) {
-        *norm = squared_length(centroid);
+    for (centroid, out) in centroids.chunks_exact(dims.max(1)).zip(out) {
+        // At most 2¹⁴ · 43,690, below 2³¹.
+        *out = norm(centroid) as i32;
     }
 }
 
@@ -33,7 +34,7 @@ pub fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
     Nearest {
         label: best.1,
         // ‖x − c‖² = ‖x‖² + score: between 0 and 65,025 · d, below 2³², whatever wraps on the way.
-        distance: squared_length(point).wrapping_add(best.0) as u32,
+        distance: norm(point).wrapping_add_signed(best.0),
     }
 }
 
