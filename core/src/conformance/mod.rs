@@ -16,9 +16,10 @@ mod digest;
 mod gguf;
 mod input;
 mod number;
+mod palette;
 mod quant;
 
-use crate::engine::{BlockEngine, QuantizeEngine};
+use crate::engine::{BlockEngine, PaletteEngine, QuantizeEngine};
 use crate::scalar::Scalar;
 
 pub use digest::Digest;
@@ -73,16 +74,18 @@ pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("block/i2_s", block::i2_s());
     report("block/bitnet_hf", block::hugging_face());
     gguf::run(report);
+    report("palette/optimal_1d", palette::optimal());
     run_engine(&mut Scalar, report);
 }
 
 /// Runs the operations that an engine supplies; a new engine must report what the table says before any other use.
-pub fn run_engine<E: QuantizeEngine + BlockEngine>(
+pub fn run_engine<E: QuantizeEngine + BlockEngine + PaletteEngine>(
     engine: &mut E,
     report: &mut dyn FnMut(&'static str, u64),
 ) {
     quant::run(engine, report);
     block::run(engine, report);
+    palette::run(engine, report);
 }
 
 /// Runs the suite and compares with [`TABLE`]; the number of operations that agree, or the first that does not.
@@ -91,7 +94,9 @@ pub fn check() -> Result<usize, Mismatch> {
 }
 
 /// As [`check`], for [`run_engine`].
-pub fn check_engine<E: QuantizeEngine + BlockEngine>(engine: &mut E) -> Result<usize, Mismatch> {
+pub fn check_engine<E: QuantizeEngine + BlockEngine + PaletteEngine>(
+    engine: &mut E,
+) -> Result<usize, Mismatch> {
     compare(|report| run_engine(engine, report))
 }
 

@@ -5,7 +5,9 @@
 //! give the bits of [`crate::scalar`]; [`crate::conformance`] says whether it does.
 
 mod block;
+mod palette;
 mod quantize;
 
 pub use block::BlockEngine;
+pub use palette::PaletteEngine;
 pub use quantize::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};

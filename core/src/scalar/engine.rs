@@ -2,8 +2,9 @@
 
 use super::Tensor;
 use crate::block::{self, BlockError, Encoded, Format};
-use crate::engine::{BlockEngine, Output, QuantizeEngine};
+use crate::engine::{BlockEngine, Output, PaletteEngine, QuantizeEngine};
 use crate::number::Element;
+use crate::palette::{self, Layout, Palette, PaletteError};
 use crate::quant::{Groups, QuantError, Rule, ScaleRule};
 
 /// The reference engine: plain loops, no state.
@@ -50,5 +51,34 @@ impl BlockEngine for Scalar {
         x_scale: f32,
     ) -> Result<f32, BlockError> {
         block::dot(format, bytes, x, x_scale)
+    }
+}
+
+impl PaletteEngine for Scalar {
+    type Error = PaletteError;
+
+    fn encode<T: Element>(
+        &mut self,
+        layout: &Layout,
+        values: &[T],
+        importances: &[u32],
+        out: palette::Output<'_>,
+        scratch: &mut [u64],
+    ) -> Result<palette::Encoded, PaletteError> {
+        palette::encode(layout, values, importances, out, scratch)
+    }
+
+    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), PaletteError> {
+        palette::decode(palette, out)
+    }
+
+    fn matvec(
+        &mut self,
+        palette: &Palette<'_>,
+        x: &[i8],
+        x_scale: f32,
+        out: &mut [f32],
+    ) -> Result<(), PaletteError> {
+        palette::matvec(palette, x, x_scale, out)
     }
 }
