@@ -9,6 +9,7 @@ extern crate std;
 mod macros;
 
 pub mod block;
+pub mod cluster;
 pub mod conformance;
 pub mod engine;
 pub mod gguf;
@@ -16,5 +17,6 @@ pub mod number;
 pub mod palette;
 pub mod quant;
 pub mod scalar;
+pub mod search;
 
 pub use half::{bf16, f16};

@@ -25,6 +25,7 @@
 //! ```
 
 mod calibrate;
+pub mod cluster;
 mod compare;
 pub mod convert;
 mod dtype;
@@ -36,7 +37,9 @@ pub mod measure;
 mod model;
 mod names;
 pub mod parallel;
+pub mod points;
 mod progress;
+pub mod search;
 mod source;
 
 pub use calibrate::{Calibration, Method, calibrate};

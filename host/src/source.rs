@@ -5,6 +5,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use tercet_core::block::i2_s::{self, Layout};
 use tercet_core::block::{self, BlockError, Format};
+use tercet_core::quant::Grid;
 
 use crate::dtype::{DType, values};
 use crate::model::Tensor;
@@ -88,6 +89,26 @@ impl<'a> Source<'a> {
     /// True for codes and blocks; false for plain numbers.
     pub(crate) fn is_quantized(&self) -> bool {
         !matches!(self.kind, Kind::Plain | Kind::Opaque)
+    }
+
+    /// The grid of int8 codes that share one.
+    pub(crate) fn grid(&self) -> Option<Grid> {
+        let Kind::Codes {
+            scales,
+            zero_points,
+            ..
+        } = self.kind
+        else {
+            return None;
+        };
+        let grid = Grid {
+            scale: floats::one(scales.dtype, scales.bytes.get(..scales.dtype.block().1)?),
+            zero_point: zero_points.map_or(0, |z| z.bytes.first().map_or(0, |&byte| byte as i8)),
+            low: -128,
+            high: 127,
+        };
+        // A scale that is not finite is refused where the values are read.
+        (scales.values() == 1).then_some(grid)?.checked().ok()
     }
 
     /// The type as reports name it.

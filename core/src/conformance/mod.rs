@@ -12,14 +12,16 @@
 
 mod block;
 mod calibrate;
+mod cluster;
 mod digest;
 mod gguf;
 mod input;
 mod number;
 mod palette;
 mod quant;
+mod search;
 
-use crate::engine::{BlockEngine, PaletteEngine, QuantizeEngine};
+use crate::engine::Engine;
 use crate::scalar::Scalar;
 
 pub use digest::Digest;
@@ -74,17 +76,18 @@ pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("block/i2_s", block::i2_s());
     report("block/bitnet_hf", block::hugging_face());
     gguf::run(report);
+    report("cluster/floats", cluster::floats());
+    report("search/rerank", search::reranked());
     report("palette/optimal_1d", palette::optimal());
     run_engine(&mut Scalar, report);
 }
 
 /// Runs the operations that an engine supplies; a new engine must report what the table says before any other use.
-pub fn run_engine<E: QuantizeEngine + BlockEngine + PaletteEngine>(
-    engine: &mut E,
-    report: &mut dyn FnMut(&'static str, u64),
-) {
+pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     quant::run(engine, report);
     block::run(engine, report);
+    cluster::run(engine, report);
+    search::run(engine, report);
     palette::run(engine, report);
 }
 
@@ -94,9 +97,7 @@ pub fn check() -> Result<usize, Mismatch> {
 }
 
 /// As [`check`], for [`run_engine`].
-pub fn check_engine<E: QuantizeEngine + BlockEngine + PaletteEngine>(
-    engine: &mut E,
-) -> Result<usize, Mismatch> {
+pub fn check_engine<E: Engine>(engine: &mut E) -> Result<usize, Mismatch> {
     compare(|report| run_engine(engine, report))
 }
 

@@ -137,3 +137,30 @@ pub const fn clamp_i8(value: i32, low: i8, high: i8) -> i8 {
         value as i8
     }
 }
+
+/// `numerator / denominator`, rounded once to the nearest `f32`, ties to even; 0 where the denominator is 0.
+///
+/// The numerator is scaled to 128 bits, so the quotient has at least 63: far more than the 24 kept, and what
+/// the division leaves decides ties.
+pub const fn ratio(numerator: i64, denominator: u64) -> f32 {
+    let magnitude = numerator.unsigned_abs() as u128;
+    if magnitude == 0 || denominator == 0 {
+        return 0.0;
+    }
+    let zeros = magnitude.leading_zeros();
+    let scaled = magnitude << zeros;
+    let Some(quotient) = scaled.checked_div(denominator as u128) else {
+        return 0.0;
+    };
+    let exact = quotient * denominator as u128 == scaled;
+    // value = quotient · 2^−zeros; 24 bits of the quotient stay.
+    let cut = 128 - 24 - quotient.leading_zeros();
+    let kept = (quotient >> cut) as u32;
+    let below = quotient << (128 - cut);
+    let half = 1 << 127;
+    let up = below > half || (below == half && (!exact || kept & 1 == 1));
+    // Between 2⁻⁶⁴ and 2⁶³, so never subnormal. A carry out of the mantissa raises the exponent by itself.
+    let exponent = 127 + 23 + cut - zeros;
+    let bits = ((exponent - 1) << 23) + kept + up as u32;
+    f32::from_bits(if numerator < 0 { bits | 1 << 31 } else { bits })
+}

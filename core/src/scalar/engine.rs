@@ -1,10 +1,10 @@
 //! The reference engine as an [`crate::engine`] value.
 
-use super::Tensor;
+use super::{Clusters, Tensor};
 use crate::block::{self, BlockError, Encoded, Format};
-use crate::engine::{BlockEngine, Output, PaletteEngine, QuantizeEngine};
+use crate::cluster::{ClusterError, Points, Update};
+use crate::engine::{BlockEngine, Buffers, ClusterEngine, Output, QuantizeEngine};
 use crate::number::Element;
-use crate::palette::{self, Layout, Palette, PaletteError};
 use crate::quant::{Groups, QuantError, Rule, ScaleRule};
 
 /// The reference engine: plain loops, no state.
@@ -54,31 +54,17 @@ impl BlockEngine for Scalar {
     }
 }
 
-impl PaletteEngine for Scalar {
-    type Error = PaletteError;
+impl ClusterEngine for Scalar {
+    type Error = ClusterError;
+    type Clusters<'a> = Clusters<'a>;
 
-    fn encode<T: Element>(
-        &mut self,
-        layout: &Layout,
-        values: &[T],
-        importances: &[u32],
-        out: palette::Output<'_>,
-        scratch: &mut [u64],
-    ) -> Result<palette::Encoded, PaletteError> {
-        palette::encode(layout, values, importances, out, scratch)
-    }
-
-    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), PaletteError> {
-        palette::decode(palette, out)
-    }
-
-    fn matvec(
-        &mut self,
-        palette: &Palette<'_>,
-        x: &[i8],
-        x_scale: f32,
-        out: &mut [f32],
-    ) -> Result<(), PaletteError> {
-        palette::matvec(palette, x, x_scale, out)
+    fn clusters<'a>(
+        &'a mut self,
+        points: Points<'a>,
+        k: usize,
+        update: Update,
+        buffers: Buffers<'a>,
+    ) -> Result<Clusters<'a>, ClusterError> {
+        Clusters::new(points, k, update, buffers)
     }
 }

@@ -4,13 +4,20 @@
 //! quantization as the drivers' problem. Other engines must give the bits of these functions.
 
 mod affine;
+pub mod cluster;
+mod dot;
 mod engine;
 mod magnitudes;
+mod palette;
+mod search;
 mod tensor;
 mod ternary;
 
 pub use affine::affine;
+pub use cluster::Clusters;
+pub use dot::{dot, norm, ternary_dot};
 pub use engine::Scalar;
 pub use magnitudes::{magnitudes, read_magnitudes};
+pub use search::Base;
 pub use tensor::Tensor;
 pub use ternary::ternary;

@@ -6,21 +6,22 @@
 //! it is called in (`ThreadPool::install` chooses another).
 
 mod blocks;
+mod cluster;
 mod compare;
 mod dequantize;
 pub(crate) mod palette;
+mod search;
 mod tensor;
 
+pub use cluster::{Clusters, nearest};
 pub use compare::{compare, compare_next};
 pub use dequantize::dequantize;
+pub use search::Base;
 pub use tensor::Tensor;
 
 use tercet_core::block::{BlockError, Encoded, Format};
-use tercet_core::engine::{BlockEngine, Output, PaletteEngine, QuantizeEngine};
+use tercet_core::engine::{BlockEngine, Output, QuantizeEngine};
 use tercet_core::number::{Element, Stats};
-use tercet_core::palette::{
-    Encoded as Paletted, Layout, Output as PaletteOutput, Palette, PaletteError,
-};
 use tercet_core::quant::{Applied, Groups, Plan, QuantError, Rule, ScaleRule};
 use tercet_core::scalar;
 
@@ -106,48 +107,6 @@ impl BlockEngine for Threads {
         x_scale: f32,
     ) -> Result<f32, BlockError> {
         tercet_core::block::dot(format, bytes, x, x_scale)
-    }
-}
-
-impl PaletteEngine for Threads {
-    type Error = PaletteError;
-
-    fn encode<T: Element>(
-        &mut self,
-        layout: &Layout,
-        values: &[T],
-        importances: &[u32],
-        out: PaletteOutput<'_>,
-        scratch: &mut [u64],
-    ) -> Result<Paletted, PaletteError> {
-        palette::expect(layout.values(), values.len())?;
-        if !importances.is_empty() {
-            palette::expect(values.len(), importances.len())?;
-        }
-        out.check(layout)?;
-        let needed = layout.scratch_len();
-        if scratch.len() < needed {
-            return Err(PaletteError::Scratch { needed });
-        }
-        let matrix = palette::Slices {
-            values,
-            importances,
-        };
-        palette::encode(layout, &matrix, out, self.tile)
-    }
-
-    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), PaletteError> {
-        palette::decode(palette, out, self.tile)
-    }
-
-    fn matvec(
-        &mut self,
-        palette: &Palette<'_>,
-        x: &[i8],
-        x_scale: f32,
-        out: &mut [f32],
-    ) -> Result<(), PaletteError> {
-        palette::matvec(palette, x, x_scale, out, self.tile)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Palettes on rayon's threads: groups side by side, or one large group in tiles.
 
 use rayon::prelude::*;
+use tercet_core::engine::PaletteEngine;
 use tercet_core::number::{Element, Stats};
 use tercet_core::palette::{
     self, Coder, Counts, Encoded, Layout, Output, Palette, PaletteError, scratch_len,
 };
 use tercet_core::quant::Grid;
 
-use super::merged;
+use super::{Threads, merged};
 
 /// A matrix to encode, read part by part by any thread.
 pub(crate) trait Matrix: Sync {
@@ -222,10 +223,52 @@ fn pack<M: Matrix>(
     })
 }
 
+impl PaletteEngine for Threads {
+    type Error = PaletteError;
+
+    fn encode<T: Element>(
+        &mut self,
+        layout: &Layout,
+        values: &[T],
+        importances: &[u32],
+        out: Output<'_>,
+        scratch: &mut [u64],
+    ) -> Result<Encoded, PaletteError> {
+        expect(layout.values(), values.len())?;
+        if !importances.is_empty() {
+            expect(values.len(), importances.len())?;
+        }
+        out.check(layout)?;
+        let needed = layout.scratch_len();
+        if scratch.len() < needed {
+            return Err(PaletteError::Scratch { needed });
+        }
+        let matrix = Slices {
+            values,
+            importances,
+        };
+        encode(layout, &matrix, out, self.tile)
+    }
+
+    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), PaletteError> {
+        decode(palette, out, self.tile)
+    }
+
+    fn matvec(
+        &mut self,
+        palette: &Palette<'_>,
+        x: &[i8],
+        x_scale: f32,
+        out: &mut [f32],
+    ) -> Result<(), PaletteError> {
+        matvec(palette, x, x_scale, out, self.tile)
+    }
+}
+
 /// A matrix in slices.
-pub(super) struct Slices<'a, T> {
-    pub(super) values: &'a [T],
-    pub(super) importances: &'a [u32],
+struct Slices<'a, T> {
+    values: &'a [T],
+    importances: &'a [u32],
 }
 
 impl<T: Element> Matrix for Slices<'_, T> {
@@ -248,11 +291,7 @@ impl<T: Element> Matrix for Slices<'_, T> {
 }
 
 /// As [`palette::decode`], a run of rows a task.
-pub(super) fn decode(
-    palette: &Palette<'_>,
-    out: &mut [f32],
-    tile: usize,
-) -> Result<(), PaletteError> {
+fn decode(palette: &Palette<'_>, out: &mut [f32], tile: usize) -> Result<(), PaletteError> {
     palette.check()?;
     expect(palette.layout.values(), out.len())?;
     let cols = palette.layout.cols();
@@ -263,7 +302,7 @@ pub(super) fn decode(
 }
 
 /// As [`palette::matvec`], a run of rows a task.
-pub(super) fn matvec(
+fn matvec(
     palette: &Palette<'_>,
     x: &[i8],
     x_scale: f32,
@@ -302,7 +341,7 @@ fn each_row(
 }
 
 /// [`PaletteError::Length`] unless the two are equal.
-pub(super) fn expect(expected: usize, found: usize) -> Result<(), PaletteError> {
+fn expect(expected: usize, found: usize) -> Result<(), PaletteError> {
     match expected == found {
         true => Ok(()),
         false => Err(PaletteError::Length { expected, found }),

@@ -16,6 +16,7 @@ mod output;
 mod progress;
 mod quantize;
 mod reading;
+mod search;
 mod table;
 mod words;
 
@@ -31,6 +32,7 @@ Examples:
   tercet inspect model.safetensors                             what is inside
   tercet quantize model.safetensors -o model.gguf --to tq2_0   ternary blocks, ggml's bytes
   tercet compare model.safetensors model.gguf                  what it cost, tensor by tensor
+  tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
 
 Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 wrong usage, \
 130 interrupted.";
@@ -53,6 +55,7 @@ enum Command {
     Inspect(inspect::Arguments),
     Compare(compare::Arguments),
     Calibrate(calibrate::Arguments),
+    Search(search::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
 }
@@ -80,6 +83,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
+        Command::Search(arguments) => search::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }

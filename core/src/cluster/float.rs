@@ -1,0 +1,104 @@
+//! What a clustering of int8 codes is worth in the units of the floats they came from.
+//!
+//! Float data is put on an int8 grid ([`crate::quant::Grid`], per tensor: abs-max, affine or a percentile by
+//! [`crate::quant::calibrate`]), clustered as codes, and judged here: centroids go back through
+//! [`crate::quant::Grid::value`], and [`inertia`] is the true one, of the unquantized points.
+
+use super::ClusterError;
+use crate::number::{Element, Lanes, RUN};
+
+/// Float points with their labels and the centroids that these name.
+#[derive(Clone, Copy, Debug)]
+pub struct Labelled<'a, T> {
+    /// The points, n · d.
+    pub values: &'a [T],
+    /// Coordinates of a point.
+    pub dims: usize,
+    /// n weights, or none.
+    pub weights: Option<&'a [u32]>,
+    /// n labels.
+    pub labels: &'a [u32],
+    /// k · d centroids, in the units of `values`.
+    pub centroids: &'a [f32],
+}
+
+impl<T: Element> Labelled<'_, T> {
+    /// Checks lengths and labels.
+    ///
+    /// [`ClusterError::Empty`] without points, [`ClusterError::Ragged`], [`ClusterError::Length`];
+    /// [`ClusterError::Index`] for a label without a centroid.
+    pub fn check(&self) -> Result<(), ClusterError> {
+        let (len, dims) = (self.values.len(), self.dims);
+        let Some(points) = len.checked_div(dims).filter(|&points| points > 0) else {
+            return Err(ClusterError::Empty);
+        };
+        if points * dims != len {
+            return Err(ClusterError::Ragged { len, dims });
+        }
+        let weights = self.weights.map_or(points, <[u32]>::len);
+        for found in [self.labels.len(), weights] {
+            if found != points {
+                return Err(ClusterError::Length {
+                    expected: points,
+                    found,
+                });
+            }
+        }
+        let count = self.centroids.len() / dims.max(1);
+        match self.labels.iter().find(|&&label| label as usize >= count) {
+            Some(&label) => Err(ClusterError::Index {
+                index: label as usize,
+                count,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The sum of the terms w·(x − c)² of run `run`: the values from `run` · 65,536 on, at most that many.
+    ///
+    /// Runs of a sum are independent, so threads can share it ([`Lanes::append`]). O(65,536).
+    pub fn run(&self, run: usize) -> Lanes<f64> {
+        let mut lanes = Lanes::<f64>::new();
+        let dims = self.dims.max(1);
+        let mut at = run.saturating_mul(RUN);
+        let end = at.saturating_add(RUN).min(self.values.len());
+        while at < end {
+            let (row, from) = (at / dims, at % dims);
+            let count = (dims - from).min(end - at);
+            let label = self.labels.get(row).map_or(0, |&label| label as usize);
+            let x = self.values.get(at..at + count).unwrap_or_default();
+            let start = label * dims + from;
+            let c = self.centroids.get(start..start + count).unwrap_or_default();
+            match self.weights {
+                None => {
+                    lanes.squared_error(x, c);
+                }
+                Some(weights) => {
+                    let weight = f64::from(weights.get(row).copied().unwrap_or(0));
+                    for (x, c) in x.iter().zip(c) {
+                        let difference = f64::from(x.to_f32()) - f64::from(*c);
+                        lanes.terms(&[weight * (difference * difference)]);
+                    }
+                }
+            }
+            at += count;
+        }
+        lanes
+    }
+}
+
+/// Σ w·‖x − c‖² in `f64`, over all values in their order by the rule of [`crate::number::lanes`].
+///
+/// A term is fl(x − c) squared and, where there are weights, then times w, each step rounded. O(n·d).
+///
+/// # Errors
+/// Those of [`Labelled::check`].
+pub fn inertia<T: Element>(labelled: &Labelled<'_, T>) -> Result<f64, ClusterError> {
+    labelled.check()?;
+    let mut total = Lanes::<f64>::new();
+    for run in 0..labelled.values.len().div_ceil(RUN) {
+        // Only the last run is short, so each meets the end of one.
+        let _ = total.append(&labelled.run(run));
+    }
+    Ok(total.total())
+}

@@ -1,0 +1,47 @@
+//! How sums become centroids.
+
+/// `sum / count` rounded to the nearest integer, halves away from zero; 0 where the count is 0.
+///
+/// The mean of int8 values is an int8 value, so for sums of them nothing is cut off.
+#[inline]
+pub(crate) const fn rounded_mean(sum: i64, count: u64) -> i8 {
+    let magnitude = sum.unsigned_abs();
+    // Most counts fit 32 bits, and small machines divide those in a quarter of the time.
+    let mean = if magnitude <= u32::MAX as u64 / 2 && count <= u32::MAX as u64 / 2 {
+        let count = count as u32;
+        match (magnitude as u32 + count / 2).checked_div(count) {
+            Some(mean) => mean as u64,
+            None => 0,
+        }
+    } else {
+        match magnitude.checked_div(count) {
+            // The rest is below the count, so it is at least half of it where its double is: compared without doubling.
+            Some(whole) => {
+                let rest = magnitude - whole * count;
+                whole + (rest >= count - rest) as u64
+            }
+            None => 0,
+        }
+    };
+    // At most 128, and 128 only below zero: `as` wraps it to −128.
+    (if sum < 0 { -(mean as i64) } else { mean as i64 }) as i8
+}
+
+/// A sum of `count` values as that of `count / 2` of them: rounded half away from zero, so that the mean stays.
+///
+/// Halving an odd count and its sum alike would move the mean, even out of int8's range. The new sum stays within
+/// 128 · (count / 2) as the old one did within 128 · count. `count` is at most 2²⁸, so products fit 63 bits.
+#[inline]
+pub(crate) const fn halved(sum: i64, count: u64) -> i64 {
+    let (half, count) = ((count / 2) as i64, count as i64);
+    if count <= 0 {
+        return 0;
+    }
+    let scaled = sum.wrapping_mul(half);
+    let magnitude = (scaled.unsigned_abs() + count as u64 / 2) / count as u64;
+    if scaled < 0 {
+        -(magnitude as i64)
+    } else {
+        magnitude as i64
+    }
+}

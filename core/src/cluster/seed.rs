@@ -1,0 +1,158 @@
+//! Where clustering starts: k-means++ (Arthur and Vassilvitskii, 2007), plain or greedy, and random points.
+
+use super::ClusterError;
+use crate::engine::ClusterProblem;
+use crate::number::Random;
+
+/// The most candidates that greedy k-means++ tries for a centroid; [`greedy_candidates`] of 2³².
+pub const MAX_CANDIDATES: usize = 24;
+
+/// How the first centroids are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Init {
+    /// Greedy k-means++: each centroid is the best of [`greedy_candidates`] points drawn by k-means++, as in
+    /// scikit-learn.
+    #[default]
+    Greedy,
+    /// k-means++ as published: one point a draw, with a probability that grows with w·D².
+    PlusPlus,
+    /// Distinct points, drawn by weight.
+    Random,
+    /// The centroids that the problem holds.
+    Given,
+}
+
+/// How many candidates greedy k-means++ tries a centroid: 2 + ⌊ln k⌋, from integers.
+///
+/// The rule of scikit-learn, after Arthur and Vassilvitskii's remark that several candidates help.
+pub fn greedy_candidates(k: usize) -> usize {
+    // ⌈eʲ⌉ for j = 1 to 22: the smallest k with ⌊ln k⌋ = j.
+    const POWERS: [u64; MAX_CANDIDATES - 2] = [
+        3,
+        8,
+        21,
+        55,
+        149,
+        404,
+        1_097,
+        2_981,
+        8_104,
+        22_027,
+        59_875,
+        162_755,
+        442_414,
+        1_202_605,
+        3_269_018,
+        8_886_111,
+        24_154_953,
+        65_659_970,
+        178_482_301,
+        485_165_196,
+        1_318_815_735,
+        3_584_912_847,
+    ];
+    2 + POWERS.iter().filter(|&&power| power <= k as u64).count()
+}
+
+/// Chooses the first centroids, each at a point, and draws from `random`.
+///
+/// Exact: a point is drawn by the integer prefix sums of w·D² (of w for the first). Where every D² is 0, all points
+/// coincide with chosen ones, and the lowest point without a cluster is taken. Greedy ties go to the first candidate.
+/// [`Init::Given`] does nothing and draws nothing.
+///
+/// O(n·k·d); greedy that times the candidates. No scratch.
+pub fn seed<P: ClusterProblem>(
+    problem: &mut P,
+    init: Init,
+    random: &mut Random,
+) -> Result<(), P::Error> {
+    let shape = problem.shape();
+    match init {
+        Init::Given => Ok(()),
+        Init::Random => {
+            problem.fill(1)?;
+            // Each draw leaves the weights of the points that are not chosen yet. `seed` sets the chosen one's D² to 0.
+            let mut rest = shape.weight;
+            for cluster in 0..shape.clusters {
+                let point = draw(problem, rest, random)?;
+                let weight = problem.seed(cluster, point)?;
+                rest = rest.saturating_sub(u64::from(weight));
+            }
+            Ok(())
+        }
+        Init::PlusPlus => plus_plus(problem, 1, random),
+        Init::Greedy => plus_plus(problem, greedy_candidates(shape.clusters), random),
+    }
+}
+
+fn plus_plus<P: ClusterProblem>(
+    problem: &mut P,
+    candidates: usize,
+    random: &mut Random,
+) -> Result<(), P::Error> {
+    let shape = problem.shape();
+    problem.fill(1)?;
+    let first = draw(problem, shape.weight, random)?;
+    problem.fill(u32::MAX)?;
+    problem.seed(0, first)?;
+    let mut total = problem.shorten(0)?;
+    for cluster in 1..shape.clusters {
+        let point = if candidates > 1 && total > 0 {
+            best_of(problem, candidates, total, random)?
+        } else {
+            draw(problem, total, random)?
+        };
+        problem.seed(cluster, point)?;
+        total = problem.shorten(cluster)?;
+    }
+    Ok(())
+}
+
+/// Draws a point with probability w·D² / `total`; the lowest unlabelled one where `total` is 0.
+fn draw<P: ClusterProblem>(
+    problem: &mut P,
+    total: u64,
+    random: &mut Random,
+) -> Result<usize, P::Error> {
+    let point = if total > 0 {
+        problem.pick(random.below(total))?
+    } else {
+        problem.lowest_unlabelled()?
+    };
+    // There are at least as many points of positive weight as clusters, so this is an engine's mistake.
+    point.ok_or_else(|| {
+        let shape = problem.shape();
+        ClusterError::Clusters {
+            clusters: shape.clusters,
+            points: shape.points,
+        }
+        .into()
+    })
+}
+
+/// Draws candidates and takes the one that leaves the least Σ w·D², the first of equals.
+fn best_of<P: ClusterProblem>(
+    problem: &mut P,
+    candidates: usize,
+    total: u64,
+    random: &mut Random,
+) -> Result<usize, P::Error> {
+    let (mut points, mut totals) = ([0; MAX_CANDIDATES], [0; MAX_CANDIDATES]);
+    let candidates = candidates.min(MAX_CANDIDATES);
+    let (Some(points), Some(totals)) = (points.get_mut(..candidates), totals.get_mut(..candidates))
+    else {
+        return draw(problem, total, random);
+    };
+    for point in points.iter_mut() {
+        *point = draw(problem, total, random)?;
+    }
+    problem.potentials(points, totals)?;
+    let mut best = (u64::MAX, 0);
+    for (&point, &total) in points.iter().zip(totals.iter()) {
+        if total < best.0 {
+            best = (total, point);
+        }
+    }
+    Ok(best.1)
+}

@@ -1,0 +1,62 @@
+//! The integers that sum coordinates.
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for i32 {}
+    impl Sealed for i64 {}
+}
+
+/// An integer that sums int8 coordinates: `i64`, or `i32` where memory is short and Σw below 2²⁴.
+pub trait Accumulator: Copy + Default + sealed::Sealed + 'static {
+    /// The largest sum of weights for which no sum of coordinates leaves the type.
+    const MAX_WEIGHT: u64;
+
+    /// Adds `coordinate · weight`. Within [`Accumulator::MAX_WEIGHT`] nothing wraps.
+    fn add(&mut self, coordinate: i8, weight: u32);
+
+    /// The sum.
+    fn get(self) -> i64;
+
+    /// Sets the sum, which fits.
+    fn set(&mut self, sum: i64);
+}
+
+impl Accumulator for i32 {
+    // 128 · (2²⁴ − 1) < 2³¹.
+    const MAX_WEIGHT: u64 = (1 << 24) - 1;
+
+    #[inline]
+    fn add(&mut self, coordinate: i8, weight: u32) {
+        *self = self.wrapping_add(i32::from(coordinate).wrapping_mul(weight as i32));
+    }
+
+    #[inline]
+    fn get(self) -> i64 {
+        i64::from(self)
+    }
+
+    #[inline]
+    fn set(&mut self, sum: i64) {
+        *self = sum as i32;
+    }
+}
+
+impl Accumulator for i64 {
+    // 128 · Σw < 2⁶³.
+    const MAX_WEIGHT: u64 = (1 << 56) - 1;
+
+    #[inline]
+    fn add(&mut self, coordinate: i8, weight: u32) {
+        *self += i64::from(coordinate) * i64::from(weight);
+    }
+
+    #[inline]
+    fn get(self) -> i64 {
+        self
+    }
+
+    #[inline]
+    fn set(&mut self, sum: i64) {
+        *self = sum;
+    }
+}

@@ -1,0 +1,47 @@
+//! The nearest centroid of a point.
+
+use crate::scalar::{dot, norm};
+
+/// A point's nearest centroid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nearest {
+    /// Its index; the lowest of equals.
+    pub label: u32,
+    /// Its squared distance.
+    pub distance: u32,
+}
+
+/// Squared lengths of the centroids, `dims` coordinates each, one for each element of `out`.
+pub fn norms(centroids: &[i8], dims: usize, out: &mut [i32]) {
+    for (centroid, out) in centroids.chunks_exact(dims.max(1)).zip(out) {
+        // At most 2¹⁴ · 43,690, below 2³¹.
+        *out = norm(centroid) as i32;
+    }
+}
+
+/// The centroid of least score ‖c‖² − 2·x·c.
+///
+/// `centroids` holds rows as long as `point`, at most 43,690 coordinates, `norms` their squared lengths. O(k·d).
+pub fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
+    let mut best = (i32::MAX, 0);
+    let rows = centroids.chunks_exact(point.len().max(1));
+    for (label, (centroid, &norm)) in (0u32..).zip(rows.zip(norms)) {
+        let score = norm.wrapping_sub(dot(point, centroid).wrapping_mul(2));
+        if score < best.0 {
+            best = (score, label);
+        }
+    }
+    Nearest {
+        label: best.1,
+        // ‖x − c‖² = ‖x‖² + score: between 0 and 65,025 · d, below 2³², whatever wraps on the way.
+        distance: norm(point).wrapping_add_signed(best.0),
+    }
+}
+
+/// The squared distance of two points of at most 43,690 coordinates.
+pub fn squared_distance(a: &[i8], b: &[i8]) -> u32 {
+    a.iter()
+        .zip(b)
+        .map(|(&a, &b)| u32::from(a.abs_diff(b)).pow(2))
+        .sum()
+}

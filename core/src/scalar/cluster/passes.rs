@@ -1,0 +1,80 @@
+//! The passes over points, each over any part of them; what they find merges exactly.
+
+use super::{nearest, squared_distance};
+use crate::cluster::Points;
+use crate::engine::{Assigned, Farthest};
+
+/// Gives every point the label of its nearest centroid and its squared distance. O(n·k·d).
+pub fn measure(
+    points: &Points<'_>,
+    centroids: &[i8],
+    norms: &[i32],
+    labels: &mut [u32],
+    distances: &mut [u32],
+) -> Assigned {
+    let mut assigned = Assigned::default();
+    let state = labels.iter_mut().zip(distances);
+    for ((row, weight), (label, distance)) in points.rows().zip(state) {
+        let found = nearest(row, centroids, norms);
+        assigned.changed += u64::from(weight > 0 && *label != found.label);
+        assigned.inertia += u64::from(weight) * u64::from(found.distance);
+        *label = found.label;
+        *distance = found.distance;
+    }
+    assigned
+}
+
+/// The lowest index at which the running sum of w·D² exceeds `r`.
+pub fn pick(points: &Points<'_>, distances: &[u32], r: u64) -> Option<usize> {
+    let mut sum = 0;
+    points
+        .rows()
+        .zip(distances)
+        .position(|((_, weight), &distance)| {
+            sum += u64::from(weight) * u64::from(distance);
+            sum > r
+        })
+}
+
+/// Shortens distances to those to a centroid where that is nearer; Σ w·D². O(n·d).
+pub fn shorten(points: &Points<'_>, centroid: &[i8], distances: &mut [u32]) -> u64 {
+    let mut total = 0;
+    for ((row, weight), distance) in points.rows().zip(distances) {
+        *distance = squared_distance(row, centroid).min(*distance);
+        total += u64::from(weight) * u64::from(*distance);
+    }
+    total
+}
+
+/// What [`shorten`] would give; changes nothing.
+pub fn potential(points: &Points<'_>, centroid: &[i8], distances: &[u32]) -> u64 {
+    let state = points.rows().zip(distances);
+    state
+        .map(|((row, weight), &distance)| {
+            u64::from(weight) * u64::from(squared_distance(row, centroid).min(distance))
+        })
+        .sum()
+}
+
+/// The point that comes next after `last`, of points whose indices begin at `first`; see
+/// [`crate::engine::ClusterProblem::farthest`].
+pub fn farthest(
+    points: &Points<'_>,
+    distances: &[u32],
+    first: usize,
+    last: Option<Farthest>,
+) -> Option<Farthest> {
+    let mut best: Option<Farthest> = None;
+    for (index, ((_, weight), &distance)) in points.rows().zip(distances).enumerate() {
+        let index = first + index;
+        let found = Farthest { distance, index };
+        if weight > 0
+            && distance > 0
+            && last.is_none_or(|last| last.before(&found))
+            && best.is_none_or(|best| found.before(&best))
+        {
+            best = Some(found);
+        }
+    }
+    best
+}

@@ -1,0 +1,65 @@
+//! From members to centroids: sums, counts and what follows from them.
+
+use super::Accumulator;
+use crate::cluster::{Update, round};
+
+/// Adds a point to its cluster's sum and count.
+pub fn accumulate<S: Accumulator>(
+    row: &[i8],
+    weight: u32,
+    label: u32,
+    sums: &mut [S],
+    counts: &mut [u64],
+) {
+    let dims = row.len();
+    let Some(sums) = sums.get_mut(label as usize * dims..) else {
+        return;
+    };
+    for (sum, &x) in sums.iter_mut().zip(row) {
+        sum.add(x, weight);
+    }
+    if let Some(count) = counts.get_mut(label as usize) {
+        *count += u64::from(weight);
+    }
+}
+
+/// Moves the centroids of clusters with a positive count to where the rule has them.
+pub fn update<S: Accumulator>(
+    rule: Update,
+    dims: usize,
+    sums: &[S],
+    counts: &[u64],
+    centroids: &mut [i8],
+) {
+    let dims = dims.max(1);
+    let rows = sums
+        .chunks_exact(dims)
+        .zip(centroids.chunks_exact_mut(dims));
+    for ((sums, centroid), &count) in rows.zip(counts) {
+        if count == 0 {
+            continue;
+        }
+        match rule {
+            Update::Mean => {
+                for (&sum, c) in sums.iter().zip(centroid) {
+                    *c = round::rounded_mean(sum.get(), count);
+                }
+            }
+            Update::Sphere(sphere) => sphere.centroid(sums.iter().map(|sum| sum.get()), centroid),
+        }
+    }
+}
+
+/// Halves counts, and sums with them so that means stay, while a count is `cap` or more.
+pub fn fade<S: Accumulator>(dims: usize, cap: u32, sums: &mut [S], counts: &mut [u64]) {
+    // A cap of 0 would never be met.
+    let cap = u64::from(cap.max(1));
+    for (sums, count) in sums.chunks_exact_mut(dims.max(1)).zip(counts) {
+        while *count >= cap {
+            for sum in sums.iter_mut() {
+                sum.set(round::halved(sum.get(), *count));
+            }
+            *count /= 2;
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Cosines: ordered without a root, rounded once.
+
+use core::cmp::Ordering;
+
+use super::Score;
+use crate::number::{bits, root};
+
+/// The cosine of two integer rows as an exact ratio: `dot / √norms`.
+///
+/// Ordered exactly: by sign, then `a_i² · n_j` against `a_j² · n_i` in 128 bits, where n is the product of both squared
+/// lengths. Cosines of several queries compare too. A row or a query of zeros has cosine 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct IntegerCosine {
+    dot: i32,
+    norms: u64,
+}
+
+/// 0.
+impl Default for IntegerCosine {
+    fn default() -> Self {
+        Self { dot: 0, norms: 1 }
+    }
+}
+
+impl IntegerCosine {
+    /// The cosine of two rows by their dot product and squared lengths.
+    ///
+    /// `dot²` should not exceed the product of both, as it never does for norms that are those of the rows.
+    #[inline]
+    pub fn new(dot: i32, query_norm: u32, row_norm: u32) -> Self {
+        match u64::from(query_norm) * u64::from(row_norm) {
+            0 => Self::default(),
+            norms => Self { dot, norms },
+        }
+    }
+
+    /// dot².
+    #[inline]
+    fn square(self) -> u64 {
+        let magnitude = u64::from(self.dot.unsigned_abs());
+        // At most 2³¹ squared.
+        magnitude * magnitude
+    }
+}
+
+impl Score for IntegerCosine {
+    #[inline]
+    fn rank(&self, other: &Self) -> Ordering {
+        let signs = self.dot.signum().cmp(&other.dot.signum());
+        if signs != Ordering::Equal {
+            return signs;
+        }
+        // Products of two 64-bit integers.
+        let of_self = u128::from(self.square()) * u128::from(other.norms);
+        let of_other = u128::from(other.square()) * u128::from(self.norms);
+        if self.dot < 0 {
+            of_other.cmp(&of_self)
+        } else {
+            of_self.cmp(&of_other)
+        }
+    }
+
+    /// `dot / √norms` rounded to nearest, ties to even, once.
+    ///
+    /// With dot² · 4^s in [2¹²⁴, 2¹²⁶) and norms below 2⁶⁴, ⌊√(dot² · 4^s / norms)⌋ has at least 30 bits: 24 to keep,
+    /// more to round by. Whether anything was cut off goes in as one last bit, so that the conversion sees no false
+    /// ties. The power of two that remains is exact, since no cosine but 0 is below 2⁻³².
+    fn value(self) -> f32 {
+        let square = u128::from(self.square());
+        if square == 0 {
+            return 0.0;
+        }
+        // At least 65 zeros, since the square has at most 63 bits; an even shift.
+        let shift = (square.leading_zeros() - 2) & !1;
+        let scaled = square << shift;
+        let norms = u128::from(self.norms.max(1));
+        let quotient = scaled / norms;
+        let root = quotient.isqrt();
+        let cut = root * root != quotient || quotient * norms != scaled;
+        // At most 64 bits: the root of less than 2¹²⁶ has 63.
+        let rounded = (root as u64) << 1 | u64::from(cut);
+        let power = f32::from_bits((127 - (shift / 2 + 1)) << 23);
+        let magnitude = rounded as f32 * power;
+        if self.dot < 0 { -magnitude } else { magnitude }
+    }
+
+    /// Exact: with |threshold| = m · 2^e, dot² against m² · 4^e · norms in 128 bits.
+    fn reaches(self, threshold: f32) -> bool {
+        if threshold.is_nan() {
+            return false;
+        }
+        let negative = threshold < 0.0;
+        match (self.dot.signum(), negative) {
+            (0, _) => threshold <= 0.0,
+            (1, true) => true,
+            (-1, false) => false,
+            (1, false) => self.magnitude_against(threshold) != Ordering::Less,
+            _ => self.magnitude_against(threshold) != Ordering::Greater,
+        }
+    }
+}
+
+impl IntegerCosine {
+    /// |self| against |threshold|; neither NaN nor a cosine of 0.
+    fn magnitude_against(self, threshold: f32) -> Ordering {
+        let pattern = bits::magnitude(threshold);
+        if pattern >= bits::INFINITE {
+            return Ordering::Less;
+        }
+        let mantissa = u128::from(bits::mantissa(pattern));
+        // Below 2⁴⁸ times below 2⁶⁴.
+        let right = mantissa * mantissa * u128::from(self.norms);
+        let left = u128::from(self.square());
+        // What shifts out of 128 bits exceeds what did not.
+        match 2 * (bits::shift(pattern) as i32 - 149) {
+            up if up >= 0 && right.leading_zeros() < up.unsigned_abs() => Ordering::Less,
+            up if up >= 0 => left.cmp(&(right << up)),
+            down if left.leading_zeros() < down.unsigned_abs() => Ordering::Greater,
+            down => (left << down.unsigned_abs()).cmp(&right),
+        }
+    }
+}
+
+/// The cosine of two float rows as its square with its sign, in f64: `a·|a| / (n_q · n_r)`.
+///
+/// a, n_q and n_r are the dot product and both squared lengths, each product exact in f64 and summed in the order of
+/// [`crate::number::lanes`]; they cannot overflow or vanish. A square orders as the cosine does, so the root is left to
+/// [`Score::value`]. A row or a query of zeros has cosine 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct SignedSquare(f64);
+
+impl SignedSquare {
+    /// The cosine of two rows by their dot product and squared lengths.
+    #[inline]
+    pub fn new(dot: f64, query_norm: f64, row_norm: f64) -> Self {
+        let norms = query_norm * row_norm;
+        if norms == 0.0 {
+            return Self(0.0);
+        }
+        let magnitude = f64::from_bits(dot.to_bits() & !(1 << 63));
+        Self(dot * magnitude / norms)
+    }
+}
+
+impl Score for SignedSquare {
+    #[inline]
+    fn rank(&self, other: &Self) -> Ordering {
+        // Neither is NaN, and −0 equals +0.
+        self.0.partial_cmp(&other.0).unwrap_or(Ordering::Equal)
+    }
+
+    /// The root in f64, then rounded to f32.
+    fn value(self) -> f32 {
+        if self.0 < 0.0 {
+            -(root::sqrt_f64(-self.0) as f32)
+        } else {
+            root::sqrt_f64(self.0) as f32
+        }
+    }
+
+    fn reaches(self, threshold: f32) -> bool {
+        let threshold = f64::from(threshold);
+        // Twice 24 bits: the square is exact.
+        let square = threshold * threshold;
+        self.0 >= if threshold < 0.0 { -square } else { square }
+    }
+}

@@ -1,0 +1,150 @@
+//! Rows of int8 codes.
+
+use core::ops::Range;
+
+use super::{MAX_DIM, Metric, Rows, SearchError};
+use crate::scalar::{dot, norm};
+
+/// int8 rows, row-major, a byte a value; all 256 codes are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Int8Rows<'a> {
+    values: &'a [i8],
+    dim: usize,
+    norms: Option<&'a [u32]>,
+}
+
+impl<'a> Int8Rows<'a> {
+    /// Borrows rows of `dim` values each. O(1).
+    ///
+    /// # Errors
+    /// [`SearchError::NoColumns`], [`SearchError::TooWide`] above [`MAX_DIM`], [`SearchError::Shape`] when the values do
+    /// not fill whole rows.
+    pub fn new(values: &'a [i8], dim: usize) -> Result<Self, SearchError> {
+        check_dim(dim)?;
+        check_shape(values.len(), dim)?;
+        Ok(Self {
+            values,
+            dim,
+            norms: None,
+        })
+    }
+
+    /// Takes the rows' squared lengths from the caller, as [`Int8Rows::write_norms`] gives them, instead of computing
+    /// them in every search by a metric that needs them. They are believed.
+    ///
+    /// # Errors
+    /// [`SearchError::Length`] unless there is one for each row.
+    pub fn with_norms(mut self, norms: &'a [u32]) -> Result<Self, SearchError> {
+        check_table(self.len(), norms.len())?;
+        self.norms = Some(norms);
+        Ok(self)
+    }
+
+    /// Writes the squared length of each row.
+    ///
+    /// # Errors
+    /// [`SearchError::Length`] unless `out` holds one for each row.
+    pub fn write_norms(&self, out: &mut [u32]) -> Result<(), SearchError> {
+        check_table(self.len(), out.len())?;
+        for (out, row) in out
+            .iter_mut()
+            .zip(self.values.chunks_exact(self.dim.max(1)))
+        {
+            *out = norm(row);
+        }
+        Ok(())
+    }
+
+    /// The values, row-major.
+    pub fn values(&self) -> &'a [i8] {
+        self.values
+    }
+}
+
+impl Rows for Int8Rows<'_> {
+    type Query = i8;
+    type Score<M: Metric> = M::Integer;
+
+    fn len(&self) -> usize {
+        // `dim` is never 0; `max` lets the compiler see it.
+        self.values.len() / self.dim.max(1)
+    }
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn check_query(&self, query: &[i8]) -> Result<(), SearchError> {
+        check_query(self.dim, query)
+    }
+
+    #[inline]
+    fn scan<M: Metric>(
+        &self,
+        query: &[i8],
+        rows: Range<usize>,
+        mut each: impl FnMut(usize, M::Integer),
+    ) {
+        let query_norm = if M::INTEGER_NORMS { norm(query) } else { 0 };
+        let values = part(self.values, &rows, self.dim);
+        let norms = self.norms.and_then(|norms| norms.get(rows.clone()));
+        let mut norms = norms.map(|norms| norms.iter());
+        for (index, row) in rows.zip(values.chunks_exact(self.dim.max(1))) {
+            let known = norms.as_mut().and_then(Iterator::next);
+            let row_norm = match known {
+                _ if !M::INTEGER_NORMS => 0,
+                Some(&known) => known,
+                None => norm(row),
+            };
+            each(index, M::integer(dot(query, row), query_norm, row_norm));
+        }
+    }
+}
+
+/// The elements of a range of rows of `row` elements; none where the range does not lie within them.
+pub(super) fn part<'a, T>(elements: &'a [T], rows: &Range<usize>, row: usize) -> &'a [T] {
+    let (start, end) = (rows.start.checked_mul(row), rows.end.checked_mul(row));
+    match (start, end) {
+        (Some(start), Some(end)) => elements.get(start..end).unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+/// Refuses rows that integers do not hold.
+pub(super) fn check_dim(dim: usize) -> Result<(), SearchError> {
+    match dim {
+        0 => Err(SearchError::NoColumns),
+        1..=MAX_DIM => Ok(()),
+        _ => Err(SearchError::TooWide { dim }),
+    }
+}
+
+/// Refuses elements that do not fill whole rows.
+pub(super) fn check_shape(len: usize, row: usize) -> Result<(), SearchError> {
+    if len.is_multiple_of(row) {
+        Ok(())
+    } else {
+        Err(SearchError::Shape { len, row })
+    }
+}
+
+/// Refuses a table that does not have one entry for each row.
+pub(super) fn check_table(expected: usize, found: usize) -> Result<(), SearchError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(SearchError::Length { expected, found })
+    }
+}
+
+/// Refuses a query of another length.
+pub(super) fn check_query<T>(dim: usize, query: &[T]) -> Result<(), SearchError> {
+    if query.len() == dim {
+        Ok(())
+    } else {
+        Err(SearchError::QueryLength {
+            expected: dim,
+            found: query.len(),
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Metrics: how a query and a row become a score.
+
+use super::{IntegerCosine, Larger, Score, SignedSquare, Smaller};
+use crate::number::{self, Element, Lanes};
+
+/// The metrics by name, where the choice is made at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum MetricKind {
+    /// [`Dot`].
+    Dot,
+    /// [`Cosine`].
+    Cosine,
+    /// [`SquaredL2`].
+    SquaredL2,
+}
+
+impl MetricKind {
+    /// Every metric.
+    pub const ALL: [Self; 3] = [Self::Dot, Self::Cosine, Self::SquaredL2];
+
+    /// `dot`, `cosine` or `l2`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dot => "dot",
+            Self::Cosine => "cosine",
+            Self::SquaredL2 => "l2",
+        }
+    }
+}
+
+/// A measure of similarity over integer and over float rows.
+///
+/// A type of no size, so that the scan is compiled for it.
+pub trait Metric: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
+    /// The score of integer rows.
+    type Integer: Score;
+    /// The score of float rows.
+    type Float: Score;
+
+    /// Which one it is.
+    const KIND: MetricKind;
+    /// Whether [`Metric::integer`] looks at the squared lengths; where not they may be anything.
+    const INTEGER_NORMS: bool;
+    /// The same for [`Metric::float`].
+    const FLOAT_NORMS: bool;
+
+    /// The score of an int8 query and row of at most [`super::MAX_DIM`] values, by their dot product and squared
+    /// lengths.
+    fn integer(dot: i32, query_norm: u32, row_norm: u32) -> Self::Integer;
+
+    /// The score of a finite query and row of one length; squared lengths as [`crate::number::sum_of_squares`]
+    /// gives them.
+    fn float<T: Element>(query: &[f32], row: &[T], query_norm: f64, row_norm: f64) -> Self::Float;
+}
+
+/// Σ q_i · r_i; larger is better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dot;
+
+/// Σ q_i · r_i over both lengths; larger is better, and lengths do not matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cosine;
+
+/// Σ (q_i − r_i)², the squared Euclidean distance; smaller is better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SquaredL2;
+
+impl Metric for Dot {
+    type Integer = Larger<i32>;
+    type Float = Larger<f32>;
+
+    const KIND: MetricKind = MetricKind::Dot;
+    const INTEGER_NORMS: bool = false;
+    const FLOAT_NORMS: bool = false;
+
+    #[inline]
+    fn integer(dot: i32, _: u32, _: u32) -> Larger<i32> {
+        Larger(dot)
+    }
+
+    #[inline]
+    fn float<T: Element>(query: &[f32], row: &[T], _: f64, _: f64) -> Larger<f32> {
+        // Their lengths are equal, so there is a sum.
+        Larger(number::dot(query, row).unwrap_or(0.0))
+    }
+}
+
+impl Metric for Cosine {
+    type Integer = IntegerCosine;
+    type Float = SignedSquare;
+
+    const KIND: MetricKind = MetricKind::Cosine;
+    const INTEGER_NORMS: bool = true;
+    const FLOAT_NORMS: bool = true;
+
+    #[inline]
+    fn integer(dot: i32, query_norm: u32, row_norm: u32) -> IntegerCosine {
+        IntegerCosine::new(dot, query_norm, row_norm)
+    }
+
+    #[inline]
+    fn float<T: Element>(query: &[f32], row: &[T], query_norm: f64, row_norm: f64) -> SignedSquare {
+        let mut lanes = Lanes::<f64>::new();
+        // Nothing is added where lengths differ; here they do not.
+        let _ = lanes.products(query, row);
+        SignedSquare::new(lanes.total(), query_norm, row_norm)
+    }
+}
+
+impl Metric for SquaredL2 {
+    type Integer = Smaller<u32>;
+    type Float = Smaller<f32>;
+
+    const KIND: MetricKind = MetricKind::SquaredL2;
+    const INTEGER_NORMS: bool = true;
+    const FLOAT_NORMS: bool = false;
+
+    /// ‖q‖² + ‖r‖² − 2·q·r. The steps may wrap, the result does not: it is at most 65,025 · d.
+    #[inline]
+    fn integer(dot: i32, query_norm: u32, row_norm: u32) -> Smaller<u32> {
+        let lengths = query_norm.wrapping_add(row_norm);
+        Smaller(lengths.wrapping_sub((dot as u32).wrapping_mul(2)))
+    }
+
+    #[inline]
+    fn float<T: Element>(query: &[f32], row: &[T], _: f64, _: f64) -> Smaller<f32> {
+        Smaller(number::squared_distance(query, row).unwrap_or(0.0))
+    }
+}

@@ -1,0 +1,14 @@
+//! Laws of clustering, against plain 64-bit arithmetic.
+
+#[path = "cluster/refusals.rs"]
+mod refusals;
+#[path = "cluster/seeding.rs"]
+mod seeding;
+#[path = "cluster/spheres.rs"]
+mod spheres;
+#[path = "cluster/steps.rs"]
+mod steps;
+#[path = "cluster/support.rs"]
+mod support;
+#[path = "cluster/weights.rs"]
+mod weights;

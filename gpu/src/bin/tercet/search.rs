@@ -1,0 +1,193 @@
+//! `tercet search`: the rows of a matrix that are nearest to each query.
+
+use std::path::PathBuf;
+
+use clap::builder::TypedValueParser;
+use tercet_core::search::MetricKind;
+use tercet_host::points::{Points, ReadOptions};
+use tercet_host::search::{
+    Find, HitsFile, Neighbour, SearchOptions, SearchReport, Storage, search,
+};
+
+use crate::failure::Failure;
+use crate::progress::Bar;
+use crate::table::{Align, Table};
+use crate::words::words;
+use crate::{format, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet search embeddings.safetensors:weight queries.npy -k 10
+  tercet search base.npy queries.npy --metric l2 --storage ternary --rerank 100
+  tercet search base.npy queries.npy --metric cosine --storage f32 --threshold 0.8 --json
+  tercet search base.npy queries.npy --indices hits.npy --scores scores.npy
+
+BASE and QUERIES are npy, CSV, safetensors or GGUF files (FILE:TENSOR where there are several tensors), one row a \
+point. Every row is compared with every query: hits are the exact nearest of the storage, ties going to the lower \
+row. recall is the part of the hits of an exact f32 search that was found; it costs that search.
+
+Integers from -128 to 127 are held by int8 as they are. Of other values int8 and ternary hold codes: for cosine with \
+a scale for each row, for dot with one for the base, for l2 on one grid of base and queries.
+
+JSON (--json): rows, dims, queries, metric, storage, storage_bytes, exact (no value was rounded), reranked \
+(candidates a query, or null), recall (or null), hits[][] (index, score). The score of l2 is the squared distance.";
+
+/// Queries that people see.
+const SHOWN: usize = 20;
+/// Hits of a query that people see.
+const HITS: usize = 5;
+
+/// Find the rows of BASE that are nearest to each of QUERIES
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The rows to search: FILE or FILE:TENSOR
+    #[arg(value_name = "BASE")]
+    base: String,
+    /// The rows to search for: FILE or FILE:TENSOR
+    #[arg(value_name = "QUERIES")]
+    queries: String,
+    /// How many rows to find for each query
+    #[arg(
+        short,
+        value_name = "K",
+        default_value_t = 10,
+        conflicts_with = "threshold"
+    )]
+    k: usize,
+    /// Find every row at least as good as this instead: a dot product, a cosine or a squared distance
+    #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
+    threshold: Option<f32>,
+    /// What near means: the largest cosine or dot product, or the smallest squared distance
+    #[arg(long, value_name = "METRIC", value_parser = metric(), default_value = "cosine")]
+    metric: MetricKind,
+    /// How the base is held: 8, about 2, 16 or 32 bits a value
+    #[arg(long, value_name = "STORAGE", value_parser = storage(), default_value = "int8")]
+    storage: Storage,
+    /// Take N candidates for each query, at least K, and keep the best of them by their f32 values
+    #[arg(long, value_name = "N", conflicts_with = "threshold")]
+    rerank: Option<usize>,
+    /// Do not search by f32 values too, which recall takes
+    #[arg(long)]
+    no_recall: bool,
+    /// Write the rows found as int64, queries x K
+    #[arg(long, value_name = "OUT.npy", conflicts_with = "threshold")]
+    indices: Option<PathBuf>,
+    /// Write their scores as float32, queries x K
+    #[arg(long, value_name = "OUT.npy", conflicts_with = "threshold")]
+    scores: Option<PathBuf>,
+    /// Replace output files that exist
+    #[arg(long)]
+    force: bool,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn metric() -> impl TypedValueParser<Value = MetricKind> {
+    words(&[
+        ("cosine", MetricKind::Cosine),
+        ("dot", MetricKind::Dot),
+        ("l2", MetricKind::SquaredL2),
+    ])
+}
+
+fn storage() -> impl TypedValueParser<Value = Storage> {
+    words(&[
+        ("int8", Storage::Int8),
+        ("ternary", Storage::Ternary),
+        ("f16", Storage::F16),
+        ("f32", Storage::F32),
+    ])
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let options = SearchOptions {
+        find: match arguments.threshold {
+            Some(threshold) => Find::Within(threshold),
+            None => Find::Nearest(arguments.k),
+        },
+        metric: arguments.metric,
+        storage: arguments.storage,
+        rerank: arguments.rerank,
+        recall: !arguments.no_recall && arguments.threshold.is_none(),
+    };
+    if arguments.indices.is_some() && arguments.indices == arguments.scores {
+        return Err(Failure::usage("--indices and --scores name the same file"));
+    }
+    let base = Points::open(&arguments.base, &ReadOptions::default())?;
+    let queries = Points::open(&arguments.queries, &ReadOptions::default())?;
+    let create =
+        |path: &PathBuf| HitsFile::create(path, [base.path(), queries.path()], arguments.force);
+    let indices = arguments.indices.as_ref().map(create).transpose()?;
+    let scores = arguments.scores.as_ref().map(create).transpose()?;
+    let report = search(&base, &queries, &options, &Bar::new())?;
+    if let Some(file) = indices {
+        file.write_indices(&report)?;
+    }
+    if let Some(file) = scores {
+        file.write_scores(&report)?;
+    }
+    if arguments.json {
+        output::json(&report)
+    } else {
+        output::text(&people(&report))
+    }
+}
+
+fn people(report: &SearchReport) -> String {
+    let exact = if report.exact {
+        ", nothing rounded"
+    } else {
+        ""
+    };
+    let mut text = format!(
+        "base      {}, {} in {}{exact}\nmetric    {}\n",
+        format::shape(&[report.rows, report.dims]),
+        report.storage,
+        format::bytes(report.storage_bytes),
+        report.metric,
+    );
+    if let Some(candidates) = report.reranked {
+        text += &format!("reranked  {candidates} candidates a query, by f32\n");
+    }
+    if let Some(recall) = report.recall {
+        text += &format!("recall    {recall:.4}\n");
+    }
+    text.push('\n');
+    let mut table = Table::new(&[("query", Align::Right), ("rows (scores)", Align::Left)]);
+    for (query, hits) in report.hits.iter().enumerate().take(SHOWN) {
+        table.row([query.to_string(), nearest(hits)]);
+    }
+    text += &table.render();
+    if let Some(more) = report
+        .hits
+        .len()
+        .checked_sub(SHOWN)
+        .filter(|&more| more > 0)
+    {
+        let more = match more {
+            1 => "1 more query".to_owned(),
+            more => format!("{more} more queries"),
+        };
+        text += &format!("… {more}: --json or --indices has all\n");
+    }
+    text
+}
+
+/// The first hits of a query, and how many there are beyond.
+fn nearest(hits: &[Neighbour]) -> String {
+    if hits.is_empty() {
+        return "none".to_owned();
+    }
+    let shown = hits.iter().take(HITS);
+    let shown = shown.map(|hit| {
+        let score = format::significant(f64::from(hit.score));
+        format!("{} ({score})", hit.index)
+    });
+    let mut line = shown.collect::<Vec<_>>().join("  ");
+    if hits.len() > HITS {
+        line += &format!("  … {} more", hits.len() - HITS);
+    }
+    line
+}

@@ -1,0 +1,297 @@
+//! k-means over whole data sets: memory, threads and a curve around the drivers of [`tercet_core::cluster`].
+//!
+//! ```
+//! use tercet_host::cluster::{KmeansOptions, kmeans};
+//!
+//! // Two groups on a line; nobody listens to the progress.
+//! let codes = [0i8, 1, 2, 50, 51, 52];
+//! let found = kmeans(&codes, 1, None, &KmeansOptions::new(2), &mut |_| ())?;
+//! assert_eq!(found.outcome.inertia, 4);
+//! assert_eq!(found.labels[0], found.labels[2]);
+//! assert_eq!(found.counts, [3, 3]);
+//! # Ok::<(), tercet_core::cluster::ClusterError>(())
+//! ```
+
+use rayon::prelude::*;
+use tercet_core::cluster::float::Labelled;
+use tercet_core::cluster::{
+    self, BATCH_CAP, ClusterError, Init, Kmeans, Lloyd, Outcome, Points, Sphere, Steps, Update,
+};
+use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem};
+use tercet_core::number::{Element, Lanes, RUN};
+
+use crate::parallel::Threads;
+
+/// Where clustering starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Start {
+    /// Greedy k-means++, as in scikit-learn.
+    Greedy,
+    /// k-means++ as published.
+    PlusPlus,
+    /// Distinct points, drawn by weight.
+    Random,
+    /// These centroids, k · d.
+    Given(Vec<i8>),
+}
+
+/// How to cluster.
+#[derive(Clone, Debug)]
+pub struct KmeansOptions {
+    /// k.
+    pub clusters: usize,
+    /// The first centroids.
+    pub start: Start,
+    /// Restarts, of which the best is returned; given centroids run once.
+    pub restarts: u32,
+    /// The most steps of a restart; epochs where there are batches.
+    pub max_iter: u32,
+    /// Stop where inertia fell by no more than that many millionths; 0: only where it did not fall.
+    pub tol_ppm: u32,
+    /// Seeds every draw.
+    pub seed: u64,
+    /// Points in a mini-batch; `None`: Lloyd's loop over all of them.
+    pub batch: Option<usize>,
+    /// The count at which mini-batches halve sums and counts.
+    pub cap: u32,
+    /// The length of the points where they were normalized ([`tercet_core::cluster::normalize`]): spherical k-means.
+    pub sphere: Option<Sphere>,
+}
+
+impl KmeansOptions {
+    /// One run of greedy k-means++ and Lloyd's loop for `clusters` clusters, seed 0, at most 300 steps.
+    pub fn new(clusters: usize) -> Self {
+        let Lloyd { max_iter, tol_ppm } = Lloyd::default();
+        Self {
+            clusters,
+            start: Start::Greedy,
+            restarts: 1,
+            max_iter,
+            tol_ppm,
+            seed: 0,
+            batch: None,
+            cap: BATCH_CAP,
+            sphere: None,
+        }
+    }
+}
+
+/// One step of a run, as progress hears it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Step {
+    /// The restart, from 0.
+    pub restart: u32,
+    /// The step in it, from 1.
+    pub step: u32,
+    /// The inertia its assignment found, in units of codes.
+    pub inertia: u64,
+}
+
+/// Points with their clusters. All of it is exact.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clustering {
+    /// Coordinates of a point.
+    pub dims: usize,
+    /// Each point's cluster.
+    pub labels: Vec<u32>,
+    /// Each point's squared distance to its centroid, in units of codes.
+    pub distances: Vec<u32>,
+    /// The centroids, k · d codes.
+    pub centroids: Vec<i8>,
+    /// Sums of the members' coordinates, k · d.
+    pub sums: Vec<i64>,
+    /// The members' weights, k.
+    pub counts: Vec<u64>,
+    /// Inertia, steps, why it ended.
+    pub outcome: Outcome,
+    /// Every step of every restart.
+    pub curve: Vec<Step>,
+}
+
+impl Clustering {
+    /// The means of the clusters in units of codes, each coordinate rounded once; k · d.
+    pub fn means(&self) -> Vec<f32> {
+        let mut means = vec![0.0; self.sums.len()];
+        cluster::means(&self.sums, &self.counts, &mut means)
+            .expect("sums and counts have the lengths that the engine was given");
+        means
+    }
+}
+
+/// The memory of a problem on all threads.
+struct Memory {
+    labels: Vec<u32>,
+    distances: Vec<u32>,
+    centroids: Vec<i8>,
+    kept: Vec<i8>,
+    norms: Vec<i32>,
+    sums: Vec<i64>,
+    counts: Vec<u64>,
+}
+
+impl Memory {
+    fn new(points: &Points<'_>, k: usize, keeps: bool) -> Result<Self, ClusterError> {
+        // Before anything is allocated for it.
+        points.check_clusters(k)?;
+        let table = k * points.dims();
+        Ok(Self {
+            labels: vec![0; points.len()],
+            distances: vec![0; points.len()],
+            centroids: vec![0; table],
+            kept: vec![0; if keeps { table } else { 0 }],
+            norms: vec![0; k],
+            sums: vec![0; table],
+            counts: vec![0; k],
+        })
+    }
+
+    fn buffers(&mut self) -> Buffers<'_> {
+        Buffers {
+            labels: &mut self.labels,
+            distances: &mut self.distances,
+            centroids: &mut self.centroids,
+            kept: &mut self.kept,
+            norms: &mut self.norms,
+            sums: &mut self.sums,
+            counts: &mut self.counts,
+        }
+    }
+}
+
+fn points<'a>(
+    codes: &'a [i8],
+    dims: usize,
+    weights: Option<&'a [u32]>,
+) -> Result<Points<'a>, ClusterError> {
+    match weights {
+        Some(weights) => Points::weighted(codes, dims, weights),
+        None => Points::new(codes, dims),
+    }
+}
+
+/// Clusters int8 points, row-major, `dims` coordinates each, on all threads; `observe` hears every step.
+///
+/// The bits are those of [`tercet_core::scalar`] for any number of threads. Memory: 8 bytes a point, and for each thread
+/// a table of k · d sums.
+///
+/// # Errors
+/// Those of [`Points::weighted`], [`cluster::kmeans`]; [`ClusterError::Length`] where given centroids are not k · d.
+pub fn kmeans(
+    codes: &[i8],
+    dims: usize,
+    weights: Option<&[u32]>,
+    options: &KmeansOptions,
+    observe: &mut dyn FnMut(Step),
+) -> Result<Clustering, ClusterError> {
+    let points = points(codes, dims, weights)?;
+    let keeps = options.restarts > 1 || options.batch.is_some() || options.sphere.is_some();
+    let mut memory = Memory::new(&points, options.clusters, keeps)?;
+    let mut engine = Threads::default();
+    let update = options.sphere.map_or(Update::Mean, Update::Sphere);
+    let mut clusters = engine.clusters(points, options.clusters, update, memory.buffers())?;
+    let init = match &options.start {
+        Start::Greedy => Init::Greedy,
+        Start::PlusPlus => Init::PlusPlus,
+        Start::Random => Init::Random,
+        Start::Given(centroids) => {
+            clusters.set_centroids(centroids)?;
+            Init::Given
+        }
+    };
+    let run = Kmeans {
+        init,
+        restarts: options.restarts,
+        lloyd: Lloyd {
+            max_iter: options.max_iter,
+            tol_ppm: options.tol_ppm,
+        },
+        seed: options.seed,
+    };
+    let mut batch = vec![0; options.batch.unwrap_or(0)];
+    let mut steps = match options.batch {
+        None => Steps::Full,
+        Some(_) => Steps::Batches {
+            batch: &mut batch,
+            cap: options.cap,
+        },
+    };
+    let mut curve = Vec::new();
+    let outcome = cluster::kmeans(
+        &mut clusters,
+        &run,
+        &mut steps,
+        &mut |restart, step, inertia| {
+            let step = Step {
+                restart,
+                step,
+                inertia,
+            };
+            curve.push(step);
+            observe(step);
+        },
+    )?;
+    Ok(Clustering {
+        dims,
+        outcome,
+        curve,
+        labels: memory.labels,
+        distances: memory.distances,
+        centroids: memory.centroids,
+        sums: memory.sums,
+        counts: memory.counts,
+    })
+}
+
+/// Points with their nearest centroids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// Each point's nearest centroid, the lowest of equals.
+    pub labels: Vec<u32>,
+    /// Each point's squared distance to it, in units of codes.
+    pub distances: Vec<u32>,
+    /// The points of each centroid.
+    pub counts: Vec<u64>,
+    /// The sum of the distances.
+    pub inertia: u64,
+}
+
+/// Finds the nearest of the given centroids (k · d codes) for every point, on all threads.
+///
+/// There may be more centroids than points.
+///
+/// # Errors
+/// Those of [`Points::new`] for points and centroids.
+pub fn assign(codes: &[i8], dims: usize, centroids: &[i8]) -> Result<Assignment, ClusterError> {
+    let points = Points::new(codes, dims)?;
+    let k = Points::new(centroids, dims)?.len();
+    let (mut labels, mut distances) = (vec![u32::MAX; points.len()], vec![0; points.len()]);
+    let Assigned { inertia, .. } =
+        crate::parallel::nearest(points, centroids, &mut labels, &mut distances);
+    let mut counts = vec![0; k];
+    for &label in &labels {
+        counts[label as usize] += 1;
+    }
+    Ok(Assignment {
+        labels,
+        distances,
+        counts,
+        inertia,
+    })
+}
+
+/// [`tercet_core::cluster::float::inertia`] on all threads, with the same bits and errors.
+pub fn inertia<T: Element>(labelled: &Labelled<'_, T>) -> Result<f64, ClusterError> {
+    labelled.check()?;
+    let runs: Vec<Lanes<f64>> = (0..labelled.values.len().div_ceil(RUN))
+        .into_par_iter()
+        .map(|run| labelled.run(run))
+        .collect();
+    let mut total = Lanes::<f64>::new();
+    for run in &runs {
+        total
+            .append(run)
+            .expect("every run but the last is a whole one");
+    }
+    Ok(total.total())
+}

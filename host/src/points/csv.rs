@@ -1,0 +1,109 @@
+//! Points from text: one a line, the fields parted by one byte.
+
+use std::path::Path;
+
+use ::csv::{ByteRecord, ReaderBuilder, Trim};
+
+use super::{Points, ReadOptions, Values};
+use crate::Error;
+use crate::file::map::Map;
+
+const FORMAT: &str = "csv";
+/// Characters of a field that an error shows.
+const SHOWN: usize = 24;
+
+pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Points, Error> {
+    let map = Map::open(path)?;
+    let bad = |reason: String| Error::bad(path, FORMAT, reason);
+    let delimiter = options.delimiter.unwrap_or_else(|| guess(map.bytes()));
+    let mut reader = ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        // Ragged lines are told by line below.
+        .flexible(true)
+        .trim(Trim::All)
+        .from_reader(map.bytes());
+
+    let mut values = Vec::new();
+    let mut header = None;
+    let mut columns = None;
+    let mut rows = 0usize;
+    let mut record = ByteRecord::new();
+    loop {
+        let more = reader.read_byte_record(&mut record);
+        if !more.map_err(|e| bad(e.to_string()))? {
+            break;
+        }
+        let line = record.position().map_or(0, |position| position.line());
+        let expected = *columns.get_or_insert(record.len());
+        if record.len() != expected {
+            let found = record.len();
+            return Err(bad(format!(
+                "line {line} has {found} fields, the first line has {expected}"
+            )));
+        }
+        if rows == 0 && header.is_none() && record.iter().all(|field| number(field).is_none()) {
+            let names = record
+                .iter()
+                .map(|field| String::from_utf8_lossy(field).into_owned());
+            header = Some(names.collect::<Vec<_>>());
+            continue;
+        }
+        for (column, field) in record.iter().enumerate() {
+            let value = number(field).filter(|value| value.is_finite());
+            let place = || format!("line {line}, column {}", column + 1);
+            values.push(value.ok_or_else(|| bad(format!("{}: {}", place(), reason(field))))?);
+        }
+        rows += 1;
+    }
+    if rows == 0 {
+        return Err(bad(match header {
+            None => "it is empty".to_owned(),
+            Some(_) => "it has no line of numbers".to_owned(),
+        }));
+    }
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    Ok(Points {
+        path: path.to_path_buf(),
+        name: name.into_owned(),
+        shape: vec![rows, columns.unwrap_or(1)],
+        values: Values::F32(values),
+        header,
+    })
+}
+
+/// The first of tab, semicolon and comma in the first line that holds anything; a comma where there is none.
+fn guess(bytes: &[u8]) -> u8 {
+    let mut lines = bytes.split(|&byte| byte == b'\n' || byte == b'\r');
+    let first = lines
+        .find(|line| !line.trim_ascii().is_empty())
+        .unwrap_or_default();
+    let found = [b'\t', b';']
+        .into_iter()
+        .find(|delimiter| first.contains(delimiter));
+    found.unwrap_or(b',')
+}
+
+fn number(field: &[u8]) -> Option<f32> {
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+/// Why a field is not taken.
+fn reason(field: &[u8]) -> String {
+    if field.is_empty() {
+        return "the field is empty".to_owned();
+    }
+    let text = String::from_utf8_lossy(field);
+    let mut shown: String = text
+        .chars()
+        .take(SHOWN)
+        .flat_map(char::escape_debug)
+        .collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    match number(field) {
+        Some(_) => format!("`{shown}` is not a finite f32"),
+        None => format!("`{shown}` is not a number"),
+    }
+}

@@ -1,0 +1,214 @@
+//! Similarity search over points from files: which rows of a base are nearest to each query.
+//!
+//! ```
+//! use tercet_host::points::{Points, Values};
+//! use tercet_host::search::{Find, SearchOptions, search};
+//!
+//! let base = Points::new("base", 3, 2, Values::F32(vec![1.0, 0.1, -0.5, 2.0, 3.0, 0.2]))?;
+//! let queries = Points::new("queries", 1, 2, Values::F32(vec![2.0, 0.1]))?;
+//! let options = SearchOptions { find: Find::Nearest(2), ..SearchOptions::default() };
+//! let report = search(&base, &queries, &options, &())?;
+//! // By cosine in int8; the same two rows as in floats.
+//! assert_eq!(report.hits[0].iter().map(|hit| hit.index).collect::<Vec<_>>(), [2, 0]);
+//! assert_eq!(report.recall, Some(1.0));
+//! # Ok::<(), tercet_host::Error>(())
+//! ```
+
+mod codes;
+mod run;
+mod write;
+
+use serde::Serialize;
+use tercet_core::search::{Cosine, Dot, MAX_DIM, MetricKind, SquaredL2};
+
+use crate::points::Points;
+use crate::{Error, Progress};
+
+pub use write::HitsFile;
+
+/// How the rows of the base are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Storage {
+    /// A byte a value, compared in exact integers with queries in int8.
+    #[default]
+    Int8,
+    /// Two bits a value and one magnitude a row, compared in exact integers with queries in int8.
+    Ternary,
+    /// Two bytes a value, rounded to nearest even; queries in f32.
+    F16,
+    /// Four bytes a value: the truth.
+    F32,
+}
+
+impl Storage {
+    /// Every storage, the smallest first.
+    pub const ALL: [Self; 4] = [Self::Ternary, Self::Int8, Self::F16, Self::F32];
+
+    /// `ternary`, `int8`, `f16` or `f32`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Int8 => "int8",
+            Self::Ternary => "ternary",
+            Self::F16 => "f16",
+            Self::F32 => "f32",
+        }
+    }
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Find {
+    /// The best so many rows, best first.
+    Nearest(usize),
+    /// Every row whose score is at least as good, in index order.
+    Within(f32),
+}
+
+/// How to search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchOptions {
+    /// What is looked for.
+    pub find: Find,
+    /// What near means.
+    pub metric: MetricKind,
+    /// How the base is held.
+    pub storage: Storage,
+    /// So many candidates of the storage for each query are scored again by the base's `f32` rows, and the best of
+    /// them kept.
+    pub rerank: Option<usize>,
+    /// Search by `f32` rows too, and report what part of their hits was found.
+    pub recall: bool,
+}
+
+/// The 10 nearest by cosine in int8, with their recall.
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self {
+            find: Find::Nearest(10),
+            metric: MetricKind::Cosine,
+            storage: Storage::Int8,
+            rerank: None,
+            recall: true,
+        }
+    }
+}
+
+/// A row that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Neighbour {
+    /// The row of the base, counted from 0.
+    pub index: usize,
+    /// Its score in the data's own units, from the codes or floats that it was found by: a dot product, a cosine or a
+    /// squared distance.
+    pub score: f32,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SearchReport {
+    /// Rows of the base.
+    pub rows: usize,
+    /// Values of a row.
+    pub dims: usize,
+    /// Number of queries.
+    pub queries: usize,
+    /// The metric's name.
+    pub metric: &'static str,
+    /// The storage's name.
+    pub storage: &'static str,
+    /// Bytes of the base in its storage.
+    pub storage_bytes: u64,
+    /// True where the storage holds base and queries without rounding.
+    pub exact: bool,
+    /// How many candidates of a query were scored again.
+    pub reranked: Option<usize>,
+    /// The part of the hits of an exact search by `f32` rows that was found, over all queries.
+    pub recall: Option<f64>,
+    /// The hits of each query.
+    pub hits: Vec<Vec<Neighbour>>,
+}
+
+/// Finds the rows of `base` that are nearest to each of `queries`.
+///
+/// How floats become codes:
+/// - Integers from −128 to 127 (by squared distance from 0 to 255 too) in base and queries are taken as they are.
+/// - int8 by cosine: a scale for each row, largest magnitude / 127, since lengths do not matter.
+/// - int8 by dot product: one scale for the base, so that rows compare, and one for each query.
+/// - int8 by squared distance: one affine grid for base and queries, since distances are between values on one grid.
+/// - Ternary: each row the optimal ternary code with its least-squares scale; the scale becomes the row's magnitude,
+///   an integer up to 127, on the grid of the queries. Queries as in int8.
+///
+/// Hits, scores and recall do not depend on the number of threads. O(queries · rows · dims); memory: the storage, the base
+/// as `f32`, and the hits. Progress counts the bytes of queries.
+///
+/// # Errors
+/// [`Error::Differ`] where queries have another length than rows; [`Error::Unsupported`] where k exceeds the rows,
+/// rows are longer than [`MAX_DIM`] for integers, or a value overflows f16; [`Error::Options`] for k = 0, fewer
+/// candidates than k, a threshold that is NaN, and candidates or recall with a threshold.
+pub fn search(
+    base: &Points,
+    queries: &Points,
+    options: &SearchOptions,
+    progress: &dyn Progress,
+) -> Result<SearchReport, Error> {
+    check(base, queries, options)?;
+    match options.metric {
+        MetricKind::Dot => run::search::<Dot>(base, queries, options, progress),
+        MetricKind::Cosine => run::search::<Cosine>(base, queries, options, progress),
+        MetricKind::SquaredL2 => run::search::<SquaredL2>(base, queries, options, progress),
+    }
+}
+
+fn check(base: &Points, queries: &Points, options: &SearchOptions) -> Result<(), Error> {
+    match options.find {
+        Find::Nearest(0) => return Err(Error::options("k must be at least 1")),
+        Find::Nearest(k) => {
+            if let Some(candidates) = options.rerank.filter(|&candidates| candidates < k) {
+                return Err(Error::options(format!(
+                    "{candidates} candidates are fewer than the {k} hits to keep"
+                )));
+            }
+            if k > base.rows() {
+                let reason = format!("k is {k}, but it has {} rows", base.rows());
+                return Err(refuse(base, reason));
+            }
+        }
+        Find::Within(threshold) => {
+            if threshold.is_nan() {
+                return Err(Error::options("the threshold is not a number"));
+            }
+            if options.rerank.is_some() || options.recall {
+                let reason = "candidates and recall are for the nearest k, not for a threshold";
+                return Err(Error::options(reason));
+            }
+        }
+    }
+    if base.dims() != queries.dims() {
+        let reason = format!(
+            "rows of {} values and queries of {}",
+            base.dims(),
+            queries.dims()
+        );
+        return Err(Error::Differ {
+            left: base.path().to_path_buf(),
+            right: queries.path().to_path_buf(),
+            reason,
+        });
+    }
+    let integer = matches!(options.storage, Storage::Int8 | Storage::Ternary);
+    if integer && base.dims() > MAX_DIM {
+        let reason = format!(
+            "rows of {} values; {} storage takes up to {MAX_DIM}, f16 and f32 any",
+            base.dims(),
+            options.storage.name()
+        );
+        return Err(refuse(base, reason));
+    }
+    Ok(())
+}
+
+fn refuse(points: &Points, reason: impl ToString) -> Error {
+    Error::tensor(points.path(), points.name(), reason)
+}
