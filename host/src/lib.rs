@@ -39,6 +39,7 @@ mod names;
 pub mod parallel;
 pub mod points;
 mod progress;
+pub mod report;
 pub mod search;
 mod source;
 

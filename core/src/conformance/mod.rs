@@ -17,6 +17,7 @@ mod digest;
 mod gguf;
 mod input;
 mod number;
+mod palette;
 mod quant;
 mod search;
 
@@ -77,6 +78,7 @@ pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
     gguf::run(report);
     report("cluster/floats", cluster::floats());
     report("search/rerank", search::reranked());
+    report("palette/optimal_1d", palette::optimal());
     run_engine(&mut Scalar, report);
 }
 
@@ -86,6 +88,7 @@ pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str
     block::run(engine, report);
     cluster::run(engine, report);
     search::run(engine, report);
+    palette::run(engine, report);
 }
 
 /// Runs the suite and compares with [`TABLE`]; the number of operations that agree, or the first that does not.

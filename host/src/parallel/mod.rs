@@ -9,6 +9,7 @@ mod blocks;
 mod cluster;
 mod compare;
 mod dequantize;
+pub(crate) mod palette;
 mod search;
 mod tensor;
 
