@@ -65,7 +65,7 @@ fn python() -> Option<Python> {
         Ok(python) => {
             for (peer, why) in &python.here.missing {
                 eprintln!(
-                    "{peer} is left out: {} has none: {why}",
+                    "{peer} is left out: {}: {why}",
                     interpreter().display()
                 );
             }

@@ -116,7 +116,8 @@ impl Field<'_> {
 pub fn measure(data: &Data, python: Option<&mut Python>, effort: Effort) -> io::Result<Row> {
     let mut field = Field {
         tercet: Tercet::new(data),
-        python,
+        // One without any peer may lack what it needs to take the points.
+        python: python.filter(|python| Who::ALL.iter().any(|who| python.has(who.name()))),
     };
     if let Some(python) = &mut field.python {
         python.data(&data.values, &data.start(), data.dims)?;

@@ -10,7 +10,8 @@ pub struct Row {
     pub name: String,
     /// Products of a step: n · d · k.
     pub products: f64,
-    /// Seconds a step of those who took part.
+    /// Seconds a step of those who took part. A difference of two times, so on a busy machine it may be below 0;
+    /// tables leave it out.
     pub times: Vec<(Who, Pool, f64)>,
     /// Tercet's inertia over scikit-learn's after as many steps.
     pub inertia: Option<f64>,
@@ -20,7 +21,7 @@ impl Row {
     fn time(&self, who: Who, pool: Pool) -> Option<f64> {
         let mut times = self.times.iter();
         let (_, _, time) = times.find(|time| (time.0, time.1) == (who, pool))?;
-        Some(*time)
+        Some(*time).filter(|&time| time > 0.0)
     }
 
     /// A peer's time over Tercet's with as many threads.
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_are_the_peers_times_over_tercets_and_absent_ones_stay_empty() {
+    fn ratios_are_the_peers_times_over_tercets_and_what_is_no_time_stays_empty() {
         let row = Row {
             name: "4×2 k=2".into(),
             products: 16e9,
@@ -113,6 +114,7 @@ mod tests {
                 (Who::Tercet, Pool::All, 0.25),
                 (Who::ScikitLearn, Pool::One, 2.0),
                 (Who::ScikitLearn, Pool::All, 0.125),
+                (Who::Faiss, Pool::One, -0.1),
             ],
             inertia: Some(1.00012),
         };
