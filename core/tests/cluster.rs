@@ -1,7 +1,11 @@
 //! Laws of clustering, against plain 64-bit arithmetic.
 
+#[path = "cluster/online.rs"]
+mod online;
 #[path = "cluster/refusals.rs"]
 mod refusals;
+#[path = "cluster/scores.rs"]
+mod scores;
 #[path = "cluster/seeding.rs"]
 mod seeding;
 #[path = "cluster/spheres.rs"]

@@ -12,6 +12,8 @@
 //! # Ok::<(), tercet_core::cluster::ClusterError>(())
 //! ```
 
+pub mod data;
+
 use rayon::prelude::*;
 use tercet_core::cluster::float::Labelled;
 use tercet_core::cluster::{

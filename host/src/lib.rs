@@ -40,6 +40,7 @@ mod palette;
 pub mod parallel;
 pub mod points;
 mod progress;
+pub mod report;
 pub mod search;
 mod source;
 

@@ -67,5 +67,15 @@ error_enum! {
             /// How many there are.
             count: usize,
         } => "index {index} of {count} does not exist",
+        /// A score of fewer than two clusters.
+        Score {
+            /// Clusters that have members.
+            clusters: usize,
+        } => "{clusters} clusters have members; a score compares at least 2",
+        /// Bytes that no clusters were saved as.
+        State {
+            /// The offset of the first value that cannot be.
+            offset: usize,
+        } => "the value at byte {offset} cannot be part of saved clusters",
     }
 }

@@ -3,6 +3,43 @@
 //! Float data is put on an int8 grid ([`crate::quant::Grid`], per tensor: abs-max, affine or a percentile by
 //! [`crate::quant::calibrate`]), clustered as codes, and judged here: centroids go back through
 //! [`crate::quant::Grid::value`], and [`inertia`] is the true one, of the unquantized points.
+//!
+//! ```
+//! use tercet_core::cluster::float::{Labelled, inertia};
+//! use tercet_core::cluster::{Kmeans, Points, Steps, Update, kmeans};
+//! use tercet_core::engine::Buffers;
+//! use tercet_core::number::Stats;
+//! use tercet_core::quant::Grid;
+//! use tercet_core::scalar::{self, Clusters};
+//!
+//! // Four readings of two sensors, on the int8 grid of the largest magnitude.
+//! let values = [0.9f32, 2.1, 1.0, 1.9, -6.0, 8.0, -5.8, 8.2];
+//! let grid = Grid::symmetric(Stats::of(&values).abs_max(), 127)?;
+//! let mut codes = [0; 8];
+//! scalar::affine(&values, &grid, &mut codes)?;
+//!
+//! let buffers = Buffers {
+//!     labels: &mut [0; 4],
+//!     distances: &mut [0; 4],
+//!     centroids: &mut [0; 4],
+//!     kept: &mut [],
+//!     norms: &mut [0; 2],
+//!     sums: &mut [0i32; 4],
+//!     counts: &mut [0; 2],
+//! };
+//! let mut clusters = Clusters::new(Points::new(&codes, 2)?, 2, Update::Mean, buffers)?;
+//! kmeans(&mut clusters, &Kmeans::default(), &mut Steps::Full, &mut |_, _, _| ())?;
+//!
+//! // Back in the data's units, and what the labelling is worth there.
+//! let mut centroids = [0.0; 4];
+//! for (value, &code) in centroids.iter_mut().zip(clusters.centroids()) {
+//!     *value = grid.value(code);
+//! }
+//! let labels = clusters.labels();
+//! let found = inertia(&Labelled { values: &values, dims: 2, weights: None, labels, centroids: &centroids })?;
+//! assert!(found < 0.1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use super::ClusterError;
 use crate::number::{Element, Lanes, RUN};

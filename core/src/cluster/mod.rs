@@ -9,6 +9,9 @@
 //! |---|---|
 //! | [`kmeans`] | seeding, Lloyd's loop or mini-batches, restarts: the whole |
 //! | [`seed()`], [`lloyd()`], [`mini_batch`] | its parts |
+//! | [`Online`] | one point at a time, for streams on small machines |
+//! | [`nearest`], [`predict`], [`transform`], [`inertia`] | what given centroids say about points |
+//! | [`summarize`], [`score`] | sizes, spread and representatives of clusters; silhouette and Davies–Bouldin |
 //! | [`normalize`], [`normalize_floats`] | points of one length, for spherical (cosine) clustering |
 //! | [`means`], [`float`] | float means, and the true inertia of float points |
 //!
@@ -28,10 +31,14 @@ mod kmeans;
 mod lloyd;
 mod means;
 mod minibatch;
+mod online;
 mod points;
+mod predict;
 pub(crate) mod round;
+pub mod score;
 mod seed;
 mod sphere;
+mod summary;
 
 use best::Best;
 
@@ -40,9 +47,12 @@ pub use kmeans::{Kmeans, Steps, kmeans};
 pub use lloyd::{Lloyd, Outcome, Stop, lloyd};
 pub use means::means;
 pub use minibatch::{BATCH_CAP, MAX_CAP, mini_batch};
+pub use online::{Observation, Online};
 pub use points::{MAX_DIMS, Points};
+pub use predict::{Nearest, inertia, nearest, predict, transform};
 pub use seed::{Init, MAX_CANDIDATES, greedy_candidates, seed};
 pub use sphere::{MAX_SPHERE_WEIGHT, Sphere, normalize, normalize_floats};
+pub use summary::{Representative, Summary, summarize};
 
 /// How a centroid follows from its members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

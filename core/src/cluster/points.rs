@@ -200,4 +200,25 @@ impl<'a> Points<'a> {
         }
         Ok(())
     }
+
+    /// [`ClusterError::Length`] unless `found` is the number of points.
+    pub(super) const fn check_length(&self, found: usize) -> Result<(), ClusterError> {
+        if found != self.len {
+            let expected = self.len;
+            return Err(ClusterError::Length { expected, found });
+        }
+        Ok(())
+    }
+
+    /// [`ClusterError::Length`] unless there is a label a point, [`ClusterError::Index`] for one of `count` or more.
+    pub(super) fn check_labels(&self, labels: &[u32], count: usize) -> Result<(), ClusterError> {
+        self.check_length(labels.len())?;
+        match labels.iter().find(|&&label| label as usize >= count) {
+            Some(&label) => Err(ClusterError::Index {
+                index: label as usize,
+                count,
+            }),
+            None => Ok(()),
+        }
+    }
 }

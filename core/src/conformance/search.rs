@@ -175,6 +175,7 @@ fn search<E: SearchEngine, R: Rows, M: Metric>(
 }
 
 /// All rows by their score, then those within the score of the third, with room for two.
+#[inline(never)]
 fn nearest<B, M, E>(
     base: &mut B,
     query: Option<&[BaseQuery<B>]>,

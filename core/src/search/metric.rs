@@ -79,7 +79,8 @@ impl Metric for Dot {
         Larger(dot)
     }
 
-    #[inline]
+    // Not inlined: a caller with several scans would hold as many sets of lanes.
+    #[inline(never)]
     fn float<T: Element>(query: &[f32], row: &[T], _: f64, _: f64) -> Larger<f32> {
         // Their lengths are equal, so there is a sum.
         Larger(number::dot(query, row).unwrap_or(0.0))
@@ -99,7 +100,8 @@ impl Metric for Cosine {
         IntegerCosine::new(dot, query_norm, row_norm)
     }
 
-    #[inline]
+    // Not inlined: a caller with several scans would hold as many sets of lanes.
+    #[inline(never)]
     fn float<T: Element>(query: &[f32], row: &[T], query_norm: f64, row_norm: f64) -> SignedSquare {
         let mut lanes = Lanes::<f64>::new();
         // Nothing is added where lengths differ; here they do not.
@@ -123,7 +125,8 @@ impl Metric for SquaredL2 {
         Smaller(lengths.wrapping_sub((dot as u32).wrapping_mul(2)))
     }
 
-    #[inline]
+    // Not inlined: a caller with several scans would hold as many sets of lanes.
+    #[inline(never)]
     fn float<T: Element>(query: &[f32], row: &[T], _: f64, _: f64) -> Smaller<f32> {
         Smaller(number::squared_distance(query, row).unwrap_or(0.0))
     }

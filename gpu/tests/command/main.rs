@@ -10,4 +10,5 @@ mod inspect;
 #[cfg(unix)]
 mod interrupt;
 mod quantize;
+mod search;
 mod support;

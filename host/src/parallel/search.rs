@@ -133,8 +133,8 @@ impl<R: Rows> SearchBase for Base<R> {
                     .collect();
                 for (query, hits) in hits.chunks_mut(k).enumerate() {
                     let mut best = TopK::new(hits);
-                    for (rows, of_part) in &of_parts {
-                        let found = &of_part[query * k..][..k.min(*rows)];
+                    for (k, of_part) in &of_parts {
+                        let found = &of_part[query * k..][..*k];
                         found.iter().for_each(|hit| best.push(hit.index, hit.score));
                     }
                     best.into_sorted();

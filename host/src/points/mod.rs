@@ -24,6 +24,7 @@ mod csv;
 mod integers;
 mod spec;
 mod tensor;
+mod weights;
 mod write;
 
 use std::borrow::Cow;
@@ -32,7 +33,10 @@ use std::path::{Path, PathBuf};
 use tercet_core::quant::Grid;
 
 pub use codes::Codes;
-pub use write::{Destination, write_centroids, write_labels, write_points};
+pub use weights::read_weights;
+pub use write::{
+    Destination, side_files, write_centroids, write_labels, write_points, write_representatives,
+};
 
 use crate::Error;
 
@@ -224,6 +228,36 @@ impl Points {
             Values::F32(values) => out.copy_from_slice(part(values, row, dims)?),
         }
         Some(())
+    }
+
+    /// What rules these points out.
+    pub(crate) fn refuse(&self, reason: &dyn std::fmt::Display) -> Error {
+        if self.path.as_os_str().is_empty() {
+            Error::unsupported(Path::new(&self.name), reason)
+        } else {
+            Error::unsupported(&self.path, reason)
+        }
+    }
+
+    /// Some of the points, in the order of `rows`, without a file of their own; those that are not there are left out.
+    pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
+        fn pick<T: Copy>(values: &[T], dims: usize, rows: &[usize]) -> Vec<T> {
+            let all: Vec<&[T]> = rows
+                .iter()
+                .filter_map(|&row| values.chunks_exact(dims).nth(row))
+                .collect();
+            all.concat()
+        }
+        let dims = self.dims();
+        let values = match &self.values {
+            Values::I8 { codes, grid } => Values::I8 {
+                codes: pick(codes, dims, rows),
+                grid: *grid,
+            },
+            Values::U8(values) => Values::U8(pick(values, dims, rows)),
+            Values::F32(values) => Values::F32(pick(values, dims, rows)),
+        };
+        Self::new(&self.name, values.len() / dims, dims, values)
     }
 
     /// Row and column of the first value that is not finite.

@@ -15,14 +15,7 @@ const LISTED: usize = 8;
 
 pub(super) fn read(path: &Path, tensor: Option<&str>) -> Result<Points, Error> {
     let model = Model::open(path)?;
-    let tensor = match tensor {
-        Some(name) => model.get(name).ok_or_else(|| Error::NoSuchTensor {
-            path: path.to_path_buf(),
-            tensor: name.to_owned(),
-            close: names::closest(name, model.tensors().map(|tensor| tensor.name)),
-        })?,
-        None => only(&model)?,
-    };
+    let tensor = find(&model, tensor)?;
     let source = Source::new(&model, tensor)?;
     let shape = match source.shape() {
         shape if shape.is_empty() => vec![1],
@@ -51,6 +44,18 @@ pub(super) fn read(path: &Path, tensor: Option<&str>) -> Result<Points, Error> {
             Err(Points::bad_value(path, tensor.name, dims, index, what))
         }
         None => Ok(points),
+    }
+}
+
+/// The tensor of that name, or the one that is meant where none is named.
+pub(super) fn find<'a>(model: &'a Model, tensor: Option<&str>) -> Result<Tensor<'a>, Error> {
+    match tensor {
+        Some(name) => model.get(name).ok_or_else(|| Error::NoSuchTensor {
+            path: model.path().to_path_buf(),
+            tensor: name.to_owned(),
+            close: names::closest(name, model.tensors().map(|tensor| tensor.name)),
+        }),
+        None => only(model),
     }
 }
 

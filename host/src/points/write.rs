@@ -1,6 +1,6 @@
 //! What clustering writes: centroids, labels and points.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tercet_core::quant::Grid;
 
@@ -27,6 +27,18 @@ pub struct Destination<'a> {
 }
 
 impl Destination<'_> {
+    /// Whether the file could be written now: what [`Output::create`] refuses is refused before a long computation.
+    ///
+    /// # Errors
+    /// Those of [`Output::create`]; [`Error::Unsupported`] unless the file has one of these extensions.
+    pub fn check(&self, extensions: &[&str]) -> Result<(), Error> {
+        if !extensions.contains(&extension(self.path)) {
+            let reason = format!("the output must end in .{}", extensions.join(" or ."));
+            return Err(Error::unsupported(self.path, reason));
+        }
+        self.create().map(drop)
+    }
+
     fn create(&self) -> Result<Output, Error> {
         Output::create(self.path, self.inputs.iter().copied(), self.overwrite)
     }
@@ -79,12 +91,49 @@ pub fn write_points(to: Destination<'_>, points: &Points) -> Result<u64, Error> 
                 )
             }
         },
-        "safetensors" => tensors(to, points),
+        "safetensors" => tensors(to, points, &[]),
         _ => Err(Error::unsupported(
             to.path,
             "points are written to .npy or .safetensors",
         )),
     }
+}
+
+/// Writes points that stand for others: the points as [`write_points`] does, with their weights and their rows in the data
+/// they were chosen from; returns the bytes of all files.
+///
+/// `.safetensors`: tensors `weights` and `indices` of `int64` beside the points. `.npy`: files of their own beside it,
+/// [`side_files`], which are written first. [`super::read_weights`] reads the weights again.
+///
+/// # Errors
+/// As [`write_points`]; [`Error::Options`] unless there is a weight and an index for each point.
+pub fn write_representatives(
+    to: Destination<'_>,
+    points: &Points,
+    weights: &[u64],
+    indices: &[u64],
+) -> Result<u64, Error> {
+    if [weights.len(), indices.len()] != [points.rows(); 2] {
+        return Err(Error::options(
+            "one weight and one index a point are needed",
+        ));
+    }
+    if extension(to.path) != "npy" {
+        return tensors(to, points, &[("weights", weights), ("indices", indices)]);
+    }
+    let mut bytes = 0;
+    for (path, values) in side_files(to.path).iter().zip([weights, indices]) {
+        let to = Destination { path, ..to };
+        let values = values.iter().flat_map(|value| value.to_le_bytes());
+        bytes += array(to, &[points.rows()], DType::I64, values)?;
+    }
+    Ok(bytes + write_points(to, points)?)
+}
+
+/// Where [`write_representatives`] writes weights and indices beside `name.npy`: `name.weights.npy` and
+/// `name.indices.npy`.
+pub fn side_files(path: &Path) -> [PathBuf; 2] {
+    ["weights.npy", "indices.npy"].map(|side| path.with_extension(side))
 }
 
 /// Writes one label a point as `int32`; returns the file's bytes.
@@ -143,39 +192,45 @@ fn pieces(
     }
 }
 
-fn tensors(to: Destination<'_>, points: &Points) -> Result<u64, Error> {
-    let part = |suffix: &str, shape: &[usize], dtype: DType| Part {
-        name: format!("{}{suffix}", points.name()),
-        shape: shape.to_vec(),
-        dtype,
-        bytes: dtype.bytes(shape.iter().product()).unwrap_or(0) as u64,
-    };
+fn tensors(to: Destination<'_>, points: &Points, others: &[(&str, &[u64])]) -> Result<u64, Error> {
+    let name = points.name();
     let shape = [points.rows(), points.dims()];
-    let (mut parts, mut bytes) = (Vec::new(), Vec::new());
+    let mut tensors: Vec<(String, Vec<usize>, DType, Vec<u8>)> = Vec::new();
+    let mut add = |suffix: &str, shape: &[usize], dtype, bytes| {
+        tensors.push((format!("{name}{suffix}"), shape.to_vec(), dtype, bytes));
+    };
     match points.values() {
         Values::I8 { codes, grid } => {
-            parts.push(part("", &shape, DType::I8));
-            bytes.push(codes.iter().map(|&code| code as u8).collect());
+            let bytes = codes.iter().map(|&code| code as u8).collect();
+            add("", &shape, DType::I8, bytes);
             if !same(grid) {
-                parts.push(part("_scale", &[], DType::F32));
-                bytes.push(grid.scale.to_le_bytes().to_vec());
+                add("_scale", &[], DType::F32, grid.scale.to_le_bytes().to_vec());
             }
             if grid.zero_point != 0 {
-                parts.push(part("_zero_point", &[], DType::I8));
-                bytes.push(vec![grid.zero_point as u8]);
+                add("_zero_point", &[], DType::I8, vec![grid.zero_point as u8]);
             }
         }
-        Values::U8(values) => {
-            parts.push(part("", &shape, DType::U8));
-            bytes.push(values.clone());
-        }
+        Values::U8(values) => add("", &shape, DType::U8, values.clone()),
         Values::F32(values) => {
-            parts.push(part("", &shape, DType::F32));
-            bytes.push(values.iter().flat_map(|x| x.to_le_bytes()).collect());
+            let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+            add("", &shape, DType::F32, bytes);
         }
     }
+    for (name, values) in others {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        tensors.push(((*name).to_owned(), vec![values.len()], DType::I64, bytes));
+    }
+    let parts: Vec<Part> = tensors
+        .iter()
+        .map(|(name, shape, dtype, bytes)| Part {
+            name: name.clone(),
+            shape: shape.clone(),
+            dtype: *dtype,
+            bytes: bytes.len() as u64,
+        })
+        .collect();
     let mut writer = Writer::new(to.create()?, &Metadata::new(), &parts)?;
-    for (index, bytes) in bytes.iter().enumerate() {
+    for (index, (_, _, _, bytes)) in tensors.iter().enumerate() {
         writer.write(index, bytes)?;
     }
     writer.finish()

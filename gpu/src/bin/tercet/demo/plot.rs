@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use tercet_host::report::svg::{circle, escape, line, text};
+
 use super::place::{Area, place};
 
 /// A point of the plot.
@@ -38,6 +40,8 @@ const DOT: f64 = 5.0;
 /// Label size in px, and the widest a character gets, on average, in the fonts named below.
 const FONT: f64 = 13.0;
 const ADVANCE: f64 = 7.4;
+const INK: &str = r##"fill="#1a1a1a""##;
+const FAINT: &str = r##"fill="#444444""##;
 
 /// From values to px: bits on a logarithmic axis, per cent on a linear one.
 #[derive(Clone, Copy, Debug)]
@@ -107,13 +111,7 @@ pub(crate) fn svg(title: &str, points: &[Point], series: &[Series], reference: f
         WIDTH - RIGHT,
         level,
     );
-    text(
-        &mut out,
-        (WIDTH - RIGHT, level - 7.0),
-        "end",
-        "#1a1a1a",
-        &note,
-    );
+    text(&mut out, (WIDTH - RIGHT, level - 7.0), "end", INK, &note);
     for point in points {
         dot(&mut out, &scale, point, series[point.series].colour);
     }
@@ -142,7 +140,7 @@ fn axes(out: &mut String, scale: &Scale) {
             out,
             (LEFT - 10.0, y + 4.5),
             "end",
-            "#444444",
+            FAINT,
             &format!("{percent:.0} %"),
         );
         percent -= step;
@@ -153,13 +151,7 @@ fn axes(out: &mut String, scale: &Scale) {
             let x = scale.x(bits);
             line(out, (x, TOP), (x, floor), r##"stroke="#f0f0f0""##);
             line(out, (x, floor), (x, floor + 5.0), r##"stroke="#888888""##);
-            text(
-                out,
-                (x, floor + 21.0),
-                "middle",
-                "#444444",
-                &bits.to_string(),
-            );
+            text(out, (x, floor + 21.0), "middle", FAINT, &bits.to_string());
         }
     }
     line(
@@ -173,7 +165,7 @@ fn axes(out: &mut String, scale: &Scale) {
         out,
         (middle, HEIGHT - 18.0),
         "middle",
-        "#1a1a1a",
+        INK,
         "bits per weight (logarithmic axis)",
     );
     let middle = (TOP + floor) / 2.0;
@@ -186,8 +178,8 @@ fn axes(out: &mut String, scale: &Scale) {
 fn legend(out: &mut String, series: &[Series]) {
     let (mut x, y) = (LEFT + DOT, 58.0);
     let mut entry = |out: &mut String, fill: &str, stroke: &str, name: &str| {
-        circle(out, (x, y), fill, stroke);
-        text(out, (x + 12.0, y + 4.5), "start", "#1a1a1a", name);
+        ring(out, (x, y), fill, stroke);
+        text(out, (x + 12.0, y + 4.5), "start", INK, name);
         x += 12.0 + name.chars().count() as f64 * ADVANCE + 26.0;
     };
     for series in series {
@@ -200,8 +192,8 @@ fn dot(out: &mut String, scale: &Scale, point: &Point, colour: &str) {
     let x = scale.x(point.bits);
     let (float, int8) = (scale.y(point.float), scale.y(point.int8));
     line(out, (x, float), (x, int8), &format!(r#"stroke="{colour}""#));
-    circle(out, (x, int8), "#ffffff", colour);
-    circle(out, (x, float), colour, colour);
+    ring(out, (x, int8), "#ffffff", colour);
+    ring(out, (x, float), colour, colour);
 }
 
 /// Writes each label near its dot, with a line to it where it had to move away.
@@ -231,41 +223,16 @@ fn labels(
             let style = format!(r#"stroke="{colour}" stroke-opacity="0.5""#);
             line(out, (x, y), near, &style);
         }
-        text(out, (area.0, middle + 4.5), "start", colour, &point.label);
+        let style = format!(r#"fill="{colour}""#);
+        text(out, (area.0, middle + 4.5), "start", &style, &point.label);
         taken.push(area);
     }
 }
 
-fn circle(out: &mut String, (x, y): (f64, f64), fill: &str, stroke: &str) {
-    let _ = writeln!(
-        out,
-        r#"<circle cx="{x:.1}" cy="{y:.1}" r="{DOT}" fill="{fill}" stroke="{stroke}" stroke-width="1.5"/>"#
-    );
-}
-
-fn line(out: &mut String, from: (f64, f64), to: (f64, f64), style: &str) {
-    let _ = writeln!(
-        out,
-        r#"<line x1="{:.1}" y1="{:.1}" x2="{:.1}" y2="{:.1}" {style}/>"#,
-        from.0, from.1, to.0, to.1
-    );
-}
-
-fn text(out: &mut String, at: (f64, f64), anchor: &str, fill: &str, words: &str) {
-    let _ = writeln!(
-        out,
-        r#"<text x="{:.1}" y="{:.1}" text-anchor="{anchor}" fill="{fill}">{}</text>"#,
-        at.0,
-        at.1,
-        escape(words)
-    );
-}
-
-fn escape(words: &str) -> String {
-    words
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+/// A dot that may be hollow.
+fn ring(out: &mut String, at: (f64, f64), fill: &str, stroke: &str) {
+    let style = format!(r#"fill="{fill}" stroke="{stroke}" stroke-width="1.5""#);
+    circle(out, at, DOT, &style);
 }
 
 #[cfg(test)]

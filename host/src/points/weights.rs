@@ -1,0 +1,75 @@
+//! One weight a point.
+
+use super::{Points, ReadOptions, integers, spec::Spec, tensor};
+use crate::{Error, Model};
+
+/// Reads the weights of `rows` points from a file as [`Points::open`] names them: one whole number from 0 to 2³² − 1 a
+/// point, in one dimension or one column. Integers of any type are read exactly; floats must be whole.
+///
+/// # Errors
+/// Those of [`Points::open`], and [`Error::Unsupported`] where there is not one weight a point, or one is negative, too
+/// large or no whole number; rows count from 0.
+pub fn read_weights(spec: &str, rows: usize, options: &ReadOptions) -> Result<Vec<u32>, Error> {
+    let found = Spec::parse(spec);
+    let refuse = |reason: String| Error::unsupported(found.path, reason);
+    let values: Vec<Weight> = match exact(&found)? {
+        Some(values) => values.into_iter().map(Weight::Whole).collect(),
+        None => {
+            let points = Points::open(spec, options)?;
+            points.to_f32().iter().map(|&x| Weight::Float(x)).collect()
+        }
+    };
+    if values.len() != rows {
+        let count = values.len();
+        return Err(refuse(format!("{count} weights for {rows} points")));
+    }
+    let mut weights = Vec::with_capacity(rows);
+    for (row, value) in values.iter().enumerate() {
+        weights.push(value.weight().ok_or_else(|| {
+            refuse(format!(
+                "weight {value} of row {row} (from 0) is no whole number from 0 to 4294967295"
+            ))
+        })?);
+    }
+    Ok(weights)
+}
+
+enum Weight {
+    Whole(i128),
+    Float(f32),
+}
+
+impl Weight {
+    fn weight(&self) -> Option<u32> {
+        match *self {
+            Self::Whole(value) => value.try_into().ok(),
+            Self::Float(value) => {
+                // The cast saturates, and what it changed differs; 2³² is the first float above the range.
+                let weight = value as u32;
+                (weight as f32 == value && value < 4_294_967_296.0).then_some(weight)
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Weight {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(value) => value.fmt(f),
+            Self::Float(value) => value.fmt(f),
+        }
+    }
+}
+
+/// The values of a file with wide integers.
+fn exact(spec: &Spec<'_>) -> Result<Option<Vec<i128>>, Error> {
+    if spec.is_text() {
+        return Ok(None);
+    }
+    let model = Model::open(spec.path)?;
+    let tensor = tensor::find(&model, spec.tensor)?;
+    if !integers::wide(tensor.dtype) {
+        return Ok(None);
+    }
+    Ok(Some(integers::read(tensor).collect()))
+}

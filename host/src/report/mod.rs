@@ -1,0 +1,20 @@
+//! Pictures and pages of results, each one self-contained file: SVG, or HTML around it.
+//!
+//! Nothing in them is fetched from elsewhere and no script runs. Colours follow the reader's light or dark setting where
+//! the viewer has one. The same input gives the same bytes.
+
+mod axis;
+mod chart;
+mod clusters;
+mod colour;
+mod elbow;
+mod page;
+mod picture;
+mod png;
+mod projection;
+pub mod svg;
+
+pub use clusters::Clusters;
+pub use elbow::{Elbow, Trial};
+pub use page::Page;
+pub use picture::Picture;

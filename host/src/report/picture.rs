@@ -1,0 +1,146 @@
+//! Points that are pictures.
+
+use std::fmt::Write as _;
+use std::str::FromStr;
+
+use super::png;
+use super::svg::{At, text};
+use crate::Error;
+use crate::points::{Points, Values};
+
+/// How the values of a point are laid out as a picture: row after row from the top, the channels of a pixel together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Picture {
+    /// Pixels across.
+    pub width: usize,
+    /// Pixels down.
+    pub height: usize,
+    /// 1 (grey) or 3 (red, green, blue).
+    pub channels: usize,
+}
+
+/// The smallest number of values that [`Picture::guess`] takes for a square.
+const LEAST: usize = 16;
+
+impl Picture {
+    /// How the points look like pictures, if they do: by a shape of n × height × width, or that with 1 or 3 channels last;
+    /// else a square of at least 4 × 4 where d is a square number and no value is negative.
+    pub fn guess(points: &Points) -> Option<Self> {
+        let grey = |height, width| Self {
+            width,
+            height,
+            channels: 1,
+        };
+        match *points.shape() {
+            [_, height, width] => Some(grey(height, width)),
+            [_, height, width, channels @ (1 | 3)] => Some(Self {
+                channels,
+                ..grey(height, width)
+            }),
+            [_, dims] if dims >= LEAST => {
+                let side = dims.isqrt();
+                let positive = match points.values() {
+                    Values::U8(_) => true,
+                    _ => points.to_f32().iter().all(|&value| value >= 0.0),
+                };
+                (side * side == dims && positive).then(|| grey(side, side))
+            }
+            _ => None,
+        }
+    }
+
+    /// Values of a picture.
+    pub fn values(&self) -> usize {
+        self.width
+            .saturating_mul(self.height)
+            .saturating_mul(self.channels)
+    }
+}
+
+/// `WxH`, or `WxHx3` for colour.
+impl FromStr for Picture {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let sizes: Option<Vec<usize>> = text
+            .split(['x', 'X', '×'])
+            .map(|size| size.parse().ok().filter(|&size| size > 0))
+            .collect();
+        let (width, height, channels) = match sizes.as_deref() {
+            Some(&[width, height]) => (width, height, 1),
+            Some(&[width, height, channels @ (1 | 3)]) => (width, height, channels),
+            _ => {
+                let reason = format!("`{text}` is no size of pictures: WxH, or WxHx3 for colour");
+                return Err(Error::options(reason));
+            }
+        };
+        Ok(Self {
+            width,
+            height,
+            channels,
+        })
+    }
+}
+
+/// Px between pictures, and below them for what stands there.
+const GAP: f64 = 14.0;
+const CAPTION: f64 = 18.0;
+
+/// Draws pictures in rows, each with its caption below, the smallest of all values black and the largest white; returns
+/// the height that they took. `width` px are there for a row.
+pub(super) fn draw(
+    out: &mut String,
+    at: At,
+    width: f64,
+    picture: &Picture,
+    values: &[&[f32]],
+    captions: &[String],
+) -> f64 {
+    let all = || values.iter().flat_map(|values| values.iter().copied());
+    let (low, high) = (
+        all().fold(f32::INFINITY, f32::min),
+        all().fold(f32::NEG_INFINITY, f32::max),
+    );
+    let range = if high > low {
+        f64::from(high) - f64::from(low)
+    } else {
+        1.0
+    };
+    // Whole px a pixel, so that all are of one size; large pictures are made smaller by the viewer.
+    let longest = picture.width.max(picture.height) as f64;
+    let unit = if longest <= 76.0 {
+        (76.0 / longest).floor()
+    } else {
+        120.0 / longest
+    };
+    let (across, down) = (picture.width as f64 * unit, picture.height as f64 * unit);
+    let cell = across.max(60.0) + GAP;
+    let in_row = (((width + GAP) / cell).floor() as usize).max(1);
+    for (index, (values, caption)) in values.iter().zip(captions).enumerate() {
+        let x = at.0 + (index % in_row) as f64 * cell;
+        let y = at.1 + (index / in_row) as f64 * (down + CAPTION + GAP);
+        let pixels: Vec<u8> = values
+            .iter()
+            .map(|&value| ((f64::from(value) - f64::from(low)) / range * 255.0).round() as u8)
+            .collect();
+        let address = png::data_address(
+            picture.width as u32,
+            picture.height as u32,
+            picture.channels as u8,
+            &pixels,
+        );
+        let _ = writeln!(
+            out,
+            r#"<image x="{x:.1}" y="{y:.1}" width="{across:.1}" height="{down:.1}" preserveAspectRatio="none" image-rendering="optimizeSpeed" style="image-rendering:pixelated" href="{address}"/>"#
+        );
+        text(
+            out,
+            (x + across / 2.0, y + down + 14.0),
+            "middle",
+            r#"class="faint" font-size="11""#,
+            caption,
+        );
+    }
+    values.len().div_ceil(in_row) as f64 * (down + CAPTION + GAP)
+}

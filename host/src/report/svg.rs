@@ -1,0 +1,88 @@
+//! Elements of an SVG picture, appended to its text.
+//!
+//! A `style` is the attributes that say how an element looks, such as `stroke="#888888"` or `class="grid"`. Positions and
+//! sizes are px from the upper left, written to a tenth.
+
+use std::fmt::Write as _;
+
+/// x and y.
+pub type At = (f64, f64);
+
+/// A straight line.
+pub fn line(out: &mut String, from: At, to: At, style: &str) {
+    let _ = writeln!(
+        out,
+        r#"<line x1="{:.1}" y1="{:.1}" x2="{:.1}" y2="{:.1}" {style}/>"#,
+        from.0, from.1, to.0, to.1
+    );
+}
+
+/// Straight lines from point to point.
+pub fn polyline(out: &mut String, points: &[At], style: &str) {
+    let _ = write!(out, r#"<polyline {style} points=""#);
+    for (index, point) in points.iter().enumerate() {
+        let gap = if index == 0 { "" } else { " " };
+        let _ = write!(out, "{gap}{:.1},{:.1}", point.0, point.1);
+    }
+    out.push_str("\"/>\n");
+}
+
+/// A circle around `at`.
+pub fn circle(out: &mut String, at: At, radius: f64, style: &str) {
+    let _ = writeln!(
+        out,
+        r#"<circle cx="{:.1}" cy="{:.1}" r="{radius}" {style}/>"#,
+        at.0, at.1
+    );
+}
+
+/// A rectangle from its upper left corner.
+pub fn rectangle(out: &mut String, at: At, size: At, style: &str) {
+    let _ = writeln!(
+        out,
+        r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" {style}/>"#,
+        at.0, at.1, size.0, size.1
+    );
+}
+
+/// A line of text on the base line through `at`; `anchor` (`start`, `middle` or `end`) says which part stands there.
+pub fn text(out: &mut String, at: At, anchor: &str, style: &str, words: &str) {
+    let _ = writeln!(
+        out,
+        r#"<text x="{:.1}" y="{:.1}" text-anchor="{anchor}" {style}>{}</text>"#,
+        at.0,
+        at.1,
+        escape(words)
+    );
+}
+
+/// Text as XML and HTML hold it, in elements and in quoted attributes. Characters that XML has no way to write, as file
+/// names may hold them, become U+FFFD.
+pub fn escape(words: &str) -> String {
+    let mut out = String::with_capacity(words.len());
+    for c in words.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\t' | '\n' | '\r' => out.push(' '),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_text_is_text_again() {
+        assert_eq!(
+            escape("a<b> & \"c\"\n\u{1b}[31m\u{ffff}é"),
+            "a&lt;b&gt; &amp; &quot;c&quot; \u{fffd}[31m\u{fffd}é"
+        );
+    }
+}
