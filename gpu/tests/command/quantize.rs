@@ -177,7 +177,7 @@ fn bytes_do_not_depend_on_the_number_of_threads() {
         ("palette:4", "safetensors"),
     ] {
         let quantize = |out: &str, threads: &[&str], variable: Option<&str>| {
-            let name = format!("{out}.{extension}");
+            let name = format!("{out}-{}.{extension}", format.replace(':', "-"));
             let mut command =
                 folder.command(&["quantize", "in.safetensors", "-o", &name, "--to", format]);
             command.args(threads);

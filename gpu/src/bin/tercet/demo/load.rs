@@ -122,7 +122,7 @@ fn floats_of(model: &Model, name: &str) -> Result<Vec<f32>, Failure> {
     }
 }
 
-fn elements<const N: usize>(bytes: &[u8], decode: impl Fn([u8; N]) -> f32) -> Vec<f32> {
+fn elements<T, const N: usize>(bytes: &[u8], decode: impl Fn([u8; N]) -> T) -> Vec<T> {
     bytes
         .as_chunks()
         .0

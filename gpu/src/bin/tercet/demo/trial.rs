@@ -71,12 +71,14 @@ impl Trial {
                 ..plain(Target::Int8, None)
             },
             plain(Target::Q4_0, None),
+            plain(Target::Palette(Width::ALL[3]), None),
             Self {
                 bits: Some(3.0),
                 ..plain(Target::Auto, OPTIMAL)
             },
             plain(Target::Q2_0, ABSMAX),
             plain(Target::Q2_0, OPTIMAL),
+            plain(Target::Palette(Width::ALL[1]), None),
             plain(Target::Tq2_0, ABSMAX),
             plain(Target::Tq2_0, OPTIMAL),
             plain(Target::Tq1_0, ABSMAX),
@@ -91,8 +93,6 @@ impl Trial {
             },
             // Its rule is part of the format.
             plain(Target::BitnetHf, None),
-            plain(Target::Palette(Width::ALL[3]), None),
-            plain(Target::Palette(Width::ALL[1]), None),
         ]
     }
 
