@@ -28,7 +28,7 @@ Examples:
 The data is UCI's optical digits (E. Alpaydin and C. Kaynak, 1998, CC BY 4.0): 1,797 images of 8 x 8 pixels. An \
 ordinary f32 classifier, trained on the first 898, is quantized into every format, without retraining. Accuracy is \
 measured on the other 899, once with float activations and once with int8 activations and integer dot products. \
-int8 and ternary files hold one byte a code.
+int8 and ternary files hold one byte a code; palettes are one a matrix.
 
 JSON (--json): float_accuracy, images, weights, results[] (name, file, format, rule, hidden, head, note, \
 bits_per_weight, bytes, relative_error, accuracy, accuracy_int8), files[], seconds. Accuracies are fractions of 1.";
