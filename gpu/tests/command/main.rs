@@ -12,6 +12,7 @@ mod inspect;
 #[cfg(unix)]
 mod interrupt;
 mod kmeans;
+mod palette;
 mod quantize;
 mod search;
 mod support;

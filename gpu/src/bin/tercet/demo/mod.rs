@@ -29,7 +29,7 @@ Examples:
 The data is UCI's optical digits (E. Alpaydin and C. Kaynak, 1998, CC BY 4.0): 1,797 images of 8 x 8 pixels. An \
 ordinary f32 classifier, trained on the first 898, is quantized into every format, without retraining. Accuracy is \
 measured on the other 899, once with float activations and once with int8 activations and integer dot products. \
-int8 and ternary files hold one byte a code. All images are also clustered without their labels, which are then compared \
+int8 and ternary files hold one byte a code; palettes are one a matrix. All images are also clustered without their labels, which are then compared \
 with the clusters; scikit-learn's figures beside that were measured with the version named.
 
 JSON (--json): float_accuracy, images, weights, results[] (name, file, format, rule, hidden, head, note, \
