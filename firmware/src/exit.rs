@@ -1,9 +1,9 @@
 //! How a program ends: its result becomes QEMU's exit status.
 
-use core::panic::PanicInfo;
-
 use cortex_m_rt::{ExceptionFrame, exception};
-use cortex_m_semihosting::{debug, hprintln};
+use cortex_m_semihosting::debug;
+
+use crate::text::Text;
 
 /// Ends the program with exit status 0.
 pub fn success() -> ! {
@@ -23,15 +23,12 @@ fn end(status: debug::ExitStatus) -> ! {
     }
 }
 
-#[panic_handler]
-fn panic(info: &PanicInfo<'_>) -> ! {
-    hprintln!("{}", info);
-    failure()
-}
-
 #[exception]
 #[allow(unsafe_code, reason = "cortex-m-rt declares this handler unsafe")]
 unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
-    hprintln!("hard fault: {:?}", frame);
+    Text::new()
+        .str("hard fault at ")
+        .hex(frame.pc().into())
+        .end();
     failure()
 }

@@ -1,6 +1,8 @@
 //! k-means over a stream, one point at a time (MacQueen, *Some methods for classification and analysis of multivariate
 //! observations*, 1967).
 
+use core::num::NonZeroU32;
+
 use super::{ClusterError, MAX_CAP, MAX_DIMS, Nearest, round};
 use crate::scalar::cluster::squared_distance;
 
@@ -49,7 +51,8 @@ pub struct Online<const K: usize, const D: usize> {
     centroids: [[i8; D]; K],
     /// How many clusters have a centroid.
     used: u32,
-    cap: u32,
+    /// `None` stands for [`MAX_CAP`]: so new clusters are all zeros, and a `static` of them takes no flash.
+    cap: Option<NonZeroU32>,
 }
 
 impl<const K: usize, const D: usize> Default for Online<K, D> {
@@ -73,7 +76,7 @@ impl<const K: usize, const D: usize> Online<K, D> {
             counts: [0; K],
             centroids: [[0; D]; K],
             used: 0,
-            cap: MAX_CAP,
+            cap: None,
         }
     }
 
@@ -112,7 +115,7 @@ impl<const K: usize, const D: usize> Online<K, D> {
         if !(2..=MAX_CAP).contains(&cap) {
             return Err(ClusterError::Cap { cap });
         }
-        self.cap = cap;
+        self.cap = NonZeroU32::new(cap).filter(|cap| cap.get() < MAX_CAP);
         for (sums, count) in self.sums.iter_mut().zip(&mut self.counts) {
             fade(sums, count, cap);
         }
@@ -131,6 +134,7 @@ impl<const K: usize, const D: usize> Online<K, D> {
             Some(near) => (near.label, near.distance, false),
         };
         self.used += u32::from(seed);
+        let cap = self.cap();
         let index = label as usize;
         let centroids = self.centroids.iter_mut().skip(index);
         let sums = self.sums.iter_mut().skip(index);
@@ -141,7 +145,7 @@ impl<const K: usize, const D: usize> Online<K, D> {
                 *sum = sum.wrapping_add(i32::from(x));
             }
             *count = count.wrapping_add(1);
-            fade(sums, count, self.cap);
+            fade(sums, count, cap);
             mean(sums, *count, centroid);
         }
         Observation {
@@ -181,7 +185,10 @@ impl<const K: usize, const D: usize> Online<K, D> {
 
     /// The count at which a cluster's sum and count are halved.
     pub const fn cap(&self) -> u32 {
-        self.cap
+        match self.cap {
+            Some(cap) => cap.get(),
+            None => MAX_CAP,
+        }
     }
 
     fn update(&mut self) {

@@ -39,7 +39,7 @@ const CLOUDS: [Cloud; 5] = [
 impl Cloud {
     fn fill(self, dims: usize, out: &mut [i8]) {
         let mut random = Random::new(self as u64 + 40);
-        for row in out.chunks_exact_mut(dims) {
+        for row in out.chunks_exact_mut(dims.max(1)) {
             let group = random.below(5) as i64;
             for x in row {
                 let draw = random.next_u64() >> 32;

@@ -17,14 +17,17 @@ mod digest;
 mod gguf;
 mod input;
 mod number;
+mod online;
 mod palette;
 mod quant;
+mod score;
 mod search;
 
 use crate::engine::Engine;
 use crate::scalar::Scalar;
 
 pub use digest::Digest;
+pub use online::{Memory, online};
 
 /// The committed digests: a line an operation, `name`, a space, 16 hexadecimal digits; `#` starts a comment.
 pub const TABLE: &str = include_str!("../../conformance.txt");
@@ -77,6 +80,8 @@ pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("block/bitnet_hf", block::hugging_face());
     gguf::run(report);
     report("cluster/floats", cluster::floats());
+    online::run(report);
+    score::run(report);
     report("search/rerank", search::reranked());
     report("palette/optimal_1d", palette::optimal());
     run_engine(&mut Scalar, report);

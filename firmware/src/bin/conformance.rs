@@ -3,38 +3,67 @@
 #![no_std]
 #![no_main]
 
+use core::panic::PanicInfo;
+
 use cortex_m_rt::entry;
-use cortex_m_semihosting::{heprintln, hprintln};
 use tercet_core::conformance::{self, CASE_BYTES};
+use tercet_firmware::text::Text;
 use tercet_firmware::{exit, stack};
 
 #[entry]
 fn main() -> ! {
     let mut meter = stack::Meter::start();
     let mut deepest = (0, "");
-    let mut differ = 0;
+    let mut failures = 0;
     conformance::run(&mut |name, digest| {
         // Before the print, whose own frames are not the suite's.
         let bytes = meter.lap();
         if bytes > deepest.0 {
             deepest = (bytes, name);
         }
-        hprintln!("{} {:016x}", name, digest);
-        hprintln!("# {} bytes of stack", bytes);
+        Text::new().str(name).str(" ").hex(digest).end();
+        Text::new()
+            .str("# ")
+            .number(bytes)
+            .str(" bytes of stack")
+            .end();
         if conformance::expected(name) != Some(digest) {
-            heprintln!("{} differs from the committed table", name);
-            differ += 1;
+            Text::new()
+                .str("# ")
+                .str(name)
+                .str(" differs from the committed table")
+                .end();
+            failures += 1;
         }
         meter.lap();
     });
     let (bytes, name) = deepest;
-    hprintln!("# deepest stack: {} bytes, {}", bytes, name);
-    let fits = bytes as usize <= CASE_BYTES;
-    if !fits {
-        heprintln!("{}: a case may take {} bytes of stack", name, CASE_BYTES);
+    Text::new()
+        .str("# deepest stack: ")
+        .number(bytes)
+        .str(" bytes, ")
+        .str(name)
+        .end();
+    if bytes as usize > CASE_BYTES {
+        Text::new()
+            .str("# a case may take ")
+            .number(CASE_BYTES as u32)
+            .str(" bytes of stack")
+            .end();
+        failures += 1;
     }
-    if fits && differ == 0 {
+    if failures == 0 {
         exit::success()
+    }
+    exit::failure()
+}
+
+/// The suite digests messages of errors, and `core::fmt` can panic as far as a compiler can tell.
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    if let Some(place) = info.location() {
+        let text = Text::new().str("# panicked at ").str(place.file());
+        text.str(":").number(place.line()).end();
     }
     exit::failure()
 }

@@ -21,6 +21,7 @@ fn the_findings_are_documented_whole_and_plausible() {
     assert_eq!(
         fields(&found),
         [
+            "clustering",
             "files",
             "float_accuracy",
             "images",

@@ -1,0 +1,61 @@
+//! Every function of clustering, linked and not called: that it links says that none of them can panic.
+
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+
+use cortex_m_rt::entry;
+use tercet_core::cluster::score::{Silhouette, davies_bouldin, silhouette};
+use tercet_core::cluster::{
+    self, Online, Points, Summary, float, kmeans, lloyd, mini_batch, normalize, normalize_floats,
+    predict, seed, summarize, transform,
+};
+use tercet_core::f16;
+use tercet_core::scalar::Clusters;
+use tercet_firmware::{exit, no_panic, report};
+
+no_panic!();
+
+#[entry]
+fn main() -> ! {
+    // The compiler must assume that each of these is called with anything.
+    let functions = [
+        Points::new as *const (),
+        Points::weighted as *const (),
+        Points::part as *const (),
+        Clusters::<i32>::new as *const (),
+        Clusters::<i64>::new as *const (),
+        kmeans::<Clusters<'static, i32>> as *const (),
+        kmeans::<Clusters<'static, i64>> as *const (),
+        seed::<Clusters<'static, i32>> as *const (),
+        lloyd::<Clusters<'static, i32>> as *const (),
+        mini_batch::<Clusters<'static, i32>> as *const (),
+        Online::<8, 6>::new as *const (),
+        Online::<8, 6>::with_centroids as *const (),
+        Online::<8, 6>::set_cap as *const (),
+        Online::<8, 6>::observe as *const (),
+        Online::<8, 6>::predict as *const (),
+        Online::<1, 1>::observe as *const (),
+        Online::<300, 7>::observe as *const (),
+        normalize as *const (),
+        normalize_floats::<f32> as *const (),
+        normalize_floats::<f16> as *const (),
+        cluster::means as *const (),
+        cluster::nearest as *const (),
+        cluster::inertia as *const (),
+        predict as *const (),
+        transform as *const (),
+        summarize as *const (),
+        Summary::merge as *const (),
+        silhouette as *const (),
+        Silhouette::new as *const (),
+        Silhouette::part as *const (),
+        Silhouette::finish as *const (),
+        davies_bouldin as *const (),
+        float::inertia::<f32> as *const (),
+    ];
+    black_box(functions);
+    report::footprint(0, 0);
+    exit::success()
+}

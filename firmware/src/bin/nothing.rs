@@ -1,0 +1,17 @@
+//! Start-up and printing alone: what the other programs' figures contain besides their work.
+
+#![no_std]
+#![no_main]
+
+use cortex_m_rt::entry;
+use tercet_firmware::{exit, no_panic, report, stack};
+
+no_panic!();
+
+#[entry]
+fn main() -> ! {
+    let mut meter = stack::Meter::start();
+    let stack = meter.lap();
+    report::footprint(0, stack);
+    exit::success()
+}

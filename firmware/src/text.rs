@@ -1,0 +1,68 @@
+//! Text through semihosting without `core::fmt`, whose code is larger than that of most programs here and can panic.
+
+use cortex_m_semihosting::hio::{self, HostStream};
+
+/// A line under way. Where no debugger listens, nothing is written.
+pub struct Text {
+    out: Option<HostStream>,
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Text {
+    /// Begins a line.
+    pub fn new() -> Self {
+        Self {
+            out: hio::hstdout().ok(),
+        }
+    }
+
+    /// Adds text.
+    pub fn str(mut self, text: &str) -> Self {
+        self.bytes(text.as_bytes());
+        self
+    }
+
+    /// Adds a number.
+    pub fn number(mut self, number: u32) -> Self {
+        let mut digits = [0; 10];
+        let mut rest = number;
+        let mut used = 0;
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            used += 1;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.bytes(digits.get(10 - used..).unwrap_or_default());
+        self
+    }
+
+    /// Adds 16 hexadecimal digits.
+    pub fn hex(mut self, number: u64) -> Self {
+        let mut digits = [0; 16];
+        for (place, digit) in digits.iter_mut().rev().enumerate() {
+            let nibble = (number >> (4 * place)) as u8 & 15;
+            *digit = nibble + if nibble < 10 { b'0' } else { b'a' - 10 };
+        }
+        self.bytes(&digits);
+        self
+    }
+
+    /// Ends the line.
+    pub fn end(mut self) {
+        self.bytes(b"\n");
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if let Some(out) = &mut self.out {
+            let _ = out.write_all(bytes);
+        }
+    }
+}
