@@ -13,7 +13,8 @@ host)
     agree "$printed"
     ;;
 aarch64-unknown-linux-gnu | s390x-unknown-linux-gnu)
-    # QEMU 7.2 computes s390x's MDEBR (f32 times f32 to f64) wrongly: a digest that differs there alone may be QEMU's.
+    # QEMU 7.2 computes s390x's MDEBR (f32 times f32 to f64) wrongly: a digest that differs there alone may be QEMU's
+    # (see `product` in core/src/number/lanes.rs).
     cpu=${target%%-*}
     need "qemu-$cpu" "apt-get install qemu-user"
     need "$cpu-linux-gnu-gcc" "apt-get install gcc-$cpu-linux-gnu libc6-dev-${cpu/aarch64/arm64}-cross"

@@ -14,6 +14,7 @@ pub mod conformance;
 pub mod engine;
 pub mod gguf;
 pub mod number;
+pub mod palette;
 pub mod quant;
 pub mod scalar;
 pub mod search;

@@ -6,6 +6,7 @@
 //! from zero and clipped to ±127.
 
 use super::{ClusterError, Points};
+use crate::number::lanes::product;
 use crate::number::{Element, Lanes, bits, root, round};
 
 /// The largest code.
@@ -172,9 +173,9 @@ fn ratio<T: Element>(row: &[T], length: f64) -> f64 {
             largest
         }
     });
-    let largest = f64::from(f32::from_bits(largest));
+    let largest = f32::from_bits(largest);
     if length > 0.0 {
-        largest * largest / length
+        product(largest, largest) / length
     } else {
         0.0
     }

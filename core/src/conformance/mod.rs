@@ -18,6 +18,7 @@ mod gguf;
 mod input;
 mod number;
 mod online;
+mod palette;
 mod quant;
 mod score;
 mod search;
@@ -82,6 +83,7 @@ pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
     online::run(report);
     score::run(report);
     report("search/rerank", search::reranked());
+    report("palette/optimal_1d", palette::optimal());
     run_engine(&mut Scalar, report);
 }
 
@@ -91,6 +93,7 @@ pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str
     block::run(engine, report);
     cluster::run(engine, report);
     search::run(engine, report);
+    palette::run(engine, report);
 }
 
 /// Runs the suite and compares with [`TABLE`]; the number of operations that agree, or the first that does not.

@@ -6,15 +6,20 @@
 
 mod block;
 mod cluster;
+mod palette;
 mod quantize;
 mod search;
 
 pub use block::BlockEngine;
 pub use cluster::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
+pub use palette::PaletteEngine;
 pub use quantize::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
 pub use search::{BaseQuery, BaseScore, SearchBase, SearchEngine};
 
 /// An engine of every operation: what the conformance suite runs.
-pub trait Engine: QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine {}
+pub trait Engine:
+    QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine + PaletteEngine
+{
+}
 
-impl<E: QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine> Engine for E {}
+impl<E: QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine + PaletteEngine> Engine for E {}

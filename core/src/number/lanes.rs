@@ -218,7 +218,7 @@ impl Lanes<f64> {
     ///
     /// Twice 24 bits fit in 53, and 2⁻²⁹⁸ to 2²⁵⁶ in f64's range.
     pub fn products<A: Element, B: Element>(&mut self, a: &[A], b: &[B]) -> Option<()> {
-        self.add_pairs(a, b, |a, b| f64::from(a.to_f32()) * f64::from(b.to_f32()))
+        self.add_pairs(a, b, |a, b| product(a.to_f32(), b.to_f32()))
     }
 
     /// Adds the squares of the values, each exact in f64.
@@ -232,6 +232,17 @@ impl Lanes<f64> {
         // A slice has its own length.
         let _ = self.add_pairs(terms, terms, |term, _| term);
     }
+}
+
+/// a · b, exact.
+#[inline]
+pub(crate) fn product(a: f32, b: f32) -> f64 {
+    let b = f64::from(b);
+    // QEMU (7.2 at least) computes MDEBR, which multiplies and widens at once, wrongly. Where the compiler does not
+    // see the widening it takes MDBR.
+    #[cfg(target_arch = "s390x")]
+    let b = core::hint::black_box(b);
+    f64::from(a) * b
 }
 
 /// Σ a_i · b_i in f32, by the rule of [this module](self); `None` when the lengths differ.

@@ -8,6 +8,7 @@ pub mod cluster;
 mod dot;
 mod engine;
 mod magnitudes;
+mod palette;
 mod search;
 mod tensor;
 mod ternary;

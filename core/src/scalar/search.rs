@@ -58,9 +58,16 @@ impl<R: Rows> SearchBase for Base<R> {
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, SearchError> {
         check_many(&self.rows, queries, k, hits.len())?;
-        let queries = queries.chunks_exact(self.rows.dim().max(1));
-        for (query, hits) in queries.zip(hits.chunks_exact_mut(k.max(1))) {
-            self.top_k::<M>(query, hits)?;
+        if k == 0 {
+            return Ok(0);
+        }
+        let dim = self.rows.dim().max(1);
+        let (mut queries, mut hits) = (queries, hits);
+        while let Some((query, next)) = queries.split_at_checked(dim)
+            && let Some((best, room)) = hits.split_at_mut_checked(k)
+        {
+            self.top_k::<M>(query, best)?;
+            (queries, hits) = (next, room);
         }
         Ok(k.min(self.rows.len()))
     }

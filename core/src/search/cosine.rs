@@ -3,6 +3,7 @@
 use core::cmp::Ordering;
 
 use super::Score;
+use crate::number::lanes::product;
 use crate::number::{bits, root};
 
 /// The cosine of two integer rows as an exact ratio: `dot / √norms`.
@@ -161,9 +162,7 @@ impl Score for SignedSquare {
     }
 
     fn reaches(self, threshold: f32) -> bool {
-        let threshold = f64::from(threshold);
-        // Twice 24 bits: the square is exact.
-        let square = threshold * threshold;
+        let square = product(threshold, threshold);
         self.0 >= if threshold < 0.0 { -square } else { square }
     }
 }

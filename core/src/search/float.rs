@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::int8::{check_query, check_shape, check_table, part};
+use super::int8::{check_query, check_shape, check_table, part, rows_of};
 use super::{Metric, Rows, SearchError};
 use crate::number::{self, Element};
 
@@ -58,10 +58,7 @@ impl<'a, T: Element> FloatRows<'a, T> {
     /// [`SearchError::Length`] unless `out` holds one for each row.
     pub fn write_norms(&self, out: &mut [f64]) -> Result<(), SearchError> {
         check_table(self.len(), out.len())?;
-        for (out, row) in out
-            .iter_mut()
-            .zip(self.values.chunks_exact(self.dim.max(1)))
-        {
+        for (out, row) in out.iter_mut().zip(rows_of(self.values, self.dim)) {
             *out = norm(row);
         }
         Ok(())
@@ -104,7 +101,7 @@ impl<T: Element + Send + Sync> Rows for FloatRows<'_, T> {
         let values = part(self.values, &rows, self.dim);
         let norms = self.norms.and_then(|norms| norms.get(rows.clone()));
         let mut norms = norms.map(|norms| norms.iter());
-        for (index, row) in rows.zip(values.chunks_exact(self.dim.max(1))) {
+        for (index, row) in rows.zip(rows_of(values, self.dim)) {
             let known = norms.as_mut().and_then(Iterator::next);
             let row_norm = match known {
                 _ if !M::FLOAT_NORMS => 0.0,

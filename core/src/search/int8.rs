@@ -46,10 +46,7 @@ impl<'a> Int8Rows<'a> {
     /// [`SearchError::Length`] unless `out` holds one for each row.
     pub fn write_norms(&self, out: &mut [u32]) -> Result<(), SearchError> {
         check_table(self.len(), out.len())?;
-        for (out, row) in out
-            .iter_mut()
-            .zip(self.values.chunks_exact(self.dim.max(1)))
-        {
+        for (out, row) in out.iter_mut().zip(rows_of(self.values, self.dim)) {
             *out = norm(row);
         }
         Ok(())
@@ -89,7 +86,7 @@ impl Rows for Int8Rows<'_> {
         let values = part(self.values, &rows, self.dim);
         let norms = self.norms.and_then(|norms| norms.get(rows.clone()));
         let mut norms = norms.map(|norms| norms.iter());
-        for (index, row) in rows.zip(values.chunks_exact(self.dim.max(1))) {
+        for (index, row) in rows.zip(rows_of(values, self.dim)) {
             let known = norms.as_mut().and_then(Iterator::next);
             let row_norm = match known {
                 _ if !M::INTEGER_NORMS => 0,
@@ -108,6 +105,16 @@ pub(super) fn part<'a, T>(elements: &'a [T], rows: &Range<usize>, row: usize) ->
         (Some(start), Some(end)) => elements.get(start..end).unwrap_or_default(),
         _ => &[],
     }
+}
+
+/// The rows of `row` elements each. Unlike `chunks_exact` it divides by nothing, so it has no panic in it however it is
+/// compiled.
+pub(super) fn rows_of<T>(mut elements: &[T], row: usize) -> impl Iterator<Item = &[T]> {
+    core::iter::from_fn(move || {
+        let (first, rest) = elements.split_at_checked(row)?;
+        elements = rest;
+        Some(first)
+    })
 }
 
 /// Refuses rows that integers do not hold.

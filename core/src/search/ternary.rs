@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::int8::{check_dim, check_query, check_shape, check_table, part};
+use super::int8::{check_dim, check_query, check_shape, check_table, part, rows_of};
 use super::{Metric, Rows, SearchError};
 use crate::scalar::{norm, ternary_dot};
 
@@ -33,7 +33,7 @@ impl<'a> TernaryRows<'a> {
         check_dim(dim)?;
         let row_bytes = Self::row_bytes(dim);
         check_shape(bytes.len(), row_bytes)?;
-        for (row, bytes) in bytes.chunks_exact(row_bytes.max(1)).enumerate() {
+        for (row, bytes) in rows_of(bytes, row_bytes).enumerate() {
             let mut codes = codes(bytes, dim);
             if let Some(column) = codes.position(|code| code == 2) {
                 return Err(SearchError::CodeRange { row, column });
@@ -109,7 +109,7 @@ impl<'a> TernaryRows<'a> {
     /// [`SearchError::Length`] unless `out` holds one for each row.
     pub fn write_norms(&self, out: &mut [u32]) -> Result<(), SearchError> {
         check_table(self.len(), out.len())?;
-        let rows = self.bytes.chunks_exact(Self::row_bytes(self.dim).max(1));
+        let rows = rows_of(self.bytes, Self::row_bytes(self.dim));
         for ((out, row), magnitude) in out.iter_mut().zip(rows).zip(self.magnitudes(0)) {
             *out = self.row_norm(row, magnitude);
         }
@@ -166,12 +166,12 @@ impl Rows for TernaryRows<'_> {
         mut each: impl FnMut(usize, M::Integer),
     ) {
         let query_norm = if M::INTEGER_NORMS { norm(query) } else { 0 };
-        let row_bytes = Self::row_bytes(self.dim).max(1);
+        let row_bytes = Self::row_bytes(self.dim);
         let bytes = part(self.bytes, &rows, row_bytes);
         let norms = self.norms.and_then(|norms| norms.get(rows.clone()));
         let mut norms = norms.map(|norms| norms.iter());
         let magnitudes = self.magnitudes(rows.start);
-        for ((index, row), magnitude) in rows.zip(bytes.chunks_exact(row_bytes)).zip(magnitudes) {
+        for ((index, row), magnitude) in rows.zip(rows_of(bytes, row_bytes)).zip(magnitudes) {
             let known = norms.as_mut().and_then(Iterator::next);
             let row_norm = match known {
                 _ if !M::INTEGER_NORMS => 0,

@@ -36,6 +36,40 @@ impl Codes {
         }
     }
 
+    /// The same values on a grid finer by the largest power of two that int8 has room for, exactly: what is rounded to the grid
+    /// afterwards, as centroids are, is then rounded less. Codes that are not exact stay as they are. O(n·d).
+    ///
+    /// The zero point becomes 0 where that allows as fine a grid, else that which brings the smallest value to −128.
+    pub(crate) fn refined(mut self) -> Self {
+        let steps = |code: i8| i32::from(code) - i32::from(self.grid.zero_point);
+        let low = self.codes.iter().copied().min().map_or(0, steps);
+        let high = self.codes.iter().copied().max().map_or(0, steps);
+        let zero_point = |factor: i32| -> Option<i8> {
+            let (low, high) = (low * factor, high * factor);
+            if (-128..=127).contains(&low) && (-128..=127).contains(&high) {
+                return Some(0);
+            }
+            let shifted = -128 - low;
+            (high + shifted <= 127).then(|| shifted.try_into().ok())?
+        };
+        let found = (1..8u32)
+            .rev()
+            .find_map(|shift| Some((1 << shift, zero_point(1 << shift)?)));
+        let Some((factor, zero_point)) = found.filter(|_| self.exact) else {
+            return self;
+        };
+        for code in &mut self.codes {
+            let steps = i32::from(*code) - i32::from(self.grid.zero_point);
+            *code = (steps * factor + i32::from(zero_point)) as i8;
+        }
+        self.grid = Grid {
+            // A power of two, so that every value stays what it was, unless the scale is among the smallest floats.
+            scale: self.grid.scale / factor as f32,
+            ..unit(zero_point)
+        };
+        self
+    }
+
     /// A squared distance of codes in the units of their values.
     pub fn squared(&self, distance: u64) -> f64 {
         distance as f64 * f64::from(self.grid.scale).powi(2)

@@ -26,9 +26,9 @@ pub struct Clusters<'a> {
     /// Points in each cluster.
     pub counts: &'a [u64],
     /// The largest distance of a point of each cluster from its centroid; empty where it is not known.
-    pub radii: &'a [f64],
+    pub radii: Vec<f64>,
     /// Inertia after each iteration.
-    pub curve: &'a [f64],
+    pub curve: Vec<f64>,
     /// How centroids are pictures, where they are.
     pub picture: Option<Picture>,
 }

@@ -1,5 +1,15 @@
 //! Similarity search over points from files: which rows of a base are nearest to each query.
 //!
+//! What codes cost and re-ranking brings back, as recall@10 against NumPy's ten nearest in f64. The data are wordllama's
+//! 32,000 × 256 word embeddings, every 160th row a query and the others the base
+//! (`cargo test -p tercet-host --test reference_search -- --nocapture` prints it):
+//!
+//! | metric | int8 | of 20 candidates | of 50 | ternary | of 50 candidates | of 400 |
+//! |---|---|---|---|---|---|---|
+//! | cosine | 0.9940 | 1.0000 | 1.0000 | 0.7885 | 0.9780 | 1.0000 |
+//! | dot | 0.9875 | 1.0000 | 1.0000 | 0.7300 | 0.9745 | 0.9995 |
+//! | l2 | 0.9100 | 0.9915 | 0.9995 | 0.6590 | 0.9340 | 0.9975 |
+//!
 //! ```
 //! use tercet_host::points::{Points, Values};
 //! use tercet_host::search::{Find, SearchOptions, search};

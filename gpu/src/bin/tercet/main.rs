@@ -3,7 +3,9 @@
 //! One file a subcommand. What is computed is computed in `tercet-host`; here are words, tables and exit codes:
 //! 0 for success, 1 for a failure told in one line on stderr, 2 for wrong usage, 130 when interrupted.
 
+mod assign;
 mod calibrate;
+mod clustering;
 mod compare;
 mod completions;
 mod demo;
@@ -12,6 +14,7 @@ mod failure;
 mod format;
 mod inspect;
 mod interrupt;
+mod kmeans;
 mod output;
 mod progress;
 mod quantize;
@@ -55,6 +58,8 @@ enum Command {
     Inspect(inspect::Arguments),
     Compare(compare::Arguments),
     Calibrate(calibrate::Arguments),
+    Kmeans(kmeans::Arguments),
+    Assign(assign::Arguments),
     Search(search::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
@@ -83,6 +88,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
+        Command::Kmeans(arguments) => kmeans::run(&arguments),
+        Command::Assign(arguments) => assign::run(&arguments),
         Command::Search(arguments) => search::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

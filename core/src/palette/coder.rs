@@ -1,0 +1,81 @@
+//! From values to packed indices.
+
+use super::counts::{RUN, coded, place};
+use super::encode::expect;
+use super::pack::{pack, with_width};
+use super::{PaletteError, Width};
+use crate::number::Element;
+use crate::quant::Grid;
+
+/// A grid and a codebook as one table, from int8 code to index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coder {
+    width: Width,
+    /// The index of code c at c + 128.
+    indices: [u8; 256],
+}
+
+impl Coder {
+    /// Sends each code to its nearest entry, to the lowest index on ties; the entries may come in any order.
+    ///
+    /// [`PaletteError::Length`] unless the codebook has 2^bits entries. O(256 · entries).
+    pub fn new(width: Width, codebook: &[i8]) -> Result<Self, PaletteError> {
+        expect(width.entries(), codebook.len())?;
+        let mut indices = [0; 256];
+        for (slot, code) in indices.iter_mut().zip(-128i16..) {
+            let distances = (0..=255u8).zip(codebook.iter());
+            let nearest = distances.min_by_key(|&(_, &entry)| (code - i16::from(entry)).abs());
+            *slot = nearest.map_or(0, |(index, _)| index);
+        }
+        Ok(Self { width, indices })
+    }
+
+    /// Writes the indices of finite values of one row, the first in the lowest bits; the last byte is filled up with
+    /// zeros. A row may come in parts of which all but the last are multiples of eight values.
+    ///
+    /// [`PaletteError::Length`] unless `out` holds [`Width::bytes`] of the values.
+    pub fn encode<T: Element>(
+        &self,
+        values: &[T],
+        grid: &Grid,
+        out: &mut [u8],
+    ) -> Result<(), PaletteError> {
+        expect(self.width.bytes(values.len()), out.len())?;
+        let mut buffer = [0; RUN];
+        let runs = out.chunks_mut(self.width.bytes(RUN).max(1));
+        for (values, out) in values.chunks(RUN).zip(runs) {
+            let codes = buffer.get_mut(..values.len()).unwrap_or_default();
+            coded(values, grid, codes)?;
+            with_width!(self.width, pack_codes(codes, &self.indices, out));
+        }
+        Ok(())
+    }
+}
+
+fn pack_codes<const BITS: usize, const ENTRIES: usize>(
+    codes: &[i8],
+    indices: &[u8; 256],
+    out: &mut [u8],
+) {
+    let (whole, rest) = codes
+        .split_at_checked(codes.len() / 8 * 8)
+        .unwrap_or_default();
+    let (runs, last) = (out.split_at_mut_checked(whole.len() / 8 * BITS)).unwrap_or_default();
+    let runs = runs
+        .chunks_exact_mut(BITS)
+        .filter_map(<[u8]>::first_chunk_mut);
+    let eights = whole.chunks_exact(8).filter_map(<[i8]>::first_chunk::<8>);
+    for (codes, run) in eights.zip(runs) {
+        *run = pack::<BITS>(codes.map(|code| indices[place(code)]));
+    }
+    if rest.is_empty() {
+        return;
+    }
+    let mut tail = [0; 8];
+    for (index, code) in tail.iter_mut().zip(rest) {
+        *index = indices[place(*code)];
+    }
+    for (byte, packed) in last.iter_mut().zip(pack::<BITS>(tail)) {
+        *byte = packed;
+    }
+}

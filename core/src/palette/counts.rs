@@ -1,0 +1,103 @@
+//! What a palette is chosen from: how much each code of the int8 grid weighs.
+
+use super::encode::expect;
+use super::{Optimum, PaletteError, optimal_1d};
+use crate::number::Element;
+use crate::quant::{Grid, QuantError};
+use crate::scalar;
+
+/// Values that are coded before they are counted or packed; a multiple of eight.
+pub(super) const RUN: usize = 256;
+
+/// The weight of each int8 code in a group, exact and mergeable: split and order do not show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// That of code c at c + 128.
+    weights: [u64; 256],
+}
+
+impl Counts {
+    /// The counts of no values.
+    pub const EMPTY: Self = Self { weights: [0; 256] };
+
+    /// Adds the codes that `grid` gives to finite values, each with its importance; once each where
+    /// `importances` is empty.
+    ///
+    /// [`PaletteError::Length`] unless there is one importance a value or none at all.
+    pub fn add<T: Element>(
+        &mut self,
+        values: &[T],
+        importances: &[u32],
+        grid: &Grid,
+    ) -> Result<(), PaletteError> {
+        if !importances.is_empty() {
+            expect(values.len(), importances.len())?;
+        }
+        let mut buffer = [0; RUN];
+        let mut importances = importances.chunks(RUN);
+        for values in values.chunks(RUN) {
+            let codes = buffer.get_mut(..values.len()).unwrap_or_default();
+            coded(values, grid, codes)?;
+            match importances.next() {
+                Some(importances) => {
+                    for (code, &importance) in codes.iter().zip(importances) {
+                        let slot = &mut self.weights[place(*code)];
+                        *slot = slot.saturating_add(u64::from(importance));
+                    }
+                }
+                None => {
+                    for code in codes {
+                        self.weights[place(*code)] += 1;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the counts of other values.
+    pub fn merge(&mut self, other: &Self) {
+        for (weight, more) in self.weights.iter_mut().zip(&other.weights) {
+            *weight = weight.saturating_add(*more);
+        }
+    }
+
+    /// True where no value weighs anything.
+    pub fn is_empty(&self) -> bool {
+        self.weights.iter().all(|&weight| weight == 0)
+    }
+
+    /// Fills a codebook of any length with the entries of least weighted squared error, as [`optimal_1d`] does and
+    /// with its errors and scratch.
+    pub fn choose(
+        &self,
+        codebook: &mut [i8],
+        scratch: &mut [u64],
+    ) -> Result<Optimum, PaletteError> {
+        let values: [i8; 256] = core::array::from_fn(|place| (place as u8 ^ 0x80) as i8);
+        optimal_1d(&values, &self.weights, codebook, scratch)
+    }
+}
+
+/// The place of a code among 256: c + 128.
+#[inline(always)]
+pub(super) fn place(code: i8) -> usize {
+    usize::from(code as u8 ^ 0x80)
+}
+
+/// The codes of finite values, as many as there are values.
+#[inline]
+pub(super) fn coded<T: Element>(
+    values: &[T],
+    grid: &Grid,
+    codes: &mut [i8],
+) -> Result<(), PaletteError> {
+    match scalar::affine(values, grid, codes) {
+        Ok(_) => Ok(()),
+        Err(QuantError::Length { expected, found }) => {
+            Err(PaletteError::Length { expected, found })
+        }
+        // A grid whose scale is not finite: of values that are not.
+        Err(_) => Err(PaletteError::ScaleNotFinite { group: 0 }),
+    }
+}

@@ -1,0 +1,209 @@
+//! Values and products straight from packed indices.
+
+use super::encode::expect;
+use super::pack::{padded, unpack, with_width};
+use super::{Layout, PaletteError, Width};
+
+/// The longest dot product that 32 bits hold whatever the codebook: 2¹⁷ − 1 terms of at most 2¹⁴.
+pub const MAX_DOT: usize = (1 << 17) - 1;
+
+/// An encoded matrix, borrowed: from an [`super::Output`], from flash or from a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Palette<'a> {
+    /// Rows, columns, groups and bits.
+    pub layout: Layout,
+    /// [`Layout::index_bytes`]; what fills up a row does not matter.
+    pub indices: &'a [u8],
+    /// [`Layout::codebook_len`] entries, of any order.
+    pub codebooks: &'a [i8],
+    /// One a group.
+    pub scales: &'a [f32],
+}
+
+/// A row of an encoded matrix: what [`decode_row`] and [`dot`] take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Row<'a> {
+    /// [`Layout::row_bytes`].
+    pub indices: &'a [u8],
+    /// The codebook of its group.
+    pub codebook: &'a [i8],
+    /// The scale of its group.
+    pub scale: f32,
+}
+
+impl<'a> Palette<'a> {
+    /// [`PaletteError::Length`] for the first slice that does not fit the layout; [`PaletteError::ScaleNotFinite`].
+    pub fn check(&self) -> Result<(), PaletteError> {
+        expect(self.layout.index_bytes(), self.indices.len())?;
+        expect(self.layout.codebook_len(), self.codebooks.len())?;
+        expect(self.layout.groups(), self.scales.len())?;
+        match self.scales.iter().position(|scale| !scale.is_finite()) {
+            Some(group) => Err(PaletteError::ScaleNotFinite { group }),
+            None => Ok(()),
+        }
+    }
+
+    /// A row; `None` past the last, and where a slice is too short.
+    pub fn row(&self, row: usize) -> Option<Row<'a>> {
+        let (bytes, entries) = (self.layout.row_bytes(), self.layout.width().entries());
+        let group = row.checked_div(self.layout.group_rows())?;
+        let part = |len: usize, place: usize| {
+            let start = len.checked_mul(place)?;
+            Some(start..start.checked_add(len)?)
+        };
+        Some(Row {
+            indices: self.indices.get(part(bytes, row)?)?,
+            codebook: self.codebooks.get(part(entries, group)?)?,
+            scale: *self.scales.get(group)?,
+        })
+    }
+
+    /// The rows, in order.
+    pub fn rows(&self) -> impl Iterator<Item = Row<'a>> {
+        let palette = *self;
+        (0..self.layout.rows()).map_while(move |row| palette.row(row))
+    }
+}
+
+/// Writes `fl(entry · scale)` for every value, row-major.
+///
+/// # Errors
+/// Those of [`Palette::check`]; [`PaletteError::Length`] unless `out` holds [`Layout::values`].
+pub fn decode(palette: &Palette<'_>, out: &mut [f32]) -> Result<(), PaletteError> {
+    palette.check()?;
+    expect(palette.layout.values(), out.len())?;
+    let width = palette.layout.width();
+    for (row, out) in (palette.rows()).zip(out.chunks_mut(palette.layout.cols().max(1))) {
+        decode_row(width, row.indices, row.codebook, row.scale, 0, out)?;
+    }
+    Ok(())
+}
+
+/// Writes the values of a row from `first` on, as many as `out` holds: `fl(entry · scale)`.
+///
+/// # Errors
+/// [`PaletteError::Length`] unless `codebook` has 2^bits entries and `row` the indices that are asked for.
+pub fn decode_row(
+    width: Width,
+    row: &[u8],
+    codebook: &[i8],
+    scale: f32,
+    first: usize,
+    out: &mut [f32],
+) -> Result<(), PaletteError> {
+    let end = first.checked_add(out.len()).ok_or(PaletteError::TooLarge)?;
+    let expected = width.bytes(end);
+    if row.len() < expected {
+        let found = row.len();
+        return Err(PaletteError::Length { expected, found });
+    }
+    expect(width.entries(), codebook.len())?;
+    with_width!(width, restore(row, codebook, scale, first, out));
+    Ok(())
+}
+
+fn restore<const BITS: usize, const ENTRIES: usize>(
+    row: &[u8],
+    codebook: &[i8],
+    scale: f32,
+    first: usize,
+    out: &mut [f32],
+) {
+    let Some(codebook) = codebook.first_chunk::<ENTRIES>() else {
+        return;
+    };
+    let value = |index: u8| f32::from(codebook[usize::from(index) & (ENTRIES - 1)]) * scale;
+    let runs = row.get(first / 8 * BITS..).unwrap_or_default();
+    let mut runs = runs.chunks(BITS).map(|run| unpack::<BITS>(&padded(run)));
+    let mut out = out.iter_mut();
+    if !first.is_multiple_of(8) {
+        // The part begins within eight indices.
+        let run = runs.next().unwrap_or_default();
+        for (index, y) in run.into_iter().skip(first % 8).zip(out.by_ref()) {
+            *y = value(index);
+        }
+    }
+    for (run, out) in runs.zip(out.into_slice().chunks_mut(8)) {
+        for (y, index) in out.iter_mut().zip(run) {
+            *y = value(index);
+        }
+    }
+}
+
+/// The exact Σ entry · x of a row and int8 activations, each entry looked up where it is used.
+///
+/// # Errors
+/// [`PaletteError::DotLength`] for more than [`MAX_DOT`] values; [`PaletteError::Length`] unless `codebook` has 2^bits
+/// entries and `row` holds [`Width::bytes`] of the activations.
+///
+/// # Example
+/// ```
+/// use tercet_core::palette::{Width, dot};
+///
+/// // Indices 0, 3, 2, 1 in two bits each, the first in the lowest.
+/// let row = [0b01_10_11_00];
+/// assert_eq!(dot(Width::new(2)?, &row, &[-90, -20, 15, 100], &[1, 2, -1, 3])?, -90 + 200 - 15 - 60);
+/// # Ok::<(), tercet_core::palette::PaletteError>(())
+/// ```
+pub fn dot(width: Width, row: &[u8], codebook: &[i8], x: &[i8]) -> Result<i32, PaletteError> {
+    check_dot(x.len())?;
+    expect(width.entries(), codebook.len())?;
+    expect(width.bytes(x.len()), row.len())?;
+    Ok(with_width!(width, product(row, codebook, x)))
+}
+
+fn check_dot(len: usize) -> Result<(), PaletteError> {
+    let max = MAX_DOT;
+    if len > max {
+        return Err(PaletteError::DotLength { len, max });
+    }
+    Ok(())
+}
+
+/// A term is at most 2⁷ · 2⁷ in magnitude, so 2¹⁷ − 1 of them stay below 2³¹.
+fn product<const BITS: usize, const ENTRIES: usize>(row: &[u8], codebook: &[i8], x: &[i8]) -> i32 {
+    let Some(codebook) = codebook.first_chunk::<ENTRIES>() else {
+        return 0;
+    };
+    let eight = |run: &[u8; BITS], x: &[i8; 8]| {
+        let entries = unpack(run).map(|index| codebook[usize::from(index) & (ENTRIES - 1)]);
+        let terms = entries.iter().zip(x);
+        terms
+            .map(|(&entry, &x)| i32::from(entry) * i32::from(x))
+            .sum::<i32>()
+    };
+    let (runs, eights) = (row.chunks_exact(BITS), x.chunks_exact(8));
+    // Where x ends within a run of indices, the zeros that fill it up take no part.
+    let last = eight(
+        &padded(row.get(x.len() / 8 * BITS..).unwrap_or_default()),
+        &padded(eights.remainder()),
+    );
+    let runs = runs.filter_map(<[u8]>::first_chunk::<BITS>);
+    let eights = eights.filter_map(<[i8]>::first_chunk::<8>);
+    runs.zip(eights).map(|(run, x)| eight(run, x)).sum::<i32>() + last
+}
+
+/// The product of the matrix with int8 activations that share one scale, a number a row:
+/// `fl(fl(f32(Σ entry · x) · scale) · x_scale)`, the sum exact.
+///
+/// # Errors
+/// Those of [`Palette::check`]; [`PaletteError::Length`] unless there is an activation a column and an output a row;
+/// [`PaletteError::DotLength`].
+pub fn matvec(
+    palette: &Palette<'_>,
+    x: &[i8],
+    x_scale: f32,
+    out: &mut [f32],
+) -> Result<(), PaletteError> {
+    palette.check()?;
+    expect(palette.layout.cols(), x.len())?;
+    expect(palette.layout.rows(), out.len())?;
+    check_dot(x.len())?;
+    for (row, y) in palette.rows().zip(out) {
+        let sum = dot(palette.layout.width(), row.indices, row.codebook, x)?;
+        *y = sum as f32 * row.scale * x_scale;
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! How a matrix falls into groups, and what each part takes.
+
+use super::{PaletteError, scratch_len};
+
+/// Bits of an index, 1 to 8; a palette has 2^bits entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Width(u8);
+
+impl Width {
+    /// Every width, 1 to 8 bits.
+    pub const ALL: [Self; 8] = [
+        Self(1),
+        Self(2),
+        Self(3),
+        Self(4),
+        Self(5),
+        Self(6),
+        Self(7),
+        Self(8),
+    ];
+
+    /// An index of 1 to 8 bits; [`PaletteError::Width`] for others.
+    pub const fn new(bits: u8) -> Result<Self, PaletteError> {
+        match bits {
+            1..=8 => Ok(Self(bits)),
+            _ => Err(PaletteError::Width { bits }),
+        }
+    }
+
+    /// Bits of an index.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Entries of a palette, 2 to 256.
+    pub const fn entries(self) -> usize {
+        1 << self.0
+    }
+
+    /// Bytes of `values` indices, the last filled up: eight indices take as many bytes as an index has bits.
+    pub const fn bytes(self, values: usize) -> usize {
+        values / 8 * self.0 as usize + (values % 8 * self.0 as usize).div_ceil(8)
+    }
+}
+
+/// A matrix of indices, its rows padded to whole bytes, in groups of rows that share a palette.
+///
+/// Row r is of group r / ⌈rows / groups⌉, so that rows and groups alone say which; the last group may be shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Layout {
+    width: Width,
+    rows: usize,
+    cols: usize,
+    groups: usize,
+}
+
+impl Layout {
+    /// A matrix in `groups` groups of rows.
+    ///
+    /// [`PaletteError::Empty`] without values; [`PaletteError::Groups`] where a group would have no row;
+    /// [`PaletteError::TooLarge`] where a buffer's length exceeds `usize`.
+    pub const fn new(
+        width: Width,
+        rows: usize,
+        cols: usize,
+        groups: usize,
+    ) -> Result<Self, PaletteError> {
+        if rows == 0 || cols == 0 {
+            return Err(PaletteError::Empty);
+        }
+        if groups == 0 || rows.div_ceil(rows.div_ceil(groups)) != groups {
+            return Err(PaletteError::Groups { rows, groups });
+        }
+        let layout = Self {
+            width,
+            rows,
+            cols,
+            groups,
+        };
+        let values = rows.checked_mul(cols);
+        let codebooks = groups.checked_mul(width.entries());
+        match (values, codebooks, rows.checked_mul(layout.row_bytes())) {
+            (Some(_), Some(_), Some(_)) => Ok(layout),
+            _ => Err(PaletteError::TooLarge),
+        }
+    }
+
+    /// A matrix in the fewest groups of at most `group_rows` rows, all but the last of one size.
+    ///
+    /// Errors are those of [`Layout::new`], with [`PaletteError::Groups`] for groups of no rows.
+    pub const fn with_rows(
+        width: Width,
+        rows: usize,
+        cols: usize,
+        group_rows: usize,
+    ) -> Result<Self, PaletteError> {
+        let groups = match group_rows {
+            0 => 0,
+            _ => rows.div_ceil(group_rows),
+        };
+        Self::new(width, rows, cols, groups)
+    }
+
+    /// Bits of an index.
+    pub const fn width(&self) -> Width {
+        self.width
+    }
+
+    /// Rows of the matrix.
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Values of a row.
+    pub const fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Groups, each with a codebook and a scale.
+    pub const fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// Rows of every group but the last, which may have fewer.
+    pub const fn group_rows(&self) -> usize {
+        // `new` made sure that there is a group.
+        match self.rows.checked_div(self.groups) {
+            Some(whole) if whole * self.groups == self.rows => whole,
+            Some(whole) => whole + 1,
+            None => self.rows,
+        }
+    }
+
+    /// Values of every group but the last.
+    pub const fn group_len(&self) -> usize {
+        self.group_rows() * self.cols
+    }
+
+    /// Values of the matrix.
+    pub const fn values(&self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// Bytes of a row of indices.
+    pub const fn row_bytes(&self) -> usize {
+        self.width.bytes(self.cols)
+    }
+
+    /// Bytes of all indices.
+    pub const fn index_bytes(&self) -> usize {
+        self.rows * self.row_bytes()
+    }
+
+    /// Entries of all codebooks, 2^bits a group.
+    pub const fn codebook_len(&self) -> usize {
+        self.groups * self.width.entries()
+    }
+
+    /// The `u64`s of scratch that [`encode`](super::encode) needs: [`scratch_len`] for the 255 codes of a group at
+    /// most.
+    pub const fn scratch_len(&self) -> usize {
+        let values = self.group_len();
+        scratch_len(
+            if values < 255 { values } else { 255 },
+            self.width.entries(),
+        )
+    }
+}

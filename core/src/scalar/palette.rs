@@ -1,0 +1,35 @@
+//! Palettes by the functions of [`crate::palette`].
+
+use super::Scalar;
+use crate::engine::PaletteEngine;
+use crate::number::Element;
+use crate::palette::{self, Encoded, Layout, Output, Palette, PaletteError};
+
+impl PaletteEngine for Scalar {
+    type Error = PaletteError;
+
+    fn encode<T: Element>(
+        &mut self,
+        layout: &Layout,
+        values: &[T],
+        importances: &[u32],
+        out: Output<'_>,
+        scratch: &mut [u64],
+    ) -> Result<Encoded, PaletteError> {
+        palette::encode(layout, values, importances, out, scratch)
+    }
+
+    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), PaletteError> {
+        palette::decode(palette, out)
+    }
+
+    fn matvec(
+        &mut self,
+        palette: &Palette<'_>,
+        x: &[i8],
+        x_scale: f32,
+        out: &mut [f32],
+    ) -> Result<(), PaletteError> {
+        palette::matvec(palette, x, x_scale, out)
+    }
+}

@@ -1,0 +1,126 @@
+//! `tercet assign`: the nearest of given centroids for every point.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::Serialize;
+use tercet_host::cluster::data::assign;
+use tercet_host::points::write_labels;
+
+use crate::clustering::{Data, Outputs, describe};
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+use crate::{format, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet kmeans train.npy -k 16 --centroids centroids.safetensors
+  tercet assign test.npy --centroids centroids.safetensors --labels labels.npy
+
+The points that the centroids were found from get the labels they had. Centroids from .safetensors bring the int8 grid they \
+were found on; others go on one grid with the points.
+
+JSON (--json): data, points, dims, k, inertia, grid (scale, zero_point), clipped, counts[], files[], seconds.";
+
+/// Give every point the label of its nearest centroid
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    data: Data,
+    /// Centroids in the data's own units, as `tercet kmeans --centroids` writes them
+    #[arg(long, value_name = "FILE")]
+    centroids: String,
+    /// Compare directions (cosine), for centroids of a spherical run
+    #[arg(long)]
+    spherical: bool,
+    /// Write each point's label, int32 (.npy)
+    #[arg(long, value_name = "OUT")]
+    labels: Option<PathBuf>,
+    /// Replace OUT if it exists
+    #[arg(long)]
+    force: bool,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    data: String,
+    points: usize,
+    dims: usize,
+    k: usize,
+    inertia: f64,
+    grid: Grid,
+    clipped: u64,
+    counts: Vec<u64>,
+    files: Vec<PathBuf>,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Grid {
+    scale: f32,
+    zero_point: i8,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let start = Instant::now();
+    let points = arguments.data.open()?;
+    let centroids = arguments.data.open_other(&arguments.centroids)?;
+    let inputs = std::iter::once(centroids.path().to_owned());
+    let outputs = Outputs::new(&points, inputs, arguments.force);
+    if let Some(path) = &arguments.labels {
+        outputs.check(&[(path, &["npy"])])?;
+    }
+    let found = assign(&points, &centroids, arguments.spherical)?;
+    if let Some(path) = &arguments.labels {
+        outputs.with(path, |to| write_labels(to, &found.assignment.labels))?;
+    }
+    let summary = Summary {
+        data: arguments.data.name(),
+        points: points.rows(),
+        dims: points.dims(),
+        k: centroids.rows(),
+        inertia: found.inertia,
+        grid: Grid {
+            scale: found.grid.scale,
+            zero_point: found.grid.zero_point,
+        },
+        clipped: found.clipped,
+        counts: found.assignment.counts,
+        files: arguments.labels.iter().cloned().collect(),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    if arguments.json {
+        return output::json(&summary);
+    }
+    output::text(&people(&summary, &describe(&points)))
+}
+
+fn people(summary: &Summary, points: &str) -> String {
+    let mut table = Table::new(&[("cluster", Align::Right), ("points", Align::Right)]);
+    for (index, count) in summary.counts.iter().enumerate() {
+        table.row([index.to_string(), count.to_string()]);
+    }
+    let clipped = match summary.clipped {
+        0 => String::new(),
+        count => format!(
+            "{} beyond the centroids' grid\n",
+            format::counted(count, "value")
+        ),
+    };
+    let written: String = summary
+        .files
+        .iter()
+        .map(|path| format!("wrote {}\n", path.display()))
+        .collect();
+    format!(
+        "{}: {points}\ninertia {}\n{clipped}\n{}\n{written}{} s\n",
+        summary.data,
+        format::significant(summary.inertia),
+        table.render(),
+        format::significant(summary.seconds),
+    )
+}
