@@ -2,19 +2,24 @@
 //! against what the machine's memory allows.
 //!
 //! A [`Case`] is one operation over one input, with everyone who can do it. Criterion benches
-//! (`benches/quantize.rs`, `benches/blocks.rs`) and the `roofline` command run the same cases; a [`Row`] is
-//! its line of the table.
+//! (`benches/*.rs`) and the `roofline` command run the same cases; a [`Row`] is its line of the table.
+//! [`kmeans`] times whole loops beside Python's peers.
 
 mod blocks;
+mod cluster;
 pub mod harness;
+pub mod kmeans;
 pub mod machine;
 pub mod peers;
 mod quantize;
 mod report;
+mod search;
 
 pub use blocks::blocks;
+pub use cluster::cluster;
 pub use quantize::quantize;
-pub use report::{HEAD, Row, write};
+pub use report::{HEAD, Row, command, save, write};
+pub use search::search;
 
 use std::fmt;
 use std::rc::Rc;
@@ -106,4 +111,21 @@ impl fmt::Debug for Case {
 pub fn normals(len: usize) -> Rc<[f32]> {
     let mut random = Random::new(7);
     (0..len).map(|_| random.normal()).collect()
+}
+
+/// Random int8 codes, all but −128 alike; the same ones on every machine.
+fn codes(len: usize) -> Vec<i8> {
+    let mut random = Random::new(9);
+    (0..len)
+        .map(|_| (random.below(255) as i32 - 127) as i8)
+        .collect()
+}
+
+/// A count as people say it: `100K`, `1M`, or its digits.
+fn short(count: usize) -> String {
+    match count {
+        1_000_000.. if count.is_multiple_of(1_000_000) => format!("{}M", count / 1_000_000),
+        1_000.. if count.is_multiple_of(1_000) => format!("{}K", count / 1_000),
+        _ => count.to_string(),
+    }
 }

@@ -88,22 +88,32 @@ pub const HEAD: &str = "\
 | operation | values | scalar ÷ naive | scalar ÷ ggml | threads ÷ scalar | of roofline: scalar | threads | naive | ggml | ceiling GB/s: 1 thread | all |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
 
+/// The command line that ran `bin` of this package as it was run now.
+pub fn command(bin: &str) -> String {
+    let args: Vec<_> = std::env::args().skip(1).collect();
+    let args = args.join(" ");
+    format!("cargo run --release -p tercet-benches --bin {bin} -- {args}")
+}
+
 /// Writes a table to `results/<date>-<machine>.md` of this package, over one of the same day, and returns the path.
 ///
 /// `command` is how it was made.
 pub fn write(rows: &[Row], command: &str) -> io::Result<PathBuf> {
-    let mut text = format!("# {}\n\n", machine::describe());
-    let _ = writeln!(
-        text,
-        "{}, `{command}`; best times. How to read it: [README](../README.md).\n\n{HEAD}",
-        machine::date()
-    );
+    let mut text = format!("`{command}`; best times.");
+    let _ = writeln!(text, " How to read it: [README](../README.md).\n\n{HEAD}");
     for row in rows {
         let _ = writeln!(text, "{row}");
     }
+    save("", &text)
+}
+
+/// Writes `text`, headed by the machine and begun by the date, to `results/<date>-<machine><suffix>.md` of this package, over one
+/// of the same day, and returns the path.
+pub fn save(suffix: &str, text: &str) -> io::Result<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results");
     fs::create_dir_all(&folder)?;
-    let path = folder.join(format!("{}-{}.md", machine::date(), machine::slug()));
-    fs::write(&path, text)?;
+    let (date, machine) = (machine::date(), machine::describe());
+    let path = folder.join(format!("{date}-{}{suffix}.md", machine::slug()));
+    fs::write(&path, format!("# {machine}\n\n{date}, {text}"))?;
     Ok(path)
 }

@@ -36,6 +36,7 @@ mod inspect;
 pub mod measure;
 mod model;
 mod names;
+mod palette;
 pub mod parallel;
 pub mod points;
 mod progress;

@@ -5,10 +5,13 @@ use std::path::Path;
 use rayon::prelude::*;
 use tercet_core::block::i2_s::{self, Layout};
 use tercet_core::block::{self, BlockError, Format};
+use tercet_core::palette::{Layout as PaletteLayout, Width};
 use tercet_core::quant::Grid;
 
+use crate::convert::Target;
 use crate::dtype::{DType, values};
 use crate::model::Tensor;
+use crate::palette::Stored;
 use crate::{Error, Model, floats};
 
 /// Values that are read, encoded and measured in one go: 4 MiB as `f32`. A multiple of every block.
@@ -40,6 +43,11 @@ enum Kind<'a> {
         scale: f32,
     },
     I2s(Layout),
+    /// Indices into codebooks; the shape of the values is a tensor of its own.
+    Palette {
+        stored: Stored<'a>,
+        shape: Tensor<'a>,
+    },
     /// Carried, never read.
     Opaque,
 }
@@ -49,6 +57,11 @@ impl<'a> Source<'a> {
     pub(crate) fn new(model: &'a Model, tensor: Tensor<'a>) -> Result<Self, Error> {
         let (path, reading) = (model.path(), model.reading());
         let scales = model.get(&format!("{}_scale", tensor.name));
+        if tensor.dtype == DType::U8
+            && let Some(kind) = palette(model, tensor)?
+        {
+            return Ok(Self { path, tensor, kind });
+        }
         let kind = match (tensor.dtype, scales) {
             (DType::Block(format), _) => Kind::Blocks(format),
             (DType::I2S, _) => reading.i2_s.map_or(Kind::Opaque, Kind::I2s),
@@ -68,8 +81,11 @@ impl<'a> Source<'a> {
         Ok(Self { path, tensor, kind })
     }
 
-    /// The shape of the values; a packed tensor has four times its stored rows.
+    /// The shape of the values; a packed tensor has four times its stored rows, a palette has its own beside it.
     pub(crate) fn shape(&self) -> Vec<usize> {
+        if let Kind::Palette { shape, .. } = self.kind {
+            return dims(&shape).unwrap_or_default();
+        }
         let mut shape = self.tensor.shape.to_vec();
         if let (Kind::Packed { .. }, Some(rows)) = (self.kind, shape.first_mut()) {
             *rows = rows.saturating_mul(4);
@@ -115,6 +131,7 @@ impl<'a> Source<'a> {
     pub(crate) fn type_name(&self) -> String {
         match self.kind {
             Kind::Packed { .. } => "bitnet-hf".into(),
+            Kind::Palette { stored, .. } => Target::Palette(stored.layout.width()).name().into(),
             _ => self.tensor.dtype.name().into_owned(),
         }
     }
@@ -206,6 +223,11 @@ impl<'a> Source<'a> {
                     })
                 })?;
             }
+            Kind::Palette { stored, .. } => {
+                stored
+                    .read(start, out)
+                    .map_err(|group| refuse(format!("the scale of group {group} is not finite")))?;
+            }
             Kind::Opaque => {
                 return Err(refuse(format!(
                     "type {} cannot be read",
@@ -254,16 +276,90 @@ fn codes<'a>(
     })
 }
 
-/// True for the tensors that hold a quantized tensor's scales or zero points.
+/// The three tensors beside a palette's indices; `None` unless all are there and of their types.
+fn palette<'a>(model: &'a Model, tensor: Tensor<'a>) -> Result<Option<Kind<'a>>, Error> {
+    let beside = |suffix: &str, dtype: DType| {
+        let found = model.get(&format!("{}{suffix}", tensor.name));
+        found.filter(|found| found.dtype == dtype)
+    };
+    let found = (
+        beside("_palette", DType::I8),
+        beside("_palette_scale", DType::F32),
+        beside("_palette_shape", DType::I64),
+    );
+    let (Some(codebooks), Some(scales), Some(shape)) = found else {
+        return Ok(None);
+    };
+    let refuse = |of: &Tensor<'_>, reason: &str| Err(Error::tensor(model.path(), of.name, reason));
+    let (groups, width) = match codebooks.shape {
+        &[groups, entries] => {
+            let width = Width::ALL
+                .into_iter()
+                .find(|width| width.entries() == entries);
+            (groups, width)
+        }
+        _ => (0, None),
+    };
+    let Some(width) = width else {
+        return refuse(&codebooks, "it is not [groups, 2, 4, 8, … or 256]");
+    };
+    if scales.shape != [groups] {
+        return refuse(&scales, "it is not one number a codebook");
+    }
+    let Some(dims) = dims(&shape).filter(|dims| values(dims).is_some()) else {
+        return refuse(&shape, "it is not a shape");
+    };
+    let (cols, outer) = dims
+        .split_last()
+        .map_or((1, &[][..]), |(&cols, outer)| (cols, outer));
+    let rows = values(outer).unwrap_or(0);
+    let layout = match PaletteLayout::new(width, rows, cols, groups) {
+        Ok(layout) => layout,
+        Err(error) => return refuse(&tensor, &error.to_string()),
+    };
+    if tensor.shape != [outer, &[layout.row_bytes()]].concat() {
+        let reason = format!(
+            "its shape {:?} does not fit {dims:?} of {} bits",
+            tensor.shape,
+            width.bits()
+        );
+        return refuse(&tensor, &reason);
+    }
+    let stored = Stored {
+        layout,
+        indices: tensor.bytes,
+        codebooks: codebooks.bytes,
+        scales: scales.bytes,
+    };
+    Ok(Some(Kind::Palette { stored, shape }))
+}
+
+/// A shape that is stored as a tensor of one dimension; `None` where it is none.
+fn dims(shape: &Tensor<'_>) -> Option<Vec<usize>> {
+    let dims = shape.bytes.as_chunks().0.iter();
+    let dims = dims.map(|&dim| usize::try_from(i64::from_le_bytes(dim)).ok());
+    dims.collect::<Option<_>>()
+        .filter(|_| shape.shape.len() == 1)
+}
+
+/// True for the tensors that hold a quantized tensor's scales, zero points or palettes.
 pub(crate) fn is_sidecar(model: &Model, name: &str) -> bool {
-    ["_scale", "_zero_point"].iter().any(|suffix| {
+    let owned = |suffix: &str, by_palette: bool| {
         let owner = name.strip_suffix(suffix).and_then(|owner| model.get(owner));
         owner.is_some_and(|owner| {
             // An owner whose scales do not fit is refused in its own turn.
             matches!(owner.dtype, DType::I8 | DType::U8)
-                && Source::new(model, owner).is_ok_and(|source| source.is_quantized())
+                && Source::new(model, owner).is_ok_and(|source| {
+                    let palette = matches!(source.kind, Kind::Palette { .. });
+                    source.is_quantized() && palette == by_palette
+                })
         })
-    })
+    };
+    owned("_scale", false)
+        || owned("_zero_point", false)
+        || ["_palette", "_palette_scale", "_palette_shape"]
+            .iter()
+            .any(|suffix| owned(suffix, true))
 }
 
 /// A block error of a part of a tensor that begins at block `first`, with its place in the whole tensor.

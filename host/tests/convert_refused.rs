@@ -4,6 +4,7 @@ mod files;
 
 use files::runs::{model, run};
 use files::{Folder, Given, safetensors};
+use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::convert::{Grid, Per, Target};
 use tercet_host::{Error, Model, QuantizeOptions, quantize};
@@ -53,10 +54,11 @@ fn a_value_that_is_not_finite_is_named_and_leaves_nothing() {
         let input = Model::open(&path).unwrap();
         for target in Target::ALL {
             for per in [Per::Tensor, Per::Row] {
-                let gguf = !matches!(target, Target::Int8 | Target::Ternary | Target::BitnetHf);
+                let grouped = matches!(target, Target::Int8 | Target::Ternary | Target::Palette(_));
+                let gguf = !grouped && target != Target::BitnetHf;
                 let mut options = QuantizeOptions::new(target);
                 options.bits = (target == Target::Auto).then_some(4.0);
-                options.per = matches!(target, Target::Int8 | Target::Ternary).then_some(per);
+                options.per = grouped.then_some(per);
                 if target == Target::BitnetHf {
                     // Rows must divide by four.
                     continue;
@@ -78,6 +80,7 @@ fn a_value_that_is_not_finite_is_named_and_leaves_nothing() {
 fn what_does_not_go_together_is_refused_before_anything_is_written() {
     let folder = Folder::new();
     let input = model(&folder);
+    let palette = Target::Palette(Width::new(4).unwrap());
     let plain = QuantizeOptions::new;
     let with = |target, change: fn(&mut QuantizeOptions)| {
         let mut options = QuantizeOptions::new(target);
@@ -132,6 +135,33 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
             with(Target::Int8, |o| o.per = Some(Per::Block(100))),
             "out.safetensors",
             "do not divide",
+        ),
+        (
+            with(Target::Int8, |o| o.per = Some(Per::Rows(2))),
+            "out.safetensors",
+            "a group of several rows does not apply to int8",
+        ),
+        (
+            with(palette, |o| o.per = Some(Per::Block(64))),
+            "out.safetensors",
+            "a group of part of a row does not apply to palette:4",
+        ),
+        (
+            with(palette, |o| o.rule = Some(Rule::Optimal)),
+            "out.safetensors",
+            "a ternary rule",
+        ),
+        (
+            plain(palette),
+            "out.gguf",
+            "does not hold palette:4; name the output *.safetensors",
+        ),
+        (
+            with(Target::Q8_0, |o| {
+                o.importance = Some("in.safetensors".into())
+            }),
+            "out.gguf",
+            "an importance does not apply to q8_0",
         ),
     ];
     for (options, out, expected) in cases {

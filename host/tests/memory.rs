@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use files::Folder;
+use tercet_core::palette::Width;
 use tercet_core::quant::Rule;
 use tercet_host::convert::Target;
 use tercet_host::{Model, QuantizeOptions, quantize};
@@ -73,11 +74,13 @@ fn memory_stays_bounded_on_a_gibibyte() {
     assert!(model.tensor_bytes() >= 1 << 30);
 
     let values = ROWS * COLUMNS;
+    let palette = Target::Palette(Width::new(4).unwrap());
     let cases = [
         (Target::Tq2_0, Rule::AbsMax, "gguf", values / 256 * 66),
         (Target::Int8, Rule::AbsMax, "safetensors", values + ROWS * 4),
         (Target::Ternary, Rule::Optimal, "safetensors", values),
         (Target::BitnetHf, Rule::AbsMax, "safetensors", values / 4),
+        (palette, Rule::AbsMax, "safetensors", values / 2),
     ];
     for (target, rule, extension, output) in cases {
         let out = folder.file(&format!("out.{extension}"));

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 use std::time::Instant;
 use tercet_benches::peers::ggml;
-use tercet_benches::{Case, HEAD, Row, blocks, machine, quantize, write};
+use tercet_benches::{Case, HEAD, Row, blocks, cluster, command, machine, quantize, search, write};
 
 const USAGE: &str = "\
 usage: roofline [--mega N] [--only WORD] [--write]
-  --mega N      N times 2^20 values (1, then 16)
+  --mega N      only quantizers and blocks, of N times 2^20 values (otherwise 1, then 16)
   --only WORD   only operations whose name contains it
   --write       also write benches/results/<date>-<machine>.md";
 
@@ -73,21 +73,20 @@ fn main() -> ExitCode {
     println!("{}, {}\n\n{HEAD}", machine::describe(), machine::date());
     let mut rows = Vec::new();
     let sizes = options.mega.map_or(vec![1, 16], |mega| vec![mega]);
-    for values in sizes.into_iter().map(|mega| mega << 20) {
-        for mut case in quantize(values).chain(blocks(values)) {
-            if case.name.contains(&options.only) {
-                rows.push(measure(&mut case));
-                println!("{}", rows[rows.len() - 1]);
-            }
+    let sizes = sizes.into_iter().map(|mega| mega << 20);
+    let sized = sizes.flat_map(|values| quantize(values).chain(blocks(values)));
+    let others: Box<dyn Iterator<Item = Case>> = match options.mega {
+        None => Box::new(cluster().chain(search())),
+        Some(_) => Box::new(std::iter::empty()),
+    };
+    for mut case in sized.chain(others) {
+        if case.name.contains(&options.only) {
+            rows.push(measure(&mut case));
+            println!("{}", rows[rows.len() - 1]);
         }
     }
     if options.write {
-        let args: Vec<_> = std::env::args().skip(1).collect();
-        let command = format!(
-            "cargo run --release -p tercet-benches --bin roofline -- {}",
-            args.join(" ")
-        );
-        match write(&rows, &command) {
+        match write(&rows, &command("roofline")) {
             Ok(path) => println!("\nwritten to {}", path.display()),
             Err(error) => {
                 eprintln!("results: {error}");

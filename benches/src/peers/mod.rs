@@ -2,3 +2,4 @@
 
 pub mod ggml;
 pub mod naive;
+pub mod python;

@@ -1,6 +1,6 @@
-//! Quantizers as plain Rust loops: f32 sums, a division and a rounding for each value, no checks.
+//! Plain Rust loops in f32, without checks.
 //!
-//! The quantizers take values and the length of a group; all but [`symmetric`] take them as one group.
+//! The quantizers (a sum, then a division and a rounding for each value) take values and the length of a group; all but [`symmetric`] take them as one group.
 
 /// Where quantizers write.
 #[derive(Clone, Debug)]
@@ -71,5 +71,83 @@ pub fn affine(values: &[f32], _: usize, out: &mut Codes) {
 pub fn dot(weights: &[f32], x: &[f32], out: &mut [f32]) {
     for (row, y) in weights.chunks(x.len()).zip(out) {
         *y = row.iter().zip(x).map(|(w, x)| w * x).sum();
+    }
+}
+
+/// The state of k-means.
+#[derive(Clone, Debug)]
+pub struct Means {
+    /// One a point.
+    pub labels: Vec<u32>,
+    /// k rows.
+    pub centroids: Vec<f32>,
+    /// k rows.
+    sums: Vec<f32>,
+    /// k.
+    counts: Vec<u32>,
+}
+
+impl Means {
+    /// Starts at the first `k` points.
+    pub fn new(points: &[f32], dims: usize, k: usize) -> Self {
+        Self {
+            labels: vec![0; points.len() / dims],
+            centroids: points[..k * dims].to_vec(),
+            sums: vec![0.0; k * dims],
+            counts: vec![0; k],
+        }
+    }
+}
+
+/// A step of Lloyd's loop: labels by the least squared distance, then means.
+pub fn lloyd_step(points: &[f32], out: &mut Means) {
+    let dims = points.len() / out.labels.len();
+    out.sums.fill(0.0);
+    out.counts.fill(0);
+    for (point, label) in points.chunks(dims).zip(&mut out.labels) {
+        let mut best = f32::INFINITY;
+        for (index, centroid) in out.centroids.chunks(dims).enumerate() {
+            let pairs = point.iter().zip(centroid);
+            let distance: f32 = pairs.map(|(x, c)| (x - c) * (x - c)).sum();
+            if distance < best {
+                (best, *label) = (distance, index as u32);
+            }
+        }
+        let index = *label as usize;
+        out.counts[index] += 1;
+        for (sum, x) in out.sums[index * dims..].iter_mut().zip(point) {
+            *sum += x;
+        }
+    }
+    let rows = out.centroids.chunks_mut(dims).zip(out.sums.chunks(dims));
+    for ((centroid, sums), &count) in rows.zip(&out.counts) {
+        for (c, sum) in centroid.iter_mut().zip(sums) {
+            if count > 0 {
+                *c = sum / count as f32;
+            }
+        }
+    }
+}
+
+/// The `count` rows of largest dot product with a query, best first, with their scores; of largest cosine where there are
+/// `lengths` of the rows.
+pub fn top(
+    rows: &[f32],
+    lengths: &[f32],
+    query: &[f32],
+    count: usize,
+    out: &mut Vec<(f32, usize)>,
+) {
+    out.clear();
+    for (index, row) in rows.chunks(query.len()).enumerate() {
+        let mut score: f32 = row.iter().zip(query).map(|(x, q)| x * q).sum();
+        if let Some(length) = lengths.get(index) {
+            score /= length;
+        }
+        if out.len() < count || score > out[count - 1].0 {
+            out.truncate(count - 1);
+            let place = out.partition_point(|&(other, _)| other >= score);
+            out.insert(place, (score, index));
+        }
     }
 }

@@ -21,6 +21,7 @@ fn the_findings_are_documented_whole_and_plausible() {
     assert_eq!(
         fields(&found),
         [
+            "clustering",
             "files",
             "float_accuracy",
             "images",
@@ -47,6 +48,8 @@ fn the_findings_are_documented_whole_and_plausible() {
         "int8",
         "ternary",
         "bitnet-hf",
+        "palette:4",
+        "palette:2",
         "auto",
     ] {
         assert!(
@@ -139,9 +142,11 @@ fn the_errors_are_those_of_the_files() {
         "int8",
         "ternary absmean",
         "bitnet-hf",
+        "palette:4",
     ] {
         let result = named(&found["results"], name);
-        let out = format!("{}.back.safetensors", result["format"].as_str().unwrap());
+        let format = result["format"].as_str().unwrap().replace(':', "-");
+        let out = format!("{format}.back.safetensors");
         folder.ok(&["dequantize", result["file"].as_str().unwrap(), "-o", &out]);
         let measured = folder.json(&["compare", "digits-f32.safetensors", &out, "--json"]);
         let mut error = 0.0;

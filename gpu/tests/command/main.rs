@@ -9,6 +9,7 @@ mod frame;
 mod inspect;
 #[cfg(unix)]
 mod interrupt;
+mod palette;
 mod quantize;
 mod search;
 mod support;

@@ -6,7 +6,7 @@ use super::support::{Folder, fields, finish, named, size};
 
 /// Every format that needs no further option, with the type of `wide.weight` and of `narrow.weight` (rows of 64) in
 /// its file, and the bits that a value of the first takes.
-const FORMATS: [(&str, &str, &str, &str, f64); 7] = [
+const FORMATS: [(&str, &str, &str, &str, f64); 9] = [
     ("tq1_0", "gguf", "tq1_0", "q4_0", 54.0 * 8.0 / 256.0),
     ("tq2_0", "gguf", "tq2_0", "q4_0", 66.0 * 8.0 / 256.0),
     ("q2_0", "gguf", "q2_0", "q2_0", 18.0 * 8.0 / 64.0),
@@ -14,6 +14,21 @@ const FORMATS: [(&str, &str, &str, &str, f64); 7] = [
     ("q8_0", "gguf", "q8_0", "q8_0", 8.5),
     ("int8", "safetensors", "i8", "i8", 8.0 + 32.0 / 512.0),
     ("ternary", "safetensors", "i8", "i8", 8.0 + 32.0 / 4096.0),
+    // Beside the indices: entries, a scale, and two dimensions of 64 bits.
+    (
+        "palette:2",
+        "safetensors",
+        "palette:2",
+        "palette:2",
+        2.0 + (4.0 * 8.0 + 32.0 + 128.0) / 4096.0,
+    ),
+    (
+        "palette:5",
+        "safetensors",
+        "palette:5",
+        "palette:5",
+        5.0 + (32.0 * 8.0 + 32.0 + 128.0) / 4096.0,
+    ),
 ];
 
 #[test]
@@ -21,7 +36,8 @@ fn every_format_comes_back_with_the_error_that_was_reported() {
     let folder = Folder::new();
     let model = folder.model("in.safetensors");
     for (format, extension, wide, narrow, bits) in FORMATS {
-        let out = format!("{format}.{extension}");
+        let stem = format.replace(':', "-");
+        let out = format!("{stem}.{extension}");
         let report = folder.json(&[
             "quantize",
             "in.safetensors",
@@ -53,6 +69,7 @@ fn every_format_comes_back_with_the_error_that_was_reported() {
         assert_eq!(
             fields(tensor),
             [
+                "beside",
                 "bits_per_weight",
                 "flushed",
                 "from",
@@ -95,7 +112,7 @@ fn every_format_comes_back_with_the_error_that_was_reported() {
         );
 
         // Restored by another command and measured by a third, the error is the one that quantize reported.
-        let back = format!("{format}-back.safetensors");
+        let back = format!("{stem}-back.safetensors");
         let restored = folder.json(&["dequantize", &out, "-o", &back, "--json"]);
         assert_eq!(named(&restored["tensors"], "wide.weight")["to"], "f32");
         let measured = folder.json(&["compare", "in.safetensors", &back, "--json"]);
@@ -154,9 +171,13 @@ fn the_optimal_rule_beats_the_others() {
 fn bytes_do_not_depend_on_the_number_of_threads() {
     let folder = Folder::new();
     folder.model("in.safetensors");
-    for (format, extension) in [("tq1_0", "gguf"), ("ternary", "safetensors")] {
+    for (format, extension) in [
+        ("tq1_0", "gguf"),
+        ("ternary", "safetensors"),
+        ("palette:4", "safetensors"),
+    ] {
         let quantize = |out: &str, threads: &[&str], variable: Option<&str>| {
-            let name = format!("{out}.{extension}");
+            let name = format!("{out}-{}.{extension}", format.replace(':', "-"));
             let mut command =
                 folder.command(&["quantize", "in.safetensors", "-o", &name, "--to", format]);
             command.args(threads);

@@ -4,6 +4,12 @@
 
 One line a file: its name and the number of held-out digits read right. GGUF files with types that the `gguf`
 package does not know are left out.
+
+    python demo.py clusters FOLDER_OF_THE_DATA
+
+What scikit-learn finds when it clusters all digits, three lines of a name, the adjusted Rand index and the purity: `pixels`
+as they are; `recipe`, the pixels standardized, as in its user guide's example "A demo of K-Means clustering on the handwritten
+digits data"; and `labels`, those of an npy file, where one is named after the folder.
 """
 
 import sys
@@ -65,5 +71,31 @@ def main(demo, data):
         print(path.name, int((scores.argmax(axis=1) == labels).sum()))
 
 
+def clusters(data):
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import adjusted_rand_score
+    from sklearn.metrics.cluster import contingency_matrix
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    images, digits = np.load(data / "images.npy"), np.load(data / "labels.npy")
+
+    def kmeans():
+        return KMeans(init="k-means++", n_clusters=10, n_init=4, random_state=0)
+
+    found = {
+        "pixels": kmeans().fit(images.astype(np.float64)).labels_,
+        "recipe": make_pipeline(StandardScaler(), kmeans()).fit(images.astype(np.float64))[-1].labels_,
+    }
+    if len(sys.argv) > 3:
+        found["labels"] = np.load(sys.argv[3])
+    for name, labels in found.items():
+        purity = contingency_matrix(digits, labels).max(axis=0).sum() / len(digits)
+        print(name, adjusted_rand_score(digits, labels), purity)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    if sys.argv[1] == "clusters":
+        clusters(Path(sys.argv[2]))
+    else:
+        main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -17,7 +17,7 @@
 //! ```
 
 use rayon::prelude::*;
-use tercet_core::cluster::{Sphere, float, normalize, normalize_floats};
+use tercet_core::cluster::{self, Sphere, Summary, float, normalize, normalize_floats};
 use tercet_core::number::Lanes;
 use tercet_core::quant::Grid;
 use tercet_core::quant::calibrate::{Method, Scheme};
@@ -65,53 +65,15 @@ pub struct Found {
     pub codes: Codes,
     /// The centroids that the labels belong to, k · d, in the data's own units.
     pub centroids: Vec<f32>,
+    /// Size, spread and nearest point of each cluster, in units of codes.
+    pub clusters: Vec<Summary>,
     /// Σ w·‖x − c‖² of the values before they were put on the grid.
     pub inertia: f64,
     /// The squared error of the codes as a part of the values' squared distance from their mean; 0 where they are exact.
     pub coding_error: f64,
 }
 
-/// The point nearest to its cluster's centroid.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct Representative {
-    /// The cluster.
-    pub cluster: usize,
-    /// The point's row.
-    pub index: usize,
-    /// The weight of the cluster: what the point stands for.
-    pub weight: u64,
-}
-
 impl Found {
-    /// For each cluster that has members, the member nearest to the centroid, the lowest of equals. O(n).
-    pub fn representatives(&self) -> Vec<Representative> {
-        let Clustering {
-            labels,
-            distances,
-            counts,
-            ..
-        } = &self.clustering;
-        let mut nearest: Vec<Option<(u32, usize)>> = vec![None; counts.len()];
-        for (index, (&label, &distance)) in labels.iter().zip(distances).enumerate() {
-            let slot = &mut nearest[label as usize];
-            if slot.is_none_or(|(least, _)| distance < least) {
-                *slot = Some((distance, index));
-            }
-        }
-        let found = nearest.iter().zip(counts).enumerate();
-        found
-            .filter(|(_, (_, weight))| **weight > 0)
-            .filter_map(|(cluster, (nearest, &weight))| {
-                let (_, index) = (*nearest)?;
-                Some(Representative {
-                    cluster,
-                    index,
-                    weight,
-                })
-            })
-            .collect()
-    }
-
     /// The inertia of each step of the restart that came lowest, on the grid in the data's own units.
     pub fn curve(&self) -> Vec<f64> {
         let steps = &self.clustering.curve;
@@ -124,22 +86,21 @@ impl Found {
             .collect()
     }
 
-    /// The largest distance of a member of each cluster from its centroid, on the grid, in the data's own units.
+    /// The largest distance of a member of each cluster from its centroid, on the grid in the data's own units.
     pub fn radii(&self) -> Vec<f64> {
-        let mut largest = vec![0u32; self.clustering.counts.len()];
-        for (&label, &distance) in self
-            .clustering
-            .labels
+        let squared = |cluster: &Summary| self.codes.squared(cluster.squared_radius.into());
+        self.clusters
             .iter()
-            .zip(&self.clustering.distances)
-        {
-            let slot = &mut largest[label as usize];
-            *slot = distance.max(*slot);
-        }
-        largest
-            .into_iter()
-            .map(|distance| self.codes.squared(distance.into()).sqrt())
+            .map(|cluster| squared(cluster).sqrt())
             .collect()
+    }
+
+    /// The codes as points of `weights`, for [`super::silhouette`] and its siblings.
+    ///
+    /// # Errors
+    /// None for the weights that they were clustered with.
+    pub fn points<'a>(&'a self, weights: Option<&'a [u32]>) -> Result<cluster::Points<'a>, Error> {
+        super::points(&self.codes.codes, self.clustering.dims, weights).map_err(Error::options)
     }
 }
 
@@ -181,6 +142,13 @@ pub fn fit(
     let mut observe = |step: Step| observe(step, codes.squared(step.inertia));
     let clustering = super::kmeans(&codes.codes, dims, fit.weights, &options, &mut observe)
         .map_err(|e| refuse(&e))?;
+    let mut clusters = vec![Summary::default(); options.clusters];
+    super::points(&codes.codes, dims, fit.weights)
+        .and_then(|points| {
+            let (labels, distances) = (&clustering.labels, &clustering.distances);
+            cluster::summarize(&points, labels, distances, &mut clusters)
+        })
+        .map_err(|e| refuse(&e))?;
     let centroids = values(&clustering.centroids, &codes.grid);
     let values = units(points, fit.spherical);
     let labelled = float::Labelled {
@@ -199,6 +167,7 @@ pub fn fit(
         inertia,
         coding_error,
         centroids,
+        clusters,
         codes,
         clustering,
     })

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tercet_core::quant::{Rule, ScaleRule};
 
-use super::options::{Grid, QuantizeOptions, Target};
+use super::options::{Grid, Per, QuantizeOptions, Target};
 use crate::Error;
 use crate::model::Container;
 
@@ -26,7 +26,9 @@ pub(crate) fn check(options: &QuantizeOptions, out: &Path) -> Result<Container, 
     let container = container(out)?;
     let target = options.target;
     let home = match target {
-        Target::Int8 | Target::Ternary | Target::BitnetHf => Container::Safetensors,
+        Target::Int8 | Target::Ternary | Target::BitnetHf | Target::Palette(_) => {
+            Container::Safetensors
+        }
         _ => Container::Gguf,
     };
     if container != home {
@@ -52,8 +54,15 @@ pub(crate) fn check(options: &QuantizeOptions, out: &Path) -> Result<Container, 
     if !ternary && options.scale != ScaleRule::Rule {
         return refuse("a ternary scale rule");
     }
-    if !coded && options.per.is_some() {
-        return refuse("a choice of groups");
+    let palette = matches!(target, Target::Palette(_));
+    match options.per {
+        Some(_) if !coded && !palette => return refuse("a choice of groups"),
+        Some(Per::Block(_)) if palette => return refuse("a group of part of a row"),
+        Some(Per::Rows(_)) if !palette => return refuse("a group of several rows"),
+        _ => {}
+    }
+    if !palette && options.importance.is_some() {
+        return refuse("an importance");
     }
     if target != Target::Int8 && options.grid != Grid::Symmetric {
         return refuse("an affine grid");
@@ -76,6 +85,8 @@ pub(crate) fn file_type(target: Target) -> Option<u32> {
         Target::Tq1_0 => Some(36),
         Target::Tq2_0 => Some(37),
         Target::Q2_0 => Some(41),
-        Target::Auto | Target::Int8 | Target::Ternary | Target::BitnetHf => None,
+        Target::Auto | Target::Int8 | Target::Ternary | Target::BitnetHf | Target::Palette(_) => {
+            None
+        }
     }
 }

@@ -7,12 +7,21 @@
 //!   a GGUF input every key is carried through, tokenizer and architecture too; `general.file_type` is set to the
 //!   target where GGUF has a number for it. From other inputs the file says `general.architecture = "tercet"`: a
 //!   container of tensors that every GGUF reader opens, not a model that llama.cpp runs.
-//! - `.safetensors` holds `int8`, `ternary` and `bitnet-hf`. A tensor `X` (mostly `….weight`) becomes
+//! - `.safetensors` holds `int8`, `ternary`, `bitnet-hf` and `palette:1` to `palette:8`. A tensor `X` (mostly `….weight`) becomes
 //!   - `X`: int8 codes of the tensor's shape, or for `bitnet-hf` a `uint8` tensor of a quarter of the rows;
 //!   - `X_scale`: `f32`; `[1]` a tensor, `[rows, 1]` a row, `[rows, columns / N]` a block of N;
 //!   - `X_zero_point`: int8, of the scale's shape, for affine int8.
 //!
-//!   A value is `(code − zero point) · scale`.
+//!   A value is `(code − zero point) · scale`. For `palette:B` it becomes
+//!   - `X`: `uint8` of the tensor's shape but for the last dimension: a row's indices of B bits each, the first in the
+//!     lowest bits of the first byte, rows filled up to whole bytes;
+//!   - `X_palette`: int8 `[groups, 2^B]`, the codebooks; row r (all but the last dimension count as rows) is of group
+//!     r / ⌈rows / groups⌉;
+//!   - `X_palette_scale`: `f32` `[groups]`;
+//!   - `X_palette_shape`: `int64`, the tensor's shape.
+//!
+//!   A value is `codebook[index] · scale`, rounded once to `f32`. `X_palette` with its scales is an int8 tensor in its own right:
+//!   the values that there are.
 //! - `.npy` holds one array, so one restored tensor; codes with their scales do not fit and are refused.
 //!
 //! # Which tensors
@@ -22,9 +31,11 @@
 mod auto;
 mod check;
 mod codes;
+mod importance;
 mod measure;
 mod options;
 mod packed;
+mod palette;
 mod plan;
 mod report;
 mod select;
@@ -35,7 +46,7 @@ use std::path::Path;
 use std::time::Instant;
 
 pub use options::{DequantizeOptions, FloatType, Grid, Per, QuantizeOptions, Target};
-pub use report::{AutoReport, Report, TensorReport};
+pub use report::{AutoReport, Beside, Report, TensorReport};
 
 use crate::file::gguf::About;
 use crate::file::output::Output;
@@ -65,11 +76,18 @@ pub fn quantize(
     let container = check::check(options, out)?;
     let output = Output::create(out, model.files(), options.force)?;
     let mut steps = plan::plan(model, options)?;
+    let importance = options.importance.as_ref().map(Model::open).transpose()?;
+    if let Some(importance) = &importance {
+        importance::check(importance, &steps)?;
+    }
     let auto = options.target == Target::Auto;
     let open = steps.iter().filter(|step| auto && step.is_quantizing());
-    let extra: u64 = open
-        .map(|step| step.source.tensor.bytes.len() as u64 * auto::PASSES)
-        .sum();
+    let palettes = |step: &&Step<'_>| matches!(step.action, Action::Palette(_));
+    let bytes = |step: &Step<'_>| step.source.tensor.bytes.len() as u64;
+    let extra = open.map(|step| bytes(step) * auto::PASSES).sum::<u64>()
+        + (steps.iter().filter(palettes))
+            .map(|step| bytes(step) * palette::PASSES)
+            .sum::<u64>();
     progress.start(model.tensor_bytes() + extra);
     let chosen = match options.target {
         Target::Auto => auto::choose(model, options, &mut steps, progress)?,
@@ -80,6 +98,7 @@ pub fn quantize(
             file_type: check::file_type(options.target),
         },
         weight_scale: options.weight_scale,
+        importance,
         started,
     };
     let report = run(model, container, output, &steps, &job, progress)?;
@@ -118,6 +137,7 @@ pub fn dequantize(
             file_type: Some(options.dtype.file_type()),
         },
         weight_scale: WeightScale::default(),
+        importance: None,
         started,
     };
     run(model, container, output, &steps, &job, progress)
@@ -128,6 +148,8 @@ struct Job {
     about: About,
     /// The meaning of the `weight_scale` that is written.
     weight_scale: WeightScale,
+    /// The importances of palettes.
+    importance: Option<Model>,
     started: Instant,
 }
 
@@ -150,7 +172,7 @@ fn run(
         progress.tensor(step.source.tensor.name);
         let outcome = convert(step, &mut writer, first_part, job, progress)?;
         let bytes = parts.iter().map(|part| part.bytes).sum();
-        tensors.push(report::tensor(step, bytes, &outcome));
+        tensors.push(report::tensor(step, bytes, outcome));
         first_part += parts.len();
     }
     let bytes_after = writer.finish()?;
@@ -167,6 +189,7 @@ fn run(
 struct Outcome {
     flushed: u64,
     measures: Option<Measures>,
+    beside: Vec<Beside>,
 }
 
 fn convert(
@@ -193,6 +216,7 @@ fn convert(
             Ok(Outcome {
                 flushed: streamed.flushed,
                 measures: streamed.measures,
+                ..Outcome::default()
             })
         }
         Action::Codes { method, groups, .. } => {
@@ -204,6 +228,7 @@ fn convert(
             Ok(Outcome {
                 flushed: done.flushed,
                 measures: codes::measure(source, groups, &done)?,
+                ..Outcome::default()
             })
         }
         Action::Packed => {
@@ -212,8 +237,21 @@ fn convert(
             let stored = job.weight_scale.stored(packed.s);
             writer.write(first_part + 1, &stored.to_le_bytes())?;
             Ok(Outcome {
-                flushed: 0,
                 measures: packed.measures,
+                ..Outcome::default()
+            })
+        }
+        Action::Palette(layout) => {
+            let done = palette::quantize(source, layout, job.importance.as_ref(), progress)?;
+            let shape: Vec<i64> = source.shape().iter().map(|&dim| dim as i64).collect();
+            write(writer, first_part, &done.indices, u8::to_le_bytes)?;
+            write(writer, first_part + 1, &done.codebooks, i8::to_le_bytes)?;
+            write(writer, first_part + 2, &done.scales, f32::to_le_bytes)?;
+            write(writer, first_part + 3, &shape, i64::to_le_bytes)?;
+            Ok(Outcome {
+                flushed: done.flushed,
+                measures: done.measures,
+                beside: palette::beside(source, progress),
             })
         }
     }

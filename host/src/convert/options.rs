@@ -1,9 +1,11 @@
 //! What a conversion is asked to do.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use tercet_core::block::bitnet_hf::WeightScale;
+use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
 
 use crate::{DType, Error};
@@ -30,13 +32,15 @@ pub enum Target {
     Ternary,
     /// Hugging Face BitNet: four ternary codes a byte with one scale a tensor, in safetensors.
     BitnetHf,
+    /// Indices of 1 to 8 bits into int8 codebooks that k-means chose, in safetensors.
+    Palette(Width),
     /// A GGUF block format for each tensor, least total squared error within [`QuantizeOptions::bits`].
     Auto,
 }
 
 impl Target {
     /// Every target, in the order help texts list them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 17] = [
         Self::Tq2_0,
         Self::Tq1_0,
         Self::Q2_0,
@@ -45,6 +49,14 @@ impl Target {
         Self::Int8,
         Self::Ternary,
         Self::BitnetHf,
+        Self::Palette(Width::ALL[0]),
+        Self::Palette(Width::ALL[1]),
+        Self::Palette(Width::ALL[2]),
+        Self::Palette(Width::ALL[3]),
+        Self::Palette(Width::ALL[4]),
+        Self::Palette(Width::ALL[5]),
+        Self::Palette(Width::ALL[6]),
+        Self::Palette(Width::ALL[7]),
         Self::Auto,
     ];
 
@@ -59,10 +71,23 @@ impl Target {
             Self::Int8 => "int8",
             Self::Ternary => "ternary",
             Self::BitnetHf => "bitnet-hf",
+            Self::Palette(width) => PALETTES[usize::from(width.bits()) - 1],
             Self::Auto => "auto",
         }
     }
 }
+
+/// The names of palettes, by the bits of an index.
+const PALETTES: [&str; 8] = [
+    "palette:1",
+    "palette:2",
+    "palette:3",
+    "palette:4",
+    "palette:5",
+    "palette:6",
+    "palette:7",
+    "palette:8",
+];
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +104,8 @@ impl FromStr for Target {
     }
 }
 
-/// Which values share a scale in `int8` and `ternary` tensors. Blocks of GGUF have their own length.
+/// Which values share a scale in `int8` and `ternary` tensors, and a palette too. Blocks of GGUF have their own
+/// length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Per {
@@ -87,23 +113,30 @@ pub enum Per {
     Tensor,
     /// The values of a row: the innermost dimension.
     Row,
-    /// Runs of that many values within a row; a row must be a multiple.
+    /// Runs of that many values within a row; a row must be a multiple. Not for palettes.
     Block(usize),
+    /// At most that many rows, for palettes only.
+    Rows(usize),
 }
 
 impl FromStr for Per {
     type Err = Error;
 
-    /// Reads `tensor`, `row` or `block:N`.
+    /// Reads `tensor`, `row`, `block:N` or `rows:N`.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let block = || text.strip_prefix("block:")?.parse().ok().filter(|&n| n > 0);
-        match text {
-            "tensor" => Ok(Self::Tensor),
-            "row" => Ok(Self::Row),
-            _ => block().map(Self::Block).ok_or_else(|| {
-                Error::options(format!("`{text}` is neither tensor, row nor block:N"))
-            }),
-        }
+        let count = |prefix| text.strip_prefix(prefix)?.parse().ok().filter(|&n| n > 0);
+        let found = match text {
+            "tensor" => Some(Self::Tensor),
+            "row" => Some(Self::Row),
+            _ => count("block:")
+                .map(Self::Block)
+                .or_else(|| count("rows:").map(Self::Rows)),
+        };
+        found.ok_or_else(|| {
+            Error::options(format!(
+                "`{text}` is neither tensor, row, rows:N nor block:N"
+            ))
+        })
     }
 }
 
@@ -124,10 +157,13 @@ pub struct QuantizeOptions {
     pub rule: Option<Rule>,
     /// Where a ternary scale comes from.
     pub scale: ScaleRule,
-    /// Which values share a scale. `None`: the row for `int8`, the tensor for `ternary`.
+    /// Which values share a scale. `None`: the row for `int8`, the tensor for `ternary` and palettes.
     pub per: Option<Per>,
     /// With or without a zero point, for `int8`.
     pub grid: Grid,
+    /// A model file with a tensor of plain numbers, none negative, for each tensor that becomes a palette, of its name
+    /// and shape: how much the squared error of each value counts. `None`: all alike.
+    pub importance: Option<PathBuf>,
     /// Bits a weight that `auto` may spend, which it must be told, over all tensors that it chooses for.
     pub bits: Option<f64>,
     /// Quantize only tensors whose name matches one of these globs, of any number of dimensions. Empty: every
@@ -150,6 +186,7 @@ impl QuantizeOptions {
             scale: ScaleRule::Rule,
             per: None,
             grid: Grid::Symmetric,
+            importance: None,
             bits: None,
             include: Vec::new(),
             exclude: Vec::new(),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tercet_core::block::Format;
+use tercet_core::palette::Layout;
 use tercet_core::quant::{Groups, Method, Rule, int8};
 
 use super::options::{DequantizeOptions, Grid, Per, QuantizeOptions, Target};
@@ -38,6 +39,8 @@ pub(crate) enum Action {
     },
     /// Hugging Face BitNet.
     Packed,
+    /// Indices, codebooks, scales and the shape.
+    Palette(Layout),
 }
 
 impl Step<'_> {
@@ -88,6 +91,7 @@ impl Step<'_> {
                     part("_scale", vec![1], DType::F32, 4),
                 ]
             }
+            Action::Palette(layout) => palette_parts(&shape, layout, part),
         }
     }
 
@@ -107,8 +111,32 @@ impl Step<'_> {
             } => "ternary".into(),
             Action::Codes { .. } => "int8".into(),
             Action::Packed => "bitnet-hf".into(),
+            Action::Palette(layout) => Target::Palette(layout.width()).name().into(),
         }
     }
+}
+
+/// The four tensors of a palette; see [`super`].
+fn palette_parts(
+    shape: &[usize],
+    layout: Layout,
+    part: impl Fn(&str, Vec<usize>, DType, u64) -> Part,
+) -> Vec<Part> {
+    let outer = shape.split_last().map_or(&[][..], |(_, outer)| outer);
+    let indices = [outer, &[layout.row_bytes()]].concat();
+    let (groups, entries) = (layout.groups(), layout.width().entries());
+    let (books, dims) = (layout.codebook_len() as u64, shape.len());
+    vec![
+        part("", indices, DType::U8, layout.index_bytes() as u64),
+        part("_palette", vec![groups, entries], DType::I8, books),
+        part(
+            "_palette_scale",
+            vec![groups],
+            DType::F32,
+            groups as u64 * 4,
+        ),
+        part("_palette_shape", vec![dims], DType::I64, dims as u64 * 8),
+    ]
 }
 
 /// The scales' shape: one number; one a row, with a last dimension of 1 that lines up with the codes; or one
@@ -186,6 +214,7 @@ fn quantized(
                 Per::Tensor => Groups::tensor(tensor.values()),
                 Per::Row => Groups::rows(rows, row),
                 Per::Block(len) => Groups::blocks(rows, row, len),
+                Per::Rows(_) => unreachable!("checked: for palettes only"),
             };
             let groups = groups.map_err(|_| {
                 refuse(format!(
@@ -207,6 +236,17 @@ fn quantized(
                 affine,
             };
             Ok((action, None))
+        }
+        Target::Palette(width) => {
+            let rows = tensor.values() / row;
+            let group = match options.per {
+                Some(Per::Row) => 1,
+                Some(Per::Rows(count)) => count,
+                _ => rows,
+            };
+            let layout = Layout::with_rows(width, rows, row, group);
+            let layout = layout.map_err(|error| refuse(error.to_string()))?;
+            Ok((Action::Palette(layout), None))
         }
         Target::BitnetHf => match tensor.shape {
             [rows, _] if rows % 4 == 0 => Ok((Action::Packed, None)),

@@ -28,8 +28,23 @@ pub struct TensorReport {
     pub sqnr_db: Option<f64>,
     /// Blocks that became zeros because their scale was too small for its type.
     pub flushed: u64,
+    /// What the tensor would lose in `q4_0` and `q8_0`, of those that its rows divide into; empty unless it became a
+    /// palette.
+    pub beside: Vec<Beside>,
     /// Why the tensor was not quantized, or not to the target.
     pub note: Option<String>,
+}
+
+/// What a tensor would lose in another format.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Beside {
+    /// The format.
+    pub format: &'static str,
+    /// Bits that a value would take.
+    pub bits_per_weight: f64,
+    /// Σ(x − x̂)² / Σx².
+    pub relative_error: f64,
 }
 
 /// How good a choice [`Target::Auto`](super::Target::Auto) made.
@@ -65,7 +80,7 @@ pub struct Report {
 }
 
 /// Reports a step that wrote `bytes`.
-pub(super) fn tensor(step: &Step<'_>, bytes: u64, outcome: &Outcome) -> TensorReport {
+pub(super) fn tensor(step: &Step<'_>, bytes: u64, outcome: Outcome) -> TensorReport {
     let values = step.source.values();
     let measures = outcome.measures;
     TensorReport {
@@ -82,6 +97,7 @@ pub(super) fn tensor(step: &Step<'_>, bytes: u64, outcome: &Outcome) -> TensorRe
             .map(|measures| measures.sqnr_db)
             .filter(|db| db.is_finite()),
         flushed: outcome.flushed,
+        beside: outcome.beside,
         note: step.note.clone(),
     }
 }

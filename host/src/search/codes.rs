@@ -26,6 +26,7 @@ pub(super) struct Ternary {
     pub(super) magnitudes: Vec<u8>,
     pub(super) queries: Vec<i8>,
     pub(super) units: Vec<f64>,
+    pub(super) exact: bool,
 }
 
 /// Ternary rows before they are packed; `step` is what a magnitude of 1 stands for.
@@ -126,17 +127,32 @@ impl Floats<'_> {
     }
 
     pub(super) fn ternary(&self) -> Result<Ternary, Error> {
+        let codes = |x: &f32| [-1.0, 0.0, 1.0].contains(x);
+        if self.base.par_iter().all(codes)
+            && let Some(grid) = self.whole()
+            && grid.zero_point == 0
+        {
+            let codes = |values| on_grid(values, grid).map_err(Error::options);
+            return Ok(Ternary {
+                rows: self.pack(&codes(self.base)?).map_err(Error::options)?,
+                magnitudes: vec![1; self.base.len() / self.dims],
+                queries: codes(self.queries)?,
+                units: vec![1.0; self.queries.len() / self.dims],
+                exact: true,
+            });
+        }
         let coded = self.ternary_codes().map_err(Error::options)?;
         let magnitude = |&scale: &f32| match self.metric {
             MetricKind::Cosine => 1,
-            // At most 127, since no scale is above the largest.
-            _ => (f64::from(scale) / coded.step).round() as u8,
+            // No scale is above the largest, but a step may have been rounded to the smallest float.
+            _ => (f64::from(scale) / coded.step).round().min(127.0) as u8,
         };
         Ok(Ternary {
             rows: self.pack(&coded.rows).map_err(Error::options)?,
             magnitudes: coded.scales.iter().map(magnitude).collect(),
             queries: coded.queries,
             units: coded.units,
+            exact: false,
         })
     }
 

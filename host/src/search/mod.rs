@@ -143,7 +143,8 @@ pub struct SearchReport {
 /// Finds the rows of `base` that are nearest to each of `queries`.
 ///
 /// How floats become codes:
-/// - Integers from −128 to 127 (by squared distance from 0 to 255 too) in base and queries are taken as they are.
+/// - Integers from −128 to 127 (by squared distance in int8 from 0 to 255 too) in base and queries are taken as they
+///   are, in ternary where the base has −1, 0 and 1 only.
 /// - int8 by cosine: a scale for each row, largest magnitude / 127, since lengths do not matter.
 /// - int8 by dot product: one scale for the base, so that rows compare, and one for each query.
 /// - int8 by squared distance: one affine grid for base and queries, since distances are between values on one grid.

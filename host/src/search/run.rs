@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 use tercet_core::engine::{SearchBase, SearchEngine};
+use tercet_core::number::sum_of_squares;
+use tercet_core::scalar::norm;
 use tercet_core::search::{
     FloatRows, Hit, Int8Rows, Metric, Rows, Score, SearchError, TernaryRows, recall, rerank,
 };
@@ -36,17 +38,13 @@ pub(super) fn search<M: Metric>(
     // The points' own checks leave nothing for these to refuse but what the messages say.
     let wrong = |error: SearchError| refuse(base, error);
 
-    let mut norms = Vec::new();
-    let truth = FloatRows::new(&rows, dims).map_err(wrong)?;
-    if M::FLOAT_NORMS {
-        norms.resize(base.rows(), 0.0);
-        truth.write_norms(&mut norms).map_err(wrong)?;
+    let mut truth = FloatRows::new(&rows, dims).map_err(wrong)?;
+    let plain = options.storage == Storage::F32 || options.rerank.is_some();
+    let row_norms;
+    if M::FLOAT_NORMS && (plain || options.recall) {
+        row_norms = norms(&rows, dims, sum_of_squares);
+        truth = truth.with_norms(&row_norms).map_err(wrong)?;
     }
-    let truth = if M::FLOAT_NORMS {
-        truth.with_norms(&norms).map_err(wrong)?
-    } else {
-        truth
-    };
     let run = Run {
         truth,
         floats,
@@ -54,9 +52,10 @@ pub(super) fn search<M: Metric>(
         progress,
     };
     let count = asked.len() / dims;
+    let ones = || vec![1.0; count];
     let (found, storage_bytes, exact) = match options.storage {
         Storage::F32 => {
-            let found = run.hits::<M, _>(truth, &asked, &vec![1.0; count]);
+            let found = run.hits::<M, _>(truth, &asked, &ones());
             (found, size_of_val(&rows[..]), true)
         }
         Storage::F16 => {
@@ -65,37 +64,41 @@ pub(super) fn search<M: Metric>(
                 let reason = format!("row {row}, column {column} (from 0) overflows f16");
                 refuse(base, reason)
             })?;
-            let exact = halves
-                .iter()
-                .zip(&*rows)
-                .all(|(half, &x)| half.to_f32() == x);
-            // Halves have norms of their own.
-            let mut norms = vec![0.0; base.rows()];
-            let halves_rows = FloatRows::new(&halves, dims).map_err(wrong)?;
-            halves_rows.write_norms(&mut norms).map_err(wrong)?;
-            let halves_rows = halves_rows.with_norms(&norms).map_err(wrong)?;
-            let found = run.hits::<M, _>(halves_rows, &asked, &vec![1.0; count]);
+            let both = halves.par_iter().zip(&*rows);
+            let exact = both.all(|(half, &x)| half.to_f32() == x);
+            let mut held = FloatRows::new(&halves, dims).map_err(wrong)?;
+            let row_norms;
+            if M::FLOAT_NORMS {
+                row_norms = norms(&halves, dims, sum_of_squares);
+                held = held.with_norms(&row_norms).map_err(wrong)?;
+            }
+            let found = run.hits::<M, _>(held, &asked, &ones());
             (found, size_of_val(&halves[..]), exact)
         }
         Storage::Int8 => {
             let codes = floats.int8()?;
-            let mut norms = vec![0; base.rows()];
-            let int8 = Int8Rows::new(&codes.rows, dims).map_err(wrong)?;
-            int8.write_norms(&mut norms).map_err(wrong)?;
-            let int8 = int8.with_norms(&norms).map_err(wrong)?;
-            let found = run.hits::<M, _>(int8, &codes.queries, &codes.units);
+            let mut held = Int8Rows::new(&codes.rows, dims).map_err(wrong)?;
+            let row_norms;
+            if M::INTEGER_NORMS {
+                row_norms = norms(&codes.rows, dims, norm);
+                held = held.with_norms(&row_norms).map_err(wrong)?;
+            }
+            let found = run.hits::<M, _>(held, &codes.queries, &codes.units);
             (found, codes.rows.len(), codes.exact)
         }
         Storage::Ternary => {
             let codes = floats.ternary()?;
-            let mut norms = vec![0; base.rows()];
-            let ternary = TernaryRows::new(&codes.rows, dims).map_err(wrong)?;
-            let ternary = ternary.with_magnitudes(&codes.magnitudes).map_err(wrong)?;
-            ternary.write_norms(&mut norms).map_err(wrong)?;
-            let ternary = ternary.with_norms(&norms).map_err(wrong)?;
-            let found = run.hits::<M, _>(ternary, &codes.queries, &codes.units);
+            let held = TernaryRows::new(&codes.rows, dims).map_err(wrong)?;
+            let mut held = held.with_magnitudes(&codes.magnitudes).map_err(wrong)?;
+            let mut row_norms = Vec::new();
+            if M::INTEGER_NORMS {
+                row_norms.resize(base.rows(), 0);
+                held.write_norms(&mut row_norms).map_err(wrong)?;
+                held = held.with_norms(&row_norms).map_err(wrong)?;
+            }
+            let found = run.hits::<M, _>(held, &codes.queries, &codes.units);
             let bytes = codes.rows.len() + codes.magnitudes.len();
-            (found, bytes, false)
+            (found, bytes, codes.exact)
         }
     };
     let found = found.map_err(wrong)?;
@@ -111,6 +114,15 @@ pub(super) fn search<M: Metric>(
         recall: found.recall,
         hits: found.hits,
     })
+}
+
+/// The squared length of each row.
+fn norms<T: Sync, N: Send>(
+    values: &[T],
+    dims: usize,
+    norm: impl Fn(&[T]) -> N + Send + Sync,
+) -> Vec<N> {
+    values.par_chunks(dims).map(norm).collect()
 }
 
 /// What was found by all queries.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tercet_host::cluster::Step;
-use tercet_host::cluster::data::{Found, Representative};
+use tercet_host::cluster::data::Found;
 use tercet_host::points::{
     Points, side_files, write_centroids, write_labels, write_representatives,
 };
@@ -34,7 +34,7 @@ one file).
 
 JSON (--json): data, points, dims, columns (null or names), k, seed, iterations, stop (labels, inertia, tolerance or \
 iterations), inertia, inertia_codes, reseeded, empty, grid (scale, zero_point, exact, clipped, relative_error), \
-clusters[] (weight, radius, representative: null or a row), curve[] (restart, step, inertia in codes), files[], seconds.";
+clusters[] (points, weight, radius, representative: null or a row), curve[] (restart, step, inertia in codes), files[], seconds.";
 
 /// Cluster points: exact integer k-means, the same on every machine
 #[derive(Debug, clap::Args)]
@@ -93,6 +93,7 @@ struct Summary {
 
 #[derive(Debug, Serialize)]
 struct Cluster {
+    points: u64,
     weight: u64,
     radius: f64,
     representative: Option<usize>,
@@ -108,8 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let picture = picture(arguments, &points)?;
     let ready = arguments.options.ready(&arguments.data, &points)?;
     let found = ready.run(&points, arguments.k, &Spinner::new())?;
-    let representatives = found.representatives();
-    let summary = summary(arguments, &points, &found, &representatives, start);
+    let summary = summary(arguments, &points, &found, start);
 
     if let Some(path) = &arguments.labels {
         outputs.with(path, |to| write_labels(to, &found.clustering.labels))?;
@@ -119,8 +119,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         outputs.with(path, |to| write_centroids(to, codes, points.dims(), grid))?;
     }
     if let Some(path) = &arguments.representatives {
-        let rows: Vec<usize> = representatives.iter().map(|found| found.index).collect();
-        let weights: Vec<u64> = representatives.iter().map(|found| found.weight).collect();
+        let nearest = || {
+            let clusters = found.clusters.iter();
+            clusters.filter_map(|cluster| Some((cluster.representative?, cluster.weight)))
+        };
+        let rows: Vec<usize> = nearest().map(|(found, _)| found.index).collect();
+        let weights: Vec<u64> = nearest().map(|(_, weight)| weight).collect();
         let indices: Vec<u64> = rows.iter().map(|&row| row as u64).collect();
         let chosen = points.select(&rows)?;
         outputs.with(path, |to| {
@@ -176,27 +180,14 @@ fn picture(arguments: &Arguments, points: &Points) -> Result<Option<Picture>, Fa
     }
 }
 
-fn summary(
-    arguments: &Arguments,
-    points: &Points,
-    found: &Found,
-    representatives: &[Representative],
-    start: Instant,
-) -> Summary {
+fn summary(arguments: &Arguments, points: &Points, found: &Found, start: Instant) -> Summary {
     let outcome = found.clustering.outcome;
-    let counts = found
-        .clustering
-        .counts
-        .iter()
-        .zip(found.radii())
-        .enumerate();
-    let clusters = counts.map(|(cluster, (&weight, radius))| Cluster {
-        weight,
+    let clusters = found.clusters.iter().zip(found.radii());
+    let clusters = clusters.map(|(cluster, radius)| Cluster {
+        points: cluster.count,
+        weight: cluster.weight,
         radius,
-        representative: representatives
-            .binary_search_by_key(&cluster, |found| found.cluster)
-            .ok()
-            .map(|at| representatives[at].index),
+        representative: cluster.representative.map(|found| found.index),
     });
     Summary {
         data: arguments.data.name(),

@@ -10,6 +10,7 @@ mod compare;
 mod completions;
 mod demo;
 mod dequantize;
+mod elbow;
 mod failure;
 mod format;
 mod inspect;
@@ -60,6 +61,7 @@ enum Command {
     Calibrate(calibrate::Arguments),
     Kmeans(kmeans::Arguments),
     Assign(assign::Arguments),
+    Elbow(elbow::Arguments),
     Search(search::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
@@ -90,6 +92,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Kmeans(arguments) => kmeans::run(&arguments),
         Command::Assign(arguments) => assign::run(&arguments),
+        Command::Elbow(arguments) => elbow::run(&arguments),
         Command::Search(arguments) => search::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -21,18 +21,22 @@ Examples:
   tercet quantize model.safetensors -o model.gguf --to tq1_0 --rule optimal --exclude '*embed*'
   tercet quantize model.safetensors -o small.gguf --to auto --bits 3.5
   tercet quantize model.safetensors -o int8.safetensors --to int8 --per row --grid affine
+  tercet quantize model.safetensors -o small.safetensors --to palette:4 --per rows:64
+  tercet quantize model.safetensors -o small.safetensors --to palette:3 --importance squares.safetensors
   tercet quantize weights.npy -o weights.gguf --to q4_0 --json
 
 Formats of GGUF (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q8_0, auto. \
-Formats of safetensors (OUT ends in .safetensors): int8 and ternary (a byte a code), bitnet-hf (four codes a byte).
+Formats of safetensors (OUT ends in .safetensors): int8 and ternary (a byte a code), bitnet-hf (four codes a byte), palette:1 to palette:8 (indices of that many bits \
+into int8 codebooks with the least squared error there is).
 
 auto gives each tensor the format with which the total squared error is least within --bits, and reports how much \
 of that error another choice could save at most.
 
 A tensor whose rows the format's blocks do not divide goes to a fallback type, as in llama.cpp, and the report says \
-so. Tensors of fewer than two dimensions are copied unless --include names them.
+so. A palette is shown beside what the same tensor would lose in q4_0 and q8_0. Tensors of fewer than two dimensions are copied unless --include names them.
 
-JSON (--json): tensors[] (name, shape, from, to, bits_per_weight, relative_error, sqnr_db, flushed, note), \
+JSON (--json): tensors[] (name, shape, from, to, bits_per_weight, relative_error, sqnr_db, flushed, \
+beside[] (format, bits_per_weight, relative_error), note), \
 bytes_before, bytes_after, bits_per_weight, auto (null or bits, squared_error, gap), seconds, megabytes_per_second.";
 
 /// Quantize a model: safetensors, npy or GGUF in, GGUF or safetensors out
@@ -54,12 +58,17 @@ pub(crate) struct Arguments {
     /// Where a ternary scale comes from: the rule, or least squares over the values that became ±1
     #[arg(long, value_name = "SCALE", value_parser = scale(), default_value = "rule")]
     scale: ScaleRule,
-    /// Which values share a scale in int8 and ternary: tensor, row or block:N [default: row; ternary: tensor]
+    /// Which values share a scale in int8 and ternary (tensor, row or block:N), and a palette too (tensor, row or rows:N)
+    /// [default: tensor; int8: row]
     #[arg(long, value_name = "GROUP")]
     per: Option<Per>,
     /// Codes of int8: symmetric, or affine with a zero point (ONNX)
     #[arg(long, value_name = "GRID", value_parser = grid(), default_value = "symmetric")]
     grid: Grid,
+    /// How much the squared error of each value counts in palettes: a file with a tensor of the same name and shape for
+    /// each, none negative
+    #[arg(long, value_name = "FILE")]
+    importance: Option<PathBuf>,
     /// Bits a weight that auto may spend, over all tensors that it chooses for
     #[arg(long, value_name = "BITS", required_if_eq("to", "auto"))]
     bits: Option<f64>,
@@ -103,6 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         scale: arguments.scale,
         per: arguments.per,
         grid: arguments.grid,
+        importance: arguments.importance.clone(),
         bits: arguments.bits,
         include: arguments.include.clone(),
         exclude: arguments.exclude.clone(),
@@ -121,7 +131,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn people(report: &Report) -> String {
     use Align::{Left, Right};
-    let mut table = Table::new(&[
+    // Columns for what palettes are set beside, where there are any.
+    let beside: &[(&str, &str)] = match report.tensors.iter().any(|t| !t.beside.is_empty()) {
+        true => &[("q4_0", "in q4_0"), ("q8_0", "in q8_0")],
+        false => &[],
+    };
+    let mut columns = vec![
         ("tensor", Left),
         ("shape", Left),
         ("from", Left),
@@ -129,10 +144,12 @@ fn people(report: &Report) -> String {
         ("bits/weight", Right),
         ("rel. error", Right),
         ("SQNR dB", Right),
-        ("note", Left),
-    ]);
+    ];
+    columns.extend(beside.iter().map(|(_, head)| (*head, Right)));
+    columns.push(("note", Left));
+    let mut table = Table::new(&columns);
     for tensor in &report.tensors {
-        table.row([
+        let mut row = vec![
             tensor.name.clone(),
             format::shape(&tensor.shape),
             tensor.from.clone(),
@@ -144,8 +161,15 @@ fn people(report: &Report) -> String {
             tensor
                 .sqnr_db
                 .map_or_else(String::new, |db| format!("{db:.2}")),
-            tensor.note.clone().unwrap_or_default(),
-        ]);
+        ];
+        row.extend(beside.iter().map(|(format, _)| {
+            let found = tensor.beside.iter().find(|other| other.format == *format);
+            found.map_or_else(String::new, |other| {
+                format::significant(other.relative_error)
+            })
+        }));
+        row.push(tensor.note.clone().unwrap_or_default());
+        table.row(row);
     }
     let quantized = match report.bits_per_weight {
         0.0 => "nothing quantized, see the notes".to_owned(),

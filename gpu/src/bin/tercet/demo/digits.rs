@@ -8,7 +8,8 @@ pub(crate) const TRAINED: usize = 898;
 pub(crate) const FEATURES: usize = 256;
 
 const SIDE: usize = 8;
-const PIXELS: usize = SIDE * SIDE;
+/// Pixels of an image.
+pub(crate) const PIXELS: usize = SIDE * SIDE;
 
 /// The classifier's file: `hidden.weight` (64 × 256), `hidden.bias`, `head.weight` (10 × 64), `head.bias`, f32.
 pub(crate) const CLASSIFIER: &[u8] = include_bytes!("../../../../demo/digits.safetensors");
@@ -25,14 +26,22 @@ pub(crate) struct Digit {
     pub(crate) label: u8,
 }
 
+/// The pixels of all images (0..=16), in file order. An npy file of bytes ends in its data; the header before it is as long as it
+/// likes to be.
+pub(crate) fn pixels() -> &'static [u8] {
+    &PIXEL_FILE[PIXEL_FILE.len() - IMAGES * PIXELS..]
+}
+
+/// The digits that they show.
+pub(crate) fn labels() -> &'static [u8] {
+    &LABEL_FILE[LABEL_FILE.len() - IMAGES..]
+}
+
 /// The held-out half, in file order.
 pub(crate) fn held_out() -> impl Iterator<Item = Digit> {
-    // An npy file of bytes ends in its data; the header before it is as long as it likes to be.
-    let pixels = &PIXEL_FILE[PIXEL_FILE.len() - IMAGES * PIXELS..];
-    let labels = &LABEL_FILE[LABEL_FILE.len() - IMAGES..];
-    pixels
+    pixels()
         .chunks_exact(PIXELS)
-        .zip(labels)
+        .zip(labels())
         .skip(TRAINED)
         .map(|(pixels, &label)| Digit {
             features: features(pixels),

@@ -2,9 +2,10 @@
 
 use tercet_core::block::{self, bitnet_hf, bitnet_hf::WeightScale};
 use tercet_core::f16;
+use tercet_core::palette::{self, Layout, Width};
 use tercet_host::{DType, Model, Tensor};
 
-use super::network::{Layer, Network, Stored};
+use super::network::{Layer, Network, Paletted, Stored};
 use crate::failure::Failure;
 
 /// Reads the classifier as the file holds it.
@@ -26,6 +27,9 @@ fn layer(model: &Model, name: &str) -> Result<Layer<Stored>, Failure> {
             tensor.bytes.iter().map(|&byte| byte as i8).collect(),
             scales()?,
         ),
+        DType::U8 if model.get(&format!("{name}.weight_palette")).is_some() => {
+            Stored::Palette(paletted(model, &tensor)?)
+        }
         DType::U8 => {
             let mut codes = vec![0; bias.len() * tensor.row()];
             bitnet_hf::unpack(bias.len(), tensor.row(), tensor.bytes, &mut codes)
@@ -43,6 +47,26 @@ fn layer(model: &Model, name: &str) -> Result<Layer<Stored>, Failure> {
     Ok(Layer { weights, bias })
 }
 
+/// A matrix in palettes, as `tercet quantize` writes it.
+fn paletted(model: &Model, tensor: &Tensor<'_>) -> Result<Paletted, Failure> {
+    let name = tensor.name;
+    let codebooks = get(model, &format!("{name}_palette"))?;
+    let shape = get(model, &format!("{name}_palette_shape"))?;
+    let shape: Vec<usize> = elements(shape.bytes, |dim| i64::from_le_bytes(dim) as usize);
+    let &[rows, cols] = shape.as_slice() else {
+        return Err(unreadable(model, name, "a palette that is no matrix"));
+    };
+    let bits = codebooks.row().trailing_zeros() as u8;
+    let groups = codebooks.values() / codebooks.row();
+    let layout = Width::new(bits).and_then(|width| Layout::new(width, rows, cols, groups));
+    Ok(Paletted {
+        layout: layout.map_err(Failure::new)?,
+        indices: tensor.bytes.to_vec(),
+        codebooks: elements(codebooks.bytes, i8::from_le_bytes),
+        scales: floats_of(model, &format!("{name}_palette_scale"))?,
+    })
+}
+
 /// The same network with its weights as floats: code · scale.
 pub(crate) fn floats(network: &Network<Stored>) -> Result<Network<Vec<f32>>, Failure> {
     let layer = |layer: &Layer<Stored>| -> Result<Layer<Vec<f32>>, Failure> {
@@ -52,6 +76,11 @@ pub(crate) fn floats(network: &Network<Stored>) -> Result<Network<Vec<f32>>, Fai
                 let mut weights = vec![0.0; bytes.len() / format.bytes() * format.len()];
                 block::decode(*format, bytes, &mut weights).map_err(Failure::new)?;
                 weights
+            }
+            Stored::Palette(weights) => {
+                let mut restored = vec![0.0; weights.layout.values()];
+                palette::decode(&weights.view(), &mut restored).map_err(Failure::new)?;
+                restored
             }
             Stored::Codes(codes, scales) => {
                 let group = codes.len() / scales.len().max(1);
@@ -93,7 +122,7 @@ fn floats_of(model: &Model, name: &str) -> Result<Vec<f32>, Failure> {
     }
 }
 
-fn elements<const N: usize>(bytes: &[u8], decode: impl Fn([u8; N]) -> f32) -> Vec<f32> {
+fn elements<T, const N: usize>(bytes: &[u8], decode: impl Fn([u8; N]) -> T) -> Vec<T> {
     bytes
         .as_chunks()
         .0

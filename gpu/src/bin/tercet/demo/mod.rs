@@ -1,5 +1,6 @@
 //! `tercet demo`: a real classifier in every format, and what each costs in bits and in digits read wrong.
 
+mod clusters;
 mod digits;
 mod folder;
 mod load;
@@ -28,10 +29,12 @@ Examples:
 The data is UCI's optical digits (E. Alpaydin and C. Kaynak, 1998, CC BY 4.0): 1,797 images of 8 x 8 pixels. An \
 ordinary f32 classifier, trained on the first 898, is quantized into every format, without retraining. Accuracy is \
 measured on the other 899, once with float activations and once with int8 activations and integer dot products. \
-int8 and ternary files hold one byte a code.
+int8 and ternary files hold one byte a code; palettes are one a matrix. All images are also clustered without their labels, which are then compared \
+with the clusters; scikit-learn's figures beside that were measured with the version named.
 
 JSON (--json): float_accuracy, images, weights, results[] (name, file, format, rule, hidden, head, note, \
-bits_per_weight, bytes, relative_error, accuracy, accuracy_int8), files[], seconds. Accuracies are fractions of 1.";
+bits_per_weight, bytes, relative_error, accuracy, accuracy_int8), clustering (k, points, restarts, iterations, inertia, \
+adjusted_rand, purity), files[], seconds. Accuracies are fractions of 1.";
 
 /// Quantize a bundled classifier into every format, and measure what that costs on real data
 #[derive(Debug, clap::Args)]
@@ -55,6 +58,7 @@ struct Findings {
     images: usize,
     weights: usize,
     results: Vec<Outcome>,
+    clustering: clusters::Outcome,
     files: Vec<PathBuf>,
     seconds: f64,
 }
@@ -62,11 +66,12 @@ struct Findings {
 /// The unquantized classifier, copied into the folder.
 const ORIGINAL: &str = "digits-f32.safetensors";
 const PLOT: &str = "digits.svg";
+const CLUSTERS: &str = "digits-clusters.svg";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let start = Instant::now();
     let trials = Trial::all();
-    let names: Vec<String> = [ORIGINAL, PLOT]
+    let names: Vec<String> = [ORIGINAL, PLOT, CLUSTERS]
         .map(str::to_owned)
         .into_iter()
         .chain(trials.iter().map(Trial::file))
@@ -84,12 +89,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .collect::<Result<Vec<Outcome>, Failure>>()?;
 
     folder.write(PLOT, draw(&results, float_accuracy).as_bytes())?;
+    let (clustering, picture) = clusters::run()?;
+    folder.write(CLUSTERS, picture.as_bytes())?;
     let findings = Findings {
         float_accuracy,
         images: images.len(),
         weights: trial::weights(&truth),
         files: names.iter().map(|name| folder.path(name)).collect(),
         results,
+        clustering,
         seconds: start.elapsed().as_secs_f64(),
     };
     if arguments.json {
@@ -189,21 +197,23 @@ fn people(findings: &Findings, out: &std::path::Path) -> String {
     if !notes.is_empty() {
         notes.push("\n".to_owned());
     }
-    let svg = out.join(PLOT);
     format!(
         concat!(
             "UCI digits (E. Alpaydin and C. Kaynak, 1998, CC BY 4.0): a classifier of {} weights, trained in f32,\n",
             "on {} held-out images (one is {:.2} %)\n\n",
             "{}\n",
-            "{}{} files in {} s, the plot in {}\n"
+            "{}{}\n",
+            "{} files in {} s, the pictures in {} and {}\n"
         ),
         findings.weights,
         findings.images,
         100.0 / findings.images as f64,
         table.render(),
         notes.concat(),
+        clusters::people(&findings.clustering),
         findings.files.len(),
         format::significant(findings.seconds),
-        svg.display()
+        out.join(PLOT).display(),
+        CLUSTERS
     )
 }

@@ -1,7 +1,10 @@
 //! The bundled classifier, run two ways: floats throughout, or int8 activations with integer dot products.
 
-use tercet_core::block::{self, BlockError, Format};
+use tercet_core::block::{self, Format};
 use tercet_core::number::round;
+use tercet_core::palette::{self, Layout, Palette};
+
+use crate::failure::Failure;
 
 /// A weight matrix, row-major, as a quantized file holds it.
 #[derive(Clone, Debug)]
@@ -12,6 +15,28 @@ pub(crate) enum Stored {
     Blocks(Format, Vec<u8>),
     /// One code a weight, and one scale for all of them or one a row.
     Codes(Vec<i8>, Vec<f32>),
+    /// Indices into codebooks.
+    Palette(Paletted),
+}
+
+/// A matrix of indices with its codebooks and scales.
+#[derive(Clone, Debug)]
+pub(crate) struct Paletted {
+    pub(crate) layout: Layout,
+    pub(crate) indices: Vec<u8>,
+    pub(crate) codebooks: Vec<i8>,
+    pub(crate) scales: Vec<f32>,
+}
+
+impl Paletted {
+    pub(crate) fn view(&self) -> Palette<'_> {
+        Palette {
+            layout: self.layout,
+            indices: &self.indices,
+            codebooks: &self.codebooks,
+            scales: &self.scales,
+        }
+    }
 }
 
 /// A layer: `weights · x + bias`.
@@ -55,21 +80,31 @@ impl Network<Stored> {
     /// The features are integers already: their scale is 1. The hidden activations get one scale an image.
     ///
     /// # Errors
-    /// Those of [`block::dot`].
-    pub(crate) fn read(&self, features: &[i8]) -> Result<u8, BlockError> {
+    /// Those of [`block::dot`] and [`palette::matvec`].
+    pub(crate) fn read(&self, features: &[i8]) -> Result<u8, Failure> {
         let (codes, scale) = quantize(&relu(self.hidden.apply(features, 1.0)?));
         Ok(highest(&self.head.apply(&codes, scale)?))
     }
 }
 
 impl Layer<Stored> {
-    fn apply(&self, x: &[i8], x_scale: f32) -> Result<Vec<f32>, BlockError> {
+    fn apply(&self, x: &[i8], x_scale: f32) -> Result<Vec<f32>, Failure> {
         let rows = self.bias.len();
+        let paletted = match &self.weights {
+            Stored::Palette(weights) => {
+                let mut y = vec![0.0; rows];
+                palette::matvec(&weights.view(), x, x_scale, &mut y).map_err(Failure::new)?;
+                y
+            }
+            _ => Vec::new(),
+        };
         let product = |row: usize| match &self.weights {
             Stored::Blocks(format, bytes) => {
                 let len = bytes.len() / rows;
-                block::dot(*format, &bytes[row * len..][..len], x, x_scale)
+                let bytes = &bytes[row * len..][..len];
+                block::dot(*format, bytes, x, x_scale).map_err(Failure::new)
             }
+            Stored::Palette(_) => Ok(paletted[row]),
             Stored::Codes(codes, scales) => {
                 let codes = &codes[row * x.len()..][..x.len()];
                 let sum: i32 = codes

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use tercet_core::block::BlockError;
+use tercet_core::palette::Width;
 use tercet_core::quant::{Comparison, Rule};
 use tercet_host::Model;
 use tercet_host::convert::{Per, QuantizeOptions, Target, TensorReport};
@@ -71,12 +71,14 @@ impl Trial {
                 ..plain(Target::Int8, None)
             },
             plain(Target::Q4_0, None),
+            plain(Target::Palette(Width::ALL[3]), None),
             Self {
                 bits: Some(3.0),
                 ..plain(Target::Auto, OPTIMAL)
             },
             plain(Target::Q2_0, ABSMAX),
             plain(Target::Q2_0, OPTIMAL),
+            plain(Target::Palette(Width::ALL[1]), None),
             plain(Target::Tq2_0, ABSMAX),
             plain(Target::Tq2_0, OPTIMAL),
             plain(Target::Tq1_0, ABSMAX),
@@ -105,10 +107,13 @@ impl Trial {
     /// The name of the file that the trial writes.
     pub(crate) fn file(&self) -> String {
         let extension = match self.target {
-            Target::Int8 | Target::Ternary | Target::BitnetHf => "safetensors",
+            Target::Int8 | Target::Ternary | Target::BitnetHf | Target::Palette(_) => "safetensors",
             _ => "gguf",
         };
-        format!("digits-{}.{extension}", self.name().replace(' ', "-"))
+        format!(
+            "digits-{}.{extension}",
+            self.name().replace([' ', ':'], "-")
+        )
     }
 
     /// Quantizes into `path`, reads that file back and has it read the held-out digits.
@@ -164,11 +169,11 @@ fn bits_per_weight(tensors: &[&TensorReport]) -> f64 {
 /// Part of the digits that `read` reads right.
 pub(crate) fn accuracy(
     images: &[Digit],
-    read: impl Fn(&Digit) -> Result<u8, BlockError>,
+    read: impl Fn(&Digit) -> Result<u8, Failure>,
 ) -> Result<f64, Failure> {
     let mut right = 0;
     for digit in images {
-        right += usize::from(read(digit).map_err(Failure::new)? == digit.label);
+        right += usize::from(read(digit)? == digit.label);
     }
     Ok(right as f64 / images.len() as f64)
 }

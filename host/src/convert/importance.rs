@@ -1,0 +1,79 @@
+//! How much each value of a tensor matters, from a file of tensors with the same names and shapes.
+
+use tercet_core::palette::MAX_WEIGHT;
+
+use super::codes;
+use super::plan::{Action, Step};
+use crate::source::Source;
+use crate::{Error, Model};
+
+/// The importances of one tensor, as integers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Importance<'a> {
+    source: Source<'a>,
+    largest: f64,
+    /// What the largest becomes: as much as 32 bits and the sum of all allow.
+    top: f64,
+}
+
+impl<'a> Importance<'a> {
+    /// Finds a tensor's importances and their scale: one pass.
+    ///
+    /// Refuses what is negative, not finite, or 0 throughout.
+    pub(crate) fn of(model: &'a Model, name: &str) -> Result<Self, Error> {
+        let source = find(model, name)?;
+        let stats = codes::stats(&source)?;
+        let refuse = |reason: String| Err(Error::tensor(model.path(), name, reason));
+        if stats.min < 0.0 {
+            return refuse(format!("the importance {} is negative", stats.min));
+        }
+        if stats.max == 0.0 {
+            return refuse("its importances are all 0".to_owned());
+        }
+        let most = MAX_WEIGHT / source.values().max(1) as u64;
+        Ok(Self {
+            source,
+            largest: f64::from(stats.max),
+            top: most.min(u64::from(u32::MAX)) as f64,
+        })
+    }
+
+    /// Reads the importances from value `first` on: x / largest · top, half to even.
+    pub(crate) fn read(&self, first: usize, out: &mut [u32]) -> Result<(), Error> {
+        let mut values = vec![0.0; out.len()];
+        self.source.read(first, &mut values)?;
+        for (importance, x) in out.iter_mut().zip(values) {
+            *importance = (f64::from(x) / self.largest * self.top).round_ties_even() as u32;
+        }
+        Ok(())
+    }
+}
+
+fn find<'a>(model: &'a Model, name: &str) -> Result<Source<'a>, Error> {
+    let found = model.get(name).ok_or_else(|| Error::NoSuchTensor {
+        path: model.path().to_path_buf(),
+        tensor: name.to_owned(),
+        close: crate::names::closest(name, model.tensors().map(|tensor| tensor.name)),
+    })?;
+    Source::new(model, found)
+}
+
+/// Checks before a byte is written that every palette finds plain numbers of its own shape.
+pub(crate) fn check(model: &Model, steps: &[Step<'_>]) -> Result<(), Error> {
+    let palettes = |step: &&Step<'_>| matches!(step.action, Action::Palette(_));
+    for step in steps.iter().filter(palettes) {
+        let name = step.source.tensor.name;
+        let source = find(model, name)?;
+        let refuse = |reason: String| Err(Error::tensor(model.path(), name, reason));
+        if source.is_quantized() || !source.is_readable() {
+            return refuse(format!("{} holds no importances", source.type_name()));
+        }
+        let (own, theirs) = (step.source.shape(), source.shape());
+        if own != theirs {
+            return refuse(format!(
+                "its shape is {theirs:?}, that of the tensor to quantize {own:?}"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Palettes as a file holds them: little-endian bytes at any address.
+
+use tercet_core::palette::{Layout, decode_row};
+
+/// A matrix of indices with its codebooks and scales.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stored<'a> {
+    pub(crate) layout: Layout,
+    /// [`Layout::index_bytes`].
+    pub(crate) indices: &'a [u8],
+    /// [`Layout::codebook_len`] int8.
+    pub(crate) codebooks: &'a [u8],
+    /// One `f32` a group.
+    pub(crate) scales: &'a [u8],
+}
+
+impl Stored<'_> {
+    /// Reads the values from `first` on, row-major, within the matrix. The error is the group whose scale is not
+    /// finite.
+    pub(crate) fn read(&self, first: usize, out: &mut [f32]) -> Result<(), usize> {
+        let (layout, width) = (self.layout, self.layout.width());
+        let (cols, entries) = (layout.cols(), width.entries());
+        let (mut at, mut rest) = (first, out);
+        while !rest.is_empty() {
+            let (row, col) = (at / cols, at % cols);
+            let (part, after) = rest.split_at_mut((cols - col).min(rest.len()));
+            let group = row / layout.group_rows();
+            let mut codebook = [0; 256];
+            let stored = &self.codebooks[group * entries..][..entries];
+            for (entry, &byte) in codebook.iter_mut().zip(stored) {
+                *entry = byte as i8;
+            }
+            let scale = self.scales.as_chunks().0[group];
+            let scale = f32::from_le_bytes(scale);
+            if !scale.is_finite() {
+                return Err(group);
+            }
+            let indices = &self.indices[row * layout.row_bytes()..][..layout.row_bytes()];
+            decode_row(width, indices, &codebook[..entries], scale, col, part)
+                .expect("the part lies within the row");
+            at += part.len();
+            rest = after;
+        }
+        Ok(())
+    }
+}
