@@ -64,10 +64,7 @@ fn python() -> Option<Python> {
     match Python::start() {
         Ok(python) => {
             for (peer, why) in &python.here.missing {
-                eprintln!(
-                    "{peer} is left out: {}: {why}",
-                    interpreter().display()
-                );
+                eprintln!("{peer} is left out: {}: {why}", interpreter().display());
             }
             Some(python)
         }
