@@ -13,9 +13,6 @@
 //! ```
 
 pub mod data;
-mod score;
-
-pub use score::silhouette;
 
 use rayon::prelude::*;
 use tercet_core::cluster::float::Labelled;

@@ -1,14 +1,17 @@
 //! The `tercet` command, run as its users run it: a process, files and exit codes.
 
+mod assign;
 mod auto;
 mod bad_input;
 mod calibrate;
 mod compare;
 mod demo;
+mod elbow;
 mod frame;
 mod inspect;
 #[cfg(unix)]
 mod interrupt;
+mod kmeans;
 mod palette;
 mod quantize;
 mod search;

@@ -4,7 +4,8 @@ use super::{Points, ReadOptions, integers, spec::Spec, tensor};
 use crate::{Error, Model};
 
 /// Reads the weights of `rows` points from a file as [`Points::open`] names them: one whole number from 0 to 2³² − 1 a
-/// point, in one dimension or one column. Integers of any type are read exactly; floats must be whole.
+/// point, in one dimension or one column. Integers of any type are read exactly; floats and text must be whole numbers up to
+/// 2²⁴, beyond which `f32` has gaps.
 ///
 /// # Errors
 /// Those of [`Points::open`], and [`Error::Unsupported`] where there is not one weight a point, or one is negative, too
@@ -27,7 +28,8 @@ pub fn read_weights(spec: &str, rows: usize, options: &ReadOptions) -> Result<Ve
     for (row, value) in values.iter().enumerate() {
         weights.push(value.weight().ok_or_else(|| {
             refuse(format!(
-                "weight {value} of row {row} (from 0) is no whole number from 0 to 4294967295"
+                "weight {value} of row {row} (from 0) is no whole number from 0 to {}",
+                value.largest()
             ))
         })?);
     }
@@ -40,13 +42,21 @@ enum Weight {
 }
 
 impl Weight {
+    /// The largest weight of its kind.
+    fn largest(&self) -> u32 {
+        match self {
+            Self::Whole(_) => u32::MAX,
+            Self::Float(_) => 1 << 24,
+        }
+    }
+
     fn weight(&self) -> Option<u32> {
         match *self {
             Self::Whole(value) => value.try_into().ok(),
             Self::Float(value) => {
-                // The cast saturates, and what it changed differs; 2³² is the first float above the range.
+                // The cast saturates, and what it changed differs. Above 2²⁴ a float may stand for another number.
                 let weight = value as u32;
-                (weight as f32 == value && value < 4_294_967_296.0).then_some(weight)
+                (weight as f32 == value && weight <= 1 << 24).then_some(weight)
             }
         }
     }

@@ -69,7 +69,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     max_iter: u32,
     /// Stop where an iteration lowers inertia by no more than this part of it; to a millionth
-    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    #[arg(
+        long,
+        value_name = "X",
+        default_value_t = 0.0,
+        allow_negative_numbers = true
+    )]
     tol: f64,
     /// Mini-batches of so many points instead of all
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..))]

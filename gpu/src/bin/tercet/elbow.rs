@@ -5,9 +5,8 @@ use std::str::FromStr;
 use std::time::Instant;
 
 use serde::Serialize;
-use tercet_core::cluster::score::{davies_bouldin, davies_bouldin_scratch};
-use tercet_core::cluster::{ClusterError, Points as CodedPoints};
-use tercet_host::cluster::silhouette;
+use tercet_core::cluster::ClusterError;
+use tercet_host::parallel::{davies_bouldin, silhouette};
 use tercet_host::points::Points;
 use tercet_host::report::{Elbow, Trial};
 
@@ -181,8 +180,7 @@ fn trial(
     let labels = &found.clustering.labels;
     spinner.tell(format!("k = {k}, scores"));
     let silhouette = scored(silhouette(&coded, labels, k, seed))?;
-    let mut scratch = vec![0; davies_bouldin_scratch(k, CodedPoints::dims(&coded))];
-    let davies_bouldin = scored(davies_bouldin(&coded, labels, k, &mut scratch))?;
+    let davies_bouldin = scored(davies_bouldin(&coded, labels, k))?;
     let row = Row {
         k,
         inertia: found.inertia,

@@ -36,6 +36,7 @@ Examples:
   tercet inspect model.safetensors                             what is inside
   tercet quantize model.safetensors -o model.gguf --to tq2_0   ternary blocks, ggml's bytes
   tercet compare model.safetensors model.gguf                  what it cost, tensor by tensor
+  tercet kmeans images.npy -k 10 --report clusters.html        groups, in exact integers, with pictures
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
 
 Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 wrong usage, \
