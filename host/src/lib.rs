@@ -2,6 +2,7 @@
 //!
 //! [`Model::open`] maps a safetensors, npy or GGUF file; [`quantize`] writes it in another format, with every core
 //! busy and memory bounded; [`dequantize`] goes back, [`inspect`], [`compare`] and [`calibrate`] look.
+//! [`search`] finds the nearest rows of a matrix.
 //! All numbers come from [`tercet_core`]: the number of threads and the size of the tiles do not show in a bit.
 //!
 //! ```

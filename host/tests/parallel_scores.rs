@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tercet_core::cluster::Points;
 use tercet_core::cluster::score::{SILHOUETTE_EXACT, silhouette, silhouette_scratch};
 use tercet_core::number::Random;
-use tercet_host::parallel;
+use tercet_host::cluster;
 
 fn on(
     threads: usize,
@@ -17,7 +17,7 @@ fn on(
         .num_threads(threads)
         .build()
         .unwrap();
-    let found = pool.install(|| parallel::silhouette(&points, labels, k, seed));
+    let found = pool.install(|| cluster::silhouette(&points, labels, k, seed));
     found
         .map(|found| (found.score.to_bits(), found.points))
         .map_err(|error| error.to_string())

@@ -6,7 +6,8 @@ use std::fs;
 
 use serde::Deserialize;
 use tercet_core::cluster::Points;
-use tercet_host::parallel::{davies_bouldin, silhouette};
+use tercet_core::cluster::score::{davies_bouldin, davies_bouldin_scratch};
+use tercet_host::cluster::silhouette;
 
 /// A line of what the script prints.
 #[derive(Deserialize)]
@@ -39,7 +40,8 @@ fn scores_equal_scikit_learn() {
         let points = Points::new(&values, case.d).unwrap();
         let found = silhouette(&points, &labels, case.k, 0).unwrap();
         assert!(!found.sampled);
-        let index = davies_bouldin(&points, &labels, case.k).unwrap();
+        let mut scratch = vec![0; davies_bouldin_scratch(case.k, case.d)];
+        let index = davies_bouldin(&points, &labels, case.k, &mut scratch).unwrap();
         println!(
             "{}: silhouette {:.6} ({:+.1e}), Davies-Bouldin {:.6} ({:+.1e})",
             case.name,

@@ -6,18 +6,26 @@ use crate::number::Random;
 use crate::palette::{Layout, Output, Palette, Width, optimal_1d, scratch_len};
 
 /// Values of the longest matrix: small enough for the scratch of its search.
-const VALUES: usize = 31;
+const VALUES: usize = 24;
 
-/// The most scratch over all widths: 16 entries for 31 codes.
-const SCRATCH: usize = 2 * 32 + 2 * 16 + (15 * 16usize).div_ceil(8);
+/// Scratch for any width: four entries take the most.
+const SCRATCH: usize = scratch_len(VALUES, 4);
+
+const _: () = {
+    let mut bits = 1;
+    while bits <= 8 {
+        assert!(scratch_len(VALUES, 1 << bits) <= SCRATCH);
+        bits += 1;
+    }
+};
 
 /// Rows, columns and rows a group.
 const SHAPES: [(usize, usize, usize); 6] = [
     (1, 1, 1),
-    (1, 31, 1),
-    (31, 1, 31),
-    (3, 10, 2),
-    (5, 6, 5),
+    (1, 23, 1),
+    (24, 1, 24),
+    (3, 7, 2),
+    (4, 6, 4),
     (0, 4, 1),
 ];
 
@@ -33,7 +41,8 @@ const NAMES: [[&str; 3]; 8] = [
 ];
 
 pub(super) fn run<E: PaletteEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
-    for (width, [encode, decode, matvec]) in Width::ALL.into_iter().zip(NAMES) {
+    // By reference: the names stay in flash.
+    for (&width, [encode, decode, matvec]) in Width::ALL.iter().zip(&NAMES) {
         report(encode, encoding(engine, width));
         report(decode, decoding(engine, width));
         report(matvec, product(engine, width));
@@ -188,7 +197,7 @@ fn product<E: PaletteEngine>(engine: &mut E, width: Width) -> u64 {
 /// The search itself, over more values than the encoders above get: ties, gaps, absent values, large weights.
 #[inline(never)]
 pub(super) fn optimal() -> u64 {
-    const POINTS: usize = 90;
+    const POINTS: usize = 75;
     let mut digest = Digest::new();
     let mut scratch = [0; scratch_len(POINTS, 5)];
     let (mut values, mut weights) = ([0i8; POINTS], [0u64; POINTS]);
@@ -196,15 +205,15 @@ pub(super) fn optimal() -> u64 {
         let mut random = Random::new(seed);
         let mut next = -129i16;
         for (value, weight) in values.iter_mut().zip(&mut weights) {
-            next += 1 + random.below(3) as i16;
+            next += 1 + random.below(6) as i16;
             *value = next.min(127) as i8;
             *weight = random.below(largest);
         }
         for entries in [1, 2, 5] {
             let mut codebook = [0; 5];
             let codebook = codebook.get_mut(..entries).unwrap_or_default();
-            // Values that stop rising at 127 are refused alike; the rest of a run is cut to those that rise.
-            for count in [0, 1, 40, 60, POINTS] {
+            // Where values stop rising, at 127, they are refused alike.
+            for count in [0, 1, 30, 60, POINTS] {
                 let part = values.get(..count).unwrap_or_default();
                 let weights = weights.get(..count).unwrap_or_default();
                 let best = optimal_1d(part, weights, codebook, &mut scratch);

@@ -7,7 +7,18 @@ use crate::quant::{Grid, QuantError};
 use crate::scalar;
 
 /// Values that are coded before they are counted or packed; a multiple of eight.
-pub(super) const RUN: usize = 256;
+pub(super) const RUN: usize = 64;
+
+/// Every code, rising.
+static CODES: [i8; 256] = {
+    let mut codes = [0; 256];
+    let mut place = 0;
+    while place < codes.len() {
+        codes[place] = (place as u8 ^ 0x80) as i8;
+        place += 1;
+    }
+    codes
+};
 
 /// The weight of each int8 code in a group, exact and mergeable: split and order do not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +85,7 @@ impl Counts {
         codebook: &mut [i8],
         scratch: &mut [u64],
     ) -> Result<Optimum, PaletteError> {
-        let values: [i8; 256] = core::array::from_fn(|place| (place as u8 ^ 0x80) as i8);
-        optimal_1d(&values, &self.weights, codebook, scratch)
+        optimal_1d(&CODES, &self.weights, codebook, scratch)
     }
 }
 

@@ -103,19 +103,44 @@ pub fn encode<T: Element>(
             zero: u64::from(stats.abs_max() == 0.0),
             flushed: u64::from(grid.scale == 0.0 && stats.abs_max() > 0.0),
         });
-        let mut counts = Counts::EMPTY;
-        counts.add(values, importances, &grid)?;
-        if counts.is_empty() {
-            counts.add(values, &[], &grid)?;
-        }
-        counts.choose(codebook, scratch)?;
-        let coder = Coder::new(layout.width(), codebook)?;
-        let rows = values.chunks(layout.cols().max(1));
-        for (row, out) in rows.zip(indices.chunks_mut(layout.row_bytes().max(1))) {
-            coder.encode(row, &grid, out)?;
-        }
+        choose(values, importances, &grid, codebook, scratch)?;
+        pack(layout, values, &grid, codebook, indices)?;
     }
     Ok(done)
+}
+
+/// Fills the codebook of a group. Not inlined: its 2 KiB of counts are gone when the indices are made.
+#[inline(never)]
+fn choose<T: Element>(
+    values: &[T],
+    importances: &[u32],
+    grid: &Grid,
+    codebook: &mut [i8],
+    scratch: &mut [u64],
+) -> Result<(), PaletteError> {
+    let mut counts = Counts::EMPTY;
+    counts.add(values, importances, grid)?;
+    if counts.is_empty() {
+        counts.add(values, &[], grid)?;
+    }
+    counts.choose(codebook, scratch).map(|_| ())
+}
+
+/// Writes the indices of a group. Not inlined either: its tables need not lie on the stack while it chooses.
+#[inline(never)]
+fn pack<T: Element>(
+    layout: &Layout,
+    values: &[T],
+    grid: &Grid,
+    codebook: &[i8],
+    indices: &mut [u8],
+) -> Result<(), PaletteError> {
+    let coder = Coder::new(layout.width(), codebook)?;
+    let rows = values.chunks(layout.cols().max(1));
+    for (row, out) in rows.zip(indices.chunks_mut(layout.row_bytes().max(1))) {
+        coder.encode(row, grid, out)?;
+    }
+    Ok(())
 }
 
 /// The int8 grid of a group of finite values.

@@ -70,7 +70,7 @@ impl Layout {
         if rows == 0 || cols == 0 {
             return Err(PaletteError::Empty);
         }
-        if groups == 0 || rows.div_ceil(rows.div_ceil(groups)) != groups {
+        if groups == 0 || shares(rows, shares(rows, groups)) != groups {
             return Err(PaletteError::Groups { rows, groups });
         }
         let layout = Self {
@@ -96,11 +96,7 @@ impl Layout {
         cols: usize,
         group_rows: usize,
     ) -> Result<Self, PaletteError> {
-        let groups = match group_rows {
-            0 => 0,
-            _ => rows.div_ceil(group_rows),
-        };
-        Self::new(width, rows, cols, groups)
+        Self::new(width, rows, cols, shares(rows, group_rows))
     }
 
     /// Bits of an index.
@@ -125,12 +121,7 @@ impl Layout {
 
     /// Rows of every group but the last, which may have fewer.
     pub const fn group_rows(&self) -> usize {
-        // `new` made sure that there is a group.
-        match self.rows.checked_div(self.groups) {
-            Some(whole) if whole * self.groups == self.rows => whole,
-            Some(whole) => whole + 1,
-            None => self.rows,
-        }
+        shares(self.rows, self.groups)
     }
 
     /// Values of every group but the last.
@@ -166,5 +157,14 @@ impl Layout {
             if values < 255 { values } else { 255 },
             self.width.entries(),
         )
+    }
+}
+
+/// ⌈whole / part⌉, 0 for a part of 0: without the panic of a division.
+const fn shares(whole: usize, part: usize) -> usize {
+    match whole.checked_div(part) {
+        Some(shares) if shares * part == whole => shares,
+        Some(shares) => shares + 1,
+        None => 0,
     }
 }

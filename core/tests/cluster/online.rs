@@ -119,6 +119,60 @@ proptest! {
     }
 
     #[test]
+    fn saved_clusters_go_on_as_if_never_stopped(stream in streams(), rest in streams(), cap in prop_oneof![2u32..12, Just(MAX_CAP)]) {
+        let mut online = Online::<K, D>::new();
+        online.set_cap(cap).unwrap();
+        for x in &stream {
+            online.observe(x);
+        }
+        let mut bytes = vec![7; Online::<K, D>::SAVED];
+        online.save(&mut bytes).unwrap();
+        let mut woken = Online::with_centroids([[9; D]; K], 4).unwrap();
+        woken.load(&bytes).unwrap();
+        prop_assert_eq!(&woken, &online);
+        for x in &rest {
+            prop_assert_eq!(woken.observe(x), online.observe(x));
+        }
+        prop_assert_eq!(woken, online);
+    }
+
+    #[test]
+    fn hostile_bytes_are_refused_or_harmless(
+        stream in streams(),
+        places in prop::collection::vec((0..Online::<K, D>::SAVED, any::<u8>()), 0..3),
+    ) {
+        let mut online = Online::<K, D>::new();
+        for x in &stream {
+            online.observe(x);
+        }
+        let mut bytes = vec![0; Online::<K, D>::SAVED];
+        online.save(&mut bytes).unwrap();
+        for &(place, byte) in &places {
+            bytes[place] = byte;
+        }
+        let mut woken = online.clone();
+        match woken.load(&bytes) {
+            Ok(()) => {
+                let mut again = vec![0; bytes.len()];
+                woken.save(&mut again).unwrap();
+                prop_assert_eq!(again, bytes);
+                for (sums, &count) in woken.sums().iter().zip(woken.counts()) {
+                    let count = i64::from(count);
+                    prop_assert!(count < i64::from(woken.cap()));
+                    for &sum in sums {
+                        prop_assert!((-128 * count..=127 * count).contains(&sum.into()));
+                    }
+                }
+            }
+            Err(ClusterError::State { offset }) => {
+                prop_assert_eq!(&woken, &online);
+                prop_assert!(offset < bytes.len());
+            }
+            Err(other) => prop_assert!(false, "{other}"),
+        }
+    }
+
+    #[test]
     fn a_lower_cap_halves_at_the_same_mean(stream in streams(), cap in 2u32..9) {
         let mut online = Online::<K, D>::new();
         for x in &stream {
@@ -233,4 +287,56 @@ fn caps_and_weights_out_of_range_are_refused() {
         }
     );
     assert_eq!(online, Online::new());
+}
+
+#[test]
+fn saved_bytes_are_as_documented() {
+    let mut online = Online::<2, 1>::with_centroids([[-3], [100]], 2).unwrap();
+    online.set_cap(100).unwrap();
+    online.observe(&[-128]);
+    let mut bytes = [0; Online::<2, 1>::SAVED];
+    online.save(&mut bytes).unwrap();
+    let expected = [
+        &b"TKM1"[..],
+        &[2, 0, 0, 0, 1, 0, 0, 0, 100, 0, 0, 0, 2, 0, 0, 0],
+        &[3, 0, 0, 0, 2, 0, 0, 0],
+        &[0x7A, 0xFF, 0xFF, 0xFF, 200, 0, 0, 0],
+        // −134 / 3 is −44.7.
+        &[0xD3, 100],
+    ];
+    assert_eq!(bytes[..], expected.concat());
+
+    let refused = |place: usize, byte: u8, offset: usize| {
+        let mut bytes = bytes;
+        bytes[place] = byte;
+        let mut woken = online.clone();
+        assert_eq!(
+            woken.load(&bytes),
+            Err(ClusterError::State { offset }),
+            "{place}"
+        );
+        assert_eq!(woken, online);
+    };
+    // The magic, another K, another D, caps too small and too large, more clusters than there are.
+    refused(0, b't', 0);
+    refused(4, 3, 4);
+    refused(8, 2, 8);
+    refused(12, 1, 12);
+    refused(15, 2, 12);
+    refused(16, 3, 16);
+    // A cluster that is not in use, and yet counts.
+    refused(16, 1, 24);
+    // A count at the cap; a sum beyond its count; a centroid that is not the mean.
+    refused(20, 100, 20);
+    refused(24, 1, 32);
+    refused(37, 101, 37);
+    let mut short = online.clone();
+    assert_eq!(
+        short.load(&bytes[1..]).unwrap_err(),
+        ClusterError::Length {
+            expected: 38,
+            found: 37
+        }
+    );
+    assert!(online.save(&mut [0; 39]).is_err());
 }

@@ -36,6 +36,8 @@ fn main() -> ! {
         Online::<8, 6>::set_cap as *const (),
         Online::<8, 6>::observe as *const (),
         Online::<8, 6>::predict as *const (),
+        Online::<8, 6>::save as *const (),
+        Online::<8, 6>::load as *const (),
         Online::<1, 1>::observe as *const (),
         Online::<300, 7>::observe as *const (),
         normalize as *const (),

@@ -10,14 +10,12 @@ mod cluster;
 mod compare;
 mod dequantize;
 pub(crate) mod palette;
-mod score;
 mod search;
 mod tensor;
 
 pub use cluster::{Clusters, nearest};
 pub use compare::{compare, compare_next};
 pub use dequantize::dequantize;
-pub use score::{davies_bouldin, silhouette};
 pub use search::Base;
 pub use tensor::Tensor;
 

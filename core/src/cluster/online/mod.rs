@@ -1,6 +1,8 @@
 //! k-means over a stream, one point at a time (MacQueen, *Some methods for classification and analysis of multivariate
 //! observations*, 1967).
 
+mod saved;
+
 use core::num::NonZeroU32;
 
 use super::{ClusterError, MAX_CAP, MAX_DIMS, Nearest, round};

@@ -1,0 +1,146 @@
+//! Clusters as bytes, to outlive a reset: in flash, or sent to another machine.
+//!
+//! Little-endian words of 32 bits: `TKM1`, K, D, the cap, the clusters in use, K counts, K·D sums; then K·D centroids, a
+//! byte each. No checksum: flash that can tear wants one around it.
+
+use core::num::NonZeroU32;
+
+use super::{ClusterError, MAX_CAP, Online, round};
+
+/// `TKM1`.
+const MAGIC: u32 = u32::from_le_bytes(*b"TKM1");
+/// Words before the counts.
+const HEAD: usize = 5;
+
+impl<const K: usize, const D: usize> Online<K, D> {
+    /// Bytes of saved clusters: 20 + K·(5·D + 4).
+    pub const SAVED: usize = 4 * HEAD + K * (5 * D + 4);
+
+    /// Writes the state into `out`, [`Online::SAVED`] bytes.
+    ///
+    /// # Errors
+    /// [`ClusterError::Length`].
+    ///
+    /// ```
+    /// use tercet_core::cluster::Online;
+    ///
+    /// let mut clusters = Online::<8, 6>::new();
+    /// clusters.observe(&[1, 2, 3, 4, 5, 6]);
+    /// let mut flash = [0; Online::<8, 6>::SAVED];
+    /// clusters.save(&mut flash)?;
+    ///
+    /// let mut woken = Online::<8, 6>::new();
+    /// woken.load(&flash)?;
+    /// assert_eq!(woken, clusters);
+    /// # Ok::<(), tercet_core::cluster::ClusterError>(())
+    /// ```
+    pub fn save(&self, out: &mut [u8]) -> Result<(), ClusterError> {
+        Self::check_length(out.len())?;
+        let head = [MAGIC, K as u32, D as u32, self.cap(), self.used];
+        let sums = self.sums.iter().flatten().map(|&sum| sum as u32);
+        let words = head.into_iter().chain(self.counts).chain(sums);
+        let mut bytes = out.iter_mut();
+        // `bytes` second: a zip whose first half ends takes no more from its second.
+        for (byte, to) in words.flat_map(u32::to_le_bytes).zip(bytes.by_ref()) {
+            *to = byte;
+        }
+        for (to, &c) in bytes.zip(self.centroids.iter().flatten()) {
+            *to = c as u8;
+        }
+        Ok(())
+    }
+
+    /// Takes the state from what [`Online::save`] wrote; where that is refused, nothing changes.
+    ///
+    /// Any bytes may come: none that is accepted lets a later sum wrap.
+    ///
+    /// # Errors
+    /// [`ClusterError::Length`]; [`ClusterError::State`] with the offset of a value that no clusters of this shape can have.
+    pub fn load(&mut self, bytes: &[u8]) -> Result<(), ClusterError> {
+        Self::check_length(bytes.len())?;
+        let saved = Saved::<K, D> { bytes };
+        let (cap, used) = saved.check()?;
+        self.cap = NonZeroU32::new(cap).filter(|cap| cap.get() < MAX_CAP);
+        self.used = used;
+        let clusters = self.sums.iter_mut().zip(&mut self.centroids);
+        for (label, ((sums, centroid), count)) in clusters.zip(&mut self.counts).enumerate() {
+            *count = saved.count(label);
+            for (place, (sum, c)) in sums.iter_mut().zip(centroid).enumerate() {
+                *sum = saved.sum(label * D + place);
+                *c = saved.coordinate(label * D + place);
+            }
+        }
+        Ok(())
+    }
+
+    const fn check_length(found: usize) -> Result<(), ClusterError> {
+        let expected = Self::SAVED;
+        if found != expected {
+            return Err(ClusterError::Length { expected, found });
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of the right length.
+struct Saved<'a, const K: usize, const D: usize> {
+    bytes: &'a [u8],
+}
+
+impl<const K: usize, const D: usize> Saved<'_, K, D> {
+    /// The cap and the clusters in use, once everything has been found possible.
+    fn check(&self) -> Result<(u32, u32), ClusterError> {
+        let must = |possible: bool, word: usize| match possible {
+            true => Ok(()),
+            false => Err(ClusterError::State { offset: 4 * word }),
+        };
+        let (cap, used) = (self.word(3), self.word(4));
+        must(self.word(0) == MAGIC, 0)?;
+        must(self.word(1) == K as u32, 1)?;
+        must(self.word(2) == D as u32, 2)?;
+        must((2..=MAX_CAP).contains(&cap), 3)?;
+        must(used as usize <= K, 4)?;
+        for label in 0..K {
+            let (count, in_use) = (self.count(label), label < used as usize);
+            must(count < cap && (in_use || count == 0), HEAD + label)?;
+            for index in label * D..(label + 1) * D {
+                let (sum, c) = (i64::from(self.sum(index)), self.coordinate(index));
+                let members = i64::from(count);
+                must(
+                    (-128 * members..=127 * members).contains(&sum),
+                    HEAD + K + index,
+                )?;
+                let possible = match (in_use, count) {
+                    (false, _) => c == 0,
+                    // Given, and no point came yet.
+                    (true, 0) => true,
+                    (true, _) => c == round::rounded_mean(sum, count.into()),
+                };
+                if !possible {
+                    let offset = 4 * (HEAD + K + K * D) + index;
+                    return Err(ClusterError::State { offset });
+                }
+            }
+        }
+        Ok((cap, used))
+    }
+
+    fn word(&self, index: usize) -> u32 {
+        let rest = self.bytes.get(4 * index..).unwrap_or_default();
+        rest.first_chunk()
+            .map_or(0, |&word| u32::from_le_bytes(word))
+    }
+
+    fn count(&self, label: usize) -> u32 {
+        self.word(HEAD + label)
+    }
+
+    fn sum(&self, index: usize) -> i32 {
+        self.word(HEAD + K + index) as i32
+    }
+
+    fn coordinate(&self, index: usize) -> i8 {
+        let byte = self.bytes.get(4 * (HEAD + K + K * D) + index);
+        byte.map_or(0, |&byte| byte as i8)
+    }
+}
