@@ -40,12 +40,24 @@ def from_gguf(path):
     return [found[name].astype(np.float32) for name in NAMES]
 
 
+def from_palette(packed, codebooks, scales, shape):
+    """Indices from the lowest bit up, rows on whole bytes; a codebook and a scale for each group of rows."""
+    rows, columns = shape
+    width = codebooks.shape[1].bit_length() - 1
+    bits = np.unpackbits(packed.reshape(rows, -1), axis=1, bitorder="little")[:, : columns * width]
+    indices = bits.reshape(rows, columns, width) @ (1 << np.arange(width))
+    group = np.arange(rows) // (rows // len(codebooks))
+    return codebooks[group[:, None], indices] * scales.reshape(-1)[group][:, None]
+
+
 def from_safetensors(path):
     found = load_file(path)
     tensors = []
     for name in NAMES:
         values = found[name]
-        if values.dtype == np.int8:
+        if name + "_palette" in found:
+            values = from_palette(values, *(found[name + end] for end in ("_palette", "_palette_scale", "_palette_shape")))
+        elif values.dtype == np.int8:
             values = values * found[name + "_scale"].reshape(-1, 1)
         elif values.dtype == np.uint8:
             # Hugging Face BitNet: quarter i of the rows lies in bits 2i and 2i + 1; the scale divides.
