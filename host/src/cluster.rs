@@ -13,6 +13,9 @@
 //! ```
 
 pub mod data;
+mod score;
+
+pub use score::{davies_bouldin, silhouette};
 
 use rayon::prelude::*;
 use tercet_core::cluster::float::Labelled;

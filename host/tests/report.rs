@@ -253,7 +253,7 @@ fn an_elbow_marks_the_highest_silhouette() {
         .map(|k| Trial {
             k,
             inertia: 1e6 / k as f64,
-            silhouette: (k > 1).then(|| if k == 7 { 0.4 } else { 0.3 }),
+            silhouette: (k > 1).then_some(if k == 7 { 0.4 } else { 0.3 }),
         })
         .collect();
     let elbow = |trials| Elbow {

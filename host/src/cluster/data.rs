@@ -95,7 +95,7 @@ impl Found {
             .collect()
     }
 
-    /// The codes as points of `weights`, for [`crate::parallel::silhouette`] and its siblings.
+    /// The codes as points of `weights`, for [`super::silhouette`] and [`super::davies_bouldin`].
     ///
     /// # Errors
     /// None for the weights that they were clustered with.

@@ -23,7 +23,7 @@ pub struct Clusters<'a> {
     pub labels: &'a [u32],
     /// k centroids of d values, in the data's own units.
     pub centroids: &'a [f32],
-    /// Points in each cluster.
+    /// The weight of each cluster: without weights, its points.
     pub counts: &'a [u64],
     /// The largest distance of a point of each cluster from its centroid; empty where it is not known.
     pub radii: Vec<f64>,
@@ -73,7 +73,12 @@ impl Clusters<'_> {
             at: (left, below),
             size,
         };
-        chart::bars(&mut body, frame, "Points a cluster", self.counts);
+        chart::bars(
+            &mut body,
+            frame,
+            &format!("{} a cluster", self.unit()),
+            self.counts,
+        );
         let mut height = PLANE + 10.0;
         if let Some(picture) = self.picture.filter(|p| p.values() == self.points.dims()) {
             height += GAP + self.pictures(&mut body, HEADING + height + GAP, &picture);
@@ -195,9 +200,21 @@ impl Clusters<'_> {
         20.0 + picture::draw(out, at, WIDTH - 2.0 * MARGIN, picture, &values, &captions)
     }
 
+    /// What the counts count.
+    fn unit(&self) -> &'static str {
+        match self.total() == self.points.rows() as u64 {
+            true => "Points",
+            false => "Weight",
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
     fn table(&self) -> Table {
-        let points = self.points.rows() as f64;
-        let mut columns = vec!["cluster", "points", "share"];
+        let points = self.total().max(1) as f64;
+        let mut columns = vec!["cluster", self.unit(), "share"];
         if !self.radii.is_empty() {
             columns.push("radius");
         }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tercet_core::cluster::ClusterError;
-use tercet_host::parallel::{davies_bouldin, silhouette};
+use tercet_host::cluster::{davies_bouldin, silhouette};
 use tercet_host::points::Points;
 use tercet_host::report::{Elbow, Trial};
 

@@ -1,4 +1,4 @@
-//! The `tercet` command: quantize, inspect, compare and calibrate models.
+//! The `tercet` command: quantize, inspect, compare and calibrate models; cluster and search points.
 //!
 //! One file a subcommand. What is computed is computed in `tercet-host`; here are words, tables and exit codes:
 //! 0 for success, 1 for a failure told in one line on stderr, 2 for wrong usage, 130 when interrupted.
