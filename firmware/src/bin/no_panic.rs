@@ -1,4 +1,4 @@
-//! Every function of clustering, linked and not called: that it links says that none of them can panic.
+//! Every function of clustering, palettes and search, linked and not called: that it links says that none can panic.
 
 #![no_std]
 #![no_main]
@@ -11,8 +11,12 @@ use tercet_core::cluster::{
     self, Online, Points, Summary, float, kmeans, lloyd, mini_batch, normalize, normalize_floats,
     predict, seed, summarize, transform,
 };
-use tercet_core::f16;
-use tercet_core::scalar::Clusters;
+use tercet_core::engine::SearchBase;
+use tercet_core::scalar::{Base, Clusters};
+use tercet_core::search::{
+    Cosine, Dot, FloatRows, Int8Rows, IntegerCosine, Score, SquaredL2, TernaryRows, recall, rerank,
+};
+use tercet_core::{f16, palette};
 use tercet_firmware::{exit, no_panic, report};
 
 no_panic!();
@@ -56,6 +60,32 @@ fn main() -> ! {
         Silhouette::finish as *const (),
         davies_bouldin as *const (),
         float::inertia::<f32> as *const (),
+        palette::Width::new as *const (),
+        palette::Layout::new as *const (),
+        palette::optimal_1d as *const (),
+        palette::encode::<f32> as *const (),
+        palette::encode::<f16> as *const (),
+        palette::decode as *const (),
+        palette::decode_row as *const (),
+        palette::dot as *const (),
+        palette::matvec as *const (),
+        Int8Rows::new as *const (),
+        Int8Rows::write_norms as *const (),
+        TernaryRows::new as *const (),
+        TernaryRows::pack as *const (),
+        FloatRows::<f32>::new as *const (),
+        Base::<Int8Rows<'static>>::top_k::<Cosine> as *const (),
+        Base::<Int8Rows<'static>>::top_k::<Dot> as *const (),
+        Base::<Int8Rows<'static>>::top_k::<SquaredL2> as *const (),
+        Base::<Int8Rows<'static>>::top_k_all::<Cosine> as *const (),
+        Base::<Int8Rows<'static>>::range::<Cosine> as *const (),
+        Base::<TernaryRows<'static>>::top_k::<Cosine> as *const (),
+        Base::<TernaryRows<'static>>::range::<SquaredL2> as *const (),
+        Base::<FloatRows<'static, f32>>::top_k::<Cosine> as *const (),
+        Base::<FloatRows<'static, f16>>::top_k::<SquaredL2> as *const (),
+        IntegerCosine::value as *const (),
+        rerank::<Cosine, FloatRows<'static, f32>, IntegerCosine> as *const (),
+        recall::<IntegerCosine, IntegerCosine> as *const (),
     ];
     black_box(functions);
     report::footprint(0, 0);
