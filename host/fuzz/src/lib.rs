@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tercet_host::Model;
 
-/// Puts `bytes` into `file` and opens it as a model: that ends in an error, or every tensor can be read.
+/// Puts `bytes` into `file` and opens it as a model: that ends in an error, or every tensor can be read, as bytes and as values.
 pub fn open(file: &mut File, path: &Path, bytes: &[u8]) {
     file.rewind().expect("the file seeks");
     file.write_all(bytes).expect("the file takes bytes");
@@ -28,4 +28,6 @@ pub fn open(file: &mut File, path: &Path, bytes: &[u8]) {
         stored += tensor.bytes.len();
     }
     assert!(stored <= bytes.len());
+    // Reads values through scales, palettes and blocks: damaged ones are refused.
+    let _ = tercet_host::inspect(&model, None, &());
 }
