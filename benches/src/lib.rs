@@ -10,6 +10,7 @@ mod cluster;
 pub mod harness;
 pub mod kmeans;
 pub mod machine;
+mod palette;
 pub mod peers;
 mod quantize;
 mod report;
@@ -17,6 +18,7 @@ mod search;
 
 pub use blocks::blocks;
 pub use cluster::cluster;
+pub use palette::palette;
 pub use quantize::quantize;
 pub use report::{HEAD, Row, command, save, write};
 pub use search::search;

@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 use std::time::Instant;
 use tercet_benches::peers::ggml;
-use tercet_benches::{Case, HEAD, Row, blocks, cluster, command, machine, quantize, search, write};
+use tercet_benches::{
+    Case, HEAD, Row, blocks, cluster, command, machine, palette, quantize, search, write,
+};
 
 const USAGE: &str = "\
 usage: roofline [--mega N] [--only WORD] [--write]
@@ -74,7 +76,11 @@ fn main() -> ExitCode {
     let mut rows = Vec::new();
     let sizes = options.mega.map_or(vec![1, 16], |mega| vec![mega]);
     let sizes = sizes.into_iter().map(|mega| mega << 20);
-    let sized = sizes.flat_map(|values| quantize(values).chain(blocks(values)));
+    let sized = sizes.flat_map(|values| {
+        quantize(values)
+            .chain(blocks(values))
+            .chain(palette(values))
+    });
     let others: Box<dyn Iterator<Item = Case>> = match options.mega {
         None => Box::new(cluster().chain(search())),
         Some(_) => Box::new(std::iter::empty()),

@@ -151,6 +151,18 @@ fn cluster<E: ClusterEngine>(
     }
 }
 
+/// [`cluster`] by means.
+fn plain<E: ClusterEngine>(
+    engine: &mut E,
+    points: Points<'_>,
+    k: usize,
+    options: &Kmeans,
+    steps: &mut Steps<'_>,
+    digest: &mut Digest,
+) {
+    cluster(engine, points, k, Update::Mean, options, steps, digest);
+}
+
 #[inline(never)]
 fn read<P: ClusterProblem>(clusters: &mut P, digest: &mut Digest) -> Result<(), P::Error> {
     let shape = clusters.shape();
@@ -214,15 +226,7 @@ fn seeded<E: ClusterEngine>(engine: &mut E, init: Init) -> u64 {
     let mut digest = Digest::new();
     for_each(&mut |points, k| {
         let steps = &mut Steps::Full;
-        cluster(
-            engine,
-            points,
-            k,
-            Update::Mean,
-            &options(init),
-            steps,
-            &mut digest,
-        );
+        plain(engine, points, k, &options(init), steps, &mut digest);
     });
     digest.value()
 }
@@ -240,15 +244,7 @@ fn restarts<E: ClusterEngine>(engine: &mut E) -> u64 {
     };
     for_each(&mut |points, k| {
         let steps = &mut Steps::Full;
-        cluster(
-            engine,
-            points,
-            k,
-            Update::Mean,
-            &options,
-            steps,
-            &mut digest,
-        );
+        plain(engine, points, k, &options, steps, &mut digest);
     });
     digest.value()
 }
@@ -273,15 +269,7 @@ fn weighted<E: ClusterEngine>(engine: &mut E) -> u64 {
         if let Some(points) = digest.outcome(weighted) {
             let steps = &mut Steps::Full;
             let options = options(Init::Greedy);
-            cluster(
-                engine,
-                points,
-                k,
-                Update::Mean,
-                &options,
-                steps,
-                &mut digest,
-            );
+            plain(engine, points, k, &options, steps, &mut digest);
         }
     });
     digest.value()
@@ -304,15 +292,7 @@ fn mini_batch<E: ClusterEngine>(engine: &mut E) -> u64 {
                 batch: &mut batch,
                 cap,
             };
-            cluster(
-                engine,
-                points,
-                k,
-                Update::Mean,
-                &options,
-                steps,
-                &mut digest,
-            );
+            plain(engine, points, k, &options, steps, &mut digest);
         });
     }
     digest.value()
@@ -362,11 +342,10 @@ fn refused<E: ClusterEngine>(engine: &mut E) -> u64 {
     };
     for k in [0, 4] {
         let steps = &mut Steps::Full;
-        cluster(
+        plain(
             engine,
             points,
             k,
-            Update::Mean,
             &options(Init::Greedy),
             steps,
             &mut digest,
@@ -378,11 +357,10 @@ fn refused<E: ClusterEngine>(engine: &mut E) -> u64 {
             batch: batch.get_mut(..len).unwrap_or_default(),
             cap,
         };
-        cluster(
+        plain(
             engine,
             points,
             2,
-            Update::Mean,
             &options(Init::Greedy),
             steps,
             &mut digest,

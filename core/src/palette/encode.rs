@@ -53,6 +53,29 @@ pub(super) fn expect(expected: usize, found: usize) -> Result<(), PaletteError> 
     }
 }
 
+/// Checks what [`encode`] was given, as every engine must before it works.
+///
+/// # Errors
+/// [`PaletteError::Length`] for the first slice that does not fit; [`PaletteError::Scratch`].
+pub fn check<T>(
+    layout: &Layout,
+    values: &[T],
+    importances: &[u32],
+    out: &Output<'_>,
+    scratch: &[u64],
+) -> Result<(), PaletteError> {
+    expect(layout.values(), values.len())?;
+    if !importances.is_empty() {
+        expect(values.len(), importances.len())?;
+    }
+    out.check(layout)?;
+    let needed = layout.scratch_len();
+    if scratch.len() < needed {
+        return Err(PaletteError::Scratch { needed });
+    }
+    Ok(())
+}
+
 /// Encodes a row-major matrix: for each group the best codebook there is, and for each value the index of the entry
 /// nearest to its code.
 ///
@@ -72,15 +95,7 @@ pub fn encode<T: Element>(
     out: Output<'_>,
     scratch: &mut [u64],
 ) -> Result<Encoded, PaletteError> {
-    expect(layout.values(), values.len())?;
-    if !importances.is_empty() {
-        expect(values.len(), importances.len())?;
-    }
-    out.check(layout)?;
-    let needed = layout.scratch_len();
-    if scratch.len() < needed {
-        return Err(PaletteError::Scratch { needed });
-    }
+    check(layout, values, importances, &out, scratch)?;
     let len = layout.group_len().max(1);
     let mut done = Encoded::default();
     let mut importances = importances.chunks(len);

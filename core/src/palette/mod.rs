@@ -44,7 +44,7 @@ mod pack;
 pub use coder::Coder;
 pub use counts::Counts;
 pub use decode::{MAX_DOT, Palette, Row, decode, decode_row, dot, matvec};
-pub use encode::{Encoded, Output, encode, grid};
+pub use encode::{Encoded, Output, check, encode, grid};
 pub use error::PaletteError;
 pub use layout::{Layout, Width};
 pub use optimal::{MAX_WEIGHT, Optimum, optimal_1d, scratch_len};

@@ -59,4 +59,4 @@ pub use within::Within;
 ///
 /// One bound for every integer metric, the same as in clustering. It keeps a dot product below 2³⁰, a squared distance
 /// (65,025 · d) below 2³², and both sides of a comparison of cosines below 2¹²⁸.
-pub const MAX_DIM: usize = 43_690;
+pub const MAX_DIM: usize = crate::cluster::MAX_DIMS;

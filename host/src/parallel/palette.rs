@@ -234,15 +234,7 @@ impl PaletteEngine for Threads {
         out: Output<'_>,
         scratch: &mut [u64],
     ) -> Result<Encoded, PaletteError> {
-        expect(layout.values(), values.len())?;
-        if !importances.is_empty() {
-            expect(values.len(), importances.len())?;
-        }
-        out.check(layout)?;
-        let needed = layout.scratch_len();
-        if scratch.len() < needed {
-            return Err(PaletteError::Scratch { needed });
-        }
+        palette::check(layout, values, importances, &out, scratch)?;
         let matrix = Slices {
             values,
             importances,
