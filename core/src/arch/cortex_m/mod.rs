@@ -1,6 +1,15 @@
 //! Kernels for Cortex-M processors with the DSP extension (Armv7E-M, and Armv8-M Mainline where it has it).
+#![allow(
+    unsafe_code,
+    reason = "inline assembly: compilers' scalar code takes several times the instructions"
+)]
 
-use crate::linear::{I8Sym, Matrix};
+mod ternary_lanes;
+mod tq2_0;
+mod widen;
+
+use crate::block::Format;
+use crate::linear::{I8Sym, Layout, Matrix};
 
 /// [`crate::scalar::linear::for_each_sum`] by kernels; false, and nothing done, where a layout has none.
 #[inline]
@@ -10,8 +19,9 @@ pub fn for_each_sum(
     scratch: &mut [u32],
     emit: &mut impl FnMut(usize, i64),
 ) -> bool {
-    let _ = (x, scratch, emit);
     match matrix.layout() {
+        Layout::TernaryLanes => ternary_lanes::sums(matrix, x, scratch, emit),
+        Layout::Block(Format::Tq2_0) => tq2_0::sums(matrix, x, scratch, emit),
         _ => false,
     }
 }
