@@ -11,6 +11,9 @@ use crate::quant::{Rule, ScaleRule};
 const WEIGHTS: usize = 1024;
 /// Bytes of the largest: eight rows of 128 in pairs of bytes, or lanes.
 const BYTES: usize = 1152;
+/// Bytes that begin at a word's border.
+#[repr(align(4))]
+struct Words([u8; BYTES]);
 /// The most inputs.
 const COLS: usize = 512;
 /// The most outputs.
@@ -36,6 +39,8 @@ const BLOCK_SHAPES: [(usize, usize); 4] = [(1, 1), (0, 1), (3, 1), (2, 2)];
 /// By the layouts of [`Layout::ALL`].
 const NAMES: [&str; Layout::ALL.len()] = [
     "linear/int8",
+    "linear/int8_pairs",
+    "linear/int4",
     "linear/ternary_lanes",
     "linear/tq1_0",
     "linear/tq2_0",
@@ -99,13 +104,13 @@ fn layers<E: LinearEngine>(engine: &mut E, layout: Layout) -> u64 {
             _ => cols,
         };
         for extreme in [false, true] {
-            let mut bytes = [0; BYTES];
-            // Off a word's border at times: kernels must not need it.
-            let start = usize::from(extreme);
+            let mut bytes = Words([0; BYTES]);
+            // At a word's border or not, in turn: kernels must not need it, and have a faster way there.
+            let start = usize::from(extreme == (seed % 2 == 0));
             let Some(bytes) = layout
                 .bytes(rows, cols)
                 .ok()
-                .and_then(|len| bytes.get_mut(start..start + len))
+                .and_then(|len| bytes.0.get_mut(start..start + len))
             else {
                 // A shape that does not fit is a fault of this file.
                 digest.u64(u64::MAX);
@@ -141,6 +146,8 @@ fn fill(
 ) -> Result<(), LinearError> {
     let (lowest, highest) = match layout {
         Layout::Int8 => (-128, 127),
+        Layout::Int8Pairs => (-127, 127),
+        Layout::Int4 => (-8, 7),
         _ => (-1, 1),
     };
     let mut codes = [0i8; WEIGHTS + 80];
@@ -153,6 +160,8 @@ fn fill(
         };
     }
     match layout {
+        Layout::Int8Pairs => pack::int8_pairs(rows, cols, codes, bytes),
+        Layout::Int4 => pack::int4(rows, cols, codes, bytes),
         Layout::TernaryLanes => pack::ternary_lanes(rows, cols, codes, bytes),
         _ => {
             for (byte, &code) in bytes.iter_mut().zip(codes.iter()) {
