@@ -11,15 +11,16 @@ use crate::quant::{Rule, ScaleRule};
 const WEIGHTS: usize = 1024;
 /// Bytes of the largest: eight rows of 128 in pairs of bytes, or lanes.
 const BYTES: usize = 1152;
-/// Bytes that begin at a word's border.
-#[repr(align(4))]
-struct Words([u8; BYTES]);
 /// The most inputs.
 const COLS: usize = 512;
 /// The most outputs.
 const ROWS: usize = 17;
 /// Scratch for any of the shapes.
 const SCRATCH: usize = 288;
+
+/// Bytes that begin at a word's border.
+#[repr(align(4))]
+struct Words([u8; BYTES]);
 
 /// Rows and columns of layouts that take any.
 const SHAPES: [(usize, usize); 8] = [
@@ -144,12 +145,7 @@ fn fill(
     random: &mut Random,
     bytes: &mut [u8],
 ) -> Result<(), LinearError> {
-    let (lowest, highest) = match layout {
-        Layout::Int8 => (-128, 127),
-        Layout::Int8Pairs => (-127, 127),
-        Layout::Int4 => (-8, 7),
-        _ => (-1, 1),
-    };
+    let (lowest, highest) = layout.codes();
     let mut codes = [0i8; WEIGHTS + 80];
     let codes = codes.get_mut(..rows * cols).unwrap_or_default();
     for code in codes.iter_mut() {
@@ -159,17 +155,7 @@ fn fill(
             false => (lowest as i64 + random.below(span) as i64) as i8,
         };
     }
-    match layout {
-        Layout::Int8Pairs => pack::int8_pairs(rows, cols, codes, bytes),
-        Layout::Int4 => pack::int4(rows, cols, codes, bytes),
-        Layout::TernaryLanes => pack::ternary_lanes(rows, cols, codes, bytes),
-        _ => {
-            for (byte, &code) in bytes.iter_mut().zip(codes.iter()) {
-                *byte = code as u8;
-            }
-            Ok(())
-        }
-    }
+    pack::pack(layout, rows, cols, codes, bytes)
 }
 
 /// Blocks of any codes, +2 among them where a format has it.

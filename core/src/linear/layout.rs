@@ -11,8 +11,8 @@ pub const MAX_COLS: usize = 1 << 16;
 /// | layout | weights | bits a weight | from |
 /// |---|---|---|---|
 /// | `Int8` | −128..=127 | 8 | rows as they lie in any file |
-/// | `Int8Pairs` | −127..=127 | 8 | [`super::pack::int8_pairs`] |
-/// | `Int4` | −8..=7 | 4 | [`super::pack::int4`] |
+/// | `Int8Pairs` | −127..=127 | 8 | [`super::pack`] |
+/// | `Int4` | −8..=7 | 4 | [`super::pack`] |
 /// | `TernaryLanes` | −1..=1 | 2 | [`super::pack::ternary_lanes`] |
 /// | `Block` | those of the [`Format`] | 1.69 to 8.5 | a GGUF tensor, as it lies |
 ///
@@ -77,6 +77,17 @@ impl Layout {
     /// The layout of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
+    }
+
+    /// The lowest and the highest code of a weight.
+    pub const fn codes(self) -> (i8, i8) {
+        match self {
+            Self::Int8 | Self::Block(Format::Q8_0) => (-128, 127),
+            Self::Int8Pairs => (-127, 127),
+            Self::TernaryLanes | Self::Block(Format::Tq1_0) => (-1, 1),
+            Self::Block(Format::Tq2_0 | Format::Q2_0) => (-1, 2),
+            Self::Int4 | Self::Block(Format::Q4_0) => (-8, 7),
+        }
     }
 
     /// What 1 in a sum stands for, before any scale: 2⁻²⁴ for blocks, whose f16 scales are whole numbers of it.

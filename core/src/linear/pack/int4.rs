@@ -1,18 +1,13 @@
 //! int4 weights, four rows in each 16-bit lane; see [`Layout`](crate::linear::Layout).
 
-use super::check;
 use crate::linear::{Layout, LinearError};
 
 /// The weight 0 in all four rows.
 const ZEROS: u16 = 0x8888 ^ 0x8000;
 
-/// Packs row-major int4 codes, one a byte, into `out`, which must hold exactly [`Layout::bytes`] bytes. O(rows · cols).
-///
-/// # Errors
-/// [`LinearError::Columns`], [`LinearError::TooLarge`]; [`LinearError::Length`] for `codes` or `out`;
-/// [`LinearError::CodeRange`] for the first code, row by row, outside −8..=7.
+/// Packs row-major int4 codes, one a byte; see [`super::pack`] for lengths and errors.
 pub fn int4(rows: usize, cols: usize, codes: &[i8], out: &mut [u8]) -> Result<(), LinearError> {
-    check(Layout::Int4, (rows, cols), codes, out.len(), -8..=7)?;
+    super::check(Layout::Int4, rows, cols, codes, out)?;
     out.chunks_exact_mut(2)
         .for_each(|lane| lane.copy_from_slice(&ZEROS.to_le_bytes()));
     let group_bytes = Layout::Int4.group_bytes(cols)?;

@@ -1,27 +1,16 @@
 //! int8 weights, two columns in each 16-bit lane, tiles of four rows; see [`Layout`](crate::linear::Layout).
 
-use super::check;
 use crate::linear::{Layout, LinearError};
 
-/// Packs row-major int8 codes into `out`, which must hold exactly [`Layout::bytes`] bytes. O(rows · cols).
-///
-/// # Errors
-/// [`LinearError::Columns`], [`LinearError::TooLarge`]; [`LinearError::Length`] for `codes` or `out`;
-/// [`LinearError::CodeRange`] for the first code, row by row, that is −128: the layout has none for it in an odd column after a
-/// negative weight.
+/// Packs row-major int8 codes; see [`super::pack`] for lengths and errors. −128 is refused: the layout has no pattern for it in an odd
+/// column after a negative weight.
 pub fn int8_pairs(
     rows: usize,
     cols: usize,
     codes: &[i8],
     out: &mut [u8],
 ) -> Result<(), LinearError> {
-    check(
-        Layout::Int8Pairs,
-        (rows, cols),
-        codes,
-        out.len(),
-        -127..=127,
-    )?;
+    super::check(Layout::Int8Pairs, rows, cols, codes, out)?;
     out.fill(0);
     let group_bytes = Layout::Int8Pairs.group_bytes(cols)?;
     for (row, codes) in codes.chunks_exact(cols.max(1)).enumerate() {
