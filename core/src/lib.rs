@@ -15,6 +15,7 @@ pub mod engine;
 pub mod gguf;
 pub mod number;
 pub mod palette;
+pub mod pool;
 pub mod quant;
 pub mod scalar;
 pub mod search;
