@@ -97,8 +97,7 @@ impl Book<[Entry]> {
         bytes: Option<usize>,
         capacity: usize,
     ) -> Result<(usize, usize), ShapeError> {
-        let same = |entry: &Entry| entry.state == State::Idle && entry.key == key;
-        let at = match self.entries.iter().position(same) {
+        let at = match self.latest(key) {
             Some(at) => {
                 add(&mut self.hits);
                 Ok(at)
@@ -164,16 +163,26 @@ impl Book<[Entry]> {
         Ok(at)
     }
 
+    /// The idle span of a key that was returned last.
+    fn latest(&self, key: Key) -> Option<usize> {
+        let entries = self.entries.iter().enumerate();
+        entries
+            .filter(|(_, entry)| entry.state == State::Idle && entry.key == key)
+            .min_by_key(|(_, entry)| self.clock.wrapping_sub(entry.returned))
+            .map(|(at, _)| at)
+    }
+
     fn vacant(&mut self) -> Option<(usize, &mut Entry)> {
         let mut entries = self.entries.iter_mut().enumerate();
         entries.find(|(_, entry)| entry.state == State::Vacant)
     }
 
+    /// The smallest blank span that is large enough, the first in the store of those.
     fn smallest_blank(&self, bytes: usize) -> Option<usize> {
         let entries = self.entries.iter().enumerate();
         entries
             .filter(|(_, entry)| entry.state == State::Blank && entry.bytes >= bytes)
-            .min_by_key(|(_, entry)| entry.bytes)
+            .min_by_key(|(_, entry)| (entry.bytes, entry.start))
             .map(|(at, _)| at)
     }
 
@@ -206,23 +215,28 @@ impl Book<[Entry]> {
         Some(at)
     }
 
+    /// The run of free spans from this entry's on, to where it is long enough: the entry, where it starts, where it ends.
+    fn run(&self, at: usize, bytes: usize, capacity: usize) -> Option<(usize, usize, usize)> {
+        let first = self.entries.get(at).filter(|entry| entry.is_free())?;
+        let (start, mut end) = (first.start, first.end());
+        while end - start < bytes {
+            end = if end == self.carved {
+                start.checked_add(bytes).filter(|&end| end <= capacity)?
+            } else {
+                let mut entries = self.entries.iter();
+                entries
+                    .find(|entry| entry.is_free() && entry.start == end)?
+                    .end()
+            };
+        }
+        Some((at, start, end))
+    }
+
     /// Makes one span of the first run of free ones that is long enough, with what was never carved behind it.
     fn merge(&mut self, bytes: usize, capacity: usize) -> Option<usize> {
-        let (at, start, end) = (0..self.entries.len()).find_map(|at| {
-            let entry = self.entries.get(at).filter(|entry| entry.is_free())?;
-            let (start, mut end) = (entry.start, entry.end());
-            while end - start < bytes {
-                if end == self.carved {
-                    let whole = start.checked_add(bytes).filter(|&end| end <= capacity);
-                    return whole.map(|end| (at, start, end));
-                }
-                let mut entries = self.entries.iter();
-                end = entries
-                    .find(|entry| entry.is_free() && entry.start == end)?
-                    .end();
-            }
-            Some((at, start, end))
-        })?;
+        let (at, start, end) = (0..self.entries.len())
+            .filter_map(|at| self.run(at, bytes, capacity))
+            .min_by_key(|&(_, start, _)| start)?;
         for entry in &mut self.entries {
             if entry.is_free() && entry.start >= start && entry.start < end {
                 if entry.state == State::Idle {

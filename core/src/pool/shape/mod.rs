@@ -46,9 +46,10 @@ struct Store<const BYTES: usize>([u8; BYTES]);
 
 /// Buffers for the intermediate results of a program that asks for the same shapes again and again; one owner.
 ///
-/// [`take`](Shapes::take) gives, in this order: an idle buffer of the same shape and element type (a hit); the smallest blank
+/// [`take`](Shapes::take) gives, in this order: the idle buffer of the same shape and element type that was
+/// returned last (a hit); the smallest blank
 /// part that is long enough; a new part of the store; the idle buffer returned before all others of those that are long enough,
-/// which is then forgotten (an eviction); a run of neighbouring free parts as one. What is too long for its
+/// which is then forgotten (an eviction); the first run of neighbouring free parts as one. What is too long for its
 /// request is cut where an entry is left for the rest. If none of that is possible it fails.
 ///
 /// Finding costs O(`ENTRIES`), the last resort O(`ENTRIES`²); a return O(1). A buffer's bytes are a multiple of 8, at a
