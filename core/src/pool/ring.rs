@@ -54,21 +54,9 @@ use super::Stats;
 /// ```
 ///
 /// or both sides enter a critical section, the interrupt for one push and the program for one copy of the window:
+/// that is `Guarded<Ring<T, SLOTS>>` (feature `critical-section`).
 ///
-/// ```
-/// use core::cell::RefCell;
-/// use critical_section::Mutex;
-/// use tercet_core::pool::Ring;
-///
-/// static WINDOW: Mutex<RefCell<Ring<i16, 16>>> = Mutex::new(RefCell::new(Ring::new(0)));
-///
-/// // In the interrupt:
-/// critical_section::with(|cs| WINDOW.borrow_ref_mut(cs).push(7));
-/// // In the program:
-/// let mut samples = [0; 16];
-/// let held = critical_section::with(|cs| WINDOW.borrow_ref(cs).copy_to(&mut samples));
-/// assert_eq!(samples[..held], [7]);
-/// ```
+/// Beside heapless' `HistoryBuf` it has positions, slots filled in place and flat rows; it evicts by the same rule.
 #[derive(Clone, Debug)]
 pub struct Ring<T, const SLOTS: usize> {
     slots: [T; SLOTS],
