@@ -1,0 +1,8 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+
+pub mod board;
+pub mod counter;
+pub mod memory;
+mod nops;
+pub mod run;

@@ -1,0 +1,123 @@
+//! Runs a program's cases and prints a line for each.
+
+use core::fmt;
+
+use semihosting::{eprintln, println, process};
+
+use crate::board::BoardClock;
+use crate::counter::Counter;
+use crate::memory::Memory;
+
+/// One thing to count.
+pub trait Case {
+    /// The columns that name it; no spaces within one.
+    fn name(&self) -> Name;
+
+    /// How many units of work a run does: multiply-accumulates, operations.
+    fn work(&self) -> usize;
+
+    /// Bytes of working memory that the caller must lend, besides inputs and outputs.
+    fn scratch(&self) -> usize {
+        0
+    }
+
+    /// The work. Runs at least three times.
+    fn run(&mut self);
+
+    /// Whether the last run's result is right.
+    fn check(&mut self) -> bool;
+}
+
+/// What a line of the table is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Name {
+    /// The operation.
+    pub operation: &'static str,
+    /// How the data lies.
+    pub layout: &'static str,
+    /// How much of it.
+    pub shape: Shape,
+    /// Which code: the engine's (`kernel`), plain loops (`plain`), or a peer's name.
+    pub code: &'static str,
+}
+
+/// Two lengths, such as rows and columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape(pub usize, pub usize);
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.0, self.1)
+    }
+}
+
+/// Counts cases.
+#[derive(Debug)]
+pub struct Bench {
+    counter: Counter<BoardClock>,
+    failures: u32,
+}
+
+impl Bench {
+    /// Runs a case, checks its result, counts it twice, and prints its line.
+    ///
+    /// A wrong result, and a count that is not the same again, fail the program.
+    pub fn case<C: Case>(&mut self, case: &mut C) {
+        let Name {
+            operation,
+            layout,
+            shape,
+            code,
+        } = case.name();
+        enter(case);
+        if !case.check() {
+            eprintln!("{operation} {layout} {shape} {code}: wrong result");
+            self.failures += 1;
+            return;
+        }
+        let count = self.counter.count(&mut || enter(case));
+        let again = self.counter.count(&mut || enter(case));
+        if count != again {
+            eprintln!("{operation} {layout} {shape} {code}: {count} instructions, then {again}");
+            self.failures += 1;
+        }
+        let work = case.work().max(1) as u64;
+        let each = Thousandths((count * 1000 + work / 2) / work);
+        let scratch = case.scratch();
+        let address = enter::<C> as *const () as usize;
+        println!(
+            "{operation:<8} {layout:<14} {shape:>9} {code:<8} {count:>9} {work:>7} {each:>8} {scratch:>7} {address:#010x}"
+        );
+    }
+}
+
+/// A number in thousandths.
+struct Thousandths(u64);
+
+impl fmt::Display for Thousandths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>4}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// The code that is counted, under an address of its own: what is reachable from there is its size.
+#[inline(never)]
+fn enter<C: Case>(case: &mut C) {
+    case.run();
+}
+
+/// Checks that the clock follows instructions, then runs `body`; fails where anything was wrong.
+pub fn run(body: fn(&mut Bench, Memory<'static>)) -> ! {
+    let counter = Counter::new(BoardClock::start());
+    if let Err((expected, counted)) = counter.verify() {
+        eprintln!("{expected} instructions were counted as {counted}; QEMU wants -icount shift=7");
+        process::exit(1)
+    }
+    println!("# operation layout shape code instructions work each scratch address");
+    let mut bench = Bench {
+        counter,
+        failures: 0,
+    };
+    body(&mut bench, Memory::take());
+    process::exit(i32::from(bench.failures > 0))
+}
