@@ -1,14 +1,45 @@
 #!/usr/bin/env bash
-# Instructions that kernels and pools take on a board in QEMU. mcu.sh m0|m3|m4|m7|m33|rv32
+# Instructions that kernels and pools take on a board in QEMU: the programs of benches/mcu check their results, then
+# count. mcu.sh m0|m3|m4|m7|m33|rv32 [PROGRAM…]
 . .ci/lib.sh
 
 board=$1
-flags=() features=()
+shift
+programs=("$@")
+((${#programs[@]})) || programs=(linear cluster)
+
+cpu='' arguments=()
 case $board in
+# Cortex-M0 code on a Cortex-M3, which runs all of it: no model of QEMU's has an M0 and megabytes.
 m0) target=thumbv6m-none-eabi machine=mps2-an385 ;;
 m3) target=thumbv7m-none-eabi machine=mps2-an385 ;;
 m4) target=thumbv7em-none-eabihf machine=mps2-an386 ;;
 m7) target=thumbv7em-none-eabihf machine=mps2-an500 cpu=cortex-m7 ;;
-m33) target=thumbv8m.main-none-eabihf machine=mps2-an505 cpu=cortex-m33 features=(--features dsp) ;;
+m33) target=thumbv8m.main-none-eabihf machine=mps2-an505 cpu=cortex-m33 arguments=(--features dsp) ;;
 rv32) target=riscv32imac-unknown-none-elf machine=virt ;;
 esac
+case $board in
+rv32)
+    qemu=(qemu-system-riscv32 -bios none)
+    need qemu-system-riscv32 "apt-get install qemu-system-misc"
+    ;;
+*)
+    qemu=(qemu-system-arm)
+    need qemu-system-arm "apt-get install qemu-system-arm"
+    ;;
+esac
+if [[ $cpu ]]; then
+    # Its own folder, as its standard library is compiled with the same flags.
+    arguments+=(--config "target.'$target'.rustflags=['-Ctarget-cpu=$cpu']" --target-dir "target/mcu-$board")
+fi
+cross "$target" core build --locked --release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}"
+images=${cpu:+target/mcu-$board}
+images=${images:-$cross_target}/$target/release
+
+lines=target/ci/mcu-$board.txt
+: >"$lines"
+for program in "${programs[@]}"; do
+    "${qemu[@]}" -M "$machine" -icount shift=7 -nographic -monitor none \
+        -semihosting-config enable=on,target=native -kernel "$images/$program" | tee -a "$lines"
+done
+note "$(grep -cv '^#' "$lines") cases"

@@ -3,6 +3,7 @@
 
 pub mod board;
 pub mod counter;
+pub mod layers;
 pub mod memory;
 mod nops;
 pub mod run;

@@ -47,7 +47,7 @@ pub struct Shape(pub usize, pub usize);
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x{}", self.0, self.1)
+        write!(f, "{:>4}x{:<4}", self.0, self.1)
     }
 }
 
@@ -86,7 +86,7 @@ impl Bench {
         let scratch = case.scratch();
         let address = enter::<C> as *const () as usize;
         println!(
-            "{operation:<8} {layout:<14} {shape:>9} {code:<8} {count:>9} {work:>7} {each:>8} {scratch:>7} {address:#010x}"
+            "{operation:<8} {layout:<14} {shape} {code:<8} {count:>9} {work:>7} {each} {scratch:>7} {address:#010x}"
         );
     }
 }
@@ -113,7 +113,10 @@ pub fn run(body: fn(&mut Bench, Memory<'static>)) -> ! {
         eprintln!("{expected} instructions were counted as {counted}; QEMU wants -icount shift=7");
         process::exit(1)
     }
-    println!("# operation layout shape code instructions work each scratch address");
+    println!(
+        "{:<8} {:<14} {:<9} {:<8} {:>9} {:>7} {:>8} {:>7} {:<10}",
+        "# what", "layout", "shape", "code", "instr", "work", "each", "scratch", "address"
+    );
     let mut bench = Bench {
         counter,
         failures: 0,
