@@ -139,10 +139,7 @@ fn fill(
     random: &mut Random,
     bytes: &mut [u8],
 ) -> Result<(), LinearError> {
-    let (lowest, highest) = match layout {
-        Layout::Int8 => (-128, 127),
-        _ => (-1, 1),
-    };
+    let (lowest, highest) = layout.codes();
     let mut codes = [0i8; WEIGHTS + 80];
     let codes = codes.get_mut(..rows * cols).unwrap_or_default();
     for code in codes.iter_mut() {
@@ -152,15 +149,7 @@ fn fill(
             false => (lowest as i64 + random.below(span) as i64) as i8,
         };
     }
-    match layout {
-        Layout::TernaryLanes => pack::ternary_lanes(rows, cols, codes, bytes),
-        _ => {
-            for (byte, &code) in bytes.iter_mut().zip(codes.iter()) {
-                *byte = code as u8;
-            }
-            Ok(())
-        }
-    }
+    pack::pack(layout, rows, cols, codes, bytes)
 }
 
 /// Blocks of any codes, +2 among them where a format has it.

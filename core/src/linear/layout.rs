@@ -57,6 +57,16 @@ impl Layout {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
     }
 
+    /// The lowest and the highest code of a weight.
+    pub const fn codes(self) -> (i8, i8) {
+        match self {
+            Self::Int8 | Self::Block(Format::Q8_0) => (-128, 127),
+            Self::TernaryLanes | Self::Block(Format::Tq1_0) => (-1, 1),
+            Self::Block(Format::Tq2_0 | Format::Q2_0) => (-1, 2),
+            Self::Block(Format::Q4_0) => (-8, 7),
+        }
+    }
+
     /// What 1 in a sum stands for, before any scale: 2⁻²⁴ for blocks, whose f16 scales are whole numbers of it.
     pub const fn unit(self) -> f32 {
         match self {
