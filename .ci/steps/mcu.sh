@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Instructions that kernels and pools take on a board in QEMU: the programs of benches/mcu check their results, then
-# count. mcu.sh m0|m3|m4|m7|m33|rv32 [PROGRAM…]
+# Instructions that kernels and pools take on a board in QEMU, beside the committed table: the programs of benches/mcu
+# check their results, then count. mcu.sh m0|m3|m4|m7|m33|rv32 [PROGRAM…]; of PROGRAMs only their lines are shown.
 . .ci/lib.sh
 
 board=$1
 shift
 programs=("$@")
-((${#programs[@]})) || programs=(linear cluster)
 
 cpu='' arguments=()
 case $board in
@@ -36,10 +35,14 @@ cross "$target" core build --locked --release --manifest-path benches/mcu/Cargo.
 images=${cpu:+target/mcu-$board}
 images=${images:-$cross_target}/$target/release
 
-lines=target/ci/mcu-$board.txt
-: >"$lines"
-for program in "${programs[@]}"; do
-    "${qemu[@]}" -M "$machine" -icount shift=7 -nographic -monitor none \
-        -semihosting-config enable=on,target=native -kernel "$images/$program" | tee -a "$lines"
-done
-note "$(grep -cv '^#' "$lines") cases"
+runner=("${qemu[@]}" -M "$machine" -icount shift=7 -nographic -monitor none
+    -semihosting-config enable=on,target=native -kernel)
+if ((${#programs[@]})); then
+    for program in "${programs[@]}"; do
+        "${runner[@]}" "$images/$program"
+    done
+    exit
+fi
+cargo run --locked -q --manifest-path benches/mcu/table/Cargo.toml --target-dir target/mcu-table -- \
+    "$board" "$images" "benches/mcu/snapshots/$board.txt" "${runner[@]}"
+note "$(wc -l <"target/ci/mcu-$board.jsonl") cases"

@@ -18,6 +18,7 @@ pub struct Data<'a> {
     out: &'a mut [i8],
     expected: &'a mut [i8],
     scratch: &'a mut [u32],
+    sums: &'a mut [i64],
     offset: usize,
 }
 
@@ -60,6 +61,7 @@ impl<'a> Data<'a> {
             out: memory.slice(rows),
             expected: memory.slice(rows),
             scratch: memory.slice(weights.scratch_len()),
+            sums: memory.slice(rows),
             offset,
         };
         Plain(&mut data).run();
@@ -67,13 +69,10 @@ impl<'a> Data<'a> {
         data
     }
 
-    fn name(&self, code: &'static str) -> Name {
+    fn name(&self, operation: &'static str, code: &'static str) -> Name {
         let weights = self.layer.weights();
         Name {
-            operation: match self.offset {
-                0 => "dense",
-                _ => "dense@1",
-            },
+            operation,
             layout: weights.layout().name(),
             shape: Shape(weights.rows(), weights.cols()),
             code,
@@ -98,7 +97,11 @@ pub struct Dense<'a, 'b>(pub &'b mut Data<'a>);
 
 impl Case for Dense<'_, '_> {
     fn name(&self) -> Name {
-        self.0.name("kernel")
+        let operation = match self.0.offset {
+            0 => "dense",
+            _ => "dense@1",
+        };
+        self.0.name(operation, "kernel")
     }
 
     fn work(&self) -> usize {
@@ -126,7 +129,7 @@ pub struct Plain<'a, 'b>(pub &'b mut Data<'a>);
 
 impl Case for Plain<'_, '_> {
     fn name(&self) -> Name {
-        self.0.name("plain")
+        self.0.name("dense", "plain")
     }
 
     fn work(&self) -> usize {
@@ -144,6 +147,55 @@ impl Case for Plain<'_, '_> {
 
     fn check(&mut self) -> bool {
         self.0.check()
+    }
+}
+
+/// The sums alone by one function, whose size this shows: `dense` holds the code of every layout.
+pub struct Sums<'a, 'b, F> {
+    /// The layer.
+    pub data: &'b mut Data<'a>,
+    /// Which code it is.
+    pub code: &'static str,
+    /// Writes each row's sum.
+    pub function: F,
+}
+
+impl<F: FnMut(&Matrix<'_>, I8Sym<'_>, &mut [u32], &mut [i64])> Case for Sums<'_, '_, F> {
+    fn name(&self) -> Name {
+        self.data.name("sums", self.code)
+    }
+
+    fn work(&self) -> usize {
+        self.data.work()
+    }
+
+    fn scratch(&self) -> usize {
+        match self.code {
+            "plain" => 0,
+            _ => size_of_val(self.data.scratch),
+        }
+    }
+
+    fn run(&mut self) {
+        let data = &mut *self.data;
+        (self.function)(data.layer.weights(), data.x, data.scratch, data.sums);
+    }
+
+    fn check(&mut self) -> bool {
+        let Data { layer, x, sums, .. } = &mut *self.data;
+        let mut right = true;
+        for_each_sum(layer.weights(), *x, |row, sum| right &= sums[row] == sum);
+        sums.fill(i64::MIN);
+        right
+    }
+}
+
+/// Writes sums where they belong.
+pub fn store(out: &mut [i64]) -> impl FnMut(usize, i64) {
+    |row, sum| {
+        if let Some(out) = out.get_mut(row) {
+            *out = sum;
+        }
     }
 }
 
