@@ -5,7 +5,7 @@
 
 board=$1
 shift
-programs=("$@")
+chosen=("$@")
 
 cpu='' arguments=()
 case $board in
@@ -27,22 +27,35 @@ rv32)
     need qemu-system-arm "apt-get install qemu-system-arm"
     ;;
 esac
+flags=()
 if [[ $cpu ]]; then
-    # Its own folder, as its standard library is compiled with the same flags.
-    arguments+=(--config "target.'$target'.rustflags=['-Ctarget-cpu=$cpu']" --target-dir "target/mcu-$board")
+    flags+=("'-Ctarget-cpu=$cpu'")
 fi
-cross "$target" core build --locked --release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}"
-images=${cpu:+target/mcu-$board}
-images=${images:-$cross_target}/$target/release
+programs='linear cluster'
+case $board in
+m0 | m4)
+    programs+=' pools'
+    arguments+=(--features pools)
+    # heapless asks the compiler for ldrex and strex by a probe that needs an installed core; here there is none.
+    if [[ $target == thumbv7em-* && $(compiler_for "$target") == debian ]]; then
+        flags+=("'--cfg=arm_llsc'")
+    fi
+    ;;
+esac
+# Folders of their own, since boards share targets and not flags.
+arguments+=(--config "target.'$target'.rustflags=[$(IFS=,; echo "${flags[*]}")]" --target-dir "target/mcu-$board")
+# talc wants `alloc`, of which it uses nothing here.
+cross "$target" core,alloc build --locked --release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}"
+images=target/mcu-$board/$target/release
 
 runner=("${qemu[@]}" -M "$machine" -icount shift=7 -nographic -monitor none
     -semihosting-config enable=on,target=native -kernel)
-if ((${#programs[@]})); then
-    for program in "${programs[@]}"; do
+if ((${#chosen[@]})); then
+    for program in "${chosen[@]}"; do
         "${runner[@]}" "$images/$program"
     done
     exit
 fi
 cargo run --locked -q --manifest-path benches/mcu/table/Cargo.toml --target-dir target/mcu-table -- \
-    "$board" "$images" "benches/mcu/snapshots/$board.txt" "${runner[@]}"
+    "$board" "$images" "$programs" "benches/mcu/snapshots/$board.txt" "${runner[@]}"
 note "$(wc -l <"target/ci/mcu-$board.jsonl") cases"

@@ -6,4 +6,6 @@ pub mod counter;
 pub mod layers;
 pub mod memory;
 mod nops;
+#[cfg(feature = "pools")]
+pub mod pools;
 pub mod run;

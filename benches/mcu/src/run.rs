@@ -81,14 +81,56 @@ impl Bench {
             eprintln!("{operation} {layout} {shape} {code}: {count} instructions, then {again}");
             self.failures += 1;
         }
-        let work = case.work().max(1) as u64;
+        self.line(&Line {
+            name: case.name(),
+            instructions: count,
+            work: case.work(),
+            scratch: case.scratch(),
+            code: enter::<C> as *const () as usize,
+        });
+    }
+
+    /// The counter, for cases that are many small ones.
+    pub fn counter(&self) -> &Counter<BoardClock> {
+        &self.counter
+    }
+
+    /// Fails the program, with a reason.
+    pub fn fail(&mut self, reason: &str) {
+        eprintln!("{reason}");
+        self.failures += 1;
+    }
+
+    /// Prints a line.
+    pub fn line(&self, line: &Line) {
+        let Name {
+            operation,
+            layout,
+            shape,
+            code,
+        } = line.name;
+        let (count, scratch, address) = (line.instructions, line.scratch, line.code);
+        let work = line.work.max(1) as u64;
         let each = Thousandths((count * 1000 + work / 2) / work);
-        let scratch = case.scratch();
-        let address = enter::<C> as *const () as usize;
         println!(
-            "{operation:<8} {layout:<14} {shape} {code:<8} {count:>9} {work:>7} {each} {scratch:>7} {address:#010x}"
+            "{operation:<9} {layout:<14} {shape} {code:<8} {count:>9} {work:>7} {each} {scratch:>7} {address:#010x}"
         );
     }
+}
+
+/// What a line says.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    /// Whose.
+    pub name: Name,
+    /// Instructions, all together.
+    pub instructions: u64,
+    /// Over how many units of work.
+    pub work: usize,
+    /// Bytes that the caller lends.
+    pub scratch: usize,
+    /// The address of the function that did it.
+    pub code: usize,
 }
 
 /// A number in thousandths.
@@ -114,7 +156,7 @@ pub fn run(body: fn(&mut Bench, Memory<'static>)) -> ! {
         process::exit(1)
     }
     println!(
-        "{:<8} {:<14} {:<9} {:<8} {:>9} {:>7} {:>8} {:>7} {:<10}",
+        "{:<9} {:<14} {:<9} {:<8} {:>9} {:>7} {:>8} {:>7} {:<10}",
         "# what", "layout", "shape", "code", "instr", "work", "each", "scratch", "address"
     );
     let mut bench = Bench {

@@ -1,6 +1,6 @@
 //! Runs the programs of `benches/mcu` on a board and makes one table of what they print.
 //!
-//! `table BOARD IMAGES SNAPSHOT RUNNER…` runs `RUNNER… IMAGES/PROGRAM` for each program, adds the size of each case's
+//! `table BOARD IMAGES PROGRAMS SNAPSHOT RUNNER…` runs `RUNNER… IMAGES/PROGRAM` for each of PROGRAMS (with spaces between), adds the size of each case's
 //! code, prints the table, leaves it as JSON lines in `target/ci/mcu-BOARD.jsonl`, and compares it with SNAPSHOT. With
 //! TERCET_OVERWRITE=1 it writes SNAPSHOT instead. Exit status 1 where a program fails or a case differs too much.
 
@@ -15,9 +15,6 @@ use std::{env, fs};
 
 use row::Row;
 
-/// The programs, as their images are named.
-const PROGRAMS: [&str; 2] = ["linear", "cluster"];
-
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -30,11 +27,11 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [board, images, snapshot, runner @ ..] = arguments.as_slice() else {
-        return Err("table BOARD IMAGES SNAPSHOT RUNNER...".into());
+    let [board, images, programs, snapshot, runner @ ..] = arguments.as_slice() else {
+        return Err("table BOARD IMAGES PROGRAMS SNAPSHOT RUNNER...".into());
     };
     let mut rows = Vec::new();
-    for program in PROGRAMS {
+    for program in programs.split_whitespace() {
         rows.extend(measure(runner, &Path::new(images).join(program))?);
     }
     let table = row::table(&rows);

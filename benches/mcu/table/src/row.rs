@@ -59,7 +59,7 @@ fn parse_line(line: &str) -> Option<Row> {
 /// The table.
 pub fn table(rows: &[Row]) -> String {
     let mut table = format!(
-        "{:<8} {:<14} {:>9} {:<8} {:>9} {:>7} {:>8} {:>7} {:>6}\n",
+        "{:<9} {:<14} {:>9} {:<8} {:>9} {:>7} {:>8} {:>7} {:>6}\n",
         "# what", "layout", "shape", "code", "instr", "work", "each", "scratch", "code B"
     );
     for row in rows {
@@ -73,7 +73,7 @@ pub fn table(rows: &[Row]) -> String {
         } = row;
         let each = row.each();
         table += &format!(
-            "{what:<8} {layout:<14} {shape:>9} {code:<8} {instructions:>9} {work:>7} {each:>8.3} {scratch_bytes:>7} {code_bytes:>6}\n"
+            "{what:<9} {layout:<14} {shape:>9} {code:<8} {instructions:>9} {work:>7} {each:>8.3} {scratch_bytes:>7} {code_bytes:>6}\n"
         );
     }
     table
