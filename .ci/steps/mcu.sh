@@ -49,7 +49,7 @@ cross "$target" core,alloc build --locked --release --manifest-path benches/mcu/
 images=target/mcu-$board/$target/release
 
 runner=("${qemu[@]}" -M "$machine" -icount shift=7 -nographic -monitor none
-    -semihosting-config enable=on,target=native -kernel)
+    -semihosting-config "enable=on,target=native" -kernel)
 if ((${#chosen[@]})); then
     for program in "${chosen[@]}"; do
         "${runner[@]}" "$images/$program"

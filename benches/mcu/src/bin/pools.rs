@@ -14,7 +14,7 @@ program!(main);
 
 fn main(bench: &mut Bench, mut memory: Memory<'static>) {
     count(bench, &Nothing, 0);
-    count(bench, &Heapless::new(), Heapless::BYTES);
+    count(bench, &Heapless::take(), Heapless::BYTES);
     count(
         bench,
         &Tlsf::new(memory.slice(HEAP)),

@@ -46,7 +46,7 @@ impl Heapless {
     ///
     /// # Panics
     /// The second time.
-    pub fn new() -> Self {
+    pub fn take() -> Self {
         let blocks = cortex_m::singleton!(
             : [ObjectBlock<Data>; BLOCKS] = [const { ObjectBlock::new([0; BLOCK]) }; BLOCKS]
         );
@@ -105,21 +105,25 @@ fn layout(bytes: usize) -> Layout {
     unsafe { Layout::from_size_align_unchecked(bytes, 8) }
 }
 
+/// A piece of a heap.
+#[derive(Debug)]
+pub struct Piece(*mut u8);
+
 macro_rules! heap {
     ($heap:ty, $name:literal) => {
         impl Allocator for $heap {
             const NAME: &'static str = $name;
-            type Handle = *mut u8;
+            type Handle = Piece;
 
-            fn alloc(&self, bytes: usize) -> Option<*mut u8> {
-                // SAFETY: `bytes` is not 0.
+            fn alloc(&self, bytes: usize) -> Option<Piece> {
+                // SAFETY: No trace asks for 0 bytes.
                 let place = unsafe { self.0.alloc(layout(bytes)) };
-                (!place.is_null()).then_some(place)
+                (!place.is_null()).then_some(Piece(place))
             }
 
-            fn free(&self, place: *mut u8, bytes: usize) {
-                // SAFETY: It came from `alloc` with as many bytes, and is given back once.
-                unsafe { self.0.dealloc(place, layout(bytes)) };
+            fn free(&self, piece: Piece, bytes: usize) {
+                // SAFETY: It came from `alloc`; traces give it back with the size they took it with.
+                unsafe { self.0.dealloc(piece.0, layout(bytes)) };
             }
         }
     };
