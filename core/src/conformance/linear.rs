@@ -18,6 +18,10 @@ const ROWS: usize = 17;
 /// Scratch for any of the shapes.
 const SCRATCH: usize = 288;
 
+/// Bytes that begin at a word's border.
+#[repr(align(4))]
+struct Words([u8; BYTES]);
+
 /// Rows and columns of layouts that take any.
 const SHAPES: [(usize, usize); 8] = [
     (1, 1),
@@ -36,6 +40,8 @@ const BLOCK_SHAPES: [(usize, usize); 4] = [(1, 1), (0, 1), (3, 1), (2, 2)];
 /// By the layouts of [`Layout::ALL`].
 const NAMES: [&str; Layout::ALL.len()] = [
     "linear/int8",
+    "linear/int8_pairs",
+    "linear/int4",
     "linear/ternary_lanes",
     "linear/tq1_0",
     "linear/tq2_0",
@@ -99,13 +105,13 @@ fn layers<E: LinearEngine>(engine: &mut E, layout: Layout) -> u64 {
             _ => cols,
         };
         for extreme in [false, true] {
-            let mut bytes = [0; BYTES];
-            // Off a word's border at times: kernels must not need it.
-            let start = usize::from(extreme);
+            let mut bytes = Words([0; BYTES]);
+            // At a word's border or not, in turn: kernels must not need it, and have a faster way there.
+            let start = usize::from(extreme == (seed % 2 == 0));
             let Some(bytes) = layout
                 .bytes(rows, cols)
                 .ok()
-                .and_then(|len| bytes.get_mut(start..start + len))
+                .and_then(|len| bytes.0.get_mut(start..start + len))
             else {
                 // A shape that does not fit is a fault of this file.
                 digest.u64(u64::MAX);

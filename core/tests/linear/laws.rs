@@ -155,6 +155,10 @@ fn long_rows_of_extremes_do_not_wrap() {
         (Layout::TernaryLanes, -1, -1),
         (Layout::Int8, -128, -128),
         (Layout::Int8, 127, 127),
+        (Layout::Int8Pairs, -127, -127),
+        (Layout::Int8Pairs, 127, 127),
+        (Layout::Int4, -8, -8),
+        (Layout::Int4, 7, 7),
     ] {
         for cols in [4096, tercet_core::linear::MAX_COLS] {
             let codes = vec![code; 9 * cols];

@@ -5,5 +5,6 @@ mod support;
 
 mod laws;
 mod matrices;
+mod packed;
 mod refusals;
 mod requantize;

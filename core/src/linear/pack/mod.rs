@@ -1,7 +1,11 @@
 //! From row-major codes to the layouts that take codes.
 
+mod int4;
+mod int8_pairs;
 mod ternary_lanes;
 
+pub use int4::int4;
+pub use int8_pairs::int8_pairs;
 pub(super) use ternary_lanes::check_ternary_lanes;
 pub use ternary_lanes::ternary_lanes;
 
@@ -22,6 +26,8 @@ pub fn pack(
 ) -> Result<(), LinearError> {
     match layout {
         Layout::Int8 => int8(rows, cols, codes, out),
+        Layout::Int8Pairs => int8_pairs(rows, cols, codes, out),
+        Layout::Int4 => int4(rows, cols, codes, out),
         Layout::TernaryLanes => ternary_lanes(rows, cols, codes, out),
         Layout::Block(_) => Err(LinearError::Blocks),
     }
