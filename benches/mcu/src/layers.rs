@@ -7,7 +7,7 @@ use tercet_core::quant::{Rule, ScaleRule};
 use tercet_core::scalar::linear::for_each_sum;
 
 use crate::memory::Memory;
-use crate::run::{Case, Name, Shape};
+use crate::run::{Bench, Case, Name, Shape};
 
 /// A layer, its input, and the output that the plain loops give.
 #[derive(Debug)]
@@ -150,17 +150,38 @@ impl Case for Plain<'_, '_> {
     }
 }
 
-/// The sums alone by one function, whose size this shows: `dense` holds the code of every layout.
+/// The sums alone, by one function, whose size this shows.
+#[derive(Debug)]
 pub struct Sums<'a, 'b, F> {
-    /// The layer.
-    pub data: &'b mut Data<'a>,
-    /// Which code it is.
-    pub code: &'static str,
-    /// Writes each row's sum.
-    pub function: F,
+    data: &'b mut Data<'a>,
+    code: &'static str,
+    function: F,
 }
 
-impl<F: FnMut(&Matrix<'_>, I8Sym<'_>, &mut [u32], &mut [i64])> Case for Sums<'_, '_, F> {
+impl<'a, 'b, F: FnMut(&Matrix<'_>, I8Sym<'_>, &mut [u32], &mut [i64]) -> bool> Sums<'a, 'b, F> {
+    /// `function` writes each row's sum, or says false.
+    pub fn new(data: &'b mut Data<'a>, code: &'static str, function: F) -> Self {
+        Self {
+            data,
+            code,
+            function,
+        }
+    }
+
+    /// Counts it, unless it says false.
+    pub fn count(&mut self, bench: &mut Bench) {
+        if self.call() {
+            bench.case(self);
+        }
+    }
+
+    fn call(&mut self) -> bool {
+        let data = &mut *self.data;
+        (self.function)(data.layer.weights(), data.x, data.scratch, data.sums)
+    }
+}
+
+impl<F: FnMut(&Matrix<'_>, I8Sym<'_>, &mut [u32], &mut [i64]) -> bool> Case for Sums<'_, '_, F> {
     fn name(&self) -> Name {
         self.data.name("sums", self.code)
     }
@@ -177,8 +198,7 @@ impl<F: FnMut(&Matrix<'_>, I8Sym<'_>, &mut [u32], &mut [i64])> Case for Sums<'_,
     }
 
     fn run(&mut self) {
-        let data = &mut *self.data;
-        (self.function)(data.layer.weights(), data.x, data.scratch, data.sums);
+        self.call();
     }
 
     fn check(&mut self) -> bool {
@@ -190,12 +210,11 @@ impl<F: FnMut(&Matrix<'_>, I8Sym<'_>, &mut [u32], &mut [i64])> Case for Sums<'_,
     }
 }
 
-/// Writes sums where they belong.
-pub fn store(out: &mut [i64]) -> impl FnMut(usize, i64) {
-    |row, sum| {
-        if let Some(out) = out.get_mut(row) {
-            *out = sum;
-        }
+/// Writes a sum where it belongs.
+#[inline]
+pub fn store(out: &mut [i64], row: usize, sum: i64) {
+    if let Some(out) = out.get_mut(row) {
+        *out = sum;
     }
 }
 
@@ -209,19 +228,14 @@ fn fill(
 ) {
     let Shape(rows, cols) = shape;
     let mut memory = memory.fork();
-    match layout {
-        Layout::Int8 => bytes.fill_with(|| random.next_u64() as u8),
-        Layout::TernaryLanes => {
-            let codes = memory.slice(rows * cols);
-            codes.fill_with(|| random.below(3) as i8 - 1);
-            pack::ternary_lanes(rows, cols, codes, bytes).expect("ternary codes");
-        }
-        Layout::Block(format) => fill_blocks(format, random, bytes),
-        _ => panic!(
-            "{}: src/layers.rs does not know how to fill it",
-            layout.name()
-        ),
+    if let Layout::Block(format) = layout {
+        return fill_blocks(format, random, bytes);
     }
+    let (lowest, highest) = layout.codes();
+    let span = (i64::from(highest) - i64::from(lowest) + 1) as u64;
+    let codes = memory.slice(rows * cols);
+    codes.fill_with(|| (random.below(span) as i64 + i64::from(lowest)) as i8);
+    pack::pack(layout, rows, cols, codes, bytes).expect("codes of the layout");
 }
 
 /// Blocks of values between −4 and 4; where a format has the code +2, that too.
