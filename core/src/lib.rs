@@ -8,11 +8,13 @@ extern crate std;
 #[macro_use]
 mod macros;
 
+pub mod arch;
 pub mod block;
 pub mod cluster;
 pub mod conformance;
 pub mod engine;
 pub mod gguf;
+pub mod linear;
 pub mod number;
 pub mod palette;
 pub mod pool;

@@ -16,6 +16,7 @@ mod cluster;
 mod digest;
 mod gguf;
 mod input;
+mod linear;
 mod number;
 mod online;
 mod palette;
@@ -84,6 +85,7 @@ pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
     score::run(report);
     report("search/rerank", search::reranked());
     report("palette/optimal_1d", palette::optimal());
+    report("linear/requantize", linear::requantize());
     run_engine(&mut Scalar, report);
 }
 
@@ -94,6 +96,7 @@ pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str
     cluster::run(engine, report);
     search::run(engine, report);
     palette::run(engine, report);
+    linear::run(engine, report);
 }
 
 /// Runs the suite and compares with [`TABLE`]; the number of operations that agree, or the first that does not.

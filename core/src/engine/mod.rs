@@ -6,20 +6,25 @@
 
 mod block;
 mod cluster;
+mod linear;
 mod palette;
 mod quantize;
 mod search;
 
 pub use block::BlockEngine;
 pub use cluster::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
+pub use linear::LinearEngine;
 pub use palette::PaletteEngine;
 pub use quantize::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
 pub use search::{BaseQuery, BaseScore, SearchBase, SearchEngine};
 
 /// An engine of every operation: what the conformance suite runs.
 pub trait Engine:
-    QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine + PaletteEngine
+    QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine + PaletteEngine + LinearEngine
 {
 }
 
-impl<E: QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine + PaletteEngine> Engine for E {}
+impl<E: QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine + PaletteEngine + LinearEngine>
+    Engine for E
+{
+}

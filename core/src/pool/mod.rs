@@ -9,6 +9,13 @@
 //! | [`BlockPool`] | values in blocks of one size | one owner |
 //! | [`SharedBlockPool`] | the same | threads and interrupts, without a lock |
 //! | `CriticalBlockPool` | the same | threads and interrupts, in critical sections (feature `critical-section`) |
+//! | [`Arena`] | memory of any size and alignment, until a mark or the batch ends | one owner |
+//! | [`SharedArena`] | the same, without marks | threads and interrupts, without a lock |
+//! | [`ShapePool`] | buffers, reused by shape and element type | one owner |
+//! | `CriticalShapePool` | the same | threads and interrupts, in critical sections |
+//! | [`Ring`] | the newest slots of a stream | one owner |
+//! | [`Lru`] | the values used last, by key | one owner |
+//! | `Guarded` | the use of any of these | threads and interrupts, in critical sections |
 //!
 //! ```
 //! use tercet_core::pool::{Block, BlockPool};
@@ -38,10 +45,22 @@
     reason = "a pool hands out parts of its memory, one owner each; every block argues why"
 )]
 
+mod arena;
 mod block;
 mod blocks;
+mod count;
+#[cfg(feature = "critical-section")]
+mod guarded;
 mod list;
+mod lock;
+mod lru;
+mod ring;
+mod shape;
 mod stats;
+
+#[cfg(any(target_has_atomic = "ptr", feature = "portable-atomic"))]
+pub use arena::SharedArena;
+pub use arena::{Arena, ArenaError, Scope};
 
 pub use block::{Block, Release};
 #[cfg(feature = "critical-section")]
@@ -49,11 +68,22 @@ pub use blocks::CriticalBlockPool;
 #[cfg(any(target_has_atomic = "32", feature = "portable-atomic"))]
 pub use blocks::SharedBlockPool;
 pub use blocks::{BLOCK_ALIGN, BlockPool, Blocks};
+pub use count::CacheStats;
+#[cfg(feature = "critical-section")]
+pub use guarded::Guarded;
 #[cfg(any(target_has_atomic = "32", feature = "portable-atomic"))]
 pub use list::AtomicList;
 #[cfg(feature = "critical-section")]
 pub use list::CriticalList;
 pub use list::{FreeList, LocalList, MAX_BLOCKS};
+#[cfg(feature = "critical-section")]
+pub use lock::Critical;
+pub use lock::{Local, Lock};
+pub use lru::{Elements, Lru, Parts, Value};
+pub use ring::{Ring, RingIter};
+#[cfg(feature = "critical-section")]
+pub use shape::CriticalShapePool;
+pub use shape::{Buffer, Kind, Plain, Shape, ShapeError, ShapePool, Shapes};
 pub use stats::{Full, Stats};
 
 /// Keeps traits that say what a pool's parts are from being implemented elsewhere.

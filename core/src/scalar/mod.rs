@@ -7,6 +7,7 @@ mod affine;
 pub mod cluster;
 mod dot;
 mod engine;
+pub mod linear;
 mod magnitudes;
 mod palette;
 mod search;

@@ -9,6 +9,7 @@ mod blocks;
 mod cluster;
 mod compare;
 mod dequantize;
+mod linear;
 pub(crate) mod palette;
 mod search;
 mod tensor;

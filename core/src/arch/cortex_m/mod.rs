@@ -1,0 +1,44 @@
+//! Kernels for Cortex-M processors with the DSP extension (Armv7E-M, and Armv8-M Mainline where it has it).
+#![allow(
+    unsafe_code,
+    reason = "inline assembly: compilers' scalar code takes several times the instructions"
+)]
+
+mod dsp;
+mod int4;
+mod int8;
+mod int8_pairs;
+mod ternary_lanes;
+mod tq2_0;
+mod widen;
+
+use crate::block::Format;
+use crate::linear::{I8Sym, Layout, Matrix, Sums};
+
+/// [`crate::scalar::linear::sums`] by kernels; false, and nothing done, where a layout has none, or none for the address.
+#[inline]
+pub fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) -> bool {
+    let packed = match matrix.layout() {
+        Layout::Int8 => {
+            int8::sums(matrix, x, scratch, out);
+            return true;
+        }
+        Layout::TernaryLanes => return ternary_lanes::sums(matrix, x, scratch, out),
+        Layout::Block(Format::Tq2_0) => return tq2_0::sums(matrix, x, scratch, out),
+        Layout::Int8Pairs => int8_pairs::sums,
+        Layout::Int4 => int4::sums,
+        Layout::Block(_) => return false,
+    };
+    let Some(words) = words(matrix.bytes()) else {
+        return false;
+    };
+    packed(words, x, scratch, out);
+    true
+}
+
+/// Bytes as little-endian words, where they begin at a multiple of 4.
+fn words(bytes: &[u8]) -> Option<&[u32]> {
+    // SAFETY: Every pattern is a u32; these processors are compiled for little-endian.
+    let (before, words, after) = unsafe { bytes.align_to() };
+    (before.is_empty() && after.is_empty()).then_some(words)
+}

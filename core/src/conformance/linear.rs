@@ -1,0 +1,271 @@
+//! The linear layer on any engine, in every layout.
+
+use super::Digest;
+use crate::block::{self, Format};
+use crate::engine::LinearEngine;
+use crate::linear::{I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale, Table, pack};
+use crate::number::Random;
+use crate::quant::{Rule, ScaleRule};
+
+/// The most weights of a matrix.
+const WEIGHTS: usize = 1024;
+/// Bytes of the largest: eight rows of 128 in pairs of bytes, or lanes.
+const BYTES: usize = 1152;
+/// The most inputs.
+const COLS: usize = 512;
+/// The most outputs.
+const ROWS: usize = 17;
+/// Scratch for any of the shapes.
+const SCRATCH: usize = 288;
+
+/// Bytes that begin at a word's border.
+#[repr(align(4))]
+struct Words([u8; BYTES]);
+
+/// Rows and columns of layouts that take any.
+const SHAPES: [(usize, usize); 8] = [
+    (1, 1),
+    (0, 5),
+    (17, 31),
+    (9, 63),
+    (8, 64),
+    (3, 65),
+    (2, 130),
+    (4, 255),
+];
+
+/// Rows, and columns as a number of blocks.
+const BLOCK_SHAPES: [(usize, usize); 4] = [(1, 1), (0, 1), (3, 1), (2, 2)];
+
+/// By the layouts of [`Layout::ALL`].
+const NAMES: [&str; Layout::ALL.len()] = [
+    "linear/int8",
+    "linear/int8_pairs",
+    "linear/int4",
+    "linear/ternary_lanes",
+    "linear/tq1_0",
+    "linear/tq2_0",
+    "linear/q2_0",
+    "linear/q8_0",
+    "linear/q4_0",
+];
+
+pub(super) fn run<E: LinearEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
+    // By reference: the names stay in flash.
+    for (name, layout) in NAMES.iter().zip(Layout::ALL) {
+        report(name, layers(engine, layout));
+    }
+}
+
+/// The linear layer without an engine: scales as multipliers, and refusals.
+#[inline(never)]
+pub(super) fn requantize() -> u64 {
+    let mut digest = Digest::new();
+    let mut random = Random::new(40);
+    for round in 0..400 {
+        let scale = f64::from_bits(random.next_u64() >> 1);
+        // Half of them anywhere, half where layers have them.
+        let scale = match round % 2 {
+            0 => scale,
+            _ => scale_near(&mut random, -62),
+        };
+        let Some(scale) = digest.outcome(Requantize::from_scale(scale)) else {
+            continue;
+        };
+        digest.u64(scale.multiplier() as u64);
+        digest.u64(scale.shift().into());
+        let sum = random.next_u64() as i64;
+        for shift in [1, 20, 31, 40, 62] {
+            digest.i8s(&[scale.apply(sum >> shift), scale.apply(-(sum >> shift))]);
+        }
+    }
+    digest.outcome(Requantize::new((1 << 30) - 1, 1));
+    digest.outcome(Requantize::new(1 << 30, 95));
+    digest.outcome(I8Sym::new(&[0, -128]));
+    digest.value()
+}
+
+/// A double of 1 to 2 times a power of two between 2^lowest and 1.
+fn scale_near(random: &mut Random, lowest: i64) -> f64 {
+    let exponent = 1023 + lowest + random.below(lowest.unsigned_abs()) as i64;
+    f64::from_bits((exponent as u64) << 52 | random.next_u64() >> 12)
+}
+
+/// Every shape with random and with extreme weights and activations.
+#[inline(never)]
+fn layers<E: LinearEngine>(engine: &mut E, layout: Layout) -> u64 {
+    let mut digest = Digest::new();
+    let shapes = match layout {
+        Layout::Block(_) => BLOCK_SHAPES.as_slice(),
+        _ => SHAPES.as_slice(),
+    };
+    for (seed, &(rows, cols)) in (41..).zip(shapes) {
+        let cols = match layout {
+            Layout::Block(format) => cols * format.len(),
+            _ => cols,
+        };
+        for extreme in [false, true] {
+            let mut bytes = Words([0; BYTES]);
+            // At a word's border or not, in turn: kernels must not need it, and have a faster way there.
+            let start = usize::from(extreme == (seed % 2 == 0));
+            let Some(bytes) = layout
+                .bytes(rows, cols)
+                .ok()
+                .and_then(|len| bytes.0.get_mut(start..start + len))
+            else {
+                // A shape that does not fit is a fault of this file.
+                digest.u64(u64::MAX);
+                continue;
+            };
+            let mut random = Random::new(seed);
+            let filled = match layout {
+                Layout::Block(format) => fill_blocks(format, extreme, &mut random, bytes),
+                _ => fill(layout, (rows, cols), extreme, &mut random, bytes),
+            };
+            digest.outcome(filled);
+            product(
+                engine,
+                (layout, rows, cols),
+                bytes,
+                extreme,
+                &mut random,
+                &mut digest,
+            );
+        }
+    }
+    digest.value()
+}
+
+/// Packs codes: any that the layout has, or only its extremes.
+#[inline(never)]
+fn fill(
+    layout: Layout,
+    (rows, cols): (usize, usize),
+    extreme: bool,
+    random: &mut Random,
+    bytes: &mut [u8],
+) -> Result<(), LinearError> {
+    let (lowest, highest) = layout.codes();
+    let mut codes = [0i8; WEIGHTS + 80];
+    let codes = codes.get_mut(..rows * cols).unwrap_or_default();
+    for code in codes.iter_mut() {
+        let span = (highest as i64 - lowest as i64 + 1) as u64;
+        *code = match extreme {
+            true => lowest,
+            false => (lowest as i64 + random.below(span) as i64) as i8,
+        };
+    }
+    pack::pack(layout, rows, cols, codes, bytes)
+}
+
+/// Blocks of any codes, +2 among them where a format has it.
+#[inline(never)]
+fn fill_blocks(
+    format: Format,
+    extreme: bool,
+    random: &mut Random,
+    bytes: &mut [u8],
+) -> Result<(), LinearError> {
+    for block in bytes.chunks_exact_mut(format.bytes()) {
+        let mut values = [0.0; Format::MAX_LEN];
+        let values = values.get_mut(..format.len()).unwrap_or_default();
+        for value in values.iter_mut() {
+            *value = match extreme {
+                true => -60_000.0,
+                false => (random.below(2001) as f32 - 1000.0) / 256.0,
+            };
+        }
+        // Finite values and whole blocks: nothing is refused.
+        let _ = block::encode(format, Rule::AbsMax, ScaleRule::Rule, values, block);
+        if matches!(format, Format::Tq2_0 | Format::Q2_0) && !extreme {
+            // Byte 2 holds codes in both: some become +2.
+            if let Some(byte) = block.get_mut(2) {
+                *byte = 0xFF;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sums, floats and int8, with and without bias, one scale and many.
+#[inline(never)]
+fn product<E: LinearEngine>(
+    engine: &mut E,
+    (layout, rows, cols): (Layout, usize, usize),
+    bytes: &[u8],
+    extreme: bool,
+    random: &mut Random,
+    digest: &mut Digest,
+) {
+    let mut x = [0i8; COLS];
+    let x = x.get_mut(..cols).unwrap_or_default();
+    for value in x.iter_mut() {
+        *value = match extreme {
+            true => 127,
+            false => (random.below(255) as i64 - 127) as i8,
+        };
+    }
+    let (mut bias, mut multipliers, mut shifts) = ([0; ROWS], [0; ROWS], [0; ROWS]);
+    for ((bias, multiplier), shift) in bias.iter_mut().zip(&mut multipliers).zip(&mut shifts) {
+        *bias = (random.next_u64() as i32) >> 18;
+        *multiplier = (1 << 30) | (random.next_u64() as u32 >> 2) as i32;
+        *shift = 36 + random.below(6) as u8;
+    }
+    let (Some(bias), Some(multipliers), Some(shifts)) = (
+        bias.get(..rows),
+        multipliers.get(..rows),
+        shifts.get_mut(..rows),
+    ) else {
+        return;
+    };
+    let bias_shift = match layout {
+        Layout::Block(_) => {
+            shifts.iter_mut().for_each(|shift| *shift += 20);
+            15
+        }
+        _ => 0,
+    };
+    let made = || -> Result<_, LinearError> {
+        let weights = Matrix::new(layout, rows, cols, bytes)?;
+        let plain = Layer::new(match layout {
+            Layout::Block(_) => weights,
+            _ => weights.with_scale(0.0625)?,
+        });
+        let biased = Layer::new(match layout {
+            Layout::Block(_) => weights,
+            // Any patterns below infinity's: multipliers serve.
+            _ => weights.with_row_scales(Table::Words(multipliers))?,
+        });
+        let biased = biased.with_bias(Table::Words(bias), bias_shift)?;
+        let rescale = Rescale::rows(Table::Words(multipliers), shifts)?;
+        Ok((plain, biased, rescale, I8Sym::new(x)?))
+    };
+    let Some((plain, biased, rescale, x)) = digest.outcome(made()) else {
+        return;
+    };
+    let mut scratch = [0; SCRATCH];
+    let mut sums = [0; ROWS];
+    let mut floats = [0.0; ROWS];
+    let mut codes = [0; ROWS];
+    let (Some(sums), Some(floats), Some(codes)) = (
+        sums.get_mut(..rows),
+        floats.get_mut(..rows),
+        codes.get_mut(..rows),
+    ) else {
+        return;
+    };
+    digest.outcome(engine.sums(&plain, x, sums, &mut scratch));
+    sums.iter().for_each(|&sum| digest.u64(sum as u64));
+    digest.outcome(engine.matvec(&plain, x, 0.125, floats, &mut scratch));
+    digest.f32s(floats);
+    digest.outcome(engine.matvec(&biased, x, 0.3, floats, &mut scratch));
+    digest.f32s(floats);
+    digest.outcome(engine.dense(&biased, &rescale, x, codes, &mut scratch));
+    digest.i8s(codes);
+    if let Ok(scale) = Requantize::from_scale(0.01) {
+        let one = Rescale::one(scale).with_relu();
+        digest.outcome(engine.dense(&plain, &one, x, codes, &mut scratch));
+        digest.i8s(codes);
+    }
+    digest.outcome(engine.sums(&plain, x, sums, &mut []));
+}

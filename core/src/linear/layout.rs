@@ -1,0 +1,171 @@
+//! How a matrix of weights lies in memory.
+
+use super::LinearError;
+use crate::block::Format;
+
+/// The most weights in a row: 2¹⁴ · 2¹⁶ = 2³⁰ bounds a sum of int8 products.
+pub const MAX_COLS: usize = 1 << 16;
+
+/// How a matrix of weights lies in memory. Rows are outputs, columns inputs.
+///
+/// | layout | weights | bits a weight | from |
+/// |---|---|---|---|
+/// | `Int8` | −128..=127 | 8 | rows as they lie in any file |
+/// | `Int8Pairs` | −127..=127 | 8 | [`super::pack`] |
+/// | `Int4` | −8..=7 | 4 | [`super::pack`] |
+/// | `TernaryLanes` | −1..=1 | 2 | [`super::pack::ternary_lanes`] |
+/// | `Block` | those of the [`Format`] | 1.69 to 8.5 | a GGUF tensor, as it lies |
+///
+/// # Int8Pairs
+/// Tiles of four rows and eight columns, eight little-endian u32 each; a group of four rows is its tiles in the order of their
+/// columns. Missing rows and columns hold 0. Words 0 to 3 of a tile are columns 0 to 3 of its rows 0 to 3, words 4 to 7 are
+/// columns 4 to 7. Each half of a word as an i16 is e + 256·o for the weights e and o of an even column and the odd one after it:
+/// columns 0 and 1 in the low half, 2 and 3 in the high half. (So the bytes are those of the rows, with 1 taken from the odd
+/// column's where the even column's is negative.) Every pattern stands for weights, an odd column's within −128..=128.
+///
+/// # Int4
+/// Tiles of four rows and eight columns, four little-endian u32 each, in the order of `Int8Pairs`. Word k of a tile is column 2k in
+/// its low half and 2k + 1 in its high half. A half is a + 16·b + 256·c + 4096·d for the weights plus 8 of its rows 0 to 3, and
+/// then its highest bit flipped (which makes row 3 two's complement). Every pattern stands for weights.
+///
+/// # TernaryLanes
+/// Eight rows a group; missing rows and columns up to a multiple of 64 hold 0. A group is one little-endian u32 for each pair of
+/// columns 2p, 2p + 1, p rising. Rows 2j and 2j + 1 of the group are the bits that 0xC003C003 selects of the word rotated right by
+/// 4j: the low half is column 2p, the high half column 2p + 1, and each half as an i16 is (a + 1) + 2¹⁴·b for the weights a and
+/// b of the two rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Layout {
+    /// One byte a weight, row by row.
+    Int8,
+    /// One byte a weight, two columns in each 16-bit lane, tiles of four rows.
+    Int8Pairs,
+    /// Four bits a weight, four rows in each 16-bit lane.
+    Int4,
+    /// Two bits a weight, two rows in each 16-bit lane.
+    TernaryLanes,
+    /// GGUF blocks, whole blocks a row.
+    Block(Format),
+}
+
+impl Layout {
+    /// Every layout.
+    pub const ALL: [Self; 9] = [
+        Self::Int8,
+        Self::Int8Pairs,
+        Self::Int4,
+        Self::TernaryLanes,
+        Self::Block(Format::Tq1_0),
+        Self::Block(Format::Tq2_0),
+        Self::Block(Format::Q2_0),
+        Self::Block(Format::Q8_0),
+        Self::Block(Format::Q4_0),
+    ];
+
+    /// Its name, in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Int8 => "int8",
+            Self::Int8Pairs => "int8_pairs",
+            Self::Int4 => "int4",
+            Self::TernaryLanes => "ternary_lanes",
+            Self::Block(format) => format.name(),
+        }
+    }
+
+    /// The layout of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|layout| layout.name() == name)
+    }
+
+    /// The lowest and the highest code of a weight.
+    pub const fn codes(self) -> (i8, i8) {
+        match self {
+            Self::Int8 | Self::Block(Format::Q8_0) => (-128, 127),
+            Self::Int8Pairs => (-127, 127),
+            Self::TernaryLanes | Self::Block(Format::Tq1_0) => (-1, 1),
+            Self::Block(Format::Tq2_0 | Format::Q2_0) => (-1, 2),
+            Self::Int4 | Self::Block(Format::Q4_0) => (-8, 7),
+        }
+    }
+
+    /// What 1 in a sum stands for, before any scale: 2⁻²⁴ for blocks, whose f16 scales are whole numbers of it.
+    pub const fn unit(self) -> f32 {
+        match self {
+            Self::Block(_) => 1.0 / 16_777_216.0,
+            _ => 1.0,
+        }
+    }
+
+    /// Rows that lie together: a part of a matrix begins at a multiple of them.
+    pub const fn group_rows(self) -> usize {
+        match self {
+            Self::TernaryLanes => 8,
+            Self::Int8Pairs | Self::Int4 => 4,
+            Self::Int8 | Self::Block(_) => 1,
+        }
+    }
+
+    /// Bytes of a group of rows.
+    ///
+    /// # Errors
+    /// [`LinearError::Columns`] for none or more than [`MAX_COLS`], [`LinearError::Partial`] when a row is no whole number of
+    /// blocks.
+    pub const fn group_bytes(self, cols: usize) -> Result<usize, LinearError> {
+        if cols == 0 || cols > MAX_COLS {
+            let max = MAX_COLS;
+            return Err(LinearError::Columns { cols, max });
+        }
+        match self {
+            Self::Int8 => Ok(cols),
+            Self::Int8Pairs => Ok(cols.div_ceil(8) * 32),
+            Self::Int4 => Ok(cols.div_ceil(8) * 16),
+            Self::TernaryLanes => Ok(cols.next_multiple_of(64) * 2),
+            Self::Block(format) => {
+                let (block, bytes) = format.layout();
+                if !cols.is_multiple_of(block) {
+                    return Err(LinearError::Partial { cols, block });
+                }
+                Ok(cols / block * bytes)
+            }
+        }
+    }
+
+    /// Bytes of a matrix.
+    ///
+    /// # Errors
+    /// Those of [`Layout::group_bytes`]; [`LinearError::TooLarge`] when they do not fit `usize`.
+    pub const fn bytes(self, rows: usize, cols: usize) -> Result<usize, LinearError> {
+        let group = match self.group_bytes(cols) {
+            Ok(group) => group,
+            Err(error) => return Err(error),
+        };
+        match rows.div_ceil(self.group_rows()).checked_mul(group) {
+            Some(bytes) => Ok(bytes),
+            None => Err(LinearError::TooLarge),
+        }
+    }
+
+    /// Words of scratch that a product needs, the same on every machine, although most take none of it.
+    ///
+    /// Cortex-M kernels keep the activations there, widened to pairs of 16 bits.
+    ///
+    /// ```
+    /// use tercet_core::linear::Layout;
+    ///
+    /// static SCRATCH: [u32; Layout::TernaryLanes.scratch_len(256, 1024)] = [0; 528];
+    /// ```
+    pub const fn scratch_len(self, rows: usize, cols: usize) -> usize {
+        let _ = rows;
+        match self {
+            // Pairs, and a sum for each 64 columns.
+            Self::TernaryLanes => cols.div_ceil(64) * 33,
+            Self::Int8 => cols.div_ceil(4) * 2,
+            // Pairs, and a sum for each 32 columns.
+            Self::Block(Format::Tq2_0) => cols.div_ceil(32) * 17,
+            Self::Int8Pairs | Self::Int4 => cols.div_ceil(8) * 4,
+            Self::Block(_) => 0,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A matrix of weights, borrowed and checked.
+
+use super::{Layout, LinearError, Table, pack};
+use crate::block::{self, Format};
+
+/// A checked view of a matrix of weights: in flash, in a file, in an array.
+///
+/// The bytes may lie at any address; kernels are fastest where it is a multiple of 4. The scales say what a sum of
+/// `code · activation` is worth; they are 1 unless given, and lie in the blocks of GGUF's formats.
+///
+/// ```
+/// use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, sums};
+///
+/// let weights = Matrix::new(Layout::Int8, 2, 3, &[1, 2, 3, 0xFF, 0, 1])?;
+/// let mut out = [0; 2];
+/// let mut scratch = [0; Layout::Int8.scratch_len(2, 3)];
+/// sums(&Layer::new(weights), I8Sym::new(&[10, 20, 30])?, &mut out, &mut scratch)?;
+/// assert_eq!(out, [140, 20]);
+/// # Ok::<(), tercet_core::linear::LinearError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Matrix<'a> {
+    layout: Layout,
+    rows: usize,
+    cols: usize,
+    bytes: &'a [u8],
+    scales: Scales<'a>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+enum Scales<'a> {
+    One(f32),
+    Rows(Table<'a>),
+}
+
+impl<'a> Matrix<'a> {
+    /// Borrows a matrix after one scan. O(rows · cols).
+    ///
+    /// # Errors
+    /// Those of [`Layout::bytes`]; [`LinearError::Length`] unless `bytes` has that many; [`LinearError::CodeRange`] for bits
+    /// that stand for no weight; for blocks [`LinearError::ScaleNotFinite`] and [`LinearError::ScaleRange`].
+    pub fn new(
+        layout: Layout,
+        rows: usize,
+        cols: usize,
+        bytes: &'a [u8],
+    ) -> Result<Self, LinearError> {
+        super::expect(layout.bytes(rows, cols)?, bytes.len())?;
+        match layout {
+            Layout::Int8 | Layout::Int8Pairs | Layout::Int4 => {}
+            Layout::TernaryLanes => pack::check_ternary_lanes(cols, bytes)?,
+            Layout::Block(format) => check_blocks(format, layout.group_bytes(cols)?, bytes)?,
+        }
+        Ok(Self {
+            layout,
+            rows,
+            cols,
+            bytes,
+            scales: Scales::One(1.0),
+        })
+    }
+
+    /// Gives all weights one scale.
+    ///
+    /// # Errors
+    /// [`LinearError::ScaleTwice`] for blocks, [`LinearError::ScaleNotFinite`] as row 0.
+    pub const fn with_scale(mut self, scale: f32) -> Result<Self, LinearError> {
+        if let Layout::Block(_) = self.layout {
+            return Err(LinearError::ScaleTwice);
+        }
+        if !scale.is_finite() {
+            return Err(LinearError::ScaleNotFinite { row: 0 });
+        }
+        self.scales = Scales::One(scale);
+        Ok(self)
+    }
+
+    /// Gives each row a scale, the patterns of f32.
+    ///
+    /// # Errors
+    /// [`LinearError::ScaleTwice`] for blocks, [`LinearError::Length`] unless there is one for each row,
+    /// [`LinearError::ScaleNotFinite`].
+    pub fn with_row_scales(mut self, scales: Table<'a>) -> Result<Self, LinearError> {
+        if let Layout::Block(_) = self.layout {
+            return Err(LinearError::ScaleTwice);
+        }
+        super::expect(self.rows, scales.len())?;
+        for row in 0..self.rows {
+            if !scales.get_f32(row).is_some_and(f32::is_finite) {
+                return Err(LinearError::ScaleNotFinite { row });
+            }
+        }
+        self.scales = Scales::Rows(scales);
+        Ok(self)
+    }
+
+    /// How the weights lie.
+    pub const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Outputs.
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Inputs, at least 1.
+    pub const fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// The weights as they lie.
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Words of scratch that a product needs; see [`Layout::scratch_len`].
+    pub const fn scratch_len(&self) -> usize {
+        self.layout.scratch_len(self.rows, self.cols)
+    }
+
+    /// The scale of a row; 1 past the last.
+    #[inline]
+    pub fn scale(&self, row: usize) -> f32 {
+        match &self.scales {
+            Scales::One(scale) => *scale,
+            Scales::Rows(table) => table.get_f32(row).unwrap_or(1.0),
+        }
+    }
+
+    /// The rows from `first` on, at most `rows` of them; `None` unless `first` is a multiple of [`Layout::group_rows`] and a
+    /// row, or the end.
+    pub fn part(&self, first: usize, rows: usize) -> Option<Self> {
+        let group = self.layout.group_rows();
+        if !first.is_multiple_of(group) || first > self.rows {
+            return None;
+        }
+        let rows = rows.min(self.rows - first);
+        let group_bytes = self.layout.group_bytes(self.cols).ok()?;
+        let start = (first / group).checked_mul(group_bytes)?;
+        let len = rows.div_ceil(group).checked_mul(group_bytes)?;
+        let bytes = self.bytes.get(start..)?.get(..len)?;
+        let scales = match self.scales {
+            Scales::One(scale) => Scales::One(scale),
+            Scales::Rows(table) => Scales::Rows(table.part(first, rows)),
+        };
+        Some(Self {
+            rows,
+            bytes,
+            scales,
+            ..*self
+        })
+    }
+}
+
+/// Refuses rows whose scales are not finite, or so large that Σ |d|·2²⁴·max|dot| could reach 2⁶².
+fn check_blocks(format: Format, row_bytes: usize, bytes: &[u8]) -> Result<(), LinearError> {
+    let (lowest, highest) = Layout::Block(format).codes();
+    let largest_code = u64::from(lowest.unsigned_abs().max(highest.unsigned_abs()));
+    let largest_dot = largest_code * 127 * format.len() as u64;
+    for (row, bytes) in bytes.chunks_exact(row_bytes.max(1)).enumerate() {
+        let mut sum = 0u64;
+        for block in bytes.chunks_exact(format.bytes()) {
+            let mut scale = [0.0];
+            if block::scales(format, block, &mut scale).is_err() {
+                return Err(LinearError::ScaleNotFinite { row });
+            }
+            // An f16 times 2²⁴ is an integer below 2⁴⁰; 2¹¹ blocks at most (MAX_COLS / 32).
+            sum += (scale[0].abs() * 16_777_216.0) as u64;
+        }
+        // sum < 2⁵¹, largest_dot < 2¹⁹: the product may pass 2⁶⁴.
+        if u128::from(sum) * u128::from(largest_dot) >= 1 << 62 {
+            return Err(LinearError::ScaleRange { row });
+        }
+    }
+    Ok(())
+}

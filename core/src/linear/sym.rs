@@ -1,0 +1,47 @@
+//! Activations that have an opposite each.
+
+use super::LinearError;
+
+/// int8 values of −127..=127, borrowed: what the kernels multiply with.
+///
+/// −128 would break the proofs of some kernels and not of others, so it is refused here, once, and no engine decides alone.
+/// Symmetric quantizers ([`crate::quant::int8::symmetric`]) and [`super::dense`] never give it.
+///
+/// ```
+/// use tercet_core::linear::{I8Sym, LinearError};
+///
+/// assert_eq!(I8Sym::new(&[127, -127])?.get(), [127, -127]);
+/// assert_eq!(I8Sym::new(&[0, -128]), Err(LinearError::NotSymmetric { index: 1 }));
+/// # Ok::<(), LinearError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct I8Sym<'a>(&'a [i8]);
+
+impl<'a> I8Sym<'a> {
+    /// Takes values after one scan. O(n).
+    ///
+    /// # Errors
+    /// [`LinearError::NotSymmetric`] with the index of the first −128.
+    pub fn new(values: &'a [i8]) -> Result<Self, LinearError> {
+        match values.iter().position(|&value| value == i8::MIN) {
+            Some(index) => Err(LinearError::NotSymmetric { index }),
+            None => Ok(Self(values)),
+        }
+    }
+
+    /// The values.
+    pub const fn get(self) -> &'a [i8] {
+        self.0
+    }
+
+    /// How many.
+    pub const fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// True for none.
+    pub const fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+}
