@@ -1,4 +1,4 @@
-//! Every function of clustering, palettes and search, linked and not called: that it links says that none can panic.
+//! Every function of clustering, the linear layer, palettes and search, linked and not called: that it links says that none can panic.
 
 #![no_std]
 #![no_main]
@@ -12,7 +12,10 @@ use tercet_core::cluster::{
     predict, seed, summarize, transform,
 };
 use tercet_core::engine::SearchBase;
-use tercet_core::scalar::{Base, Clusters};
+use tercet_core::linear::{
+    I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, argmax, dense, matvec, pack, sums,
+};
+use tercet_core::scalar::{self, Base, Clusters};
 use tercet_core::search::{
     Cosine, Dot, FloatRows, Int8Rows, IntegerCosine, Score, SquaredL2, TernaryRows, recall, rerank,
 };
@@ -60,6 +63,42 @@ fn main() -> ! {
         Silhouette::finish as *const (),
         davies_bouldin as *const (),
         float::inertia::<f32> as *const (),
+        I8Sym::new as *const (),
+        Layout::bytes as *const (),
+        Layout::group_bytes as *const (),
+        Layout::scratch_len as *const (),
+        Layout::from_name as *const (),
+        Table::len as *const (),
+        Table::get as *const (),
+        Table::get_f32 as *const (),
+        Table::part as *const (),
+        Matrix::new as *const (),
+        Matrix::with_scale as *const (),
+        Matrix::with_row_scales as *const (),
+        Matrix::scale as *const (),
+        Matrix::part as *const (),
+        Layer::new as *const (),
+        Layer::with_bias as *const (),
+        Layer::bias as *const (),
+        Layer::check as *const (),
+        Layer::part as *const (),
+        Requantize::new as *const (),
+        Requantize::from_scale as *const (),
+        Requantize::apply as *const (),
+        Rescale::rows as *const (),
+        Rescale::check as *const (),
+        Rescale::part as *const (),
+        Rescale::apply as *const (),
+        sums as *const (),
+        matvec as *const (),
+        dense as *const (),
+        argmax::<i64> as *const (),
+        argmax::<f32> as *const (),
+        pack::pack as *const (),
+        pack::int4 as *const (),
+        pack::int8_pairs as *const (),
+        pack::ternary_lanes as *const (),
+        plain_sums as *const (),
         palette::Width::new as *const (),
         palette::Layout::new as *const (),
         palette::optimal_1d as *const (),
@@ -90,4 +129,11 @@ fn main() -> ! {
     black_box(functions);
     report::footprint(0, 0);
     exit::success()
+}
+
+/// The plain loops, which boards with kernels reach only here.
+fn plain_sums(matrix: &Matrix<'_>, x: I8Sym<'_>) {
+    scalar::linear::for_each_sum(matrix, x, |row, sum| {
+        black_box((row, sum));
+    });
 }
