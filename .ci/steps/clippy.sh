@@ -18,7 +18,7 @@ case ${1:-} in
     lint --workspace --all-targets
     lint --workspace --all-targets --all-features
     # Alone, so that no other crate's features join in.
-    for features in '' std defmt std,defmt; do
+    for features in '' std defmt critical-section portable-atomic std,defmt,critical-section,portable-atomic; do
         lint -p tercet-core --all-targets --no-default-features --features "$features"
     done
     ;;

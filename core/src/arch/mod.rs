@@ -5,23 +5,23 @@
 
 #[cfg(tercet_dsp)]
 pub mod cortex_m;
+#[cfg(tercet_mve)]
+pub mod mve;
 
-use crate::linear::{I8Sym, Matrix};
+use crate::linear::{I8Sym, Matrix, Sums};
 use crate::scalar;
 
-/// [`scalar::linear::for_each_sum`] by the best code here. `scratch` has [`Matrix::scratch_len`] words, and `x` an activation a
-/// column.
+/// [`scalar::linear::sums`] by the best code here. `scratch` has [`Matrix::scratch_len`] words, and `x` an activation a column.
 #[inline]
-pub(crate) fn for_each_sum(
-    matrix: &Matrix<'_>,
-    x: I8Sym<'_>,
-    scratch: &mut [u32],
-    mut emit: impl FnMut(usize, i64),
-) {
+pub(crate) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
+    #[cfg(tercet_mve)]
+    if mve::sums(matrix, x, scratch, out) {
+        return;
+    }
     #[cfg(tercet_dsp)]
-    if cortex_m::for_each_sum(matrix, x, scratch, &mut emit) {
+    if cortex_m::sums(matrix, x, scratch, out) {
         return;
     }
     let _ = scratch;
-    scalar::linear::for_each_sum(matrix, x, &mut emit);
+    scalar::linear::sums(matrix, x, out);
 }

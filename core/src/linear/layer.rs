@@ -1,7 +1,9 @@
 //! A layer: weights and bias, and the three forms of its product.
 
+use super::finish::{Exact, Rounded, Scaled};
+use super::table::Values;
 use super::{I8Sym, LinearError, Matrix, Rescale, Table, expect};
-use crate::arch::for_each_sum;
+use crate::arch;
 
 /// Weights and, where there is one, a bias.
 ///
@@ -48,11 +50,16 @@ impl<'a> Layer<'a> {
     }
 
     /// What the bias adds to a row's sum.
-    #[inline]
     pub fn bias(&self, row: usize) -> i64 {
-        match &self.bias {
-            Some((bias, shift)) => i64::from(bias.get(row).unwrap_or_default()) << (shift & 31),
-            None => 0,
+        self.biases(row).next()
+    }
+
+    /// What it adds from a row on.
+    pub(super) fn biases(&self, first: usize) -> Biases<'a> {
+        let values = self.bias.as_ref().map(|(values, _)| values);
+        Biases {
+            values: Values::new(values, first),
+            shift: self.bias.map_or(0, |(_, shift)| shift),
         }
     }
 
@@ -88,6 +95,37 @@ impl<'a> Layer<'a> {
     }
 }
 
+/// What a bias adds, row by row.
+pub(super) struct Biases<'a> {
+    values: Values<'a>,
+    shift: u8,
+}
+
+impl<'a> Biases<'a> {
+    /// The values of the next rows, at most `rows`, where they are words and not shifted.
+    #[inline]
+    pub(super) fn words(&mut self, rows: usize) -> Option<&'a [i32]> {
+        match &mut self.values {
+            Values::Words(words) if self.shift == 0 => {
+                let (next, rest) = words.split_at_checked(rows).unwrap_or((words, &[]));
+                *words = rest;
+                Some(next)
+            }
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self) -> i64 {
+        let value = i64::from(self.values.next());
+        // Most are not shifted, and a shift of 64 bits is dear on 32.
+        match self.shift {
+            0 => value,
+            shift => value << (shift & 31),
+        }
+    }
+}
+
 /// The exact sums of a layer, bias included, one a row: Σ w·x, or Σ d·2²⁴·(Σ w·x) over the blocks of GGUF's formats.
 ///
 /// O(rows · cols); scratch as [`Matrix::scratch_len`] says. |sum| < 2⁶³ always.
@@ -101,11 +139,7 @@ pub fn sums(
     scratch: &mut [u32],
 ) -> Result<(), LinearError> {
     layer.check(x, out.len(), scratch.len())?;
-    for_each_sum(&layer.weights, x, scratch, |row, sum| {
-        if let Some(out) = out.get_mut(row) {
-            *out = sum + layer.bias(row);
-        }
-    });
+    arch::sums(&layer.weights, x, scratch, &mut Exact::new(layer, out));
     Ok(())
 }
 
@@ -121,14 +155,8 @@ pub fn matvec(
     scratch: &mut [u32],
 ) -> Result<(), LinearError> {
     layer.check(x, out.len(), scratch.len())?;
-    let unit = layer.weights.layout().unit();
-    for_each_sum(&layer.weights, x, scratch, |row, sum| {
-        if let Some(out) = out.get_mut(row) {
-            // The conversion rounds; the unit is a power of two.
-            let sum = (sum + layer.bias(row)) as f32 * unit;
-            *out = sum * layer.weights.scale(row) * x_scale;
-        }
-    });
+    let mut out = Scaled::new(layer, x_scale, out);
+    arch::sums(&layer.weights, x, scratch, &mut out);
     Ok(())
 }
 
@@ -145,11 +173,8 @@ pub fn dense(
 ) -> Result<(), LinearError> {
     layer.check(x, out.len(), scratch.len())?;
     rescale.check(out.len())?;
-    for_each_sum(&layer.weights, x, scratch, |row, sum| {
-        if let Some(out) = out.get_mut(row) {
-            *out = rescale.apply(row, sum + layer.bias(row));
-        }
-    });
+    let mut out = Rounded::new(layer, rescale, out);
+    arch::sums(&layer.weights, x, scratch, &mut out);
     Ok(())
 }
 

@@ -26,11 +26,13 @@
 //! ```
 
 mod error;
+mod finish;
 mod layer;
 mod layout;
 mod matrix;
 pub mod pack;
 mod requantize;
+mod sums;
 mod sym;
 mod table;
 
@@ -39,6 +41,8 @@ pub use layer::{Layer, MAX_BIAS_SHIFT, argmax, dense, matvec, sums};
 pub use layout::{Layout, MAX_COLS};
 pub use matrix::Matrix;
 pub use requantize::{MAX_SHIFT, Requantize, Rescale};
+pub(crate) use sums::Each;
+pub use sums::Sums;
 pub use sym::I8Sym;
 pub use table::Table;
 

@@ -13,31 +13,26 @@ mod tq2_0;
 mod widen;
 
 use crate::block::Format;
-use crate::linear::{I8Sym, Layout, Matrix};
+use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// [`crate::scalar::linear::for_each_sum`] by kernels; false, and nothing done, where a layout has none, or none for the address.
+/// [`crate::scalar::linear::sums`] by kernels; false, and nothing done, where a layout has none, or none for the address.
 #[inline]
-pub fn for_each_sum(
-    matrix: &Matrix<'_>,
-    x: I8Sym<'_>,
-    scratch: &mut [u32],
-    emit: &mut impl FnMut(usize, i64),
-) -> bool {
+pub fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) -> bool {
     let packed = match matrix.layout() {
         Layout::Int8 => {
-            int8::for_each_sum(matrix, x, scratch, emit);
+            int8::sums(matrix, x, scratch, out);
             return true;
         }
-        Layout::TernaryLanes => return ternary_lanes::sums(matrix, x, scratch, emit),
-        Layout::Block(Format::Tq2_0) => return tq2_0::sums(matrix, x, scratch, emit),
-        Layout::Int8Pairs => int8_pairs::for_each_sum,
-        Layout::Int4 => int4::for_each_sum,
+        Layout::TernaryLanes => return ternary_lanes::sums(matrix, x, scratch, out),
+        Layout::Block(Format::Tq2_0) => return tq2_0::sums(matrix, x, scratch, out),
+        Layout::Int8Pairs => int8_pairs::sums,
+        Layout::Int4 => int4::sums,
         Layout::Block(_) => return false,
     };
     let Some(words) = words(matrix.bytes()) else {
         return false;
     };
-    packed(matrix.rows(), words, x, scratch, emit);
+    packed(words, x, scratch, out);
     true
 }
 
