@@ -1,7 +1,9 @@
 //! Layers of random weights in every layout, and their product as cases.
 
 use tercet_core::block::{self, Format};
-use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, dense, pack};
+use tercet_core::linear::{
+    self, I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, dense, pack,
+};
 use tercet_core::number::Random;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_core::scalar::linear::for_each_sum;
@@ -210,11 +212,30 @@ impl<F: FnMut(&Matrix<'_>, I8Sym<'_>, &mut [u32], &mut [i64]) -> bool> Case for 
     }
 }
 
-/// Writes a sum where it belongs.
-#[inline]
-pub fn store(out: &mut [i64], row: usize, sum: i64) {
-    if let Some(out) = out.get_mut(row) {
-        *out = sum;
+/// Writes sums where they belong. `LINE` makes types of it, for functions that are each called once.
+#[derive(Debug)]
+pub struct Store<'a, const LINE: u32>(core::slice::IterMut<'a, i64>);
+
+impl<'a, const LINE: u32> Store<'a, LINE> {
+    /// From the first row on.
+    pub fn new(out: &'a mut [i64]) -> Self {
+        Self(out.iter_mut())
+    }
+}
+
+impl<const LINE: u32> linear::Sums for Store<'_, LINE> {
+    #[inline]
+    fn narrow(&mut self, sums: &[i32]) {
+        for (&sum, out) in sums.iter().zip(&mut self.0) {
+            *out = sum.into();
+        }
+    }
+
+    #[inline]
+    fn wide(&mut self, sums: &[i64]) {
+        for (&sum, out) in sums.iter().zip(&mut self.0) {
+            *out = sum;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 #![no_std]
 #![no_main]
 
-use tercet_benches_mcu::layers::{Data, Dense, Plain, Sums, store};
+use tercet_benches_mcu::layers::{Data, Dense, Plain, Store, Sums};
 use tercet_benches_mcu::memory::Memory;
 use tercet_benches_mcu::program;
 use tercet_benches_mcu::run::{Bench, Shape};
@@ -19,21 +19,21 @@ const SHAPES: [Shape; 3] = [Shape(64, 256), Shape(256, 256), LARGEST];
 const LARGEST: Shape = Shape(256, 1024);
 
 /// The sums of one layout, by its kernel where it has one, and by the plain loops. What the comparison rules out the compiler
-/// leaves out, since closures of one type have one caller.
+/// leaves out, since for each line there is a function of its own.
 macro_rules! sums {
     ($bench:ident, $memory:ident, $layout:expr) => {{
+        type Out<'a> = Store<'a, { line!() }>;
         let mut memory = $memory.fork();
         let data = &mut Data::new($layout, LARGEST, 0, &mut memory);
         #[cfg(tercet_dsp)]
         Sums::new(data, "kernel", |matrix, x, scratch, out| {
-            matrix.layout() == $layout
-                && cortex_m::for_each_sum(matrix, x, scratch, &mut |row, sum| store(out, row, sum))
+            matrix.layout() == $layout && cortex_m::sums(matrix, x, scratch, &mut Out::new(out))
         })
         .count($bench);
         Sums::new(data, "plain", |matrix, x, _, out| {
             let mine = matrix.layout() == $layout;
             if mine {
-                plain::for_each_sum(matrix, x, |row, sum| store(out, row, sum));
+                plain::sums(matrix, x, &mut Out::new(out));
             }
             mine
         })
