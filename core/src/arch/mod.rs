@@ -11,17 +11,23 @@ pub mod mve;
 use crate::linear::{I8Sym, Matrix, Sums};
 use crate::scalar;
 
-/// [`scalar::linear::sums`] by the best code here. `scratch` has [`Matrix::scratch_len`] words, and `x` an activation a column.
+/// [`scalar::linear::sums`] by the best code here, of the layouts in a set; false, and nothing done, for another. `scratch` has
+/// [`Matrix::scratch_len`] words, and `x` an activation a column.
 #[inline]
-pub(crate) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
+pub(crate) fn sums<const SET: u32>(
+    matrix: &Matrix<'_>,
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+    out: &mut impl Sums,
+) -> bool {
     #[cfg(tercet_mve)]
-    if mve::sums(matrix, x, scratch, out) {
-        return;
+    if mve::sums::<SET>(matrix, x, scratch, out) {
+        return true;
     }
     #[cfg(tercet_dsp)]
-    if cortex_m::sums(matrix, x, scratch, out) {
-        return;
+    if cortex_m::sums::<SET>(matrix, x, scratch, out) {
+        return true;
     }
     let _ = scratch;
-    scalar::linear::sums(matrix, x, out);
+    scalar::linear::sums_of::<SET>(matrix, x, out)
 }

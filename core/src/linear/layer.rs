@@ -1,9 +1,7 @@
-//! A layer: weights and bias, and the three forms of its product.
+//! A layer: weights and bias.
 
-use super::finish::{Exact, Rounded, Scaled};
 use super::table::Values;
-use super::{I8Sym, LinearError, Matrix, Rescale, Table, expect};
-use crate::arch;
+use super::{I8Sym, LinearError, Matrix, Table, expect};
 
 /// Weights and, where there is one, a bias.
 ///
@@ -124,69 +122,4 @@ impl<'a> Biases<'a> {
             shift => value << (shift & 31),
         }
     }
-}
-
-/// The exact sums of a layer, bias included, one a row: Σ w·x, or Σ d·2²⁴·(Σ w·x) over the blocks of GGUF's formats.
-///
-/// O(rows · cols); scratch as [`Matrix::scratch_len`] says. |sum| < 2⁶³ always.
-///
-/// # Errors
-/// Those of [`Layer::check`].
-pub fn sums(
-    layer: &Layer<'_>,
-    x: I8Sym<'_>,
-    out: &mut [i64],
-    scratch: &mut [u32],
-) -> Result<(), LinearError> {
-    layer.check(x, out.len(), scratch.len())?;
-    arch::sums(&layer.weights, x, scratch, &mut Exact::new(layer, out));
-    Ok(())
-}
-
-/// The product in f32: `fl(fl(f32(sum) · scale) · x_scale)`, the sum exact, bias included, and rounded once.
-///
-/// # Errors
-/// Those of [`Layer::check`].
-pub fn matvec(
-    layer: &Layer<'_>,
-    x: I8Sym<'_>,
-    x_scale: f32,
-    out: &mut [f32],
-    scratch: &mut [u32],
-) -> Result<(), LinearError> {
-    layer.check(x, out.len(), scratch.len())?;
-    let mut out = Scaled::new(layer, x_scale, out);
-    arch::sums(&layer.weights, x, scratch, &mut out);
-    Ok(())
-}
-
-/// The product in int8, ready for the next layer: [`Rescale::apply`] of each sum, bias included.
-///
-/// # Errors
-/// Those of [`Layer::check`] and [`Rescale::check`].
-pub fn dense(
-    layer: &Layer<'_>,
-    rescale: &Rescale<'_>,
-    x: I8Sym<'_>,
-    out: &mut [i8],
-    scratch: &mut [u32],
-) -> Result<(), LinearError> {
-    layer.check(x, out.len(), scratch.len())?;
-    rescale.check(out.len())?;
-    let mut out = Rounded::new(layer, rescale, out);
-    arch::sums(&layer.weights, x, scratch, &mut out);
-    Ok(())
-}
-
-/// The index of the largest value, the lowest of equals; NaN is passed over. 0 where there is no other.
-pub fn argmax<T: PartialOrd + Copy>(values: &[T]) -> usize {
-    let mut best: Option<(usize, T)> = None;
-    for (index, &value) in values.iter().enumerate() {
-        // NaN does not compare even with itself.
-        let number = value.partial_cmp(&value).is_some();
-        if number && best.is_none_or(|(_, largest)| value > largest) {
-            best = Some((index, value));
-        }
-    }
-    best.map_or(0, |(index, _)| index)
 }

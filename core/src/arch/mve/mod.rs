@@ -13,12 +13,18 @@ pub use tq2_0::tq2_0;
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// [`crate::scalar::linear::sums`] by kernels; false, and nothing done, where a layout has none.
+/// [`crate::scalar::linear::sums`] by kernels, of the layouts in a set; false, and nothing done, where a layout has none.
 #[inline]
-pub fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) -> bool {
+pub fn sums<const SET: u32>(
+    matrix: &Matrix<'_>,
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+    out: &mut impl Sums,
+) -> bool {
+    const TQ2_0: Layout = Layout::Block(Format::Tq2_0);
     match matrix.layout() {
-        Layout::Int8 => int8(matrix, x, out),
-        Layout::Block(Format::Tq2_0) => tq2_0(matrix, x, scratch, out),
+        Layout::Int8 if Layout::Int8.is_in(SET) => int8(matrix, x, out),
+        TQ2_0 if TQ2_0.is_in(SET) => tq2_0(matrix, x, scratch, out),
         _ => return false,
     }
     true
