@@ -2,9 +2,7 @@
 
 use tercet_core::block::{self, Format};
 use tercet_core::engine::LinearEngine;
-use tercet_core::linear::{
-    self, I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, dense, pack,
-};
+use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, dense, pack};
 use tercet_core::number::Random;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_core::scalar::Only;
