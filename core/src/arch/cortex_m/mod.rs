@@ -5,6 +5,7 @@
 )]
 
 mod ternary_lanes;
+mod tq1_0;
 mod tq2_0;
 mod widen;
 
@@ -21,6 +22,7 @@ pub fn for_each_sum(
 ) -> bool {
     match matrix.layout() {
         Layout::TernaryLanes => ternary_lanes::sums(matrix, x, scratch, emit),
+        Layout::Block(Format::Tq1_0) => tq1_0::sums(matrix, x, scratch, emit),
         Layout::Block(Format::Tq2_0) => tq2_0::sums(matrix, x, scratch, emit),
         _ => false,
     }
