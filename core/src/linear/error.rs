@@ -47,6 +47,8 @@ error_enum! {
             /// The lowest column in it.
             col: usize,
         } => "row {row}, column {col} is no code of the layout",
+        /// Blocks are not packed from codes alone.
+        Blocks => "blocks are encoded from floats, not packed from codes",
         /// A block's scale is a NaN or an infinity.
         ScaleNotFinite {
             /// The row, the lowest one.

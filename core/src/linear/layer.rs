@@ -153,15 +153,15 @@ pub fn dense(
     Ok(())
 }
 
-/// The index of the largest value; the lowest of equals, 0 for none. NaN is never larger.
+/// The index of the largest value, the lowest of equals; NaN is passed over. 0 where there is no other.
 pub fn argmax<T: PartialOrd + Copy>(values: &[T]) -> usize {
-    let mut best = 0;
-    let mut largest: Option<T> = None;
+    let mut best: Option<(usize, T)> = None;
     for (index, &value) in values.iter().enumerate() {
-        if largest.is_none_or(|largest| value > largest) {
-            largest = Some(value);
-            best = index;
+        // NaN does not compare even with itself.
+        let number = value.partial_cmp(&value).is_some();
+        if number && best.is_none_or(|(_, largest)| value > largest) {
+            best = Some((index, value));
         }
     }
-    best
+    best.map_or(0, |(index, _)| index)
 }

@@ -12,7 +12,7 @@
 
 use core::arch::asm;
 
-use super::widen;
+use super::dsp::{ONES, even_bytes, for_each_word, lower, multiply_add, odd_bytes, upper};
 use crate::linear::{I8Sym, Matrix};
 
 /// Columns after which the low fields are read out.
@@ -41,7 +41,7 @@ pub(super) fn sums(
     let Some(scratch) = scratch.get_mut(..blocks * STREAM) else {
         return false;
     };
-    widen_blocks(x.get(), scratch);
+    widen(x.get(), scratch);
     let groups = matrix.bytes().chunks_exact(blocks * BYTES);
     for (number, group) in groups.enumerate() {
         let mut totals = [0; 8];
@@ -60,28 +60,24 @@ pub(super) fn sums(
 }
 
 /// Each block's bias and pairs; columns past the last are 0.
-fn widen_blocks(x: &[i8], stream: &mut [u32]) {
+fn widen(x: &[i8], stream: &mut [u32]) {
     for (x, words) in x.chunks(BLOCK).zip(stream.chunks_exact_mut(STREAM)) {
         let Some((bias, words)) = words.split_first_mut() else {
             continue;
         };
-        let mut sum = 0;
-        let mut fours = x.chunks(4);
-        for words in words.chunks_exact_mut(2) {
-            let (low, high) = widen::pairs(four(fours.next().unwrap_or_default()));
-            words.copy_from_slice(&[low, high]);
-            sum = widen::add_lanes(high, widen::add_lanes(low, sum));
+        if x.len() < BLOCK {
+            words.fill(0);
         }
+        let mut sum = 0;
+        let mut words = words.chunks_exact_mut(2);
+        for_each_word(x, |x| {
+            let (even, odd) = (even_bytes(x), odd_bytes(x));
+            sum = multiply_add(multiply_add(sum, even, ONES), odd, ONES);
+            if let Some([first, second]) = words.next() {
+                (*first, *second) = (lower(even, odd), upper(even, odd));
+            }
+        });
         *bias = (OFFSET - sum) as u32;
-    }
-}
-
-/// Up to four activations, and zeros.
-#[inline(always)]
-fn four(x: &[i8]) -> [i8; 4] {
-    match x.first_chunk() {
-        Some(&four) => four,
-        None => core::array::from_fn(|i| x.get(i).copied().unwrap_or_default()),
     }
 }
 

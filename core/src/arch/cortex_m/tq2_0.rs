@@ -21,7 +21,7 @@
 
 use core::arch::asm;
 
-use super::widen;
+use super::dsp::{ONES, even_bytes, multiply_add, odd_bytes, word};
 use crate::linear::{I8Sym, Matrix};
 
 /// Values and bytes of a block.
@@ -46,7 +46,7 @@ pub(super) fn sums(
     if blocks == 0 {
         return false;
     }
-    widen_blocks(x.get(), scratch);
+    widen(x.get(), scratch);
     let rows = matrix.bytes().chunks(2 * blocks * BYTES);
     for (number, rows) in rows.enumerate() {
         let (first, second) = rows.split_at_checked(blocks * BYTES).unwrap_or_default();
@@ -65,7 +65,7 @@ pub(super) fn sums(
 }
 
 /// Biases and pairs in the order of the codes.
-fn widen_blocks(x: &[i8], stream: &mut [u32]) {
+fn widen(x: &[i8], stream: &mut [u32]) {
     let halves = x.chunks_exact(128).zip(stream.chunks_exact_mut(4 * STREAM));
     for (x, stream) in halves {
         for (at, stream) in stream.chunks_exact_mut(STREAM).enumerate() {
@@ -73,21 +73,20 @@ fn widen_blocks(x: &[i8], stream: &mut [u32]) {
                 continue;
             };
             let mut sum = 0;
-            for (word, pairs) in stream.chunks_exact_mut(8).enumerate() {
-                // Column n of bytes 0 and 2 is place n, of bytes 1 and 3 place n + 4; even places come first.
-                for (n, (a, b)) in [(0, 2), (4, 6), (1, 3), (5, 7)].into_iter().enumerate() {
-                    let four = x
-                        .get(8 * at + 4 * word + 32 * n..)
-                        .and_then(<[i8]>::first_chunk);
-                    let (even, odd) = widen::even_odd(four.copied().unwrap_or_default());
-                    sum = widen::add_lanes(odd, widen::add_lanes(even, sum));
-                    if let Some(pair) = pairs.get_mut(a) {
-                        *pair = even;
-                    }
-                    if let Some(pair) = pairs.get_mut(b) {
-                        *pair = odd;
-                    }
-                }
+            for (at, pairs) in (2 * at..).zip(stream.chunks_exact_mut(8)) {
+                // The word's columns n: bytes 0 and 2 are place n, bytes 1 and 3 place n + 4.
+                let columns = |n: usize| {
+                    let x = x.get(32 * n + 4 * at..).and_then(<[i8]>::first_chunk);
+                    let x = word(x.unwrap_or(&[0; 4]));
+                    (even_bytes(x), odd_bytes(x))
+                };
+                let ((a, e), (b, f), (c, g), (d, h)) =
+                    (columns(0), columns(1), columns(2), columns(3));
+                let places = [a, c, e, g, b, d, f, h];
+                pairs.copy_from_slice(&places);
+                sum = places
+                    .iter()
+                    .fold(sum, |sum, &pair| multiply_add(sum, pair, ONES));
             }
             *bias = (OFFSET - sum + (sum << 14)) as u32;
         }
