@@ -19,7 +19,7 @@ mod table;
 
 use crate::linear::{I8Sym, Matrix, TABLE_ROWS};
 use rows::Rows;
-use table::{Columns, TABLE};
+use table::TABLE;
 
 /// Values and bytes of a block.
 const VALUES: usize = 256;
@@ -68,17 +68,16 @@ fn add_block(rows: &mut Rows<'_>, at: usize, x: &[i8]) {
     rows.clear_sums();
     for pass in 0..6 {
         for (pair, table) in rows.tables().chunks_exact_mut(TABLE).enumerate() {
-            let byte = 8 * pass + 2 * pair;
-            let columns = match byte {
-                0..32 => Columns::new(x, byte, 32, 5),
-                _ => Columns::new(x, 160 + byte - 32, 16, 5),
+            let columns = match 8 * pass + 2 * pair {
+                byte @ 0..32 => (byte, 32, 5),
+                byte => (160 - 32 + byte, 16, 5),
             };
-            columns.fill(635, table);
+            table::fill(x, columns, 635, table);
         }
         rows.add_eight(at + 8 * pass);
     }
     for (pair, table) in rows.tables().chunks_exact_mut(TABLE).take(2).enumerate() {
-        Columns::new(x, 240 + 2 * pair, 4, 4).fill(-7620, table);
+        table::fill(x, (240 + 2 * pair, 4, 4), -7620, table);
     }
     rows.add_last(at + 48);
 }

@@ -9,23 +9,6 @@ use core::arch::asm;
 /// Words of a table.
 pub(super) const TABLE: usize = 256;
 
-/// What the builder loads: the sums with all digits 0, and how digits change them.
-#[repr(C)]
-pub(super) struct Columns {
-    /// Σ −x.
-    zero: i32,
-    /// One more in the last digit.
-    fifth: i32,
-    /// One more in the last but one.
-    fourth: i32,
-    /// From 2 to 0 in the second and third, and one more in the first.
-    first: i32,
-    /// From 2 to 0 in the third, and one more in the second.
-    second: i32,
-    /// One more in the third.
-    third: i32,
-}
-
 /// Stores nine sums.
 macro_rules! nine {
     () => {
@@ -82,87 +65,105 @@ macro_rules! step {
     };
 }
 
-impl Columns {
-    /// The columns `at`, `at + stride` and so on, `digits` (at most 5) of them, of the first byte, and those after each of
-    /// the second.
-    pub(super) fn new(x: &[i8], at: usize, stride: usize, digits: usize) -> Self {
-        let pair = |digit: usize| {
-            let pair = x.get(at + digit * stride..).and_then(<[i8]>::first_chunk);
-            let &[a, b] = pair.filter(|_| digit < digits).unwrap_or(&[0; 2]);
-            i32::from(a) + (i32::from(b) << 16)
-        };
-        let [x0, x1, x2, x3, x4] = [pair(0), pair(1), pair(2), pair(3), pair(4)];
-        Self {
-            zero: -(x0 + x1 + x2 + x3 + x4),
-            fifth: x4,
-            fourth: x3,
-            first: x0 - 2 * (x1 + x2),
-            second: x1 - 2 * x2,
-            third: x2,
-        }
-    }
-
-    /// Fills a table; each sum is `offset` more.
-    #[inline(never)]
-    pub(super) fn fill(&self, offset: i16, table: &mut [u32]) {
-        let Some(table) = table.first_chunk_mut::<TABLE>() else {
-            return;
-        };
-        // SAFETY: reads this struct's six words, in their order; writes the table's 256 words: 27 times nine and, thirteen times, one more.
-        // The stack comes back as it was, and so do r6, r7 and r9, which cannot be operands.
-        unsafe {
-            asm!(
-                "push {{r6, r7}}",
-                "ldm r10, {{r0, r1, r3, r10, r11, r12}}",
-                "add r0, r0, r2",
-                "add r6, r0, r3, lsl #1",
-                "add r3, r0, r3",
-                "add r2, r0, r1, lsl #1",
-                "add r4, r3, r1",
-                "add r5, r3, r1, lsl #1",
-                "add r7, r6, r1",
-                "add r8, r6, r1, lsl #1",
-                "add r1, r0, r1",
-                one!("r0"), nine!(), step!("r12"),
-                nine!(), step!("r12"),
-                one!("r0"), nine!(), step!("r11"),
-                nine!(), step!("r12"),
-                ten!("r0, r1", "r1-r8"), step!("r12"),
-                nine!(), step!("r11"),
-                ten!("r0-r2", "r2-r8"), step!("r12"),
-                nine!(), step!("r12"),
-                ten!("r0-r2", "r2-r8"), step!("r10"),
-                nine!(), step!("r12"),
-                ten!("r0-r3", "r3-r8"), step!("r12"),
-                nine!(), step!("r11"),
-                ten!("r0-r4", "r4-r8"), step!("r12"),
-                nine!(), step!("r12"),
-                ten!("r0-r4", "r4-r8"), step!("r11"),
-                nine!(), step!("r12"),
-                ten!("r0-r5", "r5-r8"), step!("r12"),
-                nine!(), step!("r10"),
-                ten!("r0-r6", "r6-r8"), step!("r12"),
-                nine!(), step!("r12"),
-                ten!("r0-r6", "r6-r8"), step!("r11"),
-                nine!(), step!("r12"),
-                ten!("r0-r7", "r7, r8"), step!("r12"),
-                nine!(), step!("r11"),
-                nine!(), one!("r8"), step!("r12"),
-                nine!(), step!("r12"),
-                nine!(),
-                "pop {{r6, r7}}",
-                out("r0") _,
-                out("r1") _,
-                inout("r2") i32::from(offset) * 0x1_0001 => _,
-                out("r3") _,
-                out("r4") _,
-                out("r5") _,
-                out("r8") _,
-                inout("r10") self => _,
-                out("r11") _,
-                out("r12") _,
-                inout("lr") table.as_mut_ptr() => _,
-            );
-        }
+/// Fills a table for the columns `at`, `at + stride` and so on, `digits` (4 or 5) of them, of the first byte, and
+/// for those after each of the second. Every sum is `offset` more, Σ (d − 1)·x for the digits d.
+#[inline(never)]
+pub(super) fn fill(
+    x: &[i8],
+    (at, stride, digits): (usize, usize, usize),
+    offset: i16,
+    table: &mut [u32],
+) {
+    let pair = |digit: usize| x.get(at + digit * stride..)?.first_chunk::<2>();
+    let fifth = if digits == 5 { pair(4) } else { Some(&[0; 2]) };
+    let (Some(first), Some(_), Some(fifth)) = (pair(0), pair(3), fifth) else {
+        return;
+    };
+    let Some(table) = table.first_chunk_mut::<TABLE>() else {
+        return;
+    };
+    // SAFETY: reads four pairs of activations from `first` on, `stride` apart, and one at `fifth`: the last of the four was
+    // looked up above. Writes the table's 256 words: 27 times nine and, thirteen times, one more. The stack comes back as it was, and so do r6 and r7, which
+    // cannot be operands.
+    unsafe {
+        asm!(
+            "push {{r6, r7}}",
+            "ldrsb r3, [r10]",
+            "ldrsb r4, [r10, #1]",
+            "add r10, r10, r11",
+            "add r3, r3, r4, lsl #16",
+            "ldrsb r4, [r10]",
+            "ldrsb r5, [r10, #1]",
+            "add r10, r10, r11",
+            "add r4, r4, r5, lsl #16",
+            "ldrsb r5, [r10]",
+            "ldrsb r6, [r10, #1]",
+            "add r10, r10, r11",
+            "add r5, r5, r6, lsl #16",
+            "ldrsb r6, [r10]",
+            "ldrsb r7, [r10, #1]",
+            "add r6, r6, r7, lsl #16",
+            "ldrsb r7, [r12]",
+            "ldrsb r8, [r12, #1]",
+            "add r7, r7, r8, lsl #16",
+            // One more in the first digit and 0 for 2 in the two after it; in the second; in the third.
+            "sub r10, r3, r4, lsl #1",
+            "sub r10, r10, r5, lsl #1",
+            "sub r11, r4, r5, lsl #1",
+            "mov r12, r5",
+            // The sums of the last two digits.
+            "sub r0, r2, r3",
+            "sub r0, r0, r4",
+            "sub r0, r0, r5",
+            "sub r0, r0, r6",
+            "sub r0, r0, r7",
+            "add r3, r0, r6",
+            "add r6, r3, r6",
+            "add r1, r0, r7",
+            "add r2, r1, r7",
+            "add r4, r3, r7",
+            "add r5, r4, r7",
+            "add r8, r6, r7, lsl #1",
+            "add r7, r6, r7",
+            one!("r0"), nine!(), step!("r12"),
+            nine!(), step!("r12"),
+            one!("r0"), nine!(), step!("r11"),
+            nine!(), step!("r12"),
+            ten!("r0, r1", "r1-r8"), step!("r12"),
+            nine!(), step!("r11"),
+            ten!("r0-r2", "r2-r8"), step!("r12"),
+            nine!(), step!("r12"),
+            ten!("r0-r2", "r2-r8"), step!("r10"),
+            nine!(), step!("r12"),
+            ten!("r0-r3", "r3-r8"), step!("r12"),
+            nine!(), step!("r11"),
+            ten!("r0-r4", "r4-r8"), step!("r12"),
+            nine!(), step!("r12"),
+            ten!("r0-r4", "r4-r8"), step!("r11"),
+            nine!(), step!("r12"),
+            ten!("r0-r5", "r5-r8"), step!("r12"),
+            nine!(), step!("r10"),
+            ten!("r0-r6", "r6-r8"), step!("r12"),
+            nine!(), step!("r12"),
+            ten!("r0-r6", "r6-r8"), step!("r11"),
+            nine!(), step!("r12"),
+            ten!("r0-r7", "r7, r8"), step!("r12"),
+            nine!(), step!("r11"),
+            nine!(), one!("r8"), step!("r12"),
+            nine!(), step!("r12"),
+            nine!(),
+            "pop {{r6, r7}}",
+            out("r0") _,
+            out("r1") _,
+            inout("r2") i32::from(offset) * 0x1_0001 => _,
+            out("r3") _,
+            out("r4") _,
+            out("r5") _,
+            out("r8") _,
+            inout("r10") first.as_ptr() => _,
+            inout("r11") stride => _,
+            inout("r12") fifth.as_ptr() => _,
+            inout("lr") table.as_mut_ptr() => _,
+        );
     }
 }
