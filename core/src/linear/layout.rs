@@ -166,10 +166,10 @@ impl Layout {
             Self::Int8 => cols.div_ceil(4) * 2,
             // Pairs, and a sum for each 32 columns.
             Self::Block(Format::Tq2_0) => cols.div_ceil(32) * 17,
-            // Four tables; for each row that shares them a sum of 16 bits and one of 64. Few rows have no tables.
+            // Six tables; for each row that shares them the sums of a block and of all. Few rows have no tables.
             Self::Block(Format::Tq1_0) if rows >= 4 => {
                 let rows = if rows < TABLE_ROWS { rows } else { TABLE_ROWS };
-                4 * 256 + rows.next_multiple_of(4) / 2 * 5
+                6 * 256 + rows.next_multiple_of(4) * 4
             }
             Self::Int8Pairs | Self::Int4 => cols.div_ceil(8) * 4,
             Self::Block(_) => 0,

@@ -66,18 +66,18 @@ pub(super) fn sums(
 /// Adds a block that begins `at` bytes into each row.
 fn add_block(rows: &mut Rows<'_>, at: usize, x: &[i8]) {
     rows.clear_sums();
-    for pass in 0..6 {
+    for pass in 0..4 {
         for (pair, table) in rows.tables().chunks_exact_mut(TABLE).enumerate() {
-            let columns = match 8 * pass + 2 * pair {
+            let columns = match 12 * pass + 2 * pair {
                 byte @ 0..32 => (byte, 32, 5),
                 byte => (160 - 32 + byte, 16, 5),
             };
-            table::fill(x, columns, 635, table);
+            table::fill(x, columns, table);
         }
-        rows.add_eight(at + 8 * pass);
+        rows.add_twelve(at + 12 * pass);
     }
     for (pair, table) in rows.tables().chunks_exact_mut(TABLE).take(2).enumerate() {
-        table::fill(x, (240 + 2 * pair, 4, 4), -7620, table);
+        table::fill(x, (240 + 2 * pair, 4, 4), table);
     }
     rows.add_last(at + 48);
 }

@@ -6,7 +6,7 @@ use core::ops::Range;
 use super::table::TABLE;
 
 /// Words of the tables of a pass.
-const TABLES: usize = 4 * TABLE;
+const TABLES: usize = 6 * TABLE;
 
 /// Rows, four or more, and where their sums are.
 ///
@@ -16,7 +16,8 @@ pub(super) struct Rows<'a> {
     bytes: &'a [u8],
     row_bytes: usize,
     tables: &'a mut [u32],
-    /// Sums in the block, 16 bits a place.
+    /// Sums in the block, two words a place: of even bytes in the low half of the first, of odd bytes in the high half of the
+    /// second.
     sums: &'a mut [u32],
     /// In halves of the unit, 64 bits a place, the low word first.
     totals: &'a mut [u32],
@@ -28,7 +29,7 @@ impl<'a> Rows<'a> {
         let rows = bytes.len().checked_div(row_bytes)?;
         let places = rows.next_multiple_of(4);
         let (tables, rest) = scratch.split_at_mut_checked(TABLES)?;
-        let (sums, rest) = rest.split_at_mut_checked(places / 2)?;
+        let (sums, rest) = rest.split_at_mut_checked(2 * places)?;
         let totals = rest.get_mut(..2 * places)?;
         totals.fill(0);
         (rows >= 4).then_some(Self {
@@ -44,9 +45,10 @@ impl<'a> Rows<'a> {
         self.tables
     }
 
-    /// Begins a block: every sum is 1.
+    /// Begins a block. 2¹⁵ below the sum of odd bytes takes up what the lower halves borrow.
     pub(super) fn clear_sums(&mut self) {
-        self.sums.fill(0x1_0001);
+        let sums = self.sums.chunks_exact_mut(2);
+        sums.for_each(|sum| sum.copy_from_slice(&[0, 1 << 15]));
     }
 
     /// Calls `emit` with each row and its total.
@@ -73,130 +75,109 @@ impl<'a> Rows<'a> {
         let fours = rows / 4 * 4;
         [
             (0, 0..fours),
-            (rows.saturating_sub(4), fours..2 * self.sums.len()),
+            (rows.saturating_sub(4), fours..self.sums.len() / 2),
         ]
     }
 }
 
-/// The sum of the entries of four bytes, of every other one from a byte on; r7 and lr are lost.
-macro_rules! four_entries {
-    ($sum:literal, $a:literal, $b:literal, $c:literal, $d:literal) => {
+/// Adds the entries of two bytes to a sum; r11 and r12 are lost.
+macro_rules! two_entries {
+    ($sum:literal, $first:literal, $table:literal, $second:literal, $next:literal) => {
         concat!(
-            "ldrb ",
-            $sum,
-            ", [r5, #",
-            $a,
+            "ldrb r11, [lr, #",
+            $first,
             "]\n",
-            "ldrb r7, [r5, #",
-            $b,
+            "ldrb r12, [lr, #",
+            $second,
             "]\n",
-            "ldrb lr, [r5, #",
-            $c,
-            "]\n",
-            "ldr ",
-            $sum,
-            ", [r0, ",
-            $sum,
-            ", lsl #2]\n",
-            "ldr r7, [r1, r7, lsl #2]\n",
-            "ldr lr, [r2, lr, lsl #2]\n",
-            // The sum of all three; r7 becomes the carry.
+            "ldr r11, [",
+            $table,
+            ", r11, lsl #2]\n",
+            "ldr r12, [",
+            $next,
+            ", r12, lsl #2]\n",
+            // The sum of all three; r11 becomes the carry.
             "umaal ",
             $sum,
-            ", r7, lr, r4\n",
-            "ldrb r7, [r5, #",
-            $d,
-            "]\n",
-            "ldr r7, [r3, r7, lsl #2]\n",
-            "add ",
-            $sum,
-            ", ",
-            $sum,
-            ", r7\n",
+            ", r11, r12, r10\n",
         )
     };
 }
 
-/// Two rows' eight bytes, added to the word of their sums.
-macro_rules! two_rows {
+/// A row's twelve bytes.
+macro_rules! row {
     () => {
         concat!(
-            four_entries!("r9", 0, 2, 4, 6),
-            four_entries!("r10", 1, 3, 5, 7),
-            "add r5, r5, r6\n",
-            four_entries!("r11", 0, 2, 4, 6),
-            four_entries!("r12", 1, 3, 5, 7),
-            "add r5, r5, r6\n",
-            "pkhbt r7, r9, r11, lsl #16\n",
-            "pkhtb lr, r12, r10, asr #16\n",
-            "ldr r9, [r8]\n",
-            "umaal r9, r7, lr, r4\n",
-            "str r9, [r8], #4\n",
+            "ldrd r6, r7, [r8]\n",
+            two_entries!("r6", 0, "r0", 2, "r1"),
+            two_entries!("r7", 1, "r0", 3, "r1"),
+            two_entries!("r6", 4, "r2", 6, "r3"),
+            two_entries!("r7", 5, "r2", 7, "r3"),
+            two_entries!("r6", 8, "r4", 10, "r5"),
+            two_entries!("r7", 9, "r4", 11, "r5"),
+            "add lr, lr, r9\n",
+            "strd r6, r7, [r8], #8\n",
         )
     };
 }
 
 impl Rows<'_> {
-    /// Adds to each row's sum what the tables say of its bytes `at`..`at` + 8.
-    ///
-    /// Even bytes select low halves, odd bytes high ones. Halves are at most 1270, four of them stay below 2¹⁶: none
-    /// carries into the other, and those not asked for do no harm.
-    pub(super) fn add_eight(&mut self, at: usize) {
+    /// Adds to each row's sums what the tables say of its bytes `at`..`at` + 12.
+    pub(super) fn add_twelve(&mut self, at: usize) {
         for (row, places) in self.runs() {
             let bytes = self.bytes.get(row * self.row_bytes + at..);
-            let sums = self.sums.get_mut(places.start / 2..places.end / 2);
+            let sums = self.sums.get_mut(2 * places.start..2 * places.end);
             let (Some(bytes), Some(sums)) = (bytes, sums) else {
                 return;
             };
-            if sums.is_empty() || bytes.len() < (places.len() - 1) * self.row_bytes + 8 {
+            if sums.is_empty() || bytes.len() < (places.len() - 1) * self.row_bytes + 12 {
                 continue;
             }
-            debug_assert_eq!(self.tables.len(), TABLES);
             let ends = sums.as_mut_ptr_range();
-            // SAFETY: reads eight bytes of each of `places.len()` rows, which lie in `bytes` as was checked, and words of the
-            // four tables by bytes; reads and writes the places' sums, two a word, an even number of words. The stack comes back as it was, and so do
-            // r6, r7 and r9, which cannot be operands.
+            // SAFETY: reads twelve bytes of each of `places.len()` rows, which lie in `bytes` as was checked, and words of
+            // the six tables by bytes; reads and writes the places' sums, a multiple of four places. The stack comes back
+            // as it was, and so do r6, r7 and r9, which cannot be operands.
             unsafe {
                 asm!(
-                    "push {{r6, r7, r9, r12}}",
-                    "mov r6, r1",
+                    "push {{r5, r6, r7, r9}}",
+                    "mov r9, r4",
                     "add r1, r0, #1024",
                     "add r2, r0, #2048",
                     "add r3, r0, #3072",
-                    "mov r4, #1",
+                    "add r4, r0, #4096",
+                    "add r5, r0, #5120",
                     "2:",
-                    two_rows!(),
-                    two_rows!(),
-                    "ldr r7, [sp, #12]",
+                    row!(),
+                    row!(),
+                    row!(),
+                    row!(),
+                    "ldr r7, [sp]",
                     "cmp r8, r7",
                     "bne 2b",
-                    "pop {{r6, r7, r9, r12}}",
-                    inout("r0") self.tables.as_ptr() => _,
-                    inout("r1") self.row_bytes => _,
+                    "pop {{r5, r6, r7, r9}}",
+                    in("r0") self.tables.as_ptr(),
+                    out("r1") _,
                     out("r2") _,
                     out("r3") _,
-                    out("r4") _,
-                    inout("r5") bytes.as_ptr() => _,
+                    inout("r4") self.row_bytes => _,
+                    in("r5") ends.end,
                     inout("r8") ends.start => _,
-                    out("r10") _,
+                    in("r10") 1,
                     out("r11") _,
-                    inout("r12") ends.end => _,
-                    out("lr") _,
+                    out("r12") _,
+                    inout("lr") bytes.as_ptr() => _,
                 );
             }
         }
     }
 
-    /// Adds to each row's sum what the first two tables say of its bytes `at`..`at` + 4, and the sum times the scale behind
-    /// them to the row's total.
-    ///
-    /// Entries lie between −8255 and −6985 here. The two of even bytes give their sum in the low half, signed; the
-    /// two of odd bytes theirs in the high half less 1, which the halves below, between −16510 and −13970, always borrow.
+    /// Adds to each row's sums what the first two tables say of its bytes `at`..`at` + 4, and the sum of both times the
+    /// scale behind them to the row's total.
     pub(super) fn add_last(&mut self, at: usize) {
         for (row, places) in self.runs() {
             let bytes = self.bytes.get(row * self.row_bytes + at..);
-            let sums = self.sums.get(places.start / 2..places.end / 2);
-            let totals = self.totals.get_mut(2 * places.start..2 * places.end);
+            let range = 2 * places.start..2 * places.end;
+            let (sums, totals) = (self.sums.get(range.clone()), self.totals.get_mut(range));
             let (Some(bytes), Some(sums), Some(totals)) = (bytes, sums, totals) else {
                 return;
             };
@@ -211,21 +192,23 @@ impl Rows<'_> {
                     "push {{r6, r7, r9}}",
                     "add r1, r0, #1024",
                     "2:",
+                    "ldrd r6, r7, [r4], #8",
                     "ldrb r9, [r2]",
-                    "ldrb r12, [r2, #2]",
-                    "ldrb r11, [r2, #1]",
-                    "ldrb r7, [r2, #3]",
+                    "ldrb r11, [r2, #2]",
+                    "ldrb r12, [r2, #1]",
+                    "ldrb lr, [r2, #3]",
                     "ldr r9, [r0, r9, lsl #2]",
-                    "ldr r12, [r1, r12, lsl #2]",
-                    "ldr r11, [r0, r11, lsl #2]",
-                    "ldr r7, [r1, r7, lsl #2]",
+                    "ldr r11, [r1, r11, lsl #2]",
+                    "ldr r12, [r0, r12, lsl #2]",
+                    "ldr lr, [r1, lr, lsl #2]",
+                    "add r6, r6, r9",
+                    "add r6, r6, r11",
+                    "add r7, r7, r12",
+                    "add r7, r7, lr",
                     "ldrsh lr, [r2, #4]",
                     "add r2, r2, r3",
-                    "add r9, r9, r12",
-                    "add r11, r11, r7",
-                    "ldrh r7, [r4], #2",
-                    "add r7, r7, r11, asr #16",
-                    "sxtah r7, r7, r9",
+                    "asr r7, r7, #16",
+                    "sxtah r7, r7, r6",
                     "ldrd r11, r12, [r5]",
                     // Eleven bits of the scale, the first of them 1 unless it is subnormal; then what it counts in.
                     "ubfx r6, lr, #10, #5",

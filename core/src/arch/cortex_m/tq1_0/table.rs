@@ -66,14 +66,9 @@ macro_rules! step {
 }
 
 /// Fills a table for the columns `at`, `at + stride` and so on, `digits` (4 or 5) of them, of the first byte, and
-/// for those after each of the second. Every sum is `offset` more, Σ (d − 1)·x for the digits d.
+/// for those after each of the second: Σ (d − 1)·x of the digits d.
 #[inline(never)]
-pub(super) fn fill(
-    x: &[i8],
-    (at, stride, digits): (usize, usize, usize),
-    offset: i16,
-    table: &mut [u32],
-) {
+pub(super) fn fill(x: &[i8], (at, stride, digits): (usize, usize, usize), table: &mut [u32]) {
     let pair = |digit: usize| x.get(at + digit * stride..)?.first_chunk::<2>();
     let fifth = if digits == 5 { pair(4) } else { Some(&[0; 2]) };
     let (Some(first), Some(_), Some(fifth)) = (pair(0), pair(3), fifth) else {
@@ -112,7 +107,7 @@ pub(super) fn fill(
             "sub r11, r4, r5, lsl #1",
             "mov r12, r5",
             // The sums of the last two digits.
-            "sub r0, r2, r3",
+            "rsb r0, r3, #0",
             "sub r0, r0, r4",
             "sub r0, r0, r5",
             "sub r0, r0, r6",
@@ -155,7 +150,7 @@ pub(super) fn fill(
             "pop {{r6, r7}}",
             out("r0") _,
             out("r1") _,
-            inout("r2") i32::from(offset) * 0x1_0001 => _,
+            out("r2") _,
             out("r3") _,
             out("r4") _,
             out("r5") _,
