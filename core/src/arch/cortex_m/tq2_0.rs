@@ -24,7 +24,7 @@
 use core::arch::asm;
 
 use super::dsp::{ONES, even_bytes, multiply_add, odd_bytes, word};
-use crate::linear::{I8Sym, Matrix};
+use crate::linear::{I8Sym, Matrix, Sums};
 
 /// Values and bytes of a block.
 const VALUES: usize = 256;
@@ -41,7 +41,7 @@ pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
     scratch: &mut [u32],
-    emit: &mut impl FnMut(usize, i64),
+    out: &mut impl Sums,
 ) -> bool {
     let blocks = matrix.cols() / VALUES;
     let Some(scratch) = scratch.get_mut(..matrix.cols() / 32 * STREAM) else {
@@ -52,18 +52,11 @@ pub(super) fn sums(
     }
     widen(x.get(), scratch);
     let rows = matrix.bytes().chunks(2 * blocks * BYTES);
-    for (number, rows) in rows.enumerate() {
+    for rows in rows {
         let (first, second) = rows.split_at_checked(blocks * BYTES).unwrap_or_default();
         // The last of an odd number keeps itself company.
         let company = if second.is_empty() { first } else { second };
-        let sums = two_rows(first, company, scratch);
-        for ((row, sum), _) in (2 * number..)
-            .zip(sums)
-            .zip([first, second])
-            .filter(|(_, bytes)| !bytes.is_empty())
-        {
-            emit(row, sum);
-        }
+        out.wide(&two_rows(first, company, scratch));
     }
     true
 }

@@ -17,7 +17,7 @@
 mod rows;
 mod table;
 
-use crate::linear::{I8Sym, Matrix, TABLE_ROWS};
+use crate::linear::{I8Sym, Matrix, Sums, TABLE_ROWS};
 use rows::Rows;
 use table::TABLE;
 
@@ -32,7 +32,7 @@ pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
     scratch: &mut [u32],
-    emit: &mut impl FnMut(usize, i64),
+    out: &mut impl Sums,
 ) -> bool {
     let row_bytes = matrix.cols() / VALUES * BYTES;
     if matrix.rows() < 4 || row_bytes == 0 {
@@ -55,7 +55,7 @@ pub(super) fn sums(
         }
         rows.totals(|row, total| {
             if row >= skip {
-                emit(first + row - skip, total);
+                out.wide(&[total]);
             }
         });
         first += TILE.min(rest);
