@@ -2,10 +2,15 @@
 
 #![allow(unsafe_code, reason = "bytes are seen as words")]
 
+mod dot;
 mod dsp;
 mod int4;
 mod int8;
 mod int8_pairs;
+mod nearest;
+
+pub(crate) use dot::{dot, norm};
+pub(crate) use nearest::{for_each_nearest, nearest};
 
 use crate::linear::{I8Sym, Layout, Matrix};
 
