@@ -162,6 +162,8 @@ impl Layout {
             // Pairs, and a sum for each 64 columns.
             Self::TernaryLanes => cols.div_ceil(64) * 33,
             Self::Int8 => cols.div_ceil(4) * 2,
+            // Pairs, and a sum for each 32 columns.
+            Self::Block(Format::Tq2_0) => cols.div_ceil(32) * 17,
             Self::Int8Pairs | Self::Int4 => cols.div_ceil(8) * 4,
             Self::Block(_) => 0,
         }

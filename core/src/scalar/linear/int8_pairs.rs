@@ -7,31 +7,43 @@ pub fn int8_pairs(matrix: &Matrix<'_>, x: I8Sym<'_>, mut emit: impl FnMut(usize,
     let group_bytes = matrix.cols().div_ceil(8) * 32;
     let groups = matrix.bytes().chunks_exact(group_bytes.max(1));
     for (number, group) in groups.enumerate() {
-        let mut sums = [0i32; 4];
-        for (words, x) in group.chunks_exact(16).zip(x.get().chunks(4)) {
-            for (word, sum) in words.chunks_exact(4).zip(&mut sums) {
-                for (half, x) in word.chunks_exact(2).zip(x.chunks(2)) {
-                    *sum += pair(half, x);
-                }
-            }
-        }
-        let rows = matrix.rows().saturating_sub(4 * number);
-        for (row, &sum) in sums.iter().take(rows).enumerate() {
-            emit(4 * number + row, i64::from(sum));
+        let rows = 4 * number..matrix.rows();
+        for (row, words) in rows.zip([
+            group.get(..),
+            group.get(4..),
+            group.get(8..),
+            group.get(12..),
+        ]) {
+            emit(row, dot(words.unwrap_or_default(), x.get()).into());
         }
     }
 }
 
-/// Two columns of a row, or the last one.
-fn pair(half: &[u8], x: &[i8]) -> i32 {
-    let half = half
-        .first_chunk()
-        .map_or(0, |&half| i32::from(i16::from_le_bytes(half)));
-    let even = i32::from(half as i8);
-    let odd = (half - even) >> 8;
-    match *x {
-        [first, second] => even * i32::from(first) + odd * i32::from(second),
-        [first] => even * i32::from(first),
-        _ => 0,
+/// The dot product of a row whose words are every fourth one, from the first on; at most 2⁷ · 127 · 2¹⁶ < 2³¹.
+#[inline(never)]
+fn dot(words: &[u8], x: &[i8]) -> i32 {
+    let mut words = words.chunks(16);
+    let mut columns = x.chunks_exact(4);
+    let mut sum = 0;
+    for (x, word) in columns.by_ref().zip(&mut words) {
+        if let (&[x0, x1, x2, x3], &[a, b, c, d, ..]) = (x, word) {
+            sum += pair(a, b, x0, x1) + pair(c, d, x2, x3);
+        }
     }
+    if let Some(&[a, b, c, d, ..]) = words.next() {
+        // Missing columns count as activations of 0.
+        let mut rest = columns.remainder().iter().copied();
+        let mut next = || rest.next().unwrap_or(0);
+        let (x0, x1, x2) = (next(), next(), next());
+        sum += pair(a, b, x0, x1) + pair(c, d, x2, 0);
+    }
+    sum
+}
+
+/// Two columns: the lane e + 256·o has e for its low byte, and o, less 1 where e is negative, for its high one.
+#[inline(always)]
+fn pair(low: u8, high: u8, first: i8, second: i8) -> i32 {
+    let even = i32::from(low as i8);
+    let odd = i32::from(high as i8) - (even >> 31);
+    even * i32::from(first) + odd * i32::from(second)
 }
