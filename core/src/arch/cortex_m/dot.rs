@@ -1,4 +1,4 @@
-//! Dot products of int8 vectors at any address, four values a step.
+//! Dot products of int8 vectors at any address, eight values a step.
 //!
 //! Contract: [`crate::scalar::dot`] and [`crate::scalar::norm`]. Sums wrap where theirs do, modulo 2³².
 
@@ -10,18 +10,18 @@ pub(crate) fn dot(a: &[i8], b: &[i8]) -> i32 {
     let len = a.len().min(b.len());
     let a = a.get(..len).unwrap_or_default();
     let b = b.get(..len).unwrap_or_default();
-    let (mut a, mut b) = (a.chunks_exact(4), b.chunks_exact(4));
+    let (mut a, mut b) = (a.chunks_exact(8), b.chunks_exact(8));
     let mut sum = 0;
     for (a, b) in (&mut a).zip(&mut b) {
-        if let (Some(a), Some(b)) = (a.first_chunk(), b.first_chunk()) {
-            sum = step(sum, word(a), word(b));
+        if let (&[a0, a1, a2, a3, a4, a5, a6, a7], &[b0, b1, b2, b3, b4, b5, b6, b7]) = (a, b) {
+            sum = step(sum, word(&[a0, a1, a2, a3]), word(&[b0, b1, b2, b3]));
+            sum = step(sum, word(&[a4, a5, a6, a7]), word(&[b4, b5, b6, b7]));
         }
     }
-    step(
-        sum,
-        partial_word(a.remainder()),
-        partial_word(b.remainder()),
-    )
+    let (a, b) = (a.remainder().chunks(4), b.remainder().chunks(4));
+    a.zip(b).fold(sum, |sum, (a, b)| {
+        step(sum, partial_word(a), partial_word(b))
+    })
 }
 
 /// Σ a².

@@ -53,10 +53,11 @@ pub(super) fn word(values: &[i8; 4]) -> u32 {
     u32::from_le_bytes(values.map(|value| value as u8))
 }
 
-/// Up to three values as a word, 0 for those that are missing.
+/// Up to four values as a word, 0 for those that are missing.
 #[inline]
 pub(super) fn partial_word(values: &[i8]) -> u32 {
     match *values {
+        [a, b, c, d] => word(&[a, b, c, d]),
         [a, b, c] => word(&[a, b, c, 0]),
         [a, b] => word(&[a, b, 0, 0]),
         [a] => word(&[a, 0, 0, 0]),

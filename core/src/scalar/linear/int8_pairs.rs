@@ -7,37 +7,42 @@ pub fn int8_pairs(matrix: &Matrix<'_>, x: I8Sym<'_>, mut emit: impl FnMut(usize,
     let group_bytes = matrix.cols().div_ceil(8) * 32;
     let groups = matrix.bytes().chunks_exact(group_bytes.max(1));
     for (number, group) in groups.enumerate() {
-        let rows = 4 * number..matrix.rows();
-        for (row, words) in rows.zip([
-            group.get(..),
-            group.get(4..),
-            group.get(8..),
-            group.get(12..),
-        ]) {
-            emit(row, dot(words.unwrap_or_default(), x.get()).into());
+        let sums = dots(group, x.get());
+        for (row, sum) in (4 * number..matrix.rows()).zip(sums) {
+            emit(row, sum.into());
         }
     }
 }
 
-/// The dot product of a row whose words are every fourth one, from the first on; at most 2⁷ · 127 · 2¹⁶ < 2³¹.
+/// The dot products of a group's rows; at most 2⁷ · 127 · 2¹⁶ < 2³¹.
 #[inline(never)]
-fn dot(words: &[u8], x: &[i8]) -> i32 {
-    let mut words = words.chunks(16);
+fn dots(group: &[u8], x: &[i8]) -> [i32; 4] {
+    let mut sums = [0; 4];
+    let mut words = group.chunks_exact(16);
     let mut columns = x.chunks_exact(4);
-    let mut sum = 0;
-    for (x, word) in columns.by_ref().zip(&mut words) {
-        if let (&[x0, x1, x2, x3], &[a, b, c, d, ..]) = (x, word) {
-            sum += pair(a, b, x0, x1) + pair(c, d, x2, x3);
+    for (x, words) in columns.by_ref().zip(&mut words) {
+        if let &[x0, x1, x2, x3] = x {
+            add([x0, x1, x2, x3], words, &mut sums);
         }
     }
-    if let Some(&[a, b, c, d, ..]) = words.next() {
-        // Missing columns count as activations of 0.
-        let mut rest = columns.remainder().iter().copied();
-        let mut next = || rest.next().unwrap_or(0);
-        let (x0, x1, x2) = (next(), next(), next());
-        sum += pair(a, b, x0, x1) + pair(c, d, x2, 0);
+    if let (Some(words), rest @ [_, ..]) = (words.next(), columns.remainder()) {
+        let mut x = [0; 4];
+        for (x, &value) in x.iter_mut().zip(rest) {
+            *x = value;
+        }
+        add(x, words, &mut sums);
     }
-    sum
+    sums
+}
+
+/// Four columns of each row.
+#[inline(always)]
+fn add([x0, x1, x2, x3]: [i8; 4], words: &[u8], sums: &mut [i32; 4]) {
+    for (word, sum) in words.chunks_exact(4).zip(sums) {
+        if let &[a, b, c, d] = word {
+            *sum += pair(a, b, x0, x1) + pair(c, d, x2, x3);
+        }
+    }
 }
 
 /// Two columns: the lane e + 256·o has e for its low byte, and o, less 1 where e is negative, for its high one.
