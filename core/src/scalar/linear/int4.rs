@@ -1,28 +1,25 @@
 //! int4 rows, four in each 16-bit lane.
 
-use crate::linear::{I8Sym, Matrix};
+use crate::linear::{I8Sym, Matrix, Sums};
 
-/// The sums of a matrix in [`Layout::Int4`](crate::linear::Layout::Int4); see [`super::for_each_sum`].
+/// The sums of a matrix in [`Layout::Int4`](crate::linear::Layout::Int4); see [`super::sums`].
 ///
 /// A column of four rows is two bytes, a + 16·b and c + 16·d, with 8 added to the weights a, b and c, and d in two's complement. So
 /// Σ (a + 16·b)·x and Σ a·x give both rows, with one mask for two products.
-pub fn int4(matrix: &Matrix<'_>, x: I8Sym<'_>, mut emit: impl FnMut(usize, i64)) {
+pub fn int4(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let x = x.get();
     let offset = 8 * x.iter().map(|&x| i32::from(x)).sum::<i32>();
     let group_bytes = matrix.cols().div_ceil(8) * 16;
     let groups = matrix.bytes().chunks_exact(group_bytes.max(1));
-    for (number, group) in groups.enumerate() {
+    for group in groups {
         let [ab, a, cd, c] = dots(group, x);
         // Exact: |ab| ≤ 255 · 127 · 2¹⁶ < 2³¹, and the other sums are smaller.
-        let sums = [
+        out.narrow(&[
             a - offset,
             ((ab - a) >> 4) - offset,
             c - offset,
             (cd - c) >> 4,
-        ];
-        for (row, sum) in (4 * number..matrix.rows()).zip(sums) {
-            emit(row, sum.into());
-        }
+        ]);
     }
 }
 

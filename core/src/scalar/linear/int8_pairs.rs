@@ -1,16 +1,13 @@
 //! int8 rows packed in pairs of columns, four a group.
 
-use crate::linear::{I8Sym, Matrix};
+use crate::linear::{I8Sym, Matrix, Sums};
 
-/// The sums of a matrix in [`Layout::Int8Pairs`](crate::linear::Layout::Int8Pairs); see [`super::for_each_sum`].
-pub fn int8_pairs(matrix: &Matrix<'_>, x: I8Sym<'_>, mut emit: impl FnMut(usize, i64)) {
+/// The sums of a matrix in [`Layout::Int8Pairs`](crate::linear::Layout::Int8Pairs); see [`super::sums`].
+pub fn int8_pairs(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let group_bytes = matrix.cols().div_ceil(8) * 32;
     let groups = matrix.bytes().chunks_exact(group_bytes.max(1));
-    for (number, group) in groups.enumerate() {
-        let sums = dots(group, x.get());
-        for (row, sum) in (4 * number..matrix.rows()).zip(sums) {
-            emit(row, sum.into());
-        }
+    for group in groups {
+        out.narrow(&dots(group, x.get()));
     }
 }
 
