@@ -7,6 +7,7 @@
 pub mod cortex_m;
 #[cfg(tercet_mve)]
 pub mod mve;
+mod portable;
 
 use crate::linear::{I8Sym, Matrix, Sums};
 use crate::scalar::{self, cluster::Nearest};
@@ -28,7 +29,9 @@ pub(crate) fn sums<const SET: u32>(
     if cortex_m::sums::<SET>(matrix, x, scratch, out) {
         return true;
     }
-    let _ = scratch;
+    if portable::sums::<SET>(matrix, x, scratch, out) {
+        return true;
+    }
     scalar::linear::sums_of::<SET>(matrix, x, out)
 }
 
