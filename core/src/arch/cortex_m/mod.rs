@@ -4,6 +4,7 @@
     reason = "inline assembly: compilers' scalar code takes several times the instructions"
 )]
 
+mod batch;
 mod dot;
 mod dsp;
 mod int4;
