@@ -18,7 +18,7 @@ case ${1:-} in
 valgrind)
     need valgrind "apt-get install valgrind"
     # What is definitely lost is an error too.
-    export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite"
+    export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite"
     soaks 1000000
     # Each case costs about fifty times as much as outside.
     PROPTEST_CASES=${PROPTEST_CASES:-16} cargo test --locked -p tercet-core --features critical-section --test 'pool*' |

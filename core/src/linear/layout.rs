@@ -90,6 +90,39 @@ impl Layout {
         }
     }
 
+    /// A set of layouts, a bit each: what [`Only`](crate::scalar::Only) takes.
+    pub const fn set(layouts: &[Self]) -> u32 {
+        let mut set = 0;
+        let mut rest = layouts;
+        while let Some((layout, others)) = rest.split_first() {
+            set |= layout.bit();
+            rest = others;
+        }
+        set
+    }
+
+    /// The bit of this layout in a set.
+    pub const fn bit(self) -> u32 {
+        let at = match self {
+            Self::Int8 => 0,
+            Self::Int8Pairs => 1,
+            Self::Int4 => 2,
+            Self::TernaryLanes => 3,
+            Self::Block(Format::Tq1_0) => 4,
+            Self::Block(Format::Tq2_0) => 5,
+            Self::Block(Format::Q2_0) => 6,
+            Self::Block(Format::Q8_0) => 7,
+            Self::Block(Format::Q4_0) => 8,
+        };
+        1 << at
+    }
+
+    /// Whether a set has this layout.
+    #[inline]
+    pub const fn is_in(self, set: u32) -> bool {
+        set & self.bit() != 0
+    }
+
     /// What 1 in a sum stands for, before any scale: 2⁻²⁴ for blocks, whose f16 scales are whole numbers of it.
     pub const fn unit(self) -> f32 {
         match self {

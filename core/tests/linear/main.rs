@@ -5,6 +5,7 @@ mod support;
 
 mod laws;
 mod matrices;
+mod only;
 mod packed;
 mod refusals;
 mod requantize;

@@ -21,28 +21,19 @@
 use core::arch::asm;
 
 use super::dsp::{even_bytes, for_each_word, lower, multiply_add, odd_bytes, upper};
-use crate::linear::I8Sym;
+use crate::linear::{I8Sym, Sums};
 
 /// Words of 512 columns: as many of weights as of activations.
 const WORDS: usize = 256;
 
-/// As `scalar`, for `rows` rows as words.
+/// As `scalar`, for weights as words.
 #[inline]
-pub(super) fn for_each_sum(
-    rows: usize,
-    words: &[u32],
-    x: I8Sym<'_>,
-    scratch: &mut [u32],
-    emit: &mut impl FnMut(usize, i64),
-) {
+pub(super) fn sums(words: &[u32], x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
     let len = x.len().div_ceil(8) * 4;
     let x_words = scratch.get_mut(..len).unwrap_or_default();
     let offset = 8 * widen(x.get(), x_words);
-    for (group, words) in words.chunks_exact(len.max(1)).enumerate() {
-        let sums = four_rows(words, x_words, offset);
-        for (row, sum) in (4 * group..rows).zip(sums) {
-            emit(row, i64::from(sum));
-        }
+    for words in words.chunks_exact(len.max(1)) {
+        out.narrow(&four_rows(words, x_words, offset));
     }
 }
 

@@ -11,16 +11,11 @@
 use core::arch::asm;
 
 use super::dsp::{even_bytes, for_each_word, odd_bytes};
-use crate::linear::{I8Sym, Matrix};
+use crate::linear::{I8Sym, Matrix, Sums};
 
 /// See the head of this file.
 #[inline]
-pub(super) fn for_each_sum(
-    matrix: &Matrix<'_>,
-    x: I8Sym<'_>,
-    scratch: &mut [u32],
-    emit: &mut impl FnMut(usize, i64),
-) {
+pub(super) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
     let whole = matrix.cols() & !7;
     let Some((x, x_rest)) = x.get().split_at_checked(whole) else {
         return;
@@ -28,15 +23,16 @@ pub(super) fn for_each_sum(
     let scratch = scratch.get_mut(..whole / 2).unwrap_or_default();
     widen(x, scratch);
     let mut rows = matrix.bytes().chunks_exact(matrix.cols().max(1));
-    let mut row = 0;
     while let Some(first) = rows.next() {
         let second = rows.next();
-        let sums = two_rows(first, second.unwrap_or(first), scratch);
-        for (weights, sum) in [Some(first), second].into_iter().flatten().zip(sums) {
-            let rest = weights.get(whole..).unwrap_or_default();
-            emit(row, i64::from(sum + dot(rest, x_rest)));
-            row += 1;
+        let mut sums = two_rows(first, second.unwrap_or(first), scratch);
+        if whole < matrix.cols() {
+            let weights = [Some(first), second].into_iter().flatten();
+            for (sum, weights) in sums.iter_mut().zip(weights) {
+                *sum += dot(weights.get(whole..).unwrap_or_default(), x_rest);
+            }
         }
+        out.narrow(&sums);
     }
 }
 

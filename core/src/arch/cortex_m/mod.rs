@@ -13,32 +13,44 @@ mod tq2_0;
 mod widen;
 
 use crate::block::Format;
-use crate::linear::{I8Sym, Layout, Matrix};
+use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// [`crate::scalar::linear::for_each_sum`] by kernels; false, and nothing done, where a layout has none, or none for the address.
+/// [`crate::scalar::linear::sums`] by kernels, of the layouts in a set; false, and nothing done, where a layout has none, or none for
+/// the address.
 #[inline]
-pub fn for_each_sum(
+pub fn sums<const SET: u32>(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
     scratch: &mut [u32],
-    emit: &mut impl FnMut(usize, i64),
+    out: &mut impl Sums,
 ) -> bool {
-    let packed = match matrix.layout() {
-        Layout::Int8 => {
-            int8::for_each_sum(matrix, x, scratch, emit);
-            return true;
+    const TQ2_0: Layout = Layout::Block(Format::Tq2_0);
+    // Each arm's guard is a constant.
+    match matrix.layout() {
+        Layout::Int8 if Layout::Int8.is_in(SET) => {
+            int8::sums(matrix, x, scratch, out);
+            true
         }
-        Layout::TernaryLanes => return ternary_lanes::sums(matrix, x, scratch, emit),
-        Layout::Block(Format::Tq2_0) => return tq2_0::sums(matrix, x, scratch, emit),
-        Layout::Int8Pairs => int8_pairs::for_each_sum,
-        Layout::Int4 => int4::for_each_sum,
-        Layout::Block(_) => return false,
-    };
-    let Some(words) = words(matrix.bytes()) else {
-        return false;
-    };
-    packed(matrix.rows(), words, x, scratch, emit);
-    true
+        Layout::Int8Pairs if Layout::Int8Pairs.is_in(SET) => match words(matrix.bytes()) {
+            Some(words) => {
+                int8_pairs::sums(words, x, scratch, out);
+                true
+            }
+            None => false,
+        },
+        Layout::Int4 if Layout::Int4.is_in(SET) => match words(matrix.bytes()) {
+            Some(words) => {
+                int4::sums(words, x, scratch, out);
+                true
+            }
+            None => false,
+        },
+        Layout::TernaryLanes if Layout::TernaryLanes.is_in(SET) => {
+            ternary_lanes::sums(matrix, x, scratch, out)
+        }
+        TQ2_0 if TQ2_0.is_in(SET) => tq2_0::sums(matrix, x, scratch, out),
+        _ => false,
+    }
 }
 
 /// Bytes as little-endian words, where they begin at a multiple of 4.

@@ -13,7 +13,7 @@
 use core::arch::asm;
 
 use super::widen;
-use crate::linear::{I8Sym, Matrix};
+use crate::linear::{I8Sym, Matrix, Sums};
 
 /// Columns after which the low fields are read out.
 const BLOCK: usize = 64;
@@ -32,7 +32,7 @@ pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
     scratch: &mut [u32],
-    emit: &mut impl FnMut(usize, i64),
+    out: &mut impl Sums,
 ) -> bool {
     if !matrix.bytes().as_ptr().addr().is_multiple_of(4) {
         return false;
@@ -43,18 +43,16 @@ pub(super) fn sums(
     };
     widen_blocks(x.get(), scratch);
     let groups = matrix.bytes().chunks_exact(blocks * BYTES);
-    for (number, group) in groups.enumerate() {
+    for group in groups {
         let mut totals = [0; 8];
         totals[..4].fill(-OFFSET * blocks as i32);
         let strips = group.chunks(STRIP * BYTES);
         for (weights, stream) in strips.zip(scratch.chunks(STRIP * STREAM)) {
             add_strip(weights, stream, &mut totals);
         }
-        for (i, row) in (0..8).zip(8 * number..matrix.rows()) {
-            // First rows 0, 2, 4, 6, then second rows 1, 3, 5, 7.
-            let at = ((i & 1) << 2) | (i >> 1);
-            emit(row, totals.get(at).copied().unwrap_or_default().into());
-        }
+        // First rows 0, 2, 4, 6, then second rows 1, 3, 5, 7.
+        let [a, c, e, g, b, d, f, h] = totals;
+        out.narrow(&[a, b, c, d, e, f, g, h]);
     }
     true
 }

@@ -22,7 +22,7 @@
 use core::arch::asm;
 
 use super::widen;
-use crate::linear::{I8Sym, Matrix};
+use crate::linear::{I8Sym, Matrix, Sums};
 
 /// Values and bytes of a block.
 const VALUES: usize = 256;
@@ -37,7 +37,7 @@ pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
     scratch: &mut [u32],
-    emit: &mut impl FnMut(usize, i64),
+    out: &mut impl Sums,
 ) -> bool {
     let blocks = matrix.cols() / VALUES;
     let Some(scratch) = scratch.get_mut(..matrix.cols() / 32 * STREAM) else {
@@ -48,18 +48,11 @@ pub(super) fn sums(
     }
     widen_blocks(x.get(), scratch);
     let rows = matrix.bytes().chunks(2 * blocks * BYTES);
-    for (number, rows) in rows.enumerate() {
+    for rows in rows {
         let (first, second) = rows.split_at_checked(blocks * BYTES).unwrap_or_default();
         // The last of an odd number keeps itself company.
         let company = if second.is_empty() { first } else { second };
-        let sums = two_rows(first, company, scratch);
-        for ((row, sum), _) in (2 * number..)
-            .zip(sums)
-            .zip([first, second])
-            .filter(|(_, bytes)| !bytes.is_empty())
-        {
-            emit(row, sum);
-        }
+        out.wide(&two_rows(first, company, scratch));
     }
     true
 }

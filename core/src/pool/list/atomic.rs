@@ -21,30 +21,16 @@
 //! release sequences of all before it. The link and what the block's holder before did are therefore seen. The swap of an
 //! allocation needs no order of its own: it succeeds only on the very value that the acquire load read.
 
-#[cfg(not(all(test, loom)))]
-use core::sync::atomic::AtomicU16;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 #[cfg(all(test, loom))]
-use loom::sync::atomic::{AtomicU16, AtomicU32, AtomicU64 as AtomicWord};
+mod models;
+mod word;
 
-#[cfg(not(target_has_atomic = "64"))]
-use AtomicU32 as AtomicWord;
-#[cfg(all(not(all(test, loom)), target_has_atomic = "32"))]
-use core::sync::atomic::AtomicU32;
-#[cfg(all(not(all(test, loom)), target_has_atomic = "64"))]
-use core::sync::atomic::AtomicU64 as AtomicWord;
-#[cfg(not(target_has_atomic = "32"))]
-use portable_atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::{FreeList, MAX_BLOCKS, TAKEN, below, count, link_to};
+use self::word::{AtomicU16, AtomicU32, AtomicWord, Word};
+use super::{FreeList, TAKEN, below, count, link_to};
 use crate::pool::Stats;
 use crate::pool::sealed::Sealed;
-
-/// What is swapped at once: 64 bits where the target can.
-#[cfg(target_has_atomic = "64")]
-type Word = u64;
-#[cfg(not(target_has_atomic = "64"))]
-type Word = u32;
 
 /// The free blocks of a pool that threads and interrupts share, by compare-and-swap; lock-free.
 #[repr(C)] // The head first: short addresses.
@@ -64,7 +50,12 @@ impl<const N: usize> AtomicList<N> {
     /// All of `N` blocks.
     #[cfg(not(all(test, loom)))]
     pub(in crate::pool) const fn new() -> Self {
-        const { assert!(N <= MAX_BLOCKS, "a pool has at most MAX_BLOCKS blocks") }
+        const {
+            assert!(
+                N <= super::MAX_BLOCKS,
+                "a pool has at most MAX_BLOCKS blocks"
+            )
+        }
         Self {
             head: AtomicWord::new(0),
             failures: AtomicU32::new(0),
@@ -142,6 +133,3 @@ unsafe impl<const N: usize> FreeList<N> for AtomicList<N> {
         count(links, self.failures.load(Relaxed))
     }
 }
-
-#[cfg(all(test, loom))]
-mod models;

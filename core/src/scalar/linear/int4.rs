@@ -1,12 +1,12 @@
 //! int4 rows, four in each 16-bit lane.
 
-use crate::linear::{I8Sym, Matrix};
+use crate::linear::{I8Sym, Matrix, Sums};
 
-/// The sums of a matrix in [`Layout::Int4`](crate::linear::Layout::Int4); see [`super::for_each_sum`].
-pub fn int4(matrix: &Matrix<'_>, x: I8Sym<'_>, mut emit: impl FnMut(usize, i64)) {
+/// The sums of a matrix in [`Layout::Int4`](crate::linear::Layout::Int4); see [`super::sums`].
+pub fn int4(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let group_bytes = matrix.cols().div_ceil(8) * 16;
     let groups = matrix.bytes().chunks_exact(group_bytes.max(1));
-    for (number, group) in groups.enumerate() {
+    for group in groups {
         let mut sums = [0i32; 4];
         let halves = group.chunks_exact(2).filter_map(<[u8]>::first_chunk);
         for (&half, &x) in halves.zip(x.get()) {
@@ -15,9 +15,6 @@ pub fn int4(matrix: &Matrix<'_>, x: I8Sym<'_>, mut emit: impl FnMut(usize, i64))
                 *sum += (i32::from((codes >> shift) & 15) - 8) * i32::from(x);
             }
         }
-        let rows = matrix.rows().saturating_sub(4 * number);
-        for (row, &sum) in sums.iter().take(rows).enumerate() {
-            emit(4 * number + row, i64::from(sum));
-        }
+        out.narrow(&sums);
     }
 }

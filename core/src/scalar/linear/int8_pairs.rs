@@ -1,12 +1,12 @@
 //! int8 rows packed in pairs of columns, four a group.
 
-use crate::linear::{I8Sym, Matrix};
+use crate::linear::{I8Sym, Matrix, Sums};
 
-/// The sums of a matrix in [`Layout::Int8Pairs`](crate::linear::Layout::Int8Pairs); see [`super::for_each_sum`].
-pub fn int8_pairs(matrix: &Matrix<'_>, x: I8Sym<'_>, mut emit: impl FnMut(usize, i64)) {
+/// The sums of a matrix in [`Layout::Int8Pairs`](crate::linear::Layout::Int8Pairs); see [`super::sums`].
+pub fn int8_pairs(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let group_bytes = matrix.cols().div_ceil(8) * 32;
     let groups = matrix.bytes().chunks_exact(group_bytes.max(1));
-    for (number, group) in groups.enumerate() {
+    for group in groups {
         let mut sums = [0i32; 4];
         for (words, x) in group.chunks_exact(16).zip(x.get().chunks(4)) {
             for (word, sum) in words.chunks_exact(4).zip(&mut sums) {
@@ -15,10 +15,7 @@ pub fn int8_pairs(matrix: &Matrix<'_>, x: I8Sym<'_>, mut emit: impl FnMut(usize,
                 }
             }
         }
-        let rows = matrix.rows().saturating_sub(4 * number);
-        for (row, &sum) in sums.iter().take(rows).enumerate() {
-            emit(4 * number + row, i64::from(sum));
-        }
+        out.narrow(&sums);
     }
 }
 
