@@ -4,13 +4,19 @@
     reason = "inline assembly: compilers' scalar code takes several times the instructions"
 )]
 
+mod batch;
+mod dot;
 mod dsp;
 mod int4;
 mod int8;
 mod int8_pairs;
+mod nearest;
 mod ternary_lanes;
 mod tq1_0;
 mod tq2_0;
+
+pub(crate) use dot::{dot, norm};
+pub(crate) use nearest::{for_each_nearest, nearest};
 
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};

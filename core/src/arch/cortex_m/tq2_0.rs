@@ -23,6 +23,7 @@
 
 use core::arch::asm;
 
+use super::batch::Batch;
 use super::dsp::{ONES, even_bytes, multiply_add, odd_bytes, word};
 use crate::linear::{I8Sym, Matrix, Sums};
 
@@ -51,13 +52,17 @@ pub(super) fn sums(
         return false;
     }
     widen(x.get(), scratch);
+    let mut out = Batch::new(out);
     let rows = matrix.bytes().chunks(2 * blocks * BYTES);
     for rows in rows {
         let (first, second) = rows.split_at_checked(blocks * BYTES).unwrap_or_default();
         // The last of an odd number keeps itself company.
         let company = if second.is_empty() { first } else { second };
-        out.wide(&two_rows(first, company, scratch));
+        let [sum, next] = two_rows(first, company, scratch);
+        out.push(sum);
+        out.push(next);
     }
+    out.flush();
     true
 }
 

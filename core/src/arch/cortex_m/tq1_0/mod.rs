@@ -17,6 +17,7 @@
 mod rows;
 mod table;
 
+use super::batch::Batch;
 use crate::linear::{I8Sym, Matrix, Sums, TABLE_ROWS};
 use rows::Rows;
 use table::TABLE;
@@ -38,6 +39,7 @@ pub(super) fn sums(
     if matrix.rows() < 4 || row_bytes == 0 {
         return false;
     }
+    let mut out = Batch::new(out);
     // A last tile of fewer than four rows takes some of the one before.
     let mut first = 0;
     while first < matrix.rows() {
@@ -55,11 +57,12 @@ pub(super) fn sums(
         }
         rows.totals(|row, total| {
             if row >= skip {
-                out.wide(&[total]);
+                out.push(total);
             }
         });
         first += TILE.min(rest);
     }
+    out.flush();
     true
 }
 
