@@ -67,29 +67,37 @@ fn fields(sum: u32) -> [i32; 2] {
     [low, i32::from((sum.wrapping_sub(low as u32) >> 16) as i16)]
 }
 
-/// Digits come off the top of base-3 fractions of 8 bits, see [`crate::block::Format::Tq1_0`]: three times a fraction is the
-/// digit, and the next fraction below it. The other row's does the same 16 bits above.
+/// Five bytes' worth of columns at a time; see [`digits`].
 #[inline(never)]
 pub(super) fn tq1_0(first: &[u8; 54], second: &[u8; 54], x: &[i8; VALUES]) -> [i32; 2] {
-    let mut sum = begin(x);
-    let mut lanes = |bytes: core::ops::Range<usize>, x: &[i8]| {
-        let first = first.get(bytes.clone()).unwrap_or_default();
-        let second = second.get(bytes.clone()).unwrap_or_default();
-        for ((&a, &b), at) in first.iter().zip(second).zip(0..) {
-            let mut fractions = u32::from(a) | (u32::from(b) << 16);
-            for &x in x.iter().skip(at).step_by(bytes.len().max(1)) {
-                let digits = fractions * 3;
-                sum = sum.wrapping_add(((digits >> 8) & 0x3_0003).wrapping_mul(x as u32));
-                fractions = digits & 0xFF_00FF;
-            }
-        }
-    };
-    let (a, b) = x.split_at(160);
-    let (b, c) = b.split_at(80);
-    lanes(0..32, a);
-    lanes(32..48, b);
-    lanes(48..52, c);
+    let (x0, x) = x.split_at(160);
+    let (x1, x2) = x.split_at(80);
+    let mut sum = begin(x0).wrapping_add(begin(x1)).wrapping_add(begin(x2));
+    let rows = |from: usize| first.iter().zip(second).skip(from);
+    sum = digits::<32>(sum, rows(0), x0);
+    sum = digits::<16>(sum, rows(32), x1);
+    sum = digits::<4>(sum, rows(48), x2);
     fields(sum)
+}
+
+/// Adds `STRIDE` bytes of each row. A byte is a fraction in base 3, of 8 bits: three times it is the first digit, and below that the
+/// fraction that is left. Digit n of byte m belongs to column m + n·`STRIDE`.
+#[inline(always)]
+fn digits<'a, const STRIDE: usize>(
+    mut sum: u32,
+    rows: impl Iterator<Item = (&'a u8, &'a u8)>,
+    x: &[i8],
+) -> u32 {
+    for ((&a, &b), at) in rows.take(STRIDE).zip(0..) {
+        let mut fractions = u32::from(a) | (u32::from(b) << 16);
+        for x in x.chunks_exact(STRIDE) {
+            let x = x.get(at).copied().unwrap_or_default();
+            let digits = fractions * 3;
+            sum = sum.wrapping_add(((digits >> 8) & 0x3_0003).wrapping_mul(x as u32));
+            fractions = digits & 0xFF_00FF;
+        }
+    }
+    sum
 }
 
 /// Eight codes of each row in a word; see [`crate::block::Format::Tq2_0`].
