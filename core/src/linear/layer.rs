@@ -56,6 +56,13 @@ impl<'a> Layer<'a> {
         }
     }
 
+    /// A row's sum, bias included, as f32: `fl(fl(f32(sum) · unit · scale) · x_scale)`, with the unit of the layout.
+    #[inline]
+    pub fn value(&self, row: usize, sum: i64, x_scale: f32) -> f32 {
+        // The conversion rounds; the unit is a power of two.
+        sum as f32 * self.weights.layout().unit() * self.weights.scale(row) * x_scale
+    }
+
     /// The rows from `first` on; see [`Matrix::part`].
     pub fn part(&self, first: usize, rows: usize) -> Option<Self> {
         let weights = self.weights.part(first, rows)?;
@@ -121,12 +128,9 @@ pub fn matvec(
     scratch: &mut [u32],
 ) -> Result<(), LinearError> {
     layer.check(x, out.len(), scratch.len())?;
-    let unit = layer.weights.layout().unit();
     for_each_sum(&layer.weights, x, scratch, |row, sum| {
         if let Some(out) = out.get_mut(row) {
-            // The conversion rounds; the unit is a power of two.
-            let sum = (sum + layer.bias(row)) as f32 * unit;
-            *out = sum * layer.weights.scale(row) * x_scale;
+            *out = layer.value(row, sum + layer.bias(row), x_scale);
         }
     });
     Ok(())

@@ -29,6 +29,7 @@ mod error;
 mod layer;
 mod layout;
 mod matrix;
+pub mod network;
 pub mod pack;
 mod requantize;
 mod sym;
