@@ -3,7 +3,9 @@
 use rayon::prelude::*;
 use serde::Serialize;
 use tercet_core::linear::network::LayerSize;
-use tercet_core::linear::{self, I8Sym, Layer, LinearError, MAX_BIAS_SHIFT, Requantize, Rescale, Table};
+use tercet_core::linear::{
+    self, I8Sym, Layer, LinearError, MAX_BIAS_SHIFT, Requantize, Rescale, Table,
+};
 use tercet_core::quant::calibrate::{Scheme, calibrate};
 use tercet_core::quant::{Grid, HOST_BITS, Histogram};
 
@@ -75,17 +77,27 @@ pub fn build(
 ) -> Result<Built, Error> {
     let count = options.layers.len();
     if !(1..=MAX_LAYERS).contains(&count) {
-        return Err(Error::options(format!("{count} layers; 1 to {MAX_LAYERS} are taken")));
+        return Err(Error::options(format!(
+            "{count} layers; 1 to {MAX_LAYERS} are taken"
+        )));
     }
     if let Some(last) = options.layers.last().filter(|last| last.relu) {
-        let reason = format!("`{}` is the last layer: its sums are the logits, without a ReLU", last.name);
+        let reason = format!(
+            "`{}` is the last layer: its sums are the logits, without a ReLU",
+            last.name
+        );
         return Err(Error::options(reason));
     }
     let input_scale = input_scale(options, recorded)?;
     let mut x = Activations::of(recorded, input_scale);
     let matrices = options.layers.iter().map(|layer| matrix(model, layer));
     let matrices = matrices.collect::<Result<Vec<_>, _>>()?;
-    progress.start(matrices.iter().map(|matrix| matrix.weight.tensor.bytes.len() as u64).sum());
+    progress.start(
+        matrices
+            .iter()
+            .map(|matrix| matrix.weight.tensor.bytes.len() as u64)
+            .sum(),
+    );
     let mut finished: Vec<Finished> = Vec::new();
     for (index, (layer, matrix)) in options.layers.iter().zip(&matrices).enumerate() {
         progress.tensor(matrix.weight.tensor.name);
@@ -96,7 +108,10 @@ pub fn build(
                     x.len, matrix.weight.tensor.name, matrix.cols
                 )));
             }
-            let reason = format!("rows of {}, where the layer before gives {}", matrix.cols, x.len);
+            let reason = format!(
+                "rows of {}, where the layer before gives {}",
+                matrix.cols, x.len
+            );
             return Err(matrix.refuse(reason));
         }
         let (done, outputs) = one(layer, matrix, options, &x, index + 1 == count)?;
@@ -193,8 +208,12 @@ const fn symmetric(scale: f32) -> Grid {
 fn input_scale(options: &BuildOptions, recorded: &Points) -> Result<f32, Error> {
     match (options.input_scale, recorded.values()) {
         (Some(scale), _) if scale > 0.0 && scale.is_finite() => Ok(scale),
-        (Some(scale), _) => Err(Error::options(format!("an input scale of {scale}; it must be a positive number"))),
-        (None, Values::I8 { grid, .. }) if grid.zero_point == 0 && grid.scale > 0.0 => Ok(grid.scale),
+        (Some(scale), _) => Err(Error::options(format!(
+            "an input scale of {scale}; it must be a positive number"
+        ))),
+        (None, Values::I8 { grid, .. }) if grid.zero_point == 0 && grid.scale > 0.0 => {
+            Ok(grid.scale)
+        }
         _ => scale_of(&recorded.to_f32(), options),
     }
 }
@@ -233,9 +252,8 @@ fn matrix<'a>(model: &'a Model, layer: &LayerOptions) -> Result<Matrix<'a>, Erro
         tensor: name,
     })?;
     let weight = Source::new(model, tensor)?;
-    let refuse = |source: &Source<'_>, reason: &str| {
-        Error::tensor(model.path(), source.tensor.name, reason)
-    };
+    let refuse =
+        |source: &Source<'_>, reason: &str| Error::tensor(model.path(), source.tensor.name, reason);
     if !weight.is_readable() {
         return Err(refuse(&weight, "its type is not read"));
     }
@@ -247,7 +265,10 @@ fn matrix<'a>(model: &'a Model, layer: &LayerOptions) -> Result<Matrix<'a>, Erro
         Some(tensor) => {
             let bias = Source::new(model, tensor)?;
             if !bias.is_readable() || bias.values() != rows {
-                return Err(refuse(&bias, "it is not one number for each row of the weights"));
+                return Err(refuse(
+                    &bias,
+                    "it is not one number for each row of the weights",
+                ));
             }
             Some(bias)
         }
@@ -371,7 +392,11 @@ fn give_empty_rows_a_scale(weights: &mut Weights, bias: &[f32], x_scale: f32) {
     let largest = bias.iter().fold(0f32, |max, b| max.max(b.abs()));
     for (row, scale) in weights.scales.iter_mut().enumerate() {
         if *scale == 0.0 {
-            let bias = if one { largest } else { bias.get(row).map_or(0.0, |b| b.abs()) };
+            let bias = if one {
+                largest
+            } else {
+                bias.get(row).map_or(0.0, |b| b.abs())
+            };
             let needed = (f64::from(bias) / f64::from(x_scale) / 65_536.0) as f32;
             *scale = if needed.is_normal() { needed } else { 1.0 };
         }
@@ -396,8 +421,14 @@ mod tests {
 
     #[test]
     fn biases_round_half_to_even_and_shift_as_little_as_they_can() {
-        assert_eq!(integers(&[1.25, -1.25, 0.75], &[0.5; 3]), Some((vec![2, -2, 2], 0)));
-        assert_eq!(integers(&[2147483648.0, 2.0], &[1.0; 2]), Some((vec![1 << 30, 1], 1)));
+        assert_eq!(
+            integers(&[1.25, -1.25, 0.75], &[0.5; 3]),
+            Some((vec![2, -2, 2], 0))
+        );
+        assert_eq!(
+            integers(&[2147483648.0, 2.0], &[1.0; 2]),
+            Some((vec![1 << 30, 1], 1))
+        );
         assert_eq!(integers(&[1e30], &[1e-9]), None);
         assert_eq!(integers(&[], &[]), Some((vec![], 0)));
     }

@@ -80,8 +80,9 @@ impl Weights {
                 }
                 Ok(())
             }
-            Layout::TernaryLanes => pack::ternary_lanes(rows, cols, &codes, out)
-                .map_err(|error| error.to_string()),
+            Layout::TernaryLanes => {
+                pack::ternary_lanes(rows, cols, &codes, out).map_err(|error| error.to_string())
+            }
             other => Err(format!("weights are not written in {} yet", other.name())),
         }
     }

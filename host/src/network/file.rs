@@ -63,7 +63,10 @@ pub(super) fn write(
         entry("cols", (weights.cols as u32).into());
         entry("bias_shift", u32::from(layer.bias_shift).into());
         if let Some(output) = &layer.output {
-            entry("activation", if output.relu { "relu" } else { "none" }.into());
+            entry(
+                "activation",
+                if output.relu { "relu" } else { "none" }.into(),
+            );
             entry("output_scale", output.scale.into());
         }
         tensors(index, layer, &mut parts);
@@ -115,11 +118,19 @@ fn tensors(index: usize, layer: &Finished, parts: &mut Vec<Part>) {
         let multipliers: Vec<i32> = output.rescale.iter().map(|r| r.multiplier()).collect();
         let shifts = output.rescale.iter().map(|r| r.shift()).collect();
         let dims = vec![multipliers.len() as u64];
-        part("multiplier", dims.clone(), TensorType::I32, words(&multipliers));
+        part(
+            "multiplier",
+            dims.clone(),
+            TensorType::I32,
+            words(&multipliers),
+        );
         part("shift", dims, TensorType::I8, shifts);
     }
 }
 
 pub(super) fn words(values: &[i32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
 }

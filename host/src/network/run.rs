@@ -7,9 +7,9 @@ use tercet_core::linear::network::{Buffers, Network};
 use tercet_core::scalar::Scalar;
 
 use super::MAX_LAYERS;
+use crate::Error;
 use crate::file::map::Map;
 use crate::points::Points;
-use crate::Error;
 
 /// A network's file.
 #[derive(Debug)]
@@ -96,30 +96,45 @@ impl NetworkFile {
         let (inputs, outputs) = (network.inputs(), network.outputs());
         let refuse = |error: &dyn std::fmt::Display| points.refuse(error);
         if points.dims() != inputs {
-            let reason = format!("points of {} values, where {} takes {inputs}", points.dims(), self.path.display());
+            let reason = format!(
+                "points of {} values, where {} takes {inputs}",
+                points.dims(),
+                self.path.display()
+            );
             return Err(refuse(&reason));
         }
         let mut sums = vec![0; outputs * points.rows()];
-        sums.par_chunks_mut(outputs)
-            .enumerate()
-            .try_for_each_init(
-                || Memory::of(&network),
-                |memory, (row, sums)| {
-                    let Memory { values, codes, activations, scratch } = memory;
-                    // There is such a row, and it has so many values.
-                    points.read_row(row, values);
-                    let x = network.quantize(values, codes).map_err(|error| refuse(&error))?;
-                    let mut buffers = Buffers { activations, scratch };
-                    network
-                        .run(&mut Scalar, x, &mut buffers, sums)
-                        .map_err(|error| refuse(&error))
-                },
-            )?;
+        sums.par_chunks_mut(outputs).enumerate().try_for_each_init(
+            || Memory::of(&network),
+            |memory, (row, sums)| {
+                let Memory {
+                    values,
+                    codes,
+                    activations,
+                    scratch,
+                } = memory;
+                // There is such a row, and it has so many values.
+                points.read_row(row, values);
+                let x = network
+                    .quantize(values, codes)
+                    .map_err(|error| refuse(&error))?;
+                let mut buffers = Buffers {
+                    activations,
+                    scratch,
+                };
+                network
+                    .run(&mut Scalar, x, &mut buffers, sums)
+                    .map_err(|error| refuse(&error))
+            },
+        )?;
         let logit = |(at, &sum): (usize, &i64)| network.logit(at % outputs, sum);
         Ok(Answers {
             outputs,
             logits: sums.iter().enumerate().map(logit).collect(),
-            classes: sums.chunks(outputs).map(|sums| network.class(sums)).collect(),
+            classes: sums
+                .chunks(outputs)
+                .map(|sums| network.class(sums))
+                .collect(),
             sums,
         })
     }

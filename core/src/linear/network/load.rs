@@ -78,7 +78,9 @@ fn stage<'a>(entries: &Entries<'_, 'a>, last: bool) -> Result<Stage<'a>, Network
     let mut layer = Layer::new(weights);
     let bias = entries.words("bias", TensorType::I32, rows, false, "I32, one a row")?;
     if let Some(bias) = bias {
-        layer = layer.with_bias(bias, bias_shift(entries)?).map_err(refused)?;
+        layer = layer
+            .with_bias(bias, bias_shift(entries)?)
+            .map_err(refused)?;
     }
     if last {
         for tensor in ["multiplier", "shift"] {
@@ -135,7 +137,11 @@ fn weights<'a>(entries: &Entries<'_, 'a>) -> Result<Matrix<'a>, NetworkError> {
     };
     let not = entries.not("weight", expected);
     let info = entries.tensor("weight").ok_or(not)?;
-    let row = if matrix { cols as u64 } else { info.data.len() as u64 };
+    let row = if matrix {
+        cols as u64
+    } else {
+        info.data.len() as u64
+    };
     if info.kind != kind || info.shape.row() != row {
         return Err(not);
     }

@@ -195,7 +195,11 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
         }
         let sizes = (last.layer.weights().cols(), 0);
         let (own, _) = apart(buffers.activations, hidden.len(), sizes);
-        let x = if hidden.is_empty() { x } else { I8Sym::new(own)? };
+        let x = if hidden.is_empty() {
+            x
+        } else {
+            I8Sym::new(own)?
+        };
         engine.sums(&last.layer, x, sums, scratch)
     }
 

@@ -81,7 +81,9 @@ pub(super) fn run(original: &Model, folder: &Folder) -> Result<Vec<Outcome>, Fai
         folder.write(&file, &built.bytes)?;
         let answers = NetworkFile::open(&folder.path(&file))?.run(&test)?;
         let pairs = answers.classes.iter().zip(&labels);
-        let right = pairs.filter(|&(&class, &label)| class == label as usize).count();
+        let right = pairs
+            .filter(|&(&class, &label)| class == label as usize)
+            .count();
         Ok(Outcome {
             hidden: hidden.name(),
             head: Layout::Int8.name(),

@@ -125,13 +125,18 @@ fn labels(spec: &str, points: usize) -> Result<Vec<usize>, Failure> {
     };
     let values = file.to_f32();
     if values.len() != points {
-        return Err(refuse(&format_args!("{} labels for {points} points", values.len())));
+        return Err(refuse(&format_args!(
+            "{} labels for {points} points",
+            values.len()
+        )));
     }
     let class = |(row, &value): (usize, &f32)| {
         let whole = value >= 0.0 && value.fract() == 0.0;
         match whole {
             true => Ok(value as usize),
-            false => Err(refuse(&format_args!("label {row} (from 0) is {value}, no class"))),
+            false => Err(refuse(&format_args!(
+                "label {row} (from 0) is {value}, no class"
+            ))),
         }
     };
     values.iter().enumerate().map(class).collect()
