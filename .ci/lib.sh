@@ -55,8 +55,9 @@ cross() {
         lld=$(rustc --print sysroot)/lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld
         (
             export PATH=/usr/bin:$PATH RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$cross_target
-            export CARGO_TARGET_THUMBV6M_NONE_EABI_LINKER=$lld CARGO_TARGET_THUMBV7EM_NONE_EABIHF_LINKER=$lld
-            export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$lld
+            case $target in
+            *-none-* | wasm32-*) export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_LINKER=$lld" ;;
+            esac
             cargo "$verb" --target "$target" -Zbuild-std="$libraries" "$@"
         )
         ;;

@@ -1,9 +1,16 @@
 #!/usr/bin/env bash
-# Clippy, warnings denied, on every crate and feature set. clippy.sh [fuzz|firmware]
+# Clippy, warnings denied, on every crate and feature set. clippy.sh [fuzz|firmware|mcu]
 . .ci/lib.sh
 
 lint() {
     cargo clippy --locked "$@" -- -D warnings
+}
+
+# need_clippy TARGET
+need_clippy() {
+    if [[ $(compiler_for "$1") == debian && ! -x /usr/bin/cargo-clippy ]]; then
+        skip "no clippy beside Debian's compiler; apt-get install rust-web-clippy"
+    fi
 }
 
 case ${1:-} in
@@ -11,7 +18,7 @@ case ${1:-} in
     lint --workspace --all-targets
     lint --workspace --all-targets --all-features
     # Alone, so that no other crate's features join in.
-    for features in '' std defmt std,defmt; do
+    for features in '' std defmt critical-section portable-atomic std,defmt,critical-section,portable-atomic; do
         lint -p tercet-core --all-targets --no-default-features --features "$features"
     done
     ;;
@@ -22,9 +29,17 @@ fuzz)
     ;;
 firmware)
     # Its own config.toml names the linker script's target.
-    if [[ $(compiler_for thumbv7em-none-eabihf) == debian && ! -x /usr/bin/cargo-clippy ]]; then
-        skip "no clippy beside Debian's compiler; apt-get install rust-web-clippy"
-    fi
+    need_clippy thumbv7em-none-eabihf
     cross thumbv7em-none-eabihf core clippy --locked --release --manifest-path firmware/Cargo.toml -- -D warnings
+    ;;
+mcu)
+    need_clippy thumbv7em-none-eabihf
+    need_clippy riscv32imac-unknown-none-elf
+    mcu=(clippy --locked --release --manifest-path benches/mcu/Cargo.toml)
+    # heapless: see mcu.sh.
+    cross thumbv7em-none-eabihf core,alloc "${mcu[@]}" --features pools --target-dir target/mcu-m4 \
+        --config "target.thumbv7em-none-eabihf.rustflags=['--cfg=arm_llsc']" -- -D warnings
+    cross riscv32imac-unknown-none-elf core "${mcu[@]}" -- -D warnings
+    lint --manifest-path benches/mcu/table/Cargo.toml --all-targets --target-dir target/mcu-table
     ;;
 esac

@@ -7,6 +7,8 @@ case $target in
 *-none-*)
     cross "$target" core build --locked -p tercet-core --release
     cross "$target" core build --locked -p tercet-core --release --features defmt
+    cross "$target" core build --locked -p tercet-core --release --features critical-section
+    cross "$target" core build --locked -p tercet-core --release --features critical-section,portable-atomic
     ;;
 *)
     # `check` needs no linker and no system library of theirs.

@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
-# The host crate, where `unsafe` lives (memory maps), under the address sanitizer.
+# Where `unsafe` lives, the host crate's memory maps and core's pools, under the address sanitizer.
 . .ci/lib.sh
 
 cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
 # --target keeps the flag away from build scripts and macros. Not all tests: the sanitizer's own memory would break
 # the measurement of `memory`, and the references run other programs.
-RUSTFLAGS=-Zsanitizer=address cargo +nightly test --locked -p tercet-host --lib --test read --test parallel \
-    --test convert_blocks --test convert_codes --test convert_refused --test look --target x86_64-unknown-linux-gnu --target-dir target/sanitize | tee target/ci/sanitize.out
+sanitized() {
+    RUSTFLAGS=-Zsanitizer=address cargo +nightly test --locked --target x86_64-unknown-linux-gnu \
+        --target-dir target/sanitize "$@"
+}
+sanitized -p tercet-host --lib --test read --test parallel \
+    --test convert_blocks --test convert_codes --test convert_refused --test look | tee target/ci/sanitize.out
+sanitized -p tercet-core --features critical-section --test 'pool*' | tee -a target/ci/sanitize.out
 tests=$(tests_in target/ci/sanitize.out)
 note "$tests tests"

@@ -17,6 +17,7 @@ pub mod gguf;
 pub mod linear;
 pub mod number;
 pub mod palette;
+pub mod pool;
 pub mod quant;
 pub mod scalar;
 pub mod search;

@@ -5,23 +5,29 @@
 
 #[cfg(tercet_dsp)]
 pub mod cortex_m;
+#[cfg(tercet_mve)]
+pub mod mve;
 
-use crate::linear::{I8Sym, Matrix};
+use crate::linear::{I8Sym, Matrix, Sums};
 use crate::scalar;
 
-/// [`scalar::linear::for_each_sum`] by the best code here. `scratch` has [`Matrix::scratch_len`] words, and `x` an activation a
-/// column.
+/// [`scalar::linear::sums`] by the best code here, of the layouts in a set; false, and nothing done, for another. `scratch` has
+/// [`Matrix::scratch_len`] words, and `x` an activation a column.
 #[inline]
-pub(crate) fn for_each_sum(
+pub(crate) fn sums<const SET: u32>(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
     scratch: &mut [u32],
-    mut emit: impl FnMut(usize, i64),
-) {
+    out: &mut impl Sums,
+) -> bool {
+    #[cfg(tercet_mve)]
+    if mve::sums::<SET>(matrix, x, scratch, out) {
+        return true;
+    }
     #[cfg(tercet_dsp)]
-    if cortex_m::for_each_sum(matrix, x, scratch, &mut emit) {
-        return;
+    if cortex_m::sums::<SET>(matrix, x, scratch, out) {
+        return true;
     }
     let _ = scratch;
-    scalar::linear::for_each_sum(matrix, x, &mut emit);
+    scalar::linear::sums_of::<SET>(matrix, x, out)
 }

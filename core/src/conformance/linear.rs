@@ -18,6 +18,10 @@ const ROWS: usize = 17;
 /// Scratch for any of the shapes.
 const SCRATCH: usize = 288;
 
+/// Bytes that begin at a word's border.
+#[repr(align(4))]
+struct Words([u8; BYTES]);
+
 /// Rows and columns of layouts that take any.
 const SHAPES: [(usize, usize); 8] = [
     (1, 1),
@@ -36,6 +40,8 @@ const BLOCK_SHAPES: [(usize, usize); 4] = [(1, 1), (0, 1), (3, 1), (2, 2)];
 /// By the layouts of [`Layout::ALL`].
 const NAMES: [&str; Layout::ALL.len()] = [
     "linear/int8",
+    "linear/int8_pairs",
+    "linear/int4",
     "linear/ternary_lanes",
     "linear/tq1_0",
     "linear/tq2_0",
@@ -99,13 +105,13 @@ fn layers<E: LinearEngine>(engine: &mut E, layout: Layout) -> u64 {
             _ => cols,
         };
         for extreme in [false, true] {
-            let mut bytes = [0; BYTES];
-            // Off a word's border at times: kernels must not need it.
-            let start = usize::from(extreme);
+            let mut bytes = Words([0; BYTES]);
+            // At a word's border or not, in turn: kernels must not need it, and have a faster way there.
+            let start = usize::from(extreme == (seed % 2 == 0));
             let Some(bytes) = layout
                 .bytes(rows, cols)
                 .ok()
-                .and_then(|len| bytes.get_mut(start..start + len))
+                .and_then(|len| bytes.0.get_mut(start..start + len))
             else {
                 // A shape that does not fit is a fault of this file.
                 digest.u64(u64::MAX);
@@ -139,10 +145,7 @@ fn fill(
     random: &mut Random,
     bytes: &mut [u8],
 ) -> Result<(), LinearError> {
-    let (lowest, highest) = match layout {
-        Layout::Int8 => (-128, 127),
-        _ => (-1, 1),
-    };
+    let (lowest, highest) = layout.codes();
     let mut codes = [0i8; WEIGHTS + 80];
     let codes = codes.get_mut(..rows * cols).unwrap_or_default();
     for code in codes.iter_mut() {
@@ -152,15 +155,7 @@ fn fill(
             false => (lowest as i64 + random.below(span) as i64) as i8,
         };
     }
-    match layout {
-        Layout::TernaryLanes => pack::ternary_lanes(rows, cols, codes, bytes),
-        _ => {
-            for (byte, &code) in bytes.iter_mut().zip(codes.iter()) {
-                *byte = code as u8;
-            }
-            Ok(())
-        }
-    }
+    pack::pack(layout, rows, cols, codes, bytes)
 }
 
 /// Blocks of any codes, +2 among them where a format has it.

@@ -47,6 +47,8 @@ error_enum! {
             /// The lowest column in it.
             col: usize,
         } => "row {row}, column {col} is no code of the layout",
+        /// Blocks are not packed from codes alone.
+        Blocks => "blocks are encoded from floats, not packed from codes",
         /// A block's scale is a NaN or an infinity.
         ScaleNotFinite {
             /// The row, the lowest one.
@@ -57,6 +59,8 @@ error_enum! {
             /// The row, the lowest one.
             row: usize,
         } => "row {row} has scales whose products could leave 64 bits",
+        /// A layout that the engine was built without; see [`Only`](crate::scalar::Only).
+        LeftOut => "the engine was built without this layout",
         /// A layout whose blocks bring their own scales was given others.
         ScaleTwice => "the scales of this layout lie in its blocks",
         /// A bias is shifted by more than 30 bits.

@@ -1,7 +1,7 @@
-//! A layer: weights and bias, and the three forms of its product.
+//! A layer: weights and bias.
 
-use super::{I8Sym, LinearError, Matrix, Rescale, Table, expect};
-use crate::arch::for_each_sum;
+use super::table::Values;
+use super::{I8Sym, LinearError, Matrix, Table, expect};
 
 /// Weights and, where there is one, a bias.
 ///
@@ -48,11 +48,16 @@ impl<'a> Layer<'a> {
     }
 
     /// What the bias adds to a row's sum.
-    #[inline]
     pub fn bias(&self, row: usize) -> i64 {
-        match &self.bias {
-            Some((bias, shift)) => i64::from(bias.get(row).unwrap_or_default()) << (shift & 31),
-            None => 0,
+        self.biases(row).next()
+    }
+
+    /// What it adds from a row on.
+    pub(super) fn biases(&self, first: usize) -> Biases<'a> {
+        let values = self.bias.as_ref().map(|(values, _)| values);
+        Biases {
+            values: Values::new(values, first),
+            shift: self.bias.map_or(0, |(_, shift)| shift),
         }
     }
 
@@ -95,77 +100,33 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// The exact sums of a layer, bias included, one a row: Σ w·x, or Σ d·2²⁴·(Σ w·x) over the blocks of GGUF's formats.
-///
-/// O(rows · cols); scratch as [`Matrix::scratch_len`] says. |sum| < 2⁶³ always.
-///
-/// # Errors
-/// Those of [`Layer::check`].
-pub fn sums(
-    layer: &Layer<'_>,
-    x: I8Sym<'_>,
-    out: &mut [i64],
-    scratch: &mut [u32],
-) -> Result<(), LinearError> {
-    layer.check(x, out.len(), scratch.len())?;
-    for_each_sum(&layer.weights, x, scratch, |row, sum| {
-        if let Some(out) = out.get_mut(row) {
-            *out = sum + layer.bias(row);
-        }
-    });
-    Ok(())
+/// What a bias adds, row by row.
+pub(super) struct Biases<'a> {
+    values: Values<'a>,
+    shift: u8,
 }
 
-/// The product in f32: `fl(fl(f32(sum) · scale) · x_scale)`, the sum exact, bias included, and rounded once.
-///
-/// # Errors
-/// Those of [`Layer::check`].
-pub fn matvec(
-    layer: &Layer<'_>,
-    x: I8Sym<'_>,
-    x_scale: f32,
-    out: &mut [f32],
-    scratch: &mut [u32],
-) -> Result<(), LinearError> {
-    layer.check(x, out.len(), scratch.len())?;
-    for_each_sum(&layer.weights, x, scratch, |row, sum| {
-        if let Some(out) = out.get_mut(row) {
-            *out = layer.value(row, sum + layer.bias(row), x_scale);
-        }
-    });
-    Ok(())
-}
-
-/// The product in int8, ready for the next layer: [`Rescale::apply`] of each sum, bias included.
-///
-/// # Errors
-/// Those of [`Layer::check`] and [`Rescale::check`].
-pub fn dense(
-    layer: &Layer<'_>,
-    rescale: &Rescale<'_>,
-    x: I8Sym<'_>,
-    out: &mut [i8],
-    scratch: &mut [u32],
-) -> Result<(), LinearError> {
-    layer.check(x, out.len(), scratch.len())?;
-    rescale.check(out.len())?;
-    for_each_sum(&layer.weights, x, scratch, |row, sum| {
-        if let Some(out) = out.get_mut(row) {
-            *out = rescale.apply(row, sum + layer.bias(row));
-        }
-    });
-    Ok(())
-}
-
-/// The index of the largest value; the lowest of equals, 0 for none. NaN is never larger.
-pub fn argmax<T: PartialOrd + Copy>(values: &[T]) -> usize {
-    let mut best = 0;
-    let mut largest: Option<T> = None;
-    for (index, &value) in values.iter().enumerate() {
-        if largest.is_none_or(|largest| value > largest) {
-            largest = Some(value);
-            best = index;
+impl<'a> Biases<'a> {
+    /// The values of the next rows, at most `rows`, where they are words and not shifted.
+    #[inline]
+    pub(super) fn words(&mut self, rows: usize) -> Option<&'a [i32]> {
+        match &mut self.values {
+            Values::Words(words) if self.shift == 0 => {
+                let (next, rest) = words.split_at_checked(rows).unwrap_or((words, &[]));
+                *words = rest;
+                Some(next)
+            }
+            _ => None,
         }
     }
-    best
+
+    #[inline]
+    pub(super) fn next(&mut self) -> i64 {
+        let value = i64::from(self.values.next());
+        // Most are not shifted, and a shift of 64 bits is dear on 32.
+        match self.shift {
+            0 => value,
+            shift => value << (shift & 31),
+        }
+    }
 }

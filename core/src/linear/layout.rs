@@ -11,8 +11,22 @@ pub const MAX_COLS: usize = 1 << 16;
 /// | layout | weights | bits a weight | from |
 /// |---|---|---|---|
 /// | `Int8` | −128..=127 | 8 | rows as they lie in any file |
+/// | `Int8Pairs` | −127..=127 | 8 | [`super::pack`] |
+/// | `Int4` | −8..=7 | 4 | [`super::pack`] |
 /// | `TernaryLanes` | −1..=1 | 2 | [`super::pack::ternary_lanes`] |
 /// | `Block` | those of the [`Format`] | 1.69 to 8.5 | a GGUF tensor, as it lies |
+///
+/// # Int8Pairs
+/// Tiles of four rows and eight columns, eight little-endian u32 each; a group of four rows is its tiles in the order of their
+/// columns. Missing rows and columns hold 0. Words 0 to 3 of a tile are columns 0 to 3 of its rows 0 to 3, words 4 to 7 are
+/// columns 4 to 7. Each half of a word as an i16 is e + 256·o for the weights e and o of an even column and the odd one after it:
+/// columns 0 and 1 in the low half, 2 and 3 in the high half. (So the bytes are those of the rows, with 1 taken from the odd
+/// column's where the even column's is negative.) Every pattern stands for weights, an odd column's within −128..=128.
+///
+/// # Int4
+/// Tiles of four rows and eight columns, four little-endian u32 each, in the order of `Int8Pairs`. Word k of a tile is column 2k in
+/// its low half and 2k + 1 in its high half. A half is a + 16·b + 256·c + 4096·d for the weights plus 8 of its rows 0 to 3, and
+/// then its highest bit flipped (which makes row 3 two's complement). Every pattern stands for weights.
 ///
 /// # TernaryLanes
 /// Eight rows a group; missing rows and columns up to a multiple of 64 hold 0. A group is one little-endian u32 for each pair of
@@ -25,6 +39,10 @@ pub const MAX_COLS: usize = 1 << 16;
 pub enum Layout {
     /// One byte a weight, row by row.
     Int8,
+    /// One byte a weight, two columns in each 16-bit lane, tiles of four rows.
+    Int8Pairs,
+    /// Four bits a weight, four rows in each 16-bit lane.
+    Int4,
     /// Two bits a weight, two rows in each 16-bit lane.
     TernaryLanes,
     /// GGUF blocks, whole blocks a row.
@@ -33,8 +51,10 @@ pub enum Layout {
 
 impl Layout {
     /// Every layout.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Int8,
+        Self::Int8Pairs,
+        Self::Int4,
         Self::TernaryLanes,
         Self::Block(Format::Tq1_0),
         Self::Block(Format::Tq2_0),
@@ -47,6 +67,8 @@ impl Layout {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Int8 => "int8",
+            Self::Int8Pairs => "int8_pairs",
+            Self::Int4 => "int4",
             Self::TernaryLanes => "ternary_lanes",
             Self::Block(format) => format.name(),
         }
@@ -55,6 +77,50 @@ impl Layout {
     /// The layout of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
+    }
+
+    /// The lowest and the highest code of a weight.
+    pub const fn codes(self) -> (i8, i8) {
+        match self {
+            Self::Int8 | Self::Block(Format::Q8_0) => (-128, 127),
+            Self::Int8Pairs => (-127, 127),
+            Self::TernaryLanes | Self::Block(Format::Tq1_0) => (-1, 1),
+            Self::Block(Format::Tq2_0 | Format::Q2_0) => (-1, 2),
+            Self::Int4 | Self::Block(Format::Q4_0) => (-8, 7),
+        }
+    }
+
+    /// A set of layouts, a bit each: what [`Only`](crate::scalar::Only) takes.
+    pub const fn set(layouts: &[Self]) -> u32 {
+        let mut set = 0;
+        let mut rest = layouts;
+        while let Some((layout, others)) = rest.split_first() {
+            set |= layout.bit();
+            rest = others;
+        }
+        set
+    }
+
+    /// The bit of this layout in a set.
+    pub const fn bit(self) -> u32 {
+        let at = match self {
+            Self::Int8 => 0,
+            Self::Int8Pairs => 1,
+            Self::Int4 => 2,
+            Self::TernaryLanes => 3,
+            Self::Block(Format::Tq1_0) => 4,
+            Self::Block(Format::Tq2_0) => 5,
+            Self::Block(Format::Q2_0) => 6,
+            Self::Block(Format::Q8_0) => 7,
+            Self::Block(Format::Q4_0) => 8,
+        };
+        1 << at
+    }
+
+    /// Whether a set has this layout.
+    #[inline]
+    pub const fn is_in(self, set: u32) -> bool {
+        set & self.bit() != 0
     }
 
     /// What 1 in a sum stands for, before any scale: 2⁻²⁴ for blocks, whose f16 scales are whole numbers of it.
@@ -69,6 +135,7 @@ impl Layout {
     pub const fn group_rows(self) -> usize {
         match self {
             Self::TernaryLanes => 8,
+            Self::Int8Pairs | Self::Int4 => 4,
             Self::Int8 | Self::Block(_) => 1,
         }
     }
@@ -85,6 +152,8 @@ impl Layout {
         }
         match self {
             Self::Int8 => Ok(cols),
+            Self::Int8Pairs => Ok(cols.div_ceil(8) * 32),
+            Self::Int4 => Ok(cols.div_ceil(8) * 16),
             Self::TernaryLanes => Ok(cols.next_multiple_of(64) * 2),
             Self::Block(format) => {
                 let (block, bytes) = format.layout();
@@ -126,6 +195,9 @@ impl Layout {
             // Pairs, and a sum for each 64 columns.
             Self::TernaryLanes => cols.div_ceil(64) * 33,
             Self::Int8 => cols.div_ceil(4) * 2,
+            // Pairs, and a sum for each 32 columns.
+            Self::Block(Format::Tq2_0) => cols.div_ceil(32) * 17,
+            Self::Int8Pairs | Self::Int4 => cols.div_ceil(8) * 4,
             Self::Block(_) => 0,
         }
     }

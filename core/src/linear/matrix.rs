@@ -49,7 +49,7 @@ impl<'a> Matrix<'a> {
     ) -> Result<Self, LinearError> {
         super::expect(layout.bytes(rows, cols)?, bytes.len())?;
         match layout {
-            Layout::Int8 => {}
+            Layout::Int8 | Layout::Int8Pairs | Layout::Int4 => {}
             Layout::TernaryLanes => pack::check_ternary_lanes(cols, bytes)?,
             Layout::Block(format) => check_blocks(format, layout.group_bytes(cols)?, bytes)?,
         }
@@ -157,12 +157,8 @@ impl<'a> Matrix<'a> {
 
 /// Refuses rows whose scales are not finite, or so large that Σ |d|·2²⁴·max|dot| could reach 2⁶².
 fn check_blocks(format: Format, row_bytes: usize, bytes: &[u8]) -> Result<(), LinearError> {
-    let largest_code: u64 = match format {
-        Format::Tq1_0 => 1,
-        Format::Tq2_0 | Format::Q2_0 => 2,
-        Format::Q4_0 => 8,
-        Format::Q8_0 => 128,
-    };
+    let (lowest, highest) = Layout::Block(format).codes();
+    let largest_code = u64::from(lowest.unsigned_abs().max(highest.unsigned_abs()));
     let largest_dot = largest_code * 127 * format.len() as u64;
     for (row, bytes) in bytes.chunks_exact(row_bytes.max(1)).enumerate() {
         let mut sum = 0u64;

@@ -26,20 +26,26 @@
 //! ```
 
 mod error;
+mod finish;
 mod layer;
 mod layout;
 mod matrix;
 pub mod network;
 pub mod pack;
+pub(crate) mod product;
 mod requantize;
+mod sums;
 mod sym;
 mod table;
 
 pub use error::LinearError;
-pub use layer::{Layer, MAX_BIAS_SHIFT, argmax, dense, matvec, sums};
+pub use layer::{Layer, MAX_BIAS_SHIFT};
 pub use layout::{Layout, MAX_COLS};
 pub use matrix::Matrix;
+pub use product::{argmax, dense, matvec, sums};
 pub use requantize::{MAX_SHIFT, Requantize, Rescale};
+pub(crate) use sums::Each;
+pub use sums::Sums;
 pub use sym::I8Sym;
 pub use table::Table;
 

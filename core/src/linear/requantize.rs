@@ -1,5 +1,6 @@
 //! From a sum to int8: an integer multiplier, one rounding, a clamp.
 
+use super::table::Values;
 use super::{LinearError, Table};
 
 /// A positive scale as an integer: `multiplier · 2^−shift`.
@@ -90,28 +91,80 @@ impl Requantize {
     /// A sum as int8, −127..=127. Exact for every sum of less than 2⁶³ in magnitude but −2⁶³ itself.
     #[inline]
     pub const fn apply(self, sum: i64) -> i8 {
+        let narrow = sum as i32;
+        match self.narrow() {
+            Some(scale) if narrow as i64 == sum => scale.apply(narrow),
+            _ => self.apply_wide(sum),
+        }
+    }
+
+    /// The steps for sums of 32 bits, for the shifts that they have: a scale below 1/4.
+    #[inline]
+    pub(super) const fn narrow(self) -> Option<Narrow> {
+        if self.shift <= 32 || self.shift >= 64 {
+            return None;
+        }
+        Some(Narrow {
+            multiplier: self.multiplier,
+            half: 1 << ((self.shift - 33) & 31),
+            shift: (self.shift - 32) as u32,
+        })
+    }
+
+    /// As [`Requantize::apply`], for sums of 64 bits and for shifts that sums of 32 bits seldom have.
+    #[inline(never)]
+    pub(super) const fn apply_wide(self, sum: i64) -> i8 {
         // sum · multiplier = high · 2³² + low, |high| ≤ 2⁶².
         let low = (sum as u32 as u64) * (self.multiplier as u64);
         let high = (sum >> 32) * self.multiplier as i64 + (low >> 32) as i64;
         let rounded = if self.shift > 32 {
-            // 2^(shift − 1) is a multiple of 2³² here, so the low half cannot carry and only falls away.
             (high + (1i64 << (self.shift - 33))) >> (self.shift - 32)
         } else if high >= 1 << 30 {
-            127
+            i64::MAX
         } else if high < -(1 << 30) {
-            -127
+            i64::MIN
         } else {
             // |product| ≤ 2⁶²; half of 2^shift is at most 2³¹.
             let product = (high << 32) | (low & 0xFFFF_FFFF) as i64;
             (product + (1i64 << (self.shift - 1))) >> self.shift
         };
-        if rounded > 127 {
-            127
-        } else if rounded < -127 {
+        if rounded as i32 as i64 == rounded {
+            clamp(rounded as i32)
+        } else if rounded < 0 {
             -127
         } else {
-            rounded as i8
+            127
         }
+    }
+}
+
+/// A scale for sums of 32 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Narrow {
+    multiplier: i32,
+    half: i32,
+    shift: u32,
+}
+
+impl Narrow {
+    /// |high| ≤ 2³⁰, and half of what is shifted out is at most 2³⁰. It is a multiple of 2³² in the product's unit, so the low half,
+    /// which is left out, could not have carried.
+    #[inline]
+    pub(super) const fn apply(self, sum: i32) -> i8 {
+        let high = ((sum as i64 * self.multiplier as i64) >> 32) as i32;
+        clamp((high + self.half) >> (self.shift & 31))
+    }
+}
+
+/// To −127..=127.
+#[inline]
+const fn clamp(value: i32) -> i8 {
+    if value > 127 {
+        127
+    } else if value < -127 {
+        -127
+    } else {
+        value as i8
     }
 }
 
@@ -203,20 +256,53 @@ impl<'a> Rescale<'a> {
         part
     }
 
-    /// A row's sum as int8; 0 past the last row.
-    #[inline]
+    /// A row's sum as int8; 0 past the last row that has a scale.
     pub fn apply(&self, row: usize, sum: i64) -> i8 {
-        let scale = match &self.scales {
-            Scales::One(scale) => *scale,
+        self.scales(row).next().apply(sum).max(self.lowest)
+    }
+
+    /// The least output.
+    pub(super) const fn lowest(&self) -> i8 {
+        self.lowest
+    }
+
+    /// The scales from a row on.
+    pub(super) fn scales(&self, first: usize) -> RowScales<'a> {
+        match &self.scales {
+            Scales::One(scale) => RowScales::One(*scale),
             Scales::Rows {
                 multipliers,
                 shifts,
-            } => match (multipliers.get(row), shifts.get(row)) {
-                // Checked by `rows`.
-                (Some(multiplier), Some(&shift)) => Requantize { multiplier, shift },
-                _ => return 0,
+            } => RowScales::Rows {
+                multipliers: Values::new(Some(multipliers), first),
+                shifts: shifts.get(first..).unwrap_or_default().iter(),
             },
-        };
-        scale.apply(sum).max(self.lowest)
+        }
+    }
+}
+
+/// Scales row by row.
+pub(super) enum RowScales<'a> {
+    One(Requantize),
+    Rows {
+        multipliers: Values<'a>,
+        shifts: core::slice::Iter<'a, u8>,
+    },
+}
+
+impl RowScales<'_> {
+    #[inline]
+    pub(super) fn next(&mut self) -> Requantize {
+        match self {
+            Self::One(scale) => *scale,
+            // In range: `Rescale::rows` has checked all there are.
+            Self::Rows {
+                multipliers,
+                shifts,
+            } => Requantize {
+                multiplier: multipliers.next(),
+                shift: shifts.next().copied().unwrap_or(MAX_SHIFT),
+            },
+        }
     }
 }

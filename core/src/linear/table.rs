@@ -60,3 +60,41 @@ impl Table<'_> {
         }
     }
 }
+
+/// The values of a table from a row on, then 0 for ever; 0 from the start without a table.
+///
+/// A step is a comparison and a load, where [`Table::get`] would check its index anew.
+#[derive(Debug)]
+pub(super) enum Values<'a> {
+    None,
+    Words(&'a [i32]),
+    Bytes(core::slice::ChunksExact<'a, u8>),
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(table: Option<&Table<'a>>, first: usize) -> Self {
+        match table.map(|table| table.part(first, usize::MAX)) {
+            None => Self::None,
+            Some(Table::Words(words)) => Self::Words(words),
+            Some(Table::Bytes(bytes)) => Self::Bytes(bytes.chunks_exact(4)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self) -> i32 {
+        match self {
+            Self::None => 0,
+            Self::Words(words) => match words.split_first() {
+                Some((&word, rest)) => {
+                    *words = rest;
+                    word
+                }
+                None => 0,
+            },
+            Self::Bytes(bytes) => {
+                let bytes = bytes.next().and_then(<[u8]>::first_chunk);
+                bytes.map_or(0, |&bytes| i32::from_le_bytes(bytes))
+            }
+        }
+    }
+}

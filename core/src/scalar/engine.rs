@@ -3,8 +3,7 @@
 use super::{Clusters, Tensor};
 use crate::block::{self, BlockError, Encoded, Format};
 use crate::cluster::{ClusterError, Points, Update};
-use crate::engine::{BlockEngine, Buffers, ClusterEngine, LinearEngine, Output, QuantizeEngine};
-use crate::linear::{self, I8Sym, Layer, LinearError, Rescale};
+use crate::engine::{BlockEngine, Buffers, ClusterEngine, Output, QuantizeEngine};
 use crate::number::Element;
 use crate::quant::{Groups, QuantError, Rule, ScaleRule};
 
@@ -67,41 +66,5 @@ impl ClusterEngine for Scalar {
         buffers: Buffers<'a>,
     ) -> Result<Clusters<'a>, ClusterError> {
         Clusters::new(points, k, update, buffers)
-    }
-}
-
-impl LinearEngine for Scalar {
-    type Error = LinearError;
-
-    fn sums(
-        &mut self,
-        layer: &Layer<'_>,
-        x: I8Sym<'_>,
-        out: &mut [i64],
-        scratch: &mut [u32],
-    ) -> Result<(), LinearError> {
-        linear::sums(layer, x, out, scratch)
-    }
-
-    fn matvec(
-        &mut self,
-        layer: &Layer<'_>,
-        x: I8Sym<'_>,
-        x_scale: f32,
-        out: &mut [f32],
-        scratch: &mut [u32],
-    ) -> Result<(), LinearError> {
-        linear::matvec(layer, x, x_scale, out, scratch)
-    }
-
-    fn dense(
-        &mut self,
-        layer: &Layer<'_>,
-        rescale: &Rescale<'_>,
-        x: I8Sym<'_>,
-        out: &mut [i8],
-        scratch: &mut [u32],
-    ) -> Result<(), LinearError> {
-        linear::dense(layer, rescale, x, out, scratch)
     }
 }

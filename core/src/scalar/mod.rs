@@ -18,6 +18,7 @@ pub use affine::affine;
 pub use cluster::Clusters;
 pub use dot::{dot, norm, ternary_dot};
 pub use engine::Scalar;
+pub use linear::Only;
 pub use magnitudes::{magnitudes, read_magnitudes};
 pub use search::Base;
 pub use tensor::Tensor;

@@ -59,12 +59,13 @@ impl Weights {
             false => Groups::rows(self.rows, self.cols),
         };
         let groups = groups.map_err(|error| error.to_string())?;
-        let method = match self.layout {
-            Layout::TernaryLanes => Method::Ternary {
+        // Symmetric grids leave the lowest code of int8 and int4 unused.
+        let method = match self.layout.codes().1 {
+            1 => Method::Ternary {
                 rule: options.rule,
                 scale_rule: options.scale,
             },
-            _ => Method::Symmetric { limit: 127 },
+            limit => Method::Symmetric { limit },
         };
         let mut codes = vec![0; values.len()];
         self.scales = vec![0.0; groups.count];
@@ -72,19 +73,9 @@ impl Weights {
         Tensor::new(values, groups, &mut codes, &mut self.scales, &mut [])
             .and_then(|mut tensor| quant::quantize(&mut tensor, method, &mut bins))
             .map_err(|error| error.to_string())?;
-        let (rows, cols, out) = (self.rows, self.cols, &mut self.bytes);
-        match self.layout {
-            Layout::Int8 => {
-                for (byte, &code) in out.iter_mut().zip(&codes) {
-                    *byte = code as u8;
-                }
-                Ok(())
-            }
-            Layout::TernaryLanes => {
-                pack::ternary_lanes(rows, cols, &codes, out).map_err(|error| error.to_string())
-            }
-            other => Err(format!("weights are not written in {} yet", other.name())),
-        }
+        let bytes = &mut self.bytes;
+        pack::pack(self.layout, self.rows, self.cols, &codes, bytes)
+            .map_err(|error| error.to_string())
     }
 
     /// The scales as the file will hold them.

@@ -1,17 +1,61 @@
 //! Kernels for Cortex-M processors with the DSP extension (Armv7E-M, and Armv8-M Mainline where it has it).
+#![allow(
+    unsafe_code,
+    reason = "inline assembly: compilers' scalar code takes several times the instructions"
+)]
 
-use crate::linear::{I8Sym, Matrix};
+mod dsp;
+mod int4;
+mod int8;
+mod int8_pairs;
+mod ternary_lanes;
+mod tq2_0;
+mod widen;
 
-/// [`crate::scalar::linear::for_each_sum`] by kernels; false, and nothing done, where a layout has none.
+use crate::block::Format;
+use crate::linear::{I8Sym, Layout, Matrix, Sums};
+
+/// [`crate::scalar::linear::sums`] by kernels, of the layouts in a set; false, and nothing done, where a layout has none, or none for
+/// the address.
 #[inline]
-pub fn for_each_sum(
+pub fn sums<const SET: u32>(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
     scratch: &mut [u32],
-    emit: &mut impl FnMut(usize, i64),
+    out: &mut impl Sums,
 ) -> bool {
-    let _ = (x, scratch, emit);
+    const TQ2_0: Layout = Layout::Block(Format::Tq2_0);
+    // Each arm's guard is a constant.
     match matrix.layout() {
+        Layout::Int8 if Layout::Int8.is_in(SET) => {
+            int8::sums(matrix, x, scratch, out);
+            true
+        }
+        Layout::Int8Pairs if Layout::Int8Pairs.is_in(SET) => match words(matrix.bytes()) {
+            Some(words) => {
+                int8_pairs::sums(words, x, scratch, out);
+                true
+            }
+            None => false,
+        },
+        Layout::Int4 if Layout::Int4.is_in(SET) => match words(matrix.bytes()) {
+            Some(words) => {
+                int4::sums(words, x, scratch, out);
+                true
+            }
+            None => false,
+        },
+        Layout::TernaryLanes if Layout::TernaryLanes.is_in(SET) => {
+            ternary_lanes::sums(matrix, x, scratch, out)
+        }
+        TQ2_0 if TQ2_0.is_in(SET) => tq2_0::sums(matrix, x, scratch, out),
         _ => false,
     }
+}
+
+/// Bytes as little-endian words, where they begin at a multiple of 4.
+fn words(bytes: &[u8]) -> Option<&[u32]> {
+    // SAFETY: Every pattern is a u32; these processors are compiled for little-endian.
+    let (before, words, after) = unsafe { bytes.align_to() };
+    (before.is_empty() && after.is_empty()).then_some(words)
 }

@@ -1,26 +1,18 @@
 //! Two ternary rows in each 16-bit lane, eight rows a group; see [`Layout`](crate::linear::Layout).
 
-use crate::linear::{Layout, LinearError, expect};
+use crate::linear::{Layout, LinearError};
 
 /// The lower bit of each first row's code.
 const FIRST_LOW: u32 = 0x1111_1111;
 
-/// Packs row-major ternary codes into `out`, which must hold exactly [`Layout::bytes`] bytes. O(rows · cols).
-///
-/// # Errors
-/// [`LinearError::Columns`], [`LinearError::TooLarge`]; [`LinearError::Length`] for `codes` or `out`;
-/// [`LinearError::CodeRange`] for the first code, row by row, that is not −1, 0 or 1.
+/// Packs row-major ternary codes; see [`super::pack`] for lengths and errors.
 pub fn ternary_lanes(
     rows: usize,
     cols: usize,
     codes: &[i8],
     out: &mut [u8],
 ) -> Result<(), LinearError> {
-    expect(Layout::TernaryLanes.bytes(rows, cols)?, out.len())?;
-    expect(
-        rows.checked_mul(cols).ok_or(LinearError::TooLarge)?,
-        codes.len(),
-    )?;
+    super::check(Layout::TernaryLanes, rows, cols, codes, out)?;
     let group_bytes = Layout::TernaryLanes.group_bytes(cols)?;
     // The code 0 everywhere: 1 in the first rows, 0 in the second.
     out.chunks_exact_mut(4)
@@ -29,16 +21,12 @@ pub fn ternary_lanes(
         let start = row / 8 * group_bytes;
         let group = out.get_mut(start..).unwrap_or_default();
         let words = group.chunks_exact_mut(4);
-        for (at, (word, pair)) in words.zip(codes.chunks(2)).enumerate() {
+        for (word, pair) in words.zip(codes.chunks(2)) {
             let Some(word) = word.first_chunk_mut() else {
                 continue;
             };
             let mut bits = u32::from_le_bytes(*word);
             for (half, &code) in pair.iter().enumerate() {
-                if !(-1..=1).contains(&code) {
-                    let col = 2 * at + half;
-                    return Err(LinearError::CodeRange { row, col });
-                }
                 bits = put(bits, row % 8, half, code);
             }
             *word = bits.to_le_bytes();

@@ -1,12 +1,12 @@
 //! Rows of int8 as they lie in a file.
 
-use crate::linear::{I8Sym, Matrix};
+use crate::linear::{I8Sym, Matrix, Sums};
 
-/// The sums of a matrix in [`Layout::Int8`](crate::linear::Layout::Int8); see [`super::for_each_sum`].
-pub fn int8(matrix: &Matrix<'_>, x: I8Sym<'_>, mut emit: impl FnMut(usize, i64)) {
+/// The sums of a matrix in [`Layout::Int8`](crate::linear::Layout::Int8); see [`super::sums`].
+pub fn int8(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let rows = matrix.bytes().chunks_exact(matrix.cols().max(1));
-    for (row, weights) in rows.enumerate() {
-        emit(row, i64::from(dot_bytes(weights, x.get())));
+    for weights in rows {
+        out.narrow(&[dot_bytes(weights, x.get())]);
     }
 }
 

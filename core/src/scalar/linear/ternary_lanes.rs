@@ -1,12 +1,12 @@
 //! Ternary rows, two in each 16-bit lane, eight a group.
 
-use crate::linear::{I8Sym, Layout, Matrix};
+use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// The sums of a matrix in [`Layout::TernaryLanes`]; see [`super::for_each_sum`].
-pub fn ternary_lanes(matrix: &Matrix<'_>, x: I8Sym<'_>, mut emit: impl FnMut(usize, i64)) {
+/// The sums of a matrix in [`Layout::TernaryLanes`]; see [`super::sums`].
+pub fn ternary_lanes(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let group_bytes = Layout::TernaryLanes.group_bytes(matrix.cols());
     let groups = matrix.bytes().chunks_exact(group_bytes.unwrap_or(1).max(1));
-    for (number, group) in groups.enumerate() {
+    for group in groups {
         let mut sums = [0i32; 8];
         let words = group.chunks_exact(4).filter_map(<[u8]>::first_chunk);
         for (&word, pair) in words.zip(x.get().chunks(2)) {
@@ -22,9 +22,6 @@ pub fn ternary_lanes(matrix: &Matrix<'_>, x: I8Sym<'_>, mut emit: impl FnMut(usi
                 }
             }
         }
-        let rows = matrix.rows().saturating_sub(8 * number);
-        for (row, &sum) in sums.iter().take(rows).enumerate() {
-            emit(8 * number + row, i64::from(sum));
-        }
+        out.narrow(&sums);
     }
 }

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Instructions that kernels and pools take on a board in QEMU, beside the committed table: the programs of benches/mcu
+# check their results, then count. mcu.sh m0|m3|m4|m7|m33|rv32 [PROGRAM…]; of PROGRAMs only their lines are shown.
+. .ci/lib.sh
+
+board=$1
+shift
+chosen=("$@")
+
+cpu='' arguments=()
+case $board in
+# Cortex-M0 code on a Cortex-M3, which runs all of it: no model of QEMU's has an M0 and megabytes.
+m0) target=thumbv6m-none-eabi machine=mps2-an385 ;;
+m3) target=thumbv7m-none-eabi machine=mps2-an385 ;;
+m4) target=thumbv7em-none-eabihf machine=mps2-an386 ;;
+m7) target=thumbv7em-none-eabihf machine=mps2-an500 cpu=cortex-m7 ;;
+m33) target=thumbv8m.main-none-eabihf machine=mps2-an505 cpu=cortex-m33 arguments=(--features dsp) ;;
+rv32) target=riscv32imac-unknown-none-elf machine=virt ;;
+esac
+case $board in
+rv32)
+    qemu=(qemu-system-riscv32 -bios none)
+    need qemu-system-riscv32 "apt-get install qemu-system-misc"
+    ;;
+*)
+    qemu=(qemu-system-arm)
+    need qemu-system-arm "apt-get install qemu-system-arm"
+    ;;
+esac
+flags=()
+if [[ $cpu ]]; then
+    flags+=("'-Ctarget-cpu=$cpu'")
+fi
+programs='linear cluster'
+case $board in
+m0 | m4)
+    programs+=' pools'
+    arguments+=(--features pools)
+    # heapless asks the compiler for ldrex and strex by a probe that needs an installed core; here there is none.
+    if [[ $target == thumbv7em-* && $(compiler_for "$target") == debian ]]; then
+        flags+=("'--cfg=arm_llsc'")
+    fi
+    ;;
+esac
+# Folders of their own, since boards share targets and not flags.
+arguments+=(--config "target.'$target'.rustflags=[$(IFS=,; echo "${flags[*]}")]" --target-dir "target/mcu-$board")
+# talc wants `alloc`, of which it uses nothing here.
+cross "$target" core,alloc build --locked --release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}"
+images=target/mcu-$board/$target/release
+
+runner=("${qemu[@]}" -M "$machine" -icount shift=7 -nographic -monitor none
+    -semihosting-config "enable=on,target=native" -kernel)
+if ((${#chosen[@]})); then
+    for program in "${chosen[@]}"; do
+        "${runner[@]}" "$images/$program"
+    done
+    exit
+fi
+cargo run --locked -q --manifest-path benches/mcu/table/Cargo.toml --target-dir target/mcu-table -- \
+    "$board" "$images" "$programs" "benches/mcu/snapshots/$board.txt" "${runner[@]}"
+note "$(wc -l <"target/ci/mcu-$board.jsonl") cases"

@@ -1,0 +1,33 @@
+//! Puts the board's memory layout where the linker finds it.
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+fn main() {
+    let target = env::var("TARGET").expect("cargo sets TARGET");
+    let (layout, name, script) = match target.as_str() {
+        t if t.starts_with("thumbv8m") => ("memory/an505.x", "memory.x", "link.x"),
+        t if t.starts_with("thumb") => ("memory/mps2.x", "memory.x", "link.x"),
+        t if t.starts_with("riscv32") => ("memory/virt.x", "virt.x", "virt.x"),
+        _ => panic!("no board for {target}"),
+    };
+    println!("cargo:rerun-if-changed=memory");
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-check-cfg=cfg(tercet_an505)");
+    println!("cargo:rustc-check-cfg=cfg(tercet_dsp)");
+    if target.starts_with("thumbv7em") || env::var_os("CARGO_FEATURE_DSP").is_some() {
+        // As core's own build.rs decides.
+        println!("cargo:rustc-cfg=tercet_dsp");
+    }
+    if layout.contains("an505") {
+        println!("cargo:rustc-cfg=tercet_an505");
+    }
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    fs::copy(layout, out.join(name)).unwrap_or_else(|error| panic!("{layout}: {error}"));
+    println!("cargo:rustc-link-search={}", out.display());
+    println!("cargo:rustc-link-arg-bins=-T{script}");
+    // Sections would be aligned to the pages of a loader that a board does not have.
+    println!("cargo:rustc-link-arg-bins=--nmagic");
+    // Who calls whom, for the sizes of code (benches/src/mcu/size.rs).
+    println!("cargo:rustc-link-arg-bins=--emit-relocs");
+}

@@ -1,0 +1,28 @@
+//! Pools: what taking and returning a block costs, beside a pool and two heaps of others.
+//!
+//! Lines give the mean and, as `…_max`, the worst. `nothing` is what a line holds besides: a call, and a handle put away.
+
+#![no_std]
+#![no_main]
+
+use tercet_benches_mcu::memory::Memory;
+use tercet_benches_mcu::pools::{HEAP, Heapless, Nothing, Talc, Tlsf, count};
+use tercet_benches_mcu::program;
+use tercet_benches_mcu::run::Bench;
+
+program!(main);
+
+fn main(bench: &mut Bench, mut memory: Memory<'static>) {
+    count(bench, &Nothing, 0);
+    count(bench, &Heapless::take(), Heapless::BYTES);
+    count(
+        bench,
+        &Tlsf::new(memory.slice(HEAP)),
+        HEAP + size_of::<Tlsf>(),
+    );
+    count(
+        bench,
+        &Talc::new(memory.slice(HEAP)),
+        HEAP + size_of::<Talc>(),
+    );
+}

@@ -1,0 +1,253 @@
+//! Layers of random weights in every layout, and their product as cases.
+
+use tercet_core::block::{self, Format};
+use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, dense, pack};
+use tercet_core::number::Random;
+use tercet_core::quant::{Rule, ScaleRule};
+use tercet_core::scalar::linear::for_each_sum;
+
+use crate::memory::Memory;
+use crate::run::{Bench, Case, Name, Shape};
+
+/// A layer, its input, and the output that the plain loops give.
+#[derive(Debug)]
+pub struct Data<'a> {
+    layer: Layer<'a>,
+    rescale: Rescale<'a>,
+    x: I8Sym<'a>,
+    out: &'a mut [i8],
+    expected: &'a mut [i8],
+    scratch: &'a mut [u32],
+    sums: &'a mut [i64],
+    offset: usize,
+}
+
+impl<'a> Data<'a> {
+    /// Random weights, biases and activations; `offset` bytes from a multiple of 16.
+    ///
+    /// # Panics
+    /// Where `memory` is too small, or the shape is none of the layout's.
+    pub fn new(layout: Layout, shape: Shape, offset: usize, memory: &mut Memory<'a>) -> Self {
+        let Shape(rows, cols) = shape;
+        let mut random = Random::new(4);
+        let len = layout.bytes(rows, cols).expect("a legal shape");
+        let bytes = &mut memory.slice::<u8>(offset + len)[offset..];
+        fill(layout, shape, &mut random, bytes, memory);
+        let x = memory.slice(cols);
+        x.fill_with(|| (random.below(255) as i64 - 127) as i8);
+        let x = I8Sym::new(x).expect("-127 to 127");
+        let weights = Matrix::new(layout, rows, cols, bytes).expect("legal codes");
+
+        // Biases as large as the sums, scaled so that the largest output is int8's largest.
+        let mut largest = 0;
+        for_each_sum(&weights, x, |_, sum| largest = largest.max(sum.abs()));
+        let shift = (64 - largest.leading_zeros()).saturating_sub(30).min(30) as u8;
+        let limit = (largest >> shift) as u64;
+        let bias = memory.slice::<i32>(rows);
+        bias.fill_with(|| random.below(2 * limit + 1) as i32 - limit as i32);
+        let layer = Layer::new(weights)
+            .with_bias(Table::Words(bias), shift)
+            .expect("one a row");
+        let mut largest = 1;
+        for_each_sum(&weights, x, |row, sum| {
+            largest = largest.max((sum + layer.bias(row)).abs());
+        });
+        let scale = Requantize::from_scale(127.0 / largest as f64).expect("below 1");
+
+        let mut data = Self {
+            layer,
+            rescale: Rescale::one(scale),
+            x,
+            out: memory.slice(rows),
+            expected: memory.slice(rows),
+            scratch: memory.slice(weights.scratch_len()),
+            sums: memory.slice(rows),
+            offset,
+        };
+        Plain(&mut data).run();
+        data.expected.copy_from_slice(data.out);
+        data
+    }
+
+    fn name(&self, operation: &'static str, code: &'static str) -> Name {
+        let weights = self.layer.weights();
+        Name {
+            operation,
+            layout: weights.layout().name(),
+            shape: Shape(weights.rows(), weights.cols()),
+            code,
+        }
+    }
+
+    fn work(&self) -> usize {
+        self.layer.weights().rows() * self.layer.weights().cols()
+    }
+
+    /// Whether `out` is right, not trivially so, and wiped for the next run.
+    fn check(&mut self) -> bool {
+        let right = self.out == self.expected && self.out.iter().any(|&code| code.abs() == 127);
+        self.out.fill(-128);
+        right
+    }
+}
+
+/// [`dense`]: activations widened, products, bias, one rounding to int8.
+#[derive(Debug)]
+pub struct Dense<'a, 'b>(pub &'b mut Data<'a>);
+
+impl Case for Dense<'_, '_> {
+    fn name(&self) -> Name {
+        let operation = match self.0.offset {
+            0 => "dense",
+            _ => "dense@1",
+        };
+        self.0.name(operation, "kernel")
+    }
+
+    fn work(&self) -> usize {
+        self.0.work()
+    }
+
+    fn scratch(&self) -> usize {
+        size_of_val(self.0.scratch)
+    }
+
+    fn run(&mut self) {
+        let data = &mut *self.0;
+        // Sizes fit; a refusal would show in the result.
+        let _ = dense(&data.layer, &data.rescale, data.x, data.out, data.scratch);
+    }
+
+    fn check(&mut self) -> bool {
+        self.0.check()
+    }
+}
+
+/// The same over the plain loops of [`tercet_core::scalar::linear`].
+#[derive(Debug)]
+pub struct Plain<'a, 'b>(pub &'b mut Data<'a>);
+
+impl Case for Plain<'_, '_> {
+    fn name(&self) -> Name {
+        self.0.name("dense", "plain")
+    }
+
+    fn work(&self) -> usize {
+        self.0.work()
+    }
+
+    fn run(&mut self) {
+        let data = &mut *self.0;
+        for_each_sum(data.layer.weights(), data.x, |row, sum| {
+            if let Some(out) = data.out.get_mut(row) {
+                *out = data.rescale.apply(row, sum + data.layer.bias(row));
+            }
+        });
+    }
+
+    fn check(&mut self) -> bool {
+        self.0.check()
+    }
+}
+
+/// The sums alone, by one function, whose size this shows.
+#[derive(Debug)]
+pub struct Sums<'a, 'b, F> {
+    data: &'b mut Data<'a>,
+    code: &'static str,
+    function: F,
+}
+
+impl<'a, 'b, F: FnMut(&Matrix<'_>, I8Sym<'_>, &mut [u32], &mut [i64]) -> bool> Sums<'a, 'b, F> {
+    /// `function` writes each row's sum, or says false.
+    pub fn new(data: &'b mut Data<'a>, code: &'static str, function: F) -> Self {
+        Self {
+            data,
+            code,
+            function,
+        }
+    }
+
+    /// Counts it, unless it says false.
+    pub fn count(&mut self, bench: &mut Bench) {
+        if self.call() {
+            bench.case(self);
+        }
+    }
+
+    fn call(&mut self) -> bool {
+        let data = &mut *self.data;
+        (self.function)(data.layer.weights(), data.x, data.scratch, data.sums)
+    }
+}
+
+impl<F: FnMut(&Matrix<'_>, I8Sym<'_>, &mut [u32], &mut [i64]) -> bool> Case for Sums<'_, '_, F> {
+    fn name(&self) -> Name {
+        self.data.name("sums", self.code)
+    }
+
+    fn work(&self) -> usize {
+        self.data.work()
+    }
+
+    fn scratch(&self) -> usize {
+        match self.code {
+            "plain" => 0,
+            _ => size_of_val(self.data.scratch),
+        }
+    }
+
+    fn run(&mut self) {
+        self.call();
+    }
+
+    fn check(&mut self) -> bool {
+        let Data { layer, x, sums, .. } = &mut *self.data;
+        let mut right = true;
+        for_each_sum(layer.weights(), *x, |row, sum| right &= sums[row] == sum);
+        sums.fill(i64::MIN);
+        right
+    }
+}
+
+/// Writes a sum where it belongs.
+#[inline]
+pub fn store(out: &mut [i64], row: usize, sum: i64) {
+    if let Some(out) = out.get_mut(row) {
+        *out = sum;
+    }
+}
+
+/// Codes of every kind that the layout has.
+fn fill(
+    layout: Layout,
+    shape: Shape,
+    random: &mut Random,
+    bytes: &mut [u8],
+    memory: &mut Memory<'_>,
+) {
+    let Shape(rows, cols) = shape;
+    let mut memory = memory.fork();
+    if let Layout::Block(format) = layout {
+        return fill_blocks(format, random, bytes);
+    }
+    let (lowest, highest) = layout.codes();
+    let span = (i64::from(highest) - i64::from(lowest) + 1) as u64;
+    let codes = memory.slice(rows * cols);
+    codes.fill_with(|| (random.below(span) as i64 + i64::from(lowest)) as i8);
+    pack::pack(layout, rows, cols, codes, bytes).expect("codes of the layout");
+}
+
+/// Blocks of values between −4 and 4; where a format has the code +2, that too.
+fn fill_blocks(format: Format, random: &mut Random, bytes: &mut [u8]) {
+    for block in bytes.chunks_exact_mut(format.bytes()) {
+        let mut values = [0.0; Format::MAX_LEN];
+        let values = &mut values[..format.len()];
+        values.fill_with(|| 4.0 * random.signed_f32());
+        block::encode(format, Rule::AbsMax, ScaleRule::Rule, values, block).expect("whole blocks");
+        if matches!(format, Format::Tq2_0 | Format::Q2_0) {
+            // Byte 2 holds codes in both.
+            block[2] = 0xFF;
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What taking and returning a piece of memory costs.
+//!
+//! Every operation is counted by itself, so that the worst is known too.
+
+mod peers;
+
+use core::hint::black_box;
+
+pub use peers::{Heapless, Nothing, Talc, Tlsf};
+use tercet_core::number::Random;
+
+use crate::run::{Bench, Line, Name, Shape};
+
+/// Bytes of the largest piece, and of every block.
+pub const BLOCK: usize = 64;
+/// Blocks of a pool.
+pub const BLOCKS: usize = 64;
+/// Pieces held at once at most.
+const HELD: usize = 48;
+/// Bytes of a heap: twice a pool's blocks, as pieces have headers and holes lie between them.
+pub const HEAP: usize = 2 * BLOCK * BLOCKS;
+/// Operations of a trace.
+const OPERATIONS: usize = 2000;
+
+/// What hands out memory.
+pub trait Allocator {
+    /// In the table.
+    const NAME: &'static str;
+    /// What a piece is held by.
+    type Handle;
+
+    /// A piece of at most [`BLOCK`] bytes.
+    fn alloc(&self, bytes: usize) -> Option<Self::Handle>;
+
+    /// Gives it back.
+    fn free(&self, handle: Self::Handle, bytes: usize);
+}
+
+/// How pieces come and go.
+#[derive(Clone, Copy)]
+enum Trace {
+    /// One of 64 bytes, and back.
+    Same,
+    /// Sizes of 16 to 64 bytes, taken and returned in random order, some 40 held.
+    Mixed,
+}
+
+impl Trace {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Same => "one_size",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+#[inline(never)]
+fn alloc<A: Allocator>(allocator: &A, bytes: usize, slot: &mut Option<A::Handle>) {
+    *slot = allocator.alloc(bytes);
+}
+
+#[inline(never)]
+fn free<A: Allocator>(allocator: &A, bytes: usize, slot: &mut Option<A::Handle>) {
+    if let Some(handle) = slot.take() {
+        allocator.free(handle, bytes);
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    operations: usize,
+    total: u64,
+    worst: u64,
+}
+
+impl Cost {
+    fn add(&mut self, instructions: u64) {
+        self.operations += 1;
+        self.total += instructions;
+        self.worst = self.worst.max(instructions);
+    }
+}
+
+/// Counts both traces; `bytes` is all the memory that the allocator has, its own included.
+pub fn count<A: Allocator>(bench: &mut Bench, allocator: &A, bytes: usize) {
+    for trace in [Trace::Same, Trace::Mixed] {
+        let (taking, returning) = run(bench, allocator, trace);
+        for (operation, worst, cost, code) in [
+            ("alloc", "alloc_max", taking, alloc::<A> as *const ()),
+            ("free", "free_max", returning, free::<A> as *const ()),
+        ] {
+            let mut line = Line {
+                name: Name {
+                    operation,
+                    layout: trace.name(),
+                    shape: Shape(BLOCKS, BLOCK),
+                    code: A::NAME,
+                },
+                instructions: cost.total,
+                work: cost.operations,
+                scratch: bytes,
+                code: code as usize,
+            };
+            bench.line(&line);
+            line.name.operation = worst;
+            line.instructions = cost.worst;
+            line.work = 1;
+            bench.line(&line);
+        }
+    }
+}
+
+fn run<A: Allocator>(bench: &mut Bench, allocator: &A, trace: Trace) -> (Cost, Cost) {
+    let mut random = Random::new(4);
+    let mut slots = [const { None }; HELD];
+    let mut sizes = [BLOCK; HELD];
+    let (mut taking, mut returning) = (Cost::default(), Cost::default());
+    for _ in 0..OPERATIONS {
+        let at = match trace {
+            Trace::Same => 0,
+            Trace::Mixed => random.below(HELD as u64) as usize,
+        };
+        // Fresh slots are taken five times in six, so that about that part of them is held.
+        let (slot, bytes) = (&mut slots[at], &mut sizes[at]);
+        let keep = matches!(trace, Trace::Mixed) && random.below(5) > 0;
+        if slot.is_none() {
+            if matches!(trace, Trace::Mixed) {
+                *bytes = 16 + random.below(49) as usize;
+            }
+            taking.add(
+                bench
+                    .counter()
+                    .count(&mut || alloc(allocator, *bytes, slot)),
+            );
+            if slot.is_none() {
+                bench.fail(A::NAME);
+            }
+            black_box(slot);
+        } else if !keep {
+            returning.add(bench.counter().count(&mut || free(allocator, *bytes, slot)));
+        }
+    }
+    for (slot, &bytes) in slots.iter_mut().zip(&sizes) {
+        free(allocator, bytes, slot);
+    }
+    (taking, returning)
+}

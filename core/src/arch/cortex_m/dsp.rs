@@ -1,0 +1,77 @@
+//! Instructions of the DSP extension that Rust has no stable name for, one function each.
+//!
+//! A word is two 16-bit lanes. Only the sticky flag Q is touched beside the result; nothing here reads it.
+
+#![allow(unsafe_code, reason = "instructions are assembler")]
+
+use core::arch::asm;
+
+macro_rules! lanes {
+    ($($(#[$doc:meta])* $name:ident($($word:ident),+) $line:literal;)+) => {
+        $($(#[$doc])*
+        #[inline(always)]
+        pub(super) fn $name($($word: u32),+) -> u32 {
+            let out: u32;
+            // SAFETY: An instruction on registers; it cannot fault.
+            unsafe {
+                asm!($line, $($word = in(reg) $word,)+ out = lateout(reg) out,
+                    options(pure, nomem, nostack, preserves_flags));
+            }
+            out
+        })+
+    };
+}
+
+lanes! {
+    /// Bytes 0 and 2, widened with their signs.
+    even_bytes(word) "sxtb16 {out}, {word}";
+    /// Bytes 1 and 3, widened with their signs.
+    odd_bytes(word) "sxtb16 {out}, {word}, ror #8";
+    /// a − b in each lane, modulo 2¹⁶.
+    subtract(a, b) "ssub16 {out}, {a}, {b}";
+    /// The lower lanes of a and b.
+    lower(a, b) "pkhbt {out}, {a}, {b}, lsl #16";
+    /// The upper lanes of a and b.
+    upper(a, b) "pkhtb {out}, {b}, {a}, asr #16";
+}
+
+/// sum + a.0 · b.0 + a.1 · b.1 of signed lanes, modulo 2³².
+#[inline(always)]
+pub(super) fn multiply_add(sum: i32, a: u32, b: u32) -> i32 {
+    let out: i32;
+    // SAFETY: An instruction on registers; it cannot fault. Q is no part of the flags that compilers keep.
+    unsafe {
+        asm!("smlad {out}, {a}, {b}, {sum}", a = in(reg) a, b = in(reg) b, sum = in(reg) sum, out = lateout(reg) out,
+            options(pure, nomem, nostack));
+    }
+    out
+}
+
+/// Four values as a word, the first lowest.
+#[inline(always)]
+pub(super) fn word(values: &[i8; 4]) -> u32 {
+    u32::from_le_bytes(values.map(|value| value as u8))
+}
+
+/// Up to four values as a word, 0 for those that are missing.
+pub(super) fn partial_word(values: &[i8]) -> u32 {
+    let mut word = [0; 4];
+    for (word, &value) in word.iter_mut().zip(values) {
+        *word = value;
+    }
+    self::word(&word)
+}
+
+/// Calls `each` with `values` as words, the last filled with 0.
+#[inline(always)]
+pub(super) fn for_each_word(values: &[i8], mut each: impl FnMut(u32)) {
+    let mut words = values.chunks_exact(4);
+    for values in &mut words {
+        if let Some(values) = values.first_chunk() {
+            each(word(values));
+        }
+    }
+    if !words.remainder().is_empty() {
+        each(partial_word(words.remainder()));
+    }
+}

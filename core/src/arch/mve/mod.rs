@@ -1,0 +1,31 @@
+//! Kernels for Cortex-M processors with vectors (Helium: Cortex-M52, M55, M85).
+//!
+//! Each is a function in assembly, since compilers for Armv8-M Mainline do not know the vector instructions: the feature `mve`
+//! says that the processor does.
+#![allow(unsafe_code, reason = "calls of functions in assembly")]
+
+mod int8;
+mod tq2_0;
+
+pub use int8::int8;
+pub use tq2_0::tq2_0;
+
+use crate::block::Format;
+use crate::linear::{I8Sym, Layout, Matrix, Sums};
+
+/// [`crate::scalar::linear::sums`] by kernels, of the layouts in a set; false, and nothing done, where a layout has none.
+#[inline]
+pub fn sums<const SET: u32>(
+    matrix: &Matrix<'_>,
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+    out: &mut impl Sums,
+) -> bool {
+    const TQ2_0: Layout = Layout::Block(Format::Tq2_0);
+    match matrix.layout() {
+        Layout::Int8 if Layout::Int8.is_in(SET) => int8(matrix, x, out),
+        TQ2_0 if TQ2_0.is_in(SET) => tq2_0(matrix, x, scratch, out),
+        _ => return false,
+    }
+    true
+}

@@ -1,0 +1,147 @@
+//! From the sums of a layer's rows to its outputs, a few rows at a time.
+//!
+//! A [`Sums`] here walks along the outputs, biases and scales with the rows that it is given.
+
+use core::iter::Enumerate;
+use core::mem;
+use core::slice::IterMut;
+
+use super::layer::Biases;
+use super::requantize::{Narrow, RowScales};
+use super::{Layer, Matrix, Requantize, Rescale, Sums};
+
+/// The sums themselves, with the bias.
+pub(super) struct Exact<'a> {
+    biases: Biases<'a>,
+    out: IterMut<'a, i64>,
+}
+
+impl<'a> Exact<'a> {
+    pub(super) fn new(layer: &Layer<'a>, out: &'a mut [i64]) -> Self {
+        Self {
+            biases: layer.biases(0),
+            out: out.iter_mut(),
+        }
+    }
+}
+
+impl Sums for Exact<'_> {
+    fn narrow(&mut self, sums: &[i32]) {
+        for (&sum, out) in sums.iter().zip(&mut self.out) {
+            *out = i64::from(sum) + self.biases.next();
+        }
+    }
+
+    fn wide(&mut self, sums: &[i64]) {
+        for (&sum, out) in sums.iter().zip(&mut self.out) {
+            *out = sum + self.biases.next();
+        }
+    }
+}
+
+/// Their products with two scales.
+pub(super) struct Scaled<'a> {
+    weights: Matrix<'a>,
+    unit: f32,
+    x_scale: f32,
+    biases: Biases<'a>,
+    out: Enumerate<IterMut<'a, f32>>,
+}
+
+impl<'a> Scaled<'a> {
+    pub(super) fn new(layer: &Layer<'a>, x_scale: f32, out: &'a mut [f32]) -> Self {
+        Self {
+            weights: *layer.weights(),
+            unit: layer.weights().layout().unit(),
+            x_scale,
+            biases: layer.biases(0),
+            out: out.iter_mut().enumerate(),
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, sums: impl Iterator<Item = i64>) {
+        for (sum, (row, out)) in sums.zip(&mut self.out) {
+            // The conversion rounds; the unit is a power of two.
+            let sum = (sum + self.biases.next()) as f32 * self.unit;
+            *out = sum * self.weights.scale(row) * self.x_scale;
+        }
+    }
+}
+
+impl Sums for Scaled<'_> {
+    fn narrow(&mut self, sums: &[i32]) {
+        self.finish(sums.iter().map(|&sum| i64::from(sum)));
+    }
+
+    fn wide(&mut self, sums: &[i64]) {
+        self.finish(sums.iter().copied());
+    }
+}
+
+/// Rounded to int8.
+pub(super) struct Rounded<'a> {
+    biases: Biases<'a>,
+    scales: RowScales<'a>,
+    lowest: i8,
+    out: &'a mut [i8],
+}
+
+impl<'a> Rounded<'a> {
+    pub(super) fn new(layer: &Layer<'a>, rescale: &Rescale<'a>, out: &'a mut [i8]) -> Self {
+        Self {
+            biases: layer.biases(0),
+            scales: rescale.scales(0),
+            lowest: rescale.lowest(),
+            out,
+        }
+    }
+
+    /// The outputs of the next rows, at most `rows`.
+    #[inline]
+    fn next(&mut self, rows: usize) -> &'a mut [i8] {
+        let out = mem::take(&mut self.out);
+        let rows = rows.min(out.len());
+        let (next, rest) = out.split_at_mut(rows);
+        self.out = rest;
+        next
+    }
+
+    /// The one scale, and the biases of the next rows as they lie. Takes none of them otherwise.
+    #[inline]
+    fn simple(&mut self, rows: usize) -> Option<(Requantize, Narrow, &'a [i32])> {
+        let RowScales::One(scale) = self.scales else {
+            return None;
+        };
+        Some((scale, scale.narrow()?, self.biases.words(rows)?))
+    }
+
+    #[inline]
+    fn finish(&mut self, sums: impl ExactSizeIterator<Item = i64>) {
+        for (out, sum) in self.next(sums.len()).iter_mut().zip(sums) {
+            let rounded = self.scales.next().apply(sum + self.biases.next());
+            *out = rounded.max(self.lowest);
+        }
+    }
+}
+
+impl Sums for Rounded<'_> {
+    fn narrow(&mut self, sums: &[i32]) {
+        let Some((scale, narrow, biases)) = self.simple(sums.len()) else {
+            return self.finish(sums.iter().map(|&sum| i64::from(sum)));
+        };
+        // What most layers are, in a third of the instructions.
+        let lowest = self.lowest;
+        for ((out, &sum), &bias) in self.next(sums.len()).iter_mut().zip(sums).zip(biases) {
+            let rounded = match sum.checked_add(bias) {
+                Some(sum) => narrow.apply(sum),
+                None => scale.apply_wide(i64::from(sum) + i64::from(bias)),
+            };
+            *out = rounded.max(lowest);
+        }
+    }
+
+    fn wide(&mut self, sums: &[i64]) {
+        self.finish(sums.iter().copied());
+    }
+}

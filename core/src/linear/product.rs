@@ -1,0 +1,107 @@
+//! The three forms of a layer's product.
+
+use super::finish::{Exact, Rounded, Scaled};
+use super::{I8Sym, Layer, LinearError, Rescale};
+use crate::arch;
+
+/// The exact sums of a layer, bias included, one a row: Σ w·x, or Σ d·2²⁴·(Σ w·x) over the blocks of GGUF's formats.
+///
+/// O(rows · cols); scratch as [`Matrix::scratch_len`] says. |sum| < 2⁶³ always.
+///
+/// # Errors
+/// Those of [`Layer::check`].
+pub fn sums(
+    layer: &Layer<'_>,
+    x: I8Sym<'_>,
+    out: &mut [i64],
+    scratch: &mut [u32],
+) -> Result<(), LinearError> {
+    sums_of::<{ u32::MAX }>(layer, x, out, scratch)
+}
+
+/// [`sums`] of the layouts in a set.
+pub(crate) fn sums_of<const SET: u32>(
+    layer: &Layer<'_>,
+    x: I8Sym<'_>,
+    out: &mut [i64],
+    scratch: &mut [u32],
+) -> Result<(), LinearError> {
+    layer.check(x, out.len(), scratch.len())?;
+    let mut out = Exact::new(layer, out);
+    done(arch::sums::<SET>(layer.weights(), x, scratch, &mut out))
+}
+
+/// The product in f32: `fl(fl(f32(sum) · scale) · x_scale)`, the sum exact, bias included, and rounded once.
+///
+/// # Errors
+/// Those of [`Layer::check`].
+pub fn matvec(
+    layer: &Layer<'_>,
+    x: I8Sym<'_>,
+    x_scale: f32,
+    out: &mut [f32],
+    scratch: &mut [u32],
+) -> Result<(), LinearError> {
+    matvec_of::<{ u32::MAX }>(layer, x, x_scale, out, scratch)
+}
+
+/// [`matvec`] of the layouts in a set.
+pub(crate) fn matvec_of<const SET: u32>(
+    layer: &Layer<'_>,
+    x: I8Sym<'_>,
+    x_scale: f32,
+    out: &mut [f32],
+    scratch: &mut [u32],
+) -> Result<(), LinearError> {
+    layer.check(x, out.len(), scratch.len())?;
+    let mut out = Scaled::new(layer, x_scale, out);
+    done(arch::sums::<SET>(layer.weights(), x, scratch, &mut out))
+}
+
+/// The product in int8, ready for the next layer: [`Rescale::apply`] of each sum, bias included.
+///
+/// # Errors
+/// Those of [`Layer::check`] and [`Rescale::check`].
+pub fn dense(
+    layer: &Layer<'_>,
+    rescale: &Rescale<'_>,
+    x: I8Sym<'_>,
+    out: &mut [i8],
+    scratch: &mut [u32],
+) -> Result<(), LinearError> {
+    dense_of::<{ u32::MAX }>(layer, rescale, x, out, scratch)
+}
+
+/// [`dense`] of the layouts in a set.
+pub(crate) fn dense_of<const SET: u32>(
+    layer: &Layer<'_>,
+    rescale: &Rescale<'_>,
+    x: I8Sym<'_>,
+    out: &mut [i8],
+    scratch: &mut [u32],
+) -> Result<(), LinearError> {
+    layer.check(x, out.len(), scratch.len())?;
+    rescale.check(out.len())?;
+    let mut out = Rounded::new(layer, rescale, out);
+    done(arch::sums::<SET>(layer.weights(), x, scratch, &mut out))
+}
+
+const fn done(taken: bool) -> Result<(), LinearError> {
+    match taken {
+        true => Ok(()),
+        false => Err(LinearError::LeftOut),
+    }
+}
+
+/// The index of the largest value, the lowest of equals; NaN is passed over. 0 where there is no other.
+pub fn argmax<T: PartialOrd + Copy>(values: &[T]) -> usize {
+    let mut best: Option<(usize, T)> = None;
+    for (index, &value) in values.iter().enumerate() {
+        // NaN does not compare even with itself.
+        let number = value.partial_cmp(&value).is_some();
+        if number && best.is_none_or(|(_, largest)| value > largest) {
+            best = Some((index, value));
+        }
+    }
+    best.map_or(0, |(index, _)| index)
+}

@@ -1,0 +1,135 @@
+//! The free list of threads and interrupts without a lock: Treiber's stack (*Systems programming: coping with
+//! parallelism*, IBM RJ 5118, 1986) of tagged indices.
+//!
+//! **The head** is one word: the index on top in its low bits, as many as `N` needs, and in all others the tag, which
+//! counts allocations. An allocation reads head and link and swaps the head if it still is what it read. Between the two,
+//! others may have taken that block, taken or returned more, and returned that block last: the index is the same, the
+//! link is not (the ABA problem). To return, the block had to be taken, so the tag is another and the swap fails; what
+//! the link was then read as, even `TAKEN`, does not matter.
+//!
+//! **How far that goes.** The tag is the same again after 2ᵗ allocations, t = 64 − ⌈log₂(`N` + 1)⌉ where the machine
+//! swaps 64 bits at once, and 32 − ⌈log₂(`N` + 1)⌉ where only 32. A wrong swap needs one allocation to be held up
+//! between its read and its swap, a few instructions apart, for exactly a multiple of 2ᵗ others, the last of
+//! which leave the same block on top. With 64 bits t ≥ 48: at one allocation a nanosecond it must be held up for three
+//! days. With 32 bits t = 24 for up to 255 blocks: at 20 cycles an allocation and 168 MHz, for two seconds in which the
+//! machine does nothing else; 4,095 blocks: t = 20, an eighth of a second; 65,535 blocks: t = 16, 8 ms. Interrupt handlers, which run to their end, stay below
+//! that if one does fewer than 2ᵗ allocations; where a thread of low priority may be held up longer while others
+//! allocate without pause, use a critical section's pool (feature `critical-section`), which has no tag.
+//!
+//! **Order of memory.** A block is returned with a release swap and taken after an acquire load of the head, which
+//! reads that swap or one that came after it; all that happens to the head are swaps, so each of them continues the
+//! release sequences of all before it. The link and what the block's holder before did are therefore seen. The swap of an
+//! allocation needs no order of its own: it succeeds only on the very value that the acquire load read.
+
+#[cfg(all(test, loom))]
+mod models;
+mod word;
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use self::word::{AtomicU16, AtomicU32, AtomicWord, Word};
+use super::{FreeList, TAKEN, below, count, link_to};
+use crate::pool::Stats;
+use crate::pool::sealed::Sealed;
+
+/// The free blocks of a pool that threads and interrupts share, by compare-and-swap; lock-free.
+#[repr(C)] // The head first: short addresses.
+pub struct AtomicList<const N: usize> {
+    head: AtomicWord,
+    failures: AtomicU32,
+    links: [AtomicU16; N],
+}
+
+impl<const N: usize> AtomicList<N> {
+    /// Enough for every index and for `N`: at most 16.
+    const INDEX_BITS: u32 = usize::BITS - N.leading_zeros();
+    const INDEX: Word = Self::STEP - 1;
+    /// One in the tag.
+    const STEP: Word = 1 << Self::INDEX_BITS;
+
+    /// All of `N` blocks.
+    #[cfg(not(all(test, loom)))]
+    pub(in crate::pool) const fn new() -> Self {
+        const {
+            assert!(
+                N <= super::MAX_BLOCKS,
+                "a pool has at most MAX_BLOCKS blocks"
+            )
+        }
+        Self {
+            head: AtomicWord::new(0),
+            failures: AtomicU32::new(0),
+            links: [const { AtomicU16::new(0) }; N],
+        }
+    }
+
+    /// Takes the index on top and adds `step` to the head. A step of 0 leaves the tag as it was, which a model shows to
+    /// be wrong.
+    #[inline]
+    fn pop(&self, step: Word) -> Option<usize> {
+        let mut head = self.head.load(Acquire);
+        loop {
+            let index = (head & Self::INDEX) as usize;
+            // The empty list's head is N, where there is no link.
+            let link = self.links.get(index)?;
+            let next = below(index, link.load(Relaxed)) as Word;
+            let swapped = (head & !Self::INDEX).wrapping_add(step) | next;
+            match self
+                .head
+                .compare_exchange_weak(head, swapped, Relaxed, Acquire)
+            {
+                Ok(_) => {
+                    link.store(TAKEN, Relaxed);
+                    return Some(index);
+                }
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    #[cold]
+    fn refuse(&self) {
+        let _ = self
+            .failures
+            .fetch_update(Relaxed, Relaxed, |n| n.checked_add(1));
+    }
+}
+
+impl<const N: usize> Sealed for AtomicList<N> {}
+
+// SAFETY: each index is in the list once: all are at the start, a swap of `pop` removes the one that it returns (head and
+// link were of one moment, by the tag), and `give` adds one that its caller had from `take`. The order is argued above.
+unsafe impl<const N: usize> FreeList<N> for AtomicList<N> {
+    #[inline]
+    fn take(&self) -> Option<usize> {
+        let index = self.pop(Self::STEP);
+        if index.is_none() {
+            self.refuse();
+        }
+        index
+    }
+
+    #[inline]
+    unsafe fn give(&self, index: usize) {
+        // SAFETY: `index` came from `take`, which found a link there.
+        let link = unsafe { self.links.get_unchecked(index) };
+        let mut head = self.head.load(Relaxed);
+        loop {
+            link.store(link_to((head & Self::INDEX) as usize), Relaxed);
+            // That the same block is on top is all that is needed, so this swap leaves the tag as it is.
+            let swapped = head & !Self::INDEX | index as Word;
+            match self
+                .head
+                .compare_exchange_weak(head, swapped, Release, Relaxed)
+            {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn stats(&self) -> Stats {
+        let links = self.links.iter().map(|link| link.load(Relaxed));
+        count(links, self.failures.load(Relaxed))
+    }
+}

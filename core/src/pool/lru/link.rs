@@ -1,0 +1,23 @@
+//! Indices as links of lists.
+
+/// The index of a block, or none. None is zero, so that empty lists are zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Link(u16);
+
+impl Link {
+    pub(super) const NONE: Self = Self(0);
+    /// How many indices there can be.
+    pub(super) const MAX: usize = u16::MAX as usize;
+
+    /// A link to `index`, below [`Link::MAX`].
+    #[inline]
+    pub(super) const fn to(index: usize) -> Self {
+        Self((index + 1) as u16)
+    }
+
+    /// The index.
+    #[inline]
+    pub(super) const fn get(self) -> Option<usize> {
+        (self.0 as usize).checked_sub(1)
+    }
+}

@@ -1,0 +1,106 @@
+//! What buffers are known by: element type and shape.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use half::{bf16, f16};
+
+/// The element types that buffers may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[expect(missing_docs, reason = "each is the type of its name")]
+#[non_exhaustive]
+pub enum Kind {
+    U8,
+    I8,
+    U16,
+    I16,
+    U32,
+    I32,
+    U64,
+    I64,
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A number of which any bits are a value, so that a buffer may be read whatever it was used for before. Sealed.
+pub trait Plain: Copy + Send + Sync + sealed::Sealed + 'static {
+    /// Which type it is.
+    const KIND: Kind;
+}
+
+macro_rules! plain {
+    ($($number:ty: $kind:ident),+) => {
+        $(
+            impl sealed::Sealed for $number {}
+            impl Plain for $number {
+                const KIND: Kind = Kind::$kind;
+            }
+        )+
+    };
+}
+
+plain!(u8: U8, i8: I8, u16: U16, i16: I16, u32: U32, i32: I32, u64: U64, i64: I64);
+plain!(f16: F16, bf16: Bf16, f32: F32, f64: F64);
+
+/// Up to four dimensions, outermost first. Those that are not given are 1, so `[3, 5]` and `[3, 5, 1]` are the same.
+///
+/// ```
+/// use tercet_core::pool::Shape;
+///
+/// assert_eq!(Shape::from([3, 5]), Shape::from([3, 5, 1, 1]));
+/// assert_eq!(Shape::from([3, 5]).elements(), Some(15));
+/// assert_eq!(Shape::from([usize::MAX, 2]).elements(), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Shape([usize; 4]);
+
+impl Shape {
+    pub(super) const ZERO: Self = Self([0; 4]);
+
+    /// The four dimensions.
+    pub const fn dims(&self) -> [usize; 4] {
+        self.0
+    }
+
+    /// Their product; `None` where it is above `usize::MAX`.
+    pub fn elements(&self) -> Option<usize> {
+        self.0
+            .iter()
+            .try_fold(1_usize, |n, &dim| n.checked_mul(dim))
+    }
+}
+
+impl<const RANK: usize> From<[usize; RANK]> for Shape {
+    /// A rank above 4 does not compile.
+    #[inline]
+    fn from(dims: [usize; RANK]) -> Self {
+        const { assert!(RANK <= 4, "a shape has at most four dimensions") };
+        let mut shape = [1; 4];
+        for (place, dim) in shape.iter_mut().zip(dims) {
+            *place = dim;
+        }
+        Self(shape)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d] = self.0;
+        write!(f, "{a} × {b} × {c} × {d}")
+    }
+}
+
+/// What two buffers have in common if one can serve as the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) shape: Shape,
+    pub(super) kind: Kind,
+}

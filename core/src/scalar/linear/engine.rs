@@ -1,0 +1,100 @@
+//! The linear layer as an [`crate::engine`] value.
+
+use crate::engine::LinearEngine;
+use crate::linear::{self, I8Sym, Layer, LinearError, Rescale, product};
+use crate::scalar::Scalar;
+
+/// The reference engine of some layouts alone: those that firmware has, so that the code of the others is not linked.
+///
+/// `SET` is made by [`Layout::set`](crate::linear::Layout::set). Another layout gives [`LinearError::LeftOut`].
+///
+/// ```
+/// use tercet_core::engine::LinearEngine;
+/// use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix};
+/// use tercet_core::scalar::Only;
+///
+/// const BYTES: u32 = Layout::set(&[Layout::Int8]);
+/// let layer = Layer::new(Matrix::new(Layout::Int8, 1, 2, &[3, 4])?);
+/// let (mut out, mut scratch) = ([0], [0; Layout::Int8.scratch_len(1, 2)]);
+/// Only::<BYTES>.sums(&layer, I8Sym::new(&[10, 1])?, &mut out, &mut scratch)?;
+/// assert_eq!(out, [34]);
+///
+/// const LANES: u32 = Layout::set(&[Layout::TernaryLanes]);
+/// let refused = Only::<LANES>.sums(&layer, I8Sym::new(&[10, 1])?, &mut out, &mut scratch);
+/// assert_eq!(refused, Err(LinearError::LeftOut));
+/// # Ok::<(), LinearError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Only<const SET: u32>;
+
+impl<const SET: u32> LinearEngine for Only<SET> {
+    type Error = LinearError;
+
+    fn sums(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i64],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        product::sums_of::<SET>(layer, x, out, scratch)
+    }
+
+    fn matvec(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        x_scale: f32,
+        out: &mut [f32],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        product::matvec_of::<SET>(layer, x, x_scale, out, scratch)
+    }
+
+    fn dense(
+        &mut self,
+        layer: &Layer<'_>,
+        rescale: &Rescale<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i8],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        product::dense_of::<SET>(layer, rescale, x, out, scratch)
+    }
+}
+
+impl LinearEngine for Scalar {
+    type Error = LinearError;
+
+    fn sums(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i64],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        linear::sums(layer, x, out, scratch)
+    }
+
+    fn matvec(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        x_scale: f32,
+        out: &mut [f32],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        linear::matvec(layer, x, x_scale, out, scratch)
+    }
+
+    fn dense(
+        &mut self,
+        layer: &Layer<'_>,
+        rescale: &Rescale<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i8],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        linear::dense(layer, rescale, x, out, scratch)
+    }
+}

@@ -1,0 +1,176 @@
+//! Products against plain 64- and 128-bit arithmetic.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tercet_core::linear::{
+    I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, argmax, dense, matvec, sums,
+};
+use tercet_core::scalar;
+
+use crate::matrices::{Weights, activations, any_weights};
+use crate::support::cases;
+
+fn problem() -> impl Strategy<Value = (Weights, Vec<i8>)> {
+    any_weights().prop_flat_map(|weights| {
+        let x = activations(weights.cols);
+        (Just(weights), x)
+    })
+}
+
+fn matrix(weights: &Weights) -> Matrix<'_> {
+    Matrix::new(weights.layout, weights.rows, weights.cols, weights.bytes()).unwrap()
+}
+
+fn scratch(matrix: &Matrix<'_>) -> Vec<u32> {
+    // Whatever was there before must not matter.
+    vec![0xDEAD_BEEF; matrix.scratch_len()]
+}
+
+proptest! {
+    #![proptest_config(cases(600))]
+
+    #[test]
+    fn sums_are_exact((weights, x) in problem()) {
+        let matrix = matrix(&weights);
+        let x = I8Sym::new(&x).unwrap();
+        let mut out = vec![-1; weights.rows];
+        sums(&Layer::new(matrix), x, &mut out, &mut scratch(&matrix)).unwrap();
+        prop_assert_eq!(&out, &weights.sums(x.get()));
+
+        let mut plain = Vec::new();
+        scalar::linear::for_each_sum(&matrix, x, |row, sum| plain.push((row, sum)));
+        let numbered: Vec<(usize, i64)> = out.into_iter().enumerate().collect();
+        prop_assert_eq!(plain, numbered);
+    }
+
+    #[test]
+    fn parts_of_a_layer_give_parts_of_its_product(
+        (weights, x) in problem(),
+        first in 0usize..3,
+        rows in 0usize..20,
+        biases in vec(any::<i16>(), 20),
+    ) {
+        let matrix = matrix(&weights);
+        let biases: Vec<i32> = biases.iter().take(weights.rows).map(|&b| b.into()).collect();
+        let layer = Layer::new(matrix).with_bias(Table::Words(&biases), 3).unwrap();
+        let x = I8Sym::new(&x).unwrap();
+        let mut whole = vec![0; weights.rows];
+        sums(&layer, x, &mut whole, &mut scratch(&matrix)).unwrap();
+
+        let first = first * weights.layout.group_rows();
+        let Some(part) = layer.part(first, rows) else {
+            prop_assert!(first > weights.rows);
+            return Ok(());
+        };
+        let len = part.weights().rows();
+        prop_assert_eq!(len, rows.min(weights.rows - first));
+        let mut out = vec![0; len];
+        sums(&part, x, &mut out, &mut scratch(part.weights())).unwrap();
+        prop_assert_eq!(&out[..], &whole[first..first + len]);
+        if weights.layout.group_rows() > 1 {
+            prop_assert!(layer.part(first + 1, rows).is_none());
+        }
+    }
+
+    #[test]
+    fn floats_are_the_sum_rounded_once_and_scaled_twice(
+        (weights, x) in problem(),
+        scale in -1e3f32..1e3,
+        x_scale in 0f32..10.0,
+        biases in vec(any::<i32>(), 20),
+    ) {
+        let matrix = matrix(&weights);
+        let x = I8Sym::new(&x).unwrap();
+        let scales: Vec<i32> =
+            (0..weights.rows).map(|row| (scale / (row + 1) as f32).to_bits() as i32).collect();
+        let le: Vec<u8> = scales.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+        let (unit, matrix) = match weights.layout {
+            Layout::Block(_) => (2f32.powi(-24), matrix),
+            _ => (1.0, matrix.with_row_scales(Table::Bytes(&le)).unwrap()),
+        };
+        let biases = &biases[..weights.rows];
+        let layer = Layer::new(matrix).with_bias(Table::Words(biases), 7).unwrap();
+        let mut out = vec![f32::NAN; weights.rows];
+        matvec(&layer, x, x_scale, &mut out, &mut scratch(&matrix)).unwrap();
+        for (row, (y, sum)) in out.into_iter().zip(weights.sums(x.get())).enumerate() {
+            let sum = sum + i64::from(biases[row]) * 128;
+            let scaled = match weights.layout {
+                Layout::Block(_) => sum as f32 * unit,
+                _ => sum as f32 * f32::from_bits(scales[row] as u32),
+            };
+            prop_assert_eq!((scaled * x_scale).to_bits(), y.to_bits());
+        }
+    }
+
+    #[test]
+    fn int8_outputs_are_the_exact_product_rounded_once(
+        (weights, x) in problem(),
+        seeds in vec((1i64 << 30..1 << 31, 1u8..=94, any::<i32>()), 20),
+        relu: bool,
+        bias_shift in 0u8..=30,
+    ) {
+        let matrix = matrix(&weights);
+        let x = I8Sym::new(&x).unwrap();
+        let rows = weights.rows;
+        let multipliers: Vec<i32> = seeds.iter().take(rows).map(|seed| seed.0 as i32).collect();
+        let shifts: Vec<u8> = seeds.iter().take(rows).map(|seed| seed.1).collect();
+        let biases: Vec<i32> = seeds.iter().take(rows).map(|seed| seed.2).collect();
+        let layer = Layer::new(matrix).with_bias(Table::Words(&biases), bias_shift).unwrap();
+        let by_rows = Rescale::rows(Table::Words(&multipliers), &shifts).unwrap();
+        let one = Requantize::new(seeds[0].0 as i32, seeds[0].1).unwrap();
+        for (rescale, shared) in [(by_rows, false), (Rescale::one(one), true)] {
+            let rescale = if relu { rescale.with_relu() } else { rescale };
+            let mut out = vec![99; rows];
+            dense(&layer, &rescale, x, &mut out, &mut scratch(&matrix)).unwrap();
+            for (row, (y, sum)) in out.into_iter().zip(weights.sums(x.get())).enumerate() {
+                let (m, s, _) = if shared { seeds[0] } else { seeds[row] };
+                let sum = i128::from(sum) + (i128::from(biases[row]) << bias_shift);
+                let exact = (sum * i128::from(m) + (1i128 << (s - 1))) >> s;
+                let lowest = if relu { 0 } else { -127 };
+                prop_assert_eq!(i128::from(y), exact.clamp(lowest, 127), "row {}", row);
+            }
+        }
+    }
+
+    #[test]
+    fn argmax_is_the_lowest_index_of_the_largest(values in vec(-3i32..3, 0..12)) {
+        let expected = values.iter().max().map_or(0, |largest| {
+            values.iter().position(|value| value == largest).unwrap()
+        });
+        prop_assert_eq!(argmax(&values), expected);
+    }
+}
+
+#[test]
+fn argmax_passes_over_nan() {
+    assert_eq!(argmax(&[f32::NAN, 1.0, 2.0]), 2);
+    assert_eq!(argmax(&[1.0, f32::NAN, 0.5]), 0);
+}
+
+/// BitNet's AVX2 kernel gives −8,192 here (see the project's measurements of peers): its partial sums leave 16 bits.
+#[test]
+fn long_rows_of_extremes_do_not_wrap() {
+    for (layout, code, worth) in [
+        (Layout::TernaryLanes, 1, 1),
+        (Layout::TernaryLanes, -1, -1),
+        (Layout::Int8, -128, -128),
+        (Layout::Int8, 127, 127),
+        (Layout::Int8Pairs, -127, -127),
+        (Layout::Int8Pairs, 127, 127),
+        (Layout::Int4, -8, -8),
+        (Layout::Int4, 7, 7),
+    ] {
+        for cols in [4096, tercet_core::linear::MAX_COLS] {
+            let codes = vec![code; 9 * cols];
+            let bytes = crate::matrices::packed(layout, 9, cols, &codes);
+            let matrix = Matrix::new(layout, 9, cols, &bytes).unwrap();
+            for x in [127i8, -127] {
+                let activations = vec![x; cols];
+                let mut out = [0; 9];
+                let x_sym = I8Sym::new(&activations).unwrap();
+                sums(&Layer::new(matrix), x_sym, &mut out, &mut scratch(&matrix)).unwrap();
+                assert_eq!(out, [worth * i64::from(x) * cols as i64; 9]);
+            }
+        }
+    }
+}
