@@ -26,14 +26,12 @@ fn main() -> ExitCode {
         ("ShapePool", shape_pool),
         ("Lru", lru),
     ];
-    println!("{count} operations");
+    let each = count / soaks.len() as u64;
     for (name, soak) in soaks {
         let start = Instant::now();
-        let figures = soak(count / soaks.len() as u64);
-        println!(
-            "{name:12} {:6.2} s  {figures}",
-            start.elapsed().as_secs_f64()
-        );
+        let figures = soak(each);
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{name}: {each} operations in {seconds:.2} s; {figures}");
     }
     ExitCode::SUCCESS
 }
