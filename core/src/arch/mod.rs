@@ -7,6 +7,7 @@
 pub mod cortex_m;
 #[cfg(tercet_mve)]
 pub mod mve;
+pub mod portable;
 
 use crate::linear::{I8Sym, Matrix, Sums};
 use crate::scalar::{self, cluster::Nearest};
@@ -29,6 +30,9 @@ pub(crate) fn sums<const SET: u32>(
         return true;
     }
     let _ = scratch;
+    if cfg!(all(target_os = "none", not(tercet_dsp))) && portable::sums::<SET>(matrix, x, out) {
+        return true;
+    }
     scalar::linear::sums_of::<SET>(matrix, x, out)
 }
 
