@@ -39,7 +39,18 @@ pub(crate) fn sums<const SET: u32>(
 #[cfg(tercet_dsp)]
 pub(crate) use cortex_m::{dot, nearest, norm};
 #[cfg(not(tercet_dsp))]
-pub(crate) use scalar::{cluster::nearest, dot, norm};
+pub(crate) use scalar::{dot, norm};
+
+/// [`scalar::cluster::nearest`] by the best code here.
+#[cfg(not(tercet_dsp))]
+#[inline]
+pub(crate) fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
+    if cfg!(target_os = "none") {
+        portable::nearest(point, centroids, norms)
+    } else {
+        scalar::cluster::nearest(point, centroids, norms)
+    }
+}
 
 /// Calls `each` with what [`scalar::cluster::nearest`] gives for each point, in order, by the best code here.
 #[inline]
@@ -54,6 +65,6 @@ pub(crate) fn for_each_nearest(
     cortex_m::for_each_nearest(points, dims, centroids, norms, &mut each);
     #[cfg(not(tercet_dsp))]
     for point in points.chunks_exact(dims.max(1)) {
-        each(scalar::cluster::nearest(point, centroids, norms));
+        each(nearest(point, centroids, norms));
     }
 }

@@ -2,7 +2,11 @@
 //!
 //! They run on every machine, and are chosen where no operating system is and no kernel for the processor.
 
+mod dots;
 pub mod int8;
+mod nearest;
+
+pub use nearest::nearest;
 
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
