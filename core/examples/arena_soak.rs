@@ -9,6 +9,8 @@ use std::time::Instant;
 use tercet_core::number::Random;
 use tercet_core::pool::{Arena, ArenaError, Buffer, Lru, Ring, Scope, ShapePool, SharedArena};
 
+type Soak = fn(u64) -> String;
+
 fn main() -> ExitCode {
     let count = std::env::args()
         .nth(1)
@@ -17,7 +19,7 @@ fn main() -> ExitCode {
         eprintln!("usage: arena_soak [OPERATIONS]");
         return ExitCode::FAILURE;
     };
-    let soaks: [(&str, fn(u64) -> String); 5] = [
+    let soaks: [(&str, Soak); 5] = [
         ("Arena", arena),
         ("SharedArena", shared_arena),
         ("Ring", ring),

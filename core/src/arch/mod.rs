@@ -29,8 +29,7 @@ pub(crate) fn sums<const SET: u32>(
     if cortex_m::sums::<SET>(matrix, x, scratch, out) {
         return true;
     }
-    let _ = scratch;
-    if cfg!(all(target_os = "none", not(tercet_dsp))) && portable::sums::<SET>(matrix, x, out) {
+    if portable::sums::<SET>(matrix, x, scratch, out) {
         return true;
     }
     scalar::linear::sums_of::<SET>(matrix, x, out)

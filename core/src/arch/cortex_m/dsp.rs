@@ -6,6 +6,9 @@
 
 use core::arch::asm;
 
+/// 1 in both lanes: what adds lanes up.
+pub(super) const ONES: u32 = 0x1_0001;
+
 macro_rules! lanes {
     ($($(#[$doc:meta])* $name:ident($($word:ident),+) $line:literal;)+) => {
         $($(#[$doc])*

@@ -1,7 +1,6 @@
 //! Rows of int8 as they lie in a file, two at once.
 //!
-//! Contract: the sums of [`crate::scalar::linear::int8`]. An activation is loaded once for two rows, which saves a quarter of the
-//! instructions where there are no vectors; where there are, compilers make better ones of a single row's loop.
+//! Contract: the sums of [`crate::scalar::linear::int8`].
 //!
 //! Exact: a sum is at most 2¹⁴ · 2¹⁶ = 2³⁰.
 

@@ -1,23 +1,42 @@
-//! Loops in plain Rust for processors without vectors or DSP instructions: Cortex-M0 to M3, RISC-V.
+//! Loops for processors that have a multiplier of 32 bits and nothing more: Cortex-M0 and M3, RV32.
 //!
-//! They run on every machine, and are chosen where no operating system is and no kernel for the processor.
+//! Ternary layouts: two rows' codes lie far enough apart in one word that one multiplication by an activation serves both, and sums
+//! stay apart until they are read out. int8: two rows at once, so that an activation is loaded once for both.
 
+mod blocks;
 mod dots;
 pub mod int8;
 mod nearest;
+mod ternary_lanes;
 
 pub use nearest::nearest;
 
+use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// [`crate::scalar::linear::sums`] by these loops, of the layouts in a set; false, and nothing done, where a layout has none.
+/// [`crate::scalar::linear::sums`] of the layouts in a set that have such a loop; false, and nothing done, for another. `scratch` has
+/// [`Matrix::scratch_len`] words.
 #[inline]
-pub fn sums<const SET: u32>(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) -> bool {
+pub(crate) fn sums<const SET: u32>(
+    matrix: &Matrix<'_>,
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+    out: &mut impl Sums,
+) -> bool {
+    const TQ1_0: Layout = Layout::Block(Format::Tq1_0);
+    const TQ2_0: Layout = Layout::Block(Format::Tq2_0);
+    // Each arm's guard is a constant.
     match matrix.layout() {
-        Layout::Int8 if Layout::Int8.is_in(SET) => {
+        // Where there is an operating system there are vectors, and compilers make better ones of a single row's loop.
+        Layout::Int8 if Layout::Int8.is_in(SET) && cfg!(target_os = "none") => {
             int8::sums(matrix, x, out);
-            true
         }
-        _ => false,
+        Layout::TernaryLanes if Layout::TernaryLanes.is_in(SET) => {
+            ternary_lanes::sums(matrix, x, scratch, out);
+        }
+        TQ1_0 if TQ1_0.is_in(SET) => blocks::sums::<54>(matrix, x, blocks::tq1_0, out),
+        TQ2_0 if TQ2_0.is_in(SET) => blocks::sums::<66>(matrix, x, blocks::tq2_0, out),
+        _ => return false,
     }
+    true
 }
