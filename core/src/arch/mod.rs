@@ -38,18 +38,7 @@ pub(crate) fn sums<const SET: u32>(
 #[cfg(tercet_dsp)]
 pub(crate) use cortex_m::{dot, nearest, norm};
 #[cfg(not(tercet_dsp))]
-pub(crate) use scalar::{dot, norm};
-
-/// [`scalar::cluster::nearest`] by the best code here.
-#[cfg(not(tercet_dsp))]
-#[inline]
-pub(crate) fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
-    if cfg!(target_os = "none") {
-        portable::nearest(point, centroids, norms)
-    } else {
-        scalar::cluster::nearest(point, centroids, norms)
-    }
-}
+pub(crate) use scalar::{cluster::nearest, dot, norm};
 
 /// Calls `each` with what [`scalar::cluster::nearest`] gives for each point, in order, by the best code here.
 #[inline]

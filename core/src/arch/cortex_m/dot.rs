@@ -7,22 +7,18 @@ use super::dsp::{even_bytes, multiply_add, odd_bytes, partial_word, word};
 /// Σ a·b over the length of the shorter one.
 #[inline(never)]
 pub(crate) fn dot(a: &[i8], b: &[i8]) -> i32 {
-    let whole = a.len().min(b.len()) & !7;
-    let (Some((a, a_rest)), Some((b, b_rest))) =
-        (a.split_at_checked(whole), b.split_at_checked(whole))
-    else {
-        return 0;
-    };
+    let len = a.len().min(b.len());
+    let a = a.get(..len).unwrap_or_default();
+    let b = b.get(..len).unwrap_or_default();
+    let (mut a, mut b) = (a.chunks_exact(8), b.chunks_exact(8));
     let mut sum = 0;
-    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+    for (a, b) in (&mut a).zip(&mut b) {
         if let (&[a0, a1, a2, a3, a4, a5, a6, a7], &[b0, b1, b2, b3, b4, b5, b6, b7]) = (a, b) {
             sum = step(sum, word(&[a0, a1, a2, a3]), word(&[b0, b1, b2, b3]));
             sum = step(sum, word(&[a4, a5, a6, a7]), word(&[b4, b5, b6, b7]));
         }
     }
-    let rest = a_rest.len().min(b_rest.len());
-    let a = a_rest.get(..rest).unwrap_or_default().chunks(4);
-    let b = b_rest.get(..rest).unwrap_or_default().chunks(4);
+    let (a, b) = (a.remainder().chunks(4), b.remainder().chunks(4));
     a.zip(b).fold(sum, |sum, (a, b)| {
         step(sum, partial_word(a), partial_word(b))
     })

@@ -4,12 +4,8 @@
 //! stay apart until they are read out. int8: two rows at once, so that an activation is loaded once for both.
 
 mod blocks;
-mod dots;
 pub mod int8;
-mod nearest;
 mod ternary_lanes;
-
-pub use nearest::nearest;
 
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};

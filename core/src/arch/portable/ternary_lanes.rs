@@ -55,7 +55,7 @@ fn add_block(weights: &[u8], x: &[i8], even: u32, odd: u32, totals: &mut [i32; 8
             [even] => (even as u32, 0),
             _ => (0, 0),
         };
-        let mut add = |sum: &mut u32, fields: u32, x: u32| {
+        let add = |sum: &mut u32, fields: u32, x: u32| {
             *sum = sum.wrapping_add(fields.wrapping_mul(x));
         };
         add(&mut first[0], word & 0xC003, even);

@@ -1,9 +1,9 @@
-//! The nearest centroid by every code that finds one.
+//! The nearest centroid, alone and in a pass over points.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tercet_core::arch::portable;
-use tercet_core::scalar::cluster::{Nearest, nearest, norms};
+use tercet_core::cluster::Points;
+use tercet_core::scalar::cluster::{Nearest, measure, nearest, norms};
 
 fn by_distances(point: &[i8], centroids: &[i8]) -> Nearest {
     let squares = |centroid: &[i8]| -> u32 {
@@ -28,6 +28,13 @@ proptest! {
         norms(&centroids, point.len(), &mut lengths);
         let expected = by_distances(&point, &centroids);
         prop_assert_eq!(nearest(&point, &centroids, &lengths), expected);
-        prop_assert_eq!(portable::nearest(&point, &centroids, &lengths), expected);
+        // More points than a kernel takes at once, and no multiple.
+        let points = point.repeat(6);
+        let (mut labels, mut distances) = ([u32::MAX; 6], [0; 6]);
+        let points = Points::new(&points, point.len()).unwrap();
+        let found = measure(&points, &centroids, &lengths, &mut labels, &mut distances);
+        prop_assert_eq!(labels, [expected.label; 6]);
+        prop_assert_eq!(distances, [expected.distance; 6]);
+        prop_assert_eq!((found.changed, found.inertia), (6, 6 * u64::from(expected.distance)));
     }
 }
