@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Clustering links into Cortex-M0 images without a panic, computes the committed digests there, and takes no more of the
+# The core links into Cortex-M0 images without a panic and without a heap, computes the committed digests there, and takes no more of the
 # board than firmware/README.md says. TERCET_OVERWRITE=1 renews that table.
 . .ci/lib.sh
 
@@ -12,8 +12,23 @@ firmware() {
         --config firmware/.cargo/config.toml --bin "$1"
 }
 
+# no_heap PROGRAM: nothing in the image comes from `alloc`. The debugging information names the files that code comes from,
+# also where all of it was inlined. (No program here has a global allocator, so rustc would not link `alloc` either.)
+no_heap() {
+    local image=$cross_target/$target/release/$1
+    grep -aq library/core/src "$image" || {
+        echo "$1: no debugging information names files of the standard library"
+        exit 1
+    }
+    if grep -aoE 'library/alloc/src|__rust_(alloc|dealloc|realloc)\w*' "$image" | sort | uniq -c | grep .; then
+        echo "$1: the above is of a heap"
+        exit 1
+    fi
+}
+
 # What the linker would not take does not get here.
 firmware no_panic >/dev/null
+no_heap no_panic
 
 # close WHAT COMMITTED FOUND: within a tenth and 64 bytes, since compilers differ.
 close() {
@@ -31,6 +46,7 @@ figure() {
 for program in nothing online_8x6 online_16x64 kmeans_8x6; do
     printed=target/ci/footprint-$program.txt
     firmware "$program" >"$printed"
+    no_heap "$program"
     while read -r line; do
         grep -qxF "$line" core/conformance.txt || {
             echo "$program: $line is not in core/conformance.txt"
@@ -50,4 +66,4 @@ for program in nothing online_8x6 online_16x64 kmeans_8x6; do
     }
     close "$program, stack" "$c" "$stack"
 done
-note "k = 8, d = 6: $(sed -n 's/^# \([a-z]*\) \([0-9]*\)/\2 \1,/p' target/ci/footprint-online_8x6.txt | tr -d '\r' | paste -sd' ')" no panic
+note "k = 8, d = 6: $(sed -n 's/^# \([a-z]*\) \([0-9]*\)/\2 \1,/p' target/ci/footprint-online_8x6.txt | tr -d '\r' | paste -sd' ')" no panic, no heap

@@ -14,11 +14,6 @@ fn main() {
     println!("cargo:rerun-if-changed=memory");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-check-cfg=cfg(tercet_an505)");
-    println!("cargo:rustc-check-cfg=cfg(tercet_dsp)");
-    if target.starts_with("thumbv7em") || env::var_os("CARGO_FEATURE_DSP").is_some() {
-        // As core's own build.rs decides.
-        println!("cargo:rustc-cfg=tercet_dsp");
-    }
     if layout.contains("an505") {
         println!("cargo:rustc-cfg=tercet_an505");
     }

@@ -9,6 +9,8 @@ use std::time::Instant;
 use tercet_core::number::Random;
 use tercet_core::pool::{Arena, ArenaError, Buffer, Lru, Ring, Scope, ShapePool, SharedArena};
 
+type Soak = fn(u64) -> String;
+
 fn main() -> ExitCode {
     let count = std::env::args()
         .nth(1)
@@ -17,21 +19,19 @@ fn main() -> ExitCode {
         eprintln!("usage: arena_soak [OPERATIONS]");
         return ExitCode::FAILURE;
     };
-    let soaks: [(&str, fn(u64) -> String); 5] = [
+    let soaks: [(&str, Soak); 5] = [
         ("Arena", arena),
         ("SharedArena", shared_arena),
         ("Ring", ring),
         ("ShapePool", shape_pool),
         ("Lru", lru),
     ];
-    println!("{count} operations");
+    let each = count / soaks.len() as u64;
     for (name, soak) in soaks {
         let start = Instant::now();
-        let figures = soak(count / soaks.len() as u64);
-        println!(
-            "{name:12} {:6.2} s  {figures}",
-            start.elapsed().as_secs_f64()
-        );
+        let figures = soak(each);
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{name}: {each} operations in {seconds:.2} s; {figures}");
     }
     ExitCode::SUCCESS
 }

@@ -1,13 +1,15 @@
 //! Layers of random weights in every layout, and their product as cases.
 
 use tercet_core::block::{self, Format};
+use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, dense, pack};
 use tercet_core::number::Random;
 use tercet_core::quant::{Rule, ScaleRule};
+use tercet_core::scalar::Only;
 use tercet_core::scalar::linear::for_each_sum;
 
 use crate::memory::Memory;
-use crate::run::{Bench, Case, Name, Shape};
+use crate::run::{Case, Name, Shape};
 
 /// A layer, its input, and the output that the plain loops give.
 #[derive(Debug)]
@@ -18,7 +20,6 @@ pub struct Data<'a> {
     out: &'a mut [i8],
     expected: &'a mut [i8],
     scratch: &'a mut [u32],
-    sums: &'a mut [i64],
     offset: usize,
 }
 
@@ -61,7 +62,6 @@ impl<'a> Data<'a> {
             out: memory.slice(rows),
             expected: memory.slice(rows),
             scratch: memory.slice(weights.scratch_len()),
-            sums: memory.slice(rows),
             offset,
         };
         Plain(&mut data).run();
@@ -150,71 +150,30 @@ impl Case for Plain<'_, '_> {
     }
 }
 
-/// The sums alone, by one function, whose size this shows.
+/// [`Dense`] by an engine of one layout.
 #[derive(Debug)]
-pub struct Sums<'a, 'b, F> {
-    data: &'b mut Data<'a>,
-    code: &'static str,
-    function: F,
-}
+pub struct Alone<'a, 'b, const SET: u32>(pub &'b mut Data<'a>);
 
-impl<'a, 'b, F: FnMut(&Matrix<'_>, I8Sym<'_>, &mut [u32], &mut [i64]) -> bool> Sums<'a, 'b, F> {
-    /// `function` writes each row's sum, or says false.
-    pub fn new(data: &'b mut Data<'a>, code: &'static str, function: F) -> Self {
-        Self {
-            data,
-            code,
-            function,
-        }
-    }
-
-    /// Counts it, unless it says false.
-    pub fn count(&mut self, bench: &mut Bench) {
-        if self.call() {
-            bench.case(self);
-        }
-    }
-
-    fn call(&mut self) -> bool {
-        let data = &mut *self.data;
-        (self.function)(data.layer.weights(), data.x, data.scratch, data.sums)
-    }
-}
-
-impl<F: FnMut(&Matrix<'_>, I8Sym<'_>, &mut [u32], &mut [i64]) -> bool> Case for Sums<'_, '_, F> {
+impl<const SET: u32> Case for Alone<'_, '_, SET> {
     fn name(&self) -> Name {
-        self.data.name("sums", self.code)
+        self.0.name("dense", "alone")
     }
 
     fn work(&self) -> usize {
-        self.data.work()
+        self.0.work()
     }
 
     fn scratch(&self) -> usize {
-        match self.code {
-            "plain" => 0,
-            _ => size_of_val(self.data.scratch),
-        }
+        size_of_val(self.0.scratch)
     }
 
     fn run(&mut self) {
-        self.call();
+        let data = &mut *self.0;
+        let _ = Only::<SET>.dense(&data.layer, &data.rescale, data.x, data.out, data.scratch);
     }
 
     fn check(&mut self) -> bool {
-        let Data { layer, x, sums, .. } = &mut *self.data;
-        let mut right = true;
-        for_each_sum(layer.weights(), *x, |row, sum| right &= sums[row] == sum);
-        sums.fill(i64::MIN);
-        right
-    }
-}
-
-/// Writes a sum where it belongs.
-#[inline]
-pub fn store(out: &mut [i64], row: usize, sum: i64) {
-    if let Some(out) = out.get_mut(row) {
-        *out = sum;
+        self.0.check()
     }
 }
 

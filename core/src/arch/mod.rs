@@ -7,9 +7,10 @@
 pub mod cortex_m;
 #[cfg(tercet_mve)]
 pub mod mve;
+mod portable;
 
 use crate::linear::{I8Sym, Matrix, Sums};
-use crate::scalar;
+use crate::scalar::{self, cluster::Nearest};
 
 /// [`scalar::linear::sums`] by the best code here, of the layouts in a set; false, and nothing done, for another. `scratch` has
 /// [`Matrix::scratch_len`] words, and `x` an activation a column.
@@ -28,6 +29,30 @@ pub(crate) fn sums<const SET: u32>(
     if cortex_m::sums::<SET>(matrix, x, scratch, out) {
         return true;
     }
-    let _ = scratch;
+    if portable::sums::<SET>(matrix, x, scratch, out) {
+        return true;
+    }
     scalar::linear::sums_of::<SET>(matrix, x, out)
+}
+
+#[cfg(tercet_dsp)]
+pub(crate) use cortex_m::{dot, nearest, norm};
+#[cfg(not(tercet_dsp))]
+pub(crate) use scalar::{cluster::nearest, dot, norm};
+
+/// Calls `each` with what [`scalar::cluster::nearest`] gives for each point, in order, by the best code here.
+#[inline]
+pub(crate) fn for_each_nearest(
+    points: &[i8],
+    dims: usize,
+    centroids: &[i8],
+    norms: &[i32],
+    mut each: impl FnMut(Nearest),
+) {
+    #[cfg(tercet_dsp)]
+    cortex_m::for_each_nearest(points, dims, centroids, norms, &mut each);
+    #[cfg(not(tercet_dsp))]
+    for point in points.chunks_exact(dims.max(1)) {
+        each(scalar::cluster::nearest(point, centroids, norms));
+    }
 }

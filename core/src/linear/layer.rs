@@ -107,11 +107,16 @@ pub(super) struct Biases<'a> {
 }
 
 impl<'a> Biases<'a> {
-    /// The values of the next rows, at most `rows`, where they are words and not shifted.
+    /// By how much they are shifted.
+    pub(super) const fn shift(&self) -> u8 {
+        self.shift
+    }
+
+    /// The values of the next rows, at most `rows`, not shifted, where they are words.
     #[inline]
     pub(super) fn words(&mut self, rows: usize) -> Option<&'a [i32]> {
         match &mut self.values {
-            Values::Words(words) if self.shift == 0 => {
+            Values::Words(words) => {
                 let (next, rest) = words.split_at_checked(rows).unwrap_or((words, &[]));
                 *words = rest;
                 Some(next)
@@ -122,11 +127,14 @@ impl<'a> Biases<'a> {
 
     #[inline]
     pub(super) fn next(&mut self) -> i64 {
-        let value = i64::from(self.values.next());
-        // Most are not shifted, and a shift of 64 bits is dear on 32.
-        match self.shift {
-            0 => value,
-            shift => value << (shift & 31),
-        }
+        shifted(self.values.next(), self.shift)
     }
+}
+
+/// `value · 2^shift`, the shift at most [`MAX_BIAS_SHIFT`]: two shifts of 32 bits, since one of 64 is dear where they are 32.
+#[inline]
+pub(super) const fn shifted(value: i32, shift: u8) -> i64 {
+    let shift = (shift & 31) as u32;
+    let upper = (value >> 1) >> (31 - shift);
+    (upper as i64) << 32 | (value as u32).wrapping_shl(shift) as i64
 }

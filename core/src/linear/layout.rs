@@ -6,6 +6,9 @@ use crate::block::Format;
 /// The most weights in a row: 2¹⁴ · 2¹⁶ = 2³⁰ bounds a sum of int8 products.
 pub const MAX_COLS: usize = 1 << 16;
 
+/// The most rows whose sums a kernel keeps while it goes through columns.
+pub(crate) const TABLE_ROWS: usize = 256;
+
 /// How a matrix of weights lies in memory. Rows are outputs, columns inputs.
 ///
 /// | layout | weights | bits a weight | from |
@@ -190,13 +193,17 @@ impl Layout {
     /// static SCRATCH: [u32; Layout::TernaryLanes.scratch_len(256, 1024)] = [0; 528];
     /// ```
     pub const fn scratch_len(self, rows: usize, cols: usize) -> usize {
-        let _ = rows;
         match self {
             // Pairs, and a sum for each 64 columns.
             Self::TernaryLanes => cols.div_ceil(64) * 33,
             Self::Int8 => cols.div_ceil(4) * 2,
             // Pairs, and a sum for each 32 columns.
             Self::Block(Format::Tq2_0) => cols.div_ceil(32) * 17,
+            // Six tables; for each row that shares them the sums of a block and of all. Few rows have no tables.
+            Self::Block(Format::Tq1_0) if rows >= 4 => {
+                let rows = if rows < TABLE_ROWS { rows } else { TABLE_ROWS };
+                6 * 256 + rows.next_multiple_of(4) * 4
+            }
             Self::Int8Pairs | Self::Int4 => cols.div_ceil(8) * 4,
             Self::Block(_) => 0,
         }

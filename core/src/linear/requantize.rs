@@ -91,10 +91,11 @@ impl Requantize {
     /// A sum as int8, −127..=127. Exact for every sum of less than 2⁶³ in magnitude but −2⁶³ itself.
     #[inline]
     pub const fn apply(self, sum: i64) -> i8 {
-        let narrow = sum as i32;
+        let low = sum as i32;
         match self.narrow() {
-            Some(scale) if narrow as i64 == sum => scale.apply(narrow),
-            _ => self.apply_wide(sum),
+            Some(scale) if low as i64 == sum => scale.apply(low),
+            Some(scale) => Wide(scale).apply(sum),
+            None => self.apply_any(sum),
         }
     }
 
@@ -111,9 +112,18 @@ impl Requantize {
         })
     }
 
-    /// As [`Requantize::apply`], for sums of 64 bits and for shifts that sums of 32 bits seldom have.
+    /// The steps for sums of 64 bits, for the shifts that blocks have.
+    #[inline]
+    pub(super) const fn wide(self) -> Option<Wide> {
+        match self.narrow() {
+            Some(scale) => Some(Wide(scale)),
+            None => None,
+        }
+    }
+
+    /// As [`Requantize::apply`], for the shifts that layers seldom have.
     #[inline(never)]
-    pub(super) const fn apply_wide(self, sum: i64) -> i8 {
+    const fn apply_any(self, sum: i64) -> i8 {
         // sum · multiplier = high · 2³² + low, |high| ≤ 2⁶².
         let low = (sum as u32 as u64) * (self.multiplier as u64);
         let high = (sum >> 32) * self.multiplier as i64 + (low >> 32) as i64;
@@ -147,12 +157,46 @@ pub(super) struct Narrow {
 }
 
 impl Narrow {
+    /// The same scale for sums of 64 bits.
+    #[inline]
+    pub(super) const fn widen(self) -> Wide {
+        Wide(self)
+    }
+
     /// |high| ≤ 2³⁰, and half of what is shifted out is at most 2³⁰. It is a multiple of 2³² in the product's unit, so the low half,
     /// which is left out, could not have carried.
     #[inline]
     pub(super) const fn apply(self, sum: i32) -> i8 {
         let high = ((sum as i64 * self.multiplier as i64) >> 32) as i32;
         clamp((high + self.half) >> (self.shift & 31))
+    }
+}
+
+/// A scale for sums of 64 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Wide(Narrow);
+
+impl Wide {
+    /// As [`Narrow::apply`]; |high| ≤ 2⁶² here. The shift by 1 to 31 is put together from 32-bit ones, which a 32-bit machine has.
+    #[inline]
+    pub(super) const fn apply(self, sum: i64) -> i8 {
+        let Self(Narrow {
+            multiplier,
+            half,
+            shift,
+        }) = self;
+        let low = (sum as u32 as u64 * multiplier as u32 as u64) >> 32;
+        let high = (sum >> 32) as i32 as i64 * multiplier as i64 + low as i64 + half as i64;
+        let upper = (high >> 32) as i32;
+        // What lies above 32 bits of the result, its sign among them.
+        match upper >> ((shift - 1) & 31) {
+            0 | -1 => {
+                let result = (high as u32 >> (shift & 31)) | (upper as u32) << ((32 - shift) & 31);
+                clamp(result as i32)
+            }
+            _ if upper < 0 => -127,
+            _ => 127,
+        }
     }
 }
 
@@ -291,6 +335,15 @@ pub(super) enum RowScales<'a> {
 }
 
 impl RowScales<'_> {
+    /// The scale of every row, where there is one.
+    #[inline]
+    pub(super) const fn one(&self) -> Option<Requantize> {
+        match self {
+            Self::One(scale) => Some(*scale),
+            Self::Rows { .. } => None,
+        }
+    }
+
     #[inline]
     pub(super) fn next(&mut self) -> Requantize {
         match self {

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::{MAX_DIM, Metric, Rows, SearchError};
-use crate::scalar::{dot, norm};
+use crate::arch::{dot, norm};
 
 /// int8 rows, row-major, a byte a value; all 256 codes are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,11 +19,14 @@ fn matrices() -> Vec<(Layout, usize, Vec<u8>)> {
     Layout::ALL.map(bytes).into()
 }
 
+/// Sums, floats, int8.
+type Products = (Vec<i64>, Vec<f32>, Vec<i8>);
+
 /// All three products on an engine.
 fn products<E: LinearEngine<Error = LinearError>>(
     mut engine: E,
     layer: &Layer<'_>,
-) -> Result<(Vec<i64>, Vec<f32>, Vec<i8>), LinearError> {
+) -> Result<Products, LinearError> {
     let codes: Vec<i8> = (0..256).map(|i| (i % 255 - 127) as i8).collect();
     let x = I8Sym::new(&codes)?;
     let mut scratch = vec![0; layer.weights().scratch_len()];

@@ -10,6 +10,7 @@ use tercet_core::cluster::{Points, Update};
 use tercet_core::engine::{Buffers, ClusterProblem};
 use tercet_core::number::Random;
 use tercet_core::scalar::Clusters;
+use tercet_core::scalar::cluster::{nearest, norms};
 
 program!(main);
 
@@ -20,18 +21,47 @@ const POINTS: usize = 64;
 /// One pass that finds every point's nearest centroid: norms of the centroids, dot products, distances.
 struct Measure<'a> {
     clusters: Clusters<'a, i32>,
+    data: Data<'a>,
+}
+
+/// The same by the plain loops.
+struct Plain<'a> {
+    data: Data<'a>,
+    norms: &'a mut [i32],
+    labels: &'a mut [u32],
+    distances: &'a mut [u32],
+}
+
+#[derive(Clone, Copy)]
+struct Data<'a> {
     points: &'a [i8],
     centroids: &'a [i8],
 }
 
+impl Data<'_> {
+    fn check(self, labels: &[u32], distances: &[u32]) -> bool {
+        let points = self.points.chunks_exact(DIMS);
+        let found = labels.iter().zip(distances);
+        points.zip(found).all(|(point, (&label, &distance))| {
+            let centroids = self.centroids.chunks_exact(DIMS);
+            let distances = centroids.map(|centroid| squared_distance(point, centroid));
+            distances.zip(0..).min() == Some((distance, label))
+        })
+    }
+}
+
+const fn name(code: &'static str) -> Name {
+    Name {
+        operation: "measure",
+        layout: "int8",
+        shape: Shape(CLUSTERS, DIMS),
+        code,
+    }
+}
+
 impl Case for Measure<'_> {
     fn name(&self) -> Name {
-        Name {
-            operation: "measure",
-            layout: "int8",
-            shape: Shape(CLUSTERS, DIMS),
-            code: "kernel",
-        }
+        name("kernel")
     }
 
     fn work(&self) -> usize {
@@ -44,13 +74,31 @@ impl Case for Measure<'_> {
     }
 
     fn check(&mut self) -> bool {
-        let points = self.points.chunks_exact(DIMS);
-        let found = self.clusters.labels().iter().zip(self.clusters.distances());
-        points.zip(found).all(|(point, (&label, &distance))| {
-            let centroids = self.centroids.chunks_exact(DIMS);
-            let distances = centroids.map(|centroid| squared_distance(point, centroid));
-            distances.zip(0..).min() == Some((distance, label))
-        })
+        let (labels, distances) = (self.clusters.labels(), self.clusters.distances());
+        self.data.check(labels, distances)
+    }
+}
+
+impl Case for Plain<'_> {
+    fn name(&self) -> Name {
+        name("plain")
+    }
+
+    fn work(&self) -> usize {
+        POINTS * CLUSTERS * DIMS
+    }
+
+    fn run(&mut self) {
+        norms(self.data.centroids, DIMS, self.norms);
+        let out = self.labels.iter_mut().zip(self.distances.iter_mut());
+        for (point, (label, distance)) in self.data.points.chunks_exact(DIMS).zip(out) {
+            let found = nearest(point, self.data.centroids, self.norms);
+            (*label, *distance) = (found.label, found.distance);
+        }
+    }
+
+    fn check(&mut self) -> bool {
+        self.data.check(self.labels, self.distances)
     }
 }
 
@@ -81,9 +129,15 @@ fn main(bench: &mut Bench, mut memory: Memory<'static>) {
         .and_then(|points| Clusters::new(points, CLUSTERS, Update::Mean, buffers))
         .expect("sizes fit");
     clusters.set_centroids(start).expect("sizes fit");
-    bench.case(&mut Measure {
-        clusters,
+    let data = Data {
         points,
         centroids: start,
+    };
+    bench.case(&mut Measure { clusters, data });
+    bench.case(&mut Plain {
+        data,
+        norms: memory.slice(CLUSTERS),
+        labels: memory.slice(POINTS),
+        distances: memory.slice(POINTS),
     });
 }

@@ -3,10 +3,12 @@
 //! Every operation is counted by itself, so that the worst is known too.
 
 mod peers;
+mod tercet;
 
 use core::hint::black_box;
 
 pub use peers::{Heapless, Nothing, Talc, Tlsf};
+pub use tercet::count_others;
 use tercet_core::number::Random;
 
 use crate::run::{Bench, Line, Name, Shape};
@@ -85,29 +87,45 @@ impl Cost {
 pub fn count<A: Allocator>(bench: &mut Bench, allocator: &A, bytes: usize) {
     for trace in [Trace::Same, Trace::Mixed] {
         let (taking, returning) = run(bench, allocator, trace);
-        for (operation, worst, cost, code) in [
-            ("alloc", "alloc_max", taking, alloc::<A> as *const ()),
-            ("free", "free_max", returning, free::<A> as *const ()),
-        ] {
-            let mut line = Line {
-                name: Name {
-                    operation,
-                    layout: trace.name(),
-                    shape: Shape(BLOCKS, BLOCK),
-                    code: A::NAME,
-                },
-                instructions: cost.total,
-                work: cost.operations,
-                scratch: bytes,
-                code: code as usize,
-            };
-            bench.line(&line);
-            line.name.operation = worst;
-            line.instructions = cost.worst;
-            line.work = 1;
-            bench.line(&line);
-        }
+        let (alloc, free) = (alloc::<A> as *const (), free::<A> as *const ());
+        let layout = trace.name();
+        report(
+            bench,
+            ["alloc", "alloc_max", layout, A::NAME],
+            taking,
+            bytes,
+            alloc,
+        );
+        report(
+            bench,
+            ["free", "free_max", layout, A::NAME],
+            returning,
+            bytes,
+            free,
+        );
     }
+}
+
+/// Two lines: the mean, and the worst.
+fn report(bench: &Bench, names: [&'static str; 4], cost: Cost, bytes: usize, code: *const ()) {
+    let [operation, worst, layout, name] = names;
+    let mut line = Line {
+        name: Name {
+            operation,
+            layout,
+            shape: Shape(BLOCKS, BLOCK),
+            code: name,
+        },
+        instructions: cost.total,
+        work: cost.operations,
+        scratch: bytes,
+        code: code as usize,
+    };
+    bench.line(&line);
+    line.name.operation = worst;
+    line.instructions = cost.worst;
+    line.work = 1;
+    bench.line(&line);
 }
 
 fn run<A: Allocator>(bench: &mut Bench, allocator: &A, trace: Trace) -> (Cost, Cost) {

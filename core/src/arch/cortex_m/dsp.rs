@@ -6,6 +6,9 @@
 
 use core::arch::asm;
 
+/// 1 in both lanes: what adds lanes up.
+pub(super) const ONES: u32 = 0x1_0001;
+
 macro_rules! lanes {
     ($($(#[$doc:meta])* $name:ident($($word:ident),+) $line:literal;)+) => {
         $($(#[$doc])*
@@ -54,12 +57,15 @@ pub(super) fn word(values: &[i8; 4]) -> u32 {
 }
 
 /// Up to four values as a word, 0 for those that are missing.
+#[inline]
 pub(super) fn partial_word(values: &[i8]) -> u32 {
-    let mut word = [0; 4];
-    for (word, &value) in word.iter_mut().zip(values) {
-        *word = value;
+    match *values {
+        [a, b, c, d] => word(&[a, b, c, d]),
+        [a, b, c] => word(&[a, b, c, 0]),
+        [a, b] => word(&[a, b, 0, 0]),
+        [a] => word(&[a, 0, 0, 0]),
+        _ => 0,
     }
-    self::word(&word)
 }
 
 /// Calls `each` with `values` as words, the last filled with 0.

@@ -4,13 +4,19 @@
     reason = "inline assembly: compilers' scalar code takes several times the instructions"
 )]
 
+mod batch;
+mod dot;
 mod dsp;
 mod int4;
 mod int8;
 mod int8_pairs;
+mod nearest;
 mod ternary_lanes;
+mod tq1_0;
 mod tq2_0;
-mod widen;
+
+pub(crate) use dot::{dot, norm};
+pub(crate) use nearest::{for_each_nearest, nearest};
 
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
@@ -24,6 +30,7 @@ pub fn sums<const SET: u32>(
     scratch: &mut [u32],
     out: &mut impl Sums,
 ) -> bool {
+    const TQ1_0: Layout = Layout::Block(Format::Tq1_0);
     const TQ2_0: Layout = Layout::Block(Format::Tq2_0);
     // Each arm's guard is a constant.
     match matrix.layout() {
@@ -48,6 +55,7 @@ pub fn sums<const SET: u32>(
         Layout::TernaryLanes if Layout::TernaryLanes.is_in(SET) => {
             ternary_lanes::sums(matrix, x, scratch, out)
         }
+        TQ1_0 if TQ1_0.is_in(SET) => tq1_0::sums(matrix, x, scratch, out),
         TQ2_0 if TQ2_0.is_in(SET) => tq2_0::sums(matrix, x, scratch, out),
         _ => false,
     }

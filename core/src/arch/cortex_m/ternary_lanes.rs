@@ -12,7 +12,7 @@
 
 use core::arch::asm;
 
-use super::widen;
+use super::dsp::{ONES, even_bytes, lower, multiply_add, odd_bytes, upper, word};
 use crate::linear::{I8Sym, Matrix, Sums};
 
 /// Columns after which the low fields are read out.
@@ -41,7 +41,7 @@ pub(super) fn sums(
     let Some(scratch) = scratch.get_mut(..blocks * STREAM) else {
         return false;
     };
-    widen_blocks(x.get(), scratch);
+    widen(x.get(), scratch);
     let groups = matrix.bytes().chunks_exact(blocks * BYTES);
     for group in groups {
         let mut totals = [0; 8];
@@ -58,29 +58,32 @@ pub(super) fn sums(
 }
 
 /// Each block's bias and pairs; columns past the last are 0.
-fn widen_blocks(x: &[i8], stream: &mut [u32]) {
-    for (x, words) in x.chunks(BLOCK).zip(stream.chunks_exact_mut(STREAM)) {
-        let Some((bias, words)) = words.split_first_mut() else {
-            continue;
-        };
-        let mut sum = 0;
-        let mut fours = x.chunks(4);
-        for words in words.chunks_exact_mut(2) {
-            let (low, high) = widen::pairs(four(fours.next().unwrap_or_default()));
-            words.copy_from_slice(&[low, high]);
-            sum = widen::add_lanes(high, widen::add_lanes(low, sum));
-        }
-        *bias = (OFFSET - sum) as u32;
+fn widen(x: &[i8], stream: &mut [u32]) {
+    let mut blocks = x.chunks_exact(BLOCK);
+    for (words, x) in stream.chunks_exact_mut(STREAM).zip(&mut blocks) {
+        widen_block(x, words);
+    }
+    let rest = blocks.remainder();
+    if let (Some(words), false) = (stream.rchunks_exact_mut(STREAM).next(), rest.is_empty()) {
+        let mut x = [0; BLOCK];
+        x.iter_mut().zip(rest).for_each(|(x, &rest)| *x = rest);
+        widen_block(&x, words);
     }
 }
 
-/// Up to four activations, and zeros.
-#[inline(always)]
-fn four(x: &[i8]) -> [i8; 4] {
-    match x.first_chunk() {
-        Some(&four) => four,
-        None => core::array::from_fn(|i| x.get(i).copied().unwrap_or_default()),
+fn widen_block(x: &[i8], words: &mut [u32]) {
+    let Some((bias, words)) = words.split_first_mut() else {
+        return;
+    };
+    let mut sum = 0;
+    let fours = x.chunks_exact(4).filter_map(<[i8]>::first_chunk);
+    for (x, pairs) in fours.zip(words.chunks_exact_mut(2)) {
+        let x = word(x);
+        let (even, odd) = (even_bytes(x), odd_bytes(x));
+        sum = multiply_add(multiply_add(sum, even, ONES), odd, ONES);
+        pairs.copy_from_slice(&[lower(even, odd), upper(even, odd)]);
     }
+    *bias = (OFFSET - sum) as u32;
 }
 
 /// Four row pairs of a word times a pair of activations: r0 to r3 are the accumulators, r11 the mask, r10 is lost, and so is

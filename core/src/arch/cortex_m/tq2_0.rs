@@ -15,13 +15,16 @@
 //! is a = k − 1 (−1..=2), so lane times activation is (a + 1)·x + 2¹⁴·(b − 1)·x, and an accumulator that began with
 //! 8192 − Σx + 2¹⁴·Σx holds, modulo 2³²,
 //!     F + 2¹⁴·S_b,  F = 8192 + Σa·x.
-//! Over 32 columns |Σa·x| and |S_b| ≤ 32·254 = 8128, so the low 14 bits are F, and what is above them is S_b. A block's sums
-//! are at most 2¹⁶, its products with 11 bits of scale below 2²⁷; `SMLAL` shifts them by up to 29 and adds them in 64 bits,
+//! Over 32 columns |Σa·x| and |S_b| ≤ 32·254 = 8128, so the low 14 bits are F, and what is above them is S_b. The bias has 2³¹ more,
+//! so that it is S_b + 2¹⁷ as 18 bits unsigned: the total of B, which begins a block with 2¹⁶ − 8·2¹⁷, is negative until the block's eighth
+//! time, as |ΣS_b| ≤ 65024 < 2¹⁶, and its sign ends the loop. A block's sums
+//! are below 2¹⁶, their products with 11 bits of scale below 2²⁷; `SMLAL` shifts them by up to 29 and adds them in 64 bits,
 //! where a [`Matrix`] keeps their sum below 2⁶².
 
 use core::arch::asm;
 
-use super::widen;
+use super::batch::Batch;
+use super::dsp::{ONES, even_bytes, multiply_add, odd_bytes, word};
 use crate::linear::{I8Sym, Matrix, Sums};
 
 /// Values and bytes of a block.
@@ -31,6 +34,8 @@ const BYTES: usize = 66;
 const STREAM: usize = 17;
 /// What keeps the low field from being negative.
 const OFFSET: i32 = 1 << 13;
+/// What counts the times.
+const COUNT: u32 = 1 << 31;
 
 /// [`crate::scalar::linear::blocks`] of TQ2_0. `scratch` has [`Matrix::scratch_len`] words.
 pub(super) fn sums(
@@ -46,19 +51,23 @@ pub(super) fn sums(
     if blocks == 0 {
         return false;
     }
-    widen_blocks(x.get(), scratch);
+    widen(x.get(), scratch);
+    let mut out = Batch::new(out);
     let rows = matrix.bytes().chunks(2 * blocks * BYTES);
     for rows in rows {
         let (first, second) = rows.split_at_checked(blocks * BYTES).unwrap_or_default();
         // The last of an odd number keeps itself company.
         let company = if second.is_empty() { first } else { second };
-        out.wide(&two_rows(first, company, scratch));
+        let [sum, next] = two_rows(first, company, scratch);
+        out.push(sum);
+        out.push(next);
     }
+    out.flush();
     true
 }
 
 /// Biases and pairs in the order of the codes.
-fn widen_blocks(x: &[i8], stream: &mut [u32]) {
+fn widen(x: &[i8], stream: &mut [u32]) {
     let halves = x.chunks_exact(128).zip(stream.chunks_exact_mut(4 * STREAM));
     for (x, stream) in halves {
         for (at, stream) in stream.chunks_exact_mut(STREAM).enumerate() {
@@ -66,23 +75,22 @@ fn widen_blocks(x: &[i8], stream: &mut [u32]) {
                 continue;
             };
             let mut sum = 0;
-            for (word, pairs) in stream.chunks_exact_mut(8).enumerate() {
-                // Column n of bytes 0 and 2 is place n, of bytes 1 and 3 place n + 4; even places come first.
-                for (n, (a, b)) in [(0, 2), (4, 6), (1, 3), (5, 7)].into_iter().enumerate() {
-                    let four = x
-                        .get(8 * at + 4 * word + 32 * n..)
-                        .and_then(<[i8]>::first_chunk);
-                    let (even, odd) = widen::even_odd(four.copied().unwrap_or_default());
-                    sum = widen::add_lanes(odd, widen::add_lanes(even, sum));
-                    if let Some(pair) = pairs.get_mut(a) {
-                        *pair = even;
-                    }
-                    if let Some(pair) = pairs.get_mut(b) {
-                        *pair = odd;
-                    }
-                }
+            for (at, pairs) in (2 * at..).zip(stream.chunks_exact_mut(8)) {
+                // The word's columns n: bytes 0 and 2 are place n, bytes 1 and 3 place n + 4.
+                let columns = |n: usize| {
+                    let x = x.get(32 * n + 4 * at..).and_then(<[i8]>::first_chunk);
+                    let x = word(x.unwrap_or(&[0; 4]));
+                    (even_bytes(x), odd_bytes(x))
+                };
+                let ((a, e), (b, f), (c, g), (d, h)) =
+                    (columns(0), columns(1), columns(2), columns(3));
+                let places = [a, c, e, g, b, d, f, h];
+                pairs.copy_from_slice(&places);
+                sum = places
+                    .iter()
+                    .fold(sum, |sum, &pair| multiply_add(sum, pair, ONES));
             }
-            *bias = (OFFSET - sum + (sum << 14)) as u32;
+            *bias = (OFFSET - sum + (sum << 14)) as u32 ^ COUNT;
         }
     }
 }
@@ -102,25 +110,22 @@ macro_rules! load {
     };
 }
 
-/// Four places of a word times the pairs in r1 to r4; r0 is the accumulator, r10 the mask.
+/// Four places of a word times the pairs in r1 to r4; r0 is the accumulator, r10 the mask, r7 is lost, and so is the word.
 macro_rules! four_places {
     ($word:literal, $a:literal, $b:literal, $c:literal, $d:literal) => {
         concat!(
             "and r7, r10, ",
             $word,
-            ", ror #",
             $a,
             "\n",
             "smlad r0, r7, r1, r0\n",
             "and r7, r10, ",
             $word,
-            ", ror #",
             $b,
             "\n",
             "smlad r0, r7, r2, r0\n",
             "and r7, r10, ",
             $word,
-            ", ror #",
             $c,
             "\n",
             "smlad r0, r7, r3, r0\n",
@@ -128,7 +133,6 @@ macro_rules! four_places {
             $word,
             ", r10, ",
             $word,
-            ", ror #",
             $d,
             "\n",
             "smlad r0, ",
@@ -138,37 +142,14 @@ macro_rules! four_places {
     };
 }
 
-/// 32 columns: their sums are added to r8 (with [`OFFSET`]) and r9.
-macro_rules! columns {
+/// Sixteen columns: the first pairs are in r1 to r4.
+macro_rules! word {
     () => {
         concat!(
-            "ldm lr!, {{r0-r4}}\n",
             load!(),
-            "and r7, r10, r6\n",
-            "smlad r0, r7, r1, r0\n",
-            "and r7, r10, r6, ror #4\n",
-            "smlad r0, r7, r2, r0\n",
-            "and r7, r10, r6, ror #8\n",
-            "smlad r0, r7, r3, r0\n",
-            "and r6, r10, r6, ror #12\n",
-            "smlad r0, r6, r4, r0\n",
+            four_places!("r6", "", ", ror #4", ", ror #8", ", ror #12"),
             "ldm lr!, {{r1-r4}}\n",
-            four_places!("r5", 2, 6, 10, 14),
-            "ldm lr!, {{r1-r4}}\n",
-            load!(),
-            "and r7, r10, r6\n",
-            "smlad r0, r7, r1, r0\n",
-            "and r7, r10, r6, ror #4\n",
-            "smlad r0, r7, r2, r0\n",
-            "and r7, r10, r6, ror #8\n",
-            "smlad r0, r7, r3, r0\n",
-            "and r6, r10, r6, ror #12\n",
-            "smlad r0, r6, r4, r0\n",
-            "ldm lr!, {{r1-r4}}\n",
-            four_places!("r5", 2, 6, 10, 14),
-            "ubfx r7, r0, #0, #14\n",
-            "add r9, r9, r0, asr #14\n",
-            "add r8, r8, r7\n",
+            four_places!("r5", ", ror #2", ", ror #6", ", ror #10", ", ror #14"),
         )
     };
 }
@@ -188,7 +169,7 @@ macro_rules! scale {
             // ±1.
             "asr r3, r0, #31\n",
             "orr r3, r3, #1\n",
-            // Subnormals count in the same unit as the first normal ones, and have no bit more.
+            // Subnormals count in what the smallest normal ones count in, and have no bit more.
             "cbz r1, 4f\n",
             "sub r1, r1, #1\n",
             "orr r2, r2, #1024\n",
@@ -218,31 +199,34 @@ fn two_rows(first: &[u8], second: &[u8], stream: &[u32]) -> [i64; 2] {
     unsafe {
         asm!(
             "push {{r0, r1, r6, r7, r9}}",
-            "sub sp, sp, #20",
+            "sub sp, sp, #16",
             "mov r2, #0",
             "strd r2, r2, [sp]",
             "strd r2, r2, [sp, #8]",
             "2:",
-            "add r0, r11, #64",
-            "str r0, [sp, #16]",
             "mov r8, #0",
+            // 2¹⁶ less than eight countings.
             "mov r9, #0",
+            "movt r9, #0xFFF1",
             "3:",
-            columns!(),
-            columns!(),
-            "ldr r7, [sp, #16]",
-            "cmp r11, r7",
-            "bne 3b",
-            // Eight offsets.
+            "ldm lr!, {{r0-r4}}",
+            word!(),
+            "ldm lr!, {{r1-r4}}",
+            word!(),
+            "ubfx r7, r0, #0, #14",
+            "add r8, r8, r7",
+            "adds r9, r9, r0, lsr #14",
+            "bmi 3b",
             "sub r8, r8, #0x10000",
+            "sub r9, r9, #0x10000",
             scale!("r11", "r8", 0),
             scale!("r12", "r9", 8),
-            "ldr r7, [sp, #20]",
+            "ldr r7, [sp, #16]",
             "cmp lr, r7",
             "bne 2b",
             "pop {{r0-r4}}",
-            "pop {{r4, r5}}",
-            "stm r5, {{r0-r3}}",
+            "ldr r4, [sp], #4",
+            "stm r4, {{r0-r3}}",
             "pop {{r6, r7, r9}}",
             inout("r0") stream.as_ptr_range().end => _,
             inout("r1") sums.as_mut_ptr() => _,

@@ -111,8 +111,10 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
 
     /// What 1 in the inputs of the last layer stands for.
     pub fn last_scale(&self) -> f32 {
-        let scales = self.stages.iter().filter_map(|stage| stage.rescale);
-        scales.last().map_or(self.input_scale, |(_, scale)| scale)
+        let mut scales = self.stages.iter().filter_map(|stage| stage.rescale);
+        scales
+            .next_back()
+            .map_or(self.input_scale, |(_, scale)| scale)
     }
 
     /// Bytes of activations that a run needs; see [`LayerSize::activations_len`].
@@ -243,11 +245,11 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
 
 /// The inputs and the outputs of layer `number` in the activations: outputs lie at the front and at the back in turn, inputs where the
 /// layer before put them.
-fn apart<'b>(
-    activations: &'b mut [i8],
+fn apart(
+    activations: &mut [i8],
     number: usize,
     (inputs, outputs): (usize, usize),
-) -> (&'b [i8], &'b mut [i8]) {
+) -> (&[i8], &mut [i8]) {
     let len = activations.len();
     if number.is_multiple_of(2) {
         let (out, rest) = halves(activations, outputs.min(len));

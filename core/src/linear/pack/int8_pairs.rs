@@ -18,14 +18,15 @@ pub fn int8_pairs(
         // Four columns of this row lie in every fourth word.
         let words = group.chunks_exact_mut(4).skip(row % 4).step_by(4);
         for (word, codes) in words.zip(codes.chunks(4)) {
-            for (half, codes) in word.chunks_exact_mut(2).zip(codes.chunks(2)) {
+            let halves = word.chunks_exact_mut(2).filter_map(<[u8]>::first_chunk_mut);
+            for (half, codes) in halves.zip(codes.chunks(2)) {
                 let (even, odd) = match *codes {
                     [even, odd] => (even, odd),
                     [even] => (even, 0),
                     _ => (0, 0),
                 };
                 let lane = i16::from(even) + 256 * i16::from(odd);
-                half.copy_from_slice(&lane.to_le_bytes());
+                *half = lane.to_le_bytes();
             }
         }
     }

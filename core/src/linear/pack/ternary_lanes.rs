@@ -20,11 +20,10 @@ pub fn ternary_lanes(
     for (row, codes) in codes.chunks_exact(cols.max(1)).enumerate() {
         let start = row / 8 * group_bytes;
         let group = out.get_mut(start..).unwrap_or_default();
-        let words = group.chunks_exact_mut(4);
+        let words = group
+            .chunks_exact_mut(4)
+            .filter_map(<[u8]>::first_chunk_mut);
         for (word, pair) in words.zip(codes.chunks(2)) {
-            let Some(word) = word.first_chunk_mut() else {
-                continue;
-            };
             let mut bits = u32::from_le_bytes(*word);
             for (half, &code) in pair.iter().enumerate() {
                 bits = put(bits, row % 8, half, code);

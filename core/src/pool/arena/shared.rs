@@ -6,8 +6,11 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use core::slice;
 use core::sync::atomic::Ordering::Relaxed;
-#[cfg(target_has_atomic = "ptr")]
+
+#[cfg(all(not(all(test, loom)), target_has_atomic = "ptr"))]
 use core::sync::atomic::{AtomicU32, AtomicUsize};
+#[cfg(all(test, loom))]
+use loom::sync::atomic::{AtomicU32, AtomicUsize};
 #[cfg(not(target_has_atomic = "ptr"))]
 use portable_atomic::{AtomicU32, AtomicUsize};
 
@@ -60,7 +63,19 @@ unsafe impl<const BYTES: usize> Sync for SharedArena<BYTES> {}
 )]
 impl<const BYTES: usize> SharedArena<BYTES> {
     /// An arena with nothing taken.
+    #[cfg(not(all(test, loom)))]
     pub const fn new() -> Self {
+        Self {
+            memory: UnsafeCell::new(Memory::new()),
+            used: AtomicUsize::new(0),
+            peak: 0,
+            failures: AtomicU32::new(0),
+        }
+    }
+
+    // Loom's atomics are not made at compile time.
+    #[cfg(all(test, loom))]
+    fn new() -> Self {
         Self {
             memory: UnsafeCell::new(Memory::new()),
             used: AtomicUsize::new(0),
@@ -219,3 +234,6 @@ impl<const BYTES: usize> defmt::Format for SharedArena<BYTES> {
         defmt::write!(f, "SharedArena({})", self.stats())
     }
 }
+
+#[cfg(all(test, loom))]
+mod models;

@@ -22,8 +22,9 @@ pub use value::{Elements, Parts, Value};
 /// A value that is borrowed cannot be evicted: [`Lru::get`] borrows the cache.
 ///
 /// Finding a key is O(1) if hashes spread, and O(values) if all collide; hashing has no secret, so keys that an adversary
-/// chooses can make it so. A touch is O(1); an insertion is O(blocks written and evicted). No `unsafe`. A `static` cache
-/// filled with zeros lies in `.bss`, if `None::<K>` is zeros too, as for integers.
+/// chooses can make it so. A touch is O(1); an insertion is O(blocks written and evicted). No `unsafe`.
+/// Beside its elements a block costs 16 bytes and an `Option<K>` on machines of 32 bits. A `static` cache filled with zeros lies
+/// in `.bss`, if `None::<K>` is zeros too, as for integers.
 ///
 /// ```
 /// use tercet_core::pool::Lru;
@@ -188,9 +189,9 @@ impl<K: Eq + Hash, T: Copy, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, B
             return Err(key);
         };
         self.publish(key, len, first);
-        let mut start = 0;
-        let mut link = Link::to(first);
-        while let Some(at) = link.get()
+        let (mut start, mut link) = (0, Link::to(first));
+        while start < len
+            && let Some(at) = link.get()
             && let Some(block) = self.blocks.get_mut(at)
         {
             if let Some(part) = block.get_mut(..(len - start).min(BLOCK)) {

@@ -53,7 +53,7 @@ struct Store<const BYTES: usize>([u8; BYTES]);
 /// request is cut where an entry is left for the rest. If none of that is possible it fails.
 ///
 /// Finding costs O(`ENTRIES`), the last resort O(`ENTRIES`²); a return O(1). A buffer's bytes are a multiple of 8, at a
-/// multiple of 8. No atomics, and not `Sync`. A `static` pool lies in `.bss`.
+/// multiple of 8; an entry costs 36 bytes on machines of 32 bits. No atomics, and not `Sync`. A `static` pool lies in `.bss`.
 ///
 /// ```
 /// use tercet_core::pool::{Shape, ShapePool};

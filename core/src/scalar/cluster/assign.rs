@@ -1,5 +1,6 @@
 //! The nearest centroid of a point.
 
+use crate::arch;
 use crate::scalar::{dot, norm};
 
 /// A point's nearest centroid.
@@ -15,7 +16,7 @@ pub struct Nearest {
 pub fn norms(centroids: &[i8], dims: usize, out: &mut [i32]) {
     for (centroid, out) in centroids.chunks_exact(dims.max(1)).zip(out) {
         // At most 2¹⁴ · 43,690, below 2³¹.
-        *out = norm(centroid) as i32;
+        *out = arch::norm(centroid) as i32;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Points and their clusters over the caller's slices.
 
-use super::{Accumulator, accumulate, fade, nearest, norms, passes, update};
+use super::{Accumulator, accumulate, fade, norms, passes, update};
+use crate::arch::nearest;
 use crate::cluster::{ClusterError, MAX_SPHERE_WEIGHT, Points, Update};
 use crate::engine::{Assigned, Buffers, ClusterProblem, Farthest, Shape};
 

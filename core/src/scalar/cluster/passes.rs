@@ -1,6 +1,7 @@
 //! The passes over points, each over any part of them; what they find merges exactly.
 
-use super::{nearest, squared_distance};
+use super::squared_distance;
+use crate::arch::for_each_nearest;
 use crate::cluster::Points;
 use crate::engine::{Assigned, Farthest};
 
@@ -13,14 +14,16 @@ pub fn measure(
     distances: &mut [u32],
 ) -> Assigned {
     let mut assigned = Assigned::default();
-    let state = labels.iter_mut().zip(distances);
-    for ((row, weight), (label, distance)) in points.rows().zip(state) {
-        let found = nearest(row, centroids, norms);
+    let mut state = points.rows().zip(labels.iter_mut().zip(distances));
+    for_each_nearest(points.values(), points.dims(), centroids, norms, |found| {
+        let Some(((_, weight), (label, distance))) = state.next() else {
+            return;
+        };
         assigned.changed += u64::from(weight > 0 && *label != found.label);
         assigned.inertia += u64::from(weight) * u64::from(found.distance);
         *label = found.label;
         *distance = found.distance;
-    }
+    });
     assigned
 }
 

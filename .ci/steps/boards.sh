@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Programs that check themselves on an emulated board. boards.sh TARGET
+. .ci/lib.sh
+
+target=$1
+need qemu-system-arm "apt-get install qemu-system-arm"
+
+for program in pools; do
+    printed=target/ci/board-$program-$target.txt
+    cross "$target" core run --locked --release --manifest-path firmware/Cargo.toml \
+        --config firmware/.cargo/config.toml --bin "$program" >"$printed"
+    cat "$printed"
+done
+note "$(sed -n 's/^# \(.* interrupts\),.*/\1/p' "target/ci/board-pools-$target.txt" | tr -d '\r')"

@@ -1,0 +1,124 @@
+//! TQ1_0 and TQ2_0 as they lie in a file: two rows at a time, one in each half of a word.
+//!
+//! A field of 16 bits collects Σ c·x of a row, c = 0..=3 the code, modulo 2¹⁶; it began with −Σx, so it ends as Σ (c − 1)·x.
+//! That fits 16 bits signed over a TQ1_0 block (256·127) and over half a TQ2_0 block (128·254).
+
+use crate::linear::{I8Sym, Matrix, Sums};
+
+/// Values of a block.
+const VALUES: usize = 256;
+
+/// The sums of a matrix of blocks of `BYTES` bytes, by a function that gives the sums of one block of two rows.
+pub(super) fn sums<const BYTES: usize>(
+    matrix: &Matrix<'_>,
+    x: I8Sym<'_>,
+    two_rows: impl Fn(&[u8; BYTES], &[u8; BYTES], &[i8; VALUES]) -> [i32; 2],
+    out: &mut impl Sums,
+) {
+    let row_bytes = matrix.cols() / VALUES * BYTES;
+    for rows in matrix.bytes().chunks((2 * row_bytes).max(1)) {
+        let (first, second) = rows.split_at_checked(row_bytes).unwrap_or_default();
+        // The last of an odd number keeps itself company; what comes past the last row is left out.
+        let second = if second.is_empty() { first } else { second };
+        let mut sums = [0i64; 2];
+        let blocks = first.chunks_exact(BYTES).zip(second.chunks_exact(BYTES));
+        for ((first, second), x) in blocks.zip(x.get().chunks_exact(VALUES)) {
+            let (Some(first), Some(second)) = (first.first_chunk(), second.first_chunk()) else {
+                continue;
+            };
+            let Some(x) = x.first_chunk() else { continue };
+            let dots = two_rows(first, second, x);
+            for ((sum, dot), block) in sums.iter_mut().zip(dots).zip([first, second]) {
+                *sum += i64::from(dot) * scale(block);
+            }
+        }
+        out.wide(&sums);
+    }
+}
+
+/// The f16 at a block's end times 2²⁴.
+fn scale(block: &[u8]) -> i64 {
+    let bits = block
+        .last_chunk()
+        .map_or(0, |&bits| u16::from_le_bytes(bits));
+    let exponent = (bits >> 10) & 31;
+    let mantissa = i64::from(bits & 1023);
+    let magnitude = match exponent {
+        // Subnormal.
+        0 => mantissa,
+        _ => (mantissa | 1024) << (exponent - 1),
+    };
+    if bits >> 15 == 0 {
+        magnitude
+    } else {
+        -magnitude
+    }
+}
+
+/// What both fields begin with: −Σx.
+fn begin(x: &[i8]) -> u32 {
+    let sum = x.iter().fold(0i32, |sum, &x| sum + i32::from(x));
+    (-sum as u32).wrapping_mul(0x1_0001)
+}
+
+/// Both fields, signed.
+fn fields(sum: u32) -> [i32; 2] {
+    let low = i32::from(sum as i16);
+    [low, i32::from((sum.wrapping_sub(low as u32) >> 16) as i16)]
+}
+
+/// Five bytes' worth of columns at a time; see [`digits`].
+#[inline(never)]
+pub(super) fn tq1_0(first: &[u8; 54], second: &[u8; 54], x: &[i8; VALUES]) -> [i32; 2] {
+    let (x0, x) = x.split_at(160);
+    let (x1, x2) = x.split_at(80);
+    let mut sum = begin(x0).wrapping_add(begin(x1)).wrapping_add(begin(x2));
+    let rows = |from: usize| first.iter().zip(second).skip(from);
+    sum = digits::<32>(sum, rows(0), x0);
+    sum = digits::<16>(sum, rows(32), x1);
+    sum = digits::<4>(sum, rows(48), x2);
+    fields(sum)
+}
+
+/// Adds `STRIDE` bytes of each row. A byte is a fraction in base 3, of 8 bits: three times it is the first digit, and below that the
+/// fraction that is left. Digit n of byte m belongs to column m + n·`STRIDE`.
+#[inline(always)]
+fn digits<'a, const STRIDE: usize>(
+    mut sum: u32,
+    rows: impl Iterator<Item = (&'a u8, &'a u8)>,
+    x: &[i8],
+) -> u32 {
+    for ((&a, &b), at) in rows.take(STRIDE).zip(0..) {
+        let mut fractions = u32::from(a) | (u32::from(b) << 16);
+        for x in x.chunks_exact(STRIDE) {
+            let x = x.get(at).copied().unwrap_or_default();
+            let digits = fractions * 3;
+            sum = sum.wrapping_add(((digits >> 8) & 0x3_0003).wrapping_mul(x as u32));
+            fractions = digits & 0xFF_00FF;
+        }
+    }
+    sum
+}
+
+/// Eight codes of each row in a word; see [`crate::block::Format::Tq2_0`].
+#[inline(never)]
+pub(super) fn tq2_0(first: &[u8; 66], second: &[u8; 66], x: &[i8; VALUES]) -> [i32; 2] {
+    let mut sums = [0; 2];
+    let halves = first.chunks_exact(32).zip(second.chunks_exact(32));
+    for ((first, second), x) in halves.zip(x.chunks_exact(128)) {
+        let mut sum = begin(x);
+        let (x0, x2) = x.split_at(64);
+        let ((x0, x1), (x2, x3)) = (x0.split_at(32), x2.split_at(32));
+        let columns = x0.iter().zip(x1).zip(x2).zip(x3);
+        for ((&a, &b), (((&x0, &x1), &x2), &x3)) in first.iter().zip(second).zip(columns) {
+            let codes = u32::from(a) | (u32::from(b) << 16);
+            for (shift, x) in [(0, x0), (2, x1), (4, x2), (6, x3)] {
+                let codes = (codes >> shift) & 0x3_0003;
+                sum = sum.wrapping_add(codes.wrapping_mul(x as u32));
+            }
+        }
+        let [a, b] = fields(sum);
+        sums = [sums[0] + a, sums[1] + b];
+    }
+    sums
+}

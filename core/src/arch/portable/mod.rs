@@ -1,0 +1,33 @@
+//! Ternary layouts for processors that have a multiplier of 32 bits and nothing more: Cortex-M0 and M3, RV32.
+//!
+//! Two rows' codes lie far enough apart in one word that one multiplication by an activation serves both, and sums stay apart
+//! until they are read out.
+
+mod blocks;
+mod ternary_lanes;
+
+use crate::block::Format;
+use crate::linear::{I8Sym, Layout, Matrix, Sums};
+
+/// [`crate::scalar::linear::sums`] of ternary layouts in a set; false, and nothing done, for another. `scratch` has
+/// [`Matrix::scratch_len`] words.
+#[inline]
+pub(crate) fn sums<const SET: u32>(
+    matrix: &Matrix<'_>,
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+    out: &mut impl Sums,
+) -> bool {
+    const TQ1_0: Layout = Layout::Block(Format::Tq1_0);
+    const TQ2_0: Layout = Layout::Block(Format::Tq2_0);
+    // Each arm's guard is a constant.
+    match matrix.layout() {
+        Layout::TernaryLanes if Layout::TernaryLanes.is_in(SET) => {
+            ternary_lanes::sums(matrix, x, scratch, out);
+        }
+        TQ1_0 if TQ1_0.is_in(SET) => blocks::sums::<54>(matrix, x, blocks::tq1_0, out),
+        TQ2_0 if TQ2_0.is_in(SET) => blocks::sums::<66>(matrix, x, blocks::tq2_0, out),
+        _ => return false,
+    }
+    true
+}
