@@ -117,7 +117,7 @@ pub fn calibrate(
 type Counts<'a> = Histogram<'a, HOST_BITS>;
 
 impl Method {
-    fn core(self) -> Result<calibrate::Method, Error> {
+    pub(crate) fn core(self) -> Result<calibrate::Method, Error> {
         Ok(match self {
             Self::AbsMax => calibrate::Method::AbsMax,
             Self::MinMax => calibrate::Method::MinMax,

@@ -37,6 +37,7 @@ mod inspect;
 pub mod measure;
 mod model;
 mod names;
+pub mod network;
 mod palette;
 pub mod parallel;
 pub mod points;

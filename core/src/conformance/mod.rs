@@ -17,6 +17,7 @@ mod digest;
 mod gguf;
 mod input;
 mod linear;
+mod network;
 mod number;
 mod online;
 mod palette;
@@ -97,6 +98,7 @@ pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str
     search::run(engine, report);
     palette::run(engine, report);
     linear::run(engine, report);
+    report("linear/network", network::run(engine));
 }
 
 /// Runs the suite and compares with [`TABLE`]; the number of operations that agree, or the first that does not.

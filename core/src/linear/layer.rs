@@ -61,6 +61,13 @@ impl<'a> Layer<'a> {
         }
     }
 
+    /// A row's sum, bias included, as f32: `fl(fl(f32(sum) · unit · scale) · x_scale)`, with the unit of the layout.
+    #[inline]
+    pub fn value(&self, row: usize, sum: i64, x_scale: f32) -> f32 {
+        // The conversion rounds; the unit is a power of two.
+        sum as f32 * self.weights.layout().unit() * self.weights.scale(row) * x_scale
+    }
+
     /// The rows from `first` on; see [`Matrix::part`].
     pub fn part(&self, first: usize, rows: usize) -> Option<Self> {
         let weights = self.weights.part(first, rows)?;

@@ -30,6 +30,7 @@ mod finish;
 mod layer;
 mod layout;
 mod matrix;
+pub mod network;
 pub mod pack;
 pub(crate) mod product;
 mod requantize;

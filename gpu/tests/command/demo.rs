@@ -25,6 +25,7 @@ fn the_findings_are_documented_whole_and_plausible() {
             "files",
             "float_accuracy",
             "images",
+            "networks",
             "results",
             "seconds",
             "weights"
@@ -96,6 +97,45 @@ fn the_findings_are_documented_whole_and_plausible() {
             number(result, "bytes") * 8.0 >= number(result, "bits_per_weight") * WEIGHTS * 0.999,
             "{result}"
         );
+    }
+
+    let networks = found["networks"].as_array().unwrap();
+    for layout in [
+        "int8",
+        "ternary_lanes",
+        "tq1_0",
+        "tq2_0",
+        "q2_0",
+        "q8_0",
+        "q4_0",
+    ] {
+        assert!(
+            networks.iter().any(|network| network["hidden"] == layout),
+            "{layout} is missing"
+        );
+    }
+    for network in networks {
+        assert_eq!(
+            fields(network),
+            [
+                "accuracy",
+                "bits_per_weight",
+                "bytes",
+                "digest",
+                "file",
+                "head",
+                "hidden",
+                "ram"
+            ]
+        );
+        let file = network["file"].as_str().unwrap();
+        let file = folder.path("tercet-demo").join(file);
+        assert_eq!(network["bytes"], size(&file), "{network}");
+        assert_eq!(network["digest"].as_str().unwrap().len(), 16);
+        // With the optimal ternary rule and an int8 head, integers lose at most one digit in a hundred.
+        let accuracy = number(network, "accuracy");
+        assert!((accuracy - float).abs() < 0.01, "{network}");
+        assert!(number(network, "ram") < 1024.0, "{network}");
     }
 
     // Eight bits lose next to nothing, whichever way they are run; the optimum has the least error at equal bits.

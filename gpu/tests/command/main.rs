@@ -12,6 +12,7 @@ mod inspect;
 #[cfg(unix)]
 mod interrupt;
 mod kmeans;
+mod network;
 mod palette;
 mod quantize;
 mod search;

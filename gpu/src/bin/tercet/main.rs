@@ -1,4 +1,4 @@
-//! The `tercet` command: quantize, inspect, compare and calibrate models; cluster and search points.
+//! The `tercet` command: quantize, inspect, compare and calibrate models; cluster and search points; build and run integer networks.
 //!
 //! One file a subcommand. What is computed is computed in `tercet-host`; here are words, tables and exit codes:
 //! 0 for success, 1 for a failure told in one line on stderr, 2 for wrong usage, 130 when interrupted.
@@ -16,6 +16,7 @@ mod format;
 mod inspect;
 mod interrupt;
 mod kmeans;
+mod network;
 mod output;
 mod progress;
 mod quantize;
@@ -64,6 +65,7 @@ enum Command {
     Assign(assign::Arguments),
     Elbow(elbow::Arguments),
     Search(search::Arguments),
+    Network(network::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
 }
@@ -95,6 +97,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Assign(arguments) => assign::run(&arguments),
         Command::Elbow(arguments) => elbow::run(&arguments),
         Command::Search(arguments) => search::run(&arguments),
+        Command::Network(arguments) => network::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }

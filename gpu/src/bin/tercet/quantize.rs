@@ -93,7 +93,7 @@ fn target() -> impl TypedValueParser<Value = Target> {
     PossibleValuesParser::new(Target::ALL.map(Target::name)).try_map(|name| name.parse::<Target>())
 }
 
-fn rule() -> impl TypedValueParser<Value = Rule> {
+pub(crate) fn rule() -> impl TypedValueParser<Value = Rule> {
     words(&[
         ("absmax", Rule::AbsMax),
         ("absmean", Rule::AbsMean),
@@ -102,7 +102,7 @@ fn rule() -> impl TypedValueParser<Value = Rule> {
     ])
 }
 
-fn scale() -> impl TypedValueParser<Value = ScaleRule> {
+pub(crate) fn scale() -> impl TypedValueParser<Value = ScaleRule> {
     words(&[("rule", ScaleRule::Rule), ("ls", ScaleRule::LeastSquares)])
 }
 

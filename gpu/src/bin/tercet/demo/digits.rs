@@ -17,7 +17,7 @@ pub(crate) const CLASSIFIER: &[u8] = include_bytes!("../../../../demo/digits.saf
 static PIXEL_FILE: &[u8] = include_bytes!("../../../../demo/images.npy");
 static LABEL_FILE: &[u8] = include_bytes!("../../../../demo/labels.npy");
 
-/// A held-out image.
+/// An image.
 #[derive(Clone, Debug)]
 pub(crate) struct Digit {
     /// Pixels (0..=16) and their differences right, down and down-right (−16..=16): exact in int8.
@@ -37,16 +37,22 @@ pub(crate) fn labels() -> &'static [u8] {
     &LABEL_FILE[LABEL_FILE.len() - IMAGES..]
 }
 
+/// The half that the classifier was trained on, in file order.
+pub(crate) fn training() -> impl Iterator<Item = Digit> {
+    all().take(TRAINED)
+}
+
 /// The held-out half, in file order.
 pub(crate) fn held_out() -> impl Iterator<Item = Digit> {
-    pixels()
-        .chunks_exact(PIXELS)
-        .zip(labels())
-        .skip(TRAINED)
-        .map(|(pixels, &label)| Digit {
-            features: features(pixels),
-            label,
-        })
+    all().skip(TRAINED)
+}
+
+fn all() -> impl Iterator<Item = Digit> {
+    let images = pixels().chunks_exact(PIXELS).zip(labels());
+    images.map(|(pixels, &label)| Digit {
+        features: features(pixels),
+        label,
+    })
 }
 
 /// The features of one image, as `train.py` makes them: four planes of 64.

@@ -3,6 +3,7 @@
 mod clusters;
 mod digits;
 mod folder;
+mod integer;
 mod load;
 mod network;
 mod place;
@@ -29,11 +30,13 @@ Examples:
 The data is UCI's optical digits (E. Alpaydin and C. Kaynak, 1998, CC BY 4.0): 1,797 images of 8 x 8 pixels. An \
 ordinary f32 classifier, trained on the first 898, is quantized into every format, without retraining. Accuracy is \
 measured on the other 899, once with float activations and once with int8 activations and integer dot products. \
-int8 and ternary files hold one byte a code; palettes are one a matrix. All images are also clustered without their labels, which are then compared \
+int8 and ternary files hold one byte a code; palettes are one a matrix. Then it becomes integer networks, which \
+microcontrollers run: `tercet network --help`. All images are also clustered without their labels, which are then compared \
 with the clusters; scikit-learn's figures beside that were measured with the version named.
 
 JSON (--json): float_accuracy, images, weights, results[] (name, file, format, rule, hidden, head, note, \
-bits_per_weight, bytes, relative_error, accuracy, accuracy_int8), clustering (k, points, restarts, iterations, inertia, \
+bits_per_weight, bytes, relative_error, accuracy, accuracy_int8), networks[] (file, hidden, head, bits_per_weight, \
+bytes, ram, accuracy, digest), clustering (k, points, restarts, iterations, inertia, \
 adjusted_rand, purity), files[], seconds. Accuracies are fractions of 1.";
 
 /// Quantize a bundled classifier into every format, and measure what that costs on real data
@@ -58,6 +61,7 @@ struct Findings {
     images: usize,
     weights: usize,
     results: Vec<Outcome>,
+    networks: Vec<integer::Outcome>,
     clustering: clusters::Outcome,
     files: Vec<PathBuf>,
     seconds: f64,
@@ -75,6 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map(str::to_owned)
         .into_iter()
         .chain(trials.iter().map(Trial::file))
+        .chain(integer::files())
         .collect();
     let folder = Folder::prepare(&arguments.out, &names, arguments.force)?;
     folder.write(ORIGINAL, digits::CLASSIFIER)?;
@@ -88,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map(|trial| trial.run(&original, &truth, &folder.path(&trial.file()), &images))
         .collect::<Result<Vec<Outcome>, Failure>>()?;
 
+    let networks = integer::run(&original, &folder)?;
     folder.write(PLOT, draw(&results, float_accuracy).as_bytes())?;
     let (clustering, picture) = clusters::run()?;
     folder.write(CLUSTERS, picture.as_bytes())?;
@@ -97,6 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         weights: trial::weights(&truth),
         files: names.iter().map(|name| folder.path(name)).collect(),
         results,
+        networks,
         clustering,
         seconds: start.elapsed().as_secs_f64(),
     };
@@ -203,6 +210,7 @@ fn people(findings: &Findings, out: &std::path::Path) -> String {
             "on {} held-out images (one is {:.2} %)\n\n",
             "{}\n",
             "{}{}\n",
+            "{}\n",
             "{} files in {} s, the pictures in {} and {}\n"
         ),
         findings.weights,
@@ -210,6 +218,7 @@ fn people(findings: &Findings, out: &std::path::Path) -> String {
         100.0 / findings.images as f64,
         table.render(),
         notes.concat(),
+        integer::people(&findings.networks),
         clusters::people(&findings.clustering),
         findings.files.len(),
         format::significant(findings.seconds),

@@ -1,0 +1,160 @@
+//! `tercet network run`: an integer network over a data set.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::Serialize;
+use tercet_core::conformance::Digest;
+use tercet_host::network::{Answers, NetworkFile};
+use tercet_host::points::{Points, ReadOptions};
+
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+use crate::{format, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet network run net.gguf tercet-demo/digits-test.npy --labels tercet-demo/digits-test-labels.npy
+  tercet network run net.gguf inputs.csv --json | jq '.classes'
+  tercet network run net.gguf inputs.npy --digest    # what firmware prints of the same inputs
+
+The logits are exact integers (sums) and the f32 they stand for; both are equal on every machine. A class is the row of the largest \
+logit, the lowest of equals.
+
+JSON (--json): points, outputs, accuracy (null without labels), digest, counts[], classes[], sums[][], logits[][], seconds.
+
+--digest prints a line a point, `number digest class`, and a last one, `logits digest`: FNV-1a of 64 bits over the sums, each as \
+eight little-endian bytes.";
+
+/// Run an integer network: classes, logits, accuracy
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A network as `tercet network build` writes it
+    #[arg(value_name = "NETWORK")]
+    network: PathBuf,
+    /// Inputs, a point each: FILE.npy, FILE.csv, FILE.safetensors:TENSOR
+    #[arg(value_name = "DATA")]
+    data: String,
+    /// The right class of every point: whole numbers from 0, as DATA
+    #[arg(long, value_name = "LABELS")]
+    labels: Option<String>,
+    /// Print digests of the logits
+    #[arg(long, conflicts_with = "json")]
+    digest: bool,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    points: usize,
+    outputs: usize,
+    accuracy: Option<f64>,
+    digest: String,
+    counts: Vec<usize>,
+    classes: &'a [usize],
+    sums: Vec<&'a [i64]>,
+    logits: Vec<&'a [f32]>,
+    seconds: f64,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let start = Instant::now();
+    let network = NetworkFile::open(&arguments.network)?;
+    let points = Points::open(&arguments.data, &ReadOptions::default())?;
+    let labels = match &arguments.labels {
+        Some(spec) => Some(labels(spec, points.rows())?),
+        None => None,
+    };
+    let answers = network.run(&points)?;
+    if arguments.digest {
+        return output::text(&lines(&answers));
+    }
+    let accuracy = labels.map(|labels| {
+        let pairs = answers.classes.iter().zip(&labels);
+        let right = pairs.filter(|(class, label)| class == label).count();
+        right as f64 / labels.len() as f64
+    });
+    let mut counts = vec![0; answers.outputs];
+    for &class in &answers.classes {
+        counts[class] += 1;
+    }
+    let summary = Summary {
+        points: points.rows(),
+        outputs: answers.outputs,
+        accuracy,
+        digest: format!("{:016x}", digest(&answers.sums)),
+        counts,
+        classes: &answers.classes,
+        sums: answers.sums.chunks(answers.outputs).collect(),
+        logits: answers.logits.chunks(answers.outputs).collect(),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    if arguments.json {
+        return output::json(&summary);
+    }
+    output::text(&people(&summary))
+}
+
+/// The digest of sums, as firmware makes it.
+pub(crate) fn digest(sums: &[i64]) -> u64 {
+    let mut digest = Digest::new();
+    sums.iter().for_each(|&sum| digest.u64(sum as u64));
+    digest.value()
+}
+
+/// What firmware prints of the same inputs.
+fn lines(answers: &Answers) -> String {
+    let mut lines = String::new();
+    let sums = answers.sums.chunks(answers.outputs);
+    for (number, (sums, class)) in sums.zip(&answers.classes).enumerate() {
+        // A string takes everything.
+        let _ = writeln!(lines, "{number} {:016x} {class}", digest(sums));
+    }
+    lines + &format!("logits {:016x}\n", digest(&answers.sums))
+}
+
+/// One class a point.
+fn labels(spec: &str, points: usize) -> Result<Vec<usize>, Failure> {
+    let file = Points::open(spec, &ReadOptions::default())?;
+    let refuse = |reason: &dyn std::fmt::Display| {
+        Failure::new(format_args!("{}: {reason}", format::printable(spec)))
+    };
+    let values = file.to_f32();
+    if values.len() != points {
+        return Err(refuse(&format_args!(
+            "{} labels for {points} points",
+            values.len()
+        )));
+    }
+    let class = |(row, &value): (usize, &f32)| {
+        let whole = value >= 0.0 && value.fract() == 0.0;
+        match whole {
+            true => Ok(value as usize),
+            false => Err(refuse(&format_args!(
+                "label {row} (from 0) is {value}, no class"
+            ))),
+        }
+    };
+    values.iter().enumerate().map(class).collect()
+}
+
+fn people(summary: &Summary<'_>) -> String {
+    let mut table = Table::new(&[("class", Align::Right), ("points", Align::Right)]);
+    for (class, count) in summary.counts.iter().enumerate() {
+        table.row([class.to_string(), count.to_string()]);
+    }
+    let accuracy = summary.accuracy.map_or_else(String::new, |accuracy| {
+        format!("{:.2} % right\n", accuracy * 100.0)
+    });
+    format!(
+        "{}\n{accuracy}{} in {} s, logits {}\n",
+        table.render(),
+        format::counted(summary.points as u64, "point"),
+        format::significant(summary.seconds),
+        summary.digest,
+    )
+}
