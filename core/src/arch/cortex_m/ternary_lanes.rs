@@ -42,7 +42,7 @@ pub(super) fn sums(
         return false;
     };
     widen(x.get(), scratch);
-    let groups = matrix.bytes().chunks_exact(blocks * BYTES);
+    let groups = matrix.bytes().chunks_exact((blocks * BYTES).max(1));
     for group in groups {
         let mut totals = [0; 8];
         totals[..4].fill(-OFFSET * blocks as i32);
