@@ -55,6 +55,7 @@ if ((${#chosen[@]})); then
     done
     exit
 fi
+"${runner[@]}" "$images/agree"
 cargo run --locked -q --manifest-path benches/mcu/table/Cargo.toml --target-dir target/mcu-table -- \
     "$board" "$images" "$programs" "benches/mcu/snapshots/$board.txt" "${runner[@]}"
 note "$(wc -l <"target/ci/mcu-$board.jsonl") cases"

@@ -4,7 +4,7 @@ use super::Digest;
 use crate::engine::LinearEngine;
 use crate::gguf::{SliceSink, TensorSpec, TensorType, Value, Writer};
 use crate::linear::network::{Buffers, Network, NetworkError};
-use crate::linear::{I8Sym, Layout, pack};
+use crate::linear::{I8Sym, pack};
 use crate::number::Random;
 
 /// Inputs, and the outputs of the three layers.
@@ -12,7 +12,8 @@ const INPUTS: usize = 64;
 const FIRST: usize = 12;
 const SECOND: usize = 9;
 const CLASSES: usize = 3;
-/// Bytes of the first layer: two groups of eight rows of 64.
+/// Rows of a group, and bytes of the first layer: two groups of rows of 64.
+const GROUP: usize = 8;
 const LANES: usize = 256;
 /// The file takes some 1,900.
 const FILE: usize = 2048;
@@ -164,7 +165,9 @@ fn write(file: &mut [u8]) -> Option<usize> {
         data.begin(spec.name).ok()?;
         let elements = spec.shape.elements();
         if elements == LANES as u64 {
-            data.write(&lanes(&mut random)?).ok()?;
+            for rows in [GROUP, FIRST - GROUP] {
+                data.write(&lanes(rows, &mut random)?).ok()?;
+            }
             continue;
         }
         for _ in 0..elements {
@@ -189,15 +192,15 @@ fn write(file: &mut [u8]) -> Option<usize> {
     Some(data.finish().ok()?.len())
 }
 
-/// Ternary weights of the first layer.
+/// Ternary weights of the next rows of the first layer, at most a group.
 #[inline(never)]
-fn lanes(random: &mut Random) -> Option<[u8; LANES]> {
-    let mut codes = [0; FIRST * INPUTS];
-    for code in &mut codes {
+fn lanes(rows: usize, random: &mut Random) -> Option<[u8; LANES / 2]> {
+    let mut codes = [0; GROUP * INPUTS];
+    let codes = codes.get_mut(..rows * INPUTS)?;
+    for code in codes.iter_mut() {
         *code = random.below(3) as i8 - 1;
     }
-    let mut bytes = [0; LANES];
-    debug_assert_eq!(Layout::TernaryLanes.bytes(FIRST, INPUTS), Ok(LANES));
-    pack::ternary_lanes(FIRST, INPUTS, &codes, &mut bytes).ok()?;
+    let mut bytes = [0; LANES / 2];
+    pack::ternary_lanes(rows, INPUTS, codes, &mut bytes).ok()?;
     Some(bytes)
 }
