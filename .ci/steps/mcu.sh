@@ -27,10 +27,7 @@ rv32)
     need qemu-system-arm "apt-get install qemu-system-arm"
     ;;
 esac
-flags=()
-if [[ $cpu ]]; then
-    flags+=("'-Ctarget-cpu=$cpu'")
-fi
+flags=${cpu:+-Ctarget-cpu=$cpu}
 programs='linear cluster'
 case $board in
 m0 | m4)
@@ -38,12 +35,14 @@ m0 | m4)
     arguments+=(--features pools)
     # heapless asks the compiler for ldrex and strex by a probe that needs an installed core; here there is none.
     if [[ $target == thumbv7em-* && $(compiler_for "$target") == debian ]]; then
-        flags+=("'--cfg=arm_llsc'")
+        flags+=' --cfg=arm_llsc'
     fi
     ;;
 esac
+# Not by --config, where cargo takes the dot in `thumbv8m.main` for its own.
+export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_RUSTFLAGS=$flags"
 # Folders of their own, since boards share targets and not flags.
-arguments+=(--config "target.'$target'.rustflags=[$(IFS=,; echo "${flags[*]}")]" --target-dir "target/mcu-$board")
+arguments+=(--target-dir "target/mcu-$board")
 # talc wants `alloc`, of which it uses nothing here.
 cross "$target" core,alloc build --locked --release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}"
 images=target/mcu-$board/$target/release
@@ -56,6 +55,7 @@ if ((${#chosen[@]})); then
     done
     exit
 fi
+"${runner[@]}" "$images/agree"
 cargo run --locked -q --manifest-path benches/mcu/table/Cargo.toml --target-dir target/mcu-table -- \
     "$board" "$images" "$programs" "benches/mcu/snapshots/$board.txt" "${runner[@]}"
 note "$(wc -l <"target/ci/mcu-$board.jsonl") cases"

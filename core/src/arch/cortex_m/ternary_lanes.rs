@@ -42,6 +42,7 @@ pub(super) fn sums(
         return false;
     };
     widen(x.get(), scratch);
+    // A matrix has columns; the compiler does not know.
     let groups = matrix.bytes().chunks_exact((blocks * BYTES).max(1));
     for group in groups {
         let mut totals = [0; 8];

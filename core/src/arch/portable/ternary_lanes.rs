@@ -20,24 +20,25 @@ const FLIP: u32 = 0x8888_8888;
 /// `scratch` has two words for each [`BLOCK`] columns at least, or nothing is done.
 pub(super) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
     let x = x.get();
-    // Without `zip`: not inlined, it divides by the lengths of the chunks, and could panic.
     // What accumulators begin with counts the sums of even and of odd columns.
-    let mut pairs = scratch.chunks_exact_mut(2);
-    for x in x.chunks(BLOCK) {
+    let pairs = scratch
+        .chunks_exact_mut(2)
+        .filter_map(<[u32]>::first_chunk_mut);
+    for (x, sums) in x.chunks(BLOCK).zip(pairs) {
         let column = |odd| x.iter().skip(odd).step_by(2);
         let sum = |odd| column(odd).fold(0, |sum: u32, &x| sum.wrapping_add(x as u32));
-        if let Some([even, odd]) = pairs.next() {
-            (*even, *odd) = (sum(0), sum(1));
-        }
+        *sums = [sum(0), sum(1)];
     }
     let blocks = x.len().div_ceil(BLOCK);
     for group in matrix.bytes().chunks_exact((blocks * BYTES).max(1)) {
         let mut totals = [0; 8];
-        let (mut columns, mut pairs) = (x.chunks(BLOCK), scratch.chunks_exact(2));
-        for weights in group.chunks_exact(BYTES) {
-            if let (Some(x), Some(&[even, odd])) = (columns.next(), pairs.next()) {
-                add_block(weights, x, even, odd, &mut totals);
-            }
+        // Through arrays, since a zip of two exact chunkings alone divides by sizes that it does not know at `opt-level = "s"`.
+        let blocks = group
+            .chunks_exact(BYTES)
+            .filter_map(<[u8]>::first_chunk::<BYTES>);
+        let sums = scratch.chunks_exact(2).filter_map(<[u32]>::first_chunk);
+        for ((weights, x), &[even, odd]) in blocks.zip(x.chunks(BLOCK)).zip(sums) {
+            add_block(weights, x, even, odd, &mut totals);
         }
         out.narrow(&totals);
     }
