@@ -9,14 +9,13 @@ use crate::number::Random;
 
 /// Inputs, and the outputs of the three layers.
 const INPUTS: usize = 64;
-const FIRST: usize = 12;
+const FIRST: usize = 7;
 const SECOND: usize = 9;
 const CLASSES: usize = 3;
-/// Rows of a group, and bytes of the first layer: two groups of rows of 64.
-const GROUP: usize = 8;
-const LANES: usize = 256;
-/// The file takes some 1,900.
-const FILE: usize = 2048;
+/// Bytes of the first layer: a group of rows of 64, one of them missing.
+const LANES: usize = 128;
+/// The file takes some 1,800.
+const FILE: usize = 1824;
 const SCRATCH: usize = 40;
 
 /// Ternary lanes with a scale a row, int8 with one scale, and a head of int8.
@@ -165,9 +164,7 @@ fn write(file: &mut [u8]) -> Option<usize> {
         data.begin(spec.name).ok()?;
         let elements = spec.shape.elements();
         if elements == LANES as u64 {
-            for rows in [GROUP, FIRST - GROUP] {
-                data.write(&lanes(rows, &mut random)?).ok()?;
-            }
+            data.write(&lanes(&mut random)?).ok()?;
             continue;
         }
         for _ in 0..elements {
@@ -192,15 +189,14 @@ fn write(file: &mut [u8]) -> Option<usize> {
     Some(data.finish().ok()?.len())
 }
 
-/// Ternary weights of the next rows of the first layer, at most a group.
+/// Ternary weights of the first layer.
 #[inline(never)]
-fn lanes(rows: usize, random: &mut Random) -> Option<[u8; LANES / 2]> {
-    let mut codes = [0; GROUP * INPUTS];
-    let codes = codes.get_mut(..rows * INPUTS)?;
-    for code in codes.iter_mut() {
+fn lanes(random: &mut Random) -> Option<[u8; LANES]> {
+    let mut codes = [0; FIRST * INPUTS];
+    for code in &mut codes {
         *code = random.below(3) as i8 - 1;
     }
-    let mut bytes = [0; LANES / 2];
-    pack::ternary_lanes(rows, INPUTS, codes, &mut bytes).ok()?;
+    let mut bytes = [0; LANES];
+    pack::ternary_lanes(FIRST, INPUTS, &codes, &mut bytes).ok()?;
     Some(bytes)
 }
