@@ -1,5 +1,7 @@
 //! Laws of clustering, against plain 64-bit arithmetic.
 
+#[path = "cluster/nearest.rs"]
+mod nearest;
 #[path = "cluster/online.rs"]
 mod online;
 #[path = "cluster/refusals.rs"]

@@ -7,7 +7,7 @@
 pub mod cortex_m;
 #[cfg(tercet_mve)]
 pub mod mve;
-mod portable;
+pub mod portable;
 
 use crate::linear::{I8Sym, Matrix, Sums};
 use crate::scalar::{self, cluster::Nearest};
@@ -53,6 +53,6 @@ pub(crate) fn for_each_nearest(
     cortex_m::for_each_nearest(points, dims, centroids, norms, &mut each);
     #[cfg(not(tercet_dsp))]
     for point in points.chunks_exact(dims.max(1)) {
-        each(scalar::cluster::nearest(point, centroids, norms));
+        each(nearest(point, centroids, norms));
     }
 }

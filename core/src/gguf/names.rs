@@ -68,10 +68,11 @@ fn repeated(
     heap_sort(places, |a, b| (name(a), a) < (name(b), b));
     let mut lowest = None;
     for pair in places.windows(2) {
-        if let [first, second] = *pair {
-            if name(first) == name(second) && lowest.is_none_or(|lowest| second < lowest) {
-                lowest = Some(second);
-            }
+        if let [first, second] = *pair
+            && name(first) == name(second)
+            && lowest.is_none_or(|lowest| second < lowest)
+        {
+            lowest = Some(second);
         }
     }
     Ok(lowest.map(|place| base.offset().wrapping_add(place as usize)))

@@ -6,7 +6,7 @@ use crate::arch;
 
 /// The exact sums of a layer, bias included, one a row: Σ w·x, or Σ d·2²⁴·(Σ w·x) over the blocks of GGUF's formats.
 ///
-/// O(rows · cols); scratch as [`scratch_len`](super::Matrix::scratch_len) says. |sum| < 2⁶³ always.
+/// O(rows · cols); scratch as [`Matrix::scratch_len`](super::Matrix::scratch_len) says. |sum| < 2⁶³ always.
 ///
 /// # Errors
 /// Those of [`Layer::check`].

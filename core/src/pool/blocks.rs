@@ -22,8 +22,14 @@ struct Slot<const BLOCK: usize>([u8; BLOCK]);
 
 /// `N` blocks of `BLOCK` bytes, handed out by the free list `L`.
 ///
-/// Use it by the name of its kind: [`BlockPool`] for one owner, `SharedBlockPool` without a lock,
-/// `CriticalBlockPool` with critical sections.
+/// Use it by the name of its kind. Instructions on a Cortex-M4 (rustc 1.96, `opt-level = "s"`, inlined, nothing in between), read
+/// from the code for blocks of 64 bytes; the value's own bytes come on top:
+///
+/// | pool | allocate | return | beside the blocks |
+/// |---|---|---|---|
+/// | [`BlockPool`]: one owner | 13 | 8 | 2 bytes each, 8 in all |
+/// | `SharedBlockPool`: no lock | 24, of them 1 barrier | 20, of them 1 barrier | 2 bytes each, 8 in all (16 with 64-bit atomics) |
+/// | `CriticalBlockPool`: critical sections | 13 and the section's | 8 and the section's | 2 bytes each, 8 in all |
 #[repr(C)] // The list's head first: short addresses.
 pub struct Blocks<const BLOCK: usize, const N: usize, L> {
     list: L,

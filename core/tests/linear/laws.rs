@@ -2,8 +2,9 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tercet_core::arch::portable;
 use tercet_core::linear::{
-    I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, argmax, dense, matvec, sums,
+    I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Sums, Table, argmax, dense, matvec, sums,
 };
 use tercet_core::scalar;
 
@@ -26,6 +27,19 @@ fn scratch(matrix: &Matrix<'_>) -> Vec<u32> {
     vec![0xDEAD_BEEF; matrix.scratch_len()]
 }
 
+/// All that is given, padding too.
+struct Collect(Vec<i64>);
+
+impl Sums for Collect {
+    fn narrow(&mut self, sums: &[i32]) {
+        self.0.extend(sums.iter().map(|&sum| i64::from(sum)));
+    }
+
+    fn wide(&mut self, sums: &[i64]) {
+        self.0.extend(sums);
+    }
+}
+
 proptest! {
     #![proptest_config(cases(600))]
 
@@ -41,6 +55,18 @@ proptest! {
         scalar::linear::for_each_sum(&matrix, x, |row, sum| plain.push((row, sum)));
         let numbered: Vec<(usize, i64)> = out.into_iter().enumerate().collect();
         prop_assert_eq!(plain, numbered);
+    }
+
+    #[test]
+    fn int8_two_rows_at_once_gives_the_sums((weights, x) in problem()) {
+        let matrix = matrix(&weights);
+        let mut found = Collect(Vec::new());
+        if weights.layout == Layout::Int8 {
+            portable::int8::sums(&matrix, I8Sym::new(&x).unwrap(), &mut found);
+            prop_assert!(found.0.len() >= weights.rows);
+            found.0.truncate(weights.rows);
+            prop_assert_eq!(found.0, weights.sums(&x));
+        }
     }
 
     #[test]

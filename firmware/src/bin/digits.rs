@@ -9,7 +9,7 @@ use cortex_m_rt::entry;
 use tercet_core::conformance::Digest;
 use tercet_core::linear::network::{Buffers, LayerSize, Network};
 use tercet_core::linear::{I8Sym, Layout};
-use tercet_core::scalar::Scalar;
+use tercet_core::scalar::Only;
 use tercet_firmware::text::Text;
 use tercet_firmware::{exit, no_panic, report, stack};
 
@@ -24,10 +24,12 @@ static IMAGES: &[u8] = include_bytes!("../../data/digits.npy");
 
 /// The layers that [`FILE`] holds: what memory is set aside for.
 const SIZES: [LayerSize; 2] = [
-    LayerSize::new(Layout::TernaryLanes, DIGITS_HIDDEN, FEATURES),
-    LayerSize::new(Layout::Int8, CLASSES, DIGITS_HIDDEN),
+    LayerSize::new(Layout::TernaryLanes, HIDDEN, FEATURES),
+    LayerSize::new(Layout::Int8, CLASSES, HIDDEN),
 ];
-const DIGITS_HIDDEN: usize = 64;
+/// Their layouts: the code of others is not linked.
+const LAYOUTS: u32 = Layout::set(&[Layout::TernaryLanes, Layout::Int8]);
+const HIDDEN: usize = 64;
 const FEATURES: usize = 256;
 const CLASSES: usize = 10;
 const COUNT: usize = 32;
@@ -67,7 +69,7 @@ fn main() -> ! {
             scratch: &mut MEMORY.scratch,
         };
         let ran = I8Sym::new(&MEMORY.image)
-            .and_then(|x| network.run(&mut Scalar, x, &mut buffers, &mut MEMORY.sums));
+            .and_then(|x| network.run(&mut Only::<LAYOUTS>, x, &mut buffers, &mut MEMORY.sums));
         if ran.is_err() {
             Text::new().str("# the network does not run").end();
             exit::failure()

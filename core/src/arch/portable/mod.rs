@@ -1,15 +1,16 @@
-//! Ternary layouts for processors that have a multiplier of 32 bits and nothing more: Cortex-M0 and M3, RV32.
+//! Loops for processors that have a multiplier of 32 bits and nothing more: Cortex-M0 and M3, RV32.
 //!
-//! Two rows' codes lie far enough apart in one word that one multiplication by an activation serves both, and sums stay apart
-//! until they are read out.
+//! Ternary layouts: two rows' codes lie far enough apart in one word that one multiplication by an activation serves both, and sums
+//! stay apart until they are read out. int8: two rows at once, so that an activation is loaded once for both.
 
 mod blocks;
+pub mod int8;
 mod ternary_lanes;
 
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// [`crate::scalar::linear::sums`] of ternary layouts in a set; false, and nothing done, for another. `scratch` has
+/// [`crate::scalar::linear::sums`] of the layouts in a set that have such a loop; false, and nothing done, for another. `scratch` has
 /// [`Matrix::scratch_len`] words.
 #[inline]
 pub(crate) fn sums<const SET: u32>(
@@ -22,6 +23,10 @@ pub(crate) fn sums<const SET: u32>(
     const TQ2_0: Layout = Layout::Block(Format::Tq2_0);
     // Each arm's guard is a constant.
     match matrix.layout() {
+        // Where there is an operating system there are vectors, and compilers make better ones of a single row's loop.
+        Layout::Int8 if Layout::Int8.is_in(SET) && cfg!(target_os = "none") => {
+            int8::sums(matrix, x, out);
+        }
         Layout::TernaryLanes if Layout::TernaryLanes.is_in(SET) => {
             ternary_lanes::sums(matrix, x, scratch, out);
         }

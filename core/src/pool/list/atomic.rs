@@ -9,12 +9,18 @@
 //!
 //! **How far that goes.** The tag is the same again after 2ᵗ allocations, t = 64 − ⌈log₂(`N` + 1)⌉ where the machine
 //! swaps 64 bits at once, and 32 − ⌈log₂(`N` + 1)⌉ where only 32. A wrong swap needs one allocation to be held up
-//! between its read and its swap, a few instructions apart, for exactly a multiple of 2ᵗ others, the last of
-//! which leave the same block on top. With 64 bits t ≥ 48: at one allocation a nanosecond it must be held up for three
-//! days. With 32 bits t = 24 for up to 255 blocks: at 20 cycles an allocation and 168 MHz, for two seconds in which the
-//! machine does nothing else; 4,095 blocks: t = 20, an eighth of a second; 65,535 blocks: t = 16, 8 ms. Interrupt handlers, which run to their end, stay below
-//! that if one does fewer than 2ᵗ allocations; where a thread of low priority may be held up longer while others
-//! allocate without pause, use a critical section's pool (feature `critical-section`), which has no tag.
+//! between its read and its swap, a few instructions apart, for exactly a multiple of 2ᵗ others, the last of which
+//! leave the same block on top. With 64 bits t ≥ 48: at one allocation a nanosecond it must be held up for three days.
+//! With 32 bits, at 20 cycles an allocation, 168 MHz and nothing else done:
+//!
+//! | blocks, up to | t | held up for at least |
+//! |---|---|---|
+//! | 255 | 24 | 2.0 s |
+//! | 4,095 | 20 | 125 ms |
+//! | 65,533 | 16 | 7.8 ms |
+//!
+//! Interrupt handlers, which run to their end, stay below that if they do fewer than 2ᵗ allocations together. Where a thread
+//! may be held up longer while others allocate without pause, `CriticalBlockPool` has no tag.
 //!
 //! **Order of memory.** A block is returned with a release swap and taken after an acquire load of the head, which
 //! reads that swap or one that came after it; all that happens to the head are swaps, so each of them continues the
@@ -73,7 +79,7 @@ impl<const N: usize> AtomicList<N> {
             // The empty list's head is N, where there is no link.
             let link = self.links.get(index)?;
             let next = below(index, link.load(Relaxed)) as Word;
-            let swapped = (head & !Self::INDEX).wrapping_add(step) | next;
+            let swapped = head.wrapping_add(step) & !Self::INDEX | next & Self::INDEX;
             match self
                 .head
                 .compare_exchange_weak(head, swapped, Relaxed, Acquire)
@@ -117,7 +123,7 @@ unsafe impl<const N: usize> FreeList<N> for AtomicList<N> {
         loop {
             link.store(link_to((head & Self::INDEX) as usize), Relaxed);
             // That the same block is on top is all that is needed, so this swap leaves the tag as it is.
-            let swapped = head & !Self::INDEX | index as Word;
+            let swapped = head & !Self::INDEX | index as Word & Self::INDEX;
             match self
                 .head
                 .compare_exchange_weak(head, swapped, Release, Relaxed)

@@ -66,9 +66,9 @@ const fn link_to(next: usize) -> u16 {
 /// The index below the free block `index`, by its link.
 #[inline]
 const fn below(index: usize, link: u16) -> usize {
-    match link {
-        0 => index + 1,
-        _ => link as usize - 1,
+    match (link as usize).checked_sub(1) {
+        Some(next) => next,
+        None => index + 1,
     }
 }
 

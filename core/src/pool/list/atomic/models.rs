@@ -80,16 +80,16 @@ fn join<R, const T: usize>(threads: [thread::JoinHandle<R>; T]) -> [R; T] {
     threads.map(|thread| thread.join().unwrap())
 }
 
-/// All orders in which threads are interrupted up to three times; without the bound these models do not end in an hour.
-fn explore(model: impl Fn() + Sync + Send + 'static) {
+/// All orders with up to `interruptions` of threads at work; without the bound these models do not end in ten minutes.
+fn explore(interruptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    builder.preemption_bound = Some(interruptions);
     builder.check(model);
 }
 
 /// Two threads take and give back twice, from a list that never runs out.
 fn take_and_give_twice(tag: Word) {
-    explore(move || {
+    explore(3, move || {
         let model = Model::<2>::new(tag);
         let threads = [1, 2].map(|owner| {
             spawn(&model, move |model| {
@@ -116,7 +116,7 @@ fn the_tag_may_overflow() {
 
 #[test]
 fn three_threads_share_two_blocks() {
-    explore(|| {
+    explore(2, || {
         let model = Model::<2>::new(0);
         let threads = [1, 2, 3].map(|owner| {
             spawn(&model, move |model| {
@@ -151,7 +151,7 @@ fn refusals_are_counted_and_take_nothing() {
 fn a_block_carries_its_bytes_to_the_next_holder() {
     let (taken, refused) = (Arc::new(Counter::new(0)), Arc::new(Counter::new(0)));
     let counters = (Arc::clone(&taken), Arc::clone(&refused));
-    explore(move || {
+    explore(3, move || {
         let model = Model::<2>::new(0);
         let blocks = [model.take(0).unwrap(), model.take(0).unwrap()];
         let givers = blocks.map(|index| spawn(&model, move |model| model.give(index, 0)));
