@@ -324,6 +324,8 @@ proptest! {
         let network = Network::<5>::new(&file).unwrap();
         prop_assert_eq!(network.activations_len(), LayerSize::activations_len(&sizes));
         prop_assert_eq!(network.scratch_len(), LayerSize::scratch_len(&sizes));
+        prop_assert_eq!(network.fast_scratch_len(), LayerSize::fast_scratch_len(&sizes));
+        prop_assert!(network.fast_scratch_len() >= network.scratch_len());
         prop_assert_eq!((network.inputs(), network.outputs()), (widths[0], *widths.last().unwrap()));
     }
 

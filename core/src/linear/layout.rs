@@ -185,27 +185,51 @@ impl Layout {
 
     /// Words of scratch that a product needs, the same on every machine, although most take none of it.
     ///
-    /// Cortex-M kernels keep the activations there, widened to pairs of 16 bits.
+    /// Cortex-M kernels keep the activations there, widened to pairs of 16 bits. With more words than these some are faster:
+    /// [`Layout::fast_scratch_len`].
     ///
     /// ```
     /// use tercet_core::linear::Layout;
     ///
     /// static SCRATCH: [u32; Layout::TernaryLanes.scratch_len(256, 1024)] = [0; 528];
     /// ```
-    pub const fn scratch_len(self, rows: usize, cols: usize) -> usize {
+    pub const fn scratch_len(self, _rows: usize, cols: usize) -> usize {
         match self {
             // Pairs, and a sum for each 64 columns.
             Self::TernaryLanes => cols.div_ceil(64) * 33,
             Self::Int8 => cols.div_ceil(4) * 2,
             // Pairs, and a sum for each 32 columns.
             Self::Block(Format::Tq2_0) => cols.div_ceil(32) * 17,
-            // Six tables; for each row that shares them the sums of a block and of all. Few rows have no tables.
-            Self::Block(Format::Tq1_0) if rows >= 4 => {
-                let rows = if rows < TABLE_ROWS { rows } else { TABLE_ROWS };
-                6 * 256 + rows.next_multiple_of(4) * 4
-            }
             Self::Int8Pairs | Self::Int4 => cols.div_ceil(8) * 4,
             Self::Block(_) => 0,
         }
+    }
+
+    /// The most words of scratch that a product makes use of: at least [`Layout::scratch_len`], and more where kernels for
+    /// Cortex-M with the DSP extension put tables.
+    ///
+    /// Products take any number of words from `scratch_len` on and give the same bits. With fewer than these, those kernels leave
+    /// the product to the loops of other processors; no other processor has a use for more than `scratch_len`.
+    ///
+    /// ```
+    /// use tercet_core::block::Format;
+    /// use tercet_core::linear::Layout;
+    ///
+    /// const TQ1_0: Layout = Layout::Block(Format::Tq1_0);
+    /// assert_eq!(TQ1_0.scratch_len(256, 1024), 0);
+    /// assert_eq!(TQ1_0.fast_scratch_len(256, 1024), 2560);
+    /// ```
+    pub const fn fast_scratch_len(self, rows: usize, cols: usize) -> usize {
+        // Words a row beside the tables: the sums of a few blocks or groups, and of all.
+        let words = match self {
+            Self::Block(Format::Tq1_0) => 4,
+            _ => return self.scratch_len(rows, cols),
+        };
+        if rows < 4 {
+            // Not worth tables.
+            return self.scratch_len(rows, cols);
+        }
+        let rows = if rows < TABLE_ROWS { rows } else { TABLE_ROWS };
+        6 * 256 + rows.next_multiple_of(4) * words
     }
 }

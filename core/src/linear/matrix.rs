@@ -121,6 +121,11 @@ impl<'a> Matrix<'a> {
         self.layout.scratch_len(self.rows, self.cols)
     }
 
+    /// The most words of scratch that a product makes use of; see [`Layout::fast_scratch_len`].
+    pub const fn fast_scratch_len(&self) -> usize {
+        self.layout.fast_scratch_len(self.rows, self.cols)
+    }
+
     /// The scale of a row; 1 past the last.
     #[inline]
     pub fn scale(&self, row: usize) -> f32 {

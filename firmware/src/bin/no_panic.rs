@@ -71,6 +71,7 @@ fn main() -> ! {
         Layout::bytes as *const (),
         Layout::group_bytes as *const (),
         Layout::scratch_len as *const (),
+        Layout::fast_scratch_len as *const (),
         Layout::from_name as *const (),
         Table::len as *const (),
         Table::get as *const (),
