@@ -177,9 +177,9 @@ fn layer(layout: Layout, rows: usize, cols: usize, random: &mut Random) -> (Plai
                 .map(|(at, &code)| step(at) * i64::from(code))
                 .collect()
         }
-        Layout::TernaryLanes => {
+        Layout::TernaryLanes | Layout::FiveTrits => {
             codes.fill_with(|| (draw(3) - 1) as i8);
-            pack::ternary_lanes(rows, cols, &codes, &mut bytes).unwrap();
+            pack::pack(layout, rows, cols, &codes, &mut bytes).unwrap();
             codes.iter().map(|&code| i64::from(code)).collect()
         }
         _ => {
@@ -268,6 +268,7 @@ fn layouts() -> impl Strategy<Value = (Vec<Layout>, Vec<usize>)> {
     let layout = prop::sample::select(vec![
         Layout::Int8,
         Layout::TernaryLanes,
+        Layout::FiveTrits,
         Layout::Block(Format::Q8_0),
         Layout::Block(Format::Q4_0),
         Layout::Block(Format::Q2_0),

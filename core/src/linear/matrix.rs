@@ -49,7 +49,8 @@ impl<'a> Matrix<'a> {
     ) -> Result<Self, LinearError> {
         super::expect(layout.bytes(rows, cols)?, bytes.len())?;
         match layout {
-            Layout::Int8 | Layout::Int8Pairs | Layout::Int4 => {}
+            // Every pattern stands for weights.
+            Layout::Int8 | Layout::Int8Pairs | Layout::Int4 | Layout::FiveTrits => {}
             Layout::TernaryLanes => pack::check_ternary_lanes(cols, bytes)?,
             Layout::Block(format) => check_blocks(format, layout.group_bytes(cols)?, bytes)?,
         }

@@ -188,6 +188,8 @@ fn long_rows_of_extremes_do_not_wrap() {
     for (layout, code, worth) in [
         (Layout::TernaryLanes, 1, 1),
         (Layout::TernaryLanes, -1, -1),
+        (Layout::FiveTrits, 1, 1),
+        (Layout::FiveTrits, -1, -1),
         (Layout::Int8, -128, -128),
         (Layout::Int8, 127, 127),
         (Layout::Int8Pairs, -127, -127),

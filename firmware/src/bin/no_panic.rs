@@ -100,6 +100,7 @@ fn main() -> ! {
         argmax::<i64> as *const (),
         argmax::<f32> as *const (),
         pack::pack as *const (),
+        pack::five_trits as *const (),
         pack::int4 as *const (),
         pack::int8_pairs as *const (),
         pack::ternary_lanes as *const (),

@@ -85,7 +85,7 @@ fn agree(
     }
     match layout {
         // Any bits are weights there.
-        Layout::Int8 | Layout::Int8Pairs | Layout::Int4 => {}
+        Layout::Int8 | Layout::Int8Pairs | Layout::Int4 | Layout::FiveTrits => {}
         Layout::Block(format) => set_scales(format, data, random, bytes),
         _ => {
             let mut memory = memory.fork();
