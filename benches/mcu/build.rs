@@ -15,7 +15,9 @@ fn main() {
     };
     println!("cargo:rerun-if-changed=memory");
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-check-cfg=cfg(tercet_board, values(\"an505\", \"an547\", \"mps2\", \"virt\"))");
+    println!(
+        "cargo:rustc-check-cfg=cfg(tercet_board, values(\"an505\", \"an547\", \"mps2\", \"virt\"))"
+    );
     let board = layout.trim_start_matches("memory/").trim_end_matches(".x");
     println!("cargo:rustc-cfg=tercet_board=\"{board}\"");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
