@@ -35,9 +35,11 @@ pub(crate) fn sums<const SET: u32>(
     scalar::linear::sums_of::<SET>(matrix, x, out)
 }
 
-#[cfg(tercet_dsp)]
+#[cfg(all(tercet_dsp, not(tercet_mve)))]
 pub(crate) use cortex_m::{dot, nearest, norm};
-#[cfg(not(tercet_dsp))]
+#[cfg(tercet_mve)]
+pub(crate) use mve::{dot, nearest, norm};
+#[cfg(not(any(tercet_dsp, tercet_mve)))]
 pub(crate) use scalar::{cluster::nearest, dot, norm};
 
 /// Calls `each` with what [`scalar::cluster::nearest`] gives for each point, in order, by the best code here.
@@ -49,9 +51,11 @@ pub(crate) fn for_each_nearest(
     norms: &[i32],
     mut each: impl FnMut(Nearest),
 ) {
-    #[cfg(tercet_dsp)]
+    #[cfg(tercet_mve)]
+    mve::for_each_nearest(points, dims, centroids, norms, &mut each);
+    #[cfg(all(tercet_dsp, not(tercet_mve)))]
     cortex_m::for_each_nearest(points, dims, centroids, norms, &mut each);
-    #[cfg(not(tercet_dsp))]
+    #[cfg(not(any(tercet_dsp, tercet_mve)))]
     for point in points.chunks_exact(dims.max(1)) {
         each(nearest(point, centroids, norms));
     }
