@@ -150,7 +150,7 @@ fn a_build_tells_what_it_made() {
 
     let text = folder.ok(&build(&["tq2_0", "-o", "again.gguf"]));
     assert!(
-        text.contains("RAM of a run: 64 bytes of activations, 128 of scratch"),
+        text.contains("RAM of a run: 64 bytes of activations, 544 of scratch"),
         "{text}"
     );
     let tensors = folder.ok(&["inspect", "net.gguf"]);
