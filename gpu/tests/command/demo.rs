@@ -103,6 +103,7 @@ fn the_findings_are_documented_whole_and_plausible() {
     for layout in [
         "int8",
         "ternary_lanes",
+        "five_trits",
         "tq1_0",
         "tq2_0",
         "q2_0",
