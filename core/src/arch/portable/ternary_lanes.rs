@@ -21,17 +21,20 @@ const FLIP: u32 = 0x8888_8888;
 pub(super) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
     let x = x.get();
     // What accumulators begin with counts the sums of even and of odd columns.
-    for (x, sums) in x.chunks(BLOCK).zip(scratch.chunks_exact_mut(2)) {
+    let mut places = scratch.chunks_exact_mut(2);
+    for x in x.chunks(BLOCK) {
         let column = |odd| x.iter().skip(odd).step_by(2);
         let sum = |odd| column(odd).fold(0, |sum: u32, &x| sum.wrapping_add(x as u32));
-        sums.copy_from_slice(&[sum(0), sum(1)]);
+        if let Some([even, odd]) = places.next() {
+            [*even, *odd] = [sum(0), sum(1)];
+        }
     }
     let blocks = x.len().div_ceil(BLOCK);
     for group in matrix.bytes().chunks_exact((blocks * BYTES).max(1)) {
         let mut totals = [0; 8];
-        let blocks = group.chunks_exact(BYTES).zip(x.chunks(BLOCK));
-        for ((weights, x), sums) in blocks.zip(scratch.chunks_exact(2)) {
-            if let &[even, odd] = sums {
+        let (mut x, mut sums) = (x.chunks(BLOCK), scratch.chunks_exact(2));
+        for weights in group.chunks_exact(BYTES) {
+            if let (Some(x), Some(&[even, odd])) = (x.next(), sums.next()) {
                 add_block(weights, x, even, odd, &mut totals);
             }
         }
