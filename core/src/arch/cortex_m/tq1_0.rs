@@ -3,9 +3,9 @@
 //!
 //! A block is four passes of twelve bytes and one that adds the other four and multiplies by the row's scale.
 //!
-//! Why it is exact. A block has 26 even and 26 odd bytes, fewer than [`super::trits::BYTES`] allow. Its sum, |Σ| ≤ 256·127 < 2¹⁵,
-//! times 11 bits of scale is below 2²⁶; `SMLAL` shifts it by up to 30 and adds it in 64 bits, counting in halves of the unit, where a
-//! [`Matrix`] keeps the total below 2⁶³.
+//! Why it is exact. A block has 26 even and 26 odd bytes, fewer than [`super::trits::BYTES`] allows. Its sum, |Σ| ≤ 256·127 < 2¹⁵,
+//! times 11 bits of scale is below 2²⁶; `SMLAL` shifts it by up to 30 and adds it in 64 bits, counting in halves of the unit,
+//! where a [`Matrix`] keeps the total below 2⁶³.
 
 use core::arch::asm;
 

@@ -18,8 +18,11 @@ pub(super) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
 #[inline(never)]
 fn two_rows(first: &[u8], second: &[u8], x: &[i8]) -> [i32; 2] {
     let mut sums = [0; 2];
-    let groups = first.chunks_exact(BYTES).zip(second.chunks_exact(BYTES));
-    for ((first, second), x) in groups.zip(x.chunks(COLS)) {
+    let (mut first, mut second) = (first.chunks_exact(BYTES), second.chunks_exact(BYTES));
+    for x in x.chunks(COLS) {
+        let (Some(first), Some(second)) = (first.next(), second.next()) else {
+            break;
+        };
         let mut padded = [0; COLS];
         let x = whole(x, &mut padded);
         let [a, b] = fields(digits::<BYTES>(begin(x), first.iter().zip(second), x));

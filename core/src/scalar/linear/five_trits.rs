@@ -16,7 +16,9 @@ pub fn five_trits(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
 #[inline(never)]
 fn dot(row: &[u8], x: &[i8]) -> i32 {
     let mut sum = 0;
-    for (group, x) in row.chunks_exact(BYTES).zip(x.chunks(COLS)) {
+    let mut groups = row.chunks_exact(BYTES);
+    for x in x.chunks(COLS) {
+        let Some(group) = groups.next() else { break };
         let mut codes = [0; COLS];
         unpack_digits::<BYTES>(group, &mut codes);
         let products = codes

@@ -28,8 +28,8 @@ Examples:
 --calibrate inputs.csv --method mse -o net.gguf
 
 A layer is NAME.weight, rows by columns, and NAME.bias where it is there. Its activations are calibrated on what the integer layers \
-before it make of the recorded inputs. int8 inputs keep their own scale. Layouts: int8 and ternary_lanes for microcontrollers' kernels, \
-GGUF's blocks (tq1_0 tq2_0 q2_0 q4_0 q8_0) as other programs have them.
+before it make of the recorded inputs. int8 inputs keep their own scale. Layouts: int8, ternary_lanes and five_trits for \
+microcontrollers' kernels, GGUF's blocks (tq1_0 tq2_0 q2_0 q4_0 q8_0) as other programs have them.
 
 JSON (--json): file, bytes, input_scale, layers[] (name, layout, rows, cols, bytes, bias_shift, relu, output_scale), bits_per_weight, \
 activations, scratch (bytes of RAM a run needs), seconds.";
