@@ -99,8 +99,8 @@ impl<'a, T: Byte> Group<'a, T> {
                 count,
             }
         };
-        let most = rows.chunks_exact(MOST * cols);
-        let fours = most.remainder().chunks_exact(4 * cols);
+        let most = rows.chunks_exact(cols.saturating_mul(MOST).max(1));
+        let fours = most.remainder().chunks_exact(cols.saturating_mul(4).max(1));
         let rest = fours.remainder().chunks_exact(cols);
         most.map(group(cols, MOST / 4, MOST))
             .chain(fours.map(group(cols, 1, 4)))
@@ -112,7 +112,7 @@ impl<'a, T: Byte> Group<'a, T> {
     #[inline]
     pub(super) fn dots(&self, x: &[i8]) -> [i32; MOST] {
         let mut dots = [0; MOST];
-        if x.is_empty() || self.rows.len() != self.count * x.len() {
+        if x.is_empty() || x.len().checked_mul(self.count) != Some(self.rows.len()) {
             return dots;
         }
         // SAFETY: By `all`, `rows` are `count` = 4 · `fours` rows, `stride` apart, or one and `stride` is 0. `x` has as many values as each, at least 1,

@@ -22,18 +22,19 @@ pub(crate) fn for_each_nearest(
 }
 
 /// The nearest centroid of a point.
-pub(crate) fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
+pub(crate) fn nearest(point: &[i8], centroids: &[i8], mut norms: &[i32]) -> Nearest {
     let mut best = (i32::MAX, 0);
-    let mut norms = (0u32..).zip(norms);
+    let mut label = 0u32;
     for group in Group::all(centroids, point.len()) {
         let dots = group.dots(point);
-        let dots = dots.get(..group.count).unwrap_or(&dots);
-        // `dots` first: a zip that ends takes one more of what comes first.
-        for (dot, (label, norm)) in dots.iter().zip(norms.by_ref()) {
+        let (now, later) = norms.split_at(group.count.min(norms.len()));
+        norms = later;
+        for (dot, norm) in dots.iter().zip(now) {
             let score = norm.wrapping_sub(dot.wrapping_mul(2));
             if score < best.0 {
                 best = (score, label);
             }
+            label += 1;
         }
     }
     Nearest {
