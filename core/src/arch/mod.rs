@@ -13,7 +13,7 @@ use crate::linear::{I8Sym, Matrix, Sums};
 use crate::scalar::{self, cluster::Nearest};
 
 /// [`scalar::linear::sums`] by the best code here, of the layouts in a set; false, and nothing done, for another. `scratch` has
-/// [`Matrix::scratch_len`] words, and `x` an activation a column.
+/// [`Matrix::scratch_len`] words or more, and `x` an activation a column.
 #[inline]
 pub(crate) fn sums<const SET: u32>(
     matrix: &Matrix<'_>,
