@@ -1,10 +1,10 @@
-//! The nearest centroid, four at once.
+//! The nearest centroid: four dot products at once.
 //!
 //! Contract: what [`crate::scalar::cluster::nearest`] gives, for points and centroids at any address, −128 among them. Scores wrap where its
 //! do, modulo 2³².
 
 use super::dot::norm;
-use super::int8::four_rows;
+use super::int8::Group;
 use crate::scalar::cluster::Nearest;
 
 /// Calls `each` with the nearest centroid of each point, in order.
@@ -22,26 +22,19 @@ pub(crate) fn for_each_nearest(
 }
 
 /// The nearest centroid of a point.
-pub(crate) fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
+pub(crate) fn nearest(point: &[i8], centroids: &[i8], mut norms: &[i32]) -> Nearest {
     let mut best = (i32::MAX, 0);
-    let dims = point.len().max(1);
-    let fours = centroids.chunks_exact(4 * dims);
-    // The last few one at a time: one row is four rows no bytes apart.
-    let rest = fours.remainder().chunks_exact(dims);
-    let rest = rest.map(|rows| (rows, 0, 1));
-    let mut norms = norms.iter();
-    let mut labels = 0u32..;
-    for (rows, stride, count) in fours.map(|rows| (rows, dims, 4)).chain(rest) {
-        let dots = four_rows(rows, stride, point);
-        for (dot, (&norm, label)) in dots
-            .into_iter()
-            .take(count)
-            .zip(norms.by_ref().zip(&mut labels))
-        {
+    let mut label = 0u32;
+    for group in Group::all(centroids, point.len()) {
+        let dots = group.dots(point);
+        let (now, later) = norms.split_at(group.count.min(norms.len()));
+        norms = later;
+        for (dot, norm) in dots.iter().zip(now) {
             let score = norm.wrapping_sub(dot.wrapping_mul(2));
             if score < best.0 {
                 best = (score, label);
             }
+            label += 1;
         }
     }
     Nearest {

@@ -212,9 +212,9 @@ pub fn tq2_0(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut i
     // SAFETY: `x` has 256 activations for each of at least one total.
     unsafe { tercet_mve_totals(x.as_ptr(), totals.as_mut_ptr(), blocks) };
     let row_bytes = blocks * BYTES;
-    let eights = matrix.bytes().chunks_exact(ROWS * row_bytes);
-    let rest = eights.remainder().chunks_exact(2 * row_bytes);
-    let last = rest.remainder().chunks_exact(row_bytes);
+    let eights = matrix.bytes().chunks_exact((ROWS * row_bytes).max(1));
+    let rest = eights.remainder().chunks_exact((2 * row_bytes).max(1));
+    let last = rest.remainder().chunks_exact(row_bytes.max(1));
     let eights = eights.map(|rows| (rows, row_bytes, ROWS));
     let rest = rest.map(|rows| (rows, row_bytes, 2));
     // One row is two rows no bytes apart.
