@@ -8,6 +8,8 @@ pub mod cortex_m;
 #[cfg(tercet_mve)]
 pub mod mve;
 pub mod portable;
+#[cfg(tercet_thumb1)]
+mod thumb1;
 
 use crate::linear::{I8Sym, Matrix, Sums};
 use crate::scalar::{self, cluster::Nearest};
@@ -37,7 +39,10 @@ pub(crate) fn sums<const SET: u32>(
 
 #[cfg(tercet_dsp)]
 pub(crate) use cortex_m::{dot, nearest, norm};
-#[cfg(not(tercet_dsp))]
+// As in `portable::sums`: only where there are no vectors.
+#[cfg(all(not(tercet_dsp), target_os = "none"))]
+pub(crate) use portable::{dot, nearest, norm};
+#[cfg(all(not(tercet_dsp), not(target_os = "none")))]
 pub(crate) use scalar::{cluster::nearest, dot, norm};
 
 /// Calls `each` with what [`scalar::cluster::nearest`] gives for each point, in order, by the best code here.
