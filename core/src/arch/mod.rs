@@ -8,6 +8,8 @@ pub mod cortex_m;
 #[cfg(tercet_mve)]
 pub mod mve;
 pub mod portable;
+#[cfg(tercet_thumb1)]
+mod thumb1;
 
 use crate::linear::{I8Sym, Matrix, Sums};
 use crate::scalar::{self, cluster::Nearest};
@@ -39,7 +41,10 @@ pub(crate) fn sums<const SET: u32>(
 pub(crate) use cortex_m::{dot, nearest, norm};
 #[cfg(tercet_mve)]
 pub(crate) use mve::{dot, nearest, norm};
-#[cfg(not(any(tercet_dsp, tercet_mve)))]
+// As in `portable::sums`: only where there are no vectors.
+#[cfg(all(not(any(tercet_dsp, tercet_mve)), target_os = "none"))]
+pub(crate) use portable::{dot, nearest, norm};
+#[cfg(all(not(any(tercet_dsp, tercet_mve)), not(target_os = "none")))]
 pub(crate) use scalar::{cluster::nearest, dot, norm};
 
 /// Calls `each` with what [`scalar::cluster::nearest`] gives for each point, in order, by the best code here.

@@ -1,25 +1,17 @@
-//! Rows of int8 as they lie in a file, two at once.
+//! Rows of int8 as they lie in a file, four at a time.
 //!
 //! Contract: the sums of [`crate::scalar::linear::int8`]. Exact: a sum is at most 2¹⁴ · 2¹⁶ = 2³⁰.
 
+use super::dot::dots;
 use crate::linear::{I8Sym, Matrix, Sums};
 
 /// See the head of this file.
 pub fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
-    let mut rows = matrix.bytes().chunks_exact(matrix.cols().max(1));
-    while let Some(first) = rows.next() {
-        // The last of an odd number stands twice; its second sum is left out.
-        let second = rows.next().unwrap_or(first);
-        out.narrow(&dots(first, second, x.get()));
+    // Past the last row there are zeros, which are left out.
+    for rows in matrix
+        .bytes()
+        .chunks(matrix.cols().saturating_mul(4).max(1))
+    {
+        out.narrow(&dots(rows, x.get()));
     }
-}
-
-#[inline(never)]
-fn dots(a: &[u8], b: &[u8], x: &[i8]) -> [i32; 2] {
-    let mut sums = [0i32; 2];
-    for ((&a, &b), &x) in a.iter().zip(b).zip(x) {
-        sums[0] += i32::from(a as i8) * i32::from(x);
-        sums[1] += i32::from(b as i8) * i32::from(x);
-    }
-    sums
 }
