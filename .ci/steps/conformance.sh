@@ -29,10 +29,15 @@ wasm32-unknown-unknown)
     node .ci/wasm.mjs "$cross_target/$target/release/examples/conformance_wasm.wasm" >"$printed"
     agree "$printed"
     ;;
-thumbv6m-none-eabi | thumbv7em-none-eabihf)
+thumbv6m-none-eabi | thumbv7em-none-eabihf | thumbv8m.main-none-eabihf)
+    features=()
+    # A Cortex-M55, with its kernels.
+    if [[ $target == thumbv8m.main-* ]]; then
+        features=(--features mve)
+    fi
     need qemu-system-arm "apt-get install qemu-system-arm"
     cross "$target" core run --locked --release --manifest-path firmware/Cargo.toml \
-        --config firmware/.cargo/config.toml --bin conformance >"$printed"
+        --config firmware/.cargo/config.toml --bin conformance "${features[@]}" >"$printed"
     agree "$printed"
     note "$(sed -n 's/^# deepest/deepest/p' "$printed" | tr -d '\r')"
     ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Instructions that kernels and pools take on a board in QEMU, beside the committed table: the programs of benches/mcu
-# check their results, then count. mcu.sh m0|m3|m4|m7|m33|rv32 [PROGRAM…]; of PROGRAMs only their lines are shown.
+# check their results, then count. mcu.sh m0|m3|m4|m7|m33|m55|rv32 [PROGRAM…]; of PROGRAMs only their lines are shown.
 . .ci/lib.sh
 
 board=$1
@@ -15,6 +15,10 @@ m3) target=thumbv7m-none-eabi machine=mps2-an385 ;;
 m4) target=thumbv7em-none-eabihf machine=mps2-an386 ;;
 m7) target=thumbv7em-none-eabihf machine=mps2-an500 cpu=cortex-m7 ;;
 m33) target=thumbv8m.main-none-eabihf machine=mps2-an505 cpu=cortex-m33 arguments=(--features dsp) ;;
+# The compiler knows no Armv8.1-M: the code around the vectors is that of a Cortex-M33.
+m55)
+    target=thumbv8m.main-none-eabihf machine=mps3-an547 cpu=cortex-m33 arguments=(--features "dsp mve")
+    ;;
 rv32) target=riscv32imac-unknown-none-elf machine=virt ;;
 esac
 case $board in

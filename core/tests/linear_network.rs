@@ -177,9 +177,9 @@ fn layer(layout: Layout, rows: usize, cols: usize, random: &mut Random) -> (Plai
                 .map(|(at, &code)| step(at) * i64::from(code))
                 .collect()
         }
-        Layout::TernaryLanes => {
+        Layout::TernaryLanes | Layout::FiveTrits => {
             codes.fill_with(|| (draw(3) - 1) as i8);
-            pack::ternary_lanes(rows, cols, &codes, &mut bytes).unwrap();
+            pack::pack(layout, rows, cols, &codes, &mut bytes).unwrap();
             codes.iter().map(|&code| i64::from(code)).collect()
         }
         _ => {
@@ -268,6 +268,7 @@ fn layouts() -> impl Strategy<Value = (Vec<Layout>, Vec<usize>)> {
     let layout = prop::sample::select(vec![
         Layout::Int8,
         Layout::TernaryLanes,
+        Layout::FiveTrits,
         Layout::Block(Format::Q8_0),
         Layout::Block(Format::Q4_0),
         Layout::Block(Format::Q2_0),
@@ -324,6 +325,8 @@ proptest! {
         let network = Network::<5>::new(&file).unwrap();
         prop_assert_eq!(network.activations_len(), LayerSize::activations_len(&sizes));
         prop_assert_eq!(network.scratch_len(), LayerSize::scratch_len(&sizes));
+        prop_assert_eq!(network.fast_scratch_len(), LayerSize::fast_scratch_len(&sizes));
+        prop_assert!(network.fast_scratch_len() >= network.scratch_len());
         prop_assert_eq!((network.inputs(), network.outputs()), (widths[0], *widths.last().unwrap()));
     }
 

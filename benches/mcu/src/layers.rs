@@ -61,7 +61,7 @@ impl<'a> Data<'a> {
             x,
             out: memory.slice(rows),
             expected: memory.slice(rows),
-            scratch: memory.slice(weights.scratch_len()),
+            scratch: memory.slice(weights.fast_scratch_len()),
             offset,
         };
         Plain(&mut data).run();

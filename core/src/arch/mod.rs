@@ -15,7 +15,7 @@ use crate::linear::{I8Sym, Matrix, Sums};
 use crate::scalar::{self, cluster::Nearest};
 
 /// [`scalar::linear::sums`] by the best code here, of the layouts in a set; false, and nothing done, for another. `scratch` has
-/// [`Matrix::scratch_len`] words, and `x` an activation a column.
+/// [`Matrix::scratch_len`] words or more, and `x` an activation a column.
 #[inline]
 pub(crate) fn sums<const SET: u32>(
     matrix: &Matrix<'_>,
@@ -37,12 +37,14 @@ pub(crate) fn sums<const SET: u32>(
     scalar::linear::sums_of::<SET>(matrix, x, out)
 }
 
-#[cfg(tercet_dsp)]
+#[cfg(all(tercet_dsp, not(tercet_mve)))]
 pub(crate) use cortex_m::{dot, nearest, norm};
+#[cfg(tercet_mve)]
+pub(crate) use mve::{dot, nearest, norm};
 // As in `portable::sums`: only where there are no vectors.
-#[cfg(all(not(tercet_dsp), target_os = "none"))]
+#[cfg(all(not(any(tercet_dsp, tercet_mve)), target_os = "none"))]
 pub(crate) use portable::{dot, nearest, norm};
-#[cfg(all(not(tercet_dsp), not(target_os = "none")))]
+#[cfg(all(not(any(tercet_dsp, tercet_mve)), not(target_os = "none")))]
 pub(crate) use scalar::{cluster::nearest, dot, norm};
 
 /// Calls `each` with what [`scalar::cluster::nearest`] gives for each point, in order, by the best code here.
@@ -54,9 +56,11 @@ pub(crate) fn for_each_nearest(
     norms: &[i32],
     mut each: impl FnMut(Nearest),
 ) {
-    #[cfg(tercet_dsp)]
+    #[cfg(tercet_mve)]
+    mve::for_each_nearest(points, dims, centroids, norms, &mut each);
+    #[cfg(all(tercet_dsp, not(tercet_mve)))]
     cortex_m::for_each_nearest(points, dims, centroids, norms, &mut each);
-    #[cfg(not(tercet_dsp))]
+    #[cfg(not(any(tercet_dsp, tercet_mve)))]
     for point in points.chunks_exact(dims.max(1)) {
         each(nearest(point, centroids, norms));
     }

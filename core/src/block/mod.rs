@@ -56,6 +56,7 @@ mod tq2_0;
 pub use error::BlockError;
 pub use format::Format;
 pub use ternary_view::Ternary;
+pub(crate) use tq1_0::{pack_digits, unpack_digits};
 
 use crate::number::Element;
 use crate::quant::{Rule, ScaleRule};

@@ -49,7 +49,7 @@ impl Codec<256, 54> for Tq1_0 {
 }
 
 /// Packs up to five lanes of `STRIDE` codes into `STRIDE` bytes; missing last lanes count as digit 0.
-fn pack_digits<const STRIDE: usize>(codes: &[i8], bytes: &mut [u8]) {
+pub(crate) fn pack_digits<const STRIDE: usize>(codes: &[i8], bytes: &mut [u8]) {
     let mut values = [0u16; STRIDE];
     let mut lanes = codes.chunks_exact(STRIDE);
     for _ in POWERS {
@@ -66,7 +66,7 @@ fn pack_digits<const STRIDE: usize>(codes: &[i8], bytes: &mut [u8]) {
 }
 
 /// The inverse of [`pack_digits`]; any byte gives codes −1..=1.
-fn unpack_digits<const STRIDE: usize>(bytes: &[u8], codes: &mut [i8]) {
+pub(crate) fn unpack_digits<const STRIDE: usize>(bytes: &[u8], codes: &mut [i8]) {
     for (lane, power) in codes.chunks_exact_mut(STRIDE).zip(POWERS) {
         for (code, &byte) in lane.iter_mut().zip(bytes) {
             let fraction = u16::from(byte.wrapping_mul(power));

@@ -43,6 +43,7 @@ const NAMES: [&str; Layout::ALL.len()] = [
     "linear/int8_pairs",
     "linear/int4",
     "linear/ternary_lanes",
+    "linear/five_trits",
     "linear/tq1_0",
     "linear/tq2_0",
     "linear/q2_0",

@@ -1,6 +1,6 @@
 //! How a matrix of weights lies in memory.
 
-use super::LinearError;
+use super::{LinearError, five_trits};
 use crate::block::Format;
 
 /// The most weights in a row: 2¹⁴ · 2¹⁶ = 2³⁰ bounds a sum of int8 products.
@@ -17,6 +17,7 @@ pub(crate) const TABLE_ROWS: usize = 256;
 /// | `Int8Pairs` | −127..=127 | 8 | [`super::pack`] |
 /// | `Int4` | −8..=7 | 4 | [`super::pack`] |
 /// | `TernaryLanes` | −1..=1 | 2 | [`super::pack::ternary_lanes`] |
+/// | `FiveTrits` | −1..=1 | 1.6 | [`super::pack`] |
 /// | `Block` | those of the [`Format`] | 1.69 to 8.5 | a GGUF tensor, as it lies |
 ///
 /// # Int8Pairs
@@ -36,6 +37,12 @@ pub(crate) const TABLE_ROWS: usize = 256;
 /// columns 2p, 2p + 1, p rising. Rows 2j and 2j + 1 of the group are the bits that 0xC003C003 selects of the word rotated right by
 /// 4j: the low half is column 2p, the high half column 2p + 1, and each half as an i16 is (a + 1) + 2¹⁴·b for the weights a and
 /// b of the two rows.
+///
+/// # FiveTrits
+/// Row by row, 60 columns in each 12 bytes; missing columns up to a multiple of 60 hold 0. Byte m of a group is columns m + 12·n, n = 0
+/// to 4: the digits, weight plus 1, of a number v < 243 in base 3, column m's the most significant, stored as ⌈256·v / 243⌉ (which
+/// is how TQ1_0 has them). Every pattern stands for weights: v is ⌊243·byte / 256⌋, and thirteen of the patterns are other names
+/// of a v.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -48,17 +55,20 @@ pub enum Layout {
     Int4,
     /// Two bits a weight, two rows in each 16-bit lane.
     TernaryLanes,
+    /// Five ternary weights a byte, row by row.
+    FiveTrits,
     /// GGUF blocks, whole blocks a row.
     Block(Format),
 }
 
 impl Layout {
     /// Every layout.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Int8,
         Self::Int8Pairs,
         Self::Int4,
         Self::TernaryLanes,
+        Self::FiveTrits,
         Self::Block(Format::Tq1_0),
         Self::Block(Format::Tq2_0),
         Self::Block(Format::Q2_0),
@@ -73,6 +83,7 @@ impl Layout {
             Self::Int8Pairs => "int8_pairs",
             Self::Int4 => "int4",
             Self::TernaryLanes => "ternary_lanes",
+            Self::FiveTrits => "five_trits",
             Self::Block(format) => format.name(),
         }
     }
@@ -87,7 +98,7 @@ impl Layout {
         match self {
             Self::Int8 | Self::Block(Format::Q8_0) => (-128, 127),
             Self::Int8Pairs => (-127, 127),
-            Self::TernaryLanes | Self::Block(Format::Tq1_0) => (-1, 1),
+            Self::TernaryLanes | Self::FiveTrits | Self::Block(Format::Tq1_0) => (-1, 1),
             Self::Block(Format::Tq2_0 | Format::Q2_0) => (-1, 2),
             Self::Int4 | Self::Block(Format::Q4_0) => (-8, 7),
         }
@@ -116,6 +127,7 @@ impl Layout {
             Self::Block(Format::Q2_0) => 6,
             Self::Block(Format::Q8_0) => 7,
             Self::Block(Format::Q4_0) => 8,
+            Self::FiveTrits => 9,
         };
         1 << at
     }
@@ -139,7 +151,7 @@ impl Layout {
         match self {
             Self::TernaryLanes => 8,
             Self::Int8Pairs | Self::Int4 => 4,
-            Self::Int8 | Self::Block(_) => 1,
+            Self::Int8 | Self::FiveTrits | Self::Block(_) => 1,
         }
     }
 
@@ -158,6 +170,7 @@ impl Layout {
             Self::Int8Pairs => Ok(cols.div_ceil(8) * 32),
             Self::Int4 => Ok(cols.div_ceil(8) * 16),
             Self::TernaryLanes => Ok(cols.next_multiple_of(64) * 2),
+            Self::FiveTrits => Ok(cols.div_ceil(five_trits::COLS) * five_trits::BYTES),
             Self::Block(format) => {
                 let (block, bytes) = format.layout();
                 if !cols.is_multiple_of(block) {
@@ -185,27 +198,52 @@ impl Layout {
 
     /// Words of scratch that a product needs, the same on every machine, although most take none of it.
     ///
-    /// Cortex-M kernels keep the activations there, widened to pairs of 16 bits.
+    /// Cortex-M kernels keep the activations there, widened to pairs of 16 bits. With more words than these some are faster:
+    /// [`Layout::fast_scratch_len`].
     ///
     /// ```
     /// use tercet_core::linear::Layout;
     ///
     /// static SCRATCH: [u32; Layout::TernaryLanes.scratch_len(256, 1024)] = [0; 528];
     /// ```
-    pub const fn scratch_len(self, rows: usize, cols: usize) -> usize {
+    pub const fn scratch_len(self, _rows: usize, cols: usize) -> usize {
         match self {
             // Pairs, and a sum for each 64 columns.
             Self::TernaryLanes => cols.div_ceil(64) * 33,
             Self::Int8 => cols.div_ceil(4) * 2,
             // Pairs, and a sum for each 32 columns.
             Self::Block(Format::Tq2_0) => cols.div_ceil(32) * 17,
-            // Six tables; for each row that shares them the sums of a block and of all. Few rows have no tables.
-            Self::Block(Format::Tq1_0) if rows >= 4 => {
-                let rows = if rows < TABLE_ROWS { rows } else { TABLE_ROWS };
-                6 * 256 + rows.next_multiple_of(4) * 4
-            }
             Self::Int8Pairs | Self::Int4 => cols.div_ceil(8) * 4,
-            Self::Block(_) => 0,
+            Self::FiveTrits | Self::Block(_) => 0,
         }
+    }
+
+    /// The most words of scratch that a product makes use of: at least [`Layout::scratch_len`], and more where kernels for
+    /// Cortex-M with the DSP extension put tables.
+    ///
+    /// Products take any number of words from `scratch_len` on and give the same bits. With fewer than these, those kernels leave
+    /// the product to the loops of other processors; no other processor has a use for more than `scratch_len`.
+    ///
+    /// ```
+    /// use tercet_core::block::Format;
+    /// use tercet_core::linear::Layout;
+    ///
+    /// const TQ1_0: Layout = Layout::Block(Format::Tq1_0);
+    /// assert_eq!(TQ1_0.scratch_len(256, 1024), 0);
+    /// assert_eq!(TQ1_0.fast_scratch_len(256, 1024), 2560);
+    /// ```
+    pub const fn fast_scratch_len(self, rows: usize, cols: usize) -> usize {
+        // Words a row beside the tables: the sums of a few blocks or groups, and of all.
+        let words = match self {
+            Self::FiveTrits => 3,
+            Self::Block(Format::Tq1_0) => 4,
+            _ => return self.scratch_len(rows, cols),
+        };
+        if rows < 4 {
+            // Not worth tables.
+            return self.scratch_len(rows, cols);
+        }
+        let rows = if rows < TABLE_ROWS { rows } else { TABLE_ROWS };
+        6 * 256 + rows.next_multiple_of(4) * words
     }
 }

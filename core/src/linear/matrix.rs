@@ -49,7 +49,8 @@ impl<'a> Matrix<'a> {
     ) -> Result<Self, LinearError> {
         super::expect(layout.bytes(rows, cols)?, bytes.len())?;
         match layout {
-            Layout::Int8 | Layout::Int8Pairs | Layout::Int4 => {}
+            // Every pattern stands for weights.
+            Layout::Int8 | Layout::Int8Pairs | Layout::Int4 | Layout::FiveTrits => {}
             Layout::TernaryLanes => pack::check_ternary_lanes(cols, bytes)?,
             Layout::Block(format) => check_blocks(format, layout.group_bytes(cols)?, bytes)?,
         }
@@ -119,6 +120,11 @@ impl<'a> Matrix<'a> {
     /// Words of scratch that a product needs; see [`Layout::scratch_len`].
     pub const fn scratch_len(&self) -> usize {
         self.layout.scratch_len(self.rows, self.cols)
+    }
+
+    /// The most words of scratch that a product makes use of; see [`Layout::fast_scratch_len`].
+    pub const fn fast_scratch_len(&self) -> usize {
+        self.layout.fast_scratch_len(self.rows, self.cols)
     }
 
     /// The scale of a row; 1 past the last.

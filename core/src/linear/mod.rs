@@ -27,6 +27,7 @@
 
 mod error;
 mod finish;
+pub(crate) mod five_trits;
 mod layer;
 mod layout;
 mod matrix;

@@ -51,6 +51,15 @@ proptest! {
         sums(&Layer::new(matrix), x, &mut out, &mut scratch(&matrix)).unwrap();
         prop_assert_eq!(&out, &weights.sums(x.get()));
 
+        // All that a kernel could use, and a word less.
+        prop_assert!(matrix.fast_scratch_len() >= matrix.scratch_len());
+        for fewer in [0, 1] {
+            let len = matrix.fast_scratch_len().saturating_sub(fewer).max(matrix.scratch_len());
+            let mut again = vec![-1; weights.rows];
+            sums(&Layer::new(matrix), x, &mut again, &mut vec![0xDEAD_BEEF; len]).unwrap();
+            prop_assert_eq!(&again, &out);
+        }
+
         let mut plain = Vec::new();
         scalar::linear::for_each_sum(&matrix, x, |row, sum| plain.push((row, sum)));
         let numbered: Vec<(usize, i64)> = out.into_iter().enumerate().collect();
@@ -179,6 +188,8 @@ fn long_rows_of_extremes_do_not_wrap() {
     for (layout, code, worth) in [
         (Layout::TernaryLanes, 1, 1),
         (Layout::TernaryLanes, -1, -1),
+        (Layout::FiveTrits, 1, 1),
+        (Layout::FiveTrits, -1, -1),
         (Layout::Int8, -128, -128),
         (Layout::Int8, 127, 127),
         (Layout::Int8Pairs, -127, -127),

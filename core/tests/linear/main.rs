@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod five_trits;
 mod laws;
 mod matrices;
 mod only;

@@ -62,6 +62,7 @@ fn an_engine_of_some_layouts_takes_those_and_no_other() {
         Layout::Int8Pairs,
         Layout::Int4,
         Layout::TernaryLanes,
+        Layout::FiveTrits,
         Layout::Block(Format::Tq1_0),
         Layout::Block(Format::Tq2_0),
         Layout::Block(Format::Q2_0),

@@ -16,7 +16,7 @@ fn codes() -> I8Sym<'static> {
 #[test]
 fn shapes_that_could_wrap_or_do_not_fit_are_refused() {
     let max = MAX_COLS;
-    for layout in [Layout::Int8, Layout::TernaryLanes, TQ2] {
+    for layout in [Layout::Int8, Layout::TernaryLanes, Layout::FiveTrits, TQ2] {
         let refused = |cols| Err(LinearError::Columns { cols, max });
         assert_eq!(layout.bytes(1, 0), refused(0));
         assert_eq!(layout.bytes(1, max + 256), refused(max + 256));

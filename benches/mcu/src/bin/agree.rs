@@ -85,7 +85,7 @@ fn agree(
     }
     match layout {
         // Any bits are weights there.
-        Layout::Int8 | Layout::Int8Pairs | Layout::Int4 => {}
+        Layout::Int8 | Layout::Int8Pairs | Layout::Int4 | Layout::FiveTrits => {}
         Layout::Block(format) => set_scales(format, data, random, bytes),
         _ => {
             let mut memory = memory.fork();
@@ -105,18 +105,25 @@ fn agree(
     let x = I8Sym::new(x).expect("-127 to 127");
     let matrix = Matrix::new(layout, rows, cols, bytes).expect("legal weights");
     let out = memory.slice::<i64>(rows);
-    let scratch = memory.slice(matrix.scratch_len());
-    // Scratch is not cleared for kernels.
-    scratch.fill_with(|| random.next_u64() as u32);
-    sums(&Layer::new(matrix), x, out, scratch).expect("buffers that fit");
-    for_each_sum(&matrix, x, |row, sum| {
-        assert!(
-            out[row] == sum,
-            "{} {rows}x{cols} {data:?}, row {row}: {} where {sum} is right",
-            layout.name(),
-            out[row]
-        );
-    });
+    let (needed, fast) = (matrix.scratch_len(), matrix.fast_scratch_len());
+    let scratch = memory.slice(fast);
+    let lengths = [needed, fast];
+    // Where both are the same, once.
+    for &words in &lengths[usize::from(needed == fast)..] {
+        let scratch = &mut scratch[..words];
+        // Scratch is not cleared for kernels.
+        scratch.fill_with(|| random.next_u64() as u32);
+        out.fill(i64::MIN);
+        sums(&Layer::new(matrix), x, out, scratch).expect("buffers that fit");
+        for_each_sum(&matrix, x, |row, sum| {
+            assert!(
+                out[row] == sum,
+                "{} {rows}x{cols} {data:?}, {words} words, row {row}: {} where {sum} is right",
+                layout.name(),
+                out[row]
+            );
+        });
+    }
 }
 
 /// Scales of any sign, a quarter of them subnormal, or large ones of one sign.

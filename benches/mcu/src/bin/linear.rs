@@ -33,6 +33,7 @@ fn main(bench: &mut Bench, mut memory: Memory<'static>) {
     alone::<{ Layout::Int8Pairs.bit() }>(bench, &mut memory);
     alone::<{ Layout::Int4.bit() }>(bench, &mut memory);
     alone::<{ Layout::TernaryLanes.bit() }>(bench, &mut memory);
+    alone::<{ Layout::FiveTrits.bit() }>(bench, &mut memory);
     alone::<{ Layout::Block(Format::Tq1_0).bit() }>(bench, &mut memory);
     alone::<{ Layout::Block(Format::Tq2_0).bit() }>(bench, &mut memory);
     alone::<{ Layout::Block(Format::Q2_0).bit() }>(bench, &mut memory);

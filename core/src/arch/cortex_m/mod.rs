@@ -5,17 +5,23 @@
 )]
 
 mod batch;
+#[cfg(not(tercet_mve))]
 mod dot;
 mod dsp;
+mod five_trits;
 mod int4;
 mod int8;
 mod int8_pairs;
+#[cfg(not(tercet_mve))]
 mod nearest;
 mod ternary_lanes;
 mod tq1_0;
 mod tq2_0;
+mod trits;
 
+#[cfg(not(tercet_mve))]
 pub(crate) use dot::{dot, norm};
+#[cfg(not(tercet_mve))]
 pub(crate) use nearest::{for_each_nearest, nearest};
 
 use crate::block::Format;
@@ -54,6 +60,9 @@ pub fn sums<const SET: u32>(
         },
         Layout::TernaryLanes if Layout::TernaryLanes.is_in(SET) => {
             ternary_lanes::sums(matrix, x, scratch, out)
+        }
+        Layout::FiveTrits if Layout::FiveTrits.is_in(SET) => {
+            five_trits::sums(matrix, x, scratch, out)
         }
         TQ1_0 if TQ1_0.is_in(SET) => tq1_0::sums(matrix, x, scratch, out),
         TQ2_0 if TQ2_0.is_in(SET) => tq2_0::sums(matrix, x, scratch, out),

@@ -27,7 +27,7 @@ const STRIP: usize = 16;
 const OFFSET: i32 = 1 << 13;
 
 /// [`crate::scalar::linear::ternary_lanes`]; false, and nothing done, for weights at no multiple of 4. `scratch` has
-/// [`Matrix::scratch_len`] words.
+/// [`Matrix::scratch_len`] words or more.
 pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,

@@ -60,18 +60,34 @@ pub fn int8(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     // One row is four rows no bytes apart.
     let rest = rest.map(|rows| (rows, 0, 1));
     for (rows, stride, count) in fours.map(|rows| (rows, cols, 4)).chain(rest) {
-        let mut sums = [0; 4];
-        // SAFETY: The four rows of `cols` bytes, `stride` apart, lie in `rows`, `x` has `cols` too, at least 1, and `sums` has room
-        // for four. Bytes need no alignment. The function keeps the registers that its caller owns.
-        unsafe {
-            tercet_mve_int8(
-                rows.as_ptr(),
-                stride,
-                x.get().as_ptr(),
-                cols,
-                sums.as_mut_ptr(),
-            )
-        };
+        let sums = four_rows(rows, stride, x.get());
         out.narrow(sums.get(..count).unwrap_or(&sums));
     }
 }
+
+/// The dot products of `x` with four rows of its length, `stride` values apart; zeros where that is more than `rows` holds.
+#[inline]
+pub(super) fn four_rows<T: Byte>(rows: &[T], stride: usize, x: &[i8]) -> [i32; 4] {
+    let mut sums = [0; 4];
+    if x.is_empty() || stride.saturating_mul(3).saturating_add(x.len()) > rows.len() {
+        return sums;
+    }
+    // SAFETY: The four rows lie in `rows`, `x` has as many values as each, at least 1, and `sums` has room
+    // for four. Bytes need no alignment. The function keeps the registers that its caller owns.
+    unsafe {
+        tercet_mve_int8(
+            rows.as_ptr().cast(),
+            stride,
+            x.as_ptr(),
+            x.len(),
+            sums.as_mut_ptr(),
+        )
+    };
+    sums
+}
+
+/// int8, however it is written.
+pub(super) trait Byte {}
+
+impl Byte for u8 {}
+impl Byte for i8 {}

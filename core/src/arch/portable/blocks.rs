@@ -55,13 +55,13 @@ fn scale(block: &[u8]) -> i64 {
 }
 
 /// What both fields begin with: −Σx.
-fn begin(x: &[i8]) -> u32 {
+pub(super) fn begin(x: &[i8]) -> u32 {
     let sum = x.iter().fold(0i32, |sum, &x| sum + i32::from(x));
     (-sum as u32).wrapping_mul(0x1_0001)
 }
 
 /// Both fields, signed.
-fn fields(sum: u32) -> [i32; 2] {
+pub(super) fn fields(sum: u32) -> [i32; 2] {
     let low = i32::from(sum as i16);
     [low, i32::from((sum.wrapping_sub(low as u32) >> 16) as i16)]
 }
@@ -82,7 +82,7 @@ pub(super) fn tq1_0(first: &[u8; 54], second: &[u8; 54], x: &[i8; VALUES]) -> [i
 /// Adds `STRIDE` bytes of each row. A byte is a fraction in base 3, of 8 bits: three times it is the first digit, and below that the
 /// fraction that is left. Digit n of byte m belongs to column m + n·`STRIDE`.
 #[inline(always)]
-fn digits<'a, const STRIDE: usize>(
+pub(super) fn digits<'a, const STRIDE: usize>(
     mut sum: u32,
     rows: impl Iterator<Item = (&'a u8, &'a u8)>,
     x: &[i8],

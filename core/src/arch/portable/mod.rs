@@ -5,6 +5,7 @@
 
 mod blocks;
 mod dot;
+mod five_trits;
 pub mod int8;
 mod nearest;
 mod ternary_lanes;
@@ -16,7 +17,7 @@ use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
 /// [`crate::scalar::linear::sums`] of the layouts in a set that have such a loop; false, and nothing done, for another. `scratch` has
-/// [`Matrix::scratch_len`] words.
+/// [`Matrix::scratch_len`] words or more.
 #[inline]
 pub(crate) fn sums<const SET: u32>(
     matrix: &Matrix<'_>,
@@ -35,6 +36,7 @@ pub(crate) fn sums<const SET: u32>(
         Layout::TernaryLanes if Layout::TernaryLanes.is_in(SET) => {
             ternary_lanes::sums(matrix, x, scratch, out);
         }
+        Layout::FiveTrits if Layout::FiveTrits.is_in(SET) => five_trits::sums(matrix, x, out),
         TQ1_0 if TQ1_0.is_in(SET) => blocks::sums::<54>(matrix, x, blocks::tq1_0, out),
         TQ2_0 if TQ2_0.is_in(SET) => blocks::sums::<66>(matrix, x, blocks::tq2_0, out),
         _ => return false,

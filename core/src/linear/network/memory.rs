@@ -7,7 +7,8 @@ use crate::linear::Layout;
 pub struct Buffers<'b> {
     /// Outputs of hidden layers: at least [`Network::activations_len`](super::Network::activations_len) of them.
     pub activations: &'b mut [i8],
-    /// Words for the kernels: at least [`Network::scratch_len`](super::Network::scratch_len) of them.
+    /// Words for the kernels: at least [`Network::scratch_len`](super::Network::scratch_len) of them; more than
+    /// [`Network::fast_scratch_len`](super::Network::fast_scratch_len) are not used.
     pub scratch: &'b mut [u32],
 }
 
@@ -61,10 +62,22 @@ impl LayerSize {
 
     /// Words of scratch that a network of these layers needs: the most of any, by [`Layout::scratch_len`].
     pub const fn scratch_len(layers: &[Self]) -> usize {
+        Self::most_scratch(layers, false)
+    }
+
+    /// The most words of scratch that a network of these layers makes use of, by [`Layout::fast_scratch_len`].
+    pub const fn fast_scratch_len(layers: &[Self]) -> usize {
+        Self::most_scratch(layers, true)
+    }
+
+    const fn most_scratch(layers: &[Self], fast: bool) -> usize {
         let mut most = 0;
         let mut rest = layers;
         while let [layer, after @ ..] = rest {
-            let words = layer.layout.scratch_len(layer.rows, layer.cols);
+            let words = match fast {
+                true => layer.layout.fast_scratch_len(layer.rows, layer.cols),
+                false => layer.layout.scratch_len(layer.rows, layer.cols),
+            };
             if words > most {
                 most = words;
             }

@@ -135,6 +135,14 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
         words.max().unwrap_or(0)
     }
 
+    /// The most words of scratch that a run makes use of; see [`Layout::fast_scratch_len`](crate::linear::Layout::fast_scratch_len).
+    pub fn fast_scratch_len(&self) -> usize {
+        let words = self
+            .layers()
+            .map(|layer| layer.weights().fast_scratch_len());
+        words.max().unwrap_or(0)
+    }
+
     /// Rounds f32 inputs to codes: `clamp(half_even(fl(x / input_scale)), −127, 127)`.
     ///
     /// # Errors

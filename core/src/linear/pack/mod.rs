@@ -1,9 +1,11 @@
 //! From row-major codes to the layouts that take codes.
 
+mod five_trits;
 mod int4;
 mod int8_pairs;
 mod ternary_lanes;
 
+pub use five_trits::five_trits;
 pub use int4::int4;
 pub use int8_pairs::int8_pairs;
 pub(super) use ternary_lanes::check_ternary_lanes;
@@ -29,6 +31,7 @@ pub fn pack(
         Layout::Int8Pairs => int8_pairs(rows, cols, codes, out),
         Layout::Int4 => int4(rows, cols, codes, out),
         Layout::TernaryLanes => ternary_lanes(rows, cols, codes, out),
+        Layout::FiveTrits => five_trits(rows, cols, codes, out),
         Layout::Block(_) => Err(LinearError::Blocks),
     }
 }

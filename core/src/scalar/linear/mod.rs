@@ -2,6 +2,7 @@
 
 mod blocks;
 mod engine;
+mod five_trits;
 mod int4;
 mod int8;
 mod int8_pairs;
@@ -9,6 +10,7 @@ mod ternary_lanes;
 
 pub use blocks::blocks;
 pub use engine::Only;
+pub use five_trits::five_trits;
 pub use int4::int4;
 pub use int8::int8;
 pub use int8_pairs::int8_pairs;
@@ -38,6 +40,7 @@ pub(crate) fn sums_of<const SET: u32>(
         Layout::Int8Pairs if Layout::Int8Pairs.is_in(SET) => int8_pairs(matrix, x, out),
         Layout::Int4 if Layout::Int4.is_in(SET) => int4(matrix, x, out),
         Layout::TernaryLanes if Layout::TernaryLanes.is_in(SET) => ternary_lanes(matrix, x, out),
+        Layout::FiveTrits if Layout::FiveTrits.is_in(SET) => five_trits(matrix, x, out),
         Layout::Block(format) => return blocks_of::<SET>(format, matrix, x, out),
         _ => return false,
     }

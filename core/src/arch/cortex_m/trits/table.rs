@@ -1,4 +1,4 @@
-//! A table for two neighbouring bytes of a TQ1_0 block: word b is the first byte's sum for the value b, plus 2¹⁶ times the second's.
+//! A table for two neighbouring bytes of five digits each: word b is the first byte's sum for the value b, plus 2¹⁶ times the second's.
 //!
 //! Byte b stands for the digits of v = ⌊243·b/256⌋, so the 243 sums lie in the order of v, and thirteen of them twice: v = 0,
 //! 18, 37 and so on. Nine sums of the last two digits stay in registers; from one value of the first three digits to the next, all nine move by the
@@ -7,7 +7,7 @@
 use core::arch::asm;
 
 /// Words of a table.
-pub(super) const TABLE: usize = 256;
+pub(in super::super) const TABLE: usize = 256;
 
 /// Stores nine sums.
 macro_rules! nine {
@@ -68,7 +68,11 @@ macro_rules! step {
 /// Fills a table for the columns `at`, `at + stride` and so on, `digits` (4 or 5) of them, of the first byte, and
 /// for those after each of the second: Σ (d − 1)·x of the digits d.
 #[inline(never)]
-pub(super) fn fill(x: &[i8], (at, stride, digits): (usize, usize, usize), table: &mut [u32]) {
+pub(in super::super) fn fill(
+    x: &[i8],
+    (at, stride, digits): (usize, usize, usize),
+    table: &mut [u32],
+) {
     let pair = |digit: usize| x.get(at + digit * stride..)?.first_chunk::<2>();
     let fifth = if digits == 5 { pair(4) } else { Some(&[0; 2]) };
     let (Some(first), Some(_), Some(fifth)) = (pair(0), pair(3), fifth) else {

@@ -1,0 +1,56 @@
+//! Five ternary digits a byte: a table of the 256 sums that a byte can stand for turns five products into two loads and half an
+//! addition.
+//!
+//! Byte by byte of a row, a table gives Σ (d − 1)·x of the digits d and the activations x of the five columns that the byte holds;
+//! every row adds the entries that its bytes select. Two neighbouring bytes share the words of a table ([`table`]), twelve bytes
+//! are added in one pass over the rows ([`rows`]). Rows go through in tiles of at most [`TABLE_ROWS`], so that scratch does not
+//! grow beyond; a tile costs the tables once.
+//!
+//! Scratch: six tables of 256 words; for each row of a tile two words for its sums and those of its total.
+//!
+//! Why sums are exact. A table's word is a + 2¹⁶·b modulo 2³², a and b the entries of the even and the odd byte. A row adds the words
+//! that its even bytes select to [0], those of its odd bytes to [2¹⁵]: S + 2¹⁶·(what means nothing) and 2¹⁵ + (what means nothing) +
+//! 2¹⁶·S. An entry is at most 5·127 = 635. Over [`BYTES`] bytes, 48 even and 48 odd ones, every such sum is at most 48·635 = 30,480 <
+//! 2¹⁵. So the low half of the first, read as signed, is the sum of even bytes; what lies below the second's high half stays
+//! within 0..2¹⁶, and that half is the sum of odd bytes.
+
+mod rows;
+mod table;
+
+use crate::linear::{Matrix, TABLE_ROWS};
+pub(super) use rows::Rows;
+pub(super) use table::{TABLE, fill};
+
+/// The most bytes of a row whose sums fit.
+pub(super) const BYTES: usize = 96;
+
+/// Calls `each` with the rows of each tile, and with how many of them were in the tile before: a last tile of fewer than four
+/// rows takes some of it. A total has `words` words. False, and nothing done, for fewer than four rows or too little scratch.
+#[inline]
+pub(super) fn for_each_tile(
+    matrix: &Matrix<'_>,
+    row_bytes: usize,
+    words: usize,
+    scratch: &mut [u32],
+    mut each: impl FnMut(Rows<'_>, usize),
+) -> bool {
+    if matrix.rows() < 4 {
+        return false;
+    }
+    let mut first = 0;
+    while first < matrix.rows() {
+        let rest = matrix.rows() - first;
+        let skip = 4usize.saturating_sub(rest);
+        let Some(bytes) = matrix.bytes().get((first - skip) * row_bytes..) else {
+            return false;
+        };
+        let bytes = bytes.get(..TABLE_ROWS * row_bytes).unwrap_or(bytes);
+        // Refused at the first tile, which is the largest, or never.
+        let Some(rows) = Rows::new(bytes, row_bytes, words, scratch) else {
+            return false;
+        };
+        each(rows, skip);
+        first += TABLE_ROWS.min(rest);
+    }
+    true
+}
