@@ -405,7 +405,7 @@ fn what_cannot_be_built_is_told_in_one_line() {
     .concat();
     assert!(usage(&scale).contains("an input scale of 0"));
     let bad = [&last[..5], &["--to", "int9"], &last[7..]].concat();
-    assert!(usage(&bad).contains("possible values: int8, ternary_lanes"));
+    assert!(usage(&bad).contains("possible values: int8, int8_pairs, int4, ternary_lanes"));
 }
 
 #[test]
