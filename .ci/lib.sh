@@ -65,6 +65,16 @@ cross() {
     esac
 }
 
+# firmware TARGET PROGRAM: runs a program of firmware/ on the target's board, a Cortex-M55's with its own kernels.
+firmware() {
+    local features=()
+    if [[ $1 == thumbv8m.main-* ]]; then
+        features=(--features mve)
+    fi
+    cross "$1" core run --locked --release --manifest-path firmware/Cargo.toml \
+        --config firmware/.cargo/config.toml --bin "$2" "${features[@]}"
+}
+
 # agree FILE: the table printed there is the committed one; its comment lines may say more.
 agree() {
     diff <(grep -v '^#' core/conformance.txt) <(grep -v '^#' "$1" | tr -d '\r') || return 1

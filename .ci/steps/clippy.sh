@@ -34,11 +34,13 @@ firmware)
     ;;
 mcu)
     need_clippy thumbv7em-none-eabihf
+    need_clippy thumbv8m.main-none-eabihf
     need_clippy riscv32imac-unknown-none-elf
     mcu=(clippy --locked --release --manifest-path benches/mcu/Cargo.toml)
     # heapless: see mcu.sh.
     cross thumbv7em-none-eabihf core,alloc "${mcu[@]}" --features pools --target-dir target/mcu-m4 \
         --config "target.thumbv7em-none-eabihf.rustflags=['--cfg=arm_llsc']" -- -D warnings
+    cross thumbv8m.main-none-eabihf core "${mcu[@]}" --features "dsp mve" -- -D warnings
     cross riscv32imac-unknown-none-elf core "${mcu[@]}" -- -D warnings
     lint --manifest-path benches/mcu/table/Cargo.toml --all-targets --target-dir target/mcu-table
     ;;

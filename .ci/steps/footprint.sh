@@ -7,11 +7,6 @@ target=thumbv6m-none-eabi
 readme=firmware/README.md
 need qemu-system-arm "apt-get install qemu-system-arm"
 
-firmware() {
-    cross "$target" core run --locked --release --manifest-path firmware/Cargo.toml \
-        --config firmware/.cargo/config.toml --bin "$1"
-}
-
 # no_heap PROGRAM: nothing in the image comes from `alloc`. The debugging information names the files that code comes from,
 # also where all of it was inlined. (No program here has a global allocator, so rustc would not link `alloc` either.)
 no_heap() {
@@ -27,7 +22,7 @@ no_heap() {
 }
 
 # What the linker would not take does not get here.
-firmware no_panic >/dev/null
+firmware "$target" no_panic >/dev/null
 no_heap no_panic
 
 # close WHAT COMMITTED FOUND: within a tenth and 64 bytes, since compilers differ.
@@ -45,7 +40,7 @@ figure() {
 
 for program in nothing online_8x6 online_16x64 kmeans_8x6; do
     printed=target/ci/footprint-$program.txt
-    firmware "$program" >"$printed"
+    firmware "$target" "$program" >"$printed"
     no_heap "$program"
     while read -r line; do
         grep -qxF "$line" core/conformance.txt || {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Instructions that kernels and pools take on a board in QEMU, beside the committed table: the programs of benches/mcu
-# check their results, then count. mcu.sh m0|m3|m4|m7|m33|rv32 [PROGRAM…]; of PROGRAMs only their lines are shown.
+# check their results, then count. mcu.sh m0|m3|m4|m7|m33|m55|rv32 [PROGRAM…]; of PROGRAMs only their lines are shown.
 . .ci/lib.sh
 
 board=$1
@@ -15,6 +15,10 @@ m3) target=thumbv7m-none-eabi machine=mps2-an385 ;;
 m4) target=thumbv7em-none-eabihf machine=mps2-an386 ;;
 m7) target=thumbv7em-none-eabihf machine=mps2-an500 cpu=cortex-m7 ;;
 m33) target=thumbv8m.main-none-eabihf machine=mps2-an505 cpu=cortex-m33 arguments=(--features dsp) ;;
+# The compiler knows no Armv8.1-M: the code around the vectors is that of a Cortex-M33.
+m55)
+    target=thumbv8m.main-none-eabihf machine=mps3-an547 cpu=cortex-m33 arguments=(--features "dsp mve")
+    ;;
 rv32) target=riscv32imac-unknown-none-elf machine=virt ;;
 esac
 case $board in
@@ -27,10 +31,7 @@ rv32)
     need qemu-system-arm "apt-get install qemu-system-arm"
     ;;
 esac
-flags=()
-if [[ $cpu ]]; then
-    flags+=("'-Ctarget-cpu=$cpu'")
-fi
+flags=${cpu:+-Ctarget-cpu=$cpu}
 programs='linear cluster'
 case $board in
 m0 | m4)
@@ -38,12 +39,14 @@ m0 | m4)
     arguments+=(--features pools)
     # heapless asks the compiler for ldrex and strex by a probe that needs an installed core; here there is none.
     if [[ $target == thumbv7em-* && $(compiler_for "$target") == debian ]]; then
-        flags+=("'--cfg=arm_llsc'")
+        flags+=' --cfg=arm_llsc'
     fi
     ;;
 esac
+# Not by --config, where cargo takes the dot in `thumbv8m.main` for its own.
+export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_RUSTFLAGS=$flags"
 # Folders of their own, since boards share targets and not flags.
-arguments+=(--config "target.'$target'.rustflags=[$(IFS=,; echo "${flags[*]}")]" --target-dir "target/mcu-$board")
+arguments+=(--target-dir "target/mcu-$board")
 # talc wants `alloc`, of which it uses nothing here.
 cross "$target" core,alloc build --locked --release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}"
 images=target/mcu-$board/$target/release

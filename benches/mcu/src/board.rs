@@ -10,15 +10,15 @@ use crate::counter::Clock;
 /// The clock of the board this was compiled for.
 pub use imp::BoardClock;
 
-#[cfg(target_arch = "arm")]
+#[cfg(any(tercet_board = "mps2", tercet_board = "an505"))]
 mod imp {
     use super::Clock;
 
     // CMSDK timer 0, counting down; where and how fast, by the boards' application notes and QEMU's models of them.
     // On AN505 it is reached at its secure address.
-    #[cfg(not(tercet_an505))]
+    #[cfg(tercet_board = "mps2")]
     const TIMER: (usize, u64) = (0x4000_0000, 40);
-    #[cfg(tercet_an505)]
+    #[cfg(tercet_board = "an505")]
     const TIMER: (usize, u64) = (0x5000_0000, 50);
 
     const CTRL: *mut u32 = TIMER.0 as *mut u32;
@@ -48,6 +48,41 @@ mod imp {
         fn read(&self) -> u32 {
             // SAFETY: A register that may be read at any time.
             !unsafe { VALUE.read_volatile() }
+        }
+    }
+}
+
+#[cfg(tercet_board = "an547")]
+mod imp {
+    use super::Clock;
+
+    // The FPGA's counter, at its secure address; 20 MHz by QEMU's model.
+    const FPGA: usize = 0x5930_2000;
+    const COUNTER: *mut u32 = (FPGA + 0x18) as *mut u32;
+    const PRESCALE: *mut u32 = (FPGA + 0x1C) as *mut u32;
+
+    /// The board's counter.
+    #[derive(Debug)]
+    pub struct BoardClock(());
+
+    impl BoardClock {
+        /// Lets it count every period of its clock.
+        pub fn start() -> Self {
+            // SAFETY: Registers of a counter that nothing else here uses.
+            unsafe {
+                PRESCALE.write_volatile(0);
+                COUNTER.write_volatile(0);
+            }
+            Self(())
+        }
+    }
+
+    impl Clock for BoardClock {
+        const TICK_NS: u64 = 50;
+
+        fn read(&self) -> u32 {
+            // SAFETY: A register that may be read at any time.
+            unsafe { COUNTER.read_volatile() }
         }
     }
 }

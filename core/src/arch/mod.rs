@@ -8,6 +8,8 @@ pub mod cortex_m;
 #[cfg(tercet_mve)]
 pub mod mve;
 pub mod portable;
+#[cfg(tercet_thumb1)]
+mod thumb1;
 
 use crate::linear::{I8Sym, Matrix, Sums};
 use crate::scalar::{self, cluster::Nearest};
@@ -35,9 +37,14 @@ pub(crate) fn sums<const SET: u32>(
     scalar::linear::sums_of::<SET>(matrix, x, out)
 }
 
-#[cfg(tercet_dsp)]
+#[cfg(all(tercet_dsp, not(tercet_mve)))]
 pub(crate) use cortex_m::{dot, nearest, norm};
-#[cfg(not(tercet_dsp))]
+#[cfg(tercet_mve)]
+pub(crate) use mve::{dot, nearest, norm};
+// As in `portable::sums`: only where there are no vectors.
+#[cfg(all(not(any(tercet_dsp, tercet_mve)), target_os = "none"))]
+pub(crate) use portable::{dot, nearest, norm};
+#[cfg(all(not(any(tercet_dsp, tercet_mve)), not(target_os = "none")))]
 pub(crate) use scalar::{cluster::nearest, dot, norm};
 
 /// Calls `each` with what [`scalar::cluster::nearest`] gives for each point, in order, by the best code here.
@@ -49,9 +56,11 @@ pub(crate) fn for_each_nearest(
     norms: &[i32],
     mut each: impl FnMut(Nearest),
 ) {
-    #[cfg(tercet_dsp)]
+    #[cfg(tercet_mve)]
+    mve::for_each_nearest(points, dims, centroids, norms, &mut each);
+    #[cfg(all(tercet_dsp, not(tercet_mve)))]
     cortex_m::for_each_nearest(points, dims, centroids, norms, &mut each);
-    #[cfg(not(tercet_dsp))]
+    #[cfg(not(any(tercet_dsp, tercet_mve)))]
     for point in points.chunks_exact(dims.max(1)) {
         each(nearest(point, centroids, norms));
     }

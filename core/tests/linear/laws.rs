@@ -67,7 +67,7 @@ proptest! {
     }
 
     #[test]
-    fn int8_two_rows_at_once_gives_the_sums((weights, x) in problem()) {
+    fn int8_four_rows_at_once_gives_the_sums((weights, x) in problem()) {
         let matrix = matrix(&weights);
         let mut found = Collect(Vec::new());
         if weights.layout == Layout::Int8 {

@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
+use tercet_core::linear::Layout;
 
 use super::support::{Folder, fields, named, size};
 
@@ -100,16 +101,7 @@ fn the_findings_are_documented_whole_and_plausible() {
     }
 
     let networks = found["networks"].as_array().unwrap();
-    for layout in [
-        "int8",
-        "ternary_lanes",
-        "five_trits",
-        "tq1_0",
-        "tq2_0",
-        "q2_0",
-        "q8_0",
-        "q4_0",
-    ] {
+    for layout in Layout::ALL.map(Layout::name) {
         assert!(
             networks.iter().any(|network| network["hidden"] == layout),
             "{layout} is missing"

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use tercet_core::linear::Layout;
 
 use super::support::{Folder, fields};
 
@@ -67,15 +68,7 @@ fn what_firmware_carries_is_what_the_command_makes() {
 #[test]
 fn the_demo_makes_the_same_networks() {
     let folder = digits();
-    for layout in [
-        "int8",
-        "ternary_lanes",
-        "tq1_0",
-        "tq2_0",
-        "q2_0",
-        "q8_0",
-        "q4_0",
-    ] {
+    for layout in Layout::ALL.map(Layout::name) {
         let summary = folder.ok(&build(&[layout, "-o", "net.gguf", "--force", "--json"]));
         let summary: Value = serde_json::from_str(&summary).unwrap();
         let file = format!("digits-network-{layout}.gguf");
@@ -114,7 +107,7 @@ fn a_build_tells_what_it_made() {
             &found["activations"],
             &found["scratch"]
         ),
-        (&1.0.into(), &64.into(), &128.into())
+        (&1.0.into(), &64.into(), &544.into())
     );
     let layers = found["layers"].as_array().unwrap();
     assert_eq!(
@@ -157,7 +150,7 @@ fn a_build_tells_what_it_made() {
 
     let text = folder.ok(&build(&["tq2_0", "-o", "again.gguf"]));
     assert!(
-        text.contains("RAM of a run: 64 bytes of activations, 128 of scratch"),
+        text.contains("RAM of a run: 64 bytes of activations, 544 of scratch"),
         "{text}"
     );
     let tensors = folder.ok(&["inspect", "net.gguf"]);
@@ -298,7 +291,7 @@ fn a_row_of_zeros_keeps_its_bias() {
         ],
     );
     fs::write(folder.path("points.csv"), "1\n5\n").unwrap();
-    for layout in ["int8", "ternary_lanes"] {
+    for layout in ["int8", "int8_pairs", "int4", "ternary_lanes", "five_trits"] {
         folder.ok(&[
             "network",
             "build",
@@ -405,7 +398,7 @@ fn what_cannot_be_built_is_told_in_one_line() {
     .concat();
     assert!(usage(&scale).contains("an input scale of 0"));
     let bad = [&last[..5], &["--to", "int9"], &last[7..]].concat();
-    assert!(usage(&bad).contains("possible values: int8, int8_pairs, int4, ternary_lanes"));
+    assert!(usage(&bad).contains("possible values: int8, int8_pairs"));
 }
 
 #[test]

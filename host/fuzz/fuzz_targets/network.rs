@@ -14,7 +14,10 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(network) = Network::<4>::new(bytes) else {
         return;
     };
-    let weights: usize = network.layers().map(|layer| layer.weights().bytes().len()).sum();
+    let weights: usize = network
+        .layers()
+        .map(|layer| layer.weights().bytes().len())
+        .sum();
     assert!(weights <= bytes.len());
     if network.activations_len().max(network.outputs()) > MOST {
         return;

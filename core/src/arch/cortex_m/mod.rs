@@ -5,19 +5,23 @@
 )]
 
 mod batch;
+#[cfg(not(tercet_mve))]
 mod dot;
 mod dsp;
 mod five_trits;
 mod int4;
 mod int8;
 mod int8_pairs;
+#[cfg(not(tercet_mve))]
 mod nearest;
 mod ternary_lanes;
 mod tq1_0;
 mod tq2_0;
 mod trits;
 
+#[cfg(not(tercet_mve))]
 pub(crate) use dot::{dot, norm};
+#[cfg(not(tercet_mve))]
 pub(crate) use nearest::{for_each_nearest, nearest};
 
 use crate::block::Format;

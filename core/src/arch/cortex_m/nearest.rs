@@ -90,7 +90,9 @@ fn four_points(
 /// Writes a point as the `index`-th of four; its squared length.
 #[inline(never)]
 fn widen(point: &[i8], words: &mut [Words], index: usize) -> u32 {
-    let (whole, rest) = point.split_at(point.len() & !3);
+    let Some((whole, rest)) = point.split_at_checked(point.len() & !3) else {
+        return 0;
+    };
     let Some((words, last)) = words.split_at_mut_checked(whole.len() / 4) else {
         return 0;
     };

@@ -42,7 +42,8 @@ pub(super) fn sums(
         return false;
     };
     widen(x.get(), scratch);
-    let groups = matrix.bytes().chunks_exact(blocks * BYTES);
+    // A matrix has columns; the compiler does not know.
+    let groups = matrix.bytes().chunks_exact((blocks * BYTES).max(1));
     for group in groups {
         let mut totals = [0; 8];
         totals[..4].fill(-OFFSET * blocks as i32);

@@ -53,7 +53,7 @@ pub(super) fn sums(
     }
     widen(x.get(), scratch);
     let mut out = Batch::new(out);
-    let rows = matrix.bytes().chunks(2 * blocks * BYTES);
+    let rows = matrix.bytes().chunks((2 * blocks * BYTES).max(1));
     for rows in rows {
         let (first, second) = rows.split_at_checked(blocks * BYTES).unwrap_or_default();
         // The last of an odd number keeps itself company.

@@ -4,10 +4,14 @@
 //! says that the processor does.
 #![allow(unsafe_code, reason = "calls of functions in assembly")]
 
+mod dot;
 mod int8;
+mod nearest;
 mod tq2_0;
 
+pub(crate) use dot::{dot, norm};
 pub use int8::int8;
+pub(crate) use nearest::{for_each_nearest, nearest};
 pub use tq2_0::tq2_0;
 
 use crate::block::Format;

@@ -4,11 +4,10 @@
 //! 32 n + m... A field stays where it is: masked, it is c · 4ⁿ, so the sums of fields 1 and 2 come out 4 and 16 times as large, exactly; field 3
 //! would be negative as int8 and is shifted down. c = code + 1 is 0 to 3, so a block's sum is Σ c·x − Σ x.
 //!
-//! Exact: in a block a field's products are below 127 · 48 and 64 of them are added, below 2¹⁹.
+//! Exact: in a block a field's products are below 127 · 48 and 64 of them are added, below 2¹⁹. A block's sum is below 2¹⁷, its product with
+//! 11 bits of scale below 2²⁸; `SMLAL` shifts it by up to 29 and adds it in 64 bits, where a [`Matrix`] keeps the sum below 2⁶².
 
 use core::arch::global_asm;
-
-use half::f16;
 
 use crate::linear::{I8Sym, Matrix, Sums};
 
@@ -16,9 +15,9 @@ use crate::linear::{I8Sym, Matrix, Sums};
 const LEN: usize = 256;
 const BYTES: usize = 66;
 
-// Sixteen bytes of two rows, at `at` from their blocks, with four times sixteen activations from `x`.
+// Sixteen bytes of two rows, at `at` from their blocks, with four times sixteen activations from `x`; `add` is "a" where sums go on.
 macro_rules! sixteen {
-    ($at:literal, $x0:literal, $x1:literal, $x2:literal, $x3:literal) => {
+    ($add:literal, $at:literal, $x0:literal, $x1:literal, $x2:literal, $x3:literal) => {
         concat!(
             "vldrb.u8 q1, [r0, #",
             $at,
@@ -30,23 +29,35 @@ macro_rules! sixteen {
             $x0,
             "]\n",
             "vand q3, q1, q4\n",
-            "vmladava.s8 r4, q0, q3\n",
+            "vmladav",
+            $add,
+            ".s8 r4, q0, q3\n",
             "vand q3, q2, q4\n",
-            "vmladava.s8 r10, q0, q3\n",
+            "vmladav",
+            $add,
+            ".s8 r10, q0, q3\n",
             "vldrb.u8 q0, [r2, #",
             $x1,
             "]\n",
             "vand q3, q1, q5\n",
-            "vmladava.s8 r6, q0, q3\n",
+            "vmladav",
+            $add,
+            ".s8 r6, q0, q3\n",
             "vand q3, q2, q5\n",
-            "vmladava.s8 r12, q0, q3\n",
+            "vmladav",
+            $add,
+            ".s8 r12, q0, q3\n",
             "vldrb.u8 q0, [r2, #",
             $x2,
             "]\n",
             "vand q3, q1, q6\n",
-            "vmladava.s8 r8, q0, q3\n",
+            "vmladav",
+            $add,
+            ".s8 r8, q0, q3\n",
             "vand q3, q2, q6\n",
-            "vmladava.s8 lr, q0, q3\n",
+            "vmladav",
+            $add,
+            ".s8 lr, q0, q3\n",
             "vldrb.u8 q0, [r2, #",
             $x3,
             "]\n",
@@ -58,6 +69,36 @@ macro_rules! sixteen {
     };
 }
 
+// Adds a block's sum times its scale to a row's. r6, r8 and r12 are lost.
+macro_rules! scale {
+    ($row:literal, $sum:literal, $low:literal, $high:literal) => {
+        concat!(
+            "ldrsh r8, [",
+            $row,
+            ", #64]\n",
+            "ubfx r6, r8, #10, #5\n",
+            "ubfx r12, r8, #0, #10\n",
+            // ±1.
+            "asr r8, r8, #31\n",
+            "orr r8, r8, #1\n",
+            // Subnormals count in what the smallest normal ones count in, and have no bit more.
+            "cbz r6, 4f\n",
+            "sub r6, r6, #1\n",
+            "orr r12, r12, #1024\n",
+            "4:\n",
+            "lsl r8, r8, r6\n",
+            "mul r12, r12, ",
+            $sum,
+            "\n",
+            "smlal ",
+            $low,
+            ", ",
+            $high,
+            ", r12, r8\n",
+        )
+    };
+}
+
 global_asm!(
     ".arch armv8.1-m.main",
     ".arch_extension mve.fp",
@@ -65,105 +106,134 @@ global_asm!(
     ".global tercet_mve_tq2_0",
     ".type tercet_mve_tq2_0,%function",
     ".thumb_func",
-    // r0, r1: two rows, r2: x, r3: blocks, at least 1; on the stack: two sums for each block.
+    // r0: first row, r1: bytes to the next, r2: x, r3: blocks, at least 1; on the stack: Σ x of each block, sums, pairs of rows, at least 1.
     "tercet_mve_tq2_0:",
-    "push {{r4-r8, r10, r11, lr}}",
+    "push {{r1-r11, lr}}",
     "vpush {{d8-d13}}",
-    "ldr r11, [sp, #80]",
+    // The second row's sum; the arguments lie at 56 and 104 from here.
+    "sub sp, #8",
     "mov r5, #0x03",
     "vdup.8 q4, r5",
     "mov r5, #0x0C",
     "vdup.8 q5, r5",
     "mov r5, #0x30",
     "vdup.8 q6, r5",
+    "add r1, r0",
+    "3:",
+    "ldr r11, [sp, #104]",
+    // The first row's is in r5 and r7.
+    "mov r5, #0",
+    "mov r7, #0",
+    "strd r5, r7, [sp]",
     "2:",
-    "mov r4, #0",
-    "mov r6, #0",
-    "mov r8, #0",
-    "mov r10, #0",
-    "mov r12, #0",
-    "mov lr, #0",
-    sixteen!(0, 0, 32, 64, 96),
-    sixteen!(16, 16, 48, 80, 112),
+    sixteen!("", 0, 0, 32, 64, 96),
+    sixteen!("a", 16, 16, 48, 80, 112),
     "add r2, #128",
-    sixteen!(32, 0, 32, 64, 96),
-    sixteen!(48, 16, 48, 80, 112),
+    sixteen!("a", 32, 0, 32, 64, 96),
+    sixteen!("a", 48, 16, 48, 80, 112),
     "add r2, #128",
+    "ldr r9, [r11], #4",
     "add r4, r4, r6, asr #2",
     "add r4, r4, r8, asr #4",
+    "sub r4, r4, r9",
     "add r10, r10, r12, asr #2",
     "add r10, r10, lr, asr #4",
-    "strd r4, r10, [r11], #8",
+    "sub r10, r10, r9",
+    scale!("r0", "r4", "r5", "r7"),
+    "ldrd r4, r9, [sp]",
+    scale!("r1", "r10", "r4", "r9"),
+    "strd r4, r9, [sp]",
     "add r0, #66",
     "add r1, #66",
     "subs r3, #1",
     "bne 2b",
+    "ldrd r8, r10, [sp, #108]",
+    "strd r5, r7, [r8], #8",
+    "strd r4, r9, [r8], #8",
+    "sub r10, #1",
+    "strd r8, r10, [sp, #108]",
+    "mov r0, r1",
+    "ldrd r4, r2, [sp, #56]",
+    "ldr r3, [sp, #64]",
+    "add r1, r4",
+    "cmp r10, #0",
+    "bne 3b",
+    "add sp, #8",
     "vpop {{d8-d13}}",
-    "pop {{r4-r8, r10, r11, pc}}",
+    "pop {{r1-r11, pc}}",
     ".size tercet_mve_tq2_0, . - tercet_mve_tq2_0",
+    ".section .text.tercet_mve_totals,\"ax\",%progbits",
+    ".global tercet_mve_totals",
+    ".type tercet_mve_totals,%function",
+    ".thumb_func",
+    // r0: x, r1: totals, r2: blocks, at least 1.
+    "tercet_mve_totals:",
+    "mov r12, #0",
+    ".rept 16",
+    "vldrb.u8 q0, [r0], #16",
+    "vaddva.s8 r12, q0",
+    ".endr",
+    "str r12, [r1], #4",
+    "subs r2, #1",
+    "bne tercet_mve_totals",
+    "bx lr",
+    ".size tercet_mve_totals, . - tercet_mve_totals",
 );
 
 unsafe extern "C" {
-    /// Writes Σ c·x of each block of two rows, both rows' first block first.
+    /// Writes the sums of pairs of rows, `stride` bytes apart.
     fn tercet_mve_tq2_0(
-        a: *const u8,
-        b: *const u8,
+        rows: *const u8,
+        stride: usize,
         x: *const i8,
         blocks: usize,
-        out: *mut [i32; 2],
+        totals: *const u32,
+        out: *mut i64,
+        pairs: usize,
     );
+
+    /// Writes Σ x of each block.
+    fn tercet_mve_totals(x: *const i8, totals: *mut u32, blocks: usize);
 }
 
-/// Blocks that one call takes: their sums lie on the stack.
-const RUN: usize = 8;
+/// Rows whose sums are handed on together; even.
+const ROWS: usize = 8;
 
 /// The sums of a matrix in TQ2_0, two rows at once. `scratch` has a word for each block of a row.
 pub fn tq2_0(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
     let blocks = matrix.cols() / LEN;
+    let x = x.get();
     let Some(totals) = scratch.get_mut(..blocks) else {
         return;
     };
-    for (total, x) in totals.iter_mut().zip(x.get().chunks_exact(LEN)) {
-        *total = x.iter().map(|&x| i32::from(x)).sum::<i32>() as u32;
+    if blocks == 0 || x.len() != blocks * LEN {
+        return;
     }
-    let row_bytes = (blocks * BYTES).max(1);
-    for rows in matrix.bytes().chunks(2 * row_bytes) {
-        let (a, b) = rows.split_at_checked(row_bytes).unwrap_or((rows, rows));
-        // A last row alone is both rows.
-        let b = if b.is_empty() { a } else { b };
-        let mut sums = [0i64; 2];
-        let runs = a.chunks(RUN * BYTES).zip(b.chunks(RUN * BYTES));
-        let runs = runs.zip(x.get().chunks(RUN * LEN)).zip(totals.chunks(RUN));
-        for (((a, b), x), totals) in runs {
-            let mut dots = [[0; 2]; RUN];
-            let count = totals.len();
-            if a.len() != count * BYTES || b.len() != count * BYTES || x.len() != count * LEN {
-                return;
-            }
-            // SAFETY: Both rows have `count` blocks, at least 1 and at most `RUN`, `x` 256 activations for each, and `dots` two sums.
-            // Bytes need no alignment. The function keeps the registers that its caller owns.
-            unsafe {
-                tercet_mve_tq2_0(a.as_ptr(), b.as_ptr(), x.as_ptr(), count, dots.as_mut_ptr());
-            }
-            let blocks = a.chunks_exact(BYTES).zip(b.chunks_exact(BYTES));
-            for (((a, b), dots), &total) in blocks.zip(dots).zip(totals.iter()) {
-                for ((sum, block), dot) in sums.iter_mut().zip([a, b]).zip(dots) {
-                    *sum += scaled(block, dot.wrapping_sub(total as i32));
-                }
-            }
+    // SAFETY: `x` has 256 activations for each of at least one total.
+    unsafe { tercet_mve_totals(x.as_ptr(), totals.as_mut_ptr(), blocks) };
+    let row_bytes = blocks * BYTES;
+    let eights = matrix.bytes().chunks_exact((ROWS * row_bytes).max(1));
+    let rest = eights.remainder().chunks_exact((2 * row_bytes).max(1));
+    let last = rest.remainder().chunks_exact(row_bytes.max(1));
+    let eights = eights.map(|rows| (rows, row_bytes, ROWS));
+    let rest = rest.map(|rows| (rows, row_bytes, 2));
+    // One row is two rows no bytes apart.
+    let last = last.map(|rows| (rows, 0, 1));
+    for (rows, stride, count) in eights.chain(rest).chain(last) {
+        let mut sums = [0; ROWS];
+        // SAFETY: The rows of `blocks` blocks, `stride` bytes apart, lie in `rows`, `x` has 256 activations and `totals` a word for each
+        // block, and `sums` has room for the pairs. Bytes need no alignment. The function keeps the registers that its caller owns.
+        unsafe {
+            tercet_mve_tq2_0(
+                rows.as_ptr(),
+                stride,
+                x.as_ptr(),
+                blocks,
+                totals.as_ptr(),
+                sums.as_mut_ptr(),
+                count.div_ceil(2),
+            );
         }
-        out.wide(&sums);
+        out.wide(sums.get(..count).unwrap_or(&sums));
     }
-}
-
-/// d·2²⁴·dot of a block, d finite: its 11 bits times 17 fit 32, and the exponent moves them up by 29 at most.
-fn scaled(block: &[u8], dot: i32) -> i64 {
-    let bits = match block.last_chunk() {
-        Some(&bytes) => f16::from_le_bytes(bytes).to_bits(),
-        None => 0,
-    };
-    let exponent = i32::from(bits >> 10) & 31;
-    let mantissa = i32::from(bits & 0x3FF) | i32::from(exponent != 0) << 10;
-    let product = i64::from(mantissa * dot) << (exponent - 1).max(0);
-    if bits >> 15 == 1 { -product } else { product }
 }

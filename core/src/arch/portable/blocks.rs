@@ -21,15 +21,11 @@ pub(super) fn sums<const BYTES: usize>(
         // The last of an odd number keeps itself company; what comes past the last row is left out.
         let second = if second.is_empty() { first } else { second };
         let mut sums = [0i64; 2];
-        let (mut first, mut second) = (first.chunks_exact(BYTES), second.chunks_exact(BYTES));
-        for x in x.get().chunks_exact(VALUES) {
-            let (Some(first), Some(second)) = (first.next(), second.next()) else {
-                break;
-            };
-            let (Some(first), Some(second)) = (first.first_chunk(), second.first_chunk()) else {
-                break;
-            };
-            let Some(x) = x.first_chunk() else { break };
+        // Through arrays, since a zip of two exact chunkings alone divides by sizes that it does not know at `opt-level = "s"`.
+        let blocks = |row| <[u8]>::chunks_exact(row, BYTES).filter_map(<[u8]>::first_chunk);
+        let x = x.get().chunks_exact(VALUES);
+        let x = x.filter_map(<[i8]>::first_chunk);
+        for ((first, second), x) in blocks(first).zip(blocks(second)).zip(x) {
             let dots = two_rows(first, second, x);
             for ((sum, dot), block) in sums.iter_mut().zip(dots).zip([first, second]) {
                 *sum += i64::from(dot) * scale(block);
@@ -107,11 +103,9 @@ pub(super) fn digits<'a, const STRIDE: usize>(
 #[inline(never)]
 pub(super) fn tq2_0(first: &[u8; 66], second: &[u8; 66], x: &[i8; VALUES]) -> [i32; 2] {
     let mut sums = [0; 2];
-    let (mut first, mut second) = (first.chunks_exact(32), second.chunks_exact(32));
-    for x in x.chunks_exact(128) {
-        let (Some(first), Some(second)) = (first.next(), second.next()) else {
-            break;
-        };
+    let halves = |row| <[u8]>::chunks_exact(row, 32).filter_map(<[u8]>::first_chunk::<32>);
+    let x = x.chunks_exact(128).filter_map(<[i8]>::first_chunk::<128>);
+    for ((first, second), x) in halves(first).zip(halves(second)).zip(x) {
         let mut sum = begin(x);
         let (x0, x2) = x.split_at(64);
         let ((x0, x1), (x2, x3)) = (x0.split_at(32), x2.split_at(32));

@@ -1,12 +1,17 @@
 //! Loops for processors that have a multiplier of 32 bits and nothing more: Cortex-M0 and M3, RV32.
 //!
 //! Ternary layouts: two rows' codes lie far enough apart in one word that one multiplication by an activation serves both, and sums
-//! stay apart until they are read out. int8: two rows at once, so that an activation is loaded once for both.
+//! stay apart until they are read out. int8: several values without a branch, four rows at once where there are registers.
 
 mod blocks;
+mod dot;
 mod five_trits;
 pub mod int8;
+mod nearest;
 mod ternary_lanes;
+
+pub use dot::{dot, dots, norm};
+pub use nearest::nearest;
 
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};

@@ -21,22 +21,24 @@ const FLIP: u32 = 0x8888_8888;
 pub(super) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
     let x = x.get();
     // What accumulators begin with counts the sums of even and of odd columns.
-    let mut places = scratch.chunks_exact_mut(2);
-    for x in x.chunks(BLOCK) {
+    let pairs = scratch
+        .chunks_exact_mut(2)
+        .filter_map(<[u32]>::first_chunk_mut);
+    for (x, sums) in x.chunks(BLOCK).zip(pairs) {
         let column = |odd| x.iter().skip(odd).step_by(2);
         let sum = |odd| column(odd).fold(0, |sum: u32, &x| sum.wrapping_add(x as u32));
-        if let Some([even, odd]) = places.next() {
-            [*even, *odd] = [sum(0), sum(1)];
-        }
+        *sums = [sum(0), sum(1)];
     }
     let blocks = x.len().div_ceil(BLOCK);
     for group in matrix.bytes().chunks_exact((blocks * BYTES).max(1)) {
         let mut totals = [0; 8];
-        let (mut x, mut sums) = (x.chunks(BLOCK), scratch.chunks_exact(2));
-        for weights in group.chunks_exact(BYTES) {
-            if let (Some(x), Some(&[even, odd])) = (x.next(), sums.next()) {
-                add_block(weights, x, even, odd, &mut totals);
-            }
+        // Through arrays, since a zip of two exact chunkings alone divides by sizes that it does not know at `opt-level = "s"`.
+        let blocks = group
+            .chunks_exact(BYTES)
+            .filter_map(<[u8]>::first_chunk::<BYTES>);
+        let sums = scratch.chunks_exact(2).filter_map(<[u32]>::first_chunk);
+        for ((weights, x), &[even, odd]) in blocks.zip(x.chunks(BLOCK)).zip(sums) {
+            add_block(weights, x, even, odd, &mut totals);
         }
         out.narrow(&totals);
     }

@@ -1,0 +1,133 @@
+//! Dot products of int8 vectors, several values a step without a branch, and of four rows at once where registers suffice.
+//!
+//! Contract: [`crate::scalar::dot`] and [`crate::scalar::norm`]. Sums wrap where theirs do, modulo 2³², so their order is free.
+
+/// Values of one row a step.
+const LONG: usize = 16;
+/// Values of each of four rows a step.
+#[cfg(not(tercet_thumb1))]
+const SHORT: usize = 8;
+
+/// A stored int8: the byte of a weight, or a coordinate.
+pub trait Int8: Copy {
+    /// Its value.
+    fn value(self) -> i32;
+
+    /// The bytes of a row.
+    #[cfg(tercet_thumb1)]
+    fn bytes(row: &[Self]) -> &[u8];
+}
+
+impl Int8 for i8 {
+    #[inline(always)]
+    fn value(self) -> i32 {
+        self.into()
+    }
+
+    #[cfg(tercet_thumb1)]
+    fn bytes(row: &[Self]) -> &[u8] {
+        crate::arch::thumb1::bytes(row)
+    }
+}
+
+impl Int8 for u8 {
+    #[inline(always)]
+    fn value(self) -> i32 {
+        (self as i8).into()
+    }
+
+    #[cfg(tercet_thumb1)]
+    fn bytes(row: &[Self]) -> &[u8] {
+        row
+    }
+}
+
+/// Σ a·b over the length of the shorter one.
+#[inline(never)]
+pub fn dot<T: Int8>(a: &[T], b: &[i8]) -> i32 {
+    let len = a.len().min(b.len());
+    let a = a.get(..len).unwrap_or_default();
+    let b = b.get(..len).unwrap_or_default();
+    let (a, b) = (a.chunks_exact(LONG), b.chunks_exact(LONG));
+    let rest = add(0, a.remainder(), b.remainder());
+    a.zip(b).fold(rest, |sum, (a, b)| {
+        match (a.first_chunk::<LONG>(), b.first_chunk::<LONG>()) {
+            // Of known length, and so without a loop.
+            (Some(a), Some(b)) => add(sum, a, b),
+            _ => sum,
+        }
+    })
+}
+
+/// Σ a².
+pub fn norm(a: &[i8]) -> u32 {
+    dot(a, a) as u32
+}
+
+/// [`dot`] of `x` and each of up to four rows as long as `x`, one behind the other; 0 for a row that is not there.
+pub fn dots<T: Int8>(rows: &[T], x: &[i8]) -> [i32; 4] {
+    if let Some(rows) = apart(rows, x.len()) {
+        return four(rows, x);
+    }
+    let mut sums = [0_i32; 4];
+    for (sum, row) in sums.iter_mut().zip(rows.chunks_exact(x.len().max(1))) {
+        *sum = dot(row, x);
+    }
+    sums
+}
+
+/// Four rows of a length; `None` where there are fewer or more.
+fn apart<T>(rows: &[T], len: usize) -> Option<[&[T]; 4]> {
+    let (a, rows) = rows.split_at_checked(len)?;
+    let (b, rows) = rows.split_at_checked(len)?;
+    let (c, d) = rows.split_at_checked(len)?;
+    (d.len() == len).then_some([a, b, c, d])
+}
+
+/// Each value of `x` is loaded once for two rows.
+#[cfg(tercet_thumb1)]
+fn four<T: Int8>([a, b, c, d]: [&[T]; 4], x: &[i8]) -> [i32; 4] {
+    use crate::arch::thumb1::two;
+    let ([first, second], len) = two(T::bytes(a), T::bytes(b), x);
+    let ([third, fourth], _) = two(T::bytes(c), T::bytes(d), x);
+    let mut sums = [first, second, third, fourth];
+    add_rests([a, b, c, d], x, len, &mut sums);
+    sums
+}
+
+/// Each value of `x` is loaded once for four rows.
+#[cfg(not(tercet_thumb1))]
+#[inline(never)]
+fn four<T: Int8>([a, b, c, d]: [&[T]; 4], x: &[i8]) -> [i32; 4] {
+    let mut sums = [0_i32; 4];
+    let (a_steps, b_steps) = (a.chunks_exact(SHORT), b.chunks_exact(SHORT));
+    let (c_steps, d_steps) = (c.chunks_exact(SHORT), d.chunks_exact(SHORT));
+    let rows = a_steps.zip(b_steps).zip(c_steps).zip(d_steps);
+    for (x, (((a, b), c), d)) in x.chunks_exact(SHORT).zip(rows) {
+        for ((((&x, &a), &b), &c), &d) in x.iter().zip(a).zip(b).zip(c).zip(d) {
+            let products = [a, b, c, d].map(|weight| weight.value() * i32::from(x));
+            for (sum, product) in sums.iter_mut().zip(products) {
+                *sum = sum.wrapping_add(product);
+            }
+        }
+    }
+    add_rests([a, b, c, d], x, x.len() & !(SHORT - 1), &mut sums);
+    sums
+}
+
+/// Adds the products from a column on.
+fn add_rests<T: Int8>(rows: [&[T]; 4], x: &[i8], from: usize, sums: &mut [i32; 4]) {
+    let x = x.get(from..).unwrap_or_default();
+    if !x.is_empty() {
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            *sum = sum.wrapping_add(dot(row.get(from..).unwrap_or_default(), x));
+        }
+    }
+}
+
+#[inline(always)]
+fn add<T: Int8>(sum: i32, a: &[T], b: &[i8]) -> i32 {
+    a.iter().zip(b).fold(sum, |sum, (&a, &b)| {
+        sum.wrapping_add(a.value() * i32::from(b))
+    })
+}

@@ -1,0 +1,58 @@
+//! Two dot products at once for Thumb-1 code (Cortex-M0, M0+, M23), which compilers keep half in memory: eight registers are all.
+//!
+//! Contract: [`crate::scalar::dot`] of each row with `x`; sums wrap where its sums do. One value of `x` times two rows is 8
+//! instructions, so 4.06 a multiplication with the branch.
+//!
+//! Exact: every lane is a sign-extended byte, and MULS and ADDS are the operations modulo 2³² of the plain loop.
+
+#![allow(unsafe_code, reason = "a loop in assembler")]
+
+use core::arch::asm;
+
+/// Values a step.
+const STEP: usize = 8;
+
+/// Sums of the products of two rows with `x`, over the whole steps of the shortest, and how many values those are.
+#[inline(never)]
+pub(crate) fn two(a: &[u8], b: &[u8], x: &[i8]) -> ([i32; 2], usize) {
+    let len = a.len().min(b.len()).min(x.len()) & !(STEP - 1);
+    let mut sums = [0; 2];
+    if len > 0 {
+        let [first, second] = &mut sums;
+        // SAFETY: The index goes from −len to 0, exclusive, and is added to what lies `len` bytes behind each slice's start, no
+        // slice being shorter. Bytes may lie at any address. r6 and r7, of which compilers keep one to themselves, are
+        // saved and restored; no operand is relative to the stack's pointer.
+        unsafe {
+            asm!(
+                "push {{r6, r7}}",
+                "2:",
+                ".rept 8",
+                "ldrsb r6, [r0, r3]",
+                "ldrsb r7, [r1, r3]",
+                "muls r7, r6, r7",
+                "adds r4, r4, r7",
+                "ldrsb r7, [r2, r3]",
+                "muls r7, r6, r7",
+                "adds r5, r5, r7",
+                "adds r3, r3, #1",
+                ".endr",
+                "bne 2b",
+                "pop {{r6, r7}}",
+                in("r0") x.as_ptr().add(len),
+                in("r1") a.as_ptr().add(len),
+                in("r2") b.as_ptr().add(len),
+                inout("r3") len.wrapping_neg() => _,
+                inout("r4") *first,
+                inout("r5") *second,
+                options(readonly),
+            );
+        }
+    }
+    (sums, len)
+}
+
+/// An int8 vector's bytes.
+pub(crate) fn bytes(values: &[i8]) -> &[u8] {
+    // SAFETY: The two types have one size, alignment and set of values.
+    unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
+}
