@@ -13,7 +13,7 @@ pub fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
         label: 0,
         next: 0,
     };
-    let fours = centroids.chunks_exact(dims.saturating_mul(4));
+    let fours = centroids.chunks_exact(dims.saturating_mul(4).max(1));
     for (rows, norms) in fours.zip(norms.chunks_exact(4)) {
         for (&norm, dot) in norms.iter().zip(dots(rows, point)) {
             search.score(norm, dot);
