@@ -47,6 +47,13 @@ def int4(data, rows, cols):
     return out.reshape(out.shape[0] * 4, -1)[:rows, :cols]
 
 
+def trits(data, rows, cols):
+    """five_trits: sixty columns in twelve bytes; byte m holds columns m + 12 n, the first the most significant digit."""
+    value = np.frombuffer(data, np.uint8).astype(np.int64).reshape(rows, -1, 12) * 243 // 256
+    digits = [value // 3 ** (4 - n) % 3 - 1 for n in range(5)]
+    return np.stack(digits, 2).reshape(rows, -1)[:, :cols]
+
+
 def blocks(kind, data, rows):
     """GGUF's blocks: int8 codes, and each scale as a whole number of units, a block's column beside each code."""
     size = {"tq1_0": 54, "tq2_0": 66, "q8_0": 34, "q4_0": 18}[kind]
@@ -91,8 +98,8 @@ def main(path, inputs, out):
         unit = np.float32(1)
         if layout == "int8":
             weights = np.frombuffer(data, np.int8).astype(np.int64).reshape(rows, cols)
-        elif layout in ("ternary_lanes", "int8_pairs", "int4"):
-            weights = {"ternary_lanes": lanes, "int8_pairs": pairs, "int4": int4}[layout](data, rows, cols)
+        elif layout in (own := {"ternary_lanes": lanes, "five_trits": trits, "int8_pairs": pairs, "int4": int4}):
+            weights = own[layout](data, rows, cols)
         else:
             weights, unit = blocks(layout, data, rows), np.float32(UNIT)
         sums = x @ weights.T
