@@ -65,14 +65,21 @@ cross() {
     esac
 }
 
-# firmware TARGET PROGRAM: runs a program of firmware/ on the target's board, a Cortex-M55's with its own kernels.
+# board_target BOARD: what firmware/boards/BOARD.toml compiles for.
+board_target() {
+    sed -n 's/^target = "\(.*\)"$/\1/p' "firmware/boards/$1.toml"
+}
+
+# firmware BOARD PROGRAM: runs a program of firmware/ on an emulated board. Its image is
+# $cross_target/TARGET/release/PROGRAM.
 firmware() {
     local features=()
-    if [[ $1 == thumbv8m.main-* ]]; then
-        features=(--features mve)
-    fi
-    cross "$1" core run --locked --release --manifest-path firmware/Cargo.toml \
-        --config firmware/.cargo/config.toml --bin "$2" "${features[@]}"
+    case $1 in
+    an505) features=(--features dsp) ;;
+    an547) features=(--features mve) ;;
+    esac
+    cross "$(board_target "$1")" core run --locked --release --manifest-path firmware/Cargo.toml \
+        --config "firmware/boards/$1.toml" --bin "$2" "${features[@]}"
 }
 
 # agree FILE: the table printed there is the committed one; its comment lines may say more.

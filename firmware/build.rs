@@ -1,16 +1,24 @@
-//! Puts the target's memory layout where the linker finds it and links with cortex-m-rt's script.
+//! Puts the board's memory layout where the linker finds it and links with cortex-m-rt's script.
 
 use std::path::PathBuf;
 use std::{env, fs};
 
 fn main() {
-    let target = env::var("TARGET").expect("cargo sets TARGET");
-    let layout = format!("memory/{target}.x");
-    println!("cargo:rerun-if-changed={layout}");
+    println!("cargo:rerun-if-env-changed=TERCET_BOARD");
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=boards");
+    let target = env::var("TARGET").expect("cargo sets TARGET");
+    if !target.contains("-none-") {
+        // The library, on a desk.
+        return;
+    }
+    let board = env::var("TERCET_BOARD").unwrap_or_else(|_| {
+        panic!("no board: `--config boards/BOARD.toml` names one, from the repository's root `cargo firmware`")
+    });
+    let layout = format!("boards/{board}.x");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     fs::copy(&layout, out.join("memory.x"))
-        .unwrap_or_else(|error| panic!("no board for {target}: {layout}: {error}"));
+        .unwrap_or_else(|error| panic!("no board {board}: {layout}: {error}"));
     println!("cargo:rustc-link-search={}", out.display());
     println!("cargo:rustc-link-arg-bins=-Tlink.x");
     // Sections would be aligned to the pages of a loader that a board does not have.

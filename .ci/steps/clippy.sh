@@ -28,9 +28,9 @@ fuzz)
     lint --manifest-path host/fuzz/Cargo.toml --all-targets --target-dir target/fuzz-clippy
     ;;
 firmware)
-    # Its own config.toml names the linker script's target.
     need_clippy thumbv7em-none-eabihf
-    cross thumbv7em-none-eabihf core clippy --locked --release --manifest-path firmware/Cargo.toml -- -D warnings
+    cross thumbv7em-none-eabihf core clippy --locked --release --manifest-path firmware/Cargo.toml \
+        --config firmware/boards/an386.toml -- -D warnings
     ;;
 mcu)
     need_clippy thumbv7em-none-eabihf

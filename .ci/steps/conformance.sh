@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The conformance table printed on one target is the committed one. conformance.sh host|TARGET
+# The conformance table printed on one target is the committed one. conformance.sh host|TARGET|BOARD
 . .ci/lib.sh
 
 target=$1
@@ -29,7 +29,7 @@ wasm32-unknown-unknown)
     node .ci/wasm.mjs "$cross_target/$target/release/examples/conformance_wasm.wasm" >"$printed"
     agree "$printed"
     ;;
-thumbv6m-none-eabi | thumbv7em-none-eabihf | thumbv8m.main-none-eabihf)
+microbit | an*)
     need qemu-system-arm "apt-get install qemu-system-arm"
     firmware "$target" conformance >"$printed"
     agree "$printed"

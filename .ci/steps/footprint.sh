@@ -3,7 +3,8 @@
 # board than firmware/README.md says. TERCET_OVERWRITE=1 renews that table.
 . .ci/lib.sh
 
-target=thumbv6m-none-eabi
+board=microbit
+target=$(board_target $board)
 readme=firmware/README.md
 need qemu-system-arm "apt-get install qemu-system-arm"
 
@@ -22,7 +23,7 @@ no_heap() {
 }
 
 # What the linker would not take does not get here.
-firmware "$target" no_panic >/dev/null
+firmware "$board" no_panic >/dev/null
 no_heap no_panic
 
 # close WHAT COMMITTED FOUND: within a tenth and 64 bytes, since compilers differ.
@@ -40,7 +41,7 @@ figure() {
 
 for program in nothing online_8x6 online_16x64 kmeans_8x6; do
     printed=target/ci/footprint-$program.txt
-    firmware "$target" "$program" >"$printed"
+    firmware "$board" "$program" >"$printed"
     no_heap "$program"
     while read -r line; do
         grep -qxF "$line" core/conformance.txt || {
