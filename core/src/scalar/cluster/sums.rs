@@ -31,23 +31,48 @@ pub fn update<S: Accumulator>(
     counts: &[u64],
     centroids: &mut [i8],
 ) {
+    mover(rule)(rule, dims, sums, counts, centroids);
+}
+
+/// [`update`] of one rule.
+pub(super) type Mover<S> = fn(Update, usize, &[S], &[u64], &mut [i8]);
+
+/// [`update`] of a kind of rule alone: where all rules of an image are known to be means, it holds no code of the sphere.
+#[inline]
+pub(super) fn mover<S: Accumulator>(rule: Update) -> Mover<S> {
+    match rule {
+        Update::Mean => |_, dims, sums, counts, centroids| {
+            for (sums, count, centroid) in clusters(dims, sums, counts, centroids) {
+                for (&sum, c) in sums.iter().zip(centroid) {
+                    *c = sum.mean(count);
+                }
+            }
+        },
+        Update::Sphere(_) => |rule, dims, sums, counts, centroids| {
+            let Update::Sphere(sphere) = rule else {
+                return;
+            };
+            for (sums, _, centroid) in clusters(dims, sums, counts, centroids) {
+                sphere.centroid(sums.iter().map(|sum| sum.get()), centroid);
+            }
+        },
+    }
+}
+
+/// Sums, count and centroid of each cluster with a positive count.
+fn clusters<'a, S>(
+    dims: usize,
+    sums: &'a [S],
+    counts: &'a [u64],
+    centroids: &'a mut [i8],
+) -> impl Iterator<Item = (&'a [S], u64, &'a mut [i8])> {
     let dims = dims.max(1);
     let rows = sums
         .chunks_exact(dims)
         .zip(centroids.chunks_exact_mut(dims));
-    for ((sums, centroid), &count) in rows.zip(counts) {
-        if count == 0 {
-            continue;
-        }
-        match rule {
-            Update::Mean => {
-                for (&sum, c) in sums.iter().zip(centroid) {
-                    *c = round::rounded_mean(sum.get(), count);
-                }
-            }
-            Update::Sphere(sphere) => sphere.centroid(sums.iter().map(|sum| sum.get()), centroid),
-        }
-    }
+    rows.zip(counts)
+        .filter(|&(_, &count)| count > 0)
+        .map(|((sums, centroid), &count)| (sums, count, centroid))
 }
 
 /// Halves counts, and sums with them so that means stay, while a count is `cap` or more.

@@ -59,6 +59,9 @@ reach! {
     CriticalShapePool::<1024, 8>::stats,
     drop::<Buffer<'static, i8, Critical>>,
     Buffer::<i8, Local>::shape,
+    Buffer::<i8, Critical>::shape,
+    <Buffer<'static, i8, Critical> as Deref>::deref,
+    <Buffer<'static, i8, Critical> as DerefMut>::deref_mut,
     <Buffer<'static, i8, Local> as Deref>::deref,
     <Buffer<'static, i8, Local> as DerefMut>::deref_mut,
 }
