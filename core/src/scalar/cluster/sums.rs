@@ -42,37 +42,45 @@ pub(super) type Mover<S> = fn(Update, usize, &[S], &[u64], &mut [i8]);
 pub(super) fn mover<S: Accumulator>(rule: Update) -> Mover<S> {
     match rule {
         Update::Mean => |_, dims, sums, counts, centroids| {
-            for (sums, count, centroid) in clusters(dims, sums, counts, centroids) {
-                for (&sum, c) in sums.iter().zip(centroid) {
+            each(dims, sums, counts, centroids, |sums, count, centroid| {
+                for (c, &sum) in centroid.iter_mut().zip(sums) {
                     *c = sum.mean(count);
                 }
-            }
+            });
         },
         Update::Sphere(_) => |rule, dims, sums, counts, centroids| {
             let Update::Sphere(sphere) = rule else {
                 return;
             };
-            for (sums, _, centroid) in clusters(dims, sums, counts, centroids) {
+            each(dims, sums, counts, centroids, |sums, _, centroid| {
                 sphere.centroid(sums.iter().map(|sum| sum.get()), centroid);
-            }
+            });
         },
     }
 }
 
-/// Sums, count and centroid of each cluster with a positive count.
-fn clusters<'a, S>(
+/// Calls `place` with sums, count and centroid of each cluster with a positive count.
+#[inline]
+fn each<S>(
     dims: usize,
-    sums: &'a [S],
-    counts: &'a [u64],
-    centroids: &'a mut [i8],
-) -> impl Iterator<Item = (&'a [S], u64, &'a mut [i8])> {
-    let dims = dims.max(1);
-    let rows = sums
-        .chunks_exact(dims)
-        .zip(centroids.chunks_exact_mut(dims));
-    rows.zip(counts)
-        .filter(|&(_, &count)| count > 0)
-        .map(|((sums, centroid), &count)| (sums, count, centroid))
+    mut sums: &[S],
+    counts: &[u64],
+    mut centroids: &mut [i8],
+    place: impl Fn(&[S], u64, &mut [i8]),
+) {
+    for &count in counts {
+        let rests = (
+            sums.split_at_checked(dims),
+            core::mem::take(&mut centroids).split_at_mut_checked(dims),
+        );
+        let (Some((sum, rest)), Some((centroid, others))) = rests else {
+            return;
+        };
+        if count > 0 {
+            place(sum, count, centroid);
+        }
+        (sums, centroids) = (rest, others);
+    }
 }
 
 /// Halves counts, and sums with them so that means stay, while a count is `cap` or more.
