@@ -65,13 +65,24 @@ cross() {
     esac
 }
 
-# board_target BOARD: what firmware/boards/BOARD.toml compiles for.
+# board_target BOARD[:TARGET]: TARGET, or what firmware/boards/BOARD.toml compiles for.
 board_target() {
-    sed -n 's/^target = "\(.*\)"$/\1/p' "firmware/boards/$1.toml"
+    case $1 in
+    *:*) echo "${1#*:}" ;;
+    *) sed -n 's/^target = "\(.*\)"$/\1/p' "firmware/boards/$1.toml" ;;
+    esac
 }
 
-# firmware BOARD PROGRAM: runs a program of firmware/ on an emulated board. Its image is
-# $cross_target/TARGET/release/PROGRAM.
+# need_board BOARD[:TARGET]
+need_board() {
+    case $1 in
+    rv32*) need qemu-system-riscv32 "apt-get install qemu-system-misc" ;;
+    *) need qemu-system-arm "apt-get install qemu-system-arm" ;;
+    esac
+}
+
+# firmware BOARD[:TARGET] PROGRAM: runs a program of firmware/ on an emulated board. Its image is
+# $cross_target/TARGET/release/PROGRAM. A board takes another target than its own without its processor's extensions.
 firmware() {
     local features=()
     case $1 in
@@ -79,7 +90,7 @@ firmware() {
     an547) features=(--features mve) ;;
     esac
     cross "$(board_target "$1")" core run --locked --release --manifest-path firmware/Cargo.toml \
-        --config "firmware/boards/$1.toml" --bin "$2" "${features[@]}"
+        --config "firmware/boards/${1%%:*}.toml" --bin "$2" "${features[@]}"
 }
 
 # agree FILE: the table printed there is the committed one; its comment lines may say more.
