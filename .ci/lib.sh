@@ -65,9 +65,20 @@ cross() {
     esac
 }
 
-# board_target BOARD: what firmware/boards/BOARD.toml compiles for.
+# board_target BOARD[:TARGET]: TARGET, or what firmware/boards/BOARD.toml compiles for.
 board_target() {
-    sed -n 's/^target = "\(.*\)"$/\1/p' "firmware/boards/$1.toml"
+    case $1 in
+    *:*) echo "${1#*:}" ;;
+    *) sed -n 's/^target = "\(.*\)"$/\1/p' "firmware/boards/$1.toml" ;;
+    esac
+}
+
+# need_board BOARD[:TARGET]
+need_board() {
+    case $1 in
+    rv32*) need qemu-system-riscv32 "apt-get install qemu-system-misc" ;;
+    *) need qemu-system-arm "apt-get install qemu-system-arm" ;;
+    esac
 }
 
 # The tool of firmware/runner.
@@ -75,12 +86,12 @@ runner() {
     cargo run --locked -q --manifest-path firmware/runner/Cargo.toml --target-dir target/firmware-runner -- "$@"
 }
 
-# firmware BOARD PROGRAM [OPTION…]: runs a program of firmware/ on an emulated board; the options are those of
+# firmware BOARD[:TARGET] PROGRAM [OPTION…]: runs a program of firmware/ on an emulated board; the options are those of
 # `cargo firmware`, which builds as users do, while here `cross` does. The image is $cross_target/TARGET/release/PROGRAM.
 firmware() {
     local board=$1 program=$2 target arguments
     shift 2
-    need qemu-system-arm "apt-get install qemu-system-arm"
+    need_board "$board"
     target=$(board_target "$board")
     arguments=$(runner arguments "$board" "$program")
     mapfile -t arguments <<<"$arguments"

@@ -5,13 +5,13 @@
 #![no_std]
 #![no_main]
 
-use cortex_m_rt::entry;
+use static_cell::ConstStaticCell;
 use tercet_core::conformance::Digest;
 use tercet_core::linear::network::{Buffers, LayerSize, Network};
 use tercet_core::linear::{I8Sym, Layout};
 use tercet_core::scalar::Only;
 use tercet_firmware::text::Text;
-use tercet_firmware::{exit, no_panic, report, stack};
+use tercet_firmware::{entry, exit, no_panic, report, stack};
 
 no_panic!();
 
@@ -42,15 +42,19 @@ struct Memory {
     scratch: [u32; LayerSize::scratch_len(&SIZES)],
 }
 
+static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory {
+    image: [0; FEATURES],
+    sums: [0; CLASSES],
+    activations: [0; LayerSize::activations_len(&SIZES)],
+    scratch: [0; LayerSize::scratch_len(&SIZES)],
+});
+
 #[entry]
 fn main() -> ! {
-    static mut MEMORY: Memory = Memory {
-        image: [0; FEATURES],
-        sums: [0; CLASSES],
-        activations: [0; LayerSize::activations_len(&SIZES)],
-        scratch: [0; LayerSize::scratch_len(&SIZES)],
-    };
     let mut meter = stack::Meter::start();
+    let Some(memory) = MEMORY.try_take() else {
+        exit::failure()
+    };
     let Ok(network) = Network::<2>::new(&FILE.0) else {
         Text::new().str("# the file is refused").end();
         exit::failure()
@@ -61,25 +65,25 @@ fn main() -> ! {
     let mut all = Digest::new();
     let mut deepest = 0;
     for (number, image) in (0..).zip(images.chunks_exact(FEATURES)) {
-        for (code, &byte) in MEMORY.image.iter_mut().zip(image) {
+        for (code, &byte) in memory.image.iter_mut().zip(image) {
             *code = byte as i8;
         }
         let mut buffers = Buffers {
-            activations: &mut MEMORY.activations,
-            scratch: &mut MEMORY.scratch,
+            activations: &mut memory.activations,
+            scratch: &mut memory.scratch,
         };
-        let ran = I8Sym::new(&MEMORY.image)
-            .and_then(|x| network.run(&mut Only::<LAYOUTS>, x, &mut buffers, &mut MEMORY.sums));
+        let ran = I8Sym::new(&memory.image)
+            .and_then(|x| network.run(&mut Only::<LAYOUTS>, x, &mut buffers, &mut memory.sums));
         if ran.is_err() {
             Text::new().str("# the network does not run").end();
             exit::failure()
         }
         let mut one = Digest::new();
-        for &sum in &MEMORY.sums {
+        for &sum in &memory.sums {
             one.u64(sum as u64);
             all.u64(sum as u64);
         }
-        let class = network.class(&MEMORY.sums) as u32;
+        let class = network.class(&memory.sums) as u32;
         deepest = meter.lap().max(deepest);
         let line = Text::new().number(number).str(" ").hex(one.value());
         line.str(" ").number(class).end();
