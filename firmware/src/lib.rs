@@ -2,14 +2,16 @@
 #![no_std]
 
 pub mod digits;
-#[cfg(feature = "qemu")]
+pub mod motion;
+
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod exit;
-#[cfg(feature = "qemu")]
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod image;
 mod no_panic;
-#[cfg(feature = "qemu")]
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod report;
-#[cfg(feature = "qemu")]
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod stack;
-#[cfg(feature = "qemu")]
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod text;
