@@ -5,9 +5,13 @@ pub mod digits;
 pub mod motion;
 
 #[cfg(all(feature = "qemu", target_os = "none"))]
+pub mod clock;
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod exit;
 #[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod image;
+#[cfg(all(feature = "qemu", feature = "defmt", target_os = "none"))]
+mod log;
 mod no_panic;
 #[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod report;
