@@ -4,7 +4,7 @@
 
 use tercet_core::conformance::Digest;
 use tercet_core::linear::network::{Buffers, LayerSize, Network, NetworkError};
-use tercet_core::linear::{I8Sym, Layout};
+use tercet_core::linear::{I8Sym, Layout, LinearError};
 use tercet_core::scalar::Only;
 
 /// GGUF aligns tensors within a file to 32 bytes; so lies the file, and kernels find every word aligned.
@@ -64,11 +64,33 @@ pub struct Digit {
     pub class: u32,
 }
 
+/// Why nothing was read; the committed files give none of these.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Error {
+    /// The file is no network.
+    Network(NetworkError),
+    /// The network does not run over an image.
+    Run(LinearError),
+}
+
+impl From<NetworkError> for Error {
+    fn from(error: NetworkError) -> Self {
+        Self::Network(error)
+    }
+}
+
+impl From<LinearError> for Error {
+    fn from(error: LinearError) -> Self {
+        Self::Run(error)
+    }
+}
+
 /// Runs the network over every image, calls `each` after one, and returns the digest of all logits.
 ///
 /// # Errors
-/// Those of [`Network::new`] and [`Network::run`]; the committed files give none.
-pub fn read(memory: &mut Memory, mut each: impl FnMut(Digit)) -> Result<u64, NetworkError> {
+/// Those of [`Network::new`] and [`Network::run`].
+pub fn read(memory: &mut Memory, mut each: impl FnMut(Digit)) -> Result<u64, Error> {
     let network = Network::<2>::new(&FILE.0)?;
     // An npy file of bytes ends in its data.
     let first = IMAGES.len().saturating_sub(COUNT * FEATURES);

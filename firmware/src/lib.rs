@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
 
+pub mod bus;
 pub mod digits;
 pub mod motion;
+pub mod node;
 
 #[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod clock;
