@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 /// Programs that log by defmt, whose linker script keeps the strings out of the image. The others link without it.
-const LOGGING: [&str; 1] = ["costs"];
+const LOGGING: [&str; 2] = ["costs", "motion"];
 
 fn main() {
     println!("cargo:rerun-if-env-changed=TERCET_BOARD");

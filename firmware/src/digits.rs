@@ -7,9 +7,7 @@ use tercet_core::linear::network::{Buffers, LayerSize, Network, NetworkError};
 use tercet_core::linear::{I8Sym, Layout, LinearError};
 use tercet_core::scalar::Only;
 
-/// GGUF aligns tensors within a file to 32 bytes; so lies the file, and kernels find every word aligned.
-#[repr(align(32))]
-struct Aligned<T: ?Sized>(T);
+use crate::aligned::Aligned;
 
 static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../data/digits.gguf"));
 static IMAGES: &[u8] = include_bytes!("../data/digits.npy");

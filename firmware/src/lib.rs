@@ -1,6 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
 
+#[cfg(test)]
+extern crate std;
+
+pub mod aligned;
 pub mod bus;
 pub mod digits;
 pub mod motion;

@@ -7,7 +7,13 @@ use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::OutputPin;
 use embedded_hal::i2c::I2c;
 
+use crate::aligned::Aligned;
 use crate::motion::{App, Error, Phase, Report};
+
+static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../data/motion.gguf"));
+
+/// The network that tells the activities apart, a GGUF file.
+pub static NETWORK: &[u8] = &FILE.0;
 
 /// Windows of [`Phase::Learn`]: a minute and a half.
 pub const LEARN: u32 = 90;
@@ -112,3 +118,6 @@ pub fn run<I: I2c, P: OutputPin, D: DelayNs>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

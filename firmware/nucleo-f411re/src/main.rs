@@ -15,7 +15,7 @@ use stm32f4xx_hal::rcc::Rcc;
 use stm32f4xx_hal::watchdog::IndependentWatchdog;
 use stm32f4xx_hal::{pac, timer};
 use tercet_firmware::bus::{self, Bus};
-use tercet_firmware::motion::{self, App, Memory};
+use tercet_firmware::motion::{App, Memory};
 use tercet_firmware::node;
 
 /// Without a step for so long, the watchdog resets the board: the HAL waits for the bus without end.
@@ -64,7 +64,7 @@ fn main() -> ! {
         controller(i2c, clock, data, &mut pause, &mut rcc)
     });
 
-    match App::new(bus, led, delay, MEMORY, motion::NETWORK) {
+    match App::new(bus, led, delay, MEMORY, node::NETWORK) {
         Ok(app) => node::run(app, retry, || {
             watchdog.feed();
             button.is_low()

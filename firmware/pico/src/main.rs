@@ -15,7 +15,7 @@ use rp2040_hal::gpio::{FunctionI2C, InOutPin, Pin, Pins, PullUp};
 use rp2040_hal::i2c::Controller;
 use rp2040_hal::{I2C, Sio, Timer, Watchdog, pac};
 use tercet_firmware::bus::{self, Bus};
-use tercet_firmware::motion::{self, App, Memory};
+use tercet_firmware::motion::{App, Memory};
 use tercet_firmware::node;
 use tercet_pico as _;
 
@@ -71,7 +71,7 @@ fn main() -> ! {
         controller(i2c, data, clock, timer, &mut resets, system)
     });
 
-    match App::new(bus, led, timer, MEMORY, motion::NETWORK) {
+    match App::new(bus, led, timer, MEMORY, node::NETWORK) {
         Ok(app) => node::run(app, timer, || {
             watchdog.feed();
             matches!(button.is_low(), Ok(true))

@@ -37,6 +37,9 @@ mod recordings;
 mod report;
 mod scales;
 mod sensor;
+#[cfg(test)]
+mod tests;
+mod trial;
 
 pub use app::{App, Memory};
 pub use detector::{CLUSTERS, MARGIN, Phase};
@@ -46,6 +49,7 @@ pub use network::{Activity, CLASSES};
 pub use recordings::{Recording, Recordings};
 pub use report::Report;
 pub use sensor::{AXES, PERIOD_MS, Sample};
+pub use trial::{Counts, Played, Trial};
 
 /// Samples in a window: 4 s.
 pub const WINDOW: usize = 40;

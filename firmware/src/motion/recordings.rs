@@ -67,17 +67,21 @@ impl<'a> Recordings<'a> {
         }
     }
 
-    /// The recordings in order, with their activities.
-    pub fn iter(
-        &self,
-    ) -> impl ExactSizeIterator<Item = (Recording<'a>, Activity)> + Clone + use<'a> {
-        let recordings = self.samples.chunks_exact(LENGTH * SAMPLE);
-        recordings.zip(self.labels).map(|(bytes, &label)| {
-            let activity = Activity::ALL.get(usize::from(label)).copied();
-            (
-                Recording::new(bytes),
-                activity.unwrap_or(Activity::Standing),
-            )
-        })
+    /// Recordings.
+    pub const fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A recording and what was done while it was made.
+    pub fn get(&self, number: usize) -> Option<(Recording<'a>, Activity)> {
+        let bytes = self.samples.get(number * LENGTH * SAMPLE..)?;
+        let bytes = bytes.get(..LENGTH * SAMPLE)?;
+        let label = usize::from(*self.labels.get(number)?);
+        Some((Recording::new(bytes), *Activity::ALL.get(label)?))
     }
 }
