@@ -54,7 +54,8 @@ cross() {
         local lld
         lld=$(rustc --print sysroot)/lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld
         (
-            export PATH=/usr/bin:$PATH RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$cross_target
+            # flip-link looks for rust-lld by name.
+            export PATH=/usr/bin:$PATH:${lld%/*} RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$cross_target
             case $target in
             *-none-* | wasm32-*) export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_LINKER=$lld" ;;
             esac

@@ -42,11 +42,19 @@ struct Target {
 }
 
 impl Board {
-    /// Reads the board of that name; `firmware` is the folder.
+    /// Reads the board of that name; `firmware` is the folder. `BOARD:TARGET` is a board that takes another target than its own, without
+    /// the features of its processor.
     ///
     /// # Errors
     /// There is none, with the names of those there are; or its file lacks a target or a runner.
     pub fn read(firmware: &Path, name: &str) -> Result<Self, String> {
+        if let Some((name, target)) = name.split_once(':') {
+            let mut board = Self::read(firmware, name)?;
+            board.name = format!("{name}:{target}");
+            board.target = target.to_owned();
+            board.features.clear();
+            return Ok(board);
+        }
         let config = firmware.join("boards").join(format!("{name}.toml"));
         let Ok(text) = fs::read_to_string(&config) else {
             return Err(format!(
@@ -90,12 +98,17 @@ impl Board {
     }
 }
 
-/// `[target.thumbv8m.main-none-eabihf]` is unquoted, as cargo wants it, so its dot nests a table.
+/// The runner for a target: under its name, which cargo wants unquoted, so that a dot in it nests a table; or under `cfg(…)`, which is
+/// taken to hold, since boards write one for all their targets.
 fn runner(tables: &BTreeMap<String, toml::Value>, target: &str) -> Option<Vec<String>> {
     let mut names = target.split('.');
-    let first = tables.get(names.next()?)?;
-    let table = names.try_fold(first, |table, name| table.get(name))?;
-    let target: Target = table.clone().try_into().ok()?;
+    let first = tables.get(names.next()?);
+    let named = first.and_then(|first| names.try_fold(first, |table, name| table.get(name)));
+    let any = || {
+        let (_, table) = tables.iter().find(|(name, _)| name.starts_with("cfg("))?;
+        Some(table)
+    };
+    let target: Target = named.or_else(any)?.clone().try_into().ok()?;
     Some(target.runner)
 }
 
@@ -138,6 +151,16 @@ runner = ["qemu-system-arm", "-kernel"]
         assert_eq!(board.runner, ["qemu-system-arm", "-kernel"]);
         assert_eq!(board.features, ["dsp", "mve"]);
         assert_eq!(board.about, "MPS2 AN505: Cortex-M33.");
+    }
+
+    #[test]
+    fn a_runner_for_all_targets_is_found() {
+        let text = AN505.replace(
+            "[target.thumbv8m.main-none-eabihf]",
+            "[target.'cfg(target_os = \"none\")']",
+        );
+        let board = Board::parse("an505", &text, PathBuf::from("an505.toml")).expect("a board");
+        assert_eq!(board.runner, ["qemu-system-arm", "-kernel"]);
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub fn build(firmware: &Path, board: &Board, program: &Program) -> Result<PathBu
     let output = Command::new(&cargo)
         .arg("build")
         .args(["--quiet", "--message-format=json-render-diagnostics"])
+        .args(["--target", &board.target])
         .args(arguments(firmware, board, program))
         .current_dir(firmware)
         .stderr(Stdio::inherit())

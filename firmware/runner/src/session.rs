@@ -122,7 +122,7 @@ fn judge(
         }
     }
     if plan.budget {
-        let file = budget::file(firmware, &plan.board);
+        let file = budget::file(firmware, &plan.board.replace(':', "-"));
         let program = &plan.program;
         if plan.overwrite {
             let lost = budget::renew(&file, program, compiler, figures)?;
