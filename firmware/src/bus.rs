@@ -38,11 +38,7 @@ pub enum Lines {
 ///
 /// # Errors
 /// Those of the pins.
-pub fn clear<C, S, E>(
-    clock: &mut C,
-    data: &mut S,
-    delay: &mut impl DelayNs,
-) -> Result<Lines, E>
+pub fn clear<C, S, E>(clock: &mut C, data: &mut S, delay: &mut impl DelayNs) -> Result<Lines, E>
 where
     C: InputPin<Error = E> + OutputPin<Error = E>,
     S: InputPin<Error = E> + OutputPin<Error = E>,
@@ -108,7 +104,11 @@ impl<I: I2c, F: FnMut(I) -> I> I2c for Bus<I, F> {
     ) -> Result<(), ErrorKind> {
         let mut i2c = self.i2c.take().ok_or(ErrorKind::Other)?;
         let done = i2c.transaction(address, operations);
-        self.i2c = Some(if done.is_err() { (self.again)(i2c) } else { i2c });
+        self.i2c = Some(if done.is_err() {
+            (self.again)(i2c)
+        } else {
+            i2c
+        });
         done.map_err(|error| error.kind())
     }
 }

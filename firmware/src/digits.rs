@@ -105,9 +105,8 @@ pub fn read(memory: &mut Memory, mut each: impl FnMut(Digit)) -> Result<u64, Err
             activations: &mut memory.activations,
             scratch: &mut memory.scratch,
         };
-        I8Sym::new(&memory.image).and_then(|x| {
-            network.run(&mut Only::<LAYOUTS>, x, &mut buffers, &mut memory.sums)
-        })?;
+        I8Sym::new(&memory.image)
+            .and_then(|x| network.run(&mut Only::<LAYOUTS>, x, &mut buffers, &mut memory.sums))?;
         let mut one = Digest::new();
         for &sum in &memory.sums {
             one.u64(sum as u64);

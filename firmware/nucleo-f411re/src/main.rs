@@ -88,6 +88,9 @@ fn controller(
         Ok(lines) => defmt::warn!("I2C: {}", lines),
         Err(never) => match never {},
     }
-    let (clock, data) = (clock.into_alternate_open_drain(), data.into_alternate_open_drain());
+    let (clock, data) = (
+        clock.into_alternate_open_drain(),
+        data.into_alternate_open_drain(),
+    );
     I2c::new(i2c, (clock, data), 400.kHz(), rcc)
 }

@@ -56,7 +56,12 @@ fn main() -> ! {
     let timer = Timer::new(chip.TIMER, &mut chip.RESETS, &clocks);
 
     let sio = Sio::new(chip.SIO);
-    let pins = Pins::new(chip.IO_BANK0, chip.PADS_BANK0, sio.gpio_bank0, &mut chip.RESETS);
+    let pins = Pins::new(
+        chip.IO_BANK0,
+        chip.PADS_BANK0,
+        sio.gpio_bank0,
+        &mut chip.RESETS,
+    );
     let led = pins.gpio25.into_push_pull_output();
     // The button BOOTSEL shares a line with the flash that the program runs from, so it is not read here.
     let mut button = pins.gpio15.into_pull_up_input();

@@ -14,7 +14,12 @@ use tercet_firmware::digits::{self, Memory};
 fn main() -> ! {
     static mut MEMORY: Memory = Memory::new();
     let read = digits::read(MEMORY, |digit| {
-        defmt::info!("{=u32} {=u64:016x} {=u32}", digit.number, digit.digest, digit.class);
+        defmt::info!(
+            "{=u32} {=u64:016x} {=u32}",
+            digit.number,
+            digit.digest,
+            digit.class
+        );
     });
     match read {
         Ok(all) => defmt::info!("logits {=u64:016x}", all),

@@ -12,7 +12,12 @@ use tercet_pico as _;
 fn main() -> ! {
     static mut MEMORY: Memory = Memory::new();
     let read = digits::read(MEMORY, |digit| {
-        defmt::info!("{=u32} {=u64:016x} {=u32}", digit.number, digit.digest, digit.class);
+        defmt::info!(
+            "{=u32} {=u64:016x} {=u32}",
+            digit.number,
+            digit.digest,
+            digit.class
+        );
     });
     match read {
         Ok(all) => defmt::info!("logits {=u64:016x}", all),
