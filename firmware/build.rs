@@ -32,7 +32,7 @@ fn main() {
         }
     }
     println!(
-        "cargo:rustc-check-cfg=cfg(tercet_board, values(\"an385\", \"an386\", \"an500\", \"an505\", \"an547\", \"microbit\"))"
+        "cargo:rustc-check-cfg=cfg(tercet_board, values(\"an385\", \"an386\", \"an500\", \"an505\", \"an547\", \"microbit\", \"virt\"))"
     );
     println!("cargo:rustc-cfg=tercet_board=\"{board}\"");
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The digits network of firmware gives the logits on a board that `tercet network run` gives here. digits.sh BOARD
+# The digits network of firmware gives the logits on a board that `tercet network run` gives here. digits.sh BOARD[:TARGET]
 . .ci/lib.sh
 
 board=$1
-need qemu-system-arm "apt-get install qemu-system-arm"
-here=target/ci/digits-host.txt printed=target/ci/digits-$board.txt
+need_board "$board"
+here=target/ci/digits-host.txt printed=target/ci/digits-${board/:/-}.txt
 
 cargo run --locked -q -p tercet-gpu -- network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$here"
 # Without a panic that could be reached, or it would not link.

@@ -9,8 +9,11 @@ use tercet_core::scalar::Only;
 
 use crate::aligned::Aligned;
 
-static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../data/digits.gguf"));
-static IMAGES: &[u8] = include_bytes!("../data/digits.npy");
+// By value, so that the image names them and their bytes are counted as data (`firmware/programs.toml`).
+static FILE: Aligned<[u8; include_bytes!("../data/digits.gguf").len()]> =
+    Aligned(*include_bytes!("../data/digits.gguf"));
+static IMAGES: [u8; include_bytes!("../data/digits.npy").len()] =
+    *include_bytes!("../data/digits.npy");
 
 /// The layers that [`FILE`] holds: what memory is set aside for.
 const SIZES: [LayerSize; 2] = [

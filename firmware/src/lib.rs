@@ -25,3 +25,10 @@ pub mod report;
 pub mod stack;
 #[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod text;
+
+/// Makes a function the program, with its `static mut` items its own.
+#[cfg(all(feature = "qemu", target_arch = "arm", target_os = "none"))]
+pub use cortex_m_rt::entry;
+/// Makes a function the program.
+#[cfg(all(feature = "qemu", target_arch = "riscv32"))]
+pub use riscv_rt::entry;

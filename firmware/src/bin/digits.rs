@@ -5,19 +5,23 @@
 #![no_std]
 #![no_main]
 
-use cortex_m_rt::entry;
+use static_cell::ConstStaticCell;
 use tercet_firmware::digits::{self, Memory};
 use tercet_firmware::text::Text;
-use tercet_firmware::{exit, no_panic, report, stack};
+use tercet_firmware::{entry, exit, no_panic, report, stack};
 
 no_panic!();
 
+static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory::new());
+
 #[entry]
 fn main() -> ! {
-    static mut MEMORY: Memory = Memory::new();
     let mut meter = stack::Meter::start();
+    let Some(memory) = MEMORY.try_take() else {
+        exit::failure()
+    };
     let mut deepest = 0;
-    let read = digits::read(MEMORY, |digit| {
+    let read = digits::read(memory, |digit| {
         deepest = meter.lap().max(deepest);
         let line = Text::new().number(digit.number).str(" ").hex(digit.digest);
         line.str(" ").number(digit.class).end();
