@@ -92,5 +92,5 @@ fn controller(
         clock.into_alternate_open_drain(),
         data.into_alternate_open_drain(),
     );
-    I2c::new(i2c, (clock, data), 400.kHz(), rcc)
+    I2c::new(i2c, (clock, data), 100.kHz(), rcc)
 }
