@@ -31,7 +31,7 @@ fn main() -> ! {
         defmt::panic!("the peripherals are taken");
     };
 
-    if chip.RCC.csr().read().iwdgrstf().bit_is_set() {
+    if chip.RCC.csr().read().wdgrstf().bit_is_set() {
         defmt::error!("the watchdog reset the board: a step did not end");
     }
     chip.RCC.csr().modify(|_, w| w.rmvf().set_bit());
