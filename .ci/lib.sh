@@ -88,7 +88,7 @@ runner() {
 }
 
 # firmware BOARD[:TARGET] PROGRAM [OPTION…]: runs a program of firmware/ on an emulated board; the options are those of
-# `cargo firmware`, which builds as users do, while here `cross` does. The image is $cross_target/TARGET/release/PROGRAM.
+# `cargo firmware`, which builds as users do, while here `cross` does. The image is $image.
 firmware() {
     local board=$1 program=$2 target arguments
     shift 2
@@ -96,8 +96,20 @@ firmware() {
     target=$(board_target "$board")
     arguments=$(runner arguments "$board" "$program")
     mapfile -t arguments <<<"$arguments"
+    image=target/firmware/${board/:/-}/$program
+    mkdir -p "${image%/*}"
+    # Boards of one target build into one place; steps that run at once take turns.
+    exec 9>target/firmware/lock
+    flock 9
     cross "$target" core build -q "${arguments[@]}"
-    runner "$board" "$program" --image "$cross_target/$target/release/$program" "$@"
+    cp "$cross_target/$target/release/$program" "$image"
+    exec 9>&-
+    runner "$board" "$program" --image "$image" "$@"
+}
+
+# budget BOARD[:TARGET]: the option that holds a program to firmware/snapshots/BOARD.txt; nothing for a board with another target.
+budget() {
+    [[ $1 == *:* ]] || echo --budget
 }
 
 # agree FILE: the table printed there is the committed one; its comment lines may say more.

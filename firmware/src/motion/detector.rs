@@ -8,7 +8,7 @@ use super::{Codes, Error, FEATURES};
 pub const CLUSTERS: usize = 8;
 
 /// A window is flagged whose squared distance is more than this many times the largest that was measured.
-pub const MARGIN: u32 = 2;
+pub const MARGIN: u32 = 4;
 
 /// What the application does with a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

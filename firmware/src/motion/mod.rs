@@ -49,7 +49,7 @@ pub use network::{Activity, CLASSES};
 pub use recordings::{Recording, Recordings};
 pub use report::Report;
 pub use sensor::{AXES, PERIOD_MS, Sample};
-pub use trial::{Counts, Played, Trial};
+pub use trial::{Counts, DIGEST, Played, Trial};
 
 /// Samples in a window: 4 s.
 pub const WINDOW: usize = 40;

@@ -11,6 +11,9 @@ use super::{Activity, App, CLASSES, Error, Phase, Recordings, Report};
 /// walking.
 const LEARNED: usize = 10;
 
+/// The digest that the recordings here give on every processor; see [`Trial::digest`].
+pub const DIGEST: u64 = 0x4DF0_B38D_303A_4A07;
+
 /// What became of windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
