@@ -11,8 +11,8 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=boards");
     let target = env::var("TARGET").expect("cargo sets TARGET");
-    if !target.contains("-none-") {
-        // The library, on a desk.
+    if !target.contains("-none-") || env::var_os("CARGO_FEATURE_QEMU").is_none() {
+        // The library alone: on a desk, or in a package for a real board, which knows its own memory.
         return;
     }
     let board = env::var("TERCET_BOARD").unwrap_or_else(|_| {
@@ -32,7 +32,7 @@ fn main() {
         }
     }
     println!(
-        "cargo:rustc-check-cfg=cfg(tercet_board, values(\"an385\", \"an386\", \"an500\", \"an505\", \"an547\", \"microbit\"))"
+        "cargo:rustc-check-cfg=cfg(tercet_board, values(\"an385\", \"an386\", \"an500\", \"an505\", \"an547\", \"microbit\", \"virt\"))"
     );
     println!("cargo:rustc-cfg=tercet_board=\"{board}\"");
 }

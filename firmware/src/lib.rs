@@ -4,21 +4,31 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod aligned;
+pub mod bus;
+pub mod digits;
 pub mod motion;
+pub mod node;
 
-#[cfg(target_os = "none")]
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod clock;
-#[cfg(target_os = "none")]
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod exit;
-#[cfg(target_os = "none")]
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod image;
-#[cfg(all(feature = "defmt", target_os = "none"))]
+#[cfg(all(feature = "qemu", feature = "defmt", target_os = "none"))]
 mod log;
-#[cfg(target_os = "none")]
 mod no_panic;
-#[cfg(target_os = "none")]
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod report;
-#[cfg(target_os = "none")]
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod stack;
-#[cfg(target_os = "none")]
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod text;
+
+/// Makes a function the program, with its `static mut` items its own.
+#[cfg(all(feature = "qemu", target_arch = "arm", target_os = "none"))]
+pub use cortex_m_rt::entry;
+/// Makes a function the program.
+#[cfg(all(feature = "qemu", target_arch = "riscv32"))]
+pub use riscv_rt::entry;

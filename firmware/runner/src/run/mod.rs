@@ -1,0 +1,6 @@
+//! Runs an image on an emulated board.
+
+mod decode;
+mod qemu;
+
+pub use qemu::{Ending, Run, run};
