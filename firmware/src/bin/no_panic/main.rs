@@ -1,4 +1,12 @@
 //! Every public function of the core, linked and not called: that it links says that none can panic.
+//!
+//! The panic handler calls a function that nobody defines. Each function's address escapes, so the compiler must assume that it is called
+//! with any arguments, and links what they could lead to. That rests on the optimiser: checks that can never fail must be
+//! proved away, in release builds with link-time optimization; another compiler may need help with one of them. Overflows are not
+//! checked in such builds, here or in a user's; the tests of the core run with the checks.
+//!
+//! Generic functions are listed with the types that firmware uses: f32 and halves, sums of both widths, the scalar engine. Callbacks are
+//! function pointers, of which nothing is known. What this prints, `.ci/no_panic.py` compares with what is public.
 
 #![no_std]
 #![no_main]
