@@ -10,7 +10,8 @@ use embedded_hal::i2c::I2c;
 use crate::aligned::Aligned;
 use crate::motion::{App, Error, Phase, Report};
 
-static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!("../data/motion.gguf"));
+static FILE: Aligned<[u8; include_bytes!("../data/motion.gguf").len()]> =
+    Aligned(*include_bytes!("../data/motion.gguf"));
 
 /// The network that tells the activities apart, a GGUF file.
 pub static NETWORK: &[u8] = &FILE.0;

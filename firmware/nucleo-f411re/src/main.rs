@@ -31,7 +31,7 @@ fn main() -> ! {
         defmt::panic!("the peripherals are taken");
     };
 
-    if chip.RCC.csr().read().iwdgrstf().bit_is_set() {
+    if chip.RCC.csr().read().wdgrstf().bit_is_set() {
         defmt::error!("the watchdog reset the board: a step did not end");
     }
     chip.RCC.csr().modify(|_, w| w.rmvf().set_bit());
@@ -92,5 +92,5 @@ fn controller(
         clock.into_alternate_open_drain(),
         data.into_alternate_open_drain(),
     );
-    I2c::new(i2c, (clock, data), 400.kHz(), rcc)
+    I2c::new(i2c, (clock, data), 100.kHz(), rcc)
 }

@@ -102,5 +102,5 @@ fn controller(
         Err(_) => defmt::warn!("I2C: the pins fail"),
     }
     let (data, clock) = (data.release(), clock.release());
-    I2C::new_controller(i2c, data, clock, 400.kHz(), resets, system)
+    I2C::new_controller(i2c, data, clock, 100.kHz(), resets, system)
 }

@@ -14,6 +14,8 @@ mod run;
 mod session;
 mod snapshot;
 
+use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -55,6 +57,11 @@ enum Other {
     },
     /// Prints the committed figures of all boards as a table in Markdown
     Table,
+    /// Decodes the log of an image from standard input, such as the frames that a probe saved
+    Decode {
+        /// The image that logged them
+        image: PathBuf,
+    },
 }
 
 /// What to run, and how to judge it.
@@ -93,6 +100,7 @@ fn main() -> ExitCode {
             print!("{table}");
             0
         }),
+        (Some(Other::Decode { image }), _) => decode(&image),
         (None, Some(run)) => session::session(
             firmware(),
             &session::Plan {
@@ -131,6 +139,20 @@ fn list(json: bool) -> Result<u8, String> {
     } else {
         print!("{}", report::list(&boards, &programs));
     }
+    Ok(0)
+}
+
+fn decode(image: &Path) -> Result<u8, String> {
+    let bytes = fs::read(image).map_err(|error| format!("{}: {error}", image.display()))?;
+    let mut input = std::io::stdin().lock();
+    let mut buffer = [0; 4096];
+    run::Decoder::new(&bytes)?.lines(
+        || match input.read(&mut buffer) {
+            Ok(length @ 1..) => Some(buffer[..length].to_vec()),
+            _ => None,
+        },
+        |line| println!("{line}"),
+    )?;
     Ok(0)
 }
 

@@ -49,6 +49,8 @@ pub struct App<'a, I, P, D> {
     running: bool,
     /// Whether the time to the next sample is over.
     waited: bool,
+    /// The acceleration of a sample whose other half could not be read.
+    half: Option<[i16; 3]>,
     /// Samples until the next window is whole.
     missing: usize,
     /// Windows so far.
@@ -83,6 +85,7 @@ impl<'a, I: I2c, P: OutputPin, D: DelayNs> App<'a, I, P, D> {
             classifier,
             running: false,
             waited: false,
+            half: None,
             missing: WINDOW,
             windows: 0,
             high: false,
@@ -108,6 +111,8 @@ impl<'a, I: I2c, P: OutputPin, D: DelayNs> App<'a, I, P, D> {
         };
         self.show(&report)?;
         self.pending = None;
+        #[cfg(feature = "defmt")]
+        defmt::debug!("{}", report);
         Ok(Some(report))
     }
 
@@ -138,7 +143,7 @@ impl<'a, I: I2c, P: OutputPin, D: DelayNs> App<'a, I, P, D> {
     pub fn cut(&mut self) {
         self.memory.window.clear();
         self.missing = WINDOW;
-        self.waited = false;
+        (self.waited, self.half) = (false, None);
     }
 
     /// The bus, for what else is on it.
@@ -156,7 +161,7 @@ impl<'a, I: I2c, P: OutputPin, D: DelayNs> App<'a, I, P, D> {
             self.delay.delay_ms(PERIOD_MS);
             self.waited = true;
         }
-        let read = sensor::read(&mut self.i2c, &mut self.delay);
+        let read = sensor::read(&mut self.i2c, &mut self.delay, &mut self.half);
         self.running = read != Err(Error::NotReady);
         let sample = read?;
         self.waited = false;

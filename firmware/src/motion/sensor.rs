@@ -55,11 +55,16 @@ pub(super) fn start<I: I2c, D: DelayNs>(i2c: &mut I, delay: &mut D) -> Result<()
     start().map_err(|error| failed(&error))
 }
 
-/// Reads a sample, as soon as there is a new one.
-pub(super) fn read<I: I2c, D: DelayNs>(i2c: &mut I, delay: &mut D) -> Result<Sample, Error> {
+/// Reads a sample, as soon as there is a new one, in two halves: `half` keeps the acceleration where the angular rate could not
+/// be read, so that the next call goes on from there.
+pub(super) fn read<I: I2c, D: DelayNs>(
+    i2c: &mut I,
+    delay: &mut D,
+    half: &mut Option<[i16; 3]>,
+) -> Result<Sample, Error> {
     let mut tries = 0;
     loop {
-        match once(i2c, delay) {
+        match once(i2c, delay, half) {
             Err(Error::NotReady) if tries < TRIES => {
                 tries += 1;
                 delay.delay_ms(1);
@@ -69,11 +74,22 @@ pub(super) fn read<I: I2c, D: DelayNs>(i2c: &mut I, delay: &mut D) -> Result<Sam
     }
 }
 
-fn once<I: I2c, D: DelayNs>(i2c: &mut I, delay: &mut D) -> Result<Sample, Error> {
+fn once<I: I2c, D: DelayNs>(
+    i2c: &mut I,
+    delay: &mut D,
+    half: &mut Option<[i16; 3]>,
+) -> Result<Sample, Error> {
     let mut driver = driver(i2c, delay);
-    let a = driver.accel_raw().map_err(|error| reading(&error))?;
-    let g = driver.angular_rate_raw().map_err(|error| failed(&error))?;
-    Ok([a.x, a.y, a.z, g.x, g.y, g.z])
+    let [x, y, z] = match *half {
+        Some(acceleration) => acceleration,
+        None => {
+            let read = driver.accel_raw().map_err(|error| reading(&error))?;
+            *half.insert([read.x, read.y, read.z])
+        }
+    };
+    let rate = driver.angular_rate_raw().map_err(|error| failed(&error))?;
+    *half = None;
+    Ok([x, y, z, rate.x, rate.y, rate.z])
 }
 
 fn reading<B: embedded_hal::i2c::Error>(error: &accelerometer::Error<lsm6dsox::Error<B>>) -> Error {

@@ -3,4 +3,5 @@
 mod decode;
 mod qemu;
 
+pub use decode::Decoder;
 pub use qemu::{Ending, Run, run};
