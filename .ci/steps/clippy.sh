@@ -29,8 +29,12 @@ fuzz)
     ;;
 firmware)
     need_clippy thumbv7em-none-eabihf
+    need_clippy riscv32imc-unknown-none-elf
     cross thumbv7em-none-eabihf core clippy --locked --release --manifest-path firmware/Cargo.toml \
         --config firmware/boards/an386.toml -- -D warnings
+    # What is not Cortex-M's alone.
+    cross riscv32imc-unknown-none-elf core clippy --locked --release --manifest-path firmware/Cargo.toml \
+        --config firmware/boards/rv32imc.toml --lib --bin conformance --bin digits -- -D warnings
     ;;
 mcu)
     need_clippy thumbv7em-none-eabihf
