@@ -66,6 +66,14 @@ cross() {
     esac
 }
 
+# dependent CORE TARGET LIBRARIES CARGO-ARGUMENTS…: as `cross`, of .ci/dependent with the sources in CORE as its tercet-core.
+dependent() {
+    local core=$1 target=$2 libraries=$3 verb=$4
+    shift 4
+    cross "$target" "$libraries" "$verb" --locked --manifest-path .ci/dependent/Cargo.toml \
+        --config "patch.crates-io.tercet-core.path='$PWD/$core'" "$@"
+}
+
 # board_target BOARD[:TARGET]: TARGET, or what firmware/boards/BOARD.toml compiles for.
 board_target() {
     case $1 in
