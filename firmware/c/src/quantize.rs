@@ -1,0 +1,338 @@
+//! f32 to int8, int4 and ternary codes, and back.
+
+use tercet_core::engine::MagnitudeBin;
+use tercet_core::pool::{Counts, Scope};
+use tercet_core::quant::{self, Codes, Groups, Method, QuantError, Rule, ScaleRule, int8};
+use tercet_core::scalar::Tensor;
+
+use crate::Status;
+use crate::buffer::{In, Out, apart};
+
+/// Which values become -1 and +1.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TernaryRule {
+    /// From half of the largest magnitude on, which is the scale: ggml's rule.
+    AbsMax = 0,
+    /// Above half of the mean magnitude, which is the scale: BitNet b1.58.
+    AbsMean = 1,
+    /// Above 0.7 of the mean magnitude; the scale is the mean of the coded ones: Ternary Weight Networks.
+    Twn = 2,
+    /// The least squared error any ternary code can have; the scale is the mean of the coded ones.
+    Optimal = 3,
+}
+
+/// Where the scale of ternary codes comes from.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TernaryScale {
+    /// The rule's own.
+    Rule = 0,
+    /// The one of least squared error: the mean of the magnitudes that got a code.
+    LeastSquares = 1,
+}
+
+/// An evenly spaced grid: a code stands for (code - zero_point) * scale.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grid {
+    /// Distance between neighbours, finite and not negative; 0 sends all to the zero point.
+    pub scale: f32,
+    /// The code of 0.0, within `low` to `high`.
+    pub zero_point: i8,
+    /// The smallest code.
+    pub low: i8,
+    /// The largest code.
+    pub high: i8,
+}
+
+/// What quantizing did, counted over the groups.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuantizeReport {
+    /// Groups quantized.
+    pub groups: u64,
+    /// Groups of zeros only: scale 0.
+    pub zero: u64,
+    /// Groups that became zeros because their scale does not fit a float, though some value was not 0.
+    pub flushed: u64,
+    /// Codes other than the zero point.
+    pub coded: u64,
+    /// Values that the grid's ends clipped by at least half a step.
+    pub clipped: u64,
+    /// With TERCET_STATUS_NOT_FINITE, the index of the first such value; else 0.
+    pub not_finite: u64,
+}
+
+/// The buffers of a call, as C gave them.
+struct Call {
+    values: *const f32,
+    codes: *mut i8,
+    len: usize,
+    scales: *mut f32,
+    zero_points: *mut i8,
+    groups: usize,
+    scratch: (*mut u64, usize),
+    report: *mut QuantizeReport,
+}
+
+impl Call {
+    fn run(self, method: Method) -> Result<(), Status> {
+        let (values, codes) = (
+            In::new(self.values, self.len)?,
+            Out::new(self.codes, self.len)?,
+        );
+        let scales = Out::new(self.scales, self.groups)?;
+        let has_zero_points = method == Method::Affine;
+        let zero_points = Out::new(
+            self.zero_points,
+            if has_zero_points { self.groups } else { 0 },
+        )?;
+        let scratch = Out::new(self.scratch.0, self.scratch.1)?;
+        let out = Out::optional(self.report)?;
+        let outputs = [
+            codes.span(),
+            scales.span(),
+            zero_points.span(),
+            scratch.span(),
+            out.span(),
+        ];
+        apart(outputs, [values.span()])?;
+        let groups = groups_of(self.len, self.groups)?;
+        // SAFETY: checked; C vouches that the memory is there and not in use.
+        let (values, codes, scales) = unsafe { (values.slice(), codes.slice(), scales.slice()) };
+        // SAFETY: as above.
+        let (zero_points, scratch) = unsafe { (zero_points.slice(), scratch.bytes()) };
+        let mut counts = Counts::new();
+        let mut scratch = Scope::over(scratch, 0, &mut counts);
+        let bins = scratch.left() / size_of::<MagnitudeBin>();
+        let bins = scratch.alloc_slice(bins, MagnitudeBin::EMPTY)?;
+        let mut tensor = Tensor::new(values, groups, codes, scales, zero_points)?;
+        let done = quant::quantize(&mut tensor, method, bins);
+        // SAFETY: as above.
+        unsafe { out.set(report_of(&done)) };
+        done?;
+        Ok(())
+    }
+}
+
+/// What the caller hears about it.
+fn report_of(done: &Result<quant::Report, QuantError>) -> QuantizeReport {
+    match *done {
+        Ok(done) => QuantizeReport {
+            groups: done.groups,
+            zero: done.zero,
+            flushed: done.flushed,
+            coded: done.coded,
+            clipped: done.clipped,
+            not_finite: 0,
+        },
+        Err(QuantError::NotFinite { index }) => QuantizeReport {
+            not_finite: index,
+            ..QuantizeReport::default()
+        },
+        Err(_) => QuantizeReport::default(),
+    }
+}
+
+/// `len` values in `groups` groups of one length.
+fn groups_of(len: usize, groups: usize) -> Result<Groups, Status> {
+    match len.checked_rem(groups) {
+        _ if len == 0 => Err(Status::Empty),
+        Some(0) => Ok(Groups {
+            count: groups,
+            len: len.checked_div(groups).unwrap_or(0),
+        }),
+        _ => Err(Status::Length),
+    }
+}
+
+/// Quantizes `len` values in `groups` groups of neighbours on symmetric grids: codes -limit to limit, one scale a group.
+///
+/// `limit` is 127 for int8 and 7 for int4. A group's scale is max|x| / limit, its codes x / scale rounded half to even: those of
+/// ONNX QuantizeLinear. `codes` holds `len`, `scales` holds `groups`. `report` may be null. Two passes. TERCET_STATUS_LENGTH
+/// unless `groups` divides `len`; TERCET_STATUS_ARGUMENT for a limit that is not positive; TERCET_STATUS_NOT_FINITE, and then outputs mean nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercet_quantize_symmetric(
+    values: *const f32,
+    codes: *mut i8,
+    len: usize,
+    limit: i8,
+    scales: *mut f32,
+    groups: usize,
+    report: *mut QuantizeReport,
+) -> Status {
+    let call = Call {
+        values,
+        codes,
+        len,
+        scales,
+        zero_points: core::ptr::null_mut(),
+        groups,
+        scratch: (core::ptr::null_mut(), 0),
+        report,
+    };
+    Status::of(|| call.run(Method::Symmetric { limit }))
+}
+
+/// Quantizes `len` values in `groups` groups of neighbours to int8 with a zero point: codes -128 to 127 over the range of each
+/// group, widened to hold 0, as ONNX DynamicQuantizeLinear chooses it.
+///
+/// `codes` holds `len`, `scales` and `zero_points` hold `groups`. `report` may be null. Two passes. Errors as of `tercet_quantize_symmetric`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercet_quantize_affine(
+    values: *const f32,
+    codes: *mut i8,
+    len: usize,
+    scales: *mut f32,
+    zero_points: *mut i8,
+    groups: usize,
+    report: *mut QuantizeReport,
+) -> Status {
+    let call = Call {
+        values,
+        codes,
+        len,
+        scales,
+        zero_points,
+        groups,
+        scratch: (core::ptr::null_mut(), 0),
+        report,
+    };
+    Status::of(|| call.run(Method::Affine))
+}
+
+/// Quantizes `len` values in `groups` groups of neighbours to -1, 0 and +1, one scale a group.
+///
+/// `rule` is a `tercet_ternary_rule`, `scale` a `tercet_ternary_scale`. `codes` holds `len`, `scales` holds `groups`. `scratch` may be
+/// null with `scratch_len` 0, but for the optimal rule over groups of more than 256 values, which needs
+/// `TERCET_TERNARY_WORDS` words at least and takes fewer passes with more. `report` may be null. The optimal rule takes 1.2 KiB of stack
+/// for groups up to 256 values. Errors as of `tercet_quantize_symmetric`, and TERCET_STATUS_SCRATCH.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercet_quantize_ternary(
+    values: *const f32,
+    codes: *mut i8,
+    len: usize,
+    rule: u32,
+    scale: u32,
+    scales: *mut f32,
+    groups: usize,
+    scratch: *mut u64,
+    scratch_len: usize,
+    report: *mut QuantizeReport,
+) -> Status {
+    let call = Call {
+        values,
+        codes,
+        len,
+        scales,
+        zero_points: core::ptr::null_mut(),
+        groups,
+        scratch: (scratch, scratch_len),
+        report,
+    };
+    Status::of(|| call.run(ternary(rule, scale)?))
+}
+
+fn ternary(rule: u32, scale: u32) -> Result<Method, Status> {
+    const ABS_MAX: u32 = TernaryRule::AbsMax as u32;
+    const ABS_MEAN: u32 = TernaryRule::AbsMean as u32;
+    const TWN: u32 = TernaryRule::Twn as u32;
+    const OPTIMAL: u32 = TernaryRule::Optimal as u32;
+    const RULE: u32 = TernaryScale::Rule as u32;
+    const LEAST_SQUARES: u32 = TernaryScale::LeastSquares as u32;
+    Ok(Method::Ternary {
+        rule: match rule {
+            ABS_MAX => Rule::AbsMax,
+            ABS_MEAN => Rule::AbsMean,
+            TWN => Rule::Twn,
+            OPTIMAL => Rule::Optimal,
+            _ => return Err(Status::Argument),
+        },
+        scale_rule: match scale {
+            RULE => ScaleRule::Rule,
+            LEAST_SQUARES => ScaleRule::LeastSquares,
+            _ => return Err(Status::Argument),
+        },
+    })
+}
+
+/// Quantizes `len` values on one given grid, as calibration finds it: x / scale rounded half to even, plus the zero point, within low to high.
+///
+/// `report` may be null. TERCET_STATUS_ARGUMENT for a grid that is none; TERCET_STATUS_NOT_FINITE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercet_quantize_fixed(
+    values: *const f32,
+    codes: *mut i8,
+    len: usize,
+    grid: *const Grid,
+    report: *mut QuantizeReport,
+) -> Status {
+    Status::of(|| {
+        let given = In::one(grid)?;
+        // SAFETY: checked, and numbers only; C vouches that it is there.
+        let grid = *unsafe { given.value() };
+        let (mut scale, mut zero_point) = ([0.0], [0]);
+        let values = In::new(values, len)?;
+        let codes = Out::new(codes, len)?;
+        let out = Out::optional(report)?;
+        apart([codes.span(), out.span()], [values.span(), given.span()])?;
+        let groups = groups_of(len, 1)?;
+        // SAFETY: checked; C vouches that the memory is there and not in use.
+        let (values, codes) = unsafe { (values.slice(), codes.slice()) };
+        let mut tensor = Tensor::new(values, groups, codes, &mut scale, &mut zero_point)?;
+        let grid = quant::Grid {
+            scale: grid.scale,
+            zero_point: grid.zero_point,
+            low: grid.low,
+            high: grid.high,
+        };
+        let done = int8::fixed(&mut tensor, grid);
+        // SAFETY: as above.
+        unsafe { out.set(report_of(&done)) };
+        done?;
+        Ok(())
+    })
+}
+
+/// Writes `len` values (code - zero point) * scale, of `groups` groups; `zero_points` may be null and stands for zeros then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercet_dequantize(
+    codes: *const i8,
+    values: *mut f32,
+    len: usize,
+    scales: *const f32,
+    zero_points: *const i8,
+    groups: usize,
+) -> Status {
+    Status::of(|| {
+        let (codes, values) = (In::new(codes, len)?, Out::new(values, len)?);
+        let scales = In::new(scales, groups)?;
+        let points = if zero_points.is_null() { 0 } else { groups };
+        let zero_points = In::new(zero_points, points)?;
+        apart(
+            [values.span()],
+            [codes.span(), scales.span(), zero_points.span()],
+        )?;
+        let groups = groups_of(len, groups)?;
+        // SAFETY: checked; C vouches that the memory is there and not in use.
+        let (codes, values) = unsafe { (codes.slice(), values.slice()) };
+        // SAFETY: as above.
+        let (scales, zero_points) = unsafe { (scales.slice(), zero_points.slice()) };
+        let codes = Codes {
+            groups,
+            codes,
+            scales,
+            zero_points,
+        };
+        Ok(int8::dequantize(codes, values)?)
+    })
+}
+
+/// Words of scratch that the optimal ternary rule needs for groups of more than 256 values.
+pub const TERCET_TERNARY_WORDS: usize = 256;
+
+const _: () = assert!(
+    TERCET_TERNARY_WORDS * 8 == quant::optimal::MIN_BINS * size_of::<MagnitudeBin>(),
+    "the constant is for C, whose header holds a number"
+);
