@@ -4,7 +4,7 @@
 
 list=target/ci/dependencies.txt
 : >"$list"
-for manifest in Cargo.toml firmware/Cargo.toml host/fuzz/Cargo.toml benches/mcu/Cargo.toml; do
+for manifest in Cargo.toml firmware/Cargo.toml firmware/c/Cargo.toml host/fuzz/Cargo.toml benches/mcu/Cargo.toml; do
     [[ -e $manifest ]] || continue
     cargo tree --locked --manifest-path "$manifest" --workspace --all-features --target all --edges normal,build,dev \
         --prefix none --format '{p}|{l}' | sed 's/ (\*)$//' >>"$list"

@@ -1,6 +1,7 @@
 //! Bump allocation over memory that C brings.
 
 use core::ffi::c_void;
+use core::{ptr, slice};
 
 use tercet_core::pool::{Counts, Scope};
 
@@ -86,40 +87,31 @@ unsafe fn open<'a>(arena: *mut Arena) -> Result<&'a mut Inner, Status> {
 
 /// Takes `len` bytes from a multiple of `align` on, a power of two. O(1); what the bytes hold is left open.
 ///
-/// `memory` gets their address, null where the call fails. No byte is asked for where `len` is 0: the address is aligned then and
-/// must not be read. TERCET_STATUS_FULL where there is no room, which is counted; TERCET_STATUS_ARGUMENT for an `align` that is no
-/// power of two.
+/// Null where there is no room, where `align` is no power of two and where the arena was not initialised; the first two are
+/// counted in the arena's failures. Where `len` is 0 the address is aligned, not null, and must not be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_arena_alloc(
     arena: *mut Arena,
     len: usize,
     align: usize,
-    memory: *mut *mut c_void,
-) -> Status {
-    Status::of(|| {
-        let out = Out::one(memory)?;
-        let object = Out::one(arena)?;
-        apart([out.span(), object.span()], [])?;
-        let mut taken = core::ptr::null_mut();
-        // SAFETY: C vouches that the arena is there and not in use.
-        let result = unsafe { open(arena) }.and_then(|arena| {
-            // SAFETY: `used` is at most `capacity`, so this is what is left of the memory that C gave to the arena, and
-            // none of it was handed out since the last mark or reset.
-            let rest = unsafe {
-                let rest = arena.start.wrapping_add(arena.used).cast();
-                let left = arena.capacity.saturating_sub(arena.used);
-                core::slice::from_raw_parts_mut(rest, left)
-            };
-            let mut scope = Scope::over(rest, arena.used, &mut arena.counts);
-            let bytes = scope.alloc_bytes(len, align)?;
-            taken = bytes.as_mut_ptr().cast();
+) -> *mut c_void {
+    // SAFETY: C vouches that the arena is there and not in use.
+    let Ok(arena) = (unsafe { open(arena) }) else {
+        return ptr::null_mut();
+    };
+    let left = arena.capacity.saturating_sub(arena.used);
+    let rest = arena.start.wrapping_add(arena.used).cast();
+    // SAFETY: `used` is at most `capacity`, so this is what is left of the memory that C gave to the arena, and none of it was
+    // handed out since the last rewind.
+    let rest = unsafe { slice::from_raw_parts_mut(rest, left) };
+    let mut scope = Scope::over(rest, arena.used, &mut arena.counts);
+    match scope.alloc_bytes(len, align) {
+        Ok(bytes) => {
             arena.used = scope.stats().in_use;
-            Ok(())
-        });
-        // SAFETY: checked above, apart from the arena; C vouches that the memory is there.
-        unsafe { out.set(taken) };
-        result
-    })
+            bytes.as_mut_ptr().cast()
+        }
+        Err(_) => ptr::null_mut(),
+    }
 }
 
 /// Notes how much is in use now, for `tercet_arena_rewind`. O(1).

@@ -1,9 +1,12 @@
 //! f32 to int8, int4 and ternary codes, and back.
 
+use core::mem::MaybeUninit;
+
 use tercet_core::engine::MagnitudeBin;
+use tercet_core::number;
 use tercet_core::pool::{Counts, Scope};
 use tercet_core::quant::{self, Codes, Groups, Method, QuantError, Rule, ScaleRule, int8};
-use tercet_core::scalar::Tensor;
+use tercet_core::scalar::{self, Tensor};
 
 use crate::Status;
 use crate::buffer::{In, Out, apart};
@@ -72,30 +75,40 @@ struct Call {
     scales: *mut f32,
     zero_points: *mut i8,
     groups: usize,
+    affine: bool,
     scratch: (*mut u64, usize),
     report: *mut QuantizeReport,
 }
 
+/// The same, borrowed.
+struct Lent<'a> {
+    values: &'a [f32],
+    codes: &'a mut [i8],
+    scales: &'a mut [f32],
+    zero_points: &'a mut [i8],
+    groups: Groups,
+    scratch: &'a mut [MaybeUninit<u8>],
+    report: Out<QuantizeReport>,
+}
+
 impl Call {
-    fn run(self, method: Method) -> Result<(), Status> {
+    /// Checks all of it and borrows it.
+    fn lend<'a>(self) -> Result<Lent<'a>, Status> {
         let (values, codes) = (
             In::new(self.values, self.len)?,
             Out::new(self.codes, self.len)?,
         );
         let scales = Out::new(self.scales, self.groups)?;
-        let has_zero_points = method == Method::Affine;
-        let zero_points = Out::new(
-            self.zero_points,
-            if has_zero_points { self.groups } else { 0 },
-        )?;
+        let points = if self.affine { self.groups } else { 0 };
+        let zero_points = Out::new(self.zero_points, points)?;
         let scratch = Out::new(self.scratch.0, self.scratch.1)?;
-        let out = Out::optional(self.report)?;
+        let report = Out::optional(self.report)?;
         let outputs = [
             codes.span(),
             scales.span(),
             zero_points.span(),
             scratch.span(),
-            out.span(),
+            report.span(),
         ];
         apart(outputs, [values.span()])?;
         let groups = groups_of(self.len, self.groups)?;
@@ -103,17 +116,91 @@ impl Call {
         let (values, codes, scales) = unsafe { (values.slice(), codes.slice(), scales.slice()) };
         // SAFETY: as above.
         let (zero_points, scratch) = unsafe { (zero_points.slice(), scratch.bytes()) };
+        Ok(Lent {
+            values,
+            codes,
+            scales,
+            zero_points,
+            groups,
+            scratch,
+            report,
+        })
+    }
+
+    /// Runs core's driver.
+    fn run(self, method: Method) -> Result<(), Status> {
+        let lent = self.lend()?;
         let mut counts = Counts::new();
-        let mut scratch = Scope::over(scratch, 0, &mut counts);
+        let mut scratch = Scope::over(lent.scratch, 0, &mut counts);
         let bins = scratch.left() / size_of::<MagnitudeBin>();
-        let bins = scratch.alloc_slice(bins, MagnitudeBin::EMPTY)?;
-        let mut tensor = Tensor::new(values, groups, codes, scales, zero_points)?;
+        let bins = scratch.alloc_slice(bins, MagnitudeBin::EMPTY);
+        let bins = bins.map_err(|_| Status::Scratch)?;
+        let (values, groups) = (lent.values, lent.groups);
+        let mut tensor = Tensor::new(values, groups, lent.codes, lent.scales, lent.zero_points)?;
         let done = quant::quantize(&mut tensor, method, bins);
-        // SAFETY: as above.
-        unsafe { out.set(report_of(&done)) };
+        // SAFETY: `lend` checked it; C vouches that the memory is there and not in use.
+        unsafe { lent.report.set(report_of(&done)) };
         done?;
         Ok(())
     }
+
+    /// Does what core's driver does where a group's grid follows from its values and their largest magnitude: without the exact sums
+    /// and the search that ternary rules need, which a program of int8 alone then does not link.
+    fn run_on_grids(
+        self,
+        grid_of: impl Fn(&[f32], f32) -> Result<quant::Grid, QuantError>,
+    ) -> Result<(), Status> {
+        let mut lent = self.lend()?;
+        let done = lent.on_grids(grid_of);
+        // SAFETY: `lend` checked it; C vouches that the memory is there and not in use.
+        unsafe { lent.report.set(report_of(&done)) };
+        done?;
+        Ok(())
+    }
+}
+
+impl Lent<'_> {
+    fn on_grids(
+        &mut self,
+        grid_of: impl Fn(&[f32], f32) -> Result<quant::Grid, QuantError>,
+    ) -> Result<quant::Report, QuantError> {
+        let len = self.groups.len.max(1);
+        let mut report = quant::Report::default();
+        let mut zero_points = self.zero_points.iter_mut();
+        let codes = self.codes.chunks_exact_mut(len);
+        let outputs = codes.zip(self.scales.iter_mut());
+        let mut before = 0;
+        for (values, (codes, scale)) in self.values.chunks_exact(len).zip(outputs) {
+            let Some(abs_max) = number::abs_max(values) else {
+                let within = number::first_not_finite(values).unwrap_or(0) as u64;
+                let index = within.wrapping_add(before);
+                return Err(QuantError::NotFinite { index });
+            };
+            let grid = grid_of(values, abs_max)?;
+            let applied = scalar::affine(values, &grid, codes)?;
+            *scale = grid.scale;
+            if let Some(zero_point) = zero_points.next() {
+                *zero_point = grid.zero_point;
+            }
+            report.merge(&quant::Report {
+                groups: 1,
+                zero: u64::from(abs_max == 0.0),
+                flushed: u64::from(grid.scale == 0.0 && abs_max != 0.0),
+                coded: applied.coded,
+                clipped: applied.clipped,
+            });
+            before = before.wrapping_add(len as u64);
+        }
+        Ok(report)
+    }
+}
+
+/// The smallest and the largest of finite values.
+fn range(values: &[f32]) -> (f32, f32) {
+    // Plain comparisons, whose ties of zeros do not matter to a grid.
+    values.iter().fold((0.0, 0.0), |(min, max), &x| {
+        (if x < min { x } else { min }, if x > max { x } else { max })
+    })
 }
 
 /// What the caller hears about it.
@@ -169,10 +256,12 @@ pub unsafe extern "C" fn tercet_quantize_symmetric(
         scales,
         zero_points: core::ptr::null_mut(),
         groups,
+        affine: false,
         scratch: (core::ptr::null_mut(), 0),
         report,
     };
-    Status::of(|| call.run(Method::Symmetric { limit }))
+    let grid_of = |_: &[f32], abs_max| quant::Grid::symmetric(abs_max, limit);
+    Status::of(|| call.run_on_grids(grid_of))
 }
 
 /// Quantizes `len` values in `groups` groups of neighbours to int8 with a zero point: codes -128 to 127 over the range of each
@@ -196,10 +285,15 @@ pub unsafe extern "C" fn tercet_quantize_affine(
         scales,
         zero_points,
         groups,
+        affine: true,
         scratch: (core::ptr::null_mut(), 0),
         report,
     };
-    Status::of(|| call.run(Method::Affine))
+    let grid_of = |values: &[f32], _| {
+        let (min, max) = range(values);
+        quant::Grid::affine(min, max)
+    };
+    Status::of(|| call.run_on_grids(grid_of))
 }
 
 /// Quantizes `len` values in `groups` groups of neighbours to -1, 0 and +1, one scale a group.
@@ -228,6 +322,7 @@ pub unsafe extern "C" fn tercet_quantize_ternary(
         scales,
         zero_points: core::ptr::null_mut(),
         groups,
+        affine: false,
         scratch: (scratch, scratch_len),
         report,
     };
@@ -268,30 +363,33 @@ pub unsafe extern "C" fn tercet_quantize_fixed(
     grid: *const Grid,
     report: *mut QuantizeReport,
 ) -> Status {
+    let mut scale = 0.0;
+    let call = Call {
+        values,
+        codes,
+        len,
+        scales: &raw mut scale,
+        zero_points: core::ptr::null_mut(),
+        groups: 1,
+        affine: false,
+        scratch: (core::ptr::null_mut(), 0),
+        report,
+    };
     Status::of(|| {
         let given = In::one(grid)?;
+        apart(
+            [Out::new(codes, len)?.span(), Out::optional(report)?.span()],
+            [given.span()],
+        )?;
         // SAFETY: checked, and numbers only; C vouches that it is there.
         let grid = *unsafe { given.value() };
-        let (mut scale, mut zero_point) = ([0.0], [0]);
-        let values = In::new(values, len)?;
-        let codes = Out::new(codes, len)?;
-        let out = Out::optional(report)?;
-        apart([codes.span(), out.span()], [values.span(), given.span()])?;
-        let groups = groups_of(len, 1)?;
-        // SAFETY: checked; C vouches that the memory is there and not in use.
-        let (values, codes) = unsafe { (values.slice(), codes.slice()) };
-        let mut tensor = Tensor::new(values, groups, codes, &mut scale, &mut zero_point)?;
         let grid = quant::Grid {
             scale: grid.scale,
             zero_point: grid.zero_point,
             low: grid.low,
             high: grid.high,
         };
-        let done = int8::fixed(&mut tensor, grid);
-        // SAFETY: as above.
-        unsafe { out.set(report_of(&done)) };
-        done?;
-        Ok(())
+        call.run_on_grids(|_, _| grid.checked())
     })
 }
 

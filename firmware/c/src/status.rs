@@ -5,7 +5,6 @@ use core::ffi::{CStr, c_char};
 use tercet_core::cluster::ClusterError;
 use tercet_core::linear::LinearError;
 use tercet_core::linear::network::NetworkError;
-use tercet_core::pool::ArenaError;
 use tercet_core::quant::QuantError;
 
 /// What every call that can fail returns; 0 is success. Numbers never change their meaning; new ones may come.
@@ -46,15 +45,13 @@ pub enum Status {
     Layers = 15,
     /// The library was built without the layout of a layer's weights.
     Layout = 16,
-    /// The arena has no room left for this.
-    Full = 17,
     /// There are no clusters yet.
-    NoClusters = 18,
+    NoClusters = 17,
 }
 
 impl Status {
     /// All of them, in the order of their numbers.
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 18] = [
         Self::Ok,
         Self::Null,
         Self::Alignment,
@@ -72,7 +69,6 @@ impl Status {
         Self::Network,
         Self::Layers,
         Self::Layout,
-        Self::Full,
         Self::NoClusters,
     ];
 
@@ -95,7 +91,6 @@ impl Status {
             Self::Network => c"the file holds no network that can be run",
             Self::Layers => c"the network has too many layers",
             Self::Layout => c"the library was built without this layout",
-            Self::Full => c"the arena has no room for this",
             Self::NoClusters => c"there are no clusters yet",
         }
     }
@@ -163,15 +158,6 @@ impl From<NetworkError> for Status {
             NetworkError::NotFinite { .. } => Self::NotFinite,
             NetworkError::Input { .. } => Self::Length,
             _ => Self::Network,
-        }
-    }
-}
-
-impl From<ArenaError> for Status {
-    fn from(error: ArenaError) -> Self {
-        match error {
-            ArenaError::Alignment { .. } => Self::Argument,
-            _ => Self::Full,
         }
     }
 }

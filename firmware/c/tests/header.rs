@@ -36,8 +36,5 @@ fn the_version_is_the_package_s() {
         env!("CARGO_PKG_VERSION_PATCH"),
     ]
     .map(|number| number.parse::<u32>().unwrap());
-    assert_eq!(
-        tercet_c::tercet_version(),
-        major << 16 | minor << 8 | patch
-    );
+    assert_eq!(tercet_c::tercet_version(), major << 16 | minor << 8 | patch);
 }
