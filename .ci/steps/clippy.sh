@@ -29,8 +29,12 @@ fuzz)
     ;;
 firmware)
     need_clippy thumbv7em-none-eabihf
-    cross thumbv7em-none-eabihf core clippy --locked --release --manifest-path firmware/Cargo.toml \
-        --config firmware/boards/an386.toml -- -D warnings
+    # Without defmt too: what does not log must not need it.
+    for features in '' defmt; do
+        cross thumbv7em-none-eabihf core clippy --locked --release --manifest-path firmware/Cargo.toml \
+            --config firmware/boards/an386.toml --features "$features" -- -D warnings
+    done
+    lint --manifest-path firmware/runner/Cargo.toml --all-targets --target-dir target/firmware-runner
     ;;
 mcu)
     need_clippy thumbv7em-none-eabihf

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# The digits network of firmware gives the logits on a board that `tercet network run` gives here. digits.sh BOARD
+# The digits network of firmware gives the logits on a board that `tercet network run` gives here. digits.sh BOARD[:TARGET]
 . .ci/lib.sh
 
 board=$1
-need qemu-system-arm "apt-get install qemu-system-arm"
-here=target/ci/digits-host.txt printed=target/ci/digits-$board.txt
+need_board "$board"
+here=target/ci/digits-host.txt printed=target/ci/digits-${board/:/-}.txt
 
 cargo run --locked -q -p tercet-gpu -- network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$here"
 # Without a panic that could be reached, or it would not link.
-firmware "$board" digits >"$printed"
+# shellcheck disable=SC2046 # An option or none.
+firmware "$board" digits $(budget "$board") >"$printed"
 diff "$here" <(grep -v '^#' "$printed" | tr -d '\r')
 
 note "$(sed -n '$p' "$here"), $(sed -n 's/^# \([a-z]*\) \([0-9]*\)/\2 \1,/p' "$printed" | tr -d '\r' | paste -sd' ')" no panic

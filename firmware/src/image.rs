@@ -2,10 +2,13 @@
 
 #[allow(
     unsafe_code,
-    reason = "symbols of cortex-m-rt's linker script, of which only addresses are taken"
+    reason = "symbols of the linker scripts of cortex-m-rt and riscv-rt, of which only addresses are taken"
 )]
 mod symbols {
     unsafe extern "C" {
+        #[cfg_attr(target_arch = "arm", link_name = "__vector_table")]
+        #[cfg_attr(target_arch = "riscv32", link_name = "__stext")]
+        pub(super) static FIRST: u8;
         pub(super) static __sidata: u8;
         pub(super) static __sdata: u8;
         pub(super) static __edata: u8;
@@ -17,9 +20,9 @@ fn address(symbol: *const u8) -> u32 {
     symbol as usize as u32
 }
 
-/// Bytes of flash: vectors, code, constants, and what statics start as. Flash begins at address 0.
+/// Bytes of flash: vectors, code, constants, and what statics start as.
 pub fn flash() -> u32 {
-    address(&raw const symbols::__sidata) + data()
+    address(&raw const symbols::__sidata) - address(&raw const symbols::FIRST) + data()
 }
 
 /// Bytes of RAM that statics take.

@@ -1,6 +1,9 @@
 //! Text through semihosting without `core::fmt`, whose code is larger than that of most programs here and can panic.
 
+#[cfg(target_arch = "arm")]
 use cortex_m_semihosting::hio::{self, HostStream};
+#[cfg(target_arch = "riscv32")]
+use riscv_semihosting::hio::{self, HostStream};
 
 /// A line under way. Where no debugger listens, nothing is written.
 pub struct Text {
@@ -18,6 +21,13 @@ impl Text {
     pub fn new() -> Self {
         Self {
             out: hio::hstdout().ok(),
+        }
+    }
+
+    /// Begins a line of the debugger's other stream, stderr, which is free also where defmt's frames go to the first.
+    pub fn error() -> Self {
+        Self {
+            out: hio::hstderr().ok(),
         }
     }
 

@@ -5,10 +5,9 @@
 
 use core::panic::PanicInfo;
 
-use cortex_m_rt::entry;
 use tercet_core::conformance::{self, CASE_BYTES};
 use tercet_firmware::text::Text;
-use tercet_firmware::{exit, stack};
+use tercet_firmware::{entry, exit, stack};
 
 #[entry]
 fn main() -> ! {

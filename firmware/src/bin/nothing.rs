@@ -3,8 +3,7 @@
 #![no_std]
 #![no_main]
 
-use cortex_m_rt::entry;
-use tercet_firmware::{exit, no_panic, report, stack};
+use tercet_firmware::{entry, exit, no_panic, report, stack};
 
 no_panic!();
 
