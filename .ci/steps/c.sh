@@ -69,8 +69,6 @@ echo '#include "tercet.h"' |
     arm-none-eabi-g++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -I firmware/c/include -x c++ -
 # The whole archive, every function of it.
 cross "$target" core rustc --locked --release --manifest-path "$manifest" --lib --crate-type staticlib
-# rustup's cargo builds in the workspace's own folder.
-[[ $(compiler_for "$target") == debian ]] || cross_target=${CARGO_TARGET_DIR:-firmware/c/target}
 library=$(realpath "$cross_target/$target/release/libtercet_c.a")
 no_panic "$library"
 make -C "$example" BOARD="$board" BUILD="$out" LIBRARY="$library"
