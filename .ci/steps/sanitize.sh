@@ -12,6 +12,6 @@ sanitized() {
 sanitized -p tercet-host --lib --test read --test parallel \
     --test convert_blocks --test convert_codes --test convert_refused --test look | tee target/ci/sanitize.out
 sanitized -p tercet-core --features critical-section --test 'pool*' | tee -a target/ci/sanitize.out
-sanitized --manifest-path firmware/c/Cargo.toml --test refusals | tee -a target/ci/sanitize.out
+sanitized --manifest-path firmware/c/Cargo.toml --test refusals --test laws | tee -a target/ci/sanitize.out
 tests=$(tests_in target/ci/sanitize.out)
 note "$tests tests"
