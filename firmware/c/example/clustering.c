@@ -14,7 +14,8 @@ static tercet_status feed_u32(uint64_t *digest, uint32_t value) {
 }
 
 /* Sends clusters to sleep and wakes others from the bytes, which must be the same. */
-static tercet_status sleep_and_wake(tercet_arena *arena, const tercet_online *clusters, size_t k, size_t d, tercet_online **woken) {
+static tercet_status sleep_and_wake(tercet_arena *arena, const tercet_online *clusters, size_t k, size_t d,
+                                    tercet_online **woken) {
     const size_t len = TERCET_ONLINE_SAVED(k, d);
     uint32_t *memory;
     uint8_t *flash;

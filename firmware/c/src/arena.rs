@@ -11,7 +11,8 @@ use crate::buffer::{In, Out, apart};
 /// `TKA1`: the first word of an arena that was initialised.
 const TAG: usize = u32::from_le_bytes(*b"TKA1") as usize;
 
-/// An arena over the caller's memory: its parts are taken from the front and given back all at once. The fields are the library's.
+/// An arena over the caller's memory: its parts are taken from the front and given back all at once. The fields are
+/// the library's.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Arena {
@@ -87,8 +88,9 @@ unsafe fn open<'a>(arena: *mut Arena) -> Result<&'a mut Inner, Status> {
 
 /// Takes `len` bytes from a multiple of `align` on, a power of two. O(1); what the bytes hold is left open.
 ///
-/// Null where there is no room, where `align` is no power of two and where the arena was not initialised; the first two are
-/// counted in the arena's failures. Where `len` is 0 the address is aligned, not null, and must not be read.
+/// Null where there is no room, where `align` is no power of two and where the arena was not initialised; the first
+/// two are counted in the arena's failures. Where `len` is 0 the address is aligned, not null, and must not be
+/// read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_arena_alloc(
     arena: *mut Arena,

@@ -29,7 +29,8 @@ pub(crate) fn table(a: usize, b: usize) -> Result<usize, Status> {
     a.checked_mul(b).ok_or(Status::Limit)
 }
 
-/// Finds the nearest of `k` centroids (k * d values, row by row) to a point of `d` coordinates, 1 to 43,690. O(k * d).
+/// Finds the nearest of `k` centroids (k * d values, row by row) to a point of `d` coordinates, 1 to 43,690. O(k *
+/// d).
 ///
 /// TERCET_STATUS_EMPTY where k or d is 0, TERCET_STATUS_LIMIT above those sizes.
 #[unsafe(no_mangle)]
@@ -52,10 +53,11 @@ pub unsafe extern "C" fn tercet_nearest(
     })
 }
 
-/// Gives each of `n` points (n * d values, row by row) the label of its nearest centroid, the lowest of equals, and its squared
-/// distance. O(n * k * d).
+/// Gives each of `n` points (n * d values, row by row) the label of its nearest centroid, the lowest of equals, and
+/// its squared distance. O(n * k * d).
 ///
-/// `labels` and `distances` hold n. `inertia`, the sum of the distances, may be null. Errors as of `tercet_nearest`.
+/// `labels` and `distances` hold n. `inertia`, the sum of the distances, may be null. Errors as of
+/// `tercet_nearest`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_assign(
     points: *const i8,

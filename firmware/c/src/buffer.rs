@@ -1,8 +1,8 @@
 //! What C brings, checked before any of it is borrowed.
 //!
-//! A pointer and a length become an [`In`] or an [`Out`] if they could be a buffer at all; [`apart`] then says whether the
-//! outputs of a call are apart from all else. Only after that does a call borrow, and what is left to trust is
-//! what C alone can know: that the memory is there, and that nobody else uses it meanwhile.
+//! A pointer and a length become an [`In`] or an [`Out`] if they could be a buffer at all; [`apart`] then says
+//! whether the outputs of a call are apart from all else. Only after that does a call borrow, and what is left to
+//! trust is what C alone can know: that the memory is there, and that nobody else uses it meanwhile.
 
 use core::mem::MaybeUninit;
 use core::ops::Range;
@@ -50,7 +50,8 @@ pub(crate) struct Out<T> {
     len: usize,
 }
 
-/// A pointer that could begin `len` values of `T`: aligned, not null unless there are none, with its end within the addresses.
+/// A pointer that could begin `len` values of `T`: aligned, not null unless there are none, with its end within the
+/// addresses.
 fn check<T>(start: *mut T, len: usize) -> Result<NonNull<T>, Status> {
     if len == 0 {
         return Ok(NonNull::dangling());
@@ -140,8 +141,8 @@ impl<T> Out<T> {
     /// Borrows it.
     ///
     /// # Safety
-    /// The memory must be there, and nobody else may use it, while `'a` lasts; [`apart`] must have found it apart from what
-    /// else is borrowed.
+    /// The memory must be there, and nobody else may use it, while `'a` lasts; [`apart`] must have found it apart
+    /// from what else is borrowed.
     pub(crate) unsafe fn slice<'a>(self) -> &'a mut [T]
     where
         T: Plain,

@@ -70,12 +70,13 @@ pub struct KmeansOutcome {
 /// The most points: sums of 32 bits stay exact below 2^24.
 const MAX_POINTS: usize = (1 << 24) - 1;
 
-/// Clusters `n` points of `d` coordinates (n * d values, row by row) into `k`, exactly: the same bits on every machine.
+/// Clusters `n` points of `d` coordinates (n * d values, row by row) into `k`, exactly: the same bits on every
+/// machine.
 ///
-/// Points: 1 to 2^24 - 1; k: 1 to n; d: 1 to 43,690. `options` may be null: one run to the end, seed 0. Gives `centroids` (k * d), and the
-/// `labels` and squared `distances` (n each) to them. `scratch` holds at least `TERCET_KMEANS_WORDS(k, d)` words; what it held
-/// does not matter. `outcome` may be null. O(n * k * d) a step. TERCET_STATUS_SCRATCH, TERCET_STATUS_ARGUMENT for a k or an init
-/// outside their ranges.
+/// Points: 1 to 2^24 - 1; k: 1 to n; d: 1 to 43,690. `options` may be null: one run to the end, seed 0. Gives
+/// `centroids` (k * d), and the `labels` and squared `distances` (n each) to them. `scratch` holds at least
+/// `TERCET_KMEANS_WORDS(k, d)` words; what it held does not matter. `outcome` may be null. O(n * k * d) a step.
+/// TERCET_STATUS_SCRATCH, TERCET_STATUS_ARGUMENT for a k or an init outside their ranges.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_kmeans(
     points: *const i8,

@@ -73,12 +73,13 @@ const LAYOUTS: u32 = {
         | only(cfg!(feature = "blocks"), &BLOCKS)
 };
 
-/// Opens the network in `file`, a whole GGUF file of `len` bytes at any address, in flash or in memory. `tercet network build` makes such
-/// files.
+/// Opens the network in `file`, a whole GGUF file of `len` bytes at any address, in flash or in memory. `tercet
+/// network build` makes such files.
 ///
-/// Nothing is copied: the file must stay where it is, unchanged, for as long as the network is used. One scan checks all of it, so a
-/// damaged or hostile file is refused and never read out of bounds. O(layers * (keys + tensors) + weights).
-/// TERCET_STATUS_FILE, TERCET_STATUS_NETWORK, TERCET_STATUS_LAYERS; `tercet network` names what is wrong with a file.
+/// Nothing is copied: the file must stay where it is, unchanged, for as long as the network is used. One scan
+/// checks all of it, so a damaged or hostile file is refused and never read out of bounds. O(layers * (keys +
+/// tensors) + weights). TERCET_STATUS_FILE, TERCET_STATUS_NETWORK, TERCET_STATUS_LAYERS; `tercet network` names
+/// what is wrong with a file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_network_open(
     network: *mut Network,
@@ -148,7 +149,8 @@ pub unsafe extern "C" fn tercet_network_sizes(
     })
 }
 
-/// Rounds `len` floats, one for each input, to the codes that `tercet_network_run` takes: x / input_scale, half to even, within
+/// Rounds `len` floats, one for each input, to the codes that `tercet_network_run` takes: x / input_scale, half to
+/// even, within
 /// -127 to 127. TERCET_STATUS_NOT_FINITE, and then codes mean nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_network_quantize(
@@ -173,7 +175,8 @@ pub unsafe extern "C" fn tercet_network_quantize(
 /// Runs the network: `inputs` activations of -127 to 127 in, `outputs` exact sums out, the same on every machine.
 ///
 /// `scratch` holds at least `words` of `tercet_network_sizes`; what it held does not matter. O(weights).
-/// TERCET_STATUS_LENGTH unless both lengths are the network's; TERCET_STATUS_SCRATCH; TERCET_STATUS_NOT_SYMMETRIC; TERCET_STATUS_LAYOUT.
+/// TERCET_STATUS_LENGTH unless both lengths are the network's; TERCET_STATUS_SCRATCH; TERCET_STATUS_NOT_SYMMETRIC;
+/// TERCET_STATUS_LAYOUT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_network_run(
     network: *const Network,
@@ -258,7 +261,8 @@ pub unsafe extern "C" fn tercet_network_logits(
     })
 }
 
-/// Feeds sums to a digest, in order: what `tercet network run --digest` prints of an input, from `TERCET_DIGEST` on.
+/// Feeds sums to a digest, in order: what `tercet network run --digest` prints of an input, from `TERCET_DIGEST`
+/// on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_network_digest(
     digest: *mut u64,

@@ -9,7 +9,8 @@ use crate::buffer::{In, Out, apart};
 /// `TKC1`: the first word of clusters that were initialised.
 const TAG: u32 = u32::from_le_bytes(*b"TKC1");
 
-/// k clusters of d coordinates that follow a stream, with no history: in `TERCET_ONLINE_WORDS(k, d)` words of the caller's memory.
+/// k clusters of d coordinates that follow a stream, with no history: in `TERCET_ONLINE_WORDS(k, d)` words of the
+/// caller's memory.
 #[derive(Debug)]
 pub struct Online {
     _private: (),
@@ -52,8 +53,8 @@ pub struct Observation {
     pub seed: bool,
 }
 
-/// Clusters to look at. The pointers lead into the clusters' own memory and hold until that is initialised anew; what they
-/// point to changes with every observation.
+/// Clusters to look at. The pointers lead into the clusters' own memory and hold until that is initialised anew;
+/// what they point to changes with every observation.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct OnlineView {
@@ -149,11 +150,12 @@ impl Parts {
     }
 }
 
-/// Makes `k` clusters of `d` coordinates (1 to 43,690) in `memory`, at least `TERCET_ONLINE_WORDS(k, d)` words, with no
-/// centroid yet: the first k distinct points found them.
+/// Makes `k` clusters of `d` coordinates (1 to 43,690) in `memory`, at least `TERCET_ONLINE_WORDS(k, d)` words,
+/// with no centroid yet: the first k distinct points found them.
 ///
-/// `clusters` gets the address by which the other calls know them; the memory belongs to them until the caller stops using them.
-/// They live in that memory alone, so there is nothing to free. O(k * d). TERCET_STATUS_SCRATCH where there are too few words.
+/// `clusters` gets the address by which the other calls know them; the memory belongs to them until the caller
+/// stops using them. They live in that memory alone, so there is nothing to free. O(k * d). TERCET_STATUS_SCRATCH
+/// where there are too few words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_init(
     memory: *mut u32,
@@ -191,8 +193,8 @@ pub unsafe extern "C" fn tercet_online_init(
     })
 }
 
-/// Starts over from given centroids, k * d values in `len`, each of which counts as `weight` points, less than the cap. With
-/// weight 0 the first point of a cluster replaces its centroid. O(k * d).
+/// Starts over from given centroids, k * d values in `len`, each of which counts as `weight` points, less than the
+/// cap. With weight 0 the first point of a cluster replaces its centroid. O(k * d).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_restart(
     clusters: *mut Online,
@@ -210,15 +212,16 @@ pub unsafe extern "C" fn tercet_online_restart(
     })
 }
 
-/// Sets the count at which a cluster's sum and count are halved, 2 to 2^24 (which it is at first): a smaller one forgets the past sooner.
-/// O(k * d). TERCET_STATUS_ARGUMENT outside that.
+/// Sets the count at which a cluster's sum and count are halved, 2 to 2^24 (which it is at first): a smaller one
+/// forgets the past sooner. O(k * d). TERCET_STATUS_ARGUMENT outside that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_set_cap(clusters: *mut Online, cap: u32) -> Status {
     // SAFETY: C vouches that the clusters are there and not in use.
     Status::of(|| unsafe { Ok(Parts::find(clusters)?.change()?.set_cap(cap)?) })
 }
 
-/// Takes up a point of `len` = d coordinates and says where it went. O(k * d), with d divisions. `seen` may be null.
+/// Takes up a point of `len` = d coordinates and says where it went. O(k * d), with d divisions. `seen` may be
+/// null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_observe(
     clusters: *mut Online,
@@ -244,8 +247,8 @@ pub unsafe extern "C" fn tercet_online_observe(
     })
 }
 
-/// Finds the nearest centroid to a point of `len` = d coordinates; nothing changes. O(k * d). TERCET_STATUS_NO_CLUSTERS before the first
-/// observation.
+/// Finds the nearest centroid to a point of `len` = d coordinates; nothing changes. O(k * d).
+/// TERCET_STATUS_NO_CLUSTERS before the first observation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_predict(
     clusters: *const Online,
@@ -299,7 +302,8 @@ pub unsafe extern "C" fn tercet_online_view(
     })
 }
 
-/// Writes the clusters into `len` = `TERCET_ONLINE_SAVED(k, d)` bytes: the same on every machine, for flash or for another computer. O(k * d).
+/// Writes the clusters into `len` = `TERCET_ONLINE_SAVED(k, d)` bytes: the same on every machine, for flash or for
+/// another computer. O(k * d).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_save(
     clusters: *const Online,
@@ -316,8 +320,9 @@ pub unsafe extern "C" fn tercet_online_save(
     })
 }
 
-/// Takes the clusters from what `tercet_online_save` wrote for the same k and d. Any bytes may come; where they are refused
-/// (TERCET_STATUS_SAVED), nothing changes. There is no checksum: flash that can tear wants one around it. O(k * d).
+/// Takes the clusters from what `tercet_online_save` wrote for the same k and d. Any bytes may come; where they are
+/// refused (TERCET_STATUS_SAVED), nothing changes. There is no checksum: flash that can tear wants one around it.
+/// O(k * d).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_load(
     clusters: *mut Online,

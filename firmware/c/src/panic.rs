@@ -6,8 +6,8 @@ unsafe extern "C" {
     fn tercet_panicked() -> !;
 }
 
-/// Calls a function that nobody defines: in a release build no call of it is reachable, the linker drops this handler, and a
-/// program that could reach a panic would not link.
+/// Calls a function that nobody defines: in a release build no call of it is reachable, the linker drops this
+/// handler, and a program that could reach a panic would not link.
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
     // SAFETY: A program that would call it does not link, unless it defines the function, as one of an unoptimised build must.

@@ -144,8 +144,9 @@ impl Call {
         Ok(())
     }
 
-    /// Does what core's driver does where a group's grid follows from its values and their largest magnitude: without the exact sums
-    /// and the search that ternary rules need, which a program of int8 alone then does not link.
+    /// Does what core's driver does where a group's grid follows from its values and their largest magnitude:
+    /// without the exact sums and the search that ternary rules need, which a program of int8 alone then does not
+    /// link.
     fn run_on_grids(
         self,
         grid_of: impl Fn(&[f32], f32) -> Result<quant::Grid, QuantError>,
@@ -234,11 +235,13 @@ fn groups_of(len: usize, groups: usize) -> Result<Groups, Status> {
     }
 }
 
-/// Quantizes `len` values in `groups` groups of neighbours on symmetric grids: codes -limit to limit, one scale a group.
+/// Quantizes `len` values in `groups` groups of neighbours on symmetric grids: codes -limit to limit, one scale a
+/// group.
 ///
-/// `limit` is 127 for int8 and 7 for int4. A group's scale is max|x| / limit, its codes x / scale rounded half to even: those of
-/// ONNX QuantizeLinear. `codes` holds `len`, `scales` holds `groups`. `report` may be null. Two passes. TERCET_STATUS_LENGTH
-/// unless `groups` divides `len`; TERCET_STATUS_ARGUMENT for a limit that is not positive; TERCET_STATUS_NOT_FINITE, and then outputs mean nothing.
+/// `limit` is 127 for int8 and 7 for int4. A group's scale is max|x| / limit, its codes x / scale rounded half to
+/// even: those of ONNX QuantizeLinear. `codes` holds `len`, `scales` holds `groups`. `report` may be null. Two
+/// passes. TERCET_STATUS_LENGTH unless `groups` divides `len`; TERCET_STATUS_ARGUMENT for a limit that is not
+/// positive; TERCET_STATUS_NOT_FINITE, and then outputs mean nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_quantize_symmetric(
     values: *const f32,
@@ -264,10 +267,11 @@ pub unsafe extern "C" fn tercet_quantize_symmetric(
     Status::of(|| call.run_on_grids(grid_of))
 }
 
-/// Quantizes `len` values in `groups` groups of neighbours to int8 with a zero point: codes -128 to 127 over the range of each
-/// group, widened to hold 0, as ONNX DynamicQuantizeLinear chooses it.
+/// Quantizes `len` values in `groups` groups of neighbours to int8 with a zero point: codes -128 to 127 over the
+/// range of each group, widened to hold 0, as ONNX DynamicQuantizeLinear chooses it.
 ///
-/// `codes` holds `len`, `scales` and `zero_points` hold `groups`. `report` may be null. Two passes. Errors as of `tercet_quantize_symmetric`.
+/// `codes` holds `len`, `scales` and `zero_points` hold `groups`. `report` may be null. Two passes. Errors as of
+/// `tercet_quantize_symmetric`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_quantize_affine(
     values: *const f32,
@@ -298,10 +302,11 @@ pub unsafe extern "C" fn tercet_quantize_affine(
 
 /// Quantizes `len` values in `groups` groups of neighbours to -1, 0 and +1, one scale a group.
 ///
-/// `rule` is a `tercet_ternary_rule`, `scale` a `tercet_ternary_scale`. `codes` holds `len`, `scales` holds `groups`. `scratch` may be
-/// null with `scratch_len` 0, but for the optimal rule over groups of more than 256 values, which needs
-/// `TERCET_TERNARY_WORDS` words at least and takes fewer passes with more. `report` may be null. The optimal rule takes 1.2 KiB of stack
-/// for groups up to 256 values. Errors as of `tercet_quantize_symmetric`, and TERCET_STATUS_SCRATCH.
+/// `rule` is a `tercet_ternary_rule`, `scale` a `tercet_ternary_scale`. `codes` holds `len`, `scales` holds
+/// `groups`. `scratch` may be null with `scratch_len` 0, but for the optimal rule over groups of more than 256
+/// values, which needs `TERCET_TERNARY_WORDS` words at least and takes fewer passes with more. `report` may be
+/// null. The optimal rule takes 1.2 KiB of stack for groups up to 256 values. Errors as of
+/// `tercet_quantize_symmetric`, and TERCET_STATUS_SCRATCH.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_quantize_ternary(
     values: *const f32,
@@ -352,7 +357,8 @@ fn ternary(rule: u32, scale: u32) -> Result<Method, Status> {
     })
 }
 
-/// Quantizes `len` values on one given grid, as calibration finds it: x / scale rounded half to even, plus the zero point, within low to high.
+/// Quantizes `len` values on one given grid, as calibration finds it: x / scale rounded half to even, plus the zero
+/// point, within low to high.
 ///
 /// `report` may be null. TERCET_STATUS_ARGUMENT for a grid that is none; TERCET_STATUS_NOT_FINITE.
 #[unsafe(no_mangle)]
@@ -393,7 +399,8 @@ pub unsafe extern "C" fn tercet_quantize_fixed(
     })
 }
 
-/// Writes `len` values (code - zero point) * scale, of `groups` groups; `zero_points` may be null and stands for zeros then.
+/// Writes `len` values (code - zero point) * scale, of `groups` groups; `zero_points` may be null and stands for
+/// zeros then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_dequantize(
     codes: *const i8,

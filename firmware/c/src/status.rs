@@ -104,8 +104,8 @@ impl Status {
     }
 }
 
-/// A sentence about a status, in English, without a full stop; "unknown status" for a number that is none. It lies in constant
-/// memory.
+/// A sentence about a status, in English, without a full stop; "unknown status" for a number that is none. It lies
+/// in constant memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn tercet_message(status: i32) -> *const c_char {
     let known = Status::ALL.iter().find(|known| **known as i32 == status);

@@ -7,7 +7,8 @@ pub const TERCET_VERSION_MINOR: u32 = 1;
 /// The patch version.
 pub const TERCET_VERSION_PATCH: u32 = 0;
 
-/// The version of the linked library, `major << 16 | minor << 8 | patch`: equal to `TERCET_VERSION` of the header that belongs to it.
+/// The version of the linked library, `major << 16 | minor << 8 | patch`: equal to `TERCET_VERSION` of the header
+/// that belongs to it.
 #[unsafe(no_mangle)]
 pub extern "C" fn tercet_version() -> u32 {
     TERCET_VERSION_MAJOR << 16 | TERCET_VERSION_MINOR << 8 | TERCET_VERSION_PATCH
