@@ -75,7 +75,30 @@ make -C "$example" BOARD="$board" BUILD="$out" LIBRARY="$library"
 make -s -C "$example" BOARD="$board" BUILD="$out" LIBRARY="$library" run >"$out/$board.txt"
 digests "$out/$board.txt"
 no_panic "$out/$board/example.elf"
-flash() {
-    arm-none-eabi-size "$out/$board/$1.elf" | awk 'NR == 2 { print $1 + $2 }'
-}
-note "12 digests, $(sed -n '$p' "$out/digits.txt"); bytes of flash: example $(flash example), one quantizer $(flash quantize_only); no panic in the archive"
+# What functions add to a program, as the README says it.
+readme=firmware/c/README.md
+case $board in
+an386) column=3 ;;
+microbit) column=4 ;;
+*) column= ;;
+esac
+while [[ $column ]] && IFS= read -r row; do
+    functions=$(cut -d'|' -f2 <<<"$row" | tr -d '`,')
+    committed=$(cut -d'|' -f$column <<<"$row" | tr -d ' ')
+    found=$(make -s -C "$example" BOARD="$board" BUILD="$out" LIBRARY="$library" FUNCTIONS="$functions" size)
+    echo "$functions: $found bytes"
+    if [[ ${TERCET_OVERWRITE:-} ]]; then
+        awk -v row="$row" -v column=$column -v found="$found" -F'|' -v OFS='|' \
+            '$0 == row { $column = " " found " " } { print }' "$readme" >"$out/readme.md"
+        cp "$out/readme.md" "$readme"
+        continue
+    fi
+    apart=$((found > committed ? found - committed : committed - found))
+    if ((apart * 10 > committed + 640)); then
+        echo "$readme has $committed; TERCET_OVERWRITE=1 .ci/test c:$board renews it"
+        exit 1
+    fi
+done < <(grep -E '^\| `tercet_[^|]*\| [0-9]+ \| [0-9]+ \|$' "$readme")
+
+flash=$(arm-none-eabi-size "$out/$board/example.elf" | awk 'NR == 2 { print $1 + $2 }')
+note "12 digests, $(sed -n '$p' "$out/digits.txt"); the example takes $flash bytes of flash; no panic in the archive"

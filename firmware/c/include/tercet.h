@@ -13,7 +13,7 @@
  *
  * ABI: fixed-width types, size_t and pointers, no float by value, no bool by value, no enum by value but the status, which is
  * an int32_t. So -fshort-enums and the float ABI do not matter to the header; the archive must be of the same float ABI as the
- * program. Integers of the type uint32_t that a comment calls a tercet_… take its enumerators.
+ * program. Integers of the type uint32_t that a comment calls a tercet_... take its enumerators.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -280,7 +280,8 @@ typedef uint32_t tercet_kmeans_stop;
 #endif // __cplusplus
 
 /**
- * k clusters of d coordinates that follow a stream, with no history: in `TERCET_ONLINE_WORDS(k, d)` words of the caller's memory.
+ * k clusters of d coordinates that follow a stream, with no history: in `TERCET_ONLINE_WORDS(k, d)` words of the
+ * caller's memory.
  */
 typedef struct tercet_online tercet_online;
 
@@ -369,8 +370,8 @@ typedef struct tercet_observation {
 } tercet_observation;
 
 /**
- * Clusters to look at. The pointers lead into the clusters' own memory and hold until that is initialised anew; what they
- * point to changes with every observation.
+ * Clusters to look at. The pointers lead into the clusters' own memory and hold until that is initialised anew;
+ * what they point to changes with every observation.
  */
 typedef struct tercet_online_parts {
     /**
@@ -493,7 +494,8 @@ typedef struct tercet_network_shape {
 } tercet_network_shape;
 
 /**
- * An arena over the caller's memory: its parts are taken from the front and given back all at once. The fields are the library's.
+ * An arena over the caller's memory: its parts are taken from the front and given back all at once. The fields are
+ * the library's.
  */
 typedef struct tercet_arena {
     size_t opaque[8];
@@ -526,22 +528,25 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The version of the linked library, `major << 16 | minor << 8 | patch`: equal to `TERCET_VERSION` of the header that belongs to it.
+ * The version of the linked library, `major << 16 | minor << 8 | patch`: equal to `TERCET_VERSION` of the header
+ * that belongs to it.
  */
 uint32_t tercet_version(void);
 
 /**
- * A sentence about a status, in English, without a full stop; "unknown status" for a number that is none. It lies in constant
- * memory.
+ * A sentence about a status, in English, without a full stop; "unknown status" for a number that is none. It lies
+ * in constant memory.
  */
 const char *tercet_message(int32_t status);
 
 /**
- * Quantizes `len` values in `groups` groups of neighbours on symmetric grids: codes -limit to limit, one scale a group.
+ * Quantizes `len` values in `groups` groups of neighbours on symmetric grids: codes -limit to limit, one scale a
+ * group.
  *
- * `limit` is 127 for int8 and 7 for int4. A group's scale is max|x| / limit, its codes x / scale rounded half to even: those of
- * ONNX QuantizeLinear. `codes` holds `len`, `scales` holds `groups`. `report` may be null. Two passes. TERCET_STATUS_LENGTH
- * unless `groups` divides `len`; TERCET_STATUS_ARGUMENT for a limit that is not positive; TERCET_STATUS_NOT_FINITE, and then outputs mean nothing.
+ * `limit` is 127 for int8 and 7 for int4. A group's scale is max|x| / limit, its codes x / scale rounded half to
+ * even: those of ONNX QuantizeLinear. `codes` holds `len`, `scales` holds `groups`. `report` may be null. Two
+ * passes. TERCET_STATUS_LENGTH unless `groups` divides `len`; TERCET_STATUS_ARGUMENT for a limit that is not
+ * positive; TERCET_STATUS_NOT_FINITE, and then outputs mean nothing.
  */
 tercet_status tercet_quantize_symmetric(const float *values,
                                         int8_t *codes,
@@ -552,10 +557,11 @@ tercet_status tercet_quantize_symmetric(const float *values,
                                         struct tercet_quantize_report *report);
 
 /**
- * Quantizes `len` values in `groups` groups of neighbours to int8 with a zero point: codes -128 to 127 over the range of each
- * group, widened to hold 0, as ONNX DynamicQuantizeLinear chooses it.
+ * Quantizes `len` values in `groups` groups of neighbours to int8 with a zero point: codes -128 to 127 over the
+ * range of each group, widened to hold 0, as ONNX DynamicQuantizeLinear chooses it.
  *
- * `codes` holds `len`, `scales` and `zero_points` hold `groups`. `report` may be null. Two passes. Errors as of `tercet_quantize_symmetric`.
+ * `codes` holds `len`, `scales` and `zero_points` hold `groups`. `report` may be null. Two passes. Errors as of
+ * `tercet_quantize_symmetric`.
  */
 tercet_status tercet_quantize_affine(const float *values,
                                      int8_t *codes,
@@ -568,10 +574,11 @@ tercet_status tercet_quantize_affine(const float *values,
 /**
  * Quantizes `len` values in `groups` groups of neighbours to -1, 0 and +1, one scale a group.
  *
- * `rule` is a `tercet_ternary_rule`, `scale` a `tercet_ternary_scale`. `codes` holds `len`, `scales` holds `groups`. `scratch` may be
- * null with `scratch_len` 0, but for the optimal rule over groups of more than 256 values, which needs
- * `TERCET_TERNARY_WORDS` words at least and takes fewer passes with more. `report` may be null. The optimal rule takes 1.2 KiB of stack
- * for groups up to 256 values. Errors as of `tercet_quantize_symmetric`, and TERCET_STATUS_SCRATCH.
+ * `rule` is a `tercet_ternary_rule`, `scale` a `tercet_ternary_scale`. `codes` holds `len`, `scales` holds
+ * `groups`. `scratch` may be null with `scratch_len` 0, but for the optimal rule over groups of more than 256
+ * values, which needs `TERCET_TERNARY_WORDS` words at least and takes fewer passes with more. `report` may be
+ * null. The optimal rule takes 1.2 KiB of stack for groups up to 256 values. Errors as of
+ * `tercet_quantize_symmetric`, and TERCET_STATUS_SCRATCH.
  */
 tercet_status tercet_quantize_ternary(const float *values,
                                       int8_t *codes,
@@ -585,7 +592,8 @@ tercet_status tercet_quantize_ternary(const float *values,
                                       struct tercet_quantize_report *report);
 
 /**
- * Quantizes `len` values on one given grid, as calibration finds it: x / scale rounded half to even, plus the zero point, within low to high.
+ * Quantizes `len` values on one given grid, as calibration finds it: x / scale rounded half to even, plus the zero
+ * point, within low to high.
  *
  * `report` may be null. TERCET_STATUS_ARGUMENT for a grid that is none; TERCET_STATUS_NOT_FINITE.
  */
@@ -596,7 +604,8 @@ tercet_status tercet_quantize_fixed(const float *values,
                                     struct tercet_quantize_report *report);
 
 /**
- * Writes `len` values (code - zero point) * scale, of `groups` groups; `zero_points` may be null and stands for zeros then.
+ * Writes `len` values (code - zero point) * scale, of `groups` groups; `zero_points` may be null and stands for
+ * zeros then.
  */
 tercet_status tercet_dequantize(const int8_t *codes,
                                 float *values,
@@ -606,7 +615,8 @@ tercet_status tercet_dequantize(const int8_t *codes,
                                 size_t groups);
 
 /**
- * Finds the nearest of `k` centroids (k * d values, row by row) to a point of `d` coordinates, 1 to 43,690. O(k * d).
+ * Finds the nearest of `k` centroids (k * d values, row by row) to a point of `d` coordinates, 1 to 43,690. O(k *
+ * d).
  *
  * TERCET_STATUS_EMPTY where k or d is 0, TERCET_STATUS_LIMIT above those sizes.
  */
@@ -617,10 +627,11 @@ tercet_status tercet_nearest(const int8_t *point,
                              struct tercet_found *found);
 
 /**
- * Gives each of `n` points (n * d values, row by row) the label of its nearest centroid, the lowest of equals, and its squared
- * distance. O(n * k * d).
+ * Gives each of `n` points (n * d values, row by row) the label of its nearest centroid, the lowest of equals, and
+ * its squared distance. O(n * k * d).
  *
- * `labels` and `distances` hold n. `inertia`, the sum of the distances, may be null. Errors as of `tercet_nearest`.
+ * `labels` and `distances` hold n. `inertia`, the sum of the distances, may be null. Errors as of
+ * `tercet_nearest`.
  */
 tercet_status tercet_assign(const int8_t *points,
                             size_t n,
@@ -632,11 +643,12 @@ tercet_status tercet_assign(const int8_t *points,
                             uint64_t *inertia);
 
 /**
- * Makes `k` clusters of `d` coordinates (1 to 43,690) in `memory`, at least `TERCET_ONLINE_WORDS(k, d)` words, with no
- * centroid yet: the first k distinct points found them.
+ * Makes `k` clusters of `d` coordinates (1 to 43,690) in `memory`, at least `TERCET_ONLINE_WORDS(k, d)` words,
+ * with no centroid yet: the first k distinct points found them.
  *
- * `clusters` gets the address by which the other calls know them; the memory belongs to them until the caller stops using them.
- * They live in that memory alone, so there is nothing to free. O(k * d). TERCET_STATUS_SCRATCH where there are too few words.
+ * `clusters` gets the address by which the other calls know them; the memory belongs to them until the caller
+ * stops using them. They live in that memory alone, so there is nothing to free. O(k * d). TERCET_STATUS_SCRATCH
+ * where there are too few words.
  */
 tercet_status tercet_online_init(uint32_t *memory,
                                  size_t len,
@@ -645,8 +657,8 @@ tercet_status tercet_online_init(uint32_t *memory,
                                  struct tercet_online **clusters);
 
 /**
- * Starts over from given centroids, k * d values in `len`, each of which counts as `weight` points, less than the cap. With
- * weight 0 the first point of a cluster replaces its centroid. O(k * d).
+ * Starts over from given centroids, k * d values in `len`, each of which counts as `weight` points, less than the
+ * cap (else TERCET_STATUS_ARGUMENT). With weight 0 the first point of a cluster replaces its centroid. O(k * d).
  */
 tercet_status tercet_online_restart(struct tercet_online *clusters,
                                     const int8_t *centroids,
@@ -654,14 +666,15 @@ tercet_status tercet_online_restart(struct tercet_online *clusters,
                                     uint32_t weight);
 
 /**
- * Sets the count at which a cluster's sum and count are halved, 2 to 2^24 (which it is at first): a smaller one forgets the past sooner.
- * O(k * d). TERCET_STATUS_ARGUMENT outside that.
+ * Sets the count at which a cluster's sum and count are halved, 2 to 2^24 (which it is at first): a smaller one
+ * forgets the past sooner. O(k * d). TERCET_STATUS_ARGUMENT outside that.
  */
 tercet_status tercet_online_set_cap(struct tercet_online *clusters,
                                     uint32_t cap);
 
 /**
- * Takes up a point of `len` = d coordinates and says where it went. O(k * d), with d divisions. `seen` may be null.
+ * Takes up a point of `len` = d coordinates and says where it went. O(k * d), with d divisions. `seen` may be
+ * null.
  */
 tercet_status tercet_online_observe(struct tercet_online *clusters,
                                     const int8_t *point,
@@ -669,8 +682,8 @@ tercet_status tercet_online_observe(struct tercet_online *clusters,
                                     struct tercet_observation *seen);
 
 /**
- * Finds the nearest centroid to a point of `len` = d coordinates; nothing changes. O(k * d). TERCET_STATUS_NO_CLUSTERS before the first
- * observation.
+ * Finds the nearest centroid to a point of `len` = d coordinates; nothing changes. O(k * d).
+ * TERCET_STATUS_NO_CLUSTERS before the first observation.
  */
 tercet_status tercet_online_predict(const struct tercet_online *clusters,
                                     const int8_t *point,
@@ -683,27 +696,30 @@ tercet_status tercet_online_predict(const struct tercet_online *clusters,
 tercet_status tercet_online_view(const struct tercet_online *clusters, struct tercet_online_parts *view);
 
 /**
- * Writes the clusters into `len` = `TERCET_ONLINE_SAVED(k, d)` bytes: the same on every machine, for flash or for another computer. O(k * d).
+ * Writes the clusters into `len` = `TERCET_ONLINE_SAVED(k, d)` bytes: the same on every machine, for flash or for
+ * another computer. O(k * d).
  */
 tercet_status tercet_online_save(const struct tercet_online *clusters,
                                  uint8_t *bytes,
                                  size_t len);
 
 /**
- * Takes the clusters from what `tercet_online_save` wrote for the same k and d. Any bytes may come; where they are refused
- * (TERCET_STATUS_SAVED), nothing changes. There is no checksum: flash that can tear wants one around it. O(k * d).
+ * Takes the clusters from what `tercet_online_save` wrote for the same k and d. Any bytes may come; where they are
+ * refused (TERCET_STATUS_SAVED), nothing changes. There is no checksum: flash that can tear wants one around it.
+ * O(k * d).
  */
 tercet_status tercet_online_load(struct tercet_online *clusters,
                                  const uint8_t *bytes,
                                  size_t len);
 
 /**
- * Clusters `n` points of `d` coordinates (n * d values, row by row) into `k`, exactly: the same bits on every machine.
+ * Clusters `n` points of `d` coordinates (n * d values, row by row) into `k`, exactly: the same bits on every
+ * machine.
  *
- * Points: 1 to 2^24 - 1; k: 1 to n; d: 1 to 43,690. `options` may be null: one run to the end, seed 0. Gives `centroids` (k * d), and the
- * `labels` and squared `distances` (n each) to them. `scratch` holds at least `TERCET_KMEANS_WORDS(k, d)` words; what it held
- * does not matter. `outcome` may be null. O(n * k * d) a step. TERCET_STATUS_SCRATCH, TERCET_STATUS_ARGUMENT for a k or an init
- * outside their ranges.
+ * Points: 1 to 2^24 - 1; k: 1 to n; d: 1 to 43,690. `options` may be null: one run to the end, seed 0. Gives
+ * `centroids` (k * d), and the `labels` and squared `distances` (n each) to them. `scratch` holds at least
+ * `TERCET_KMEANS_WORDS(k, d)` words; what it held does not matter. `outcome` may be null. O(n * k * d) a step.
+ * TERCET_STATUS_SCRATCH, TERCET_STATUS_ARGUMENT for a k or an init outside their ranges.
  */
 tercet_status tercet_kmeans(const int8_t *points,
                             size_t n,
@@ -718,12 +734,13 @@ tercet_status tercet_kmeans(const int8_t *points,
                             struct tercet_kmeans_outcome *outcome);
 
 /**
- * Opens the network in `file`, a whole GGUF file of `len` bytes at any address, in flash or in memory. `tercet network build` makes such
- * files.
+ * Opens the network in `file`, a whole GGUF file of `len` bytes at any address, in flash or in memory. `tercet
+ * network build` makes such files.
  *
- * Nothing is copied: the file must stay where it is, unchanged, for as long as the network is used. One scan checks all of it, so a
- * damaged or hostile file is refused and never read out of bounds. O(layers * (keys + tensors) + weights).
- * TERCET_STATUS_FILE, TERCET_STATUS_NETWORK, TERCET_STATUS_LAYERS; `tercet network` names what is wrong with a file.
+ * Nothing is copied: the file must stay where it is, unchanged, for as long as the network is used. One scan
+ * checks all of it, so a damaged or hostile file is refused and never read out of bounds. O(layers * (keys +
+ * tensors) + weights). TERCET_STATUS_FILE, TERCET_STATUS_NETWORK, TERCET_STATUS_LAYERS; `tercet network` names
+ * what is wrong with a file.
  */
 tercet_status tercet_network_open(struct tercet_network *network,
                                   const uint8_t *file,
@@ -735,7 +752,8 @@ tercet_status tercet_network_open(struct tercet_network *network,
 tercet_status tercet_network_sizes(const struct tercet_network *network, struct tercet_network_shape *sizes);
 
 /**
- * Rounds `len` floats, one for each input, to the codes that `tercet_network_run` takes: x / input_scale, half to even, within
+ * Rounds `len` floats, one for each input, to the codes that `tercet_network_run` takes: x / input_scale, half to
+ * even, within
  * -127 to 127. TERCET_STATUS_NOT_FINITE, and then codes mean nothing.
  */
 tercet_status tercet_network_quantize(const struct tercet_network *network,
@@ -747,7 +765,8 @@ tercet_status tercet_network_quantize(const struct tercet_network *network,
  * Runs the network: `inputs` activations of -127 to 127 in, `outputs` exact sums out, the same on every machine.
  *
  * `scratch` holds at least `words` of `tercet_network_sizes`; what it held does not matter. O(weights).
- * TERCET_STATUS_LENGTH unless both lengths are the network's; TERCET_STATUS_SCRATCH; TERCET_STATUS_NOT_SYMMETRIC; TERCET_STATUS_LAYOUT.
+ * TERCET_STATUS_LENGTH unless both lengths are the network's; TERCET_STATUS_SCRATCH; TERCET_STATUS_NOT_SYMMETRIC;
+ * TERCET_STATUS_LAYOUT.
  */
 tercet_status tercet_network_run(const struct tercet_network *network,
                                  const int8_t *x,
@@ -774,7 +793,8 @@ tercet_status tercet_network_logits(const struct tercet_network *network,
                                     size_t outputs);
 
 /**
- * Feeds sums to a digest, in order: what `tercet network run --digest` prints of an input, from `TERCET_DIGEST` on.
+ * Feeds sums to a digest, in order: what `tercet network run --digest` prints of an input, from `TERCET_DIGEST`
+ * on.
  */
 tercet_status tercet_network_digest(uint64_t *digest,
                                     const int64_t *sums,
@@ -790,8 +810,9 @@ tercet_status tercet_arena_init(struct tercet_arena *arena, void *memory, size_t
 /**
  * Takes `len` bytes from a multiple of `align` on, a power of two. O(1); what the bytes hold is left open.
  *
- * Null where there is no room, where `align` is no power of two and where the arena was not initialised; the first two are
- * counted in the arena's failures. Where `len` is 0 the address is aligned, not null, and must not be read.
+ * Null where there is no room, where `align` is no power of two and where the arena was not initialised; the first
+ * two are counted in the arena's failures. Where `len` is 0 the address is aligned, not null, and must not be
+ * read.
  */
 void *tercet_arena_alloc(struct tercet_arena *arena,
                          size_t len,

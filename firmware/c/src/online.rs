@@ -194,7 +194,7 @@ pub unsafe extern "C" fn tercet_online_init(
 }
 
 /// Starts over from given centroids, k * d values in `len`, each of which counts as `weight` points, less than the
-/// cap. With weight 0 the first point of a cluster replaces its centroid. O(k * d).
+/// cap (else TERCET_STATUS_ARGUMENT). With weight 0 the first point of a cluster replaces its centroid. O(k * d).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercet_online_restart(
     clusters: *mut Online,

@@ -120,7 +120,9 @@ impl From<ClusterError> for Status {
             ClusterError::Empty => Self::Empty,
             ClusterError::Length { .. } | ClusterError::Ragged { .. } => Self::Length,
             ClusterError::State { .. } => Self::Saved,
-            ClusterError::Cap { .. } | ClusterError::Clusters { .. } => Self::Argument,
+            ClusterError::Cap { .. }
+            | ClusterError::Clusters { .. }
+            | ClusterError::Weight { .. } => Self::Argument,
             _ => Self::Limit,
         }
     }

@@ -156,7 +156,7 @@ fn clusters_are_saved_as_rust_saves_them() {
         assert_eq!(found, saved);
         let centroids = [[3; D]; K];
         let status = tercet_online_restart(clusters, centroids.as_flattened().as_ptr(), K * D, 20);
-        assert_eq!(status, Status::Limit);
+        assert_eq!(status, Status::Argument);
         let status = tercet_online_restart(clusters, centroids.as_flattened().as_ptr(), K * D, 2);
         assert_eq!(status, Status::Ok);
         let mut view = core::mem::zeroed();

@@ -336,7 +336,7 @@ fn an_arena_keeps_its_figures_through_marks_and_refusals() {
         assert_eq!(tercet_arena_mark(arena, &mut mark), Status::Ok);
         assert_eq!(mark, 3);
         let second = tercet_arena_alloc(arena, 16, 16).addr();
-        assert!(second % 16 == 0 && second > start.addr());
+        assert!(second.is_multiple_of(16) && second > start.addr());
         assert!(tercet_arena_alloc(arena, 64, 1).is_null());
         assert!(tercet_arena_alloc(arena, 1, 3).is_null());
         assert!(tercet_arena_alloc(arena, usize::MAX, 1).is_null());
