@@ -179,7 +179,7 @@ fn k_means_restarts_and_scratch() {
         max_iter: 100,
         tol_ppm: 0,
     };
-    let words = 4 + (5 * 4 * 3 + 4 * 4 + 7) / 8;
+    let words = 4 + (5 * 4 * 3 + 4 * 4_usize).div_ceil(8);
     let (mut centroids, mut labels, mut distances) = ([0; 12], [0; 20], [0; 20]);
     let mut run = |scratch: &mut [u64], options: *const KmeansOptions| {
         let mut outcome = KmeansOutcome::default();
