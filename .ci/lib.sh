@@ -45,7 +45,7 @@ cross() {
     case $(compiler_for "$target") in
     rustup)
         cross_target=${CARGO_TARGET_DIR:-target}
-        cargo "$verb" --target "$target" "$@"
+        CARGO_TARGET_DIR=$cross_target cargo "$verb" --target "$target" "$@"
         ;;
     debian)
         # Its own folder: two compilers would take turns at rebuilding one.
@@ -54,7 +54,8 @@ cross() {
         local lld
         lld=$(rustc --print sysroot)/lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld
         (
-            export PATH=/usr/bin:$PATH RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$cross_target
+            # flip-link looks for rust-lld by name.
+            export PATH=/usr/bin:$PATH:${lld%/*} RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$cross_target
             case $target in
             *-none-* | wasm32-*) export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_LINKER=$lld" ;;
             esac
@@ -89,16 +90,34 @@ need_board() {
     esac
 }
 
-# firmware BOARD[:TARGET] PROGRAM: runs a program of firmware/ on an emulated board. Its image is
-# $cross_target/TARGET/release/PROGRAM. A board takes another target than its own without its processor's extensions.
+# The tool of firmware/runner.
+runner() {
+    cargo run --locked -q --manifest-path firmware/runner/Cargo.toml --target-dir target/firmware-runner -- "$@"
+}
+
+# firmware BOARD[:TARGET] PROGRAM [OPTION…]: runs a program of firmware/ on an emulated board; the options are those of
+# `cargo firmware`, which builds as users do, while here `cross` does. The image is $image.
 firmware() {
-    local features=()
-    case $1 in
-    an505) features=(--features dsp) ;;
-    an547) features=(--features mve) ;;
-    esac
-    cross "$(board_target "$1")" core run --locked --release --manifest-path firmware/Cargo.toml \
-        --config "firmware/boards/${1%%:*}.toml" --bin "$2" "${features[@]}"
+    local board=$1 program=$2 target arguments
+    shift 2
+    need_board "$board"
+    target=$(board_target "$board")
+    arguments=$(runner arguments "$board" "$program")
+    mapfile -t arguments <<<"$arguments"
+    image=target/firmware/${board/:/-}/$program
+    mkdir -p "${image%/*}"
+    # Boards of one target build into one place; steps that run at once take turns.
+    exec 9>target/firmware/lock
+    flock 9
+    cross "$target" core build -q "${arguments[@]}"
+    cp "$cross_target/$target/release/$program" "$image"
+    exec 9>&-
+    runner "$board" "$program" --image "$image" "$@"
+}
+
+# budget BOARD[:TARGET]: the option that holds a program to firmware/snapshots/BOARD.txt; nothing for a board with another target.
+budget() {
+    [[ $1 == *:* ]] || echo --budget
 }
 
 # agree FILE: the table printed there is the committed one; its comment lines may say more.

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 use std::{env, fs};
 
+/// Programs that log by defmt, whose linker script keeps the strings out of the image. The others link without it.
+const LOGGING: [&str; 2] = ["costs", "motion"];
+
 fn main() {
     println!("cargo:rerun-if-env-changed=TERCET_BOARD");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=boards");
     let target = env::var("TARGET").expect("cargo sets TARGET");
-    if !target.contains("-none-") {
-        // The library, on a desk.
+    if !target.contains("-none-") || env::var_os("CARGO_FEATURE_QEMU").is_none() {
+        // The library alone: on a desk, or in a package for a real board, which knows its own memory.
         return;
     }
     let board = env::var("TERCET_BOARD").unwrap_or_else(|_| {
@@ -23,4 +26,13 @@ fn main() {
     println!("cargo:rustc-link-arg-bins=-Tlink.x");
     // Sections would be aligned to the pages of a loader that a board does not have.
     println!("cargo:rustc-link-arg-bins=--nmagic");
+    if env::var_os("CARGO_FEATURE_DEFMT").is_some() {
+        for program in LOGGING {
+            println!("cargo:rustc-link-arg-bin={program}=-Tdefmt.x");
+        }
+    }
+    println!(
+        "cargo:rustc-check-cfg=cfg(tercet_board, values(\"an385\", \"an386\", \"an500\", \"an505\", \"an547\", \"microbit\", \"virt\"))"
+    );
+    println!("cargo:rustc-cfg=tercet_board=\"{board}\"");
 }

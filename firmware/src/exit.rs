@@ -1,5 +1,7 @@
 //! How a program ends: its result becomes QEMU's exit status.
 
+use core::panic::PanicInfo;
+
 #[cfg(target_arch = "arm")]
 use cortex_m_semihosting::debug;
 #[cfg(target_arch = "riscv32")]
@@ -17,6 +19,18 @@ pub fn failure() -> ! {
     end(debug::EXIT_FAILURE)
 }
 
+/// Says on stderr where a program panicked, without `core::fmt`, and ends it with exit status 1.
+pub fn panicked(info: &PanicInfo<'_>) -> ! {
+    let place = info.location();
+    Text::error()
+        .str("panicked at ")
+        .str(place.map_or("", |place| place.file()))
+        .str(":")
+        .number(place.map_or(0, |place| place.line()))
+        .end();
+    failure()
+}
+
 fn end(status: debug::ExitStatus) -> ! {
     debug::exit(status);
     // Reached only where no debugger listens.
@@ -27,8 +41,8 @@ fn end(status: debug::ExitStatus) -> ! {
 
 /// Ends the program with the address of an instruction that the processor refused.
 fn refused(address: usize) -> ! {
-    Text::new()
-        .str("# hard fault at ")
+    Text::error()
+        .str("hard fault at ")
         .hex(address as u64)
         .end();
     failure()

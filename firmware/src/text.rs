@@ -24,6 +24,13 @@ impl Text {
         }
     }
 
+    /// Begins a line of the debugger's other stream, stderr, which is free also where defmt's frames go to the first.
+    pub fn error() -> Self {
+        Self {
+            out: hio::hstderr().ok(),
+        }
+    }
+
     /// Adds text.
     pub fn str(mut self, text: &str) -> Self {
         self.bytes(text.as_bytes());

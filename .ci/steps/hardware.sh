@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Builds the programs for a real board, and checks of their images what can be checked without one. hardware.sh PACKAGE
+. .ci/lib.sh
+
+package=$1
+room=firmware/$package
+need flip-link "cargo install --locked flip-link@0.1.12"
+need python3 "install Python 3"
+target=$(sed -n 's/^target = "\(.*\)"$/\1/p' "$room/.cargo/config.toml")
+if [[ $(compiler_for "$target") == debian ]]; then
+    [[ -x /usr/bin/cargo-clippy ]] || skip "no clippy beside Debian's compiler; apt-get install rust-web-clippy"
+fi
+
+# A user stands in the package's folder and gives none of these; the folder for artefacts keeps `digits` apart from QEMU's.
+there=(--locked --release --manifest-path "$room/Cargo.toml" --config "$room/.cargo/config.toml" --target-dir target/hardware)
+cross "$target" core clippy "${there[@]}" -- -D warnings
+cross "$target" core build "${there[@]}"
+
+images=target/hardware/$target/release
+for program in "tercet-$package" digits; do
+    note "$program: $(python3 .ci/image.py "$images/$program" "$room/memory.x")"
+done
+
+# QEMU knows no board of these, but an STM32F4 with the same core and memory: there the digits run unchanged, since they use
+# nothing else of the chip. A probe would read the log from RAM; here QEMU's monitor saves it.
+if [[ $package == nucleo-f411re ]]; then
+    need qemu-system-arm "apt-get install qemu-system-arm"
+    here=target/ci/hardware-digits-host.txt printed=target/ci/hardware-digits.txt
+    cargo run --locked -q -p tercet-gpu -- network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$here"
+    python3 .ci/rtt.py "$images/digits" netduinoplus2 >"$printed.frames"
+    runner decode "$images/digits" <"$printed.frames" >"$printed"
+    diff "$here" <(sed 's/^INFO //' "$printed")
+    note "$(sed -n '$p' "$here") of the unchanged image on an STM32F4 in QEMU"
+fi

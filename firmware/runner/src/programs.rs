@@ -1,0 +1,175 @@
+//! The programs: those of `firmware/Cargo.toml`, and what `firmware/programs.toml` holds them to.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// A program and what is promised of it.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The name of the binary.
+    pub name: String,
+    /// The features of `tercet-firmware` that it needs.
+    pub features: Vec<String>,
+    /// What else is said of it.
+    pub rules: Rules,
+}
+
+/// A table of `programs.toml`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rules {
+    /// What it does, in a line.
+    pub about: String,
+    /// Whether it counts instructions: QEMU then lets 128 ns of the board's time pass with each.
+    pub counts: bool,
+    /// Statics that are data to the program, such as a model: parts of their names. Their bytes are figures of their own.
+    pub data: Vec<String>,
+    /// Code that the image must not hold.
+    pub without: Vec<Guard>,
+    /// Bytes that it may take at most on any board.
+    pub limits: BTreeMap<String, u64>,
+}
+
+impl Rules {
+    /// These, with the limits and guards of `all` where they have none of that name.
+    fn with(mut self, all: &Self) -> Self {
+        for (name, &limit) in &all.limits {
+            self.limits.entry(name.clone()).or_insert(limit);
+        }
+        for guard in &all.without {
+            if !self.without.contains(guard) {
+                self.without.push(*guard);
+            }
+        }
+        self
+    }
+}
+
+/// Code that an image must not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guard {
+    /// Code of `alloc`, or a global allocator.
+    Alloc,
+    /// Code of `core::fmt`.
+    Fmt,
+    /// Code that turns floats into text or text into floats.
+    FloatText,
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    bin: Vec<Bin>,
+}
+
+#[derive(Deserialize)]
+struct Bin {
+    name: String,
+    #[serde(default, rename = "required-features")]
+    features: Vec<String>,
+}
+
+/// The programs of the folder `firmware`, by name.
+///
+/// # Errors
+/// What is wrong with which of the two files, such as rules for a program that does not exist.
+pub fn all(firmware: &Path) -> Result<Vec<Program>, String> {
+    let read = |name: &str| {
+        let path = firmware.join(name);
+        fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    parse(&read("Cargo.toml")?, &read("programs.toml")?)
+}
+
+/// The program of that name.
+///
+/// # Errors
+/// As [`all`]; there is none, with the names of those there are.
+pub fn find(firmware: &Path, name: &str) -> Result<Program, String> {
+    let programs = all(firmware)?;
+    if let Some(program) = programs.iter().find(|program| program.name == name) {
+        return Ok(program.clone());
+    }
+    let names: Vec<&str> = programs.iter().map(|program| &*program.name).collect();
+    Err(format!("no program {name}; there are {}", names.join(", ")))
+}
+
+fn parse(manifest: &str, rules: &str) -> Result<Vec<Program>, String> {
+    let manifest: Manifest =
+        toml::from_str(manifest).map_err(|error| format!("firmware/Cargo.toml: {error}"))?;
+    let mut rules: BTreeMap<String, Rules> =
+        toml::from_str(rules).map_err(|error| format!("firmware/programs.toml: {error}"))?;
+    let all = rules.remove("all").unwrap_or_default();
+    let mut programs: Vec<Program> = manifest
+        .bin
+        .into_iter()
+        .map(|bin| Program {
+            rules: rules.remove(&bin.name).unwrap_or_default().with(&all),
+            name: bin.name,
+            features: bin.features,
+        })
+        .collect();
+    if let Some(name) = rules.keys().next() {
+        return Err(format!(
+            "firmware/programs.toml: {name} is no program of firmware/Cargo.toml"
+        ));
+    }
+    programs.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str = r#"
+[[bin]]
+name = "pools"
+[[bin]]
+name = "motion"
+required-features = ["defmt"]
+"#;
+
+    #[test]
+    fn a_program_has_its_features_and_its_rules() {
+        let rules = "[motion]\ncounts = true\nwithout = ['float-text']\nlimits = { ram = 16384 }";
+        let programs = parse(MANIFEST, rules).expect("two programs");
+        let [motion, pools] = programs.as_slice() else {
+            panic!("{programs:?}");
+        };
+        assert_eq!(motion.name, "motion");
+        assert_eq!(motion.features, ["defmt"]);
+        assert!(motion.rules.counts);
+        assert_eq!(motion.rules.without, [Guard::FloatText]);
+        assert_eq!(motion.rules.limits["ram"], 16384);
+        assert!(!pools.rules.counts && pools.rules.without.is_empty());
+    }
+
+    #[test]
+    fn what_is_said_of_all_holds_where_nothing_else_is() {
+        let rules = "[all]\nwithout = ['alloc']\nlimits = { flash = 9, ram = 7 }\n[motion]\nlimits = { ram = 5 }";
+        let programs = parse(MANIFEST, rules).expect("two programs");
+        let limits = |at: usize| {
+            programs[at]
+                .rules
+                .limits
+                .values()
+                .copied()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(limits(0), [9, 5]);
+        assert_eq!(limits(1), [9, 7]);
+        assert_eq!(programs[1].rules.without, [Guard::Alloc]);
+    }
+
+    #[test]
+    fn rules_for_nothing_and_unknown_rules_are_refused() {
+        let nobody = parse(MANIFEST, "[nobody]").expect_err("no such program");
+        assert!(nobody.contains("nobody is no program"), "{nobody}");
+        let typo = parse(MANIFEST, "[pools]\nwithuot = []").expect_err("no such rule");
+        assert!(typo.contains("withuot"), "{typo}");
+    }
+}

@@ -1,0 +1,7 @@
+//! Runs an image on an emulated board.
+
+mod decode;
+mod qemu;
+
+pub use decode::Decoder;
+pub use qemu::{Ending, Run, run};

@@ -1,0 +1,131 @@
+//! Wears the motion application through recordings: it learns standing and walking, then flags what is neither.
+//!
+//! The sensor is an emulated LSM6DSOX on an emulated bus, which the application's driver cannot tell from a real one. Exit status 1 where
+//! the figures are below what is stated here, or the digest is not the desk's.
+
+#![no_std]
+#![no_main]
+
+use cortex_m_rt::entry;
+use tercet_firmware::motion::emulated::{Clock, Delay, Pin, Sensor};
+use tercet_firmware::motion::{
+    Activity, App, DIGEST, Error, Memory, Phase, Played, Recording, Recordings, Trial,
+};
+use tercet_firmware::{exit, image, logs, stack};
+
+logs!();
+
+/// The least that is accepted, in thousandths: of the windows of badminton, how many are flagged.
+const RECALL: u32 = 980;
+
+/// Of the flagged windows of badminton, standing and walking, how many are of badminton.
+const PRECISION: u32 = 950;
+
+/// Of all windows watched, how many the network names rightly.
+const ACCURACY: u32 = 980;
+
+/// GGUF aligns tensors within a file to 32 bytes; so lies the file, and kernels find every word aligned.
+#[repr(align(32))]
+struct Aligned<T: ?Sized>(T);
+
+static NETWORK: &Aligned<[u8]> = &Aligned(*include_bytes!("../../data/motion.gguf"));
+static SAMPLES: &[u8] = include_bytes!("../../data/motion.npy");
+static LABELS: &[u8] = include_bytes!("../../data/motion-labels.npy");
+/// Recordings in [`SAMPLES`].
+const COUNT: usize = 60;
+
+#[entry]
+fn main() -> ! {
+    static mut MEMORY: Memory = Memory::new();
+    let mut meter = stack::Meter::start();
+    let clock = Clock::new();
+    let trial = match wear(&clock, MEMORY) {
+        Ok(trial) => trial,
+        Err(error) => {
+            defmt::error!("{}", error);
+            exit::failure()
+        }
+    };
+    let deepest = meter.lap();
+    defmt::info!(
+        "threshold: a squared distance of {=u32} from the nearest cluster",
+        trial.limit
+    );
+    for activity in Activity::ALL {
+        let counts = trial.of(activity);
+        defmt::info!(
+            "{}: {=u32} windows, {=u32} flagged, {=u32} named rightly",
+            activity,
+            counts.windows,
+            counts.flagged,
+            counts.right
+        );
+    }
+    for activity in [Activity::Badminton, Activity::Running] {
+        let (recall, precision) = (trial.recall(activity), trial.precision(activity));
+        defmt::info!(
+            "{}: recall {=u32}.{=u32} %, precision {=u32}.{=u32} %",
+            activity,
+            recall / 10,
+            recall % 10,
+            precision / 10,
+            precision % 10
+        );
+    }
+    let accuracy = trial.accuracy();
+    defmt::info!("accuracy {=u32}.{=u32} %", accuracy / 10, accuracy % 10);
+    defmt::info!("digest {=u64:016x}", trial.digest);
+    defmt::info!(
+        "bytes: {=usize} of memory, {=u32} of statics with it, {=u32} of stack, {=u32} of flash",
+        size_of::<Memory>(),
+        image::statics(),
+        deepest,
+        image::flash()
+    );
+    let good = trial.recall(Activity::Badminton) >= RECALL
+        && trial.precision(Activity::Badminton) >= PRECISION
+        && accuracy >= ACCURACY;
+    if !good {
+        defmt::error!("the figures are too low");
+        exit::failure()
+    }
+    if trial.digest != DIGEST {
+        defmt::error!("the desk has digest {=u64:016x}", DIGEST);
+        exit::failure()
+    }
+    exit::success()
+}
+
+/// All of it but the summary.
+fn wear(clock: &Clock, memory: &mut Memory) -> Result<Trial, Error> {
+    let recordings = Recordings::new(SAMPLES, LABELS, COUNT);
+    let sensor = Sensor::new(clock, Recording::default());
+    let mut app = App::new(sensor, Pin::new(), Delay::new(clock), memory, &NETWORK.0)?;
+    defmt::info!(
+        "{=usize} bytes of memory, {=usize} of application with the emulated parts",
+        size_of::<Memory>(),
+        size_of_val(&app)
+    );
+    Trial::run(&mut app, &recordings, &mut print)
+}
+
+/// A line for a recording.
+fn print(played: &Played) {
+    let counts = played.counts;
+    let done = match played.phase {
+        Phase::Learn => "learned",
+        Phase::Measure => "measured",
+        Phase::Watch => "watched",
+    };
+    defmt::info!(
+        "recording {=usize}, {}: {=u32} windows {=str} at {=u32} to {=u32}, {=u32} flagged, {=u32} named rightly",
+        played.number,
+        played.activity,
+        counts.windows,
+        done,
+        played.distances.0,
+        played.distances.1,
+        counts.flagged,
+        counts.right
+    );
+}

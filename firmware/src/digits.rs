@@ -1,0 +1,122 @@
+//! Reads digits: an integer network in flash and 32 held-out images beside it.
+//!
+//! `tercet network run firmware/data/digits.gguf firmware/data/digits.npy --digest` prints the same digests and classes.
+
+use tercet_core::conformance::Digest;
+use tercet_core::linear::network::{Buffers, LayerSize, Network, NetworkError};
+use tercet_core::linear::{I8Sym, Layout, LinearError};
+use tercet_core::scalar::Only;
+
+use crate::aligned::Aligned;
+
+// By value, so that the image names them and their bytes are counted as data (`firmware/programs.toml`).
+static FILE: Aligned<[u8; include_bytes!("../data/digits.gguf").len()]> =
+    Aligned(*include_bytes!("../data/digits.gguf"));
+static IMAGES: [u8; include_bytes!("../data/digits.npy").len()] =
+    *include_bytes!("../data/digits.npy");
+
+/// The layers that [`FILE`] holds: what memory is set aside for.
+const SIZES: [LayerSize; 2] = [
+    LayerSize::new(Layout::TernaryLanes, HIDDEN, FEATURES),
+    LayerSize::new(Layout::Int8, CLASSES, HIDDEN),
+];
+/// Their layouts: the code of others is not linked.
+const LAYOUTS: u32 = Layout::set(&[Layout::TernaryLanes, Layout::Int8]);
+const HIDDEN: usize = 64;
+const FEATURES: usize = 256;
+const CLASSES: usize = 10;
+const COUNT: usize = 32;
+
+/// All RAM of the work but the stack.
+#[derive(Debug)]
+pub struct Memory {
+    image: [i8; FEATURES],
+    sums: [i64; CLASSES],
+    activations: [i8; LayerSize::activations_len(&SIZES)],
+    scratch: [u32; LayerSize::scratch_len(&SIZES)],
+}
+
+impl Memory {
+    /// Zeros, so that a static takes no flash.
+    pub const fn new() -> Self {
+        Self {
+            image: [0; FEATURES],
+            sums: [0; CLASSES],
+            activations: [0; LayerSize::activations_len(&SIZES)],
+            scratch: [0; LayerSize::scratch_len(&SIZES)],
+        }
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What the network says of one image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digit {
+    /// Which image, from 0.
+    pub number: u32,
+    /// Of its ten logits.
+    pub digest: u64,
+    /// The class of the largest logit, the lowest on ties: the digit.
+    pub class: u32,
+}
+
+/// Why nothing was read; the committed files give none of these.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Error {
+    /// The file is no network.
+    Network(NetworkError),
+    /// The network does not run over an image.
+    Run(LinearError),
+}
+
+impl From<NetworkError> for Error {
+    fn from(error: NetworkError) -> Self {
+        Self::Network(error)
+    }
+}
+
+impl From<LinearError> for Error {
+    fn from(error: LinearError) -> Self {
+        Self::Run(error)
+    }
+}
+
+/// Runs the network over every image, calls `each` after one, and returns the digest of all logits.
+///
+/// # Errors
+/// Those of [`Network::new`] and [`Network::run`].
+pub fn read(memory: &mut Memory, mut each: impl FnMut(Digit)) -> Result<u64, Error> {
+    let network = Network::<2>::new(&FILE.0)?;
+    // An npy file of bytes ends in its data.
+    let first = IMAGES.len().saturating_sub(COUNT * FEATURES);
+    let images = IMAGES.get(first..).unwrap_or_default();
+    let mut all = Digest::new();
+    for (number, image) in (0..).zip(images.chunks_exact(FEATURES)) {
+        for (code, &byte) in memory.image.iter_mut().zip(image) {
+            *code = byte as i8;
+        }
+        let mut buffers = Buffers {
+            activations: &mut memory.activations,
+            scratch: &mut memory.scratch,
+        };
+        I8Sym::new(&memory.image)
+            .and_then(|x| network.run(&mut Only::<LAYOUTS>, x, &mut buffers, &mut memory.sums))?;
+        let mut one = Digest::new();
+        for &sum in &memory.sums {
+            one.u64(sum as u64);
+            all.u64(sum as u64);
+        }
+        each(Digit {
+            number,
+            digest: one.value(),
+            class: network.class(&memory.sums) as u32,
+        });
+    }
+    Ok(all.value())
+}

@@ -1,0 +1,24 @@
+//! Programs that log by defmt.
+
+// The critical sections that the logger takes.
+#[cfg(target_arch = "arm")]
+use cortex_m as _;
+#[cfg(target_arch = "riscv32")]
+use riscv as _;
+// The logger: frames through semihosting.
+use defmt_semihosting as _;
+
+/// Lets a program log: `defmt::info!` and its like then write frames through semihosting, which `cargo firmware` decodes. The
+/// panic handler says where on stderr and ends the program with exit status 1.
+///
+/// The program needs the feature `defmt` and its name in `build.rs`. It must not print [`text`](crate::text) to stdout, which
+/// would fall between the frames; [`Text::error`](crate::text::Text::error) may be used.
+#[macro_export]
+macro_rules! logs {
+    () => {
+        #[panic_handler]
+        fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+            $crate::exit::panicked(info)
+        }
+    };
+}

@@ -1,0 +1,107 @@
+//! Which activity a window is of: a ternary network in flash.
+
+use tercet_core::linear::network::{Buffers, LayerSize, Network};
+use tercet_core::linear::{I8Sym, Layout};
+use tercet_core::scalar::Only;
+
+use super::{Codes, Error, FEATURES};
+
+/// Activities that the network tells apart.
+pub const CLASSES: usize = 4;
+
+/// Units between features and activities.
+const HIDDEN: usize = 32;
+
+/// The layers that the file must have: what memory is set aside for.
+const SIZES: [LayerSize; 2] = [
+    LayerSize::new(Layout::TernaryLanes, HIDDEN, FEATURES),
+    LayerSize::new(Layout::TernaryLanes, CLASSES, HIDDEN),
+];
+
+/// Their layout: the code of others is not linked.
+const LAYOUTS: u32 = Layout::set(&[Layout::TernaryLanes]);
+
+/// What somebody does, in the order of the network's outputs and of the recordings' labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Activity {
+    /// Standing.
+    Standing,
+    /// Walking.
+    Walking,
+    /// Running.
+    Running,
+    /// Playing badminton.
+    Badminton,
+}
+
+impl Activity {
+    /// All, in order.
+    pub const ALL: [Self; CLASSES] = [
+        Self::Standing,
+        Self::Walking,
+        Self::Running,
+        Self::Badminton,
+    ];
+}
+
+/// What a run needs beside the weights.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    activations: [i8; LayerSize::activations_len(&SIZES)],
+    words: [u32; LayerSize::scratch_len(&SIZES)],
+}
+
+impl Scratch {
+    pub(super) const fn new() -> Self {
+        Self {
+            activations: [0; LayerSize::activations_len(&SIZES)],
+            words: [0; LayerSize::scratch_len(&SIZES)],
+        }
+    }
+}
+
+/// A network of the right shape.
+#[derive(Clone, Debug)]
+pub(super) struct Classifier<'a> {
+    network: Network<'a, 2>,
+}
+
+impl<'a> Classifier<'a> {
+    /// Reads the file.
+    pub(super) fn new(file: &'a [u8]) -> Result<Self, Error> {
+        let network = Network::new(file)?;
+        let sizes = network.layers().map(|layer| {
+            let weights = layer.weights();
+            LayerSize::new(weights.layout(), weights.rows(), weights.cols())
+        });
+        if sizes.eq(SIZES) {
+            Ok(Self { network })
+        } else {
+            Err(Error::Shape)
+        }
+    }
+
+    /// The activity and the logits, which are exact sums.
+    pub(super) fn run(
+        &self,
+        codes: &Codes,
+        scratch: &mut Scratch,
+    ) -> Result<(Activity, [i64; CLASSES]), Error> {
+        let mut logits = [0; CLASSES];
+        let mut buffers = Buffers {
+            activations: &mut scratch.activations,
+            scratch: &mut scratch.words,
+        };
+        I8Sym::new(codes)
+            .and_then(|x| {
+                let engine = &mut Only::<LAYOUTS>;
+                self.network.run(engine, x, &mut buffers, &mut logits)
+            })
+            // Cannot be: the layers are those that memory was set aside for.
+            .map_err(|_| Error::Shape)?;
+        let class = self.network.class(&logits);
+        let activity = Activity::ALL.get(class).copied();
+        Ok((activity.unwrap_or(Activity::Standing), logits))
+    }
+}

@@ -1,0 +1,193 @@
+//! The application tried on recordings: what it flags and names, beside what was really done.
+
+use embedded_hal::delay::DelayNs;
+use embedded_hal::digital::OutputPin;
+use tercet_core::conformance::Digest;
+
+use super::emulated::Sensor;
+use super::{Activity, App, CLASSES, Error, Phase, Recordings, Report};
+
+/// Recordings that the application learns from, and as many that it measures: half of each are of standing, half of
+/// walking.
+const LEARNED: usize = 10;
+
+/// The digest that the recordings here give on every processor; see [`Trial::digest`].
+pub const DIGEST: u64 = 0x4DF0_B38D_303A_4A07;
+
+/// What became of windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How many there were.
+    pub windows: u32,
+    /// How many were flagged.
+    pub flagged: u32,
+    /// How many the network named rightly.
+    pub right: u32,
+}
+
+impl Counts {
+    const NONE: Self = Self {
+        windows: 0,
+        flagged: 0,
+        right: 0,
+    };
+
+    fn take(&mut self, report: &Report, activity: Activity) {
+        self.windows += 1;
+        self.flagged += u32::from(report.flagged);
+        self.right += u32::from(report.activity == activity);
+    }
+}
+
+/// What became of one recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Played {
+    /// Its place in the file.
+    pub number: usize,
+    /// What was really done.
+    pub activity: Activity,
+    /// What was done with its windows.
+    pub phase: Phase,
+    /// Its windows.
+    pub counts: Counts,
+    /// The smallest and the largest of their squared distances.
+    pub distances: (u32, u32),
+}
+
+/// What became of all recordings that were watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Windows by what was really done, in the order of [`Activity::ALL`].
+    pub counts: [Counts; CLASSES],
+    /// The largest squared distance that was not flagged.
+    pub limit: u32,
+    /// A digest of everything reported, from the first window learned from.
+    pub digest: u64,
+}
+
+impl Trial {
+    /// Plays recordings to an application that knows nothing: of `motion.npy`, the first ten are of standing and the next ten of walking.
+    ///
+    /// The first five of each are learned from, in turn, so that the clusters' seeds are of both; the others are measured. All
+    /// after them are watched. `seen` gets every recording's outcome.
+    ///
+    /// # Errors
+    /// Those of [`App::step`] and [`App::watch`].
+    pub fn run<'r, P: OutputPin, D: DelayNs>(
+        app: &mut App<'_, Sensor<'r>, P, D>,
+        recordings: &Recordings<'r>,
+        seen: &mut impl FnMut(&Played),
+    ) -> Result<Self, Error> {
+        let mut trial = Self {
+            counts: [Counts::NONE; CLASSES],
+            limit: 0,
+            digest: 0,
+        };
+        let mut digest = Digest::new();
+        // Standing, walking, standing, …
+        let turn = |place: usize| place / 2 + LEARNED * (place % 2);
+        for place in 0..recordings.len() {
+            let number = if place < 2 * LEARNED {
+                turn(place)
+            } else {
+                place
+            };
+            match place {
+                LEARNED => app.measure(),
+                place if place == 2 * LEARNED => app.watch()?,
+                _ => {}
+            }
+            let Some((recording, activity)) = recordings.get(number) else {
+                break;
+            };
+            app.i2c().replay(recording);
+            app.cut();
+            let mut played = Played {
+                number,
+                activity,
+                phase: app.phase(),
+                counts: Counts::NONE,
+                distances: (u32::MAX, 0),
+            };
+            for _ in 0..recording.len() {
+                let Some(report) = app.step()? else {
+                    continue;
+                };
+                played.take(&report);
+                feed(&mut digest, &report);
+            }
+            trial.take(&played);
+            seen(&played);
+        }
+        trial.limit = app.limit();
+        trial.digest = digest.value();
+        Ok(trial)
+    }
+
+    /// Windows of an activity.
+    pub fn of(&self, activity: Activity) -> Counts {
+        let counts = self.counts.get(activity as usize);
+        counts.copied().unwrap_or(Counts::NONE)
+    }
+
+    /// Of the windows of an activity that was not learned, how many in a thousand were flagged.
+    pub fn recall(&self, activity: Activity) -> u32 {
+        let counts = self.of(activity);
+        permille(counts.flagged, counts.windows)
+    }
+
+    /// Of the flagged windows of an activity that was not learned and of the two that were, how many in a thousand are of the
+    /// first.
+    pub fn precision(&self, activity: Activity) -> u32 {
+        let usual = [Activity::Standing, Activity::Walking].map(|usual| self.of(usual).flagged);
+        let flagged = self.of(activity).flagged;
+        permille(flagged, flagged + usual.iter().sum::<u32>())
+    }
+
+    /// How many in a thousand of the windows watched were named rightly.
+    pub fn accuracy(&self) -> u32 {
+        let sum = |of: fn(&Counts) -> u32| self.counts.iter().map(of).sum();
+        permille(sum(|counts| counts.right), sum(|counts| counts.windows))
+    }
+
+    fn take(&mut self, played: &Played) {
+        if played.phase != Phase::Watch {
+            return;
+        }
+        if let Some(counts) = self.counts.get_mut(played.activity as usize) {
+            counts.windows += played.counts.windows;
+            counts.flagged += played.counts.flagged;
+            counts.right += played.counts.right;
+        }
+    }
+}
+
+impl Played {
+    fn take(&mut self, report: &Report) {
+        self.counts.take(report, self.activity);
+        let (least, most) = self.distances;
+        self.distances = (least.min(report.distance), most.max(report.distance));
+    }
+}
+
+/// `part` of `whole` in thousandths, rounded down; 0 of nothing.
+fn permille(part: u32, whole: u32) -> u32 {
+    (part * 1000).checked_div(whole).unwrap_or(0)
+}
+
+fn feed(digest: &mut Digest, report: &Report) {
+    digest.i8s(&report.codes);
+    for number in [
+        report.number,
+        report.cluster,
+        report.distance,
+        report.limit,
+        report.flagged.into(),
+        report.activity as u32,
+    ] {
+        digest.u64(number.into());
+    }
+    for logit in report.logits {
+        digest.u64(logit as u64);
+    }
+}
