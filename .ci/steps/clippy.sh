@@ -35,6 +35,7 @@ firmware)
             --config firmware/boards/an386.toml --features "$features" -- -D warnings
     done
     lint --manifest-path firmware/runner/Cargo.toml --all-targets --target-dir target/firmware-runner
+    lint --manifest-path firmware/Cargo.toml --lib --tests --examples --target-dir target/firmware-runner
     ;;
 mcu)
     need_clippy thumbv7em-none-eabihf
