@@ -3,9 +3,9 @@
 use core::hint::black_box;
 
 use tercet_core::cluster::{
-    Kmeans, Lloyd, Online, Points, Sphere, Summary, float, greedy_candidates, inertia, kmeans,
-    lloyd, means, mini_batch, nearest, normalize, normalize_floats, predict, score, seed,
-    summarize, transform,
+    Kmeans, Lloyd, Online, OnlineHead, OnlineMut, OnlineRef, Points, Sphere, Summary, float,
+    greedy_candidates, inertia, kmeans, lloyd, means, mini_batch, nearest, normalize,
+    normalize_floats, predict, score, seed, summarize, transform,
 };
 use tercet_core::f16;
 use tercet_core::scalar::Clusters;
@@ -74,6 +74,25 @@ reach! {
     summarize,
     normalize_floats::<f16>,
     each_row,
+    Online::<8, 6>::slices,
+    Online::<8, 6>::view,
+    OnlineHead::new,
+    OnlineMut::new,
+    OnlineMut::load,
+    OnlineMut::observe,
+    OnlineMut::restart,
+    OnlineMut::set_cap,
+    OnlineMut::view,
+    OnlineRef::new,
+    OnlineRef::cap,
+    OnlineRef::centroids,
+    OnlineRef::counts,
+    OnlineRef::dims,
+    OnlineRef::predict,
+    OnlineRef::save,
+    OnlineRef::saved_len,
+    OnlineRef::sums,
+    OnlineRef::used,
 }
 
 fn each_row(points: &Points<'_>) {

@@ -2,7 +2,7 @@
 
 use core::hint::black_box;
 
-use tercet_core::conformance::{Digest, Memory, entries, expected, online};
+use tercet_core::conformance::{Digest, Memory, Quantized, entries, expected, online};
 
 use crate::reach::reach;
 
@@ -17,6 +17,10 @@ reach! {
     Digest::i8s,
     Digest::sum,
     <Digest as Default>::default,
+    Digest::resume,
+    Quantized::new,
+    Quantized::run,
+    <Quantized as Default>::default,
     Memory::new,
     Memory::run,
     <Memory as Default>::default,

@@ -5,7 +5,7 @@ use core::iter::Copied;
 use core::slice::Iter;
 
 use tercet_core::pool::{
-    Arena, Guarded, Lru, Parts, Ring, Scope, Shape, SharedArena, Stats, Value,
+    Arena, Counts, Guarded, Lru, Parts, Ring, Scope, Shape, SharedArena, Stats, Value,
 };
 
 use crate::reach::reach;
@@ -26,6 +26,8 @@ reach! {
     Arena::<256>::stats,
     <Arena<256> as Default>::default,
     Scope::scope,
+    Scope::over,
+    Counts::new,
     Scope::left,
     Scope::stats,
     Scope::alloc::<u32>,

@@ -12,9 +12,11 @@ use crate::reach::reach;
 reach! {
     <i32 as Accumulator>::add,
     <i32 as Accumulator>::get,
+    <i32 as Accumulator>::mean,
     <i32 as Accumulator>::set,
     <i64 as Accumulator>::add,
     <i64 as Accumulator>::get,
+    <i64 as Accumulator>::mean,
     <i64 as Accumulator>::set,
     nearest,
     norms,
