@@ -22,13 +22,12 @@ aarch64-unknown-linux-gnu | i686-unknown-linux-gnu | s390x-unknown-linux-gnu)
     variable=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")
     export "${variable}_LINKER=$cpu-linux-gnu-gcc" "${variable}_RUNNER=$emulator -L /usr/$cpu-linux-gnu"
     # Core's example as another package's program, or what core's tests depend on would be built too.
-    cross "$target" std,panic_abort run --locked -q --manifest-path .ci/dependent/Cargo.toml --profile desktop --features std \
-        --bin conformance >"$printed"
+    dependent core "$target" std,panic_abort run -q --profile desktop --features std --bin conformance >"$printed"
     agree "$printed"
     ;;
 wasm32-unknown-unknown)
     need node "install Node.js"
-    cross "$target" std,panic_abort build --locked -p tercet-core --example conformance_wasm --release
+    cross "$target" std,panic_abort build --locked -p tercet-core --features std --example conformance_wasm --release
     node .ci/wasm.mjs "$cross_target/$target/release/examples/conformance_wasm.wasm" >"$printed"
     agree "$printed"
     ;;

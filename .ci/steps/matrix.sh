@@ -2,6 +2,7 @@
 # README.md's table of targets: each row's steps exist and each such step has its row, the digests are as many as are committed,
 # and the flash of one call is what a program that depends on the packaged crate takes. TERCET_OVERWRITE=1 renews the table.
 . .ci/lib.sh
+shopt -s inherit_errexit
 
 readme=README.md
 need readelf "apt-get install binutils"
@@ -26,18 +27,21 @@ for crate in "$packages"/package/*.crate; do
     fi
     echo "$name: $bytes bytes packed"
 done
-core=$(echo "$packages"/tercet-core-*/)
+# The folder, not the packed file beside it.
+core=$(basename "$packages"/package/tercet-core-*.crate .crate)
+core=$packages/$core
 
 # flash TARGET: bytes of code and constants of .ci/dependent's one call.
 flash() {
     local target=$1 extension=
-    # As the boards of firmware/ are compiled.
-    case $target in
-    thumbv8m.main-*) export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_RUSTFLAGS=-Ctarget-cpu=cortex-m33" ;;&
-    thumbv8m.main-none-eabihf) extension=dsp ;;
-    esac
-    cross "$target" core build --locked --release --manifest-path .ci/dependent/Cargo.toml --bin reference \
-        --features "$extension" --config "patch.crates-io.tercet-core.path='$PWD/$core'" >&2
+    if [[ $target == thumbv8m.main-none-eabihf ]]; then
+        # As firmware/boards/an505.toml.
+        export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_RUSTFLAGS=-Ctarget-cpu=cortex-m33"
+        extension=dsp
+    fi
+    dependent "$core" "$target" core build --release --bin reference --features "$extension" >&2
+    # By its dep-info: the sources were the package's.
+    grep -qF "/$core/src/lib.rs" "$cross_target/$target"/release/deps/tercet_core-*.d
     local total=0 name kind size flags
     while read -r name kind _ _ size _ flags _; do
         if [[ $kind == PROGBITS && $flags == *A* && $name != .eh_frame* ]]; then

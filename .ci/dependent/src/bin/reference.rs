@@ -29,9 +29,16 @@ fn layer(
 /// Where the linker begins.
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() -> ! {
-    let called: fn(&[u8], &[i8], &mut [f32], &mut [u32]) -> Result<(), LinearError> = black_box(layer);
+    let called: fn(&[u8], &[i8], &mut [f32], &mut [u32]) -> Result<(), LinearError> =
+        black_box(layer);
     let (mut out, mut scratch) = ([0.0; ROWS], [0; 2 * COLS]);
-    black_box(called(black_box(&[]), black_box(&[]), &mut out, &mut scratch)).ok();
+    black_box(called(
+        black_box(&[]),
+        black_box(&[]),
+        &mut out,
+        &mut scratch,
+    ))
+    .ok();
     loop {
         core::hint::spin_loop();
     }
