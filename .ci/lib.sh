@@ -10,6 +10,11 @@ skip() {
     exit 77
 }
 
+# The manifest of every workspace here: where a lock file lies.
+workspaces() {
+    git ls-files -- '*Cargo.lock' | sed 's/lock$/toml/'
+}
+
 # need COMMAND HOW-TO-GET-IT
 need() {
     command -v "$1" >/dev/null || skip "no $1; $2"
@@ -64,6 +69,14 @@ cross() {
         ;;
     *) skip "no standard library for $target; rustup target add $target" ;;
     esac
+}
+
+# dependent CORE TARGET LIBRARIES CARGO-ARGUMENTS…: as `cross`, of .ci/dependent with the sources in CORE as its tercet-core.
+dependent() {
+    local core=$1 target=$2 libraries=$3 verb=$4
+    shift 4
+    cross "$target" "$libraries" "$verb" --locked --manifest-path .ci/dependent/Cargo.toml \
+        --config "patch.crates-io.tercet-core.path='$PWD/$core'" "$@"
 }
 
 # board_target BOARD[:TARGET]: TARGET, or what firmware/boards/BOARD.toml compiles for.

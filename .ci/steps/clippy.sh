@@ -29,12 +29,17 @@ fuzz)
     ;;
 firmware)
     need_clippy thumbv7em-none-eabihf
+    need_clippy riscv32imc-unknown-none-elf
     # Without defmt too: what does not log must not need it.
     for features in '' defmt; do
         cross thumbv7em-none-eabihf core clippy --locked --release --manifest-path firmware/Cargo.toml \
             --config firmware/boards/an386.toml --features "$features" -- -D warnings
     done
     lint --manifest-path firmware/runner/Cargo.toml --all-targets --target-dir target/firmware-runner
+    # What is not Cortex-M's alone.
+    cross riscv32imc-unknown-none-elf core clippy --locked --release --manifest-path firmware/Cargo.toml \
+        --config firmware/boards/rv32imc.toml --lib --bin conformance --bin digits -- -D warnings
+    lint --manifest-path firmware/Cargo.toml --lib --tests --examples --target-dir target/firmware-runner
     ;;
 mcu)
     need_clippy thumbv7em-none-eabihf

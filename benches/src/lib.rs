@@ -9,6 +9,7 @@ mod blocks;
 mod cluster;
 pub mod harness;
 pub mod kmeans;
+mod linear;
 pub mod machine;
 mod palette;
 pub mod peers;
@@ -18,6 +19,7 @@ mod search;
 
 pub use blocks::blocks;
 pub use cluster::cluster;
+pub use linear::linear;
 pub use palette::palette;
 pub use quantize::quantize;
 pub use report::{HEAD, Row, command, save, write};

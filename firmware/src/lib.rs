@@ -26,6 +26,12 @@ pub mod stack;
 #[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod text;
 
+// Its critical sections, which no program names.
+#[cfg(all(feature = "qemu", target_arch = "arm", target_os = "none"))]
+use cortex_m as _;
+#[cfg(all(feature = "qemu", target_arch = "riscv32"))]
+use riscv as _;
+
 /// Makes a function the program, with its `static mut` items its own.
 #[cfg(all(feature = "qemu", target_arch = "arm", target_os = "none"))]
 pub use cortex_m_rt::entry;

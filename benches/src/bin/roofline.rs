@@ -4,12 +4,12 @@ use std::process::ExitCode;
 use std::time::Instant;
 use tercet_benches::peers::ggml;
 use tercet_benches::{
-    Case, HEAD, Row, blocks, cluster, command, machine, palette, quantize, search, write,
+    Case, HEAD, Row, blocks, cluster, command, linear, machine, palette, quantize, search, write,
 };
 
 const USAGE: &str = "\
 usage: roofline [--mega N] [--only WORD] [--write]
-  --mega N      only quantizers and blocks, of N times 2^20 values (otherwise 1, then 16)
+  --mega N      only quantizers, blocks, layers and palettes, of N times 2^20 values (otherwise 1, then 16)
   --only WORD   only operations whose name contains it
   --write       also write benches/results/<date>-<machine>.md";
 
@@ -79,6 +79,7 @@ fn main() -> ExitCode {
     let sized = sizes.flat_map(|values| {
         quantize(values)
             .chain(blocks(values))
+            .chain(linear(values))
             .chain(palette(values))
     });
     let others: Box<dyn Iterator<Item = Case>> = match options.mega {

@@ -1,20 +1,17 @@
 //! From a float model to an integer network, layer by layer.
 
-use rayon::prelude::*;
 use serde::Serialize;
 use tercet_core::linear::network::LayerSize;
-use tercet_core::linear::{
-    self, I8Sym, Layer, LinearError, MAX_BIAS_SHIFT, Requantize, Rescale, Table,
-};
-use tercet_core::quant::calibrate::{Scheme, calibrate};
-use tercet_core::quant::{Grid, HOST_BITS, Histogram};
+use tercet_core::linear::{self, Layer, LinearError, Requantize, Rescale, Table};
 
+use super::activations::{Activations, input_scale, scale_of};
+use super::bias::{give_empty_rows_a_scale, integers};
 use super::encode::Weights;
 use super::file::{Finished, Output, words, write};
+use super::tensors::{Matrix, floats, matrix};
 use super::{BuildOptions, LayerOptions, MAX_LAYERS, NetworkFile};
-use crate::points::{Points, Values};
-use crate::source::Source;
-use crate::{Error, Model, Progress, names};
+use crate::points::Points;
+use crate::{Error, Model, Progress};
 
 /// A network as a file in memory, and what it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -160,137 +157,6 @@ fn report(
     })
 }
 
-/// int8 activations of all points, one after the other.
-struct Activations {
-    codes: Vec<i8>,
-    len: usize,
-    scale: f32,
-}
-
-impl Activations {
-    fn of(points: &Points, scale: f32) -> Self {
-        let grid = symmetric(scale);
-        Self {
-            codes: points.to_f32().iter().map(|&x| grid.code(x)).collect(),
-            len: points.dims(),
-            scale,
-        }
-    }
-
-    /// Applies a layer to every point, on all threads.
-    fn map<T: Copy + Default + Send>(
-        &self,
-        layer: &Layer<'_>,
-        apply: impl Fn(I8Sym<'_>, &mut [T], &mut [u32]) -> Result<(), LinearError> + Sync,
-    ) -> Result<Vec<T>, LinearError> {
-        let rows = layer.weights().rows();
-        let points = self.codes.len() / self.len.max(1);
-        let mut out = vec![T::default(); rows * points];
-        out.par_chunks_mut(rows)
-            .zip(self.codes.par_chunks(self.len))
-            .try_for_each_init(
-                || vec![0; layer.weights().scratch_len()],
-                |scratch, (out, x)| apply(I8Sym::new(x)?, out, scratch),
-            )?;
-        Ok(out)
-    }
-}
-
-const fn symmetric(scale: f32) -> Grid {
-    Grid {
-        scale,
-        zero_point: 0,
-        low: -127,
-        high: 127,
-    }
-}
-
-fn input_scale(options: &BuildOptions, recorded: &Points) -> Result<f32, Error> {
-    match (options.input_scale, recorded.values()) {
-        (Some(scale), _) if scale > 0.0 && scale.is_finite() => Ok(scale),
-        (Some(scale), _) => Err(Error::options(format!(
-            "an input scale of {scale}; it must be a positive number"
-        ))),
-        (None, Values::I8 { grid, .. }) if grid.zero_point == 0 && grid.scale > 0.0 => {
-            Ok(grid.scale)
-        }
-        _ => scale_of(&recorded.to_f32(), options),
-    }
-}
-
-/// The scale of a symmetric int8 grid for these values; 1 where all are 0.
-fn scale_of(values: &[f32], options: &BuildOptions) -> Result<f32, Error> {
-    let mut counts = vec![0; Histogram::<HOST_BITS>::BUCKETS];
-    let mut histogram = Histogram::<HOST_BITS>::new(&mut counts).map_err(Error::options)?;
-    histogram.push(values).map_err(Error::options)?;
-    let found = calibrate(&histogram, options.method.core()?, Scheme::Symmetric);
-    match found.map_err(Error::options)?.grid.scale {
-        0.0 => Ok(1.0),
-        scale => Ok(scale),
-    }
-}
-
-/// A layer's tensors.
-struct Matrix<'a> {
-    weight: Source<'a>,
-    rows: usize,
-    cols: usize,
-    bias: Option<Source<'a>>,
-}
-
-impl Matrix<'_> {
-    fn refuse(&self, reason: impl ToString) -> Error {
-        Error::tensor(self.weight.path, self.weight.tensor.name, reason)
-    }
-}
-
-fn matrix<'a>(model: &'a Model, layer: &LayerOptions) -> Result<Matrix<'a>, Error> {
-    let name = format!("{}.weight", layer.name);
-    let tensor = model.get(&name).ok_or_else(|| Error::NoSuchTensor {
-        path: model.path().to_path_buf(),
-        close: names::closest(&name, model.tensors().map(|tensor| tensor.name)),
-        tensor: name,
-    })?;
-    let weight = Source::new(model, tensor)?;
-    let refuse =
-        |source: &Source<'_>, reason: &str| Error::tensor(model.path(), source.tensor.name, reason);
-    if !weight.is_readable() {
-        return Err(refuse(&weight, "its type is not read"));
-    }
-    let &[rows, cols] = weight.shape().as_slice() else {
-        return Err(refuse(&weight, "it is not a matrix"));
-    };
-    let bias = match model.get(&format!("{}.bias", layer.name)) {
-        None => None,
-        Some(tensor) => {
-            let bias = Source::new(model, tensor)?;
-            if !bias.is_readable() || bias.values() != rows {
-                return Err(refuse(
-                    &bias,
-                    "it is not one number for each row of the weights",
-                ));
-            }
-            Some(bias)
-        }
-    };
-    Ok(Matrix {
-        weight,
-        rows,
-        cols,
-        bias,
-    })
-}
-
-/// All values of a tensor, which must be finite.
-fn floats(source: &Source<'_>) -> Result<Vec<f32>, Error> {
-    let mut values = vec![0.0; source.values()];
-    source.read(0, &mut values)?;
-    match values.iter().position(|x| !x.is_finite()) {
-        Some(index) => Err(Error::not_finite(source.path, source.tensor.name, index)),
-        None => Ok(values),
-    }
-}
-
 /// Makes one layer, and what it makes of `x`; nothing of the last.
 fn one(
     options: &LayerOptions,
@@ -384,52 +250,4 @@ fn hidden(
         rescale: if same { rescale[..1].to_vec() } else { rescale },
     });
     Ok(outputs)
-}
-
-/// A row of zeros, and so of scale 0, still has a bias, which counts in that scale: it gets one in which the bias is 2¹⁶.
-fn give_empty_rows_a_scale(weights: &mut Weights, bias: &[f32], x_scale: f32) {
-    let one = weights.scales.len() == 1;
-    let largest = bias.iter().fold(0f32, |max, b| max.max(b.abs()));
-    for (row, scale) in weights.scales.iter_mut().enumerate() {
-        if *scale == 0.0 {
-            let bias = if one {
-                largest
-            } else {
-                bias.get(row).map_or(0.0, |b| b.abs())
-            };
-            let needed = (f64::from(bias) / f64::from(x_scale) / 65_536.0) as f32;
-            *scale = if needed.is_normal() { needed } else { 1.0 };
-        }
-    }
-}
-
-/// Biases in units of the sums, with the least shift that brings all into 32 bits; `None` where none does.
-fn integers(bias: &[f32], units: &[f64]) -> Option<(Vec<i32>, u8)> {
-    (0..=MAX_BIAS_SHIFT).find_map(|shift| {
-        let scaled = bias.iter().zip(units).map(|(&bias, unit)| {
-            let value = f64::from(bias) / (unit * f64::from(1u32 << shift));
-            let value = value.round_ties_even();
-            (value.abs() <= f64::from(i32::MAX)).then_some(value as i32)
-        });
-        Some((scaled.collect::<Option<Vec<i32>>>()?, shift))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn biases_round_half_to_even_and_shift_as_little_as_they_can() {
-        assert_eq!(
-            integers(&[1.25, -1.25, 0.75], &[0.5; 3]),
-            Some((vec![2, -2, 2], 0))
-        );
-        assert_eq!(
-            integers(&[2147483648.0, 2.0], &[1.0; 2]),
-            Some((vec![1 << 30, 1], 1))
-        );
-        assert_eq!(integers(&[1e30], &[1e-9]), None);
-        assert_eq!(integers(&[], &[]), Some((vec![], 0)));
-    }
 }

@@ -28,11 +28,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod activations;
+mod bias;
 mod build;
 mod encode;
 mod file;
 mod options;
 mod run;
+mod tensors;
 
 pub use build::{Built, LayerReport, build};
 pub use options::{BuildOptions, LayerOptions};

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Each feature of core alone, none, and all together, on every target where it means something. Checked and not linked: images of
+# firmware/ are built from the same sources. `std` alone is what conformance.sh runs.
+. .ci/lib.sh
+
+# Without atomics that compare and swap, portable-atomic wants critical sections.
+plain=(thumbv6m-none-eabi riscv32imc-unknown-none-elf)
+atomic=(
+    thumbv7m-none-eabi thumbv7em-none-eabi thumbv7em-none-eabihf thumbv8m.main-none-eabi thumbv8m.main-none-eabihf
+    riscv32imac-unknown-none-elf
+)
+desktop=(i686-unknown-linux-gnu aarch64-unknown-linux-gnu s390x-unknown-linux-gnu)
+all=defmt,dsp,mve,critical-section,portable-atomic
+built=0
+
+# As firmware/boards/an505.toml and the build of the packaged crate, which share this one's `core` where that is built here.
+export CARGO_TARGET_THUMBV8M_MAIN_NONE_EABIHF_RUSTFLAGS=-Ctarget-cpu=cortex-m33
+
+# check PROGRAM FEATURES TARGET…: a program of .ci/dependent, since tercet-core alone would bring what its tests depend on.
+check() {
+    local program=$1 set=$2 target first=$3 targets=() profile=release libraries=core
+    shift 2
+    if [[ $program == conformance ]]; then
+        profile=desktop libraries=std,panic_abort
+    fi
+    for target; do
+        [[ $(compiler_for "$target") ]] || skip "no standard library for $target; rustup target add $target"
+        [[ $target == "$first" ]] || targets+=(--target "$target")
+    done
+    dependent core "$first" "$libraries" check --bin "$program" --profile "$profile" --features "$set" "${targets[@]}"
+    built=$((built + $#))
+}
+
+for set in '' defmt dsp mve dsp,mve critical-section critical-section,portable-atomic "$all"; do
+    check reference "$set" "${plain[@]}" "${atomic[@]}"
+done
+check reference portable-atomic "${atomic[@]}"
+check conformance "std,$all" "${desktop[@]}"
+note "$built builds"

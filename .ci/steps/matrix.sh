@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# README.md's table of targets: each row's steps exist and each such step has its row, the digests are as many as are committed,
+# and the flash of one call is what a program that depends on the packaged crate takes. TERCET_OVERWRITE=1 renews the table.
+. .ci/lib.sh
+shopt -s inherit_errexit
+
+readme=README.md
+need readelf "apt-get install binutils"
+
+# As crates.io would get them: whole, with their licences, and no larger than sources are.
+packages=target/ci/packages
+rm -rf "$packages/package"
+cargo package --locked --no-verify --allow-dirty -p tercet-core -p tercet-host -p tercet-gpu --target-dir "$packages"
+for crate in "$packages"/package/*.crate; do
+    name=$(basename "$crate" .crate)
+    tar -xzf "$crate" -C "$packages"
+    for file in LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md; do
+        [[ -s $packages/$name/$file ]] || {
+            echo "$name: no $file"
+            exit 1
+        }
+    done
+    bytes=$(wc -c <"$crate")
+    if ((bytes > 1 << 20)); then
+        echo "$name: $bytes bytes packed"
+        exit 1
+    fi
+    echo "$name: $bytes bytes packed"
+done
+# The folder, not the packed file beside it.
+core=$(basename "$packages"/package/tercet-core-*.crate .crate)
+core=$packages/$core
+
+# flash TARGET: bytes of code and constants of .ci/dependent's one call.
+flash() {
+    local target=$1 extension=
+    if [[ $target == thumbv8m.main-none-eabihf ]]; then
+        # As firmware/boards/an505.toml.
+        export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_RUSTFLAGS=-Ctarget-cpu=cortex-m33"
+        extension=dsp
+    fi
+    dependent "$core" "$target" core build --release --bin reference --features "$extension" >&2
+    # By its dep-info: the sources were the package's.
+    grep -qF "/$core/src/lib.rs" "$cross_target/$target"/release/deps/tercet_core-*.d
+    local total=0 name kind size flags
+    while read -r name kind _ _ size _ flags _; do
+        if [[ $kind == PROGBITS && $flags == *A* && $name != .eh_frame* ]]; then
+            total=$((total + 16#$size))
+        fi
+    done < <(readelf -SW "$cross_target/$target/release/reference" | sed 's/^ *\[[ 0-9]*\]//')
+    echo "$total"
+}
+
+# steps_in ROWS: a step a line.
+steps_in() {
+    cut -d'|' -f4 "$1" | tr -d '`' | tr -s ' ' '\n' | grep .
+}
+
+# The rows, as they stand: | target | how | steps | digests | flash |
+rows=target/ci/matrix-rows.txt
+sed -n '/^| target | run on |/,/^$/p' "$readme" | sed -e 1,2d -e '/^$/d' >"$rows"
+digests=$(grep -cv '^#' core/conformance.txt)
+wrong=()
+while IFS='|' read -r _ target how steps count bytes _; do
+    target=$(tr -d '` ' <<<"$target")
+    found=–
+    case $target in
+    *-none-*) found=$(flash "$target") ;;
+    esac
+    if [[ ${TERCET_OVERWRITE:-} ]]; then
+        sed -i "s#^| \`$target\` |.*#| \`$target\` |$how|$steps| $digests | $found |#" "$readme"
+        continue
+    fi
+    ((count == digests)) || wrong+=("$target: $digests digests, the table has$count")
+    committed=${bytes// /}
+    echo "$target: $found bytes, the table has $committed"
+    # Compilers differ.
+    if [[ $found == – || $committed == – ]]; then
+        [[ $found == "$committed" ]] || wrong+=("$target: flash $found, the table has $committed")
+    elif ((found > committed + committed / 10 + 64 || committed > found + committed / 10 + 64)); then
+        wrong+=("$target: $found bytes of flash, the table has $committed")
+    fi
+done <"$rows"
+
+# Both ways: what the table claims is run, and what is run is in the table.
+listed=target/ci/steps.txt
+bash .ci/test list >"$listed"
+diff <(sed -n 's/^conformance://p' "$listed" | sort) \
+    <(steps_in "$rows" | sort) || wrong+=("steps of conformance, and those of the table in $readme: see above")
+if ((${#wrong[@]})); then
+    printf '%s\n' "${wrong[@]}" "TERCET_OVERWRITE=1 .ci/test matrix renews the figures"
+    exit 1
+fi
+note "$(wc -l <"$rows") targets, $(steps_in "$rows" | wc -l) runs of the suite"
