@@ -10,6 +10,11 @@ skip() {
     exit 77
 }
 
+# The manifest of every workspace here: where a lock file lies.
+workspaces() {
+    git ls-files -- '*Cargo.lock' | sed 's/lock$/toml/'
+}
+
 # need COMMAND HOW-TO-GET-IT
 need() {
     command -v "$1" >/dev/null || skip "no $1; $2"

@@ -35,10 +35,11 @@ firmware)
         cross thumbv7em-none-eabihf core clippy --locked --release --manifest-path firmware/Cargo.toml \
             --config firmware/boards/an386.toml --features "$features" -- -D warnings
     done
+    lint --manifest-path firmware/runner/Cargo.toml --all-targets --target-dir target/firmware-runner
     # What is not Cortex-M's alone.
     cross riscv32imc-unknown-none-elf core clippy --locked --release --manifest-path firmware/Cargo.toml \
         --config firmware/boards/rv32imc.toml --lib --bin conformance --bin digits -- -D warnings
-    lint --manifest-path firmware/runner/Cargo.toml --all-targets --target-dir target/firmware-runner
+    lint --manifest-path firmware/Cargo.toml --lib --tests --examples --target-dir target/firmware-runner
     ;;
 mcu)
     need_clippy thumbv7em-none-eabihf

@@ -32,4 +32,4 @@ diff <(sed -n '/<!-- figures -->/,/<!-- end of figures -->/ { /<!-- /! p }' "$re
     echo "the table in $readme is not that of firmware/snapshots; TERCET_OVERWRITE=1 .ci/test footprint renews it"
     exit 1
 }
-note "k = 8, d = 6: $(sed -n "s/^online_8x6 *\(flash\|state\|stack\) *\([0-9]*\)$/\2 \1,/p" firmware/snapshots/$board.txt | paste -sd' ')" no panic, no heap
+note "4 images: no panic, no heap, no core::fmt"

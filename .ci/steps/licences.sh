@@ -4,9 +4,9 @@
 
 list=target/ci/dependencies.txt
 : >"$list"
-for manifest in Cargo.toml firmware/Cargo.toml firmware/*/Cargo.toml host/fuzz/Cargo.toml benches/mcu/Cargo.toml; do
-    # A member's lock is its workspace's, which comes too.
-    [[ -e $(dirname "$manifest")/Cargo.lock ]] || continue
+for manifest in $(workspaces); do
+    # It takes what core takes, and core as a package that is not there yet.
+    [[ $manifest != .ci/dependent/* ]] || continue
     cargo tree --locked --manifest-path "$manifest" --workspace --all-features --target all --edges normal,build,dev \
         --prefix none --format '{p}|{l}' | sed 's/ (\*)$//' >>"$list"
     if grep '^source = ' "$(dirname "$manifest")/Cargo.lock" | grep -v 'github.com/rust-lang/crates.io-index'; then

@@ -4,10 +4,13 @@
 . .ci/lib.sh
 
 board=$1
-firmware "$board" motion --snapshot firmware/snapshots/motion.txt --budget
-firmware "$board" costs --budget
-
+said=target/ci/motion-$board.said
+: >"$said"
+trap 'cat "$said" >&2' EXIT
+firmware "$board" motion --snapshot firmware/snapshots/motion.txt --budget 2>"$said"
+# figure NAME: as the tool said it.
 figure() {
-    sed -n "s/^$1 *$2 *//p" "firmware/snapshots/$board.txt"
+    sed -n "s/^$board motion: .*\<$1 \([0-9]*\).*/\1/p" "$said"
 }
-note "flash $(figure motion flash.rest) without data, RAM $(figure motion ram.total)"
+note "flash $(figure flash.rest) and $(figure flash.named) of data, RAM $(figure ram.total)"
+firmware "$board" costs --budget 2>>"$said"

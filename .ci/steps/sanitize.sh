@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where `unsafe` lives, the host crate's memory maps and core's pools, under the address sanitizer.
+# Where `unsafe` lives, the host crate's memory maps, core's pools and the C API, under the address sanitizer.
 . .ci/lib.sh
 
 cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
@@ -12,5 +12,6 @@ sanitized() {
 sanitized -p tercet-host --lib --test read --test parallel \
     --test convert_blocks --test convert_codes --test convert_refused --test look | tee target/ci/sanitize.out
 sanitized -p tercet-core --features critical-section --test 'pool*' | tee -a target/ci/sanitize.out
+sanitized --manifest-path firmware/c/Cargo.toml --test refusals --test laws | tee -a target/ci/sanitize.out
 tests=$(tests_in target/ci/sanitize.out)
 note "$tests tests"

@@ -1,7 +1,7 @@
 """Make what the motion application carries: recordings, the scales of its features, and its classifier.
 
     pip install numpy==2.* safetensors
-    pip install --no-deps sktime==0.40.*          # its recordings alone are read
+    pip install --no-deps sktime==1.2.*           # its recordings alone are read
     python firmware/data/motion.py                # wants cargo; writes the files below beside this one, and src/motion/scales.rs
     python firmware/data/motion.py --check        # compares the recordings here with those of sktime; writes nothing
 
@@ -22,7 +22,8 @@ Replayed are the training recordings of standing and walking, which the firmware
 in the order of the file. Which of the four people moved is not recorded, so both halves may hold the same ones.
 
 Everything that is chosen (scales, weights) is chosen on the training half; the test half is counted once, by the firmware.
-Features and codes come from the firmware's own code, by `examples/motion_codes.rs`.
+Features and codes come from the firmware's own code, by `examples/motion_codes.rs`. The margin of the threshold, `MARGIN` in
+`src/motion/detector.rs`, is asked of the training half by `examples/motion_margin.rs`, whose table this prints.
 
 The classifier: 18 codes -> 32 hidden (ReLU) -> 4 scores. Weights are ternary while they train: the forward pass uses the
 ternary row nearest to each float row in squares (the rule `optimal` of Tercet), the gradient goes to the float row as if it were that
@@ -75,14 +76,24 @@ def convert():
     return train, train_labels, replayed, np.concatenate([train_labels[usual], test_labels])
 
 
+def firmware(example, recordings):
+    """What an example of the firmware's makes of recordings."""
+    command = ["cargo", "run", "-q", "--release", "--target", host(), "--example", *example]
+    run = subprocess.run(command, cwd=HERE.parent, input=recordings.tobytes(), stdout=subprocess.PIPE, check=True)
+    return run.stdout
+
+
+def host():
+    """The target that runs here."""
+    version = subprocess.run(["rustc", "-vV"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return version.split("host: ")[1].splitlines()[0]
+
+
 def windows(recordings, hop):
     """The firmware's values and codes of every window, recordings first."""
-    command = "cargo run -q --release --target x86_64-unknown-linux-gnu --example motion_codes --"
-    records = subprocess.run(
-        [*command.split(), str(hop)], cwd=HERE.parent, input=recordings.tobytes(), stdout=subprocess.PIPE, check=True
-    )
     record = np.dtype([("values", "<f4", FEATURES), ("codes", "i1", FEATURES)])
-    return np.frombuffer(records.stdout, record).reshape(len(recordings), -1)
+    records = firmware(["motion_codes", "--", str(hop)], recordings)
+    return np.frombuffer(records, record).reshape(len(recordings), -1)
 
 
 def write_scales(values):
@@ -92,6 +103,7 @@ def write_scales(values):
     head = path.read_text().split("[f32; FEATURES]")[0]
     body = "".join(f"    {scale!s},\n" for scale in scales)
     path.write_text(f"{head}[f32; FEATURES] = [\n{body}];\n")
+    subprocess.run(["rustfmt", "--edition", "2024", path], check=True)
 
 
 def ternary(rows):
@@ -159,6 +171,8 @@ def main():
     np.save(HERE / "motion-labels.npy", replayed_labels)
     # Every window of the training half for scales and weights, as though recordings began anywhere.
     write_scales(windows(recordings, 1)["values"])
+    told = np.concatenate([recordings[labels == kind] for kind in (0, 1, 3)])
+    print(firmware(["motion_margin"], told).decode())
     every = windows(recordings, 1)["codes"]
     x = every.reshape(-1, FEATURES).astype(float) / 64
     weights = train(x, np.repeat(labels, every.shape[1]))

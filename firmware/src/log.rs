@@ -1,10 +1,5 @@
 //! Programs that log by defmt.
 
-// The critical sections that the logger takes.
-#[cfg(target_arch = "arm")]
-use cortex_m as _;
-#[cfg(target_arch = "riscv32")]
-use riscv as _;
 // The logger: frames through semihosting.
 use defmt_semihosting as _;
 

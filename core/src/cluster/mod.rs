@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`kmeans`] | seeding, Lloyd's loop or mini-batches, restarts: the whole |
 //! | [`seed()`], [`lloyd()`], [`mini_batch`] | its parts |
-//! | [`Online`] | one point at a time, for streams on small machines |
+//! | [`Online`], [`OnlineMut`] | one point at a time, for streams on small machines; over arrays or slices |
 //! | [`nearest`], [`predict`], [`transform`], [`inertia`] | what given centroids say about points |
 //! | [`summarize`], [`score`] | sizes, spread and representatives of clusters; silhouette and Davies–Bouldin |
 //! | [`normalize`], [`normalize_floats`] | points of one length, for spherical (cosine) clustering |
@@ -47,7 +47,7 @@ pub use kmeans::{Kmeans, Steps, kmeans};
 pub use lloyd::{Lloyd, Outcome, Stop, lloyd};
 pub use means::means;
 pub use minibatch::{BATCH_CAP, MAX_CAP, mini_batch};
-pub use online::{Observation, Online};
+pub use online::{Observation, Online, OnlineHead, OnlineMut, OnlineRef};
 pub use points::{MAX_DIMS, Points};
 pub use predict::{Nearest, inertia, nearest, predict, transform};
 pub use seed::{Init, MAX_CANDIDATES, greedy_candidates, seed};

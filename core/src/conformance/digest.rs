@@ -20,6 +20,11 @@ impl Digest {
         Self(0xCBF2_9CE4_8422_2325)
     }
 
+    /// Goes on from the value of another.
+    pub const fn resume(value: u64) -> Self {
+        Self(value)
+    }
+
     /// The value so far.
     pub const fn value(&self) -> u64 {
         self.0

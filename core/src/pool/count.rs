@@ -5,14 +5,17 @@ use core::fmt;
 use super::Stats;
 
 /// What a pool counts itself; zeros when it is made, so that a `static` pool lies in `.bss`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Counts {
+///
+/// Opaque: [`Scope::over`](super::Scope::over) keeps its figures in one of the caller's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
     high_water: usize,
     failures: u32,
 }
 
 impl Counts {
-    pub(super) const fn new() -> Self {
+    /// Nothing counted.
+    pub const fn new() -> Self {
         Self {
             high_water: 0,
             failures: 0,

@@ -68,7 +68,7 @@ pub use blocks::CriticalBlockPool;
 #[cfg(any(target_has_atomic = "32", feature = "portable-atomic"))]
 pub use blocks::SharedBlockPool;
 pub use blocks::{BLOCK_ALIGN, BlockPool, Blocks};
-pub use count::CacheStats;
+pub use count::{CacheStats, Counts};
 #[cfg(feature = "critical-section")]
 pub use guarded::Guarded;
 #[cfg(any(target_has_atomic = "32", feature = "portable-atomic"))]

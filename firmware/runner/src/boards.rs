@@ -104,12 +104,14 @@ fn runner(tables: &BTreeMap<String, toml::Value>, target: &str) -> Option<Vec<St
     let mut names = target.split('.');
     let first = tables.get(names.next()?);
     let named = first.and_then(|first| names.try_fold(first, |table, name| table.get(name)));
-    let any = || {
-        let (_, table) = tables.iter().find(|(name, _)| name.starts_with("cfg("))?;
-        Some(table)
+    let mut any = tables.iter().filter(|(name, _)| name.starts_with("cfg("));
+    let runner = |table: &toml::Value| {
+        let table: Target = table.clone().try_into().ok()?;
+        Some(table.runner)
     };
-    let target: Target = named.or_else(any)?.clone().try_into().ok()?;
-    Some(target.runner)
+    named
+        .and_then(runner)
+        .or_else(|| any.find_map(|(_, table)| runner(table)))
 }
 
 fn names(firmware: &Path) -> Result<Vec<String>, String> {
@@ -159,8 +161,12 @@ runner = ["qemu-system-arm", "-kernel"]
             "[target.thumbv8m.main-none-eabihf]",
             "[target.'cfg(target_os = \"none\")']",
         );
-        let board = Board::parse("an505", &text, PathBuf::from("an505.toml")).expect("a board");
-        assert_eq!(board.runner, ["qemu-system-arm", "-kernel"]);
+        // Beside one that is the target's own and has none.
+        let more = format!("{text}\n[target.thumbv8m.main-none-eabihf]\nrustflags = []\n");
+        for text in [text, more] {
+            let board = Board::parse("an505", &text, PathBuf::from("an505.toml")).expect("a board");
+            assert_eq!(board.runner, ["qemu-system-arm", "-kernel"]);
+        }
     }
 
     #[test]

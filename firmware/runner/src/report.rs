@@ -118,7 +118,7 @@ pub fn list(boards: &[Board], programs: &[Program]) -> String {
     for board in boards {
         let _ = writeln!(
             text,
-            "  {:<14} {:<27} {}",
+            "  {:<14} {:<30} {}",
             board.name, board.target, board.about
         );
     }

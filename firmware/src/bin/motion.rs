@@ -11,7 +11,7 @@ use tercet_firmware::motion::emulated::{Clock, Delay, Pin, Sensor};
 use tercet_firmware::motion::{
     Activity, App, DIGEST, Error, Memory, Phase, Played, Recording, Recordings, Trial,
 };
-use tercet_firmware::{exit, image, logs, stack};
+use tercet_firmware::{exit, logs, stack};
 
 logs!();
 
@@ -28,9 +28,13 @@ const ACCURACY: u32 = 980;
 #[repr(align(32))]
 struct Aligned<T: ?Sized>(T);
 
-static NETWORK: &Aligned<[u8]> = &Aligned(*include_bytes!("../../data/motion.gguf"));
-static SAMPLES: &[u8] = include_bytes!("../../data/motion.npy");
-static LABELS: &[u8] = include_bytes!("../../data/motion-labels.npy");
+// By value, so that the image names them and `cargo firmware` tells their bytes from the application's (`firmware/programs.toml`).
+static NETWORK: Aligned<[u8; include_bytes!("../../data/motion.gguf").len()]> =
+    Aligned(*include_bytes!("../../data/motion.gguf"));
+static SAMPLES: [u8; include_bytes!("../../data/motion.npy").len()] =
+    *include_bytes!("../../data/motion.npy");
+static LABELS: [u8; include_bytes!("../../data/motion-labels.npy").len()] =
+    *include_bytes!("../../data/motion-labels.npy");
 /// Recordings in [`SAMPLES`].
 const COUNT: usize = 60;
 
@@ -75,13 +79,8 @@ fn main() -> ! {
     let accuracy = trial.accuracy();
     defmt::info!("accuracy {=u32}.{=u32} %", accuracy / 10, accuracy % 10);
     defmt::info!("digest {=u64:016x}", trial.digest);
-    defmt::info!(
-        "bytes: {=usize} of memory, {=u32} of statics with it, {=u32} of stack, {=u32} of flash",
-        size_of::<Memory>(),
-        image::statics(),
-        deepest,
-        image::flash()
-    );
+    defmt::println!("# state {=usize}", size_of::<Memory>());
+    defmt::println!("# stack {=u32}", deepest);
     let good = trial.recall(Activity::Badminton) >= RECALL
         && trial.precision(Activity::Badminton) >= PRECISION
         && accuracy >= ACCURACY;
@@ -98,14 +97,10 @@ fn main() -> ! {
 
 /// All of it but the summary.
 fn wear(clock: &Clock, memory: &mut Memory) -> Result<Trial, Error> {
-    let recordings = Recordings::new(SAMPLES, LABELS, COUNT);
+    let recordings = Recordings::new(&SAMPLES, &LABELS, COUNT);
     let sensor = Sensor::new(clock, Recording::default());
     let mut app = App::new(sensor, Pin::new(), Delay::new(clock), memory, &NETWORK.0)?;
-    defmt::info!(
-        "{=usize} bytes of memory, {=usize} of application with the emulated parts",
-        size_of::<Memory>(),
-        size_of_val(&app)
-    );
+    defmt::println!("# app {=usize}", size_of_val(&app));
     Trial::run(&mut app, &recordings, &mut print)
 }
 

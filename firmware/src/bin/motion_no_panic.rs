@@ -6,28 +6,31 @@
 #![no_std]
 #![no_main]
 
-use cortex_m_rt::entry;
+use static_cell::ConstStaticCell;
 use tercet_firmware::motion::emulated::{Clock, Delay, Pin, Sensor};
 use tercet_firmware::motion::{App, DIGEST, Error, Memory, Recording, Recordings, Trial};
-use tercet_firmware::{exit, no_panic, report, stack};
+use tercet_firmware::node::NETWORK;
+use tercet_firmware::{entry, exit, no_panic, report, stack};
 
 no_panic!();
 
-/// GGUF aligns tensors within a file to 32 bytes; so lies the file, and kernels find every word aligned.
-#[repr(align(32))]
-struct Aligned<T: ?Sized>(T);
-
-static NETWORK: &Aligned<[u8]> = &Aligned(*include_bytes!("../../data/motion.gguf"));
-static SAMPLES: &[u8] = include_bytes!("../../data/motion.npy");
-static LABELS: &[u8] = include_bytes!("../../data/motion-labels.npy");
+// By value, so that the image names them and `cargo firmware` tells their bytes from the application's (`firmware/programs.toml`).
+static SAMPLES: [u8; include_bytes!("../../data/motion.npy").len()] =
+    *include_bytes!("../../data/motion.npy");
+static LABELS: [u8; include_bytes!("../../data/motion-labels.npy").len()] =
+    *include_bytes!("../../data/motion-labels.npy");
 /// Recordings in [`SAMPLES`].
 const COUNT: usize = 60;
 
+static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory::new());
+
 #[entry]
 fn main() -> ! {
-    static mut MEMORY: Memory = Memory::new();
     let mut meter = stack::Meter::start();
-    let digest = wear(MEMORY).map_or(0, |trial| trial.digest);
+    let Some(memory) = MEMORY.try_take() else {
+        exit::failure()
+    };
+    let digest = wear(memory).map_or(0, |trial| trial.digest);
     report::report("motion", digest, size_of::<Memory>(), meter.lap());
     if digest == DIGEST {
         exit::success()
@@ -38,7 +41,7 @@ fn main() -> ! {
 fn wear(memory: &mut Memory) -> Result<Trial, Error> {
     let clock = Clock::new();
     let sensor = Sensor::new(&clock, Recording::default());
-    let mut app = App::new(sensor, Pin::new(), Delay::new(&clock), memory, &NETWORK.0)?;
-    let recordings = Recordings::new(SAMPLES, LABELS, COUNT);
+    let mut app = App::new(sensor, Pin::new(), Delay::new(&clock), memory, NETWORK)?;
+    let recordings = Recordings::new(&SAMPLES, &LABELS, COUNT);
     Trial::run(&mut app, &recordings, &mut |_| {})
 }

@@ -65,6 +65,21 @@ fn what_firmware_carries_is_what_the_command_makes() {
     }
 }
 
+/// `firmware/data/motion.py` trains what goes in.
+#[test]
+fn the_motion_network_is_made_of_what_lies_beside_it() {
+    let folder = Folder::new();
+    let [weights, inputs] = ["motion.safetensors", "motion-calibrate.npy"].map(carried);
+    let made = ["--to", "ternary_lanes", "-o", "motion.gguf"];
+    let mut command = vec!["network", "build", weights.to_str().unwrap()];
+    command.extend(["--layer", "hidden:relu", "--layer", "head"]);
+    command.extend(["--calibrate", inputs.to_str().unwrap()]);
+    command.extend(made);
+    folder.ok(&command);
+    let network = fs::read(folder.path("motion.gguf")).unwrap();
+    assert!(fs::read(carried("motion.gguf")).unwrap() == network);
+}
+
 #[test]
 fn the_demo_makes_the_same_networks() {
     let folder = digits();

@@ -48,15 +48,11 @@ pub fn dot<T: Int8>(a: &[T], b: &[i8]) -> i32 {
     let len = a.len().min(b.len());
     let a = a.get(..len).unwrap_or_default();
     let b = b.get(..len).unwrap_or_default();
-    let (a, b) = (a.chunks_exact(LONG), b.chunks_exact(LONG));
-    let rest = add(0, a.remainder(), b.remainder());
-    a.zip(b).fold(rest, |sum, (a, b)| {
-        match (a.first_chunk::<LONG>(), b.first_chunk::<LONG>()) {
-            // Of known length, and so without a loop.
-            (Some(a), Some(b)) => add(sum, a, b),
-            _ => sum,
-        }
-    })
+    // Of known length, and so without a loop.
+    let (a, a_rest) = a.as_chunks::<LONG>();
+    let (b, b_rest) = b.as_chunks::<LONG>();
+    let rest = add(0, a_rest, b_rest);
+    a.iter().zip(b).fold(rest, |sum, (a, b)| add(sum, a, b))
 }
 
 /// Σ a².
@@ -100,10 +96,9 @@ fn four<T: Int8>([a, b, c, d]: [&[T]; 4], x: &[i8]) -> [i32; 4] {
 #[inline(never)]
 fn four<T: Int8>([a, b, c, d]: [&[T]; 4], x: &[i8]) -> [i32; 4] {
     let mut sums = [0_i32; 4];
-    let (a_steps, b_steps) = (a.chunks_exact(SHORT), b.chunks_exact(SHORT));
-    let (c_steps, d_steps) = (c.chunks_exact(SHORT), d.chunks_exact(SHORT));
-    let rows = a_steps.zip(b_steps).zip(c_steps).zip(d_steps);
-    for (x, (((a, b), c), d)) in x.chunks_exact(SHORT).zip(rows) {
+    let steps = |row| <[T]>::as_chunks::<SHORT>(row).0;
+    let rows = steps(a).iter().zip(steps(b)).zip(steps(c)).zip(steps(d));
+    for (x, (((a, b), c), d)) in x.as_chunks::<SHORT>().0.iter().zip(rows) {
         for ((((&x, &a), &b), &c), &d) in x.iter().zip(a).zip(b).zip(c).zip(d) {
             let products = [a, b, c, d].map(|weight| weight.value() * i32::from(x));
             for (sum, product) in sums.iter_mut().zip(products) {

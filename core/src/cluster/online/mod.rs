@@ -2,11 +2,11 @@
 //! observations*, 1967).
 
 mod saved;
+mod view;
 
-use core::num::NonZeroU32;
+use super::{ClusterError, MAX_CAP, MAX_DIMS, Nearest, Points, round};
 
-use super::{ClusterError, MAX_CAP, MAX_DIMS, Nearest, round};
-use crate::scalar::cluster::squared_distance;
+pub use view::{OnlineHead, OnlineMut, OnlineRef};
 
 /// What became of a point that [`Online::observe`] took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub struct Observation {
 /// 127 times its halved count), and squared distances are below 2³² for `D` up to [`MAX_DIMS`], which is checked
 /// where the type is used.
 ///
-/// The state takes K·(5·D + 4) + 8 bytes: 280 for 8 clusters of 6 coordinates, 5,192 for 16 of 64.
+/// The state takes K·(5·D + 4) + 8 bytes: 280 for 8 clusters of 6 coordinates, 5,192 for 16 of 64. Where K and D are known
+/// at run time only, [`OnlineMut`] does the same over slices.
 ///
 /// ```
 /// use tercet_core::cluster::Online;
@@ -51,10 +52,7 @@ pub struct Online<const K: usize, const D: usize> {
     sums: [[i32; D]; K],
     counts: [u32; K],
     centroids: [[i8; D]; K],
-    /// How many clusters have a centroid.
-    used: u32,
-    /// `None` stands for [`MAX_CAP`]: so new clusters are all zeros, and a `static` of them takes no flash.
-    cap: Option<NonZeroU32>,
+    head: OnlineHead,
 }
 
 impl<const K: usize, const D: usize> Default for Online<K, D> {
@@ -77,8 +75,7 @@ impl<const K: usize, const D: usize> Online<K, D> {
             sums: [[0; D]; K],
             counts: [0; K],
             centroids: [[0; D]; K],
-            used: 0,
-            cap: None,
+            head: OnlineHead::new(),
         }
     }
 
@@ -89,22 +86,8 @@ impl<const K: usize, const D: usize> Online<K, D> {
     /// # Errors
     /// [`ClusterError::Weight`] from [`MAX_CAP`] on.
     pub fn with_centroids(centroids: [[i8; D]; K], weight: u32) -> Result<Self, ClusterError> {
-        if weight >= MAX_CAP {
-            return Err(ClusterError::Weight {
-                total: weight.into(),
-                limit: (MAX_CAP - 1).into(),
-            });
-        }
         let mut online = Self::new();
-        for (sums, centroid) in online.sums.iter_mut().zip(&centroids) {
-            for (sum, &c) in sums.iter_mut().zip(centroid) {
-                // At least −128 · 2²⁴.
-                *sum = i32::from(c).wrapping_mul(weight as i32);
-            }
-        }
-        online.counts = [weight; K];
-        online.centroids = centroids;
-        online.used = K as u32;
+        online.slices().restart(centroids.as_flattened(), weight)?;
         Ok(online)
     }
 
@@ -114,65 +97,24 @@ impl<const K: usize, const D: usize> Online<K, D> {
     /// # Errors
     /// [`ClusterError::Cap`] outside that.
     pub fn set_cap(&mut self, cap: u32) -> Result<(), ClusterError> {
-        if !(2..=MAX_CAP).contains(&cap) {
-            return Err(ClusterError::Cap { cap });
-        }
-        self.cap = NonZeroU32::new(cap).filter(|cap| cap.get() < MAX_CAP);
-        for (sums, count) in self.sums.iter_mut().zip(&mut self.counts) {
-            fade(sums, count, cap);
-        }
-        self.update();
-        Ok(())
+        self.slices().set_cap(cap)
     }
 
     /// Takes up a point and says where it went. O(K·D), with D divisions.
     pub fn observe(&mut self, x: &[i8; D]) -> Observation {
-        let found = self.predict(x);
-        let (label, distance, seed) = match found {
-            // Until all clusters have one, a point that is not there yet is a seed. The members of a cluster are all
-            // equal so far, so its centroid is still its seed.
-            None => (self.used, 0, true),
-            Some(near) if near.distance > 0 && (self.used as usize) < K => (self.used, 0, true),
-            Some(near) => (near.label, near.distance, false),
-        };
-        self.used += u32::from(seed);
-        let cap = self.cap();
-        let index = label as usize;
-        let centroids = self.centroids.iter_mut().skip(index);
-        let sums = self.sums.iter_mut().skip(index);
-        let counts = self.counts.iter_mut().skip(index);
-        if let Some((centroid, (sums, count))) = centroids.zip(sums.zip(counts)).next() {
-            for (sum, &x) in sums.iter_mut().zip(x) {
-                // The count is below the cap before, so at most 2²⁴ points are in the sum.
-                *sum = sum.wrapping_add(i32::from(x));
-            }
-            *count = count.wrapping_add(1);
-            fade(sums, count, cap);
-            mean(sums, *count, centroid);
-        }
-        Observation {
-            label,
-            distance,
-            seed,
-        }
+        self.slices().take_up(x)
     }
 
     /// The nearest centroid, the lowest of equals, and the squared distance to it; `None` while there are no clusters.
     /// O(K·D).
     pub fn predict(&self, x: &[i8; D]) -> Option<Nearest> {
-        let mut best: Option<Nearest> = None;
-        for (label, centroid) in (0..self.used).zip(&self.centroids) {
-            let distance = squared_distance(x, centroid);
-            if best.is_none_or(|best| distance < best.distance) {
-                best = Some(Nearest { label, distance });
-            }
-        }
-        best
+        self.view().nearest(x)
     }
 
     /// The centroids of the clusters that have one: rounded means, halves away from zero.
     pub fn centroids(&self) -> &[[i8; D]] {
-        self.centroids.get(..self.used as usize).unwrap_or_default()
+        let used = self.head.used as usize;
+        self.centroids.get(..used).unwrap_or_default()
     }
 
     /// The sum of each cluster's points, as far as they are not forgotten.
@@ -187,37 +129,30 @@ impl<const K: usize, const D: usize> Online<K, D> {
 
     /// The count at which a cluster's sum and count are halved.
     pub const fn cap(&self) -> u32 {
-        match self.cap {
-            Some(cap) => cap.get(),
-            None => MAX_CAP,
+        self.head.cap()
+    }
+
+    /// The clusters as slices, for code that knows K and D at run time only.
+    #[inline]
+    pub fn view(&self) -> OnlineRef<'_> {
+        OnlineRef {
+            dims: D,
+            head: self.head,
+            sums: self.sums.as_flattened(),
+            counts: &self.counts,
+            centroids: self.centroids.as_flattened(),
         }
     }
 
-    fn update(&mut self) {
-        let rows = self.sums.iter().zip(&self.counts);
-        for ((sums, &count), centroid) in rows.zip(&mut self.centroids) {
-            mean(sums, count, centroid);
+    /// As [`Online::view`], to change them.
+    #[inline]
+    pub fn slices(&mut self) -> OnlineMut<'_> {
+        OnlineMut {
+            dims: D,
+            head: &mut self.head,
+            sums: self.sums.as_flattened_mut(),
+            counts: &mut self.counts,
+            centroids: self.centroids.as_flattened_mut(),
         }
-    }
-}
-
-/// Halves a sum and its count while the count is `cap` or more.
-fn fade(sums: &mut [i32], count: &mut u32, cap: u32) {
-    while *count >= cap.max(2) {
-        for sum in sums.iter_mut() {
-            // Within 128 · count / 2, as the sum was within 128 · count.
-            *sum = round::halved((*sum).into(), (*count).into()) as i32;
-        }
-        *count /= 2;
-    }
-}
-
-/// Moves a centroid to the rounded mean of its cluster; one that never had a point stays.
-fn mean(sums: &[i32], count: u32, centroid: &mut [i8]) {
-    if count == 0 {
-        return;
-    }
-    for (c, &sum) in centroid.iter_mut().zip(sums) {
-        *c = round::rounded_mean(sum.into(), count.into());
     }
 }

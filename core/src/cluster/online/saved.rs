@@ -5,7 +5,8 @@
 
 use core::num::NonZeroU32;
 
-use super::{ClusterError, MAX_CAP, Online, round};
+use super::view::expect;
+use super::{ClusterError, MAX_CAP, Online, OnlineMut, OnlineRef, round};
 
 /// `TKM1`.
 const MAGIC: u32 = u32::from_le_bytes(*b"TKM1");
@@ -35,19 +36,7 @@ impl<const K: usize, const D: usize> Online<K, D> {
     /// # Ok::<(), tercet_core::cluster::ClusterError>(())
     /// ```
     pub fn save(&self, out: &mut [u8]) -> Result<(), ClusterError> {
-        Self::check_length(out.len())?;
-        let head = [MAGIC, K as u32, D as u32, self.cap(), self.used];
-        let sums = self.sums.iter().flatten().map(|&sum| sum as u32);
-        let words = head.into_iter().chain(self.counts).chain(sums);
-        let mut bytes = out.iter_mut();
-        // `bytes` second: a zip whose first half ends takes no more from its second.
-        for (byte, to) in words.flat_map(u32::to_le_bytes).zip(bytes.by_ref()) {
-            *to = byte;
-        }
-        for (to, &c) in bytes.zip(self.centroids.iter().flatten()) {
-            *to = c as u8;
-        }
-        Ok(())
+        self.view().save(out)
     }
 
     /// Takes the state from what [`Online::save`] wrote; where that is refused, nothing changes.
@@ -57,58 +46,116 @@ impl<const K: usize, const D: usize> Online<K, D> {
     /// # Errors
     /// [`ClusterError::Length`]; [`ClusterError::State`] with the offset of a value that no clusters of this shape can have.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), ClusterError> {
-        Self::check_length(bytes.len())?;
-        let saved = Saved::<K, D> { bytes };
+        self.slices().load(bytes)
+    }
+}
+
+impl OnlineRef<'_> {
+    /// Bytes that [`OnlineRef::save`] writes: 20 + k·(5·d + 4).
+    pub fn saved_len(&self) -> usize {
+        Saved::new(self, &[]).len()
+    }
+
+    /// As [`Online::save`], [`OnlineRef::saved_len`] bytes.
+    ///
+    /// # Errors
+    /// [`ClusterError::Length`].
+    pub fn save(&self, out: &mut [u8]) -> Result<(), ClusterError> {
+        expect(self.saved_len(), out.len())?;
+        let (k, d) = (self.counts.len() as u32, self.dims as u32);
+        let head = [MAGIC, k, d, self.cap(), self.head.used];
+        let sums = self.sums.iter().map(|&sum| sum as u32);
+        let words = head
+            .into_iter()
+            .chain(self.counts.iter().copied())
+            .chain(sums);
+        let mut bytes = out.iter_mut();
+        // `bytes` second: a zip whose first half ends takes no more from its second.
+        for (byte, to) in words.flat_map(u32::to_le_bytes).zip(bytes.by_ref()) {
+            *to = byte;
+        }
+        for (to, &c) in bytes.zip(self.centroids) {
+            *to = c as u8;
+        }
+        Ok(())
+    }
+}
+
+impl OnlineMut<'_> {
+    /// As [`Online::load`].
+    ///
+    /// # Errors
+    /// Those of [`Online::load`].
+    pub fn load(&mut self, bytes: &[u8]) -> Result<(), ClusterError> {
+        let saved = Saved::new(&self.view(), bytes);
+        expect(saved.len(), bytes.len())?;
         let (cap, used) = saved.check()?;
-        self.cap = NonZeroU32::new(cap).filter(|cap| cap.get() < MAX_CAP);
-        self.used = used;
-        let clusters = self.sums.iter_mut().zip(&mut self.centroids);
-        for (label, ((sums, centroid), count)) in clusters.zip(&mut self.counts).enumerate() {
+        self.head.cap = NonZeroU32::new(cap).filter(|cap| cap.get() < MAX_CAP);
+        self.head.used = used;
+        for (label, count) in self.counts.iter_mut().enumerate() {
             *count = saved.count(label);
-            for (place, (sum, c)) in sums.iter_mut().zip(centroid).enumerate() {
-                *sum = saved.sum(label * D + place);
-                *c = saved.coordinate(label * D + place);
-            }
         }
-        Ok(())
-    }
-
-    const fn check_length(found: usize) -> Result<(), ClusterError> {
-        let expected = Self::SAVED;
-        if found != expected {
-            return Err(ClusterError::Length { expected, found });
+        let table = self.sums.iter_mut().zip(self.centroids.iter_mut());
+        for (index, (sum, c)) in table.enumerate() {
+            *sum = saved.sum(index);
+            *c = saved.coordinate(index);
         }
         Ok(())
     }
 }
 
-/// Bytes of the right length.
-struct Saved<'a, const K: usize, const D: usize> {
+/// Bytes that clusters of one shape may have been saved as.
+struct Saved<'a> {
     bytes: &'a [u8],
+    clusters: usize,
+    dims: usize,
 }
 
-impl<const K: usize, const D: usize> Saved<'_, K, D> {
+impl<'a> Saved<'a> {
+    const fn new(shape: &OnlineRef<'_>, bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            clusters: shape.counts.len(),
+            dims: shape.dims,
+        }
+    }
+
+    /// k · d, which is the length of a slice.
+    const fn table(&self) -> usize {
+        self.clusters.wrapping_mul(self.dims)
+    }
+
+    /// How many bytes there must be; too many for any slice where that would not fit `usize`.
+    const fn len(&self) -> usize {
+        let words = self
+            .table()
+            .saturating_add(self.clusters)
+            .saturating_add(HEAD);
+        words.saturating_mul(4).saturating_add(self.table())
+    }
+
     /// The cap and the clusters in use, once everything has been found possible.
     fn check(&self) -> Result<(u32, u32), ClusterError> {
         let must = |possible: bool, word: usize| match possible {
             true => Ok(()),
             false => Err(ClusterError::State { offset: 4 * word }),
         };
+        let (k, d) = (self.clusters, self.dims);
         let (cap, used) = (self.word(3), self.word(4));
         must(self.word(0) == MAGIC, 0)?;
-        must(self.word(1) == K as u32, 1)?;
-        must(self.word(2) == D as u32, 2)?;
+        must(self.word(1) == k as u32, 1)?;
+        must(self.word(2) == d as u32, 2)?;
         must((2..=MAX_CAP).contains(&cap), 3)?;
-        must(used as usize <= K, 4)?;
-        for label in 0..K {
+        must(used as usize <= k, 4)?;
+        for label in 0..k {
             let (count, in_use) = (self.count(label), label < used as usize);
             must(count < cap && (in_use || count == 0), HEAD + label)?;
-            for index in label * D..(label + 1) * D {
+            for index in label * d..(label + 1) * d {
                 let (sum, c) = (i64::from(self.sum(index)), self.coordinate(index));
                 let members = i64::from(count);
                 must(
                     (-128 * members..=127 * members).contains(&sum),
-                    HEAD + K + index,
+                    HEAD + k + index,
                 )?;
                 let possible = match (in_use, count) {
                     (false, _) => c == 0,
@@ -117,7 +164,7 @@ impl<const K: usize, const D: usize> Saved<'_, K, D> {
                     (true, _) => c == round::rounded_mean(sum, count.into()),
                 };
                 if !possible {
-                    let offset = 4 * (HEAD + K + K * D) + index;
+                    let offset = 4 * (HEAD + k + self.table()) + index;
                     return Err(ClusterError::State { offset });
                 }
             }
@@ -136,11 +183,13 @@ impl<const K: usize, const D: usize> Saved<'_, K, D> {
     }
 
     fn sum(&self, index: usize) -> i32 {
-        self.word(HEAD + K + index) as i32
+        self.word(HEAD + self.clusters + index) as i32
     }
 
     fn coordinate(&self, index: usize) -> i8 {
-        let byte = self.bytes.get(4 * (HEAD + K + K * D) + index);
+        let byte = self
+            .bytes
+            .get(4 * (HEAD + self.clusters + self.table()) + index);
         byte.map_or(0, |&byte| byte as i8)
     }
 }

@@ -55,6 +55,16 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Goes on in memory that is no [`Arena`](super::Arena)'s: a region of the linker's script, or what C code brought. `rest`
+    /// is what is left of it behind the `used` bytes taken before.
+    pub fn over(rest: &'a mut [MaybeUninit<u8>], used: usize, counts: &'a mut Counts) -> Self {
+        Self {
+            capacity: used.saturating_add(rest.len()),
+            rest,
+            counts,
+        }
+    }
+
     /// Sets a mark: what is taken through the scope returned is given back where that scope ends. It costs nothing, and nests.
     pub fn scope(&mut self) -> Scope<'_> {
         Scope {

@@ -35,13 +35,13 @@ impl Figures {
         self.0.iter().map(|(name, value)| (&**name, *value))
     }
 
-    /// Takes those that a program printed: `# stack N`, `# state N` and `# instructions NAME N`; and sets `ram.total`, statics and stack, where
+    /// Takes those that a program printed: `# stack N`, `# state N`, `# app N` and `# instructions NAME N`; and sets `ram.total`, statics and stack, where
     /// there is a stack.
     pub fn take_printed(&mut self, lines: &[String]) {
         for line in lines {
             let words: Vec<&str> = line.split_whitespace().collect();
             let (name, value) = match words.as_slice() {
-                ["#", name @ ("stack" | "state"), value] => ((*name).to_owned(), value),
+                ["#", name @ ("stack" | "state" | "app"), value] => ((*name).to_owned(), value),
                 ["#", "instructions", name, value] => (format!("instructions.{name}"), value),
                 _ => continue,
             };

@@ -21,17 +21,14 @@ pub fn sizes(file: &object::File<'_>, named: &[String]) -> Result<Figures, Strin
     let mut ram = 0;
     let mut parts = Vec::new();
     for section in file.sections() {
-        let SectionFlags::Elf { sh_flags } = section.flags() else {
-            continue;
-        };
-        if sh_flags & u64::from(elf::SHF_ALLOC) == 0 || section.size() == 0 {
+        if !has(&section, elf::SHF_ALLOC) || section.size() == 0 {
             continue;
         }
         if section.kind() != SectionKind::UninitializedData {
             flash += section.size();
             parts.push((part(section.name().unwrap_or_default()), section.size()));
         }
-        if sh_flags & u64::from(elf::SHF_WRITE) != 0 {
+        if has(&section, elf::SHF_WRITE) {
             ram += section.size();
         }
     }
@@ -46,6 +43,10 @@ pub fn sizes(file: &object::File<'_>, named: &[String]) -> Result<Figures, Strin
     }
     figures.set("ram", ram);
     Ok(figures)
+}
+
+fn has<'a>(section: &impl ObjectSection<'a>, flag: u32) -> bool {
+    matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(flag) != 0)
 }
 
 fn part(section: &str) -> &str {
@@ -64,7 +65,10 @@ fn statics(file: &object::File<'_>, named: &[String]) -> Result<u64, String> {
             .filter(|symbol| {
                 let section = symbol.section_index();
                 let section = section.and_then(|index| file.section_by_index(index).ok());
-                section.is_some_and(|section| section.kind() == SectionKind::ReadOnlyData)
+                let constant = section.is_some_and(|section| {
+                    has(&section, elf::SHF_ALLOC) && !has(&section, elf::SHF_WRITE)
+                });
+                constant
                     && format!("{:#}", demangle(symbol.name().unwrap_or_default())).contains(part)
             })
             .map(|symbol| symbol.size())
@@ -94,7 +98,9 @@ mod tests {
             SectionKind::ReadOnlyData,
         );
         image.append_section_data(vectors, &[0; 64], 4);
-        let rodata = image.section_id(StandardSection::ReadOnlyData);
+        // As linkers leave it where strings are in it.
+        let rodata =
+            image.add_section(Vec::new(), b".rodata".to_vec(), SectionKind::ReadOnlyString);
         image.append_section_data(rodata, &[0; 50], 1);
         image.add_symbol(Symbol {
             name: b"_RNvCs1_6motion5MODEL".to_vec(),

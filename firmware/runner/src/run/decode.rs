@@ -68,7 +68,7 @@ impl Decoder {
             }
         }
         if broken > 0 {
-            return Err(format!("{broken} broken frames of defmt"));
+            return Err(format!("broken frames of defmt: {broken}"));
         }
         Ok(())
     }
@@ -175,7 +175,7 @@ mod tests {
         let bytes = [frame(&[2, 0]), b"panicked\n\0".to_vec(), frame(&[2, 0])].concat();
         let (lines, end) = decode(&image, &[&bytes]);
         assert_eq!(lines, ["INFO on", "INFO on"]);
-        assert_eq!(end, Err("1 broken frames of defmt".to_owned()));
+        assert_eq!(end, Err("broken frames of defmt: 1".to_owned()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::vec::Vec;
 
 use super::recording;
-use crate::motion::{AXES, FEATURES, Sample, WINDOW, codes, values};
+use crate::motion::{AXES, FEATURES, HOP, Sample, WINDOW, codes, values};
 
 fn window(number: usize) -> Vec<Sample> {
     let recording = recording(number);
@@ -58,6 +58,26 @@ fn the_loudest_window_does_not_wrap() {
     let values = values(samples.iter());
     assert!(values.iter().all(|value| (181.0..272.0).contains(value)));
     assert_eq!(codes(&values)[..AXES], [127; AXES]);
+}
+
+/// What the network was calibrated on is what this code makes of the recordings: scales, features and recordings belong together.
+#[test]
+fn codes_of_training_are_those_calibrated_on() {
+    let calibrated = include_bytes!("../../../data/motion-calibrate.npy");
+    // 40 recordings of 7 windows; an npy file ends in its data.
+    let (_, calibrated) = calibrated.split_at(calibrated.len() - 40 * 7 * FEATURES);
+    // There standing is first and walking third, here second.
+    for (number, there) in (0..10).chain(20..30).enumerate() {
+        let recording = recording(number);
+        let samples: Vec<Sample> = (0..).map_while(|at| recording.get(at)).collect();
+        let windows = samples.windows(WINDOW).step_by(HOP);
+        let found = windows.flat_map(|window| codes(&values(window.iter())));
+        let expected = &calibrated[there * 7 * FEATURES..][..7 * FEATURES];
+        assert!(
+            found.eq(expected.iter().map(|&byte| byte as i8)),
+            "{number}"
+        );
+    }
 }
 
 #[test]

@@ -1,0 +1,302 @@
+//! Clusters over the caller's slices, their k and d known at run time: what [`Online`](super::Online) is made of.
+
+use core::num::NonZeroU32;
+
+use super::{ClusterError, MAX_CAP, Nearest, Observation, Points, round};
+use crate::scalar::cluster::squared_distance;
+
+/// What clusters hold beside sums, counts and centroids: how many have a centroid, and the cap. New ones are zeros.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnlineHead {
+    /// How many clusters have a centroid.
+    pub(super) used: u32,
+    /// `None` stands for [`MAX_CAP`]: so new clusters are all zeros, and a `static` of them takes no flash.
+    pub(super) cap: Option<NonZeroU32>,
+}
+
+impl OnlineHead {
+    /// No clusters yet, and [`MAX_CAP`].
+    pub const fn new() -> Self {
+        Self { used: 0, cap: None }
+    }
+
+    pub(super) const fn cap(self) -> u32 {
+        match self.cap {
+            Some(cap) => cap.get(),
+            None => MAX_CAP,
+        }
+    }
+}
+
+/// Clusters to look at: [`Online`](super::Online) in slices.
+#[derive(Clone, Copy, Debug)]
+pub struct OnlineRef<'a> {
+    pub(super) dims: usize,
+    pub(super) head: OnlineHead,
+    pub(super) sums: &'a [i32],
+    pub(super) counts: &'a [u32],
+    pub(super) centroids: &'a [i8],
+}
+
+impl<'a> OnlineRef<'a> {
+    /// Takes up clusters of `dims` coordinates; see [`OnlineMut::new`].
+    ///
+    /// # Errors
+    /// Those of [`OnlineMut::new`].
+    pub fn new(
+        dims: usize,
+        head: OnlineHead,
+        sums: &'a [i32],
+        counts: &'a [u32],
+        centroids: &'a [i8],
+    ) -> Result<Self, ClusterError> {
+        check(dims, sums, counts, centroids)?;
+        Ok(Self {
+            dims,
+            head,
+            sums,
+            counts,
+            centroids,
+        })
+    }
+
+    /// The nearest centroid, the lowest of equals, and the squared distance to it; `None` while there are no clusters.
+    /// O(k·d).
+    ///
+    /// # Errors
+    /// [`ClusterError::Length`] unless `x` has d coordinates.
+    pub fn predict(&self, x: &[i8]) -> Result<Option<Nearest>, ClusterError> {
+        expect(self.dims, x.len())?;
+        Ok(self.nearest(x))
+    }
+
+    /// As [`OnlineRef::predict`], for a point of the right length.
+    #[inline]
+    pub(super) fn nearest(&self, x: &[i8]) -> Option<Nearest> {
+        let mut best: Option<Nearest> = None;
+        let mut rest = self.centroids;
+        for label in 0..self.head.used {
+            let Some((centroid, others)) = rest.split_at_checked(self.dims) else {
+                break;
+            };
+            let distance = squared_distance(x, centroid);
+            if best.is_none_or(|best| distance < best.distance) {
+                best = Some(Nearest { label, distance });
+            }
+            rest = others;
+        }
+        best
+    }
+
+    /// Coordinates of a point.
+    pub const fn dims(&self) -> usize {
+        self.dims
+    }
+
+    /// Clusters that have a centroid.
+    pub fn used(&self) -> usize {
+        (self.head.used as usize).min(self.counts.len())
+    }
+
+    /// The centroids of the clusters that have one, row-major: rounded means, halves away from zero.
+    pub fn centroids(&self) -> &'a [i8] {
+        let used = self.used().saturating_mul(self.dims);
+        self.centroids.get(..used).unwrap_or(self.centroids)
+    }
+
+    /// k · d: the sum of each cluster's points, as far as they are not forgotten.
+    pub const fn sums(&self) -> &'a [i32] {
+        self.sums
+    }
+
+    /// k: how many points each sum stands for.
+    pub const fn counts(&self) -> &'a [u32] {
+        self.counts
+    }
+
+    /// The count at which a cluster's sum and count are halved.
+    pub const fn cap(&self) -> u32 {
+        self.head.cap()
+    }
+}
+
+/// Clusters that follow a stream: [`Online`](super::Online) in slices, such as an arena's, or memory that C code brought.
+///
+/// ```
+/// use tercet_core::cluster::{OnlineHead, OnlineMut};
+///
+/// let (mut head, mut sums, mut counts) = (OnlineHead::new(), [0; 6], [0; 2]);
+/// let mut centroids = [0; 6];
+/// // Two clusters of three coordinates.
+/// let mut clusters = OnlineMut::new(3, &mut head, &mut sums, &mut counts, &mut centroids)?;
+/// assert!(clusters.observe(&[0, 0, 0])?.seed);
+/// assert!(clusters.observe(&[90, 90, 90])?.seed);
+/// assert_eq!(clusters.observe(&[4, 1, 0])?.distance, 17);
+/// assert_eq!(clusters.view().centroids(), [2, 1, 0, 90, 90, 90]);
+/// # Ok::<(), tercet_core::cluster::ClusterError>(())
+/// ```
+#[derive(Debug)]
+pub struct OnlineMut<'a> {
+    pub(super) dims: usize,
+    pub(super) head: &'a mut OnlineHead,
+    pub(super) sums: &'a mut [i32],
+    pub(super) counts: &'a mut [u32],
+    pub(super) centroids: &'a mut [i8],
+}
+
+impl<'a> OnlineMut<'a> {
+    /// Takes up clusters of `dims` coordinates where these slices left off: k counts, k · d sums and centroids. All zeros
+    /// are clusters without a point yet.
+    ///
+    /// Values that these functions never left there make wrong clusters, and nothing worse. O(1).
+    ///
+    /// # Errors
+    /// Those of [`Points::new`] for the centroids; [`ClusterError::Length`].
+    pub fn new(
+        dims: usize,
+        head: &'a mut OnlineHead,
+        sums: &'a mut [i32],
+        counts: &'a mut [u32],
+        centroids: &'a mut [i8],
+    ) -> Result<Self, ClusterError> {
+        check(dims, sums, counts, centroids)?;
+        Ok(Self {
+            dims,
+            head,
+            sums,
+            counts,
+            centroids,
+        })
+    }
+
+    /// The clusters as they are.
+    #[inline]
+    pub fn view(&self) -> OnlineRef<'_> {
+        OnlineRef {
+            dims: self.dims,
+            head: *self.head,
+            sums: self.sums,
+            counts: self.counts,
+            centroids: self.centroids,
+        }
+    }
+
+    /// Starts over from given centroids, k · d; see [`Online::with_centroids`](super::Online::with_centroids). The cap stays.
+    ///
+    /// # Errors
+    /// [`ClusterError::Length`]; [`ClusterError::Weight`] from the cap on.
+    pub fn restart(&mut self, centroids: &[i8], weight: u32) -> Result<(), ClusterError> {
+        expect(self.centroids.len(), centroids.len())?;
+        let cap = self.view().cap();
+        if weight >= cap {
+            return Err(ClusterError::Weight {
+                total: weight.into(),
+                limit: u64::from(cap).saturating_sub(1),
+            });
+        }
+        let to = self.sums.iter_mut().zip(self.centroids.iter_mut());
+        for ((sum, own), &c) in to.zip(centroids) {
+            // At least −128 · 2²⁴.
+            *sum = i32::from(c).wrapping_mul(weight as i32);
+            *own = c;
+        }
+        self.counts.fill(weight);
+        self.head.used = self.counts.len() as u32;
+        Ok(())
+    }
+
+    /// As [`Online::set_cap`](super::Online::set_cap).
+    ///
+    /// # Errors
+    /// [`ClusterError::Cap`] outside 2 to [`MAX_CAP`].
+    pub fn set_cap(&mut self, cap: u32) -> Result<(), ClusterError> {
+        if !(2..=MAX_CAP).contains(&cap) {
+            return Err(ClusterError::Cap { cap });
+        }
+        self.head.cap = NonZeroU32::new(cap).filter(|cap| cap.get() < MAX_CAP);
+        for label in 0..self.counts.len() {
+            self.settle(label, cap, None);
+        }
+        Ok(())
+    }
+
+    /// Takes up a point and says where it went; see [`Online::observe`](super::Online::observe). O(k·d), with d divisions.
+    ///
+    /// # Errors
+    /// [`ClusterError::Length`] unless `x` has d coordinates.
+    pub fn observe(&mut self, x: &[i8]) -> Result<Observation, ClusterError> {
+        expect(self.dims, x.len())?;
+        Ok(self.take_up(x))
+    }
+
+    /// As [`OnlineMut::observe`], for a point of the right length.
+    #[inline]
+    pub(super) fn take_up(&mut self, x: &[i8]) -> Observation {
+        let view = self.view();
+        let (found, cap, used) = (view.nearest(x), view.cap(), self.head.used);
+        let (label, distance, seed) = match found {
+            // Until all clusters have one, a point that is not there yet is a seed. The members of a cluster are all
+            // equal so far, so its centroid is still its seed.
+            None => (used, 0, true),
+            Some(near) if near.distance > 0 && (used as usize) < self.counts.len() => {
+                (used, 0, true)
+            }
+            Some(near) => (near.label, near.distance, false),
+        };
+        self.head.used = used.wrapping_add(u32::from(seed));
+        self.settle(label as usize, cap, Some(x));
+        Observation {
+            label,
+            distance,
+            seed,
+        }
+    }
+
+    /// Adds a point to a cluster, halves its sum and count while the count is `cap` or more, and moves its centroid to the
+    /// rounded mean; one that never had a point stays.
+    #[inline]
+    fn settle(&mut self, label: usize, cap: u32, x: Option<&[i8]>) {
+        let start = label.wrapping_mul(self.dims);
+        let row = start..start.wrapping_add(self.dims);
+        let (Some(count), Some(sums), Some(centroid)) = (
+            self.counts.get_mut(label),
+            self.sums.get_mut(row.clone()),
+            self.centroids.get_mut(row),
+        ) else {
+            return;
+        };
+        if let Some(x) = x {
+            for (sum, &x) in sums.iter_mut().zip(x) {
+                // The count is below the cap before, so at most 2²⁴ points are in the sum.
+                *sum = sum.wrapping_add(i32::from(x));
+            }
+            *count = count.wrapping_add(1);
+        }
+        while *count >= cap.max(2) {
+            for sum in sums.iter_mut() {
+                // Within 128 · count / 2, as the sum was within 128 · count.
+                *sum = round::halved((*sum).into(), (*count).into()) as i32;
+            }
+            *count /= 2;
+        }
+        if *count > 0 {
+            for (c, &sum) in centroid.iter_mut().zip(&*sums) {
+                *c = round::rounded_mean(sum.into(), (*count).into());
+            }
+        }
+    }
+}
+
+/// The lengths of k clusters.
+fn check(dims: usize, sums: &[i32], counts: &[u32], centroids: &[i8]) -> Result<(), ClusterError> {
+    let clusters = Points::new(centroids, dims)?.len();
+    expect(clusters, counts.len())?;
+    expect(centroids.len(), sums.len())
+}
+
+pub(super) const fn expect(expected: usize, found: usize) -> Result<(), ClusterError> {
+    if found != expected {
+        return Err(ClusterError::Length { expected, found });
+    }
+    Ok(())
+}

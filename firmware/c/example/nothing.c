@@ -1,0 +1,4 @@
+/* Start-up alone, over which `make size` says what functions of the library add. */
+int main(void) {
+    return 0;
+}

@@ -1,0 +1,166 @@
+//! Bump allocation over memory that C brings.
+
+use core::ffi::c_void;
+use core::{ptr, slice};
+
+use tercet_core::pool::{Counts, Scope};
+
+use crate::Status;
+use crate::buffer::{In, Out, apart};
+
+/// `TKA1`: the first word of an arena that was initialised.
+const TAG: usize = u32::from_le_bytes(*b"TKA1") as usize;
+
+/// An arena over the caller's memory: its parts are taken from the front and given back all at once. The fields are
+/// the library's.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Arena {
+    opaque: [usize; 8],
+}
+
+/// What [`Arena`] holds.
+#[repr(C)]
+struct Inner {
+    tag: usize,
+    start: *mut u8,
+    capacity: usize,
+    used: usize,
+    counts: Counts,
+}
+
+const _: () =
+    assert!(size_of::<Inner>() <= size_of::<Arena>() && align_of::<Inner>() <= align_of::<Arena>());
+
+/// How full an arena is, was at most, and how often it had no room.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArenaStats {
+    /// Bytes of its memory.
+    pub capacity: usize,
+    /// Bytes in use now, with those that alignment skipped.
+    pub in_use: usize,
+    /// The most that were in use at once since `tercet_arena_init`.
+    pub high_water: usize,
+    /// Requests refused.
+    pub failures: u32,
+}
+
+/// Makes an arena of `len` bytes of memory at any address. O(1); the memory is not written.
+///
+/// The memory belongs to the arena until the caller stops using both.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercet_arena_init(
+    arena: *mut Arena,
+    memory: *mut c_void,
+    len: usize,
+) -> Status {
+    Status::of(|| {
+        let arena = Out::one(arena.cast::<Inner>())?;
+        let memory = Out::new(memory.cast::<u8>(), len)?;
+        apart([arena.span(), memory.span()], [])?;
+        let inner = Inner {
+            tag: TAG,
+            start: memory.pointer(),
+            capacity: len,
+            used: 0,
+            counts: Counts::new(),
+        };
+        // SAFETY: checked; C vouches that the memory is there and not in use.
+        unsafe { arena.set(inner) };
+        Ok(())
+    })
+}
+
+/// Borrows an arena.
+///
+/// # Safety
+/// The memory must be there, and nobody else may use it, while `'a` lasts.
+unsafe fn open<'a>(arena: *mut Arena) -> Result<&'a mut Inner, Status> {
+    let arena = Out::one(arena.cast::<Inner>())?;
+    // SAFETY: the tag is an integer, aligned; the caller vouches that it is there.
+    if unsafe { (&raw const (*arena.pointer()).tag).read() } != TAG {
+        return Err(Status::State);
+    }
+    // SAFETY: aligned, not null, and what `tercet_arena_init` left there, since its tag is; the caller vouches for the rest.
+    Ok(unsafe { &mut *arena.pointer() })
+}
+
+/// Takes `len` bytes from a multiple of `align` on, a power of two. O(1); what the bytes hold is left open.
+///
+/// Null where there is no room, where `align` is no power of two and where the arena was not initialised; the first
+/// two are counted in the arena's failures. Where `len` is 0 the address is aligned, not null, and must not be
+/// read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercet_arena_alloc(
+    arena: *mut Arena,
+    len: usize,
+    align: usize,
+) -> *mut c_void {
+    // SAFETY: C vouches that the arena is there and not in use.
+    let Ok(arena) = (unsafe { open(arena) }) else {
+        return ptr::null_mut();
+    };
+    let left = arena.capacity.saturating_sub(arena.used);
+    let rest = arena.start.wrapping_add(arena.used).cast();
+    // SAFETY: `used` is at most `capacity`, so this is what is left of the memory that C gave to the arena, and none of it was
+    // handed out since the last rewind.
+    let rest = unsafe { slice::from_raw_parts_mut(rest, left) };
+    let mut scope = Scope::over(rest, arena.used, &mut arena.counts);
+    match scope.alloc_bytes(len, align) {
+        Ok(bytes) => {
+            arena.used = scope.stats().in_use;
+            bytes.as_mut_ptr().cast()
+        }
+        Err(_) => ptr::null_mut(),
+    }
+}
+
+/// Notes how much is in use now, for `tercet_arena_rewind`. O(1).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercet_arena_mark(arena: *const Arena, mark: *mut usize) -> Status {
+    Status::of(|| {
+        let (object, mark) = (In::one(arena)?, Out::one(mark)?);
+        apart([mark.span()], [object.span()])?;
+        // SAFETY: C vouches that both are there and not in use.
+        unsafe { mark.set(open(arena.cast_mut())?.used) };
+        Ok(())
+    })
+}
+
+/// Gives back all that was taken since a mark; 0 is the mark of an empty arena. O(1).
+///
+/// Memory taken since must not be used any more. TERCET_STATUS_ARGUMENT for a mark beyond what is in use.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercet_arena_rewind(arena: *mut Arena, mark: usize) -> Status {
+    Status::of(|| {
+        // SAFETY: C vouches that the arena is there and not in use.
+        let arena = unsafe { open(arena)? };
+        if mark > arena.used {
+            return Err(Status::Argument);
+        }
+        arena.used = mark;
+        Ok(())
+    })
+}
+
+/// Says how full the arena is and was. O(1).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercet_arena_stats(arena: *const Arena, stats: *mut ArenaStats) -> Status {
+    Status::of(|| {
+        let (object, out) = (In::one(arena)?, Out::one(stats)?);
+        apart([out.span()], [object.span()])?;
+        // SAFETY: C vouches that the arena is there and not in use.
+        let arena = unsafe { open(arena.cast_mut())? };
+        let stats = Scope::over(&mut [], arena.used, &mut arena.counts).stats();
+        let stats = ArenaStats {
+            capacity: arena.capacity,
+            in_use: arena.used,
+            high_water: stats.high_water,
+            failures: stats.failures,
+        };
+        // SAFETY: checked; C vouches that the memory is there and not in use.
+        unsafe { out.set(stats) };
+        Ok(())
+    })
+}
