@@ -5,7 +5,7 @@ use embedded_hal::i2c::{ErrorKind, ErrorType, I2c, Operation};
 
 use super::{Event, LEARN, MEASURE, NETWORK, Node};
 use crate::motion::emulated::{Clock, Delay, Pin, Sensor};
-use crate::motion::{App, Error, HOP, Memory, Phase, Recording, WINDOW};
+use crate::motion::{Activity, App, Error, HOP, Memory, Phase, Recording, Recordings, WINDOW};
 
 /// A sensor at rest, for longer than any test.
 static STILL: &[u8] = &[0; 12 * 2000];
@@ -108,4 +108,46 @@ fn an_unplugged_sensor_is_said_each_time_and_the_node_goes_on_when_it_is_back() 
     };
     assert!(windows(0) - windows(70) == 4 && windows(75) > 5);
     assert!(begun(&events).is_empty());
+}
+
+#[test]
+fn what_is_unlike_the_learned_is_flagged_and_nothing_else() {
+    static SAMPLES: &[u8] = include_bytes!("../../data/motion.npy");
+    static LABELS: &[u8] = include_bytes!("../../data/motion-labels.npy");
+    let all = Recordings::new(SAMPLES, LABELS, 60);
+    let of = |activity, number| {
+        let (recording, _) = (0..all.len())
+            .filter_map(|at| all.get(at))
+            .filter(|&(_, label)| label == activity)
+            .nth(number)
+            .unwrap();
+        recording
+    };
+    // Standing and walking in turn until the node has watched both, then badminton.
+    let worn: Vec<_> = (0..16)
+        .map(|number| match number {
+            14.. => of(Activity::Badminton, number - 14),
+            _ if number % 2 == 0 => of(Activity::Standing, number / 2),
+            _ => of(Activity::Walking, number / 2),
+        })
+        .collect();
+
+    let (clock, mut memory) = (Clock::new(), Memory::new());
+    let sensor = Sensor::new(&clock, worn[0]);
+    let mut app = App::new(sensor, Pin::new(), Delay::new(&clock), &mut memory, NETWORK).unwrap();
+    let mut node = Node::default();
+    let mut flags = Vec::new();
+    for step in 0..16 * 99 {
+        if step % 99 == 0 {
+            app.i2c().replay(worn[step / 99]);
+        }
+        if let Some(Event::Window(report)) = node.step(&mut app, false)
+            && report.phase == Phase::Watch
+        {
+            flags.push(report.flagged);
+        }
+    }
+    // The first window that holds samples of badminton.
+    assert_eq!(flags.iter().position(|&flagged| flagged), Some(16));
+    assert!(flags[16..].iter().all(|&flagged| flagged) && flags.len() > 30);
 }
