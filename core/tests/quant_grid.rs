@@ -4,6 +4,7 @@ mod support;
 
 use proptest::prelude::*;
 use support::{finite, vectors};
+use tercet_core::number::max;
 use tercet_core::quant::{
     Codes, Grid, Groups, Method, QuantError, Report, int4, int8, quantize, ternary,
 };
@@ -33,6 +34,24 @@ fn run(values: &[f32], groups: Groups, method: Method) -> Outputs {
     .unwrap();
     out.report = quantize(&mut tensor, method, &mut []).unwrap();
     out
+}
+
+proptest! {
+    /// What a small image takes of the quantizer, in place of all methods' driver.
+    #[test]
+    fn symmetric_codes_are_those_of_the_grid_of_the_largest_magnitude(values in vectors(1..600)) {
+        let values: Vec<f32> = values.into_iter().filter(|x| x.is_finite()).collect();
+        prop_assume!(!values.is_empty());
+        let groups = Groups::tensor(values.len()).unwrap();
+        let whole = run(&values, groups, Method::Symmetric { limit: int8::LIMIT });
+        let largest = max::abs_max(&values).unwrap();
+        let grid = Grid::symmetric(largest, int8::LIMIT).unwrap();
+        let mut codes = vec![99; values.len()];
+        let applied = scalar::affine(&values, &grid, &mut codes).unwrap();
+        prop_assert_eq!(codes, whole.codes);
+        prop_assert_eq!(grid.scale, whole.scales[0]);
+        prop_assert_eq!(applied.clipped, whole.report.clipped);
+    }
 }
 
 #[test]

@@ -124,9 +124,9 @@ const SHIFTS: [u8; 4] = [6, 4, 2, 0];
 /// Writes `value(code)` for each code.
 fn unpack<T>(layout: Layout, packed: &[u8], out: &mut [T], value: impl Fn(i8) -> T) {
     let lane = layout.group() / 4;
-    let groups = packed.chunks_exact(lane);
-    for (bytes, out) in groups.zip(out.chunks_exact_mut(layout.group())) {
-        for (out, shift) in out.chunks_exact_mut(lane).zip(SHIFTS) {
+    let mut lanes = out.chunks_exact_mut(lane);
+    for bytes in packed.chunks_exact(lane) {
+        for (shift, out) in SHIFTS.into_iter().zip(&mut lanes) {
             for (y, &byte) in out.iter_mut().zip(bytes) {
                 *y = value(((byte >> shift) & 3) as i8 - 1);
             }

@@ -20,8 +20,9 @@ impl Codec<256, 66> for Tq2_0 {
     fn pack(codes: &[i8; 256], scale: f16, block: &mut [u8; 66]) {
         let (packed, tail) = block.split_at_mut(64);
         packed.fill(0);
-        for (bytes, codes) in packed.chunks_exact_mut(32).zip(codes.chunks_exact(128)) {
-            for (lane, shift) in codes.chunks_exact(32).zip([0, 2, 4, 6]) {
+        let packed = packed.as_chunks_mut::<32>().0;
+        for (bytes, codes) in packed.iter_mut().zip(codes.as_chunks::<128>().0) {
+            for (lane, shift) in codes.as_chunks::<32>().0.iter().zip([0, 2, 4, 6]) {
                 for (byte, &code) in bytes.iter_mut().zip(lane) {
                     *byte |= ((code + 1) as u8 & 3) << shift;
                 }
@@ -31,8 +32,9 @@ impl Codec<256, 66> for Tq2_0 {
     }
 
     fn unpack(block: &[u8; 66], codes: &mut [i8; 256]) {
-        for (bytes, codes) in block.chunks_exact(32).zip(codes.chunks_exact_mut(128)) {
-            for (lane, shift) in codes.chunks_exact_mut(32).zip([0, 2, 4, 6]) {
+        let packed = block.as_chunks::<32>().0;
+        for (bytes, codes) in packed.iter().zip(codes.as_chunks_mut::<128>().0) {
+            for (lane, shift) in codes.as_chunks_mut::<32>().0.iter_mut().zip([0, 2, 4, 6]) {
                 for (code, &byte) in lane.iter_mut().zip(bytes) {
                     *code = ((byte >> shift) & 3) as i8 - 1;
                 }

@@ -1,6 +1,6 @@
 //! k-means from nothing to the best of several restarts.
 
-use super::{Best, Init, Lloyd, Outcome, Update, lloyd, minibatch, seed::seed};
+use super::{Best, Init, Lloyd, Outcome, Update, lloyd, minibatch, seed};
 use crate::engine::ClusterProblem;
 use crate::number::Random;
 
@@ -82,25 +82,31 @@ pub fn kmeans<P: ClusterProblem>(
     steps: &mut Steps<'_>,
     observe: &mut dyn FnMut(u32, u32, u64),
 ) -> Result<Outcome, P::Error> {
-    let restarts = match options.init {
+    // Taken apart, so that an image in which they are constants holds no code for others.
+    let Kmeans {
+        init,
+        restarts,
+        lloyd,
+        seed,
+    } = *options;
+    let restarts = match init {
         Init::Given => 1,
-        _ => options.restarts.max(1),
+        _ => restarts.max(1),
     };
     let rises = matches!(problem.shape().update, Update::Sphere(_))
         || matches!(steps, Steps::Batches { .. });
     let mut best = Best::new(restarts > 1 || rises);
-    let mut random = Random::new(options.seed);
+    let mut random = Random::new(seed);
     let mut found: Option<Outcome> = None;
     for restart in 0..restarts {
-        seed(problem, options.init, &mut random)?;
+        seed::seed(problem, init, &mut random)?;
         let mut observe = |step, inertia| observe(restart, step, inertia);
         let before = best.inertia();
-        let lloyd = &options.lloyd;
         let outcome = match steps {
-            Steps::Full => lloyd::run(problem, lloyd, &mut best, &mut observe)?,
+            Steps::Full => lloyd::run(problem, &lloyd, &mut best, &mut observe)?,
             Steps::Batches { batch, cap } => {
                 let draws = (&mut random, &mut **batch);
-                minibatch::run(problem, lloyd, *cap, draws, &mut best, &mut observe)?
+                minibatch::run(problem, &lloyd, *cap, draws, &mut best, &mut observe)?
             }
         };
         if found.is_none() || best.inertia() != before {

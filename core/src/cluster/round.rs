@@ -8,11 +8,7 @@ pub(crate) const fn rounded_mean(sum: i64, count: u64) -> i8 {
     let magnitude = sum.unsigned_abs();
     // Most counts fit 32 bits, and small machines divide those in a quarter of the time.
     let mean = if magnitude <= u32::MAX as u64 / 2 && count <= u32::MAX as u64 / 2 {
-        let count = count as u32;
-        match (magnitude as u32 + count / 2).checked_div(count) {
-            Some(mean) => mean as u64,
-            None => 0,
-        }
+        divided(magnitude as u32, count as u32) as u64
     } else {
         match magnitude.checked_div(count) {
             // The rest is below the count, so it is at least half of it where its double is: compared without doubling.
@@ -23,8 +19,32 @@ pub(crate) const fn rounded_mean(sum: i64, count: u64) -> i8 {
             None => 0,
         }
     };
-    // At most 128, and 128 only below zero: `as` wraps it to −128.
-    (if sum < 0 { -(mean as i64) } else { mean as i64 }) as i8
+    signed(mean as u32, sum < 0)
+}
+
+/// [`rounded_mean`] without divisions of 64 bits, whose code takes as much of a small image as the whole step; 0 for a count of 2³²
+/// or more.
+#[inline]
+pub(crate) const fn rounded_mean_i32(sum: i32, count: u64) -> i8 {
+    if count > u32::MAX as u64 {
+        return 0;
+    }
+    signed(divided(sum.unsigned_abs(), count as u32), sum < 0)
+}
+
+/// `magnitude / count` rounded half up, 0 where the count is 0. `magnitude` is at most 2³¹, so nothing wraps.
+#[inline]
+const fn divided(magnitude: u32, count: u32) -> u32 {
+    match (magnitude + count / 2).checked_div(count) {
+        Some(mean) => mean,
+        None => 0,
+    }
+}
+
+/// At most 128, and 128 only below zero: `as` wraps it to −128.
+#[inline]
+const fn signed(mean: u32, negative: bool) -> i8 {
+    (if negative { mean.wrapping_neg() } else { mean }) as i8
 }
 
 /// A sum of `count` values as that of `count / 2` of them: rounded half away from zero, so that the mean stays.

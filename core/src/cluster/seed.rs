@@ -81,15 +81,21 @@ pub fn seed<P: ClusterProblem>(
             }
             Ok(())
         }
-        Init::PlusPlus => plus_plus(problem, 1, random),
-        Init::Greedy => plus_plus(problem, greedy_candidates(shape.clusters), random),
+        Init::PlusPlus => plus_plus(problem, random, draw),
+        Init::Greedy => {
+            let candidates = greedy_candidates(shape.clusters);
+            plus_plus(problem, random, |problem, total, random| {
+                best_of(problem, candidates, total, random)
+            })
+        }
     }
 }
 
+/// The first point by weight, every other by `choose`, which is given Σ w·D².
 fn plus_plus<P: ClusterProblem>(
     problem: &mut P,
-    candidates: usize,
     random: &mut Random,
+    choose: impl Fn(&mut P, u64, &mut Random) -> Result<usize, P::Error>,
 ) -> Result<(), P::Error> {
     let shape = problem.shape();
     problem.fill(1)?;
@@ -98,11 +104,7 @@ fn plus_plus<P: ClusterProblem>(
     problem.seed(0, first)?;
     let mut total = problem.shorten(0)?;
     for cluster in 1..shape.clusters {
-        let point = if candidates > 1 && total > 0 {
-            best_of(problem, candidates, total, random)?
-        } else {
-            draw(problem, total, random)?
-        };
+        let point = choose(problem, total, random)?;
         problem.seed(cluster, point)?;
         total = problem.shorten(cluster)?;
     }
@@ -131,13 +133,16 @@ fn draw<P: ClusterProblem>(
     })
 }
 
-/// Draws candidates and takes the one that leaves the least Σ w·D², the first of equals.
+/// Draws candidates and takes the one that leaves the least Σ w·D², the first of equals; as [`draw`] where `total` is 0.
 fn best_of<P: ClusterProblem>(
     problem: &mut P,
     candidates: usize,
     total: u64,
     random: &mut Random,
 ) -> Result<usize, P::Error> {
+    if total == 0 {
+        return draw(problem, total, random);
+    }
     let (mut points, mut totals) = ([0; MAX_CANDIDATES], [0; MAX_CANDIDATES]);
     let candidates = candidates.min(MAX_CANDIDATES);
     let (Some(points), Some(totals)) = (points.get_mut(..candidates), totals.get_mut(..candidates))

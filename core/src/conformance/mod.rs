@@ -22,6 +22,7 @@ mod number;
 mod online;
 mod palette;
 mod quant;
+mod quantized;
 mod score;
 mod search;
 
@@ -30,6 +31,7 @@ use crate::scalar::Scalar;
 
 pub use digest::Digest;
 pub use online::{Memory, online};
+pub use quantized::Quantized;
 
 /// The committed digests: a line an operation, `name`, a space, 16 hexadecimal digits; `#` starts a comment.
 pub const TABLE: &str = include_str!("../../conformance.txt");
@@ -83,6 +85,7 @@ pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
     gguf::run(report);
     report("cluster/floats", cluster::floats());
     online::run(report);
+    quantized::run(report);
     score::run(report);
     report("search/rerank", search::reranked());
     report("palette/optimal_1d", palette::optimal());

@@ -1,7 +1,7 @@
 //! Clustering as small machines run it: streams, and Lloyd's loop over 32-bit sums.
 
 use super::Digest;
-use crate::cluster::{ClusterError, Kmeans, Online, Outcome, Points, Steps, Update, kmeans};
+use crate::cluster::{ClusterError, Init, Kmeans, Online, Outcome, Points, Steps, Update, kmeans};
 use crate::engine::Buffers;
 use crate::number::Random;
 use crate::scalar::Clusters;
@@ -100,8 +100,8 @@ fn forget() -> u64 {
 }
 
 /// Points of [`Memory`].
-const POINTS: usize = 96;
-const DIMS: usize = 6;
+pub(super) const POINTS: usize = 96;
+pub(super) const DIMS: usize = 6;
 const CLUSTERS: usize = 8;
 
 /// All that Lloyd's loop over 96 points of 6 coordinates in 8 clusters needs: 1,680 bytes, sums of 32 bits.
@@ -147,7 +147,23 @@ impl Memory {
             }
         }
         let mut digest = Digest::new();
-        if let Ok(outcome) = self.cluster() {
+        self.digest(Init::Greedy, &mut digest);
+        digest.value()
+    }
+
+    /// The points' coordinates.
+    pub(super) const fn values(&self) -> &[i8] {
+        &self.values
+    }
+
+    /// The points' coordinates, to write.
+    pub(super) const fn values_mut(&mut self) -> &mut [i8] {
+        &mut self.values
+    }
+
+    /// Clusters the points and digests the result.
+    pub(super) fn digest(&mut self, init: Init, digest: &mut Digest) {
+        if let Ok(outcome) = self.cluster(init) {
             digest.u64(outcome.inertia);
             digest.u64(outcome.iterations.into());
             digest.u64(outcome.stop as u64);
@@ -157,10 +173,9 @@ impl Memory {
             digest.bytes(&word.to_le_bytes());
         }
         digest.i8s(&self.centroids);
-        digest.value()
     }
 
-    fn cluster(&mut self) -> Result<Outcome, ClusterError> {
+    fn cluster(&mut self, init: Init) -> Result<Outcome, ClusterError> {
         let buffers = Buffers {
             labels: &mut self.labels,
             distances: &mut self.distances,
@@ -172,7 +187,10 @@ impl Memory {
         };
         let points = Points::new(&self.values, DIMS)?;
         let mut clusters = Clusters::new(points, CLUSTERS, Update::Mean, buffers)?;
-        let options = Kmeans::default();
+        let options = Kmeans {
+            init,
+            ..Kmeans::default()
+        };
         kmeans(&mut clusters, &options, &mut Steps::Full, &mut |_, _, _| ())
     }
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use tercet_core::cluster::{Init, Kmeans, Lloyd, Points, Steps, Stop, Update, means};
 use tercet_core::engine::{ClusterProblem, Farthest};
 use tercet_core::number::Random;
+use tercet_core::scalar::cluster::Accumulator;
 
 use super::support::{Memory, Run, cases, clouds, distance, run};
 
@@ -31,6 +32,31 @@ fn rounded(sum: i64, count: u64) -> i8 {
     let (sum, count) = (i128::from(sum), i128::from(count));
     let doubled = (2 * sum.abs() + count) / (2 * count);
     i8::try_from(doubled * sum.signum()).unwrap()
+}
+
+proptest! {
+    /// Sums of 32 bits are divided by a function of their own.
+    #[test]
+    fn sums_of_both_widths_have_one_mean(
+        count in 1..1_u64 << 24,
+        thousandth in -128_000..=127_000_i64,
+    ) {
+        let sum = thousandth * count as i64 / 1000;
+        prop_assert_eq!(Accumulator::mean(sum, count), rounded(sum, count));
+        prop_assert_eq!(Accumulator::mean(sum as i32, count), rounded(sum, count));
+    }
+}
+
+#[test]
+fn means_at_the_ends_of_their_range() {
+    let most = (1_u64 << 24) - 1;
+    for (mean, count) in [(-128, 1), (127, 1), (-128, most), (127, most)] {
+        let sum = i64::from(mean) * count as i64;
+        assert_eq!(Accumulator::mean(sum, count), mean);
+        assert_eq!(Accumulator::mean(sum as i32, count), mean);
+    }
+    assert_eq!(Accumulator::mean(5_i32, 0), 0);
+    assert_eq!(Accumulator::mean(5_i64, 0), 0);
 }
 
 proptest! {

@@ -30,7 +30,7 @@
 /* The version that this header belongs to; equal to tercet_version() of its library. */
 #define TERCET_VERSION (TERCET_VERSION_MAJOR << 16 | TERCET_VERSION_MINOR << 8 | TERCET_VERSION_PATCH)
 
-/* Words (uint32_t) of memory that k clusters of d coordinates take: 286 bytes for 8 of 6, rounded up to words. */
+/* Words (uint32_t) of memory that k clusters of d coordinates take: 73 for 8 of 6. */
 #define TERCET_ONLINE_WORDS(k, d) (5 + (k) * (d) + (k) + ((k) * (d) + 3) / 4)
 
 /* Bytes of saved clusters. */

@@ -72,18 +72,29 @@ pub unsafe extern "C" fn tercet_arena_init(
     })
 }
 
-/// Borrows an arena.
+/// Borrows an arena to look at.
 ///
 /// # Safety
-/// The memory must be there, and nobody else may use it, while `'a` lasts.
-unsafe fn open<'a>(arena: *mut Arena) -> Result<&'a mut Inner, Status> {
-    let arena = Out::one(arena.cast::<Inner>())?;
+/// The memory must be there, and nobody may write it, while `'a` lasts.
+unsafe fn look<'a>(arena: *const Arena) -> Result<&'a Inner, Status> {
+    let arena = In::one(arena.cast::<Inner>())?;
     // SAFETY: the tag is an integer, aligned; the caller vouches that it is there.
     if unsafe { (&raw const (*arena.pointer()).tag).read() } != TAG {
         return Err(Status::State);
     }
-    // SAFETY: aligned, not null, and what `tercet_arena_init` left there, since its tag is; the caller vouches for the rest.
-    Ok(unsafe { &mut *arena.pointer() })
+    // SAFETY: what `tercet_arena_init` left there, since its tag is; the caller vouches for the rest.
+    Ok(unsafe { arena.value() })
+}
+
+/// Borrows an arena to change.
+///
+/// # Safety
+/// The memory must be there, and nobody else may use it, while `'a` lasts.
+unsafe fn open<'a>(arena: *mut Arena) -> Result<&'a mut Inner, Status> {
+    // SAFETY: the caller vouches for it.
+    unsafe { look(arena)? };
+    // SAFETY: `look` saw that it is one, and its borrow has ended; the caller vouches for the rest.
+    Ok(unsafe { &mut *arena.cast() })
 }
 
 /// Takes `len` bytes from a multiple of `align` on, a power of two. O(1); what the bytes hold is left open.
@@ -123,7 +134,7 @@ pub unsafe extern "C" fn tercet_arena_mark(arena: *const Arena, mark: *mut usize
         let (object, mark) = (In::one(arena)?, Out::one(mark)?);
         apart([mark.span()], [object.span()])?;
         // SAFETY: C vouches that both are there and not in use.
-        unsafe { mark.set(open(arena.cast_mut())?.used) };
+        unsafe { mark.set(look(arena)?.used) };
         Ok(())
     })
 }
@@ -151,8 +162,9 @@ pub unsafe extern "C" fn tercet_arena_stats(arena: *const Arena, stats: *mut Are
         let (object, out) = (In::one(arena)?, Out::one(stats)?);
         apart([out.span()], [object.span()])?;
         // SAFETY: C vouches that the arena is there and not in use.
-        let arena = unsafe { open(arena.cast_mut())? };
-        let stats = Scope::over(&mut [], arena.used, &mut arena.counts).stats();
+        let arena = unsafe { look(arena)? };
+        let mut counts = arena.counts;
+        let stats = Scope::over(&mut [], arena.used, &mut counts).stats();
         let stats = ArenaStats {
             capacity: arena.capacity,
             in_use: arena.used,

@@ -100,7 +100,11 @@ fn wear(clock: &Clock, memory: &mut Memory) -> Result<Trial, Error> {
     let recordings = Recordings::new(&SAMPLES, &LABELS, COUNT);
     let sensor = Sensor::new(clock, Recording::default());
     let mut app = App::new(sensor, Pin::new(), Delay::new(clock), memory, &NETWORK.0)?;
-    defmt::println!("# app {=usize}", size_of_val(&app));
+    defmt::info!(
+        "{=usize} bytes of memory, {=usize} of application with the emulated parts",
+        size_of::<Memory>(),
+        size_of_val(&app)
+    );
     Trial::run(&mut app, &recordings, &mut print)
 }
 

@@ -1,5 +1,7 @@
 //! The integers that sum coordinates.
 
+use crate::cluster::round;
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for i32 {}
@@ -16,6 +18,10 @@ pub trait Accumulator: Copy + Default + sealed::Sealed + 'static {
 
     /// The sum.
     fn get(self) -> i64;
+
+    /// The sum of `count` coordinates as their mean, rounded half away from zero; 0 where the count is 0. The count is within
+    /// [`Accumulator::MAX_WEIGHT`].
+    fn mean(self, count: u64) -> i8;
 
     /// Sets the sum, which fits.
     fn set(&mut self, sum: i64);
@@ -36,6 +42,11 @@ impl Accumulator for i32 {
     }
 
     #[inline]
+    fn mean(self, count: u64) -> i8 {
+        round::rounded_mean_i32(self, count)
+    }
+
+    #[inline]
     fn set(&mut self, sum: i64) {
         *self = sum as i32;
     }
@@ -53,6 +64,11 @@ impl Accumulator for i64 {
     #[inline]
     fn get(self) -> i64 {
         self
+    }
+
+    #[inline]
+    fn mean(self, count: u64) -> i8 {
+        round::rounded_mean(self, count)
     }
 
     #[inline]

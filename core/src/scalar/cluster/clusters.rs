@@ -1,6 +1,7 @@
 //! Points and their clusters over the caller's slices.
 
-use super::{Accumulator, accumulate, fade, norms, passes, update};
+use super::sums::{Mover, mover};
+use super::{Accumulator, accumulate, fade, norms, passes};
 use crate::arch::nearest;
 use crate::cluster::{ClusterError, MAX_SPHERE_WEIGHT, Points, Update};
 use crate::engine::{Assigned, Buffers, ClusterProblem, Farthest, Shape};
@@ -17,6 +18,7 @@ pub struct Clusters<'a, S = i64> {
     points: Points<'a>,
     k: usize,
     update: Update,
+    mover: Mover<S>,
     buffers: Buffers<'a, S>,
 }
 
@@ -37,6 +39,7 @@ impl<'a, S: Accumulator> Clusters<'a, S> {
             points,
             k,
             update,
+            mover: mover(update),
             buffers,
         };
         clusters.buffers.centroids.fill(0);
@@ -255,7 +258,7 @@ impl<S: Accumulator> ClusterProblem for Clusters<'_, S> {
             counts,
             ..
         } = &mut self.buffers;
-        update(self.update, self.points.dims(), sums, counts, centroids);
+        (self.mover)(self.update, self.points.dims(), sums, counts, centroids);
         Ok(())
     }
 

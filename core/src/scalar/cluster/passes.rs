@@ -67,17 +67,17 @@ pub fn farthest(
     first: usize,
     last: Option<Farthest>,
 ) -> Option<Farthest> {
-    let mut best: Option<Farthest> = None;
+    // Indices rise, so of equally far points the first stays.
+    let mut best = Farthest {
+        distance: 0,
+        index: 0,
+    };
     for (index, ((_, weight), &distance)) in points.rows().zip(distances).enumerate() {
         let index = first + index;
         let found = Farthest { distance, index };
-        if weight > 0
-            && distance > 0
-            && last.is_none_or(|last| last.before(&found))
-            && best.is_none_or(|best| found.before(&best))
-        {
-            best = Some(found);
+        if weight > 0 && distance > best.distance && last.is_none_or(|last| last.before(&found)) {
+            best = found;
         }
     }
-    best
+    (best.distance > 0).then_some(best)
 }

@@ -31,22 +31,55 @@ pub fn update<S: Accumulator>(
     counts: &[u64],
     centroids: &mut [i8],
 ) {
-    let dims = dims.max(1);
-    let rows = sums
-        .chunks_exact(dims)
-        .zip(centroids.chunks_exact_mut(dims));
-    for ((sums, centroid), &count) in rows.zip(counts) {
-        if count == 0 {
-            continue;
-        }
-        match rule {
-            Update::Mean => {
-                for (&sum, c) in sums.iter().zip(centroid) {
-                    *c = round::rounded_mean(sum.get(), count);
+    mover(rule)(rule, dims, sums, counts, centroids);
+}
+
+/// [`update`] of one rule.
+pub(super) type Mover<S> = fn(Update, usize, &[S], &[u64], &mut [i8]);
+
+/// [`update`] of a kind of rule alone: where all rules of an image are known to be means, it holds no code of the sphere.
+#[inline]
+pub(super) fn mover<S: Accumulator>(rule: Update) -> Mover<S> {
+    match rule {
+        Update::Mean => |_, dims, sums, counts, centroids| {
+            each(dims, sums, counts, centroids, |sums, count, centroid| {
+                for (c, &sum) in centroid.iter_mut().zip(sums) {
+                    *c = sum.mean(count);
                 }
-            }
-            Update::Sphere(sphere) => sphere.centroid(sums.iter().map(|sum| sum.get()), centroid),
+            });
+        },
+        Update::Sphere(_) => |rule, dims, sums, counts, centroids| {
+            let Update::Sphere(sphere) = rule else {
+                return;
+            };
+            each(dims, sums, counts, centroids, |sums, _, centroid| {
+                sphere.centroid(sums.iter().map(|sum| sum.get()), centroid);
+            });
+        },
+    }
+}
+
+/// Calls `place` with sums, count and centroid of each cluster with a positive count.
+#[inline]
+fn each<S>(
+    dims: usize,
+    mut sums: &[S],
+    counts: &[u64],
+    mut centroids: &mut [i8],
+    place: impl Fn(&[S], u64, &mut [i8]),
+) {
+    for &count in counts {
+        let rests = (
+            sums.split_at_checked(dims),
+            core::mem::take(&mut centroids).split_at_mut_checked(dims),
+        );
+        let (Some((sum, rest)), Some((centroid, others))) = rests else {
+            return;
+        };
+        if count > 0 {
+            place(sum, count, centroid);
         }
+        (sums, centroids) = (rest, others);
     }
 }
 

@@ -1,7 +1,7 @@
-//! The linear layer as an [`crate::engine`] value.
+//! The linear layer as an [`crate::engine`] value, of all layouts and of some.
 
 use crate::engine::LinearEngine;
-use crate::linear::{self, I8Sym, Layer, LinearError, Rescale, product};
+use crate::linear::{I8Sym, Layer, LinearError, Rescale, product};
 use crate::scalar::Scalar;
 
 /// The reference engine of some layouts alone: those that firmware has, so that the code of the others is not linked.
@@ -27,74 +27,44 @@ use crate::scalar::Scalar;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Only<const SET: u32>;
 
-impl<const SET: u32> LinearEngine for Only<SET> {
-    type Error = LinearError;
+macro_rules! of_a_set {
+    ($set:expr, impl $([$($generic:tt)*])? for $engine:ty) => {
+        impl $(<$($generic)*>)? LinearEngine for $engine {
+            type Error = LinearError;
 
-    fn sums(
-        &mut self,
-        layer: &Layer<'_>,
-        x: I8Sym<'_>,
-        out: &mut [i64],
-        scratch: &mut [u32],
-    ) -> Result<(), LinearError> {
-        product::sums_of::<SET>(layer, x, out, scratch)
-    }
+            fn sums(
+                &mut self,
+                layer: &Layer<'_>,
+                x: I8Sym<'_>,
+                out: &mut [i64],
+                scratch: &mut [u32],
+            ) -> Result<(), LinearError> {
+                product::sums_of::<{ $set }>(layer, x, out, scratch)
+            }
 
-    fn matvec(
-        &mut self,
-        layer: &Layer<'_>,
-        x: I8Sym<'_>,
-        x_scale: f32,
-        out: &mut [f32],
-        scratch: &mut [u32],
-    ) -> Result<(), LinearError> {
-        product::matvec_of::<SET>(layer, x, x_scale, out, scratch)
-    }
+            fn matvec(
+                &mut self,
+                layer: &Layer<'_>,
+                x: I8Sym<'_>,
+                x_scale: f32,
+                out: &mut [f32],
+                scratch: &mut [u32],
+            ) -> Result<(), LinearError> {
+                product::matvec_of::<{ $set }>(layer, x, x_scale, out, scratch)
+            }
 
-    fn dense(
-        &mut self,
-        layer: &Layer<'_>,
-        rescale: &Rescale<'_>,
-        x: I8Sym<'_>,
-        out: &mut [i8],
-        scratch: &mut [u32],
-    ) -> Result<(), LinearError> {
-        product::dense_of::<SET>(layer, rescale, x, out, scratch)
-    }
+            fn dense(
+                &mut self,
+                layer: &Layer<'_>,
+                rescale: &Rescale<'_>,
+                x: I8Sym<'_>,
+                out: &mut [i8],
+                scratch: &mut [u32],
+            ) -> Result<(), LinearError> {
+                product::dense_of::<{ $set }>(layer, rescale, x, out, scratch)
+            }
+        }
+    };
 }
-
-impl LinearEngine for Scalar {
-    type Error = LinearError;
-
-    fn sums(
-        &mut self,
-        layer: &Layer<'_>,
-        x: I8Sym<'_>,
-        out: &mut [i64],
-        scratch: &mut [u32],
-    ) -> Result<(), LinearError> {
-        linear::sums(layer, x, out, scratch)
-    }
-
-    fn matvec(
-        &mut self,
-        layer: &Layer<'_>,
-        x: I8Sym<'_>,
-        x_scale: f32,
-        out: &mut [f32],
-        scratch: &mut [u32],
-    ) -> Result<(), LinearError> {
-        linear::matvec(layer, x, x_scale, out, scratch)
-    }
-
-    fn dense(
-        &mut self,
-        layer: &Layer<'_>,
-        rescale: &Rescale<'_>,
-        x: I8Sym<'_>,
-        out: &mut [i8],
-        scratch: &mut [u32],
-    ) -> Result<(), LinearError> {
-        linear::dense(layer, rescale, x, out, scratch)
-    }
-}
+of_a_set!(SET, impl [const SET: u32] for Only<SET>);
+of_a_set!(u32::MAX, impl for Scalar);

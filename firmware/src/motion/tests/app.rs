@@ -107,3 +107,11 @@ fn files_of_other_networks_are_refused() {
         assert!(matches!(error, Some(Error::Network { .. })), "{len}");
     }
 }
+
+/// What the documentation says of memory, checked for a desk, whose words are twice as long.
+#[test]
+fn memory_is_what_is_promised() {
+    assert!(size_of::<Memory>() <= 1448);
+    let parts = size_of::<Sensor<'_>>() + size_of::<Pin>() + size_of::<Delay<'_>>();
+    assert!(size_of::<Worn<'_>>() - parts <= 2 * 400);
+}

@@ -1,0 +1,102 @@
+//! Arenas, rings, caches and shared values.
+
+use core::hint::black_box;
+use core::iter::Copied;
+use core::slice::Iter;
+
+use tercet_core::pool::{
+    Arena, Counts, Guarded, Lru, Parts, Ring, Scope, Shape, SharedArena, Stats, Value,
+};
+
+use crate::reach::reach;
+
+reach! {
+    SharedArena::<256>::new,
+    SharedArena::<256>::reset,
+    SharedArena::<256>::stats,
+    SharedArena::<256>::alloc::<u32>,
+    SharedArena::<256>::alloc_slice::<u32>,
+    SharedArena::<256>::alloc_slice_with => fn(&'static SharedArena<256>, usize, fn(usize) -> u32) -> _,
+    SharedArena::<256>::alloc_copy::<u32>,
+    SharedArena::<256>::alloc_uninit::<u32>,
+    SharedArena::<256>::alloc_bytes,
+    <SharedArena<256> as Default>::default,
+    Arena::<256>::new,
+    Arena::<256>::scope,
+    Arena::<256>::stats,
+    <Arena<256> as Default>::default,
+    Scope::scope,
+    Scope::over,
+    Counts::new,
+    Scope::left,
+    Scope::stats,
+    Scope::alloc::<u32>,
+    Scope::alloc_slice::<u32>,
+    Scope::alloc_slice_with => fn(&'static mut Scope<'static>, usize, fn(usize) -> u32) -> _,
+    Scope::alloc_copy::<u32>,
+    Scope::alloc_from_iter => fn(&'static mut Scope<'static>, Copied<Iter<'static, u32>>) -> _,
+    Scope::alloc_uninit::<u32>,
+    Scope::alloc_bytes,
+    Guarded::<u32>::new,
+    Guarded::<u32>::with => fn(&'static Guarded<u32>, fn(&mut u32) -> u32) -> _,
+    Guarded::<u32>::get_mut,
+    Guarded::<u32>::into_inner,
+    Lru::<u32, u8, 16, 8>::new,
+    Lru::<u32, u8, 16, 8>::get,
+    Lru::<u32, u8, 16, 8>::peek,
+    Lru::<u32, u8, 16, 8>::insert,
+    Lru::<u32, u8, 16, 8>::insert_with => fn(&'static mut Lru<u32, u8, 16, 8>, u32, usize, fn(usize, &mut [u8])) -> _,
+    Lru::<u32, u8, 16, 8>::remove,
+    Lru::<u32, u8, 16, 8>::evict,
+    Lru::<u32, u8, 16, 8>::clear,
+    Lru::<u32, u8, 16, 8>::len,
+    Lru::<u32, u8, 16, 8>::is_empty,
+    Lru::<u32, u8, 16, 8>::capacity,
+    Lru::<u32, u8, 16, 8>::keys,
+    Lru::<u32, u8, 16, 8>::stats,
+    <Parts<'static, u8, 16> as Iterator>::next,
+    Value::<u8, 16>::len,
+    Value::<u8, 16>::is_empty,
+    Value::<u8, 16>::parts,
+    Value::<u8, 16>::as_slice,
+    Value::<u8, 16>::iter,
+    Value::<u8, 16>::copy_to,
+    <Value<'static, u8, 16> as IntoIterator>::into_iter,
+    Ring::<[i16; 6], 32>::new,
+    Ring::<[i16; 6], 32>::from_slots,
+    Ring::<[i16; 6], 32>::push,
+    Ring::<[i16; 6], 32>::advance,
+    Ring::<[i16; 6], 32>::clear,
+    Ring::<[i16; 6], 32>::len,
+    Ring::<[i16; 6], 32>::is_empty,
+    Ring::<[i16; 6], 32>::is_full,
+    Ring::<[i16; 6], 32>::capacity,
+    Ring::<[i16; 6], 32>::positions,
+    Ring::<[i16; 6], 32>::gone,
+    Ring::<[i16; 6], 32>::stats,
+    Ring::<[i16; 6], 32>::get,
+    Ring::<[i16; 6], 32>::get_mut,
+    Ring::<[i16; 6], 32>::at,
+    Ring::<[i16; 6], 32>::latest,
+    Ring::<[i16; 6], 32>::oldest,
+    Ring::<[i16; 6], 32>::as_slices,
+    Ring::<[i16; 6], 32>::as_mut_slices,
+    Ring::<[i16; 6], 32>::window,
+    Ring::<[i16; 6], 32>::iter,
+    Ring::<[i16; 6], 32>::copy_to,
+    Ring::<[i16; 6], 32>::as_flat_slices,
+    <&Ring<[i16; 6], 32> as IntoIterator>::into_iter,
+    Shape::dims,
+    Shape::elements,
+    <Shape as From<[usize; 3]>>::from,
+    Stats::free,
+    each_key,
+    Scope::alloc_copy::<i16>,
+    Scope::alloc::<u64>,
+}
+
+fn each_key(cache: &Lru<u32, u8, 16, 8>) {
+    cache.keys().for_each(|key| {
+        black_box(key);
+    });
+}

@@ -1,0 +1,72 @@
+//! The reference engine, but for clustering.
+
+use tercet_core::block::Format;
+use tercet_core::engine::{
+    BlockEngine, ClusterEngine, LinearEngine, PaletteEngine, QuantizeEngine, QuantizeProblem,
+    SearchBase, SearchEngine,
+};
+use tercet_core::linear::{I8Sym, Matrix};
+use tercet_core::scalar::{
+    Base, Only, Scalar, Tensor, affine, dot, linear, magnitudes, norm, read_magnitudes, ternary,
+    ternary_dot,
+};
+use tercet_core::search::{Cosine, Dot, FloatRows, Int8Rows, SquaredL2, TernaryRows};
+use tercet_core::{bf16, f16};
+
+use crate::given::Seen;
+
+use crate::reach::reach;
+
+reach! {
+    linear::blocks => fn(Format, &'static Matrix<'static>, I8Sym<'static>, &'static mut Seen),
+    <Only<{ u32::MAX }> as LinearEngine>::sums,
+    <Only<{ u32::MAX }> as LinearEngine>::matvec,
+    <Only<{ u32::MAX }> as LinearEngine>::dense,
+    linear::five_trits => fn(&'static Matrix<'static>, I8Sym<'static>, &'static mut Seen),
+    linear::int4 => fn(&'static Matrix<'static>, I8Sym<'static>, &'static mut Seen),
+    linear::int8 => fn(&'static Matrix<'static>, I8Sym<'static>, &'static mut Seen),
+    linear::int8_pairs => fn(&'static Matrix<'static>, I8Sym<'static>, &'static mut Seen),
+    linear::ternary_lanes => fn(&'static Matrix<'static>, I8Sym<'static>, &'static mut Seen),
+    linear::sums => fn(&'static Matrix<'static>, I8Sym<'static>, &'static mut Seen),
+    linear::for_each_sum => fn(&'static Matrix<'static>, I8Sym<'static>, fn(usize, i64)),
+    affine::<f32>,
+    dot,
+    norm,
+    ternary_dot,
+    <Scalar as QuantizeEngine>::tensor::<f32>,
+    <Scalar as BlockEngine>::encode::<f32>,
+    <Scalar as BlockEngine>::decode,
+    <Scalar as BlockEngine>::dot,
+    <Scalar as ClusterEngine>::clusters,
+    <Scalar as LinearEngine>::sums,
+    <Scalar as LinearEngine>::matvec,
+    <Scalar as LinearEngine>::dense,
+    <Scalar as PaletteEngine>::encode::<f32>,
+    <Scalar as PaletteEngine>::decode,
+    <Scalar as PaletteEngine>::matvec,
+    <Scalar as SearchEngine>::base::<Int8Rows<'static>>,
+    magnitudes::<f32>,
+    read_magnitudes::<f32>,
+    Base::<Int8Rows<'static>>::new,
+    <Base<Int8Rows<'static>> as SearchBase>::len,
+    <Base<Int8Rows<'static>> as SearchBase>::dim,
+    <Base<Int8Rows<'static>> as SearchBase>::top_k::<Cosine>,
+    <Base<Int8Rows<'static>> as SearchBase>::top_k_all::<Cosine>,
+    <Base<Int8Rows<'static>> as SearchBase>::range::<Cosine>,
+    Tensor::<f32>::new,
+    <Tensor<f32> as QuantizeProblem>::groups,
+    <Tensor<f32> as QuantizeProblem>::stats,
+    <Tensor<f32> as QuantizeProblem>::read_magnitudes,
+    <Tensor<f32> as QuantizeProblem>::magnitudes,
+    <Tensor<f32> as QuantizeProblem>::apply,
+    <Tensor<f32> as QuantizeProblem>::set_scale,
+    ternary::<f32>,
+    <Base<Int8Rows<'static>> as SearchBase>::top_k::<Dot>,
+    <Base<Int8Rows<'static>> as SearchBase>::top_k::<SquaredL2>,
+    <Base<TernaryRows<'static>> as SearchBase>::top_k::<Cosine>,
+    <Base<TernaryRows<'static>> as SearchBase>::range::<SquaredL2>,
+    <Base<FloatRows<'static, f32>> as SearchBase>::top_k::<Cosine>,
+    <Base<FloatRows<'static, f16>> as SearchBase>::top_k::<SquaredL2>,
+    <Scalar as QuantizeEngine>::tensor::<f16>,
+    magnitudes::<bf16>,
+}
