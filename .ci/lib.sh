@@ -120,15 +120,6 @@ firmware() {
     runner "$board" "$program" --image "$image" "$@"
 }
 
-# budget BOARD[:TARGET]: the option that holds a program to firmware/snapshots/BOARD.txt; nothing for a board with another target and for
-# RISC-V, which have no committed figures.
-budget() {
-    case $1 in
-    *:* | rv32*) ;;
-    *) echo --budget ;;
-    esac
-}
-
 # agree FILE: the table printed there is the committed one; its comment lines may say more.
 agree() {
     diff <(grep -v '^#' core/conformance.txt) <(grep -v '^#' "$1" | tr -d '\r') || return 1

@@ -38,7 +38,7 @@ firmware)
     lint --manifest-path firmware/runner/Cargo.toml --all-targets --target-dir target/firmware-runner
     # What is not Cortex-M's alone.
     cross riscv32imc-unknown-none-elf core clippy --locked --release --manifest-path firmware/Cargo.toml \
-        --config firmware/boards/rv32imc.toml --lib --bin conformance --bin digits -- -D warnings
+        --config firmware/boards/rv32imc.toml --lib --bin conformance_weights --bin conformance_points --bin digits -- -D warnings
     lint --manifest-path firmware/Cargo.toml --lib --tests --examples --target-dir target/firmware-runner
     ;;
 mcu)

@@ -24,6 +24,8 @@ pub mod report;
 #[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod stack;
 #[cfg(all(feature = "qemu", target_os = "none"))]
+pub mod suite;
+#[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod text;
 
 // Its critical sections, which no program names.

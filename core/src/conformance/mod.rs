@@ -73,35 +73,73 @@ impl core::fmt::Display for Mismatch {
 
 impl core::error::Error for Mismatch {}
 
+/// A part of the suite, for a machine whose memory holds no program with all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Part {
+    /// Numbers, quantizers, calibration, blocks, files, palettes, layers and networks.
+    Weights,
+    /// Clustering and search.
+    Points,
+}
+
+impl Part {
+    /// Both, in the order in which [`run`] has them.
+    pub const ALL: [Self; 2] = [Self::Weights, Self::Points];
+}
+
 /// Runs every operation of `core`, those that engines supply on [`Scalar`], and reports one digest an operation.
 ///
 /// Takes well under a second on a desktop, some seconds on a microcontroller.
 pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
-    number::run(report);
-    calibrate::run(report);
-    report("quant/dequantize", quant::dequantize());
-    report("block/i2_s", block::i2_s());
-    report("block/bitnet_hf", block::hugging_face());
-    gguf::run(report);
-    report("cluster/floats", cluster::floats());
-    online::run(report);
-    quantized::run(report);
-    score::run(report);
-    report("search/rerank", search::reranked());
-    report("palette/optimal_1d", palette::optimal());
-    report("linear/requantize", linear::requantize());
-    run_engine(&mut Scalar, report);
+    for part in Part::ALL {
+        run_part(part, report);
+    }
+}
+
+/// As [`run`], one part. Where `part` is a constant, the code of the other is not linked.
+#[inline]
+pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
+    match part {
+        Part::Weights => {
+            number::run(report);
+            calibrate::run(report);
+            report("quant/dequantize", quant::dequantize());
+            report("block/i2_s", block::i2_s());
+            report("block/bitnet_hf", block::hugging_face());
+            gguf::run(report);
+            report("palette/optimal_1d", palette::optimal());
+            report("linear/requantize", linear::requantize());
+            weights(&mut Scalar, report);
+        }
+        Part::Points => {
+            report("cluster/floats", cluster::floats());
+            online::run(report);
+            quantized::run(report);
+            score::run(report);
+            report("search/rerank", search::reranked());
+            points(&mut Scalar, report);
+        }
+    }
 }
 
 /// Runs the operations that an engine supplies; a new engine must report what the table says before any other use.
 pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
+    weights(engine, report);
+    points(engine, report);
+}
+
+fn weights<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     quant::run(engine, report);
     block::run(engine, report);
-    cluster::run(engine, report);
-    search::run(engine, report);
     palette::run(engine, report);
     linear::run(engine, report);
     report("linear/network", network::run(engine));
+}
+
+fn points<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
+    cluster::run(engine, report);
+    search::run(engine, report);
 }
 
 /// Runs the suite and compares with [`TABLE`]; the number of operations that agree, or the first that does not.

@@ -14,6 +14,10 @@
     elided_lifetimes_in_paths,
     reason = "a list of functions of any lifetime"
 )]
+#![allow(
+    clippy::type_complexity,
+    reason = "types as they are, so that inference finds the function"
+)]
 
 mod arch;
 mod block;

@@ -1,20 +1,19 @@
-//! Runs the conformance suite on the board, prints its table and the stack it took, and fails where either is wrong.
-
-#![no_std]
-#![no_main]
+//! A part of the conformance suite on the board: prints its table and the stack it took, and fails where either is wrong.
 
 use core::panic::PanicInfo;
 
-use tercet_core::conformance::{self, CASE_BYTES};
-use tercet_firmware::text::Text;
-use tercet_firmware::{entry, exit, stack};
+use tercet_core::conformance::{self, CASE_BYTES, Part};
 
-#[entry]
-fn main() -> ! {
+use crate::text::Text;
+use crate::{exit, stack};
+
+/// Runs it and ends the program. Where `part` is a constant, the image holds that part alone.
+#[inline(always)]
+pub fn run(part: Part) -> ! {
     let mut meter = stack::Meter::start();
     let mut deepest = (0, "");
     let mut failures = 0;
-    conformance::run(&mut |name, digest| {
+    conformance::run_part(part, &mut |name, digest| {
         // Before the print, whose own frames are not the suite's.
         let bytes = meter.lap();
         if bytes > deepest.0 {
@@ -43,6 +42,7 @@ fn main() -> ! {
         .str(" bytes, ")
         .str(name)
         .end();
+    Text::new().str("# stack ").number(bytes).end();
     if bytes as usize > CASE_BYTES {
         Text::new()
             .str("# a case may take ")
@@ -58,8 +58,9 @@ fn main() -> ! {
 }
 
 /// The suite digests messages of errors, and `core::fmt` can panic as far as a compiler can tell.
-#[panic_handler]
-fn panic(info: &PanicInfo<'_>) -> ! {
+///
+/// So these programs, unlike the others, hold what a panic leads to.
+pub fn panicked(info: &PanicInfo<'_>) -> ! {
     if let Some(place) = info.location() {
         let text = Text::new().str("# panicked at ").str(place.file());
         text.str(":").number(place.line()).end();
