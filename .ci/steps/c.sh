@@ -4,7 +4,7 @@
 . .ci/lib.sh
 
 manifest=firmware/c/Cargo.toml example=firmware/c/example
-out=$PWD/target/ci/c
+out=$PWD/target/ci/c-$1
 
 # digests FILE: what the example printed there is in the conformance table, and reads digits as the command does here.
 digests() {

@@ -4,7 +4,7 @@
 
 board=$1
 need_board "$board"
-here=target/ci/digits-host.txt printed=target/ci/digits-${board/:/-}.txt
+here=target/ci/digits-${board/:/-}-here.txt printed=target/ci/digits-${board/:/-}.txt
 
 cargo run --locked -q -p tercet-gpu -- network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$here"
 # Without a panic that could be reached, or it would not link.
