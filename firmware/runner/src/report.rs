@@ -118,13 +118,13 @@ pub fn list(boards: &[Board], programs: &[Program]) -> String {
     for board in boards {
         let _ = writeln!(
             text,
-            "  {:<14} {:<30} {}",
+            "  {:<20} {:<30} {}",
             board.name, board.target, board.about
         );
     }
     text += "programs\n";
     for program in programs {
-        let _ = writeln!(text, "  {:<14} {}", program.name, program.rules.about);
+        let _ = writeln!(text, "  {:<20} {}", program.name, program.rules.about);
     }
     text
 }
