@@ -1,8 +1,9 @@
 //! Takes and returns blocks at random, many times, and checks every value: `pool_soak [OPERATIONS]`, 10⁸ by default.
 //!
 //! As many operations go to a pool with one owner, to one that four threads share and, with that feature, to one in
-//! critical sections. Twice as many places ask for blocks as there are, so every pool runs full over and over. At the end
-//! nothing is in use and each block can be had again, or this panics.
+//! critical sections. Each thread has places for twice the blocks that there are, so every pool runs full over and over,
+//! even where one thread ends before the next begins (valgrind may run them so). At the end nothing is in use and each block
+//! can be had again, or this panics.
 
 use std::time::Instant;
 
@@ -13,6 +14,7 @@ use tercet_core::pool::{Block, BlockPool, Blocks, FreeList, SharedBlockPool};
 
 const BLOCK: usize = 40;
 const N: usize = 61;
+const PLACES: usize = 2 * N;
 const THREADS: u64 = 4;
 
 /// A value that shows whether any of its bytes were written by another holder.
@@ -36,17 +38,13 @@ impl Marked {
 
 type Place<'a, L> = Option<(Block<'a, Marked, Blocks<BLOCK, N, L>>, u64)>;
 
-/// `operations` allocations and releases through `PLACES` places.
-fn churn<const PLACES: usize, L: FreeList<N>>(
-    pool: &Blocks<BLOCK, N, L>,
-    seed: u64,
-    operations: u64,
-) {
+/// `operations` allocations and releases through `P` places.
+fn churn<const P: usize, L: FreeList<N>>(pool: &Blocks<BLOCK, N, L>, seed: u64, operations: u64) {
     let mut random = Random::new(seed);
-    let mut places: [Place<'_, L>; PLACES] = [const { None }; PLACES];
+    let mut places: [Place<'_, L>; P] = [const { None }; P];
     for _ in 0..operations {
         let drawn = random.next_u64();
-        let place = &mut places[(drawn % PLACES as u64) as usize];
+        let place = &mut places[(drawn % P as u64) as usize];
         *place = match place.take() {
             Some((block, mark)) => {
                 assert_eq!(block.0[0], mark, "another holder wrote here");
@@ -87,9 +85,7 @@ fn soak<L: FreeList<N>>(
 fn share<L: FreeList<N> + Sync>(pool: &Blocks<BLOCK, N, L>, operations: u64) {
     std::thread::scope(|scope| {
         for seed in 0..THREADS {
-            scope.spawn(move || {
-                churn::<{ 2 * N / THREADS as usize }, L>(pool, seed, operations / THREADS)
-            });
+            scope.spawn(move || churn::<PLACES, L>(pool, seed, operations / THREADS));
         }
     });
 }
@@ -100,7 +96,7 @@ fn main() {
         None => 100_000_000,
     };
     soak("one owner", operations, &BlockPool::new(), |pool| {
-        churn::<{ 2 * N }, _>(pool, 4, operations);
+        churn::<PLACES, _>(pool, 4, operations);
     });
     soak("shared", operations, &SharedBlockPool::new(), |pool| {
         share(pool, operations)
