@@ -1,9 +1,20 @@
 #!/usr/bin/env bash
-# The conformance table printed on one target is the committed one. conformance.sh host|TARGET|BOARD[:TARGET]
+# The conformance table printed on one target is the committed one, by core's engine and, on desktops' processors, by the
+# threads' engine with every instruction set that runs here. conformance.sh host|TARGET|BOARD[:TARGET]
 . .ci/lib.sh
 
 target=$1
 printed=target/ci/conformance-${target/:/-}.txt
+
+# backends PROGRAM…: the threads' engine, which compares by itself, with each instruction set that it lists.
+backends() {
+    local backend count
+    for backend in $("$@" backends); do
+        TERCET_BACKEND=$backend "$@" >"$printed-$backend"
+        count=$(grep -vc '^#' "$printed-$backend")
+        note "$backend: $count digests agree"
+    done
+}
 
 case $target in
 host)
@@ -11,6 +22,7 @@ host)
     agree "$printed"
     cargo run --locked -q -p tercet-core --example conformance --release >"$printed"
     agree "$printed"
+    backends cargo run --locked -q -p tercet-host --example conformance --release --
     ;;
 aarch64-unknown-linux-gnu | i686-unknown-linux-gnu | s390x-unknown-linux-gnu)
     # QEMU 7.2 computes s390x's MDEBR (f32 times f32 to f64) wrongly: a digest that differs there alone may be QEMU's
@@ -24,6 +36,10 @@ aarch64-unknown-linux-gnu | i686-unknown-linux-gnu | s390x-unknown-linux-gnu)
     # Core's example as another package's program, or what core's tests depend on would be built too.
     dependent core "$target" std,panic_abort run -q --profile desktop --features std --bin conformance >"$printed"
     agree "$printed"
+    if [[ $cpu == aarch64 ]]; then
+        cross "$target" std,panic_abort build --locked -q -p tercet-host --example conformance --release
+        backends "$emulator" -L "/usr/$cpu-linux-gnu" "$cross_target/$target/release/examples/conformance"
+    fi
     ;;
 wasm32-unknown-unknown)
     need node "install Node.js"

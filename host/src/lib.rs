@@ -44,6 +44,7 @@ pub mod points;
 mod progress;
 pub mod report;
 pub mod search;
+pub mod simd;
 mod source;
 
 pub use calibrate::{Calibration, Method, calibrate};

@@ -12,6 +12,7 @@ use tercet_core::quant::{
 };
 use tercet_core::{f16, scalar};
 use tercet_host::parallel::{self, Threads};
+use tercet_host::simd::Backend;
 
 #[derive(Debug, PartialEq)]
 struct Outputs {
@@ -285,11 +286,18 @@ fn comparisons_name_the_lowest_bad_index_and_add_nothing() {
 }
 
 #[test]
-fn conformance_holds_for_any_tile_and_thread_count() {
-    for tile in [1, 7, 64, 100, 1 << 16] {
+fn conformance_holds_for_any_tile_thread_count_and_backend() {
+    for (tile, backend) in [1, 7, 64, 100, 1 << 16]
+        .into_iter()
+        .flat_map(|tile| Backend::all().map(move |backend| (tile, backend)))
+    {
         for pool in pools() {
-            let agreed = pool.install(|| conformance::check_engine(&mut Threads::with_tile(tile)));
-            assert!(agreed.is_ok_and(|agreed| agreed > 20), "{tile}: {agreed:?}");
+            let mut engine = Threads::with_tile(tile).with_backend(backend);
+            let agreed = pool.install(|| conformance::check_engine(&mut engine));
+            assert!(
+                agreed.is_ok_and(|agreed| agreed > 20),
+                "{tile}, {backend}: {agreed:?}"
+            );
         }
     }
 }

@@ -10,6 +10,7 @@ use tercet_core::number::Stats;
 use tercet_core::quant::{self, Applied, Groups, Measures, Method, Plan, QuantError};
 use tercet_core::scalar::Tensor;
 
+use crate::simd::Backend;
 use crate::source::{Source, TILE, tiles};
 use crate::{Error, Progress, parallel};
 
@@ -269,7 +270,7 @@ impl QuantizeProblem for Large<'_, '_> {
                 source
                     .read(first + tile * TILE, values)
                     .map_err(LargeError::Host)?;
-                Ok::<_, LargeError>(parallel::apply(plan, values, codes)?)
+                Ok::<_, LargeError>(Backend::default().apply(plan, values, codes)?)
             })
             .try_reduce(Applied::default, |mut a, b| {
                 a.merge(&b);

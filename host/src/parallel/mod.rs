@@ -23,8 +23,9 @@ pub use tensor::Tensor;
 use tercet_core::block::{BlockError, Encoded, Format};
 use tercet_core::engine::{BlockEngine, Output, QuantizeEngine};
 use tercet_core::number::{Element, Stats};
-use tercet_core::quant::{Applied, Groups, Plan, QuantError, Rule, ScaleRule};
-use tercet_core::scalar;
+use tercet_core::quant::{Groups, QuantError, Rule, ScaleRule};
+
+use crate::simd::Backend;
 
 /// Values in a tile: large enough to drown the cost of a task, small enough to stay in a core's cache.
 const TILE: usize = 1 << 16;
@@ -49,11 +50,17 @@ const TILE: usize = 1 << 16;
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
     tile: usize,
+    backend: Backend,
 }
 
+/// With the backend that `TERCET_BACKEND` names, and with the best of this machine where it names none that runs here
+/// ([`Backend::chosen`] says so).
 impl Default for Threads {
     fn default() -> Self {
-        Self { tile: TILE }
+        Self {
+            tile: TILE,
+            backend: Backend::default(),
+        }
     }
 }
 
@@ -62,7 +69,19 @@ impl Threads {
     pub fn with_tile(values: usize) -> Self {
         Self {
             tile: values.max(1),
+            ..Self::default()
         }
+    }
+
+    /// Takes another backend; it does not show in a bit.
+    pub const fn with_backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
+        self
+    }
+
+    /// The backend that its tasks use.
+    pub const fn backend(&self) -> Backend {
+        self.backend
     }
 }
 
@@ -77,7 +96,7 @@ impl QuantizeEngine for Threads {
         out: Output<'a>,
     ) -> Result<Tensor<'a, T>, QuantError> {
         let tensor = Tensor::new(values, groups, out.codes, out.scales, out.zero_points)?;
-        Ok(tensor.with_tile(self.tile))
+        Ok(tensor.with_tile(self.tile).with_backend(self.backend))
     }
 }
 
@@ -108,18 +127,6 @@ impl BlockEngine for Threads {
         x_scale: f32,
     ) -> Result<f32, BlockError> {
         tercet_core::block::dot(format, bytes, x, x_scale)
-    }
-}
-
-/// Codes the values of a tile.
-pub(crate) fn apply<T: Element>(
-    plan: &Plan,
-    values: &[T],
-    codes: &mut [i8],
-) -> Result<Applied, QuantError> {
-    match plan {
-        Plan::Ternary { threshold } => scalar::ternary(values, *threshold, codes),
-        Plan::Affine(grid) => scalar::affine(values, grid, codes),
     }
 }
 

@@ -6,7 +6,8 @@ use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{self, Applied, Groups, Method, Plan, QuantError, Report};
 use tercet_core::scalar;
 
-use super::{TILE, apply, merged, moved};
+use super::{TILE, merged, moved};
+use crate::simd::Backend;
 
 /// Bins for the optimal ternary rule: 64 KiB for each thread.
 const BINS: usize = 4096;
@@ -20,6 +21,7 @@ pub struct Tensor<'a, T> {
     scales: &'a mut [f32],
     zero_points: &'a mut [i8],
     tile: usize,
+    backend: Backend,
 }
 
 impl<'a, T: Element> Tensor<'a, T> {
@@ -39,12 +41,19 @@ impl<'a, T: Element> Tensor<'a, T> {
             scales,
             zero_points,
             tile: TILE,
+            backend: Backend::default(),
         })
     }
 
     /// Sets how many values a task takes, at least 1, instead of 65,536; it does not show in a bit.
     pub fn with_tile(mut self, values: usize) -> Self {
         self.tile = values.max(1);
+        self
+    }
+
+    /// Takes another backend; it does not show in a bit.
+    pub const fn with_backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
         self
     }
 
@@ -141,10 +150,11 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
 
     fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, QuantError> {
         let range = self.range(group)?;
+        let backend = self.backend;
         let values = self.values[range.clone()].par_chunks(self.tile);
         values
             .zip(self.codes[range].par_chunks_mut(self.tile))
-            .map(|(values, codes)| apply(plan, values, codes))
+            .map(|(values, codes)| backend.apply(plan, values, codes))
             .try_reduce(Applied::default, |mut left, right| {
                 left.merge(&right);
                 Ok(left)

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use tercet_host::simd::BackendError;
+
 /// Why a command failed, in one line.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -81,6 +83,12 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+impl From<BackendError> for Failure {
+    fn from(error: BackendError) -> Self {
+        Self::usage(error)
     }
 }
 

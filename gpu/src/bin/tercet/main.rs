@@ -28,6 +28,7 @@ mod words;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tercet_host::simd::Backend;
 
 use failure::Failure;
 
@@ -80,6 +81,8 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     interrupt::handle()?;
+    // A wrong name is told before any work.
+    Backend::chosen()?;
     if let Some(threads) = cli.threads {
         // Before any work, so that the pool is not there yet.
         rayon::ThreadPoolBuilder::new()

@@ -1,0 +1,40 @@
+//! Prints the conformance table of the threads' engine, `name digest` a line, and fails where it differs from the committed one.
+//!
+//! `TERCET_BACKEND=avx2 cargo run -p tercet-host --example conformance`; with the word `backends` after `--` it lists what
+//! `TERCET_BACKEND` may say on this machine.
+
+use std::process::ExitCode;
+
+use tercet_core::conformance::{self, Mismatch};
+use tercet_host::parallel::Threads;
+use tercet_host::simd::Backend;
+
+fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "backends") {
+        Backend::all().for_each(|backend| println!("{backend}"));
+        return ExitCode::SUCCESS;
+    }
+    let backend = match Backend::chosen() {
+        Ok(backend) => backend,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(2);
+        }
+    };
+    println!("# {backend}");
+    let mut status = ExitCode::SUCCESS;
+    conformance::run_engine(&mut Threads::default(), &mut |name, found| {
+        println!("{name} {found:016x}");
+        let expected = conformance::expected(name);
+        if expected != Some(found) {
+            let mismatch = Mismatch {
+                name,
+                found,
+                expected,
+            };
+            eprintln!("{backend}: {mismatch}");
+            status = ExitCode::FAILURE;
+        }
+    });
+    status
+}

@@ -1,0 +1,3 @@
+//! Kernels for AVX-512 (F, BW, CD, DQ, VL).
+
+pub(super) mod affine;

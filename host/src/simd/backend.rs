@@ -1,0 +1,134 @@
+//! Which instruction set the engines use.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::sync::OnceLock;
+
+use thiserror::Error;
+
+use super::Isa;
+
+/// An instruction set that this machine was found to run.
+///
+/// There is no other way to one than detection, so kernels trust it. It does not show in a bit, only in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Backend(Isa);
+
+/// Why there is no such backend.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// This machine does not run the set.
+    #[error("{isa} does not run on this machine; {}", available())]
+    Unavailable {
+        /// The set.
+        isa: Isa,
+    },
+    /// `TERCET_BACKEND` names no set.
+    #[error("TERCET_BACKEND: {name} names no instruction set; {}", available())]
+    Unknown {
+        /// What it says.
+        name: String,
+    },
+}
+
+impl Backend {
+    /// The reference engine's code, which runs everywhere.
+    pub const SCALAR: Self = Self(Isa::Scalar);
+
+    /// The backend of a set.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`].
+    pub fn new(isa: Isa) -> Result<Self, BackendError> {
+        if isa.is_available() {
+            Ok(Self(isa))
+        } else {
+            Err(BackendError::Unavailable { isa })
+        }
+    }
+
+    /// Every backend of this machine, the best last.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Isa::ALL.into_iter().filter_map(|isa| Self::new(isa).ok())
+    }
+
+    /// The best backend of this machine.
+    pub fn best() -> Self {
+        static BEST: OnceLock<Backend> = OnceLock::new();
+        *BEST.get_or_init(|| Self::all().last().unwrap_or(Self::SCALAR))
+    }
+
+    /// The backend that `TERCET_BACKEND` names (one of [`Isa::name`]), or the best where it is not set or empty. The
+    /// variable is read once.
+    ///
+    /// # Errors
+    /// [`BackendError::Unknown`], [`BackendError::Unavailable`].
+    pub fn chosen() -> Result<Self, BackendError> {
+        static CHOSEN: OnceLock<Result<Backend, BackendError>> = OnceLock::new();
+        CHOSEN
+            .get_or_init(|| Self::named(std::env::var_os("TERCET_BACKEND")))
+            .clone()
+    }
+
+    fn named(name: Option<OsString>) -> Result<Self, BackendError> {
+        let Some(name) = name.filter(|name| !name.is_empty()) else {
+            return Ok(Self::best());
+        };
+        let name = name.to_string_lossy();
+        match Isa::from_name(&name) {
+            Some(isa) => Self::new(isa),
+            None => Err(BackendError::Unknown {
+                name: name.into_owned(),
+            }),
+        }
+    }
+
+    /// Its instruction set.
+    pub const fn isa(self) -> Isa {
+        self.0
+    }
+}
+
+/// [`Backend::chosen`], and [`Backend::best`] where that is an error.
+impl Default for Backend {
+    fn default() -> Self {
+        Self::chosen().unwrap_or_else(|_| Self::best())
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What may be asked for, in words.
+fn available() -> String {
+    let names: Vec<_> = Backend::all().map(|backend| backend.isa().name()).collect();
+    format!("here are {}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_set_of_this_machine_or_an_error_that_lists_them() {
+        let named = |name: &str| Backend::named(Some(name.into()));
+        assert_eq!(named("Scalar"), Ok(Backend::SCALAR));
+        assert_eq!(named(""), Ok(Backend::best()));
+        assert_eq!(Backend::named(None), Ok(Backend::best()));
+        let error = named("sse9").unwrap_err().to_string();
+        assert!(
+            error.starts_with("TERCET_BACKEND: sse9 names no instruction set; here are scalar"),
+            "{error}"
+        );
+        for isa in Isa::ALL {
+            match named(isa.name()) {
+                Ok(backend) => assert_eq!(backend.isa(), isa),
+                Err(error) => assert_eq!(error, BackendError::Unavailable { isa }),
+            }
+        }
+    }
+}
