@@ -10,16 +10,26 @@ use std::any::TypeId;
 use tercet_core::number::Element;
 
 mod backend;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod exact;
 mod isa;
 mod magnitudes;
 pub(crate) mod quantize;
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    allow(
+        dead_code,
+        reason = "the reference engine's code has no use for most of it"
+    )
+)]
 mod stores;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;
