@@ -11,8 +11,11 @@ mod compare;
 mod dequantize;
 mod linear;
 pub(crate) mod palette;
+mod rows;
 mod search;
 mod tensor;
+
+pub(crate) use rows::Rows;
 
 pub use cluster::{Clusters, nearest};
 pub use compare::{compare, compare_next};

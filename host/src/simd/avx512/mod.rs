@@ -1,3 +1,7 @@
 //! Kernels for AVX-512 (F, BW, CD, DQ, VL).
 
 pub(super) mod affine;
+pub(super) mod magnitudes;
+pub(super) mod stats;
+pub(super) mod ternary;
+pub(super) mod widen;

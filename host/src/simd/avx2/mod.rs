@@ -1,0 +1,7 @@
+//! Kernels for AVX2 (with BMI, F16C, FMA, LZCNT and POPCNT).
+
+pub(super) mod affine;
+pub(super) mod magnitudes;
+pub(super) mod stats;
+pub(super) mod ternary;
+pub(super) mod widen;
