@@ -10,6 +10,7 @@ use std::any::TypeId;
 use tercet_core::number::Element;
 
 mod backend;
+pub(crate) mod blocks;
 mod exact;
 mod isa;
 mod magnitudes;

@@ -1,6 +1,7 @@
 //! Kernels for AVX-512 (F, BW, CD, DQ, VL).
 
 pub(super) mod affine;
+pub(super) mod blocks;
 pub(super) mod magnitudes;
 pub(super) mod stats;
 pub(super) mod ternary;
