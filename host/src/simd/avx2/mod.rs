@@ -1,0 +1,3 @@
+//! Kernels for AVX2.
+
+pub(super) mod cluster;
