@@ -11,6 +11,11 @@ use tercet_core::number::Element;
 
 mod backend;
 pub(crate) mod blocks;
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    allow(dead_code, reason = "there are no vectors to be generic in")
+)]
+pub(crate) mod cluster;
 mod exact;
 mod isa;
 mod magnitudes;
@@ -21,6 +26,10 @@ mod stores;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_vnni;
+#[cfg(target_arch = "x86_64")]
+mod avx_vnni;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;

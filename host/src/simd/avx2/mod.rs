@@ -5,3 +5,5 @@ pub(super) mod magnitudes;
 pub(super) mod stats;
 pub(super) mod ternary;
 pub(super) mod widen;
+
+pub(super) mod cluster;
