@@ -12,9 +12,16 @@ use tercet_core::number::Element;
 mod backend;
 mod isa;
 pub(crate) mod quantize;
+pub(crate) mod search;
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_vnni;
+#[cfg(target_arch = "x86_64")]
+mod avx_vnni;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;

@@ -1,3 +1,4 @@
 //! Kernels for AVX-512 (F, BW, CD, DQ, VL).
 
 pub(super) mod affine;
+pub(super) mod search;

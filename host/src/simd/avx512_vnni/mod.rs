@@ -1,0 +1,5 @@
+//! Kernels for AVX-512 with VNNI, VBMI, VBMI2, BITALG and VPOPCNTDQ.
+
+pub(super) mod many_search;
+pub(super) mod search;
+pub(super) mod ternary_search;
