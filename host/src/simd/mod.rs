@@ -20,6 +20,7 @@ mod exact;
 mod isa;
 mod magnitudes;
 pub(crate) mod quantize;
+pub(crate) mod search;
 mod stores;
 
 #[cfg(target_arch = "x86_64")]

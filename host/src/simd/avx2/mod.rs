@@ -7,3 +7,6 @@ pub(super) mod ternary;
 pub(super) mod widen;
 
 pub(super) mod cluster;
+
+pub(super) mod search;
+pub(super) mod ternary_search;

@@ -4,6 +4,7 @@ pub(super) mod affine;
 pub(super) mod blocks;
 pub(super) mod cluster;
 pub(super) mod magnitudes;
+pub(super) mod search;
 pub(super) mod stats;
 pub(super) mod ternary;
 pub(super) mod widen;

@@ -1,3 +1,4 @@
 //! Kernels for AVX-VNNI.
 
 pub(super) mod cluster;
+pub(super) mod search;
