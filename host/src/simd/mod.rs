@@ -11,10 +11,22 @@ use tercet_core::number::Element;
 
 mod backend;
 mod isa;
+pub(crate) mod peak;
 pub(crate) mod quantize;
+pub(crate) mod stream;
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_vnni;
+#[cfg(target_arch = "x86_64")]
+mod avx_vnni;
+#[cfg(target_arch = "aarch64")]
+mod dotprod;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;

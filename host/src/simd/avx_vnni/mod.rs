@@ -1,0 +1,3 @@
+//! Kernels for AVX-VNNI.
+
+pub(super) mod peak;
