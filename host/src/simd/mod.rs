@@ -19,9 +19,11 @@ pub(crate) mod cluster;
 mod exact;
 mod isa;
 mod magnitudes;
+pub(crate) mod peak;
 pub(crate) mod quantize;
 pub(crate) mod search;
 mod stores;
+pub(crate) mod stream;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -31,6 +33,10 @@ mod avx512;
 mod avx512_vnni;
 #[cfg(target_arch = "x86_64")]
 mod avx_vnni;
+#[cfg(target_arch = "aarch64")]
+mod dotprod;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;

@@ -10,3 +10,6 @@ pub(super) mod cluster;
 
 pub(super) mod search;
 pub(super) mod ternary_search;
+
+pub(super) mod peak;
+pub(super) mod stream;
