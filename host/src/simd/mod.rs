@@ -11,10 +11,13 @@ use tercet_core::number::Element;
 
 mod backend;
 mod isa;
+pub(crate) mod linear;
 pub(crate) mod quantize;
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_vnni;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;

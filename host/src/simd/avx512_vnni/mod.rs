@@ -1,0 +1,3 @@
+//! Kernels for AVX-512 with VNNI, VBMI, VBMI2, BITALG and VPOPCNTDQ.
+
+pub(super) mod linear;
