@@ -94,10 +94,11 @@ fn check(layout: Layout, (rows, cols, count): (usize, usize, usize), of: [Values
     let layer = Layer::new(matrix);
     let biased = layer.with_bias(Table::Words(&bias), 3).unwrap();
     let x_scales: Vec<f32> = (0..count).map(|row| 0.01 * (row + 1) as f32).collect();
-    let mut scratch = vec![0; matrix.scratch_len()];
+    let scratch_len = matrix.scratch_len();
+    let mut scratch = vec![0; scratch_len];
     let outputs = |engine: &mut dyn FnMut(&mut [i64], &mut [f32], &mut [u32])| {
         let (mut sums, mut floats) = (vec![1; rows * count], vec![f32::NAN; rows * count]);
-        engine(&mut sums, &mut floats, &mut scratch.clone());
+        engine(&mut sums, &mut floats, &mut vec![0; scratch_len]);
         (sums, bits(&floats))
     };
     let expected = outputs(&mut |sums, floats, scratch| {
