@@ -18,6 +18,7 @@ pub(crate) mod blocks;
 pub(crate) mod cluster;
 mod exact;
 mod isa;
+pub(crate) mod linear;
 mod magnitudes;
 pub(crate) mod peak;
 pub(crate) mod quantize;
