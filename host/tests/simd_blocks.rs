@@ -28,7 +28,10 @@ fn encode<T: Element>(
 fn encoders_agree<T: Element + std::fmt::Debug>(values: &[T]) {
     for format in Format::ALL {
         let values = &values[..values.len() / format.len() * format.len()];
-        for (rule, scale) in RULES.iter().flat_map(|&rule| SCALES.map(|scale| (rule, scale))) {
+        for (rule, scale) in RULES
+            .iter()
+            .flat_map(|&rule| SCALES.map(|scale| (rule, scale)))
+        {
             let expected = encode(format, values, |out| {
                 block::encode(format, rule, scale, values, out)
             });
@@ -56,9 +59,11 @@ fn differ<T: Element + std::fmt::Debug>(
 ) -> ! {
     let what = format!("{} {rule:?} {scale:?} on {backend}", format.name());
     if let (Ok((_, found)), Ok((_, expected))) = (found, expected) {
-        let mut blocks = values
-            .chunks(format.len())
-            .zip(found.chunks(format.bytes()).zip(expected.chunks(format.bytes())));
+        let mut blocks = values.chunks(format.len()).zip(
+            found
+                .chunks(format.bytes())
+                .zip(expected.chunks(format.bytes())),
+        );
         if let Some((values, (found, expected))) = blocks.find(|(_, (a, b))| a != b) {
             panic!("{what}: {found:?} for {expected:?} of {values:?}");
         }
@@ -160,7 +165,12 @@ fn halves_give_the_bytes_of_their_widened_copies() {
     let mut random = Random::new(2);
     let values = values(Kind::Bell, LEN, &mut random);
     encoders_agree(&values.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>());
-    encoders_agree(&values.iter().map(|&x| bf16::from_f32(x)).collect::<Vec<_>>());
+    encoders_agree(
+        &values
+            .iter()
+            .map(|&x| bf16::from_f32(x))
+            .collect::<Vec<_>>(),
+    );
 }
 
 /// Every quotient just at, before and after a half, under scales that put it there.
@@ -170,7 +180,9 @@ fn ties_go_where_core_sends_them() {
         let mut values = Vec::new();
         for half in 0..127 {
             for step in -2i32..=2 {
-                let x = ((half as f32 + 0.5) * scale).to_bits().wrapping_add_signed(step);
+                let x = ((half as f32 + 0.5) * scale)
+                    .to_bits()
+                    .wrapping_add_signed(step);
                 for x in [f32::from_bits(x), -f32::from_bits(x)] {
                     if values.len() % 32 == 0 {
                         values.push(127.0 * scale);
@@ -215,7 +227,11 @@ fn the_first_of_equal_magnitudes_decides() {
 fn what_is_not_finite_is_named_at_every_place() {
     let mut random = Random::new(4);
     let values = values(Kind::Bell, 1024, &mut random);
-    for (at, bad) in (0..1024).zip([f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -f32::NAN].into_iter().cycle()) {
+    for (at, bad) in (0..1024).zip(
+        [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -f32::NAN]
+            .into_iter()
+            .cycle(),
+    ) {
         let mut values = values.clone();
         values[at] = bad;
         // A later one must not be the one that is named.
@@ -259,14 +275,18 @@ fn scales_beyond_their_type_are_refused_or_flushed() {
 /// Every byte in every place, under scales of every kind.
 #[test]
 fn decoders_give_cores_floats() {
-    let scales = [0x3C00u16, 0xBC00, 0, 0x8000, 1, 0x83FF, 0x7BFF, 0xFBFF, 0x1234];
+    let scales = [
+        0x3C00u16, 0xBC00, 0, 0x8000, 1, 0x83FF, 0x7BFF, 0xFBFF, 0x1234,
+    ];
     for format in Format::ALL {
         let (len, bytes) = format.layout();
         let at = scale_at(format);
         let mut blocks = Vec::new();
         for first in 0..=255u8 {
             let scale = scales[usize::from(first) % scales.len()].to_le_bytes();
-            let mut block: Vec<u8> = (0..bytes).map(|i| first.wrapping_add((i as u8).wrapping_mul(7))).collect();
+            let mut block: Vec<u8> = (0..bytes)
+                .map(|i| first.wrapping_add((i as u8).wrapping_mul(7)))
+                .collect();
             block[at..at + 2].copy_from_slice(&scale);
             blocks.extend(block);
         }
@@ -298,7 +318,10 @@ fn decoders_agree(format: Format, bytes: &[u8]) {
         let mut engine = Threads::default().with_backend(backend);
         assert_eq!(engine.decode(format, bytes, &mut found), core);
         if core.is_ok() {
-            let differs = found.iter().zip(&expected).position(|(a, b)| a.to_bits() != b.to_bits());
+            let differs = found
+                .iter()
+                .zip(&expected)
+                .position(|(a, b)| a.to_bits() != b.to_bits());
             assert_eq!(differs, None, "{} on {backend}", format.name());
         }
     }
@@ -316,7 +339,15 @@ fn scale_at(format: Format) -> usize {
 fn products_are_exact_at_the_ends() {
     for format in Format::ALL {
         let (len, bytes) = format.layout();
-        for (byte, x) in [(0u8, -128i8), (0xFF, -128), (0x80, -128), (0xFF, 127), (0xAA, 1), (0x55, -1), (0x7F, 127)] {
+        for (byte, x) in [
+            (0u8, -128i8),
+            (0xFF, -128),
+            (0x80, -128),
+            (0xFF, 127),
+            (0xAA, 1),
+            (0x55, -1),
+            (0x7F, 127),
+        ] {
             for scale in [0x7BFFu16, 0xFBFF, 1] {
                 let mut block = vec![byte; bytes];
                 block[scale_at(format)..][..2].copy_from_slice(&scale.to_le_bytes());
@@ -327,7 +358,9 @@ fn products_are_exact_at_the_ends() {
         // Every byte in every place against activations that tell the places apart.
         let mut random = Random::new(6);
         for first in 0..=255u8 {
-            let mut block: Vec<u8> = (0..bytes).map(|i| first.wrapping_add((i as u8).wrapping_mul(7))).collect();
+            let mut block: Vec<u8> = (0..bytes)
+                .map(|i| first.wrapping_add((i as u8).wrapping_mul(7)))
+                .collect();
             block[scale_at(format)..][..2].copy_from_slice(&0x3C00u16.to_le_bytes());
             let x: Vec<i8> = (0..len).map(|_| random.next_u64() as i8).collect();
             products_agree(format, &block, &x);
@@ -338,8 +371,15 @@ fn products_are_exact_at_the_ends() {
 fn products_agree(format: Format, bytes: &[u8], x: &[i8]) {
     let expected = block::dot(format, bytes, x, 1.0).unwrap();
     for backend in Backend::all() {
-        let found = Threads::default().with_backend(backend).dot(format, bytes, x, 1.0);
-        assert_eq!(found.unwrap().to_bits(), expected.to_bits(), "{} on {backend}", format.name());
+        let found = Threads::default()
+            .with_backend(backend)
+            .dot(format, bytes, x, 1.0);
+        assert_eq!(
+            found.unwrap().to_bits(),
+            expected.to_bits(),
+            "{} on {backend}",
+            format.name()
+        );
     }
 }
 

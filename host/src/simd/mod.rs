@@ -15,7 +15,11 @@ mod isa;
 pub(crate) mod quantize;
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;

@@ -27,7 +27,10 @@ fn tq1_0(bytes: &[u8], out: &mut [f32]) -> usize {
             for lane in 0..5 {
                 let digit;
                 (digit, fraction) = next_digit(fraction);
-                store(&mut out[first + step * lane], _mm512_permutevar_ps(products, digit));
+                store(
+                    &mut out[first + step * lane],
+                    _mm512_permutevar_ps(products, digit),
+                );
             }
         }
         // Four bytes of four digits: a quarter of the vector has one digit of each.
@@ -36,7 +39,10 @@ fn tq1_0(bytes: &[u8], out: &mut [f32]) -> usize {
         let powers = _mm512_set_epi32(27, 27, 27, 27, 9, 9, 9, 9, 3, 3, 3, 3, 1, 1, 1, 1);
         let fraction = _mm512_mullo_epi32(_mm512_broadcast_i32x4(four), powers);
         let fraction = _mm512_and_si512(fraction, _mm512_set1_epi32(0xFF));
-        store(&mut out[15], _mm512_permutevar_ps(products, next_digit(fraction).0));
+        store(
+            &mut out[15],
+            _mm512_permutevar_ps(products, next_digit(fraction).0),
+        );
     })
 }
 
@@ -65,7 +71,10 @@ fn tq2_0(bytes: &[u8], out: &mut [f32]) -> usize {
                     _mm512_srli_epi32::<6>(codes),
                 ];
                 for (lane, codes) in codes.into_iter().enumerate() {
-                    store(&mut out[2 * lane + part], _mm512_permutevar_ps(products, codes));
+                    store(
+                        &mut out[2 * lane + part],
+                        _mm512_permutevar_ps(products, codes),
+                    );
                 }
             }
         }
@@ -106,7 +115,10 @@ fn q4_0(bytes: &[u8], out: &mut [f32]) -> usize {
             // The choice looks at four bits of a lane only.
             let nibbles = _mm512_cvtepu8_epi32(load_bytes(bytes));
             store(low, _mm512_permutexvar_ps(nibbles, products));
-            store(high, _mm512_permutexvar_ps(_mm512_srli_epi32::<4>(nibbles), products));
+            store(
+                high,
+                _mm512_permutexvar_ps(_mm512_srli_epi32::<4>(nibbles), products),
+            );
         }
     })
 }

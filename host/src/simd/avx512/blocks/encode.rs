@@ -120,8 +120,11 @@ fn steps<const BYTES: usize>(
         super::store(&mut inverses, inverse);
         // SAFETY: 32 bytes lie there.
         unsafe { _mm256_storeu_si256(halves.as_mut_ptr().cast(), narrow) };
-        for (((values, out), inverse), half) in
-            values.iter().zip(out).zip(inverses).zip(halves.as_chunks::<2>().0)
+        for (((values, out), inverse), half) in values
+            .iter()
+            .zip(out)
+            .zip(inverses)
+            .zip(halves.as_chunks::<2>().0)
         {
             let [a, b] = pair(values);
             let (head, packed) = out.split_at_mut(2);

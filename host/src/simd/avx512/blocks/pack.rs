@@ -58,7 +58,12 @@ pub(in crate::simd) fn tq2_0(
 ) -> bool {
     let test = Test::new(cut);
     let (packed, tail) = block.as_chunks_mut::<16>();
-    for (half, packed) in values.as_chunks::<128>().0.iter().zip(packed.as_chunks_mut::<2>().0) {
+    for (half, packed) in values
+        .as_chunks::<128>()
+        .0
+        .iter()
+        .zip(packed.as_chunks_mut::<2>().0)
+    {
         let values = half.as_chunks::<16>().0;
         for (part, packed) in packed.iter_mut().enumerate() {
             let mut sum = _mm512_setzero_si512();
@@ -95,8 +100,14 @@ pub(in crate::simd) fn tq1_0(
     // The last 16 values are four digits each of four bytes.
     let powers = _mm512_set_epi32(3, 3, 3, 3, 9, 9, 9, 9, 27, 27, 27, 27, 81, 81, 81, 81);
     let sum = test.add(_mm512_setzero_si512(), &values[15], powers);
-    let sum = _mm256_add_epi32(_mm512_castsi512_si256(sum), _mm512_extracti32x8_epi32::<1>(sum));
-    let sum = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum));
+    let sum = _mm256_add_epi32(
+        _mm512_castsi512_si256(sum),
+        _mm512_extracti32x8_epi32::<1>(sum),
+    );
+    let sum = _mm_add_epi32(
+        _mm256_castsi256_si128(sum),
+        _mm256_extracti128_si256::<1>(sum),
+    );
     let last = _mm512_cvtepi32_epi8(fractions(_mm512_castsi128_si512(sum)));
     let (packed, tail) = tail.split_at_mut(4);
     packed.copy_from_slice(&_mm_cvtsi128_si32(last).to_le_bytes());
@@ -125,7 +136,12 @@ pub(in crate::simd) fn q2_0(
 ) -> bool {
     let test = Test::new(cut);
     let (head, packed) = block.split_at_mut(2);
-    for (values, packed) in values.as_chunks::<32>().0.iter().zip(packed.as_chunks_mut().0) {
+    for (values, packed) in values
+        .as_chunks::<32>()
+        .0
+        .iter()
+        .zip(packed.as_chunks_mut().0)
+    {
         let [a, b] = [0, 16].map(|at| test.masks(values[at..].first_chunk().unwrap_or(&[0.0; 16])));
         let [one, not_minus] = [0, 1].map(|i| u64::from(a[i]) | u64::from(b[i]) << 16);
         // A code is 2 where it is one, 1 where it is neither: in two bits, the upper and the lower.

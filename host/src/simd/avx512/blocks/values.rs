@@ -24,7 +24,12 @@ pub(in crate::simd) fn largest(values: &[f32]) -> u32 {
 pub(in crate::simd) fn sum(values: &[f32]) -> f64 {
     let mut sums = [_mm512_setzero_pd(); 4];
     for pair in values.as_chunks::<32>().0 {
-        for (sums, x) in sums.as_chunks_mut::<2>().0.iter_mut().zip(pair.as_chunks().0) {
+        for (sums, x) in sums
+            .as_chunks_mut::<2>()
+            .0
+            .iter_mut()
+            .zip(pair.as_chunks().0)
+        {
             *sums = add(*sums, _mm512_abs_ps(load(x)));
         }
     }
@@ -38,7 +43,12 @@ pub(in crate::simd) fn coded(values: &[f32], cut: Cut) -> (f64, u32) {
     let mut sums = [_mm512_setzero_pd(); 4];
     let mut count = 0;
     for pair in values.as_chunks::<32>().0 {
-        for (sums, x) in sums.as_chunks_mut::<2>().0.iter_mut().zip(pair.as_chunks().0) {
+        for (sums, x) in sums
+            .as_chunks_mut::<2>()
+            .0
+            .iter_mut()
+            .zip(pair.as_chunks().0)
+        {
             let x = _mm512_abs_ps(load(x));
             let kept = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(_mm512_mul_ps(x, factor), least);
             count += kept.count_ones();
@@ -55,7 +65,12 @@ pub(in crate::simd) fn tails(values: &[f32], bounds: [f32; 2]) -> [(f32, u32); 2
     let mut sums = [_mm512_setzero_ps(); 4];
     let mut counts = [0; 2];
     for pair in values.as_chunks::<32>().0 {
-        for (sums, x) in sums.as_chunks_mut::<2>().0.iter_mut().zip(pair.as_chunks().0) {
+        for (sums, x) in sums
+            .as_chunks_mut::<2>()
+            .0
+            .iter_mut()
+            .zip(pair.as_chunks().0)
+        {
             let x = _mm512_abs_ps(load(x));
             let low = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(x, low);
             let high = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(x, high);
