@@ -1,3 +1,4 @@
 //! Kernels for AArch64's NEON.
 
+pub(super) mod blocks;
 pub(super) mod peak;
