@@ -41,7 +41,7 @@ mod neon;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;
-pub(crate) use stores::Stores;
+pub(crate) use stores::{Ahead, Stores};
 
 /// The values as f32, where that is what they are.
 pub(crate) fn as_f32<T: Element>(values: &[T]) -> Option<&[f32]> {
