@@ -11,7 +11,10 @@ use tercet_core::number::Element;
 
 mod backend;
 #[cfg_attr(
-    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
     allow(dead_code, reason = "there are no vectors to be generic in")
 )]
 pub(crate) mod cluster;
@@ -26,6 +29,10 @@ mod avx512;
 mod avx512_vnni;
 #[cfg(target_arch = "x86_64")]
 mod avx_vnni;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod dotprod;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;

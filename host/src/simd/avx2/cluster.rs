@@ -56,6 +56,12 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(at: *const i8) {
+        // SAFETY: a prefetch faults nowhere.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
+    }
+
+    #[inline(always)]
     unsafe fn operands(coordinates: __m256i) -> [__m256i; 2] {
         // SAFETY: the set runs here.
         unsafe {
@@ -105,11 +111,11 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn add(sums: *mut i16, row: *const i8) {
+    unsafe fn add(sums: &mut [i16; 32], row: *const i8) {
         for half in [0, 16] {
             // SAFETY: the caller's promise.
             unsafe {
-                let sums = sums.add(half).cast::<__m256i>();
+                let sums = sums.as_mut_ptr().add(half).cast::<__m256i>();
                 let row = _mm256_cvtepi8_epi16(_mm_loadu_si128(row.add(half).cast()));
                 _mm256_storeu_si256(sums, _mm256_add_epi16(_mm256_loadu_si256(sums), row));
             }
@@ -117,11 +123,11 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn subtract(sums: *mut i16, row: *const i8) {
+    unsafe fn subtract(sums: &mut [i16; 32], row: *const i8) {
         for half in [0, 16] {
             // SAFETY: the caller's promise.
             unsafe {
-                let sums = sums.add(half).cast::<__m256i>();
+                let sums = sums.as_mut_ptr().add(half).cast::<__m256i>();
                 let row = _mm256_cvtepi8_epi16(_mm_loadu_si128(row.add(half).cast()));
                 _mm256_storeu_si256(sums, _mm256_sub_epi16(_mm256_loadu_si256(sums), row));
             }

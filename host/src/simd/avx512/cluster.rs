@@ -58,6 +58,12 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(at: *const i8) {
+        // SAFETY: a prefetch faults nowhere.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
+    }
+
+    #[inline(always)]
     unsafe fn operands(coordinates: __m512i) -> [__m512i; 2] {
         // SAFETY: the set runs here.
         unsafe {
@@ -104,22 +110,22 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn add(sums: *mut i16, row: *const i8) {
+    unsafe fn add(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe {
             let row = _mm512_cvtepi8_epi16(_mm256_loadu_si256(row.cast()));
-            let sum = _mm512_add_epi16(_mm512_loadu_si512(sums.cast()), row);
-            _mm512_storeu_si512(sums.cast(), sum);
+            let sums = sums.as_mut_ptr().cast();
+            _mm512_storeu_si512(sums, _mm512_add_epi16(_mm512_loadu_si512(sums), row));
         }
     }
 
     #[inline(always)]
-    unsafe fn subtract(sums: *mut i16, row: *const i8) {
+    unsafe fn subtract(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe {
             let row = _mm512_cvtepi8_epi16(_mm256_loadu_si256(row.cast()));
-            let sum = _mm512_sub_epi16(_mm512_loadu_si512(sums.cast()), row);
-            _mm512_storeu_si512(sums.cast(), sum);
+            let sums = sums.as_mut_ptr().cast();
+            _mm512_storeu_si512(sums, _mm512_sub_epi16(_mm512_loadu_si512(sums), row));
         }
     }
 }

@@ -38,6 +38,12 @@ impl Lanes for Avx512Vnni {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(at: *const i8) {
+        // SAFETY: a prefetch faults nowhere.
+        unsafe { Avx512::prefetch(at) }
+    }
+
+    #[inline(always)]
     unsafe fn operands(coordinates: __m512i) -> [__m512i; 2] {
         [coordinates; 2]
     }
@@ -68,13 +74,13 @@ impl Lanes for Avx512Vnni {
     }
 
     #[inline(always)]
-    unsafe fn add(sums: *mut i16, row: *const i8) {
+    unsafe fn add(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe { Avx512::add(sums, row) }
     }
 
     #[inline(always)]
-    unsafe fn subtract(sums: *mut i16, row: *const i8) {
+    unsafe fn subtract(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe { Avx512::subtract(sums, row) }
     }

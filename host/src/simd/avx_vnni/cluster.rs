@@ -38,6 +38,12 @@ impl Lanes for AvxVnni {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(at: *const i8) {
+        // SAFETY: a prefetch faults nowhere.
+        unsafe { Avx2::prefetch(at) }
+    }
+
+    #[inline(always)]
     unsafe fn operands(coordinates: __m256i) -> [__m256i; 2] {
         [coordinates; 2]
     }
@@ -68,13 +74,13 @@ impl Lanes for AvxVnni {
     }
 
     #[inline(always)]
-    unsafe fn add(sums: *mut i16, row: *const i8) {
+    unsafe fn add(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe { Avx2::add(sums, row) }
     }
 
     #[inline(always)]
-    unsafe fn subtract(sums: *mut i16, row: *const i8) {
+    unsafe fn subtract(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe { Avx2::subtract(sums, row) }
     }

@@ -50,6 +50,9 @@ pub(in crate::simd) trait Lanes {
     /// 4g to 4g + 3 of each row.
     unsafe fn turn(rows: *const i8, stride: usize) -> [Self::Vector; 4];
 
+    /// Asks for the line of cache around an address, which need not be readable.
+    unsafe fn prefetch(at: *const i8);
+
     /// Four coordinates a lane as products take them: the first [`Format::words`] of the two.
     unsafe fn operands(coordinates: Self::Vector) -> [Self::Vector; 2];
 
@@ -78,8 +81,8 @@ pub(in crate::simd) trait Lanes {
     ) -> (Self::Vector, Self::Vector);
 
     /// Adds 32 bytes of a row to 32 sums, modulo 2¹⁶.
-    unsafe fn add(sums: *mut i16, row: *const i8);
+    unsafe fn add(sums: &mut [i16; 32], row: *const i8);
 
     /// Subtracts 32 bytes of a row from 32 sums, modulo 2¹⁶.
-    unsafe fn subtract(sums: *mut i16, row: *const i8);
+    unsafe fn subtract(sums: &mut [i16; 32], row: *const i8);
 }

@@ -127,6 +127,10 @@ impl Backend {
             Isa::Avx512 => &super::avx512::cluster::CLUSTER,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => &super::avx512_vnni::cluster::CLUSTER,
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::Neon => &super::neon::cluster::CLUSTER,
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::DotProd => &super::dotprod::cluster::CLUSTER,
             _ => &SCALAR,
         }
     }

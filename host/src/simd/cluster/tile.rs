@@ -26,6 +26,12 @@ unsafe fn turn<S: Lanes, const P: usize>(
     let part = groups * words * P * S::WIDTH;
     assert!(out.len() >= part * (TILE / (P * S::WIDTH)));
     for index in 0..TILE / S::WIDTH {
+        // The tile after the next, while this one's products give memory time.
+        let ahead = rows.wrapping_add((2 * TILE + index * S::WIDTH) * stride);
+        for line in (0..S::WIDTH * stride).step_by(64) {
+            // SAFETY: the set runs here.
+            unsafe { S::prefetch(ahead.wrapping_add(line)) };
+        }
         // SAFETY: rows of the tile.
         let rows = unsafe { rows.add(index * S::WIDTH * stride) };
         let to = index / P * part + index % P * S::WIDTH;

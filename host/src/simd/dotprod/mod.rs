@@ -1,0 +1,3 @@
+//! Kernels for NEON with DotProd.
+
+pub(super) mod cluster;

@@ -1,0 +1,3 @@
+//! Kernels for NEON.
+
+pub(super) mod cluster;
