@@ -12,7 +12,10 @@ use tercet_core::number::Element;
 mod backend;
 pub(crate) mod blocks;
 #[cfg_attr(
-    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
     allow(dead_code, reason = "there are no vectors to be generic in")
 )]
 pub(crate) mod cluster;
@@ -37,6 +40,8 @@ mod avx_vnni;
 #[cfg(target_arch = "aarch64")]
 mod dotprod;
 #[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
 
 pub use backend::{Backend, BackendError};
