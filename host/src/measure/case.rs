@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use half::{bf16, f16};
 use tercet_core::block::Format;
 use tercet_core::linear::Layout;
 use tercet_core::quant::Rule;
@@ -14,7 +15,7 @@ use super::operation::blocks::{Decode, Dot, Encode};
 use super::operation::cluster::{Lloyd, Seed, Shape};
 use super::operation::linear::MatVec;
 use super::operation::palette::{Coded, Part};
-use super::operation::quantize::{METHODS, Mean, Quantize};
+use super::operation::quantize::{Dequantize, METHODS, Mean, Quantize, halves};
 use super::operation::search::{Search, Storage, TOP};
 use super::work::Work;
 
@@ -131,7 +132,18 @@ fn quantizers(size: Option<usize>) -> impl Iterator<Item = Entry> {
                 Quantize::new(values, method, rows)
             })
         });
-        std::iter::once(mean).chain(methods)
+        let halves = [
+            Entry::new("quantize", "int8 rows of f16", &[values], move || {
+                halves(values, f16::from_f32)
+            }),
+            Entry::new("quantize", "int8 rows of bf16", &[values], move || {
+                halves(values, bf16::from_f32)
+            }),
+            Entry::new("quantize", "dequantize int8", &[values], move || {
+                Dequantize::new(values)
+            }),
+        ];
+        std::iter::once(mean).chain(methods).chain(halves)
     })
 }
 
