@@ -4,7 +4,8 @@ use std::error::Error;
 use std::process::ExitCode;
 use tercet_benches::kmeans::{Data, Effort, SHAPES, measure, page};
 use tercet_benches::peers::python::{Python, interpreter};
-use tercet_benches::{command, machine, save};
+use tercet_benches::{command, save};
+use tercet_host::measure::{Machine, date};
 
 const USAGE: &str = "\
 usage: kmeans [--only WORD] [--points N] [--steps N] [--seconds S] [--write]
@@ -107,8 +108,8 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let (page, versions) = (page(&rows), versions(python.as_ref()));
     println!(
         "{}, {}; {versions}\n\n{page}",
-        machine::describe(),
-        machine::date()
+        Machine::here().describe(),
+        date()
     );
     if options.write {
         let note = format!("`{}`; {versions}. {ABOUT}\n\n{page}", command("kmeans"));

@@ -1,9 +1,9 @@
 //! Points to cluster.
 
-use crate::short;
 use std::collections::BTreeSet;
 use std::path::Path;
 use tercet_core::number::Random;
+use tercet_host::measure::short;
 use tercet_host::points::{Points, ReadOptions};
 
 /// Points, coordinates and clusters of the random sets.
