@@ -3,12 +3,11 @@
 //!
 //! A [`Case`] is one operation over one input, with everyone who can do it. Criterion benches
 //! (`benches/*.rs`) and the `roofline` command run the same cases; a [`Row`] is its line of the table.
-//! [`kmeans`] times whole loops beside Python's peers.
+//! [`peers::contest`] times Tercet beside Python's peers.
 
 mod blocks;
 mod cluster;
 pub mod harness;
-pub mod kmeans;
 mod linear;
 pub mod machine;
 mod palette;

@@ -7,7 +7,7 @@ use tercet_core::number::Random;
 use tercet_host::points::{Points, ReadOptions};
 
 /// Points, coordinates and clusters of the random sets.
-pub const SHAPES: [(usize, usize, usize); 4] = [
+pub(super) const SHAPES: [(usize, usize, usize); 4] = [
     (10_000, 100, 10),
     (100_000, 64, 64),
     (100_000, 128, 256),
@@ -23,22 +23,22 @@ const TOPICS: usize = 256;
 
 /// Points and where to start.
 #[derive(Clone, Debug)]
-pub struct Data {
+pub(super) struct Data {
     /// Such as `100K×64 k=64`.
-    pub name: String,
+    pub(super) name: String,
     /// Coordinates of a point.
-    pub dims: usize,
+    pub(super) dims: usize,
     /// Clusters.
-    pub k: usize,
+    pub(super) k: usize,
     /// The points, row-major.
-    pub values: Vec<f32>,
+    pub(super) values: Vec<f32>,
     /// The k points that are the first centroids, all different.
-    pub seeds: Vec<usize>,
+    pub(super) seeds: Vec<usize>,
 }
 
 impl Data {
     /// `n` points of `k` normals (of n, where those are fewer) in equal parts; the same ones on every machine.
-    pub fn mixture(n: usize, dims: usize, k: usize) -> Self {
+    pub(super) fn mixture(n: usize, dims: usize, k: usize) -> Self {
         let k = k.min(n);
         let mut random = Random::new(11);
         let centres: Vec<f32> = (0..k * dims).map(|_| SPREAD * random.normal()).collect();
@@ -55,7 +55,7 @@ impl Data {
     ///
     /// # Errors
     /// Those of [`Points::open`].
-    pub fn embeddings(path: &Path, most: usize) -> Result<Self, tercet_host::Error> {
+    pub(super) fn embeddings(path: &Path, most: usize) -> Result<Self, tercet_host::Error> {
         let points = Points::open(&path.to_string_lossy(), &ReadOptions::default())?;
         let (n, dims) = (points.rows().min(most), points.dims());
         let k = TOPICS.min(n);
@@ -80,7 +80,7 @@ impl Data {
     }
 
     /// The first centroids.
-    pub fn start(&self) -> Vec<f32> {
+    pub(super) fn start(&self) -> Vec<f32> {
         self.gather(&self.values)
     }
 
