@@ -1,0 +1,3 @@
+//! Kernels for AArch64's DotProd.
+
+pub(super) mod peak;

@@ -1,0 +1,3 @@
+//! Kernels for AArch64's NEON.
+
+pub(super) mod peak;
