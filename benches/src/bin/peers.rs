@@ -4,9 +4,10 @@ use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tercet_benches::command;
 use tercet_benches::peers::contest::{Effort, Peers, Row, events, json, measure, table};
 use tercet_benches::peers::{environment, ggml};
-use tercet_benches::{command, machine};
+use tercet_host::measure::{Machine, date};
 use tercet_host::simd::Backend;
 
 const USAGE: &str = "\
@@ -87,17 +88,18 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         .map(|(name, version)| format!("{name} {version}"))
         .collect();
     let versions = versions.join(", ");
-    let machine = format!("{}, backend {backend}", machine::describe());
+    let machine = Machine::here();
     if options.json {
         let found = serde_json::json!({
-            "machine": machine, "date": machine::date(), "versions": versions, "rows": json(&rows),
+            "machine": machine, "backend": backend.isa().name(), "date": date(), "versions": versions, "rows": json(&rows),
         });
         println!("{found:#}");
     } else {
+        let (heading, date, table) = (machine.describe(), date(), table(&rows));
         println!(
-            "{machine}, {}; {versions}\n\n{}",
-            machine::date(),
-            table(&rows)
+            "{heading}, backend {backend}, {date}; {versions}
+
+{table}"
         );
     }
     if options.write {
@@ -107,18 +109,16 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     Ok(rows.iter().all(|row| row.refused.is_empty()))
 }
 
-fn write(machine: &str, versions: &str, rows: &[Row]) -> std::io::Result<PathBuf> {
+fn write(machine: &Machine, versions: &str, rows: &[Row]) -> std::io::Result<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("results")
-        .join(machine::slug());
+        .join(machine.slug());
     fs::create_dir_all(&folder)?;
     let path = folder.join("peers.md");
-    let (date, command) = (machine::date(), command("peers"));
-    let text = format!(
-        "# {machine}\n\n{date}, `{command}`; {versions}. {ABOUT}\n\n{}",
-        table(rows)
-    );
-    fs::write(&path, text)?;
+    let (heading, date, backend) = (machine.describe(), date(), Backend::default());
+    let (command, table) = (command("peers"), table(rows));
+    let how = format!("{date}, `{command}`, backend {backend}; {versions}. {ABOUT}");
+    fs::write(&path, format!("# {heading}\n\n{how}\n\n{table}"))?;
     Ok(path)
 }
 

@@ -6,7 +6,6 @@
 use super::data::{Data, SHAPES};
 use super::{Case, Event, Inputs, Rival, Subject, Work};
 use crate::peers::process::Answer;
-use crate::short;
 use serde_json::json;
 use std::io;
 use std::path::Path;
@@ -14,6 +13,7 @@ use std::time::Instant;
 use tercet_core::cluster::{ClusterError, Lloyd, Points, Update, lloyd};
 use tercet_core::engine::{Buffers, ClusterEngine, ClusterProblem};
 use tercet_core::quant::calibrate::{Method, Scheme};
+use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 use tercet_host::points::{self, Codes, Values};
 

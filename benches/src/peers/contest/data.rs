@@ -1,10 +1,25 @@
-//! Points to cluster.
+//! What everyone works on: the same values on every machine.
 
-use crate::short;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use tercet_core::number::Random;
+use tercet_host::measure::short;
 use tercet_host::points::{Points, ReadOptions};
+
+/// Random values, nearly normal with mean 0 and variance 1.
+pub(super) fn normals(len: usize) -> Arc<[f32]> {
+    let mut random = Random::new(7);
+    (0..len).map(|_| random.normal()).collect()
+}
+
+/// Random codes of `low..=high`.
+pub(super) fn codes(len: usize, low: i8, high: i8) -> Vec<i8> {
+    let mut random = Random::new(9);
+    let count = (i32::from(high) - i32::from(low) + 1) as u64;
+    let code = |_| (random.below(count) as i32 + i32::from(low)) as i8;
+    (0..len).map(code).collect()
+}
 
 /// Points, coordinates and clusters of the random sets.
 pub(super) const SHAPES: [(usize, usize, usize); 4] = [

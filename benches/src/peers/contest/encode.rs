@@ -1,9 +1,9 @@
 //! GGUF blocks by ggml's reference quantizers and the gguf package's.
 
+use super::data::normals;
 use super::{Case, Event, Inputs, Native, Rival, Subject, Work};
 use crate::peers::ggml;
 use crate::peers::process::Answer;
-use crate::{normals, short};
 use serde_json::json;
 use std::io;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::time::Instant;
 use tercet_core::block::Format;
 use tercet_core::engine::BlockEngine;
 use tercet_core::quant::{Rule, ScaleRule};
+use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 
 pub(super) fn events(quick: bool) -> Vec<Event> {
@@ -25,7 +26,7 @@ pub(super) fn events(quick: bool) -> Vec<Event> {
 }
 
 fn case(name: &str, mut inputs: Inputs, format: Format, values: usize) -> io::Result<Case> {
-    let x: Arc<[f32]> = Arc::from(&normals(values)[..]);
+    let x = normals(values);
     inputs.put("x", &x, &[values])?;
     let bytes = vec![0; format.encoded_len(values).expect("whole blocks")];
     let mut rivals = Vec::new();

@@ -1,5 +1,6 @@
 //! A small matrix times one vector: what NumPy does in f32, from int8 and ternary weights.
 
+use super::data::codes;
 use super::{Case, Event, Inputs, Rival, Subject, Work};
 use crate::peers::process::Answer;
 use serde_json::json;
@@ -7,7 +8,6 @@ use std::io;
 use std::time::Instant;
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, pack};
-use tercet_core::number::Random;
 use tercet_host::parallel::Threads;
 
 const ROWS: usize = 100_000;
@@ -57,14 +57,6 @@ fn case(name: &str, mut inputs: Inputs, layout: Layout) -> io::Result<Case> {
             what: "matvec",
         }],
     })
-}
-
-/// Random codes; the same ones on every machine.
-fn codes(len: usize, low: i8, high: i8) -> Vec<i8> {
-    let mut random = Random::new(13);
-    let count = (i32::from(high) - i32::from(low) + 1) as u64;
-    let code = |_| (random.below(count) as i32 + i32::from(low)) as i8;
-    (0..len).map(code).collect()
 }
 
 struct Matvec {

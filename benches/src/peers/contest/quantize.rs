@@ -1,15 +1,15 @@
 //! Tensors of f32 to codes.
 
+use super::data::normals;
 use super::{Case, Event, Inputs, Rival, Subject, Work};
 use crate::peers::process::Answer;
-use crate::{normals, short};
 use serde_json::json;
 use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 use tercet_core::engine::{Output, QuantizeEngine};
 use tercet_core::quant::{Groups, Method, Rule, ScaleRule, int8};
+use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 
 /// Values in a row.
@@ -104,7 +104,7 @@ struct Quantize {
 }
 
 impl Quantize {
-    fn new(x: Rc<[f32]>, len: usize, method: Method) -> Self {
+    fn new(x: Arc<[f32]>, len: usize, method: Method) -> Self {
         let groups = Groups {
             count: x.len() / len,
             len,
@@ -112,9 +112,9 @@ impl Quantize {
         Self {
             codes: vec![0; x.len()],
             scales: vec![0.0; groups.count],
-            x: Arc::from(&x[..]),
             groups,
             method,
+            x,
         }
     }
 }

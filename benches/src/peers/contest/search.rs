@@ -1,13 +1,14 @@
 //! The ten rows of largest dot product with one query, over int8.
 
+use super::data::codes;
 use super::{Case, Event, Inputs, Rival, Subject, Work};
 use crate::peers::process::Answer;
-use crate::{codes, short};
 use serde_json::json;
 use std::io;
 use std::time::Instant;
 use tercet_core::engine::{SearchBase, SearchEngine};
 use tercet_core::search::{Dot, Hit, Int8Rows, Metric};
+use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 
 /// Rows to find.
@@ -25,7 +26,7 @@ pub(super) fn events(quick: bool) -> Vec<Event> {
 }
 
 fn case(name: &str, mut inputs: Inputs, rows: usize, dim: usize) -> io::Result<Case> {
-    let values = codes(rows * dim);
+    let values = codes(rows * dim, -127, 127);
     // A row backwards, so that no row is the query.
     let query: Vec<i8> = values[rows / 2 * dim..][..dim]
         .iter()

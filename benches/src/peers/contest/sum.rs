@@ -1,8 +1,8 @@
 //! The exact mean of |x| beside plain f32 sums.
 
+use super::data::normals;
 use super::{Case, Event, Inputs, Native, Rival, Subject, Work};
 use crate::peers::process::Answer;
-use crate::{normals, short};
 use serde_json::json;
 use std::hint::black_box;
 use std::io;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tercet_core::engine::{Output, QuantizeEngine, QuantizeProblem};
 use tercet_core::quant::Groups;
+use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 
 /// Lanes of the plain sum: as many as eight 512-bit registers have.
