@@ -60,7 +60,7 @@ const AVX512: Quantize = Quantize {
     bf16: super::avx512::widen::bf16,
 };
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 const NEON: Quantize = Quantize {
     stats: super::neon::stats::stats,
     extremes: super::neon::stats::extremes,
@@ -198,7 +198,7 @@ impl Backend {
             Isa::Avx512 | Isa::Avx512Vnni => &AVX512,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni => &AVX2,
-            #[cfg(target_arch = "aarch64")]
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Isa::Neon | Isa::DotProd => &NEON,
             _ => &SCALAR,
         }
