@@ -32,7 +32,7 @@ const TABLE: usize = 1 << 21;
 /// and 10 bytes a coordinate of the clusters (none above 2²¹ coordinates). All of it is kept from step to step.
 ///
 /// A step sums only the points whose label changed, away from the old cluster and to the new one, once fewer than
-/// a third of them do: sums are integers, so that is exact. Of 32 clusters or more, once no more than a quarter of the
+/// a third of them do: sums are integers, so that is exact. Of 32 clusters or more, once no more than a third of the
 /// centroids moved since the last assignment, points whose own stayed are compared with those alone: that is exact too, and
 /// costs a copy of the centroids.
 #[derive(Debug)]

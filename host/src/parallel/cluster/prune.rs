@@ -40,7 +40,7 @@ impl Moved {
                 self.rows.extend_from_slice(now);
             }
         }
-        self.flags.len() >= CLUSTERS && self.labels.len() <= self.flags.len() / 4
+        self.flags.len() >= CLUSTERS && self.labels.len() <= self.flags.len() / 3
     }
 
     /// The coordinates of those that moved.
