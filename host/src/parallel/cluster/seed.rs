@@ -129,7 +129,8 @@ impl Clusters<'_> {
     /// What [`Clusters::shortened`] would give with each candidate.
     pub(super) fn potential(&mut self, totals: &mut [u64]) {
         let size = self.share;
-        let work = self.lengths.len() * self.shape().dims * totals.len();
+        let work = self.lengths.len() * self.shape().dims;
+        let work = work.saturating_mul(totals.len());
         let count = self.ready(work);
         let (kernels, candidates, lengths) = (self.kernels, &self.candidates, &self.lengths);
         let (points, buffers) = self.inner.parts();
