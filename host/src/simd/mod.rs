@@ -10,6 +10,7 @@ use std::any::TypeId;
 use tercet_core::number::Element;
 
 mod backend;
+pub(crate) mod float_search;
 mod isa;
 pub(crate) mod quantize;
 pub(crate) mod search;

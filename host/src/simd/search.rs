@@ -140,7 +140,7 @@ fn passing(bar: Bar, dots: &Dots, norms: &Norms) -> u64 {
 
 fn ternary_dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
     let runs = query.runs();
-    for (row, dot) in rows.chunks_exact(query.row_bytes).zip(dots) {
+    for (row, dot) in rows.chunks_exact(query.row_bytes()).zip(dots) {
         let mut sum = 0;
         for (run, shift) in runs.iter().zip([0, 2, 4, 6]) {
             let terms = row.iter().zip(*run);
@@ -148,7 +148,7 @@ fn ternary_dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
                 .map(|(byte, &x)| i32::from((byte >> shift) & 3) * i32::from(x))
                 .sum::<i32>();
         }
-        *dot = sum - query.sum;
+        *dot = sum - query.sum();
     }
 }
 
