@@ -10,7 +10,7 @@ use tercet_core::number::Stats;
 use tercet_core::quant::{self, Applied, Groups, Measures, Method, Plan, QuantError};
 use tercet_core::scalar::Tensor;
 
-use crate::simd::Backend;
+use crate::simd::{Backend, Stores};
 use crate::source::{Source, TILE, tiles};
 use crate::{Error, Progress, parallel};
 
@@ -262,7 +262,7 @@ impl QuantizeProblem for Large<'_, '_> {
     }
 
     fn apply(&mut self, _: usize, plan: &Plan) -> Result<Applied, LargeError> {
-        let (source, first) = (self.source, self.first);
+        let (source, first, len) = (self.source, self.first, self.codes.len());
         let tiles = self.codes.par_chunks_mut(TILE).enumerate();
         let applied = tiles
             .map_init(Vec::new, |values, (tile, codes)| {
@@ -270,7 +270,9 @@ impl QuantizeProblem for Large<'_, '_> {
                 source
                     .read(first + tile * TILE, values)
                     .map_err(LargeError::Host)?;
-                Ok::<_, LargeError>(Backend::default().apply(plan, values, codes)?)
+                let applied = Backend::default().apply(plan, values, codes, Stores::of(len));
+                Stores::of(len).finish();
+                Ok::<_, LargeError>(applied?)
             })
             .try_reduce(Applied::default, |mut a, b| {
                 a.merge(&b);

@@ -10,10 +10,21 @@ use std::any::TypeId;
 use tercet_core::number::Element;
 
 mod backend;
+pub(crate) mod blocks;
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    allow(dead_code, reason = "there are no vectors to be generic in")
+)]
+pub(crate) mod cluster;
+mod exact;
 pub(crate) mod float_search;
 mod isa;
+mod magnitudes;
+pub(crate) mod peak;
 pub(crate) mod quantize;
 pub(crate) mod search;
+mod stores;
+pub(crate) mod stream;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -23,15 +34,25 @@ mod avx512;
 mod avx512_vnni;
 #[cfg(target_arch = "x86_64")]
 mod avx_vnni;
+#[cfg(target_arch = "aarch64")]
+mod dotprod;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;
+pub(crate) use stores::Stores;
 
 /// The values as f32, where that is what they are.
 pub(crate) fn as_f32<T: Element>(values: &[T]) -> Option<&[f32]> {
-    if TypeId::of::<T>() != TypeId::of::<f32>() {
+    cast(values)
+}
+
+/// The slice itself, where `T` is `U`.
+fn cast<T: 'static, U: 'static>(values: &[T]) -> Option<&[U]> {
+    if TypeId::of::<T>() != TypeId::of::<U>() {
         return None;
     }
-    // SAFETY: the type is f32, so this is the slice itself.
+    // SAFETY: the types are one.
     Some(unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) })
 }

@@ -188,6 +188,20 @@ const AVX512_VNNI: Search = Search {
     ..AVX512
 };
 
+#[cfg(target_arch = "aarch64")]
+const NEON: Search = Search {
+    dots: super::neon::search::dots,
+    dots_and_norms: super::neon::search::dots_and_norms,
+    ..SCALAR
+};
+
+#[cfg(target_arch = "aarch64")]
+const DOT_PROD: Search = Search {
+    dots: super::dotprod::search::dots,
+    dots_and_norms: super::dotprod::search::dots_and_norms,
+    ..NEON
+};
+
 impl Backend {
     /// The kernels of integer search.
     pub(crate) const fn search(self) -> &'static Search {
@@ -200,6 +214,10 @@ impl Backend {
             Isa::Avx512 => &AVX512,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => &AVX512_VNNI,
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => &NEON,
+            #[cfg(target_arch = "aarch64")]
+            Isa::DotProd => &DOT_PROD,
             _ => &SCALAR,
         }
     }

@@ -1,5 +1,13 @@
-//! Kernels for AVX2 and what comes with it (x86-64-v3).
+//! Kernels for AVX2 (with BMI, F16C, FMA, LZCNT and POPCNT).
 
+pub(super) mod affine;
+pub(super) mod cluster;
 pub(super) mod float_search;
+pub(super) mod magnitudes;
+pub(super) mod peak;
 pub(super) mod search;
+pub(super) mod stats;
+pub(super) mod stream;
+pub(super) mod ternary;
 pub(super) mod ternary_search;
+pub(super) mod widen;
