@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use half::{bf16, f16};
 use tercet_core::block::Format;
 use tercet_core::linear::Layout;
 use tercet_core::quant::Rule;
@@ -14,7 +15,7 @@ use super::operation::blocks::{Decode, Dot, Encode};
 use super::operation::cluster::{Lloyd, Seed, Shape};
 use super::operation::linear::MatVec;
 use super::operation::palette::{Coded, Part};
-use super::operation::quantize::{METHODS, Mean, Quantize};
+use super::operation::quantize::{Dequantize, METHODS, Mean, Quantize, halves};
 use super::operation::search::{Search, Storage, TOP};
 use super::work::Work;
 
@@ -54,22 +55,29 @@ impl fmt::Debug for Case {
 
 /// A [`Case`] to be: its input may take hundreds of MB.
 pub struct Entry {
+    /// The area it belongs to, as the crates' modules name them: `quantize`, `block`, `linear`, `palette`, `cluster`, `search`.
+    pub area: &'static str,
     /// The operation.
     pub operation: String,
     /// The size of its input, in words.
     pub size: String,
+    /// The same in numbers: values; rows and columns; points, coordinates and clusters.
+    pub shape: Vec<usize>,
     make: Box<dyn Fn() -> (Work, Box<dyn Operation>)>,
 }
 
 impl Entry {
     fn new<O: Operation + 'static>(
+        area: &'static str,
         operation: impl Into<String>,
-        size: impl Into<String>,
+        shape: &[usize],
         make: impl Fn() -> (Work, O) + 'static,
     ) -> Self {
         Self {
+            area,
             operation: operation.into(),
-            size: size.into(),
+            size: words(shape),
+            shape: shape.to_vec(),
             make: Box::new(move || {
                 let (work, body) = make();
                 (work, Box::new(body))
@@ -116,13 +124,26 @@ fn sizes<const N: usize>(size: Option<usize>, otherwise: [usize; N]) -> Vec<usiz
 
 fn quantizers(size: Option<usize>) -> impl Iterator<Item = Entry> {
     sizes(size, [MI, 96 * MI]).into_iter().flat_map(|values| {
-        let mean = Entry::new("exact mean", short(values), move || Mean::new(values));
+        let mean = Entry::new("quantize", "exact mean", &[values], move || {
+            Mean::new(values)
+        });
         let methods = METHODS.into_iter().map(move |(name, method, rows)| {
-            Entry::new(name, short(values), move || {
+            Entry::new("quantize", name, &[values], move || {
                 Quantize::new(values, method, rows)
             })
         });
-        std::iter::once(mean).chain(methods)
+        let halves = [
+            Entry::new("quantize", "int8 rows of f16", &[values], move || {
+                halves(values, f16::from_f32)
+            }),
+            Entry::new("quantize", "int8 rows of bf16", &[values], move || {
+                halves(values, bf16::from_f32)
+            }),
+            Entry::new("quantize", "dequantize int8", &[values], move || {
+                Dequantize::new(values)
+            }),
+        ];
+        std::iter::once(mean).chain(methods).chain(halves)
     })
 }
 
@@ -130,16 +151,19 @@ fn blocks(size: Option<usize>) -> impl Iterator<Item = Entry> {
     sizes(size, [MI, 16 * MI]).into_iter().flat_map(|values| {
         let every = Format::ALL.into_iter().flat_map(move |format| {
             let name = |part| format!("{part} {}", format.name());
-            let size = || short(values);
             [
-                Entry::new(name("encode"), size(), move || {
+                Entry::new("block", name("encode"), &[values], move || {
                     Encode::new(values, format, Rule::AbsMax)
                 }),
-                Entry::new(name("decode"), size(), move || Decode::new(values, format)),
-                Entry::new(name("dot"), size(), move || Dot::new(values, format)),
+                Entry::new("block", name("decode"), &[values], move || {
+                    Decode::new(values, format)
+                }),
+                Entry::new("block", name("dot"), &[values], move || {
+                    Dot::new(values, format)
+                }),
             ]
         });
-        let optimal = Entry::new("encode tq2_0 optimal", short(values), move || {
+        let optimal = Entry::new("block", "encode tq2_0 optimal", &[values], move || {
             Encode::new(values, Format::Tq2_0, Rule::Optimal)
         });
         every.chain([optimal])
@@ -161,7 +185,7 @@ fn layers(size: Option<usize>) -> impl Iterator<Item = Entry> {
 
 fn layer(layout: Layout, rows: usize, cols: usize) -> Entry {
     let name = format!("matvec {}", layout.name());
-    Entry::new(name, matrix(rows, cols), move || {
+    Entry::new("linear", name, &[rows, cols], move || {
         MatVec::new(layout, rows, cols)
     })
 }
@@ -175,9 +199,12 @@ fn palettes(size: Option<usize>) -> impl Iterator<Item = Entry> {
     sizes(size, [MI]).into_iter().flat_map(move |values| {
         let rows = values / COLS;
         parts.into_iter().map(move |(name, part)| {
-            Entry::new(format!("{name} palette:4"), matrix(rows, COLS), move || {
-                Coded::new(part, 4, rows, COLS)
-            })
+            Entry::new(
+                "palette",
+                format!("{name} palette:4"),
+                &[rows, COLS],
+                move || Coded::new(part, 4, rows, COLS),
+            )
         })
     })
 }
@@ -194,17 +221,18 @@ fn clusters(size: Option<usize>) -> impl Iterator<Item = Entry> {
             of(32_000, 256, 256),
         ],
     };
-    let words = |shape: Shape| {
-        let Shape { points, dims, k } = shape;
-        format!("{}, k = {k}", matrix(points, dims))
-    };
+    let numbers = |Shape { points, dims, k }| [points, dims, k];
     let seeded = shapes.get(shapes.len() / 4).copied();
-    let steps = shapes
-        .into_iter()
-        .map(move |shape| Entry::new("k-means step", words(shape), move || Lloyd::new(shape)));
-    let seeds = seeded
-        .into_iter()
-        .map(move |shape| Entry::new("k-means++ seed", words(shape), move || Seed::new(shape)));
+    let steps = shapes.into_iter().map(move |shape| {
+        Entry::new("cluster", "k-means step", &numbers(shape), move || {
+            Lloyd::new(shape)
+        })
+    });
+    let seeds = seeded.into_iter().map(move |shape| {
+        Entry::new("cluster", "k-means++ seed", &numbers(shape), move || {
+            Seed::new(shape)
+        })
+    });
     steps.chain(seeds)
 }
 
@@ -226,13 +254,19 @@ fn searches(size: Option<usize>) -> impl Iterator<Item = Entry> {
                 // A GiB of floats says nothing that the smaller set does not.
                 let large = size.is_none() && storage == Storage::Float && rows * dim > 100_000_000;
                 let make = move || Search::new(storage, rows, dim, metric);
-                (!large).then(|| Entry::new(name, matrix(rows, dim), make))
+                (!large).then(|| Entry::new("search", name, &[rows, dim], make))
             })
     })
 }
 
-fn matrix(rows: usize, cols: usize) -> String {
-    format!("{} × {cols}", short(rows))
+/// A shape: `1Mi`, `4096 × 4096`, `100K × 64, k = 64`.
+fn words(shape: &[usize]) -> String {
+    match *shape {
+        [values] => short(values),
+        [rows, cols] => format!("{} × {cols}", short(rows)),
+        [points, dims, k] => format!("{} × {dims}, k = {k}", short(points)),
+        _ => format!("{shape:?}"),
+    }
 }
 
 /// A count as people say it: `1M`, `100K`, `16Mi` (times 2²⁰), or its digits.

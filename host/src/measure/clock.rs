@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::memory::Growth;
+
 /// Times what it is given, as often as it likes.
 ///
 /// An operation prepares its memory, gives one closure, and looks at what the last call left.
@@ -51,5 +53,36 @@ impl Clock for Stopwatch {
                 break;
             }
         }
+    }
+}
+
+/// The run whose result is checked, and the memory that it takes. A slow run is timed here, since what it costs to fault pages in
+/// does not show.
+pub(super) struct First {
+    budget: Duration,
+    /// Seconds of a run as long as the budget or longer.
+    pub(super) sample: Option<f64>,
+    pub(super) growth: Option<Growth>,
+}
+
+impl First {
+    pub(super) fn new(budget: Duration) -> Self {
+        Self {
+            budget,
+            sample: None,
+            growth: None,
+        }
+    }
+}
+
+impl Clock for First {
+    fn time(&mut self, work: &mut (dyn FnMut() + Send)) {
+        let mut spent = Duration::ZERO;
+        self.growth = Growth::of(|| {
+            let start = Instant::now();
+            work();
+            spent = start.elapsed();
+        });
+        self.sample = (spent >= self.budget).then_some(spent.as_secs_f64());
     }
 }

@@ -61,10 +61,13 @@ impl fmt::Display for Contender {
     }
 }
 
+/// What stands for the instruction set of who is no engine of ours.
+pub(super) const GUEST: &str = "guest";
+
 /// A contender by its engine, its instruction set and its threads.
 pub(super) fn name(engine: &str, backend: &str, threads: usize) -> String {
     match (engine, backend) {
-        ("scalar", _) => engine.to_owned(),
+        ("scalar", _) | (_, GUEST) => engine.to_owned(),
         (_, "scalar") => format!("{engine} × {threads}"),
         _ => format!("{backend} × {threads}"),
     }

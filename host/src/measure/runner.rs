@@ -1,16 +1,17 @@
 //! Contenders in turns.
 
-use std::time::{Duration, Instant};
+use std::fmt;
+use std::time::Duration;
 
-use serde::Serialize;
 use thiserror::Error;
 
 use super::case::Case;
 use super::ceilings::Ceilings;
-use super::clock::{Clock, Stopwatch};
+use super::clock::{Clock, First, Stopwatch};
 use super::contender::{self, Contender};
+use super::measured::Measured;
 use super::memory::Growth;
-use super::work::{Arithmetic, Bound};
+use crate::simd::Backend;
 
 /// How long to measure.
 #[derive(Clone, Copy, Debug)]
@@ -43,58 +44,17 @@ impl Settings {
     }
 }
 
-/// What a contender took for a case. Serialized, times are in seconds and rates a second.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Measured {
-    /// The operation.
-    pub operation: String,
-    /// The size of its input, in words.
-    pub size: String,
-    /// Values in the input.
-    pub values: usize,
-    /// `scalar` or `threads`.
-    pub engine: &'static str,
-    /// The instruction set.
-    pub backend: &'static str,
-    /// How many threads.
-    pub threads: usize,
-    /// The best time.
-    pub seconds: f64,
-    /// The median time.
-    pub median_seconds: f64,
-    /// How many were taken.
-    pub samples: usize,
-    /// Values in the best time.
-    pub values_per_second: f64,
-    /// Bytes that any implementation must move.
-    pub bytes: usize,
-    /// Those in the best time.
-    pub bytes_per_second: f64,
-    /// Multiply-adds that any implementation must do; 0 where the work is of another kind.
-    pub products: u64,
-    /// What is multiplied.
-    pub arithmetic: Arithmetic,
-    /// Those in the best time.
-    pub products_per_second: f64,
-    /// The least time by the ceilings of this machine.
-    pub attainable_seconds: f64,
-    /// What it is set by.
-    pub bound: Bound,
-    /// That over the best time: 1 is the roofline.
-    pub roofline: f64,
-    /// The first contender's time over this one's, best times both.
-    pub speedup: f64,
-    /// Resident memory of the process at its largest during a run, inputs included; `None` where that is not told.
-    pub peak_memory: Option<u64>,
-    /// By how much a run added to it.
-    pub added_memory: Option<u64>,
+/// Someone else who does the work of a case on one thread. That he does the same is for the caller to know.
+pub struct Guest {
+    /// His name.
+    pub name: &'static str,
+    /// One run.
+    pub run: Box<dyn FnMut() + Send>,
 }
 
-impl Measured {
-    /// The contender, as [`Contender`] shows itself.
-    pub fn contender(&self) -> String {
-        contender::name(self.engine, self.backend, self.threads)
+impl fmt::Debug for Guest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 
@@ -142,16 +102,77 @@ impl Runner {
         case: &Case,
         contenders: &[Contender],
     ) -> Result<Vec<Measured>, WrongBits> {
-        let mut trials: Vec<(Contender, Vec<f64>, Option<Growth>)> = Vec::new();
+        self.run_beside(case, contenders, &mut [])
+    }
+
+    /// [`Runner::run`] with guests, who take their turns after the contenders and whose results come after theirs.
+    ///
+    /// # Errors
+    /// [`WrongBits`].
+    pub fn run_beside(
+        &mut self,
+        case: &Case,
+        contenders: &[Contender],
+        guests: &mut [Guest],
+    ) -> Result<Vec<Measured>, WrongBits> {
+        let steps = f64::from(case.work.steps);
+        let mut trials = self.check(case, contenders)?;
+        for guest in guests.iter_mut() {
+            let mut first = First::new(self.settings.budget);
+            first.time(&mut guest.run);
+            // What a guest does is one step.
+            let samples = first.sample.map(|sample| sample * steps);
+            trials.push((Who::Guest(guest.name), samples.into_iter().collect(), None));
+        }
+        let rounds = self.settings.rounds.max(1);
+        for _ in 0..rounds {
+            let mut next = guests.iter_mut();
+            for (who, samples, _) in &mut trials {
+                let guest = match who {
+                    Who::Guest(_) => next.next(),
+                    Who::Contender(_) => None,
+                };
+                let slow = samples.first().copied().unwrap_or(0.0);
+                if slow >= self.settings.budget.as_secs_f64() {
+                    continue;
+                }
+                let mut watch = Stopwatch {
+                    budget: self.settings.budget / rounds as u32,
+                    samples: Vec::new(),
+                };
+                match (who, guest) {
+                    (Who::Contender(by), _) => {
+                        self.turn(case, *by, &mut watch);
+                    }
+                    (Who::Guest(_), Some(guest)) => {
+                        watch.time(&mut guest.run);
+                        watch.samples.iter_mut().for_each(|sample| *sample *= steps);
+                    }
+                    (Who::Guest(_), None) => {}
+                }
+                samples.append(&mut watch.samples);
+            }
+        }
+        for (_, samples, _) in &mut trials {
+            samples.iter_mut().for_each(|sample| *sample /= steps);
+            samples.sort_by(f64::total_cmp);
+        }
+        let baseline = trials.first().map_or(0.0, |(_, samples, _)| samples[0]);
+        Ok(trials
+            .iter()
+            .map(|(who, samples, growth)| self.measured(case, *who, samples, *growth, baseline))
+            .collect())
+    }
+
+    /// Runs every contender once or twice and compares their bits.
+    fn check(&mut self, case: &Case, contenders: &[Contender]) -> Result<Vec<Trial>, WrongBits> {
+        let mut trials = Vec::new();
         let mut bits = None;
         for &by in contenders {
             if by.threads() > 1 && !case.work.shared {
                 continue;
             }
-            let mut first = First {
-                budget: self.settings.budget,
-                ..First::default()
-            };
+            let mut first = First::new(self.settings.budget);
             let found = self.turn(case, by, &mut first);
             if *bits.get_or_insert(found) != found {
                 return Err(WrongBits {
@@ -161,33 +182,10 @@ impl Runner {
                     first: contenders[0].to_string(),
                 });
             }
-            trials.push((by, first.sample.into_iter().collect(), first.growth));
+            let samples = first.sample.into_iter().collect();
+            trials.push((Who::Contender(by), samples, first.growth));
         }
-        let rounds = self.settings.rounds.max(1);
-        for _ in 0..rounds {
-            for (by, samples, _) in &mut trials {
-                let slow = samples.first().copied().unwrap_or(0.0);
-                if slow >= self.settings.budget.as_secs_f64() {
-                    continue;
-                }
-                let mut watch = Stopwatch {
-                    budget: self.settings.budget / rounds as u32,
-                    samples: Vec::new(),
-                };
-                self.turn(case, *by, &mut watch);
-                samples.append(&mut watch.samples);
-            }
-        }
-        let steps = f64::from(case.work.steps);
-        for (_, samples, _) in &mut trials {
-            samples.iter_mut().for_each(|sample| *sample /= steps);
-            samples.sort_by(f64::total_cmp);
-        }
-        let baseline = trials.first().map_or(0.0, |(_, samples, _)| samples[0]);
-        Ok(trials
-            .iter()
-            .map(|(by, samples, growth)| self.measured(case, *by, samples, *growth, baseline))
-            .collect())
+        Ok(trials)
     }
 
     fn turn(&mut self, case: &Case, by: Contender, clock: &mut dyn Clock) -> u64 {
@@ -197,21 +195,28 @@ impl Runner {
     fn measured(
         &mut self,
         case: &Case,
-        by: Contender,
+        who: Who,
         samples: &[f64],
         growth: Option<Growth>,
         baseline: f64,
     ) -> Measured {
         let work = &case.work;
         let seconds = samples[0];
-        let (attainable, bound) = self.ceilings.attainable(work, by.backend(), by.threads());
+        let (engine, name, backend, threads) = match who {
+            Who::Contender(by) => {
+                let name = by.backend().isa().name();
+                (by.engine(), name, by.backend(), by.threads())
+            }
+            Who::Guest(name) => (name, contender::GUEST, Backend::best(), 1),
+        };
+        let (attainable, bound) = self.ceilings.attainable(work, backend, threads);
         Measured {
             operation: case.operation.clone(),
             size: case.size.clone(),
             values: work.values,
-            engine: by.engine(),
-            backend: by.backend().isa().name(),
-            threads: by.threads(),
+            engine,
+            backend: name,
+            threads,
             seconds,
             median_seconds: samples[samples.len() / 2],
             samples: samples.len(),
@@ -231,33 +236,19 @@ impl Runner {
     }
 }
 
-/// The run whose result is checked, and one more to see what memory it takes. A slow run is timed here, since what it costs to
-/// fault pages in does not show.
-#[derive(Default)]
-struct First {
-    budget: Duration,
-    sample: Option<f64>,
-    growth: Option<Growth>,
-}
+/// A contender or a guest, his samples in seconds a run, and the memory of one.
+type Trial = (Who, Vec<f64>, Option<Growth>);
 
-impl Clock for First {
-    fn time(&mut self, work: &mut (dyn FnMut() + Send)) {
-        let start = Instant::now();
-        work();
-        let spent = start.elapsed();
-        if spent >= self.budget {
-            self.sample = Some(spent.as_secs_f64());
-        } else {
-            self.growth = Growth::of(work);
-        }
-    }
+#[derive(Clone, Copy, Debug)]
+enum Who {
+    Contender(Contender),
+    Guest(&'static str),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::measure::catalogue;
-    use crate::simd::Backend;
 
     #[test]
     fn contenders_are_timed_beside_the_first() {
@@ -276,8 +267,15 @@ mod tests {
         for name in ["int8 rows", "k-means step", "matvec tq2_0"] {
             let entry = catalogue(Some(1 << 15)).find(|entry| entry.operation == name);
             let case = entry.expect("it is listed").build();
-            let results = runner.run(&case, &contenders).expect("equal bits");
-            assert_eq!(results.len(), 2);
+            let mut guests = [Guest {
+                name: "sleeper",
+                run: Box::new(|| std::thread::sleep(Duration::from_millis(1))),
+            }];
+            let results = runner.run_beside(&case, &contenders, &mut guests);
+            let results = results.expect("equal bits");
+            assert_eq!(results.len(), 3);
+            assert!((1e-3..1.0).contains(&results[2].seconds));
+            assert_eq!(results[2].contender(), "sleeper");
             assert_eq!(results[0].speedup, 1.0);
             for found in &results {
                 assert!(found.seconds > 0.0 && found.seconds <= found.median_seconds);

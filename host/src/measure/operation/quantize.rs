@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
 use tercet_core::number::Element;
-use tercet_core::quant::{self, Groups, Method, QuantError, Rule, ScaleRule, int8};
+use tercet_core::quant::{self, Codes, Groups, Method, QuantError, Rule, ScaleRule, int8};
 
 use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
 use crate::measure::work::Work;
 use crate::measure::{Traffic, input};
+use crate::parallel;
 
 /// Values in a row of the per-row case.
 pub(in crate::measure) const ROW: usize = 1024;
@@ -36,10 +37,30 @@ const fn ternary(rule: Rule) -> Method {
 }
 
 /// Codes of a tensor.
-pub(in crate::measure) struct Quantize {
-    values: Arc<[f32]>,
+pub(in crate::measure) struct Quantize<T = f32> {
+    values: Arc<[T]>,
     groups: Groups,
     method: Method,
+}
+
+/// Codes of rows, a scale each, of floats of half the length: what widens them shows.
+pub(in crate::measure) fn halves<T: Element>(
+    values: usize,
+    narrow: fn(f32) -> T,
+) -> (Work, Quantize<T>) {
+    let this = Quantize {
+        values: input::normals(values)
+            .iter()
+            .map(|&value| narrow(value))
+            .collect(),
+        groups: Groups {
+            count: values / ROW,
+            len: ROW,
+        },
+        method: INT8,
+    };
+    let bytes = values * (T::BYTES + 1) + this.groups.count * 4;
+    (Work::pass(values, Traffic::Narrow, bytes), this)
 }
 
 impl Quantize {
@@ -63,7 +84,7 @@ impl Quantize {
     }
 }
 
-impl Operation for Quantize {
+impl<T: Element> Operation for Quantize<T> {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         let (mut codes, mut scales) = (vec![0; self.values.len()], vec![0.0; self.groups.count]);
         let mut zero_points = vec![0; self.groups.count];
@@ -91,6 +112,35 @@ fn quantize<E: QuantizeEngine<Error = QuantError>, T: Element>(
 ) {
     let mut tensor = legal(engine.tensor(values, groups, out));
     legal(quant::quantize(&mut tensor, method, bins));
+}
+
+/// int8 codes of a tensor back to values.
+pub(in crate::measure) struct Dequantize(Vec<i8>);
+
+impl Dequantize {
+    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
+        let work = Work::pass(values, Traffic::Widen, values * 5);
+        (work, Self(input::codes(values)))
+    }
+}
+
+impl Operation for Dequantize {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let mut out = vec![0.0; self.0.len()];
+        let codes = Codes {
+            groups: legal(Groups::tensor(self.0.len())),
+            codes: &self.0,
+            scales: &[0.01],
+            zero_points: &[],
+        };
+        clock.time(&mut || match by {
+            Contender::Scalar => legal(int8::dequantize(codes, &mut out)),
+            Contender::Threads { .. } => {
+                legal(parallel::dequantize(codes, &mut out, int8::dequantize));
+            }
+        });
+        Bits::default().with_floats(&out).finish()
+    }
 }
 
 /// The mean of |x|, exact but for one rounding.

@@ -59,8 +59,8 @@ pub(super) fn draw(out: &mut String, start: f64, bench: &Bench<'_>) -> f64 {
     let row = |case: &[Measured]| (BAR * case.len() as f64).max(LEAST) + BETWEEN;
     let floor = top + cases.iter().map(|case| row(case)).sum::<f64>();
     let heading = r#"class="ink" font-weight="bold""#;
-    let words = "Times as fast as the first engine";
-    text(out, (left, top - 28.0), "start", heading, words);
+    let words = format!("Times as fast as {}", contenders[0]);
+    text(out, (left, top - 28.0), "start", heading, &words);
     text(
         out,
         (right, top - 28.0),

@@ -73,7 +73,7 @@ impl Bench<'_> {
                 0 => "–".to_owned(),
                 _ => format!("{:.2}", found.products_per_second / 1e9),
             };
-            let added = found.added_memory.map_or_else(
+            let peak = found.peak_memory.map_or_else(
                 || "–".to_owned(),
                 |bytes| format!("{:.1}", bytes as f64 / 1048576.0),
             );
@@ -89,7 +89,7 @@ impl Bench<'_> {
                 format!("{:.2}", found.speedup),
                 format!("{:.0} %", found.roofline * 100.0),
                 found.bound.name().to_owned(),
-                added,
+                peak,
             ]
         });
         Table {
@@ -102,11 +102,11 @@ impl Bench<'_> {
                 "median ms",
                 "G values/s",
                 "GB/s",
-                "G products/s",
+                "G mul-add/s",
                 "speed-up",
                 "roofline",
                 "bound by",
-                "added MiB",
+                "peak MiB",
             ],
             rows: rows.collect(),
         }

@@ -1,4 +1,4 @@
-//! The roofline (Williams, Waterman and Patterson, 2009): products a second over products a byte.
+//! The roofline (Williams, Waterman and Patterson, 2009): multiply-adds a second over multiply-adds a byte.
 
 use super::plot::{self, Field};
 use super::{Bench, legend};
@@ -48,8 +48,8 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
     field.words(
         out,
         &heading,
-        "G products/s",
-        "products a byte that must be moved",
+        "G multiply-adds/s",
+        "multiply-adds a byte that must be moved",
     );
     for value in up.ticks(10.0, 8) {
         field.level(out, up.at(value), &plot::number(value));
@@ -136,7 +136,7 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
         circle(out, at, 4.0, &format!(r#"fill="{fill}" class="edge""#));
         let number = (place + 1).to_string();
         if let Some(at) = plot::beside(at, &number, &mut taken) {
-            let style = r#"class="ink halo" font-size="11""#;
+            let style = r#"class="ink" font-size="11""#;
             text(out, at, "middle", style, &number);
         }
     }

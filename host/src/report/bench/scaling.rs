@@ -77,7 +77,7 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
         let at = (across.at(threads as f64), up.at(ratio));
         circle(out, at, 3.5, &format!(r#"fill="{MEDIAN}""#));
         if threads > 1 {
-            let style = r#"class="ink halo" font-size="12""#;
+            let style = r#"class="ink" font-size="12""#;
             let words = format!("{ratio:.2}×");
             text(out, (at.0 - 8.0, at.1 + 16.0), "end", style, &words);
         }

@@ -1,4 +1,5 @@
 //! Kernels for AArch64's DotProd.
 
+pub(super) mod cluster;
 pub(super) mod peak;
 pub(super) mod search;

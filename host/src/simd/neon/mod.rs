@@ -1,4 +1,6 @@
 //! Kernels for AArch64's NEON.
 
+pub(super) mod blocks;
+pub(super) mod cluster;
 pub(super) mod peak;
 pub(super) mod search;

@@ -134,11 +134,11 @@ fn cases(results: &Results) -> String {
         ("speed-up", Right),
         ("roofline", Right),
         ("bound by", Left),
-        ("added memory", Right),
+        ("peak memory", Right),
     ]);
     for found in &results.results {
-        let added = found
-            .added_memory
+        let peak = found
+            .peak_memory
             .map_or_else(|| "-".to_owned(), format::bytes);
         table.row([
             found.operation.clone(),
@@ -150,7 +150,7 @@ fn cases(results: &Results) -> String {
             format!("{:.2}", found.speedup),
             format!("{:.1} %", found.roofline * 100.0),
             found.bound.name().to_owned(),
-            added,
+            peak,
         ]);
     }
     table.render()
