@@ -15,6 +15,8 @@ pub(crate) mod linear;
 pub(crate) mod quantize;
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_vnni;

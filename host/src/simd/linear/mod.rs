@@ -1,7 +1,7 @@
 //! The tables of the kernels that multiply layers.
 
 mod activations;
-mod codes;
+pub(in crate::simd) mod codes;
 mod tiles;
 
 use tercet_core::block::Format;
@@ -9,7 +9,7 @@ use tercet_core::linear::{self, I8Sym, Layout, Matrix, Sums};
 
 pub(in crate::simd) use activations::{Activations, Line};
 pub(in crate::simd) use codes::unpack;
-pub(in crate::simd) use tiles::{Column, Group, STRIP, Sums as TileSums, Tiles, add};
+pub(in crate::simd) use tiles::{Column, Group, STRIP, Sums as TileSums, Tiles, add, pack};
 pub(crate) use tiles::{Found, Panels, ROWS, Strips};
 
 use super::{Backend, Isa};
@@ -27,6 +27,21 @@ const AVX512_VNNI_TILES: Tiles = {
         unpack: tiles::unpack,
         pack: tiles::pack,
         multiply: tiles::multiply,
+        multiply_nibbles: tiles::multiply,
+        multiply_two_bits: tiles::multiply,
+        add: tiles::add,
+    }
+};
+
+#[cfg(target_arch = "x86_64")]
+const AVX2_TILES: Tiles = {
+    use super::avx2::linear::tiles;
+    Tiles {
+        unpack: tiles::unpack,
+        pack: tiles::pack,
+        multiply: tiles::multiply,
+        multiply_nibbles: tiles::multiply_nibbles,
+        multiply_two_bits: tiles::multiply_two_bits,
         add: tiles::add,
     }
 };
@@ -86,6 +101,8 @@ impl Backend {
         match self.isa() {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => Some(AVX512_VNNI_TILES),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => Some(AVX2_TILES),
             _ => None,
         }
     }
@@ -95,6 +112,8 @@ impl Backend {
         match self.isa() {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => avx512_vnni(layout),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => avx2(layout),
             _ => {
                 let _ = layout;
                 None
@@ -106,6 +125,17 @@ impl Backend {
 #[cfg(target_arch = "x86_64")]
 fn avx512_vnni(layout: Layout) -> Option<Vector> {
     use super::avx512_vnni::linear::*;
+    let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
+        Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
+        Layout::Block(Format::Tq2_0) => (tq2_0::prepare, Rows::Wide(tq2_0::rows)),
+        _ => return None,
+    };
+    Some(Vector { prepare, rows })
+}
+
+#[cfg(target_arch = "x86_64")]
+fn avx2(layout: Layout) -> Option<Vector> {
+    use super::avx2::linear::*;
     let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
         Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
         Layout::Block(Format::Tq2_0) => (tq2_0::prepare, Rows::Wide(tq2_0::rows)),
