@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Each feature of core alone, none, and all together, on every target where it means something. Checked and not linked: images of
-# firmware/ are built from the same sources. `std` alone is what conformance.sh runs.
+# Each feature of core alone, none, and all together, on every target where it means something. On microcontrollers checked and not
+# linked: images of firmware/ are built from the same sources. `std` alone is what conformance.sh runs, beside whose artefacts
+# those of all features lie.
 . .ci/lib.sh
 
 # Without atomics that compare and swap, portable-atomic wants critical sections.
@@ -16,24 +17,26 @@ built=0
 # As firmware/boards/an505.toml and the build of the packaged crate, which share this one's `core` where that is built here.
 export CARGO_TARGET_THUMBV8M_MAIN_NONE_EABIHF_RUSTFLAGS=-Ctarget-cpu=cortex-m33
 
-# check PROGRAM FEATURES TARGET…: a program of .ci/dependent, since tercet-core alone would bring what its tests depend on.
+# check FEATURES TARGET…: the program of .ci/dependent, since tercet-core alone would bring what its tests depend on.
 check() {
-    local program=$1 set=$2 target first=$3 targets=() profile=release libraries=core
-    shift 2
-    if [[ $program == conformance ]]; then
-        profile=desktop libraries=std,panic_abort
-    fi
+    local set=$1 target first=$2 targets=()
+    shift
     for target; do
         [[ $(compiler_for "$target") ]] || skip "no standard library for $target; rustup target add $target"
         [[ $target == "$first" ]] || targets+=(--target "$target")
     done
-    dependent core "$first" "$libraries" check --bin "$program" --profile "$profile" --features "$set" "${targets[@]}"
+    dependent core "$first" core check --bin reference --release --features "$set" "${targets[@]}"
     built=$((built + $#))
 }
 
-for set in '' defmt dsp mve dsp,mve critical-section critical-section,portable-atomic "$all"; do
-    check reference "$set" "${plain[@]}" "${atomic[@]}"
+for set in '' defmt dsp mve critical-section critical-section,portable-atomic "$all"; do
+    check "$set" "${plain[@]}" "${atomic[@]}"
 done
-check reference portable-atomic "${atomic[@]}"
-check conformance "std,$all" "${desktop[@]}"
+check portable-atomic "${atomic[@]}"
+for target in "${desktop[@]}"; do
+    need "${target%%-*}-linux-gnu-gcc" "apt-get install gcc-${target%%-*}-linux-gnu"
+    export "CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")_LINKER=${target%%-*}-linux-gnu-gcc"
+    dependent core "$target" std,panic_abort build --bin conformance --profile desktop --features "std,$all"
+    built=$((built + 1))
+done
 note "$built builds"

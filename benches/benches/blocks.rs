@@ -1,9 +1,5 @@
-//! GGUF blocks: encode, decode and multiply, at 1 M and 16 M values.
+//! GGUF blocks: encode, decode and multiply.
 
 fn main() {
-    tercet_benches::harness::run(
-        [1 << 20, 16 << 20]
-            .into_iter()
-            .flat_map(tercet_benches::blocks),
-    );
+    tercet_benches::harness::run("block");
 }

@@ -1,5 +1,5 @@
-//! A step of Lloyd's loop, on 100,000 and on 1,000,000 points.
+//! Steps of Lloyd's loop, and seeding.
 
 fn main() {
-    tercet_benches::harness::run(tercet_benches::cluster());
+    tercet_benches::harness::run("cluster");
 }

@@ -1,9 +1,5 @@
-//! The linear layer in every layout, at 1 M and 16 M weights.
+//! The linear layer in every layout.
 
 fn main() {
-    tercet_benches::harness::run(
-        [1 << 20, 16 << 20]
-            .into_iter()
-            .flat_map(tercet_benches::linear),
-    );
+    tercet_benches::harness::run("linear");
 }

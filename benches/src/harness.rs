@@ -1,57 +1,110 @@
 //! Cases through Criterion.
 
-use crate::{Case, HEAD, Row};
-use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 use std::time::{Duration, Instant};
 
-/// Runs cases as Criterion benches with the command line's options, then prints their ratios, taken from
-/// the same samples.
-pub fn run(cases: impl Iterator<Item = Case>) {
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
+use tercet_host::measure::{Ceilings, Clock, Contender, catalogue};
+use tercet_host::simd::Backend;
+
+/// The environment variable that asks for other values than a million: a number, or `all` for the catalogue's sizes.
+const SIZE: &str = "TERCET_BENCH_SIZE";
+/// The environment variable that asks for every backend of this machine: `all`.
+const BACKENDS: &str = "TERCET_BENCH_BACKENDS";
+
+/// Runs the operations of an area as Criterion benches with the command line's options: a group each, in it a bench for each
+/// contender and guest, named after it and after the size.
+///
+/// # Panics
+/// Where `TERCET_BENCH_SIZE` is no number of values and not `all`.
+pub fn run(area: &str) {
+    let size = match std::env::var(SIZE).as_deref() {
+        Err(_) | Ok("") => Some(1 << 20),
+        Ok("all") => None,
+        Ok(values) => Some(values.parse().unwrap_or_else(|_| panic!("{SIZE}={values}"))),
+    };
+    let contenders = contenders();
     let mut criterion = Criterion::default().configure_from_args().without_plots();
-    // `cargo test` and `--test` run each bench once, `--list` not at all: no times to speak of.
-    let timed = std::env::args().any(|arg| arg == "--bench")
-        && !std::env::args().any(|arg| ["--test", "--list"].contains(&&*arg));
-    let mut rows = Vec::new();
-    for mut case in cases {
-        let times = bench(&mut criterion, &mut case);
-        if timed && !times.is_empty() {
-            rows.push(Row::new(&case, times));
+    let mut pools = Ceilings::new(1);
+    for entry in catalogue(size).filter(|entry| entry.area == area) {
+        let case = entry.build();
+        let mut group = criterion.benchmark_group(&entry.operation);
+        group.sample_size(10).sampling_mode(SamplingMode::Flat);
+        group
+            .warm_up_time(Duration::from_millis(100))
+            .measurement_time(Duration::from_millis(500));
+        group.throughput(Throughput::ElementsAndBytes {
+            elements: case.work.values as u64,
+            bytes: case.work.bytes() as u64,
+        });
+        let steps = case.work.steps;
+        for &by in &contenders {
+            if by.threads() > 1 && !case.work.shared {
+                continue;
+            }
+            bench(&mut group, &by.to_string(), &entry.size, |runs| {
+                let mut clock = Runs::new(runs);
+                pools.install(by.threads(), || case.run(by, &mut clock));
+                clock.spent / steps
+            });
+        }
+        for mut guest in crate::guests(&entry) {
+            bench(&mut group, guest.name, &entry.size, |runs| {
+                let mut clock = Runs::new(runs);
+                clock.time(&mut guest.run);
+                clock.spent
+            });
         }
     }
     criterion.final_summary();
-    if !rows.is_empty() {
-        println!("{HEAD}");
+}
+
+/// Those of [`crate::contenders`], or every backend's.
+fn contenders() -> Vec<Contender> {
+    if std::env::var(BACKENDS).as_deref() != Ok("all") {
+        return crate::contenders();
     }
-    for row in rows {
-        println!("{row}");
+    let threads = [1, rayon::current_num_threads()];
+    let mut all = vec![Contender::Scalar];
+    all.extend(Backend::all().flat_map(|backend| {
+        let of = move |threads| Contender::Threads { backend, threads };
+        threads.map(of)
+    }));
+    all.dedup();
+    all
+}
+
+fn bench(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    name: &str,
+    size: &str,
+    mut time: impl FnMut(u64) -> Duration,
+) {
+    group.bench_function(BenchmarkId::new(name, size), |bencher| {
+        bencher.iter_custom(&mut time);
+    });
+}
+
+/// After a call that faults the pages in, as many as Criterion asks for.
+struct Runs {
+    runs: u64,
+    spent: Duration,
+}
+
+impl Runs {
+    fn new(runs: u64) -> Self {
+        let spent = Duration::ZERO;
+        Self { runs, spent }
     }
 }
 
-/// One group; returns each contender's best sample in seconds a run, leaving out those the filter left out.
-fn bench(criterion: &mut Criterion, case: &mut Case) -> Vec<(crate::Who, f64)> {
-    let mut group = criterion.benchmark_group(&case.name);
-    group.sample_size(10).sampling_mode(SamplingMode::Flat);
-    group
-        .warm_up_time(Duration::from_millis(500))
-        .measurement_time(Duration::from_secs(2));
-    group.throughput(Throughput::Bytes(case.bytes as u64));
-    let mut times = Vec::new();
-    for (who, work) in &mut case.contenders {
-        let mut best = f64::INFINITY;
-        group.bench_function(BenchmarkId::new(who.to_string(), case.values), |bencher| {
-            bencher.iter_custom(|runs| {
-                let start = Instant::now();
-                for _ in 0..runs {
-                    work();
-                }
-                let spent = start.elapsed();
-                best = best.min(spent.as_secs_f64() / runs as f64);
-                spent
-            });
-        });
-        if best.is_finite() {
-            times.push((*who, best));
+impl Clock for Runs {
+    fn time(&mut self, work: &mut (dyn FnMut() + Send)) {
+        work();
+        let start = Instant::now();
+        for _ in 0..self.runs {
+            work();
         }
+        self.spent = start.elapsed();
     }
-    times
 }

@@ -1,11 +1,8 @@
 //! Tensors of f32 to codes and scales.
 
+use crate::guest;
 use crate::peers::naive::{self, Codes};
-use crate::{Case, Traffic, Who, normals};
-use tercet_core::engine::MagnitudeBin;
-use tercet_core::quant::{self, Groups, Method, Rule, ScaleRule, int8};
-use tercet_core::scalar;
-use tercet_host::parallel;
+use tercet_host::measure::{Guest, input};
 
 /// Values in a row of the per-row case.
 const ROW: usize = 1024;
@@ -13,122 +10,71 @@ const ROW: usize = 1024;
 /// A naive loop over values in groups of a length.
 type Naive = fn(&[f32], usize, &mut Codes);
 
-/// Each operation over values in groups of a length, and the same one as a naive loop.
-fn operations(values: usize) -> [(&'static str, usize, Method, Naive); 4] {
-    let ternary = |rule| Method::Ternary {
-        rule,
-        scale_rule: ScaleRule::Rule,
-    };
-    let symmetric = Method::Symmetric { limit: int8::LIMIT };
-    [
-        (
-            "ternary absmean, a tensor",
-            values,
-            ternary(Rule::AbsMean),
-            naive::abs_mean,
-        ),
-        (
-            "ternary optimal, a tensor",
-            values,
-            ternary(Rule::Optimal),
-            naive::optimal,
-        ),
-        (
-            "int8 symmetric, rows of 1,024",
-            ROW,
-            symmetric,
-            naive::symmetric,
-        ),
-        (
-            "int8 affine, a tensor",
-            values,
-            Method::Affine,
-            naive::affine,
-        ),
-    ]
-}
-
-/// The cases over `values` values (a multiple of 1,024), each built when it is asked for.
-pub fn quantize(values: usize) -> impl Iterator<Item = Case> {
-    let input = normals(values);
-    let operations = operations(values).into_iter();
-    operations.map(move |(name, len, method, naive)| {
-        let groups = Groups {
-            count: values / len,
-            len,
-        };
-        let (out, mut bins) = (outputs(groups), vec![MagnitudeBin::EMPTY; 4096]);
-        Case::new(name, values, values * 5 + groups.count * 4, Traffic::Narrow)
-            .with(Who::Scalar, &input, out.clone(), move |x, out| {
-                scalar(x, groups, method, &mut bins, out)
-            })
-            .with(Who::Threads, &input, out.clone(), move |x, out| {
-                threads(x, groups, method, out)
-            })
-            .with(Who::Naive, &input, out, move |x, out| naive(x, len, out))
+/// The operation as a naive loop, and the length of its groups.
+fn naive(operation: &str, values: usize) -> Option<(Naive, usize)> {
+    Some(match operation {
+        "exact mean" => (naive::mean, values),
+        "ternary absmean" => (naive::abs_mean, values),
+        "ternary optimal" => (naive::optimal, values),
+        "int8 tensor" => (naive::symmetric, values),
+        "int8 rows" => (naive::symmetric, ROW),
+        "int8 affine" => (naive::affine, values),
+        _ => return None,
     })
 }
 
-fn outputs(groups: Groups) -> Codes {
-    let (codes, scales) = (vec![0; groups.count * groups.len], vec![0.0; groups.count]);
+pub(crate) fn guests(operation: &str, values: usize) -> Vec<Guest> {
+    let found = naive(operation, values).map(|(run, len)| {
+        let (input, mut out) = (input::normals(values), outputs(values, len));
+        guest("naive", move || run(&input, len, &mut out))
+    });
+    found.into_iter().collect()
+}
+
+fn outputs(values: usize, len: usize) -> Codes {
     Codes {
-        codes,
-        scales,
-        points: vec![0; groups.count],
+        codes: vec![0; values],
+        scales: vec![0.0; values / len],
+        points: vec![0; values / len],
     }
-}
-
-fn scalar(x: &[f32], groups: Groups, method: Method, bins: &mut [MagnitudeBin], out: &mut Codes) {
-    let Codes {
-        codes,
-        scales,
-        points,
-    } = out;
-    let tensor = scalar::Tensor::new(x, groups, codes, scales, points);
-    quant::quantize(&mut tensor.expect("lengths fit"), method, bins).expect("finite values");
-}
-
-fn threads(x: &[f32], groups: Groups, method: Method, out: &mut Codes) {
-    let Codes {
-        codes,
-        scales,
-        points,
-    } = out;
-    let tensor = parallel::Tensor::new(x, groups, codes, scales, points);
-    tensor
-        .expect("lengths fit")
-        .quantize(method)
-        .expect("finite values");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tercet_core::engine::MagnitudeBin;
+    use tercet_core::quant::{self, Groups, Method, Rule, ScaleRule, int8};
+    use tercet_core::scalar;
 
     #[test]
     fn naive_loops_do_the_same_work() {
-        let input = normals(1 << 16);
-        for (name, len, method, naive) in operations(input.len()) {
-            let groups = Groups {
-                count: input.len() / len,
-                len,
-            };
-            let (mut ours, mut theirs) = (outputs(groups), outputs(groups));
+        let ternary = |rule| Method::Ternary {
+            rule,
+            scale_rule: ScaleRule::Rule,
+        };
+        let symmetric = Method::Symmetric { limit: int8::LIMIT };
+        let input = input::normals(1 << 16);
+        for (name, method) in [
+            ("ternary absmean", ternary(Rule::AbsMean)),
+            ("ternary optimal", ternary(Rule::Optimal)),
+            ("int8 tensor", symmetric),
+            ("int8 rows", symmetric),
+            ("int8 affine", Method::Affine),
+        ] {
+            let (naive, len) = naive(name, input.len()).unwrap();
+            let (mut ours, mut theirs) = (outputs(input.len(), len), outputs(input.len(), len));
             naive(&input, len, &mut theirs);
-            scalar(
-                &input,
-                groups,
-                method,
-                &mut [MagnitudeBin::EMPTY; 4096],
-                &mut ours,
-            );
+            let groups = Groups::rows(input.len() / len, len).unwrap();
+            let Codes {
+                codes,
+                scales,
+                points,
+            } = &mut ours;
+            let mut tensor = scalar::Tensor::new(&input, groups, codes, scales, points).unwrap();
+            quant::quantize(&mut tensor, method, &mut [MagnitudeBin::EMPTY; 4096]).unwrap();
             // An f32 sum may move a value across a border; more than a few would be other work.
-            let differ = ours
-                .codes
-                .iter()
-                .zip(&theirs.codes)
-                .filter(|(a, b)| a != b)
-                .count();
+            let pairs = ours.codes.iter().zip(&theirs.codes);
+            let differ = pairs.filter(|(a, b)| a != b).count();
             assert!(differ <= 16, "{name}: {differ} codes differ");
             for (ours, theirs) in ours.scales.iter().zip(&theirs.scales) {
                 assert!((ours / theirs - 1.0).abs() < 1e-4, "{name}");

@@ -1,92 +1,65 @@
-//! Times to ratios.
+//! Results to tables of ratios.
 
-use crate::{Case, Traffic, Who, machine};
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::{fs, io};
-use tercet_host::measure::bandwidth;
 
-/// The best times of a case, and what the machine can do over its working set.
-#[derive(Debug)]
-pub struct Row {
-    name: String,
-    values: usize,
-    bytes: usize,
-    /// Bytes a second, of one thread and of all.
-    ceilings: [f64; 2],
-    times: Vec<(Who, f64)>,
-}
+use tercet_host::measure::{Machine, Measured, date};
 
-impl Row {
-    /// Measures the ceilings of a case, right beside its times (seconds a run; the best one for each contender).
-    pub fn new(case: &Case, times: Vec<(Who, f64)>) -> Self {
-        let (bytes, traffic) = (case.bytes, case.traffic);
-        let rate = move || {
-            let measured = bandwidth(bytes, 5);
-            match traffic {
-                Traffic::Read => measured.read,
-                Traffic::Narrow => measured.narrow,
-                Traffic::Widen => measured.widen,
-            }
-        };
-        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-        let ceilings = [one.expect("a thread starts").install(rate), rate()];
-        Self {
-            name: case.name.clone(),
-            values: case.values,
-            bytes: case.bytes,
-            ceilings,
-            times,
-        }
-    }
+/// The head of the table of [`table`].
+const HEAD: &str = "\
+| operation | size | best engine | its time | G values/s | ÷ scalar | ÷ naive | ÷ ggml | 1 thread ÷ naive | ÷ ggml | all ÷ 1 thread | of roofline: scalar | 1 thread | all | naive | ggml |
+|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
 
-    fn time(&self, who: Who) -> Option<f64> {
-        self.times
+/// A line for each case, whose results stand one after another.
+pub fn table(results: &[Measured]) -> String {
+    let mut text = format!("{HEAD}\n");
+    for case in results.chunk_by(|a, b| (&a.operation, &a.size) == (&b.operation, &b.size)) {
+        let named = |engine: &str| case.iter().find(|found| found.engine == engine);
+        let of_threads = || case.iter().filter(|found| found.engine == "threads");
+        let one = of_threads().find(|found| found.threads == 1);
+        let all = of_threads().max_by_key(|found| found.threads);
+        let best = case
             .iter()
-            .find(|(other, _)| *other == who)
-            .map(|&(_, time)| time)
-    }
-
-    /// How many times as fast `who` is as `other`.
-    fn ratio(&self, who: Who, other: Who) -> Option<f64> {
-        Some(self.time(other)? / self.time(who)?)
-    }
-
-    /// Bytes moved over what memory could have moved in the same time: 1 is the roofline.
-    fn roofline(&self, who: Who) -> Option<f64> {
-        let ceiling = self.ceilings[usize::from(who == Who::Threads)];
-        Some(self.bytes as f64 / (self.time(who)? * ceiling))
-    }
-}
-
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "| {} | {} M |", self.name, self.values >> 20)?;
+            .filter(|found| ["scalar", "threads"].contains(&found.engine))
+            .min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let Some(best) = best else {
+            continue;
+        };
+        let (scalar, naive, ggml) = (named("scalar"), named("naive"), named("ggml"));
+        let _ = write!(
+            text,
+            "| {} | {} | {} | {:.4} ms | {:.3} |",
+            best.operation,
+            best.size,
+            best.contender(),
+            best.seconds * 1e3,
+            best.values_per_second / 1e9
+        );
+        let more = all.filter(|all| all.threads > 1);
         for (who, other) in [
-            (Who::Scalar, Who::Naive),
-            (Who::Scalar, Who::Ggml),
-            (Who::Threads, Who::Scalar),
+            (Some(best), scalar),
+            (Some(best), naive),
+            (Some(best), ggml),
+            (one, naive),
+            (one, ggml),
+            (more, one),
         ] {
-            match self.ratio(who, other) {
-                Some(ratio) => write!(f, " {ratio:.2} |")?,
-                None => f.write_str(" |")?,
-            }
+            let _ = match who.zip(other) {
+                Some((who, other)) => write!(text, " {:.2} |", other.seconds / who.seconds),
+                None => write!(text, " |"),
+            };
         }
-        for who in [Who::Scalar, Who::Threads, Who::Naive, Who::Ggml] {
-            match self.roofline(who) {
-                Some(fraction) => write!(f, " {:.1} % |", 100.0 * fraction)?,
-                None => f.write_str(" |")?,
-            }
+        for who in [scalar, one, more, naive, ggml] {
+            let _ = match who {
+                Some(who) => write!(text, " {:.1} % |", 100.0 * who.roofline),
+                None => write!(text, " |"),
+            };
         }
-        let [one, all] = self.ceilings.map(|ceiling| ceiling / 1e9);
-        write!(f, " {one:.1} | {all:.1} |")
+        text.push('\n');
     }
+    text
 }
-
-/// The head of the table of [`Row`]s.
-pub const HEAD: &str = "\
-| operation | values | scalar ÷ naive | scalar ÷ ggml | threads ÷ scalar | of roofline: scalar | threads | naive | ggml | ceiling GB/s: 1 thread | all |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
 
 /// The command line that ran `bin` of this package as it was run now.
 pub fn command(bin: &str) -> String {
@@ -98,13 +71,10 @@ pub fn command(bin: &str) -> String {
 /// Writes a table to `results/<date>-<machine>.md` of this package, over one of the same day, and returns the path.
 ///
 /// `command` is how it was made.
-pub fn write(rows: &[Row], command: &str) -> io::Result<PathBuf> {
-    let mut text = format!("`{command}`; best times.");
-    let _ = writeln!(text, " How to read it: [README](../README.md).\n\n{HEAD}");
-    for row in rows {
-        let _ = writeln!(text, "{row}");
-    }
-    save("", &text)
+pub fn write(results: &[Measured], command: &str) -> io::Result<PathBuf> {
+    let table = table(results);
+    let words = "best times. How to read it: [README](../README.md).";
+    save("", &format!("`{command}`; {words}\n\n{table}"))
 }
 
 /// Writes `text`, headed by the machine and begun by the date, to `results/<date>-<machine><suffix>.md` of this package, over one
@@ -112,8 +82,9 @@ pub fn write(rows: &[Row], command: &str) -> io::Result<PathBuf> {
 pub fn save(suffix: &str, text: &str) -> io::Result<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results");
     fs::create_dir_all(&folder)?;
-    let (date, machine) = (machine::date(), machine::describe());
-    let path = folder.join(format!("{date}-{}{suffix}.md", machine::slug()));
-    fs::write(&path, format!("# {machine}\n\n{date}, {text}"))?;
+    let (date, machine) = (date(), Machine::here());
+    let path = folder.join(format!("{date}-{}{suffix}.md", machine.slug()));
+    let heading = machine.describe();
+    fs::write(&path, format!("# {heading}\n\n{date}, {text}"))?;
     Ok(path)
 }

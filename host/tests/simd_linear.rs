@@ -103,7 +103,9 @@ fn check(layout: Layout, (rows, cols, count): (usize, usize, usize), of: [Values
     };
     let expected = outputs(&mut |sums, floats, scratch| {
         Scalar.sums_many(&biased, x, sums, scratch).unwrap();
-        Scalar.matmat(&layer, x, &x_scales, floats, scratch).unwrap();
+        Scalar
+            .matmat(&layer, x, &x_scales, floats, scratch)
+            .unwrap();
     });
     let first = x.rows(cols).next();
     for backend in Backend::all() {
@@ -112,7 +114,9 @@ fn check(layout: Layout, (rows, cols, count): (usize, usize, usize), of: [Values
             let mut threads = Threads::with_tile(tile).with_backend(backend);
             let found = outputs(&mut |sums, floats, scratch| {
                 threads.sums_many(&biased, x, sums, scratch).unwrap();
-                threads.matmat(&layer, x, &x_scales, floats, scratch).unwrap();
+                threads
+                    .matmat(&layer, x, &x_scales, floats, scratch)
+                    .unwrap();
             });
             assert!(
                 found == expected,
@@ -121,7 +125,9 @@ fn check(layout: Layout, (rows, cols, count): (usize, usize, usize), of: [Values
             let Some(x) = first else { continue };
             let (mut sums, mut floats) = (vec![1; rows], vec![f32::NAN; rows]);
             threads.sums(&biased, x, &mut sums, &mut scratch).unwrap();
-            threads.matvec(&layer, x, x_scales[0], &mut floats, &mut scratch).unwrap();
+            threads
+                .matvec(&layer, x, x_scales[0], &mut floats, &mut scratch)
+                .unwrap();
             assert!(
                 sums == expected.0[..rows] && bits(&floats) == expected.1[..rows],
                 "{backend}, {layout:?}, {rows} × {cols}, {of:?}, tile {tile}"
@@ -193,7 +199,9 @@ fn the_longest_rows_do_not_overflow() {
 #[test]
 fn four_thousand_ones_times_127_do_not_wrap() {
     for layout in Layout::ALL {
-        let Ok(len) = layout.bytes(1, 4096) else { continue };
+        let Ok(len) = layout.bytes(1, 4096) else {
+            continue;
+        };
         let mut bytes = vec![0; len];
         let unit = match layout {
             Layout::Block(format) => {
@@ -225,8 +233,14 @@ fn four_thousand_ones_times_127_do_not_wrap() {
             let first = I8Sym::new(&x[..4096]).unwrap();
             threads.sums(&layer, first, &mut one, &mut scratch).unwrap();
             let all = I8Sym::new(&x).unwrap();
-            threads.sums_many(&layer, all, &mut five, &mut scratch).unwrap();
-            assert_eq!((one, five), ([520_192 * unit], [520_192 * unit; 5]), "{backend}, {layout:?}");
+            threads
+                .sums_many(&layer, all, &mut five, &mut scratch)
+                .unwrap();
+            assert_eq!(
+                (one, five),
+                ([520_192 * unit], [520_192 * unit; 5]),
+                "{backend}, {layout:?}"
+            );
         }
     }
 }
@@ -241,7 +255,9 @@ fn bad_lengths_are_refused_with_what_is_needed() {
         let mut refused = |x: &[i8], scales: &[f32], out: usize, scratch: &mut [u32]| {
             let x = I8Sym::new(x).unwrap();
             let mut out = vec![0.0; out];
-            threads.matmat(&layer, x, scales, &mut out, scratch).unwrap_err()
+            threads
+                .matmat(&layer, x, scales, &mut out, scratch)
+                .unwrap_err()
         };
         let length = |expected, found| LinearError::Length { expected, found };
         assert_eq!(refused(&[1; 5], &[1.0; 2], 4, &mut scratch), length(6, 5));

@@ -13,6 +13,11 @@ pub struct Codes {
     pub points: Vec<i8>,
 }
 
+/// The mean of |x|, by an f32 sum.
+pub fn mean(values: &[f32], _: usize, out: &mut Codes) {
+    out.scales[0] = values.iter().map(|x| x.abs()).sum::<f32>() / values.len() as f32;
+}
+
 /// Ternary codes by the mean of |x|.
 pub fn abs_mean(values: &[f32], _: usize, out: &mut Codes) {
     let mean = values.iter().map(|x| x.abs()).sum::<f32>() / values.len() as f32;

@@ -147,10 +147,10 @@ pub fn dot_fixed(format: Format, bytes: &[u8], x: &[i8]) -> Result<i128, BlockEr
     with_codec!(format, dot(bytes, x))
 }
 
-/// An integer in units of 2⁻²⁴ as f32, rounded once to nearest even.
+/// An integer in units of 2⁻²⁴ as f32, rounded once to nearest even; what [`dot`] makes of [`dot_fixed`].
 ///
 /// The conversion rounds; the product is exact, since |n| < 2¹²⁷ and n · 2⁻²⁴ is at least 2⁻²⁴.
-fn fixed_to_f32(n: i128) -> f32 {
+pub fn fixed_to_f32(n: i128) -> f32 {
     n as f32 / 16_777_216.0
 }
 

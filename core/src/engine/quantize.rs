@@ -46,6 +46,11 @@ pub trait QuantizeProblem {
     /// One pass over a group. Indices in [`Stats::first_bad`] count from the group's start.
     fn stats(&mut self, group: usize) -> Result<Stats, Self::Error>;
 
+    /// As [`QuantizeProblem::stats`], for methods that do not look at [`Stats::sum`]: an engine may leave that 0.
+    fn extremes(&mut self, group: usize) -> Result<Stats, Self::Error> {
+        self.stats(group)
+    }
+
     /// Writes the magnitude patterns ([`crate::number::bits::magnitude`]) of a small group, in any order.
     ///
     /// `out` holds exactly one pattern for each value of a group, at most 256.

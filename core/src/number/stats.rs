@@ -62,6 +62,33 @@ impl Stats {
         stats
     }
 
+    /// As [`Stats::of`] without the sum, which stays 0.
+    pub fn extremes_of<T: Element>(values: &[T]) -> Self {
+        let count = values.len() as u64;
+        let mut extent = Extent::EMPTY;
+        for (number, block) in values.chunks(BLOCK).enumerate() {
+            let within = Extent::of(block);
+            if !within.is_finite() {
+                let index = max::first_not_finite(block).unwrap_or(0);
+                return Self {
+                    count,
+                    first_bad: Some((number * BLOCK + index) as u64),
+                    ..Self::EMPTY
+                };
+            }
+            extent = extent.join(within);
+        }
+        if values.is_empty() {
+            return Self::EMPTY;
+        }
+        Self {
+            count,
+            min: bits::from_ordered(extent.low),
+            max: bits::from_ordered(extent.high),
+            ..Self::EMPTY
+        }
+    }
+
     /// The largest magnitude; 0 when empty or when a value is not finite.
     pub fn abs_max(&self) -> f32 {
         if self.count == 0 || self.first_bad.is_some() {

@@ -37,6 +37,21 @@ impl Method {
     }
 }
 
+impl Method {
+    /// Whether the mean of all magnitudes decides something, and whether that of the coded ones is the scale.
+    const fn means(self) -> (bool, bool) {
+        let Self::Ternary { rule, scale_rule } = self else {
+            return (false, false);
+        };
+        match (rule, scale_rule) {
+            (Rule::AbsMax, ScaleRule::Rule) => (false, false),
+            (Rule::AbsMax, ScaleRule::LeastSquares) => (false, true),
+            (Rule::AbsMean, ScaleRule::Rule) => (true, false),
+            _ => (true, true),
+        }
+    }
+}
+
 /// What quantizing a tensor did, counted over its groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -109,7 +124,12 @@ fn quantize_group<P: QuantizeProblem>(
     method: Method,
     bins: &mut [MagnitudeBin],
 ) -> Result<Report, P::Error> {
-    let stats = problem.stats(group)?;
+    let (mean_of_all, mean_of_coded) = method.means();
+    let stats = if mean_of_all {
+        problem.stats(group)?
+    } else {
+        problem.extremes(group)?
+    };
     if let Some(index) = stats.first_bad {
         let before = group as u64 * problem.groups().len as u64;
         return Err(QuantError::NotFinite {
@@ -123,6 +143,7 @@ fn quantize_group<P: QuantizeProblem>(
                 Some(threshold) => threshold,
                 None => optimal_threshold(problem, group, &stats, bins)?,
             },
+            sum: mean_of_coded,
         },
         Method::Symmetric { limit } => Plan::Affine(Grid::symmetric(stats.abs_max(), limit)?),
         Method::Affine => Plan::Affine(Grid::affine(stats.min, stats.max)?),
@@ -131,11 +152,11 @@ fn quantize_group<P: QuantizeProblem>(
     let applied = problem.apply(group, &plan)?;
     let (scale, zero_point) = match (method, plan) {
         (Method::Ternary { .. }, _) if applied.coded == 0 => (0.0, 0),
-        (Method::Ternary { rule, scale_rule }, _) => {
-            let scale = match (rule, scale_rule) {
-                (Rule::AbsMax, ScaleRule::Rule) => Some(stats.abs_max()),
-                (Rule::AbsMean, ScaleRule::Rule) => stats.abs_mean(),
-                _ => applied.coded_sum.mean(applied.coded),
+        (Method::Ternary { .. }, _) => {
+            let scale = match (mean_of_all, mean_of_coded) {
+                (_, true) => applied.coded_sum.mean(applied.coded),
+                (true, false) => stats.abs_mean(),
+                (false, false) => Some(stats.abs_max()),
             };
             (scale.unwrap_or(0.0), 0)
         }

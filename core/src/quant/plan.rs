@@ -89,6 +89,8 @@ pub enum Plan {
     Ternary {
         /// Smallest pattern that becomes ±1.
         threshold: u32,
+        /// Whether [`Applied::coded_sum`] is asked for, as the least-squares scale does; else it stays 0.
+        sum: bool,
     },
     /// Code = `clamp(half_even(fl(x / scale)) + zero_point, low, high)`; a scale of 0 sends all to `zero_point`.
     Affine(Grid),
@@ -100,7 +102,7 @@ pub enum Plan {
 pub struct Applied {
     /// Codes other than the zero point.
     pub coded: u64,
-    /// The exact Σ|x| over those (ternary plans only; the least-squares scale is its mean).
+    /// The exact Σ|x| over those, where a ternary plan asks for it; the least-squares scale is its mean.
     pub coded_sum: ExactSum,
     /// Values that the grid's ends clipped (affine plans only).
     pub clipped: u64,

@@ -90,6 +90,10 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         Ok(Stats::of(self.values(group)?))
     }
 
+    fn extremes(&mut self, group: usize) -> Result<Stats, QuantError> {
+        Ok(Stats::extremes_of(self.values(group)?))
+    }
+
     fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), QuantError> {
         super::read_magnitudes(self.values(group)?, out)
     }
@@ -109,7 +113,7 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         let mut groups = self.codes.chunks_exact_mut(self.groups.len.max(1));
         let codes = groups.nth(group).ok_or(missing)?;
         match plan {
-            Plan::Ternary { threshold } => super::ternary(values, *threshold, codes),
+            Plan::Ternary { threshold, sum } => super::ternary(values, *threshold, *sum, codes),
             Plan::Affine(grid) => super::affine(values, grid, codes),
         }
     }

@@ -3,12 +3,13 @@
 use crate::number::{Element, ExactSum, bits};
 use crate::quant::{Applied, QuantError, ternary};
 
-/// Writes sign(x) where `bits(|x|) >= threshold`, else 0, and counts and sums what is coded.
+/// Writes sign(x) where `bits(|x|) >= threshold`, else 0, counts what is coded, and sums it where `sum` asks for it.
 ///
 /// One pass, no scratch. [`QuantError::Length`] unless there is one code for each value.
 pub fn ternary<T: Element>(
     values: &[T],
     threshold: u32,
+    sum: bool,
     codes: &mut [i8],
 ) -> Result<Applied, QuantError> {
     if values.len() != codes.len() {
@@ -32,7 +33,9 @@ pub fn ternary<T: Element>(
             count += u32::from(is_coded);
         }
         coded += u64::from(count);
-        coded_sum.add_slice(kept.get(..values.len()).unwrap_or(&kept));
+        if sum {
+            coded_sum.add_slice(kept.get(..values.len()).unwrap_or(&kept));
+        }
     }
     Ok(Applied {
         coded,

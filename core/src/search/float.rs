@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::int8::{check_query, check_shape, check_table, part, rows_of};
-use super::{Metric, Rows, SearchError};
+use super::{Hit, Metric, Rows, SearchError, Visitor};
 use crate::number::{self, Element};
 
 /// Rows of f32, f16 or bf16, row-major, all finite. Queries are f32.
@@ -64,6 +64,11 @@ impl<'a, T: Element> FloatRows<'a, T> {
         Ok(())
     }
 
+    /// The rows' squared lengths, where they were given.
+    pub fn norms(&self) -> Option<&'a [f64]> {
+        self.norms
+    }
+
     /// The values, row-major.
     pub fn values(&self) -> &'a [T] {
         self.values
@@ -110,6 +115,16 @@ impl<T: Element + Send + Sync> Rows for FloatRows<'_, T> {
             };
             each(index, M::float(query, row, query_norm, row_norm));
         }
+    }
+
+    #[inline]
+    fn visit<M: Metric, V: Visitor>(
+        &self,
+        queries: &[f32],
+        hits: &mut [Hit<M::Float>],
+        visitor: &mut V,
+    ) -> V::Output {
+        visitor.float::<M, T>(*self, queries, hits)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::{MAX_DIM, Metric, Rows, SearchError};
+use super::{Hit, MAX_DIM, Metric, Rows, SearchError, Visitor};
 use crate::arch::{dot, norm};
 
 /// int8 rows, row-major, a byte a value; all 256 codes are taken.
@@ -52,6 +52,11 @@ impl<'a> Int8Rows<'a> {
         Ok(())
     }
 
+    /// The rows' squared lengths, where they were given.
+    pub fn norms(&self) -> Option<&'a [u32]> {
+        self.norms
+    }
+
     /// The values, row-major.
     pub fn values(&self) -> &'a [i8] {
         self.values
@@ -95,6 +100,16 @@ impl Rows for Int8Rows<'_> {
             };
             each(index, M::integer(dot(query, row), query_norm, row_norm));
         }
+    }
+
+    #[inline]
+    fn visit<M: Metric, V: Visitor>(
+        &self,
+        queries: &[i8],
+        hits: &mut [Hit<M::Integer>],
+        visitor: &mut V,
+    ) -> V::Output {
+        visitor.int8::<M>(*self, queries, hits)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Metrics: how a query and a row become a score.
 
-use super::{IntegerCosine, Larger, Score, SignedSquare, Smaller};
+use super::{Bar, IntegerCosine, Larger, Score, SignedSquare, Smaller};
 use crate::number::{self, Element, Lanes};
 
 /// The metrics by name, where the choice is made at run time.
@@ -49,6 +49,13 @@ pub trait Metric: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     /// lengths.
     fn integer(dot: i32, query_norm: u32, row_norm: u32) -> Self::Integer;
 
+    /// A test that every row whose [`Metric::integer`] ranks above `worst` passes; `query_norm` is the query's squared
+    /// length. [`Bar::Open`] is always right.
+    fn bar(worst: &Self::Integer, query_norm: u32) -> Bar;
+
+    /// The same for every row whose [`Metric::integer`] reaches `threshold`, which is not NaN.
+    fn bar_at(threshold: f32, query_norm: u32) -> Bar;
+
     /// The score of a finite query and row of one length; squared lengths as [`crate::number::sum_of_squares`]
     /// gives them.
     fn float<T: Element>(query: &[f32], row: &[T], query_norm: f64, row_norm: f64) -> Self::Float;
@@ -79,6 +86,27 @@ impl Metric for Dot {
         Larger(dot)
     }
 
+    #[inline]
+    fn bar(worst: &Larger<i32>, _: u32) -> Bar {
+        Bar::Dot(worst.0)
+    }
+
+    #[inline]
+    fn bar_at(threshold: f32, _: u32) -> Bar {
+        // Every i32 is above what is below them all; `as` saturates.
+        if threshold <= i32::MIN as f32 {
+            return Bar::Open;
+        }
+        let whole = threshold as i32;
+        // f64 holds both.
+        let above = f64::from(whole) < f64::from(threshold);
+        Bar::Dot(if above {
+            whole
+        } else {
+            whole.saturating_sub(1)
+        })
+    }
+
     // Not inlined: a caller with several scans would hold as many sets of lanes.
     #[inline(never)]
     fn float<T: Element>(query: &[f32], row: &[T], _: f64, _: f64) -> Larger<f32> {
@@ -98,6 +126,18 @@ impl Metric for Cosine {
     #[inline]
     fn integer(dot: i32, query_norm: u32, row_norm: u32) -> IntegerCosine {
         IntegerCosine::new(dot, query_norm, row_norm)
+    }
+
+    #[inline]
+    fn bar(worst: &IntegerCosine, query_norm: u32) -> Bar {
+        Bar::cosine(worst.signed_square(), query_norm)
+    }
+
+    #[inline]
+    fn bar_at(threshold: f32, query_norm: u32) -> Bar {
+        let square = number::lanes::product(threshold, threshold);
+        let signed = if threshold < 0.0 { -square } else { square };
+        Bar::cosine(signed, query_norm)
     }
 
     // Not inlined: a caller with several scans would hold as many sets of lanes.
@@ -123,6 +163,23 @@ impl Metric for SquaredL2 {
     fn integer(dot: i32, query_norm: u32, row_norm: u32) -> Smaller<u32> {
         let lengths = query_norm.wrapping_add(row_norm);
         Smaller(lengths.wrapping_sub((dot as u32).wrapping_mul(2)))
+    }
+
+    #[inline]
+    fn bar(worst: &Smaller<u32>, query_norm: u32) -> Bar {
+        let below = worst.0;
+        Bar::Distance { below, query_norm }
+    }
+
+    #[inline]
+    fn bar_at(threshold: f32, query_norm: u32) -> Bar {
+        let below = match threshold {
+            none if none < 0.0 => 0,
+            // Rounded up, and `as` saturates.
+            all if all >= u32::MAX as f32 => return Bar::Open,
+            some => (some as u32).saturating_add(1),
+        };
+        Bar::Distance { below, query_norm }
     }
 
     // Not inlined: a caller with several scans would hold as many sets of lanes.

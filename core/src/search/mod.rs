@@ -31,6 +31,7 @@
 //! # Ok::<(), tercet_core::search::SearchError>(())
 //! ```
 
+mod bar;
 mod cosine;
 mod error;
 mod float;
@@ -41,8 +42,10 @@ mod rows;
 mod score;
 mod ternary;
 mod top_k;
+mod visit;
 mod within;
 
+pub use bar::Bar;
 pub use cosine::{IntegerCosine, SignedSquare};
 pub use error::SearchError;
 pub use float::FloatRows;
@@ -53,6 +56,7 @@ pub use rows::{Rows, check_many};
 pub use score::{Larger, Score, Smaller};
 pub use ternary::TernaryRows;
 pub use top_k::{Hit, TopK};
+pub use visit::Visitor;
 pub use within::Within;
 
 /// The longest row of integers, in values: ‖x‖² − 2·x·c of two int8 rows fits an i32 up to here (49,152 · d < 2³¹).

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::{Metric, Score, SearchError};
+use super::{Hit, Metric, Score, SearchError, Visitor};
 
 /// Rows of one length that queries are compared with: a borrowed, checked view.
 ///
@@ -40,6 +40,15 @@ pub trait Rows: Copy + Send + Sync {
         rows: Range<usize>,
         each: impl FnMut(usize, Self::Score<M>),
     );
+
+    /// Hands the rows to what `visitor` has for their storage, with queries and room for hits: how an engine with kernels of
+    /// its own learns what the rows are made of.
+    fn visit<M: Metric, V: Visitor>(
+        &self,
+        queries: &[Self::Query],
+        hits: &mut [Hit<Self::Score<M>>],
+        visitor: &mut V,
+    ) -> V::Output;
 }
 
 /// Checks many queries that lie one after another, and room for `k` hits of each; every engine's first step.

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::int8::{check_dim, check_query, check_shape, check_table, part, rows_of};
-use super::{Metric, Rows, SearchError};
+use super::{Hit, Metric, Rows, SearchError, Visitor};
 use crate::scalar::{norm, ternary_dot};
 
 /// Ternary rows in two bits a value, with one magnitude for each row.
@@ -110,7 +110,7 @@ impl<'a> TernaryRows<'a> {
     pub fn write_norms(&self, out: &mut [u32]) -> Result<(), SearchError> {
         check_table(self.len(), out.len())?;
         let rows = rows_of(self.bytes, Self::row_bytes(self.dim));
-        for ((out, row), magnitude) in out.iter_mut().zip(rows).zip(self.magnitudes(0)) {
+        for ((out, row), magnitude) in out.iter_mut().zip(rows).zip(self.magnitudes_from(0)) {
             *out = self.row_norm(row, magnitude);
         }
         Ok(())
@@ -121,8 +121,18 @@ impl<'a> TernaryRows<'a> {
         self.bytes
     }
 
+    /// The rows' squared lengths, where they were given.
+    pub fn norms(&self) -> Option<&'a [u32]> {
+        self.norms
+    }
+
+    /// The rows' magnitudes, where they were given; 1 for each otherwise.
+    pub fn magnitudes(&self) -> Option<&'a [u8]> {
+        self.magnitudes
+    }
+
     /// The magnitudes from a row on; 1 for ever where none were given.
-    fn magnitudes(&self, first: usize) -> impl Iterator<Item = u8> + use<'a> {
+    fn magnitudes_from(&self, first: usize) -> impl Iterator<Item = u8> + use<'a> {
         let given = self.magnitudes.unwrap_or_default().get(first..);
         let given = given.unwrap_or_default().iter().copied();
         given.chain(core::iter::repeat(1))
@@ -178,7 +188,7 @@ impl Rows for TernaryRows<'_> {
         let bytes = part(self.bytes, &rows, row_bytes);
         let norms = self.norms.and_then(|norms| norms.get(rows.clone()));
         let mut norms = norms.map(|norms| norms.iter());
-        let magnitudes = self.magnitudes(rows.start);
+        let magnitudes = self.magnitudes_from(rows.start);
         for ((index, row), magnitude) in rows.zip(rows_of(bytes, row_bytes)).zip(magnitudes) {
             let known = norms.as_mut().and_then(Iterator::next);
             let row_norm = match known {
@@ -190,5 +200,15 @@ impl Rows for TernaryRows<'_> {
             let dot = ternary_dot(row, query).wrapping_mul(i32::from(magnitude));
             each(index, M::integer(dot, query_norm, row_norm));
         }
+    }
+
+    #[inline]
+    fn visit<M: Metric, V: Visitor>(
+        &self,
+        queries: &[i8],
+        hits: &mut [Hit<M::Integer>],
+        visitor: &mut V,
+    ) -> V::Output {
+        visitor.ternary::<M>(*self, queries, hits)
     }
 }

@@ -70,6 +70,12 @@ impl<'a, S: Score> TopK<'a, S> {
         }
     }
 
+    /// The hit that the next one must beat to be kept; `None` while there is room.
+    #[inline]
+    pub fn worst(&self) -> Option<&Hit<S>> {
+        self.heap.first().filter(|_| self.len == self.heap.len())
+    }
+
     /// Offers every hit that another one kept; indices must be of the same base.
     pub fn merge(&mut self, other: &TopK<'_, S>) {
         for hit in other.heap.iter().take(other.len) {

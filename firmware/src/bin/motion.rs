@@ -7,6 +7,7 @@
 #![no_main]
 
 use cortex_m_rt::entry;
+use tercet_firmware::aligned::Aligned;
 use tercet_firmware::motion::emulated::{Clock, Delay, Pin, Sensor};
 use tercet_firmware::motion::{
     Activity, App, DIGEST, Error, Memory, Phase, Played, Recording, Recordings, Trial,
@@ -23,10 +24,6 @@ const PRECISION: u32 = 950;
 
 /// Of all windows watched, how many the network names rightly.
 const ACCURACY: u32 = 980;
-
-/// GGUF aligns tensors within a file to 32 bytes; so lies the file, and kernels find every word aligned.
-#[repr(align(32))]
-struct Aligned<T: ?Sized>(T);
 
 // By value, so that the image names them and `cargo firmware` tells their bytes from the application's (`firmware/programs.toml`).
 static NETWORK: Aligned<[u8; include_bytes!("../../data/motion.gguf").len()]> =

@@ -4,12 +4,13 @@ use std::process::Stdio;
 
 use super::support::{Folder, finish};
 
-const SUBCOMMANDS: [&str; 7] = [
+const SUBCOMMANDS: [&str; 8] = [
     "quantize",
     "dequantize",
     "inspect",
     "compare",
     "calibrate",
+    "bench",
     "demo",
     "completions",
 ];

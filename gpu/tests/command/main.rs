@@ -3,6 +3,7 @@
 mod assign;
 mod auto;
 mod bad_input;
+mod bench;
 mod calibrate;
 mod compare;
 mod demo;

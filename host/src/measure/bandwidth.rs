@@ -1,128 +1,226 @@
 //! Memory bandwidth by working set.
 //!
 //! Each thread of the rayon pool fills its own share of the buffers with random words, which faults every page in
-//! before any timing, and then passes over it in one go, so that neither page faults nor the start of tasks are
-//! timed. The loops run over 64-bit words in 16 independent lanes, which compilers turn into the target's baseline
-//! vectors: enough to saturate memory; a build for wider vectors may read small sets from the nearest cache
-//! faster. Stores are ordinary ones, as kernels use: a line written is first read by the machine, and that traffic
-//! is not counted.
+//! before any timing, and then passes over it. Threads start together and time themselves, so that neither page faults
+//! nor the start of tasks are timed. Loads and stores are as wide as the backend has them.
+
+use std::hint::black_box;
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::time::Instant;
 
 use rayon::{broadcast, current_num_threads};
-use std::hint::black_box;
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use serde::Serialize;
 use tercet_core::number::Random;
 
-/// Bytes per second that a pool of threads moves over one working set. Bytes read and bytes written both count.
-#[derive(Clone, Copy, Debug)]
+use crate::simd::Backend;
+use crate::simd::stream::{Line, Stream};
+
+/// A mix of reading and writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Traffic {
+    /// Reads only: the ceiling of a product.
+    Read,
+    /// Writes only.
+    Write,
+    /// A byte written for each read.
+    Copy,
+    /// A byte written for four read, f32 in and int8 out: the ceiling of a quantizer's last pass.
+    Narrow,
+    /// Four bytes written for each read, int8 in and f32 out: the ceiling of a decoder.
+    Widen,
+}
+
+impl Traffic {
+    /// Every mix.
+    pub const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Write,
+        Self::Copy,
+        Self::Narrow,
+        Self::Widen,
+    ];
+
+    /// Its name, in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Copy => "copy",
+            Self::Narrow => "read 4 : write 1",
+            Self::Widen => "read 1 : write 4",
+        }
+    }
+}
+
+/// Bytes a second, those read and those written both counted. A line that an ordinary store first reads from memory is
+/// counted once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Rates {
+    /// By plain loads and stores.
+    pub plain: f64,
+    /// By loads with software prefetch and by non-temporal stores, which pass the caches by. As `plain` on machines that this crate
+    /// has no such loop for.
+    pub streamed: f64,
+}
+
+impl Rates {
+    /// The larger one: the ceiling.
+    pub const fn best(&self) -> f64 {
+        self.plain.max(self.streamed)
+    }
+}
+
+/// What a pool of threads moves over one working set.
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Bandwidth {
     /// The working set: bytes read or written in a pass, by all threads together.
     pub bytes: usize,
     /// Threads that shared it.
     pub threads: usize,
-    /// Reading only: the ceiling of a dot product.
-    pub read: f64,
-    /// Reading four bytes for each written (f32 in, int8 out): the ceiling of a quantizer in one pass.
-    pub narrow: f64,
-    /// Writing four bytes for each read (int8 in, f32 out): the ceiling of a decoder.
-    pub widen: f64,
+    /// Reading.
+    pub read: Rates,
+    /// Writing.
+    pub write: Rates,
+    /// Copying.
+    pub copy: Rates,
+    /// Reading four for each written.
+    pub narrow: Rates,
+    /// Writing four for each read.
+    pub widen: Rates,
 }
 
-/// Words in a step of the wide side; a quarter as many on the narrow side.
-const STEP: usize = 16;
+impl Bandwidth {
+    /// The rates of a mix.
+    pub const fn of(&self, traffic: Traffic) -> Rates {
+        match traffic {
+            Traffic::Read => self.read,
+            Traffic::Write => self.write,
+            Traffic::Copy => self.copy,
+            Traffic::Narrow => self.narrow,
+            Traffic::Widen => self.widen,
+        }
+    }
+}
+
 /// A round passes over the set until this many bytes are moved, so that a clock's tick does not show.
 const ROUND: usize = 64 << 20;
+/// Lines in a unit: what halves and fifths divide.
+const UNIT: usize = 10;
 
-/// Measures over a working set of `bytes`, rounded up to a few hundred bytes a thread, with the rayon pool it is
+/// Measures over a working set of `bytes`, rounded up to less than 2 KiB a thread, with the rayon pool it is
 /// called in (`ThreadPool::install` chooses another): the best of `rounds` rounds, at least 1, after a warm-up.
 ///
 /// The best, not the median: a ceiling is what the machine can do, and other load only lowers it. Each round moves
-/// the set, or 64 MiB if it is smaller. Memory: 1.25 times `bytes`.
-pub fn bandwidth(bytes: usize, rounds: usize) -> Bandwidth {
-    let threads = current_num_threads();
-    // Five units: four wide and one narrow when both sides are in use.
-    let unit = bytes
-        .div_ceil(threads * 5 * 8)
-        .next_multiple_of(STEP)
-        .max(STEP);
-    let shares: Vec<_> = broadcast(|thread| Mutex::new(Share::new(thread.index() as u64, unit)));
-    let moved = threads * unit * 5 * 8;
-    let passes = ROUND.div_ceil(moved);
-    let rate = |pass: fn(&mut Share)| {
-        let round = || {
-            let start = Instant::now();
-            broadcast(|thread| {
-                let share = shares[thread.index()].lock();
-                let mut share = share.unwrap_or_else(PoisonError::into_inner);
-                for _ in 0..passes {
-                    pass(black_box(&mut share));
-                }
-            });
-            start.elapsed().as_secs_f64()
-        };
-        round();
-        let best = (0..rounds.max(1))
-            .map(|_| round())
-            .fold(f64::INFINITY, f64::min);
-        (moved * passes) as f64 / best
-    };
+/// the set, or 64 MiB if it is smaller. Memory: `bytes`.
+pub fn bandwidth(backend: Backend, bytes: usize, rounds: usize) -> Bandwidth {
+    let shares = Shares::new(bytes);
+    let rates = |traffic| shares.rates(backend, traffic, rounds);
     Bandwidth {
-        bytes: moved,
-        threads,
-        read: rate(Share::read),
-        narrow: rate(Share::narrow),
-        widen: rate(Share::widen),
+        bytes: shares.bytes(),
+        threads: shares.0.len(),
+        read: rates(Traffic::Read),
+        write: rates(Traffic::Write),
+        copy: rates(Traffic::Copy),
+        narrow: rates(Traffic::Narrow),
+        widen: rates(Traffic::Widen),
     }
+}
+
+/// [`bandwidth`] of one mix alone.
+pub fn rates(backend: Backend, traffic: Traffic, bytes: usize, rounds: usize) -> Rates {
+    Shares::new(bytes).rates(backend, traffic, rounds)
 }
 
 /// [`bandwidth`] at each of several working sets: steps in it show the caches.
-pub fn curve(sets: &[usize], rounds: usize) -> Vec<Bandwidth> {
-    sets.iter().map(|&bytes| bandwidth(bytes, rounds)).collect()
+pub fn curve(backend: Backend, sets: &[usize], rounds: usize) -> Vec<Bandwidth> {
+    sets.iter()
+        .map(|&bytes| bandwidth(backend, bytes, rounds))
+        .collect()
 }
 
-/// One thread's part of the buffers.
-struct Share {
-    /// Five units, all of them for reading, the first four otherwise.
-    wide: Vec<u64>,
-    /// One unit.
-    narrow: Vec<u64>,
+/// Each thread's part of the working set, of equal length.
+struct Shares(Vec<Mutex<Vec<Line>>>);
+
+impl Shares {
+    fn new(bytes: usize) -> Self {
+        let units = bytes.div_ceil(current_num_threads() * UNIT * size_of::<Line>());
+        // Odd, so that the two sides of a pass never lie a multiple of 4 KiB apart, where processors take a load for
+        // one that waits on a store.
+        let lines = (units | 1) * UNIT;
+        Self(broadcast(|thread| {
+            let mut random = Random::new(thread.index() as u64);
+            let mut words = || Line([(); 8].map(|()| random.next_u64()));
+            Mutex::new((0..lines).map(|_| words()).collect())
+        }))
+    }
+
+    fn bytes(&self) -> usize {
+        let share = self.0.first().map_or(0, |share| lock(share).len());
+        self.0.len() * share * size_of::<Line>()
+    }
+
+    fn rates(&self, backend: Backend, traffic: Traffic, rounds: usize) -> Rates {
+        let mut best = [f64::INFINITY; 2];
+        let passes = ROUND.div_ceil(self.bytes());
+        // Both kinds in turn, so that a slow moment falls on both; the first round is the warm-up.
+        for round in 0..=rounds.max(1) {
+            for (hint, best) in [false, true].into_iter().zip(&mut best) {
+                let seconds = self.round(backend.stream(), traffic, hint, passes);
+                if round > 0 {
+                    *best = best.min(seconds);
+                }
+            }
+        }
+        let moved = (self.bytes() * passes) as f64;
+        Rates {
+            plain: moved / best[0],
+            streamed: moved / best[1],
+        }
+    }
+
+    /// Seconds from the first thread's start to the last one's end.
+    fn round(&self, stream: &Stream, traffic: Traffic, hint: bool, passes: usize) -> f64 {
+        let barrier = Barrier::new(self.0.len());
+        let spans = broadcast(|thread| {
+            let mut lines = lock(&self.0[thread.index()]);
+            barrier.wait();
+            let start = Instant::now();
+            for _ in 0..passes {
+                pass(stream, traffic, hint, black_box(&mut lines));
+            }
+            (start, Instant::now())
+        });
+        let start = spans.iter().map(|span| span.0).min();
+        let end = spans.iter().map(|span| span.1).max();
+        let span = end.zip(start).map(|(end, start)| end - start);
+        span.unwrap_or_default().as_secs_f64()
+    }
 }
 
-impl Share {
-    fn new(seed: u64, unit: usize) -> Self {
-        let mut random = Random::new(seed);
-        let mut words = |len| (0..len).map(|_| random.next_u64()).collect();
-        Self {
-            wide: words(5 * unit),
-            narrow: words(unit),
-        }
-    }
+fn lock(share: &Mutex<Vec<Line>>) -> std::sync::MutexGuard<'_, Vec<Line>> {
+    share.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    fn read(&mut self) {
-        let mut lanes = [0u64; STEP];
-        for words in self.wide.as_chunks::<STEP>().0 {
-            for (lane, word) in lanes.iter_mut().zip(words) {
-                *lane ^= word;
-            }
+/// One pass over all lines.
+fn pass(stream: &Stream, traffic: Traffic, hint: bool, lines: &mut [Line]) {
+    let count = lines.len();
+    match traffic {
+        Traffic::Read => {
+            black_box(stream.read(lines, hint));
         }
-        black_box(lanes);
-    }
-
-    fn narrow(&mut self) {
-        let steps = self.wide.as_chunks::<STEP>().0;
-        for (out, words) in self.narrow.as_chunks_mut::<4>().0.iter_mut().zip(steps) {
-            for (lane, out) in out.iter_mut().enumerate() {
-                *out = words[lane] ^ words[lane + 4] ^ words[lane + 8] ^ words[lane + 12];
-            }
+        Traffic::Write => stream.write(lines, hint),
+        Traffic::Copy => {
+            let (from, to) = lines.split_at_mut(count / 2);
+            stream.copy(from, to, hint);
         }
-    }
-
-    fn widen(&mut self) {
-        let steps = self.wide.as_chunks_mut::<STEP>().0;
-        for (out, words) in steps.iter_mut().zip(self.narrow.as_chunks::<4>().0) {
-            for part in out.as_chunks_mut::<4>().0 {
-                *part = *words;
-            }
+        Traffic::Narrow => {
+            let (from, to) = lines.split_at_mut(count / 5 * 4);
+            stream.narrow(from, to, hint);
+        }
+        Traffic::Widen => {
+            let (from, to) = lines.split_at_mut(count / 5);
+            stream.widen(from, to, hint);
         }
     }
 }
@@ -133,25 +231,35 @@ mod tests {
 
     #[test]
     fn each_pass_covers_its_whole_share() {
-        let mut share = Share::new(1, 4 * STEP);
-        let before = share.narrow.clone();
-        share.widen();
-        let written = &share.wide[..16 * STEP];
-        for (step, words) in written.as_chunks::<STEP>().0.iter().enumerate() {
-            assert_eq!(words[12..], before[4 * step..][..4]);
+        let stream = Backend::best().stream();
+        let lines = |count: u64| -> Vec<Line> { (0..count).map(|i| Line([i; 8])).collect() };
+        for hint in [false, true] {
+            let mut copied = lines(20);
+            pass(stream, Traffic::Copy, hint, &mut copied);
+            assert_eq!(copied[10..], copied[..10]);
+            let mut widened = lines(20);
+            pass(stream, Traffic::Widen, hint, &mut widened);
+            assert_eq!(widened[16..], [Line([3; 8]); 4]);
+            let mut narrowed = lines(20);
+            pass(stream, Traffic::Narrow, hint, &mut narrowed);
+            // 12 ^ 13 ^ 14 ^ 15 = 0, as of every four in a row.
+            assert_eq!(narrowed[16..], [Line::default(); 4]);
+            let mut written = lines(20);
+            pass(stream, Traffic::Write, hint, &mut written);
+            assert_eq!(written, [Line([u64::MAX; 8]); 20]);
         }
-        share.narrow();
-        // Four equal words cancel, in every place.
-        assert!(share.narrow.iter().all(|&word| word == 0));
     }
 
     #[test]
     fn a_set_smaller_than_a_step_is_measured_at_a_plausible_rate() {
-        for measured in curve(&[0, 1 << 20], 2) {
-            assert!(measured.bytes >= measured.threads * 5 * 8 * STEP);
-            // Slower than a disk or faster than any cache would be a mistake of arithmetic.
-            for rate in [measured.read, measured.narrow, measured.widen] {
-                assert!((1e7..1e14).contains(&rate), "{measured:?}");
+        for measured in curve(Backend::best(), &[0, 1 << 20], 2) {
+            assert!(measured.bytes >= measured.threads * UNIT * size_of::<Line>());
+            for traffic in Traffic::ALL {
+                let Rates { plain, streamed } = measured.of(traffic);
+                // Slower than a disk or faster than any cache would be a mistake of arithmetic.
+                for rate in [plain, streamed] {
+                    assert!((1e7..1e14).contains(&rate), "{measured:?}");
+                }
             }
         }
     }

@@ -1,5 +1,43 @@
-//! What this machine can do at most: the ceilings that a kernel's speed is held against.
+//! How fast this machine is, and how fast the engines are on it.
+//!
+//! Ceilings: [`bandwidth`] is what memory moves by working set, [`peak`] what an instruction set multiplies and adds.
+//! [`catalogue`] lists the operations with their sizes; a [`Runner`] has contenders ([`Contender`]) do each of them in turn,
+//! checks that the bits are those of the reference engine, and gives times beside what the ceilings allow.
+//!
+//! ```
+//! use tercet_host::measure::{Contender, Runner, Settings, catalogue};
+//! use tercet_host::simd::Backend;
+//!
+//! let mut runner = Runner::new(Settings::quick());
+//! let two = [Contender::Scalar, Contender::Threads { backend: Backend::best(), threads: 1 }];
+//! let mean = catalogue(Some(1 << 14)).find(|entry| entry.operation == "exact mean").unwrap();
+//! let results = runner.run(&mean.build(), &two)?;
+//! assert!(results[1].seconds > 0.0 && results[1].attainable_seconds > 0.0);
+//! # Ok::<(), tercet_host::measure::WrongBits>(())
+//! ```
 
 mod bandwidth;
+mod case;
+mod ceilings;
+mod clock;
+mod contender;
+pub mod input;
+mod machine;
+mod measured;
+mod memory;
+mod operation;
+mod peak;
+mod runner;
+mod work;
 
-pub use bandwidth::{Bandwidth, bandwidth, curve};
+pub use bandwidth::{Bandwidth, Rates, Traffic, bandwidth, curve, rates};
+pub use case::{Case, Entry, catalogue, short};
+pub use ceilings::Ceilings;
+pub use clock::Clock;
+pub use contender::Contender;
+pub use machine::{Machine, date};
+pub use measured::Measured;
+pub use memory::Growth;
+pub use peak::{BackendPeak, Peak, peak};
+pub use runner::{Guest, Runner, Settings, WrongBits};
+pub use work::{Arithmetic, Bound, Pass, Work};

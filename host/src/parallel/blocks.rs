@@ -5,8 +5,15 @@ use tercet_core::block::{self, BlockError, Encoded, Format};
 use tercet_core::number::Element;
 use tercet_core::quant::{Rule, ScaleRule};
 
+use crate::simd::blocks::moved;
+use crate::simd::{Backend, as_f32};
+
+/// Values that are widened at a time, on the stack: whole blocks of every format.
+const WIDENED: usize = 1024;
+
 /// As [`block::encode`], runs of about `tile` values at a time.
 pub(super) fn encode<T: Element>(
+    backend: Backend,
     tile: usize,
     format: Format,
     rule: Rule,
@@ -22,7 +29,7 @@ pub(super) fn encode<T: Element>(
     let results: Vec<_> = values
         .par_chunks(blocks * format.len())
         .zip(out.par_chunks_mut(blocks * format.bytes()))
-        .map(|(values, out)| block::encode(format, rule, scale, values, out))
+        .map(|(values, out)| encode_run(backend, format, rule, scale, values, out))
         .collect();
     let mut whole = Encoded::default();
     // In order, so the first error is that of the lowest block.
@@ -36,6 +43,7 @@ pub(super) fn encode<T: Element>(
 
 /// As [`block::decode`], runs of about `tile` values at a time.
 pub(super) fn decode(
+    backend: Backend,
     tile: usize,
     format: Format,
     bytes: &[u8],
@@ -48,7 +56,7 @@ pub(super) fn decode(
     let results: Vec<_> = bytes
         .par_chunks(blocks * format.bytes())
         .zip(out.par_chunks_mut(blocks * format.len()))
-        .map(|(bytes, out)| block::decode(format, bytes, out))
+        .map(|(bytes, out)| backend.decode_blocks(format, bytes, out))
         .collect();
     for (run, result) in results.into_iter().enumerate() {
         result.map_err(|error| moved(error, run * blocks, format))?;
@@ -61,18 +69,31 @@ fn blocks_a_run(tile: usize, format: Format, values: usize) -> usize {
     (tile.min(values) / format.len()).max(1)
 }
 
-/// The error of a run that starts at block `start`, seen from the whole.
-fn moved(error: BlockError, start: usize, format: Format) -> BlockError {
-    match error {
-        BlockError::NotFinite { index } => BlockError::NotFinite {
-            index: index + start * format.len(),
-        },
-        BlockError::ScaleOverflow { block } => BlockError::ScaleOverflow {
-            block: block + start,
-        },
-        BlockError::ScaleNotFinite { block } => BlockError::ScaleNotFinite {
-            block: block + start,
-        },
-        other => other,
+/// As [`block::encode`], on this thread; the lengths must fit each other.
+fn encode_run<T: Element>(
+    backend: Backend,
+    format: Format,
+    rule: Rule,
+    scale: ScaleRule,
+    values: &[T],
+    out: &mut [u8],
+) -> Result<Encoded, BlockError> {
+    if let Some(values) = as_f32(values) {
+        return backend.encode_blocks(format, rule, scale, values, out);
     }
+    let mut whole = Encoded::default();
+    let mut wide = [0.0; WIDENED];
+    let bytes = WIDENED / format.len() * format.bytes();
+    for (values, out) in values.chunks(WIDENED).zip(out.chunks_mut(bytes)) {
+        let wide = &mut wide[..values.len()];
+        for (wide, value) in wide.iter_mut().zip(values) {
+            *wide = value.to_f32();
+        }
+        let done = backend
+            .encode_blocks(format, rule, scale, wide, out)
+            .map_err(|error| moved(error, whole.blocks, format))?;
+        whole.blocks += done.blocks;
+        whole.flushed += done.flushed;
+    }
+    Ok(whole)
 }

@@ -12,8 +12,11 @@ mod dequantize;
 mod linear;
 mod matmat;
 pub(crate) mod palette;
+mod rows;
 mod search;
 mod tensor;
+
+pub(crate) use rows::Rows;
 
 pub use cluster::{Clusters, nearest};
 pub use compare::{compare, compare_next};
@@ -21,7 +24,7 @@ pub use dequantize::dequantize;
 pub use search::Base;
 pub use tensor::Tensor;
 
-use tercet_core::block::{BlockError, Encoded, Format};
+use tercet_core::block::{self, BlockError, Encoded, Format};
 use tercet_core::engine::{BlockEngine, Output, QuantizeEngine};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{Groups, QuantError, Rule, ScaleRule};
@@ -112,11 +115,11 @@ impl BlockEngine for Threads {
         values: &[T],
         out: &mut [u8],
     ) -> Result<Encoded, BlockError> {
-        blocks::encode(self.tile, format, rule, scale, values, out)
+        blocks::encode(self.backend, self.tile, format, rule, scale, values, out)
     }
 
     fn decode(&mut self, format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
-        blocks::decode(self.tile, format, bytes, out)
+        blocks::decode(self.backend, self.tile, format, bytes, out)
     }
 
     /// On the calling thread: one vector is too little to share out.
@@ -127,7 +130,8 @@ impl BlockEngine for Threads {
         x: &[i8],
         x_scale: f32,
     ) -> Result<f32, BlockError> {
-        tercet_core::block::dot(format, bytes, x, x_scale)
+        let sum = self.backend.dot_blocks(format, bytes, x)?;
+        Ok(block::fixed_to_f32(sum) * x_scale)
     }
 }
 

@@ -1,13 +1,14 @@
 //! A tensor that rayon's threads quantize.
 
 use rayon::prelude::*;
-use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeProblem};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{self, Applied, Groups, Method, Plan, QuantError, Report};
 use tercet_core::scalar;
 
+use super::rows::Rows;
 use super::{TILE, merged, moved};
-use crate::simd::Backend;
+use crate::simd::{Ahead, Backend, Stores};
 
 /// Bins for the optimal ternary rule: 64 KiB for each thread.
 const BINS: usize = 4096;
@@ -75,8 +76,9 @@ impl<'a, T: Element> Tensor<'a, T> {
     }
 
     /// The tensor cut between groups.
-    fn parts(&mut self, groups: usize) -> Result<Vec<scalar::Tensor<'_, T>>, QuantError> {
+    fn parts(&mut self, groups: usize) -> Vec<Rows<'_, T>> {
         let len = self.groups.len;
+        let (backend, stores) = (self.backend, Stores::of(self.codes.len()));
         let mut zero_points = self.zero_points.chunks_mut(groups);
         let slices = self.values.chunks(groups * len);
         let outputs = (self.codes.chunks_mut(groups * len)).zip(self.scales.chunks_mut(groups));
@@ -88,9 +90,31 @@ impl<'a, T: Element> Tensor<'a, T> {
                     len,
                 };
                 let zero_points = zero_points.next().unwrap_or_default();
-                scalar::Tensor::new(values, groups, codes, scales, zero_points)
+                let out = Output {
+                    codes,
+                    scales,
+                    zero_points,
+                };
+                Rows::new(values, groups, out, backend, stores)
             })
             .collect()
+    }
+
+    /// Statistics of a group, from those of its tiles.
+    fn reduce(
+        &self,
+        group: usize,
+        of: impl Fn(Backend, &[T], Ahead) -> Stats + Sync,
+    ) -> Result<Stats, QuantError> {
+        let values = &self.values[self.range(group)?];
+        if values.len() <= self.tile {
+            return Ok(of(self.backend, values, Ahead::STREAM));
+        }
+        // rayon keeps the order of an indexed reduction, so the first bad index is the lowest.
+        let stats = values
+            .par_chunks(self.tile)
+            .map(|tile| of(self.backend, tile, Ahead::STREAM));
+        Ok(stats.reduce(|| Stats::EMPTY, merged))
     }
 
     fn range(&self, group: usize) -> Result<core::ops::Range<usize>, QuantError> {
@@ -113,14 +137,16 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
     }
 
     fn stats(&mut self, group: usize) -> Result<Stats, QuantError> {
-        let values = &self.values[self.range(group)?];
-        // rayon keeps the order of an indexed reduction, so the first bad index is the lowest.
-        let stats = values.par_chunks(self.tile).map(Stats::of);
-        Ok(stats.reduce(|| Stats::EMPTY, merged))
+        self.reduce(group, Backend::stats)
+    }
+
+    fn extremes(&mut self, group: usize) -> Result<Stats, QuantError> {
+        self.reduce(group, Backend::extremes)
     }
 
     fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), QuantError> {
-        scalar::read_magnitudes(&self.values[self.range(group)?], out)
+        let values = &self.values[self.range(group)?];
+        self.backend.read_magnitudes(values, out)
     }
 
     fn magnitudes(
@@ -130,14 +156,17 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         bins: &mut [MagnitudeBin],
     ) -> Result<(), QuantError> {
         span.check(bins)?;
-        let values = &self.values[self.range(group)?];
+        let (values, backend) = (&self.values[self.range(group)?], self.backend);
+        if values.len() <= self.tile {
+            return backend.magnitudes(values, span, bins);
+        }
         // A table a job, so jobs should be few: as large as keeps every thread busy.
         let share = values.len().div_ceil(rayon::current_num_threads() * 4);
         let tables: Result<Vec<_>, _> = values
             .par_chunks(share.max(self.tile))
             .map(|tile| {
                 let mut table = vec![MagnitudeBin::EMPTY; bins.len()];
-                scalar::magnitudes(tile, span, &mut table).map(|()| table)
+                backend.magnitudes(tile, span, &mut table).map(|()| table)
             })
             .collect();
         for table in tables? {
@@ -151,14 +180,24 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
     fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, QuantError> {
         let range = self.range(group)?;
         let backend = self.backend;
-        let values = self.values[range.clone()].par_chunks(self.tile);
-        values
-            .zip(self.codes[range].par_chunks_mut(self.tile))
-            .map(|(values, codes)| backend.apply(plan, values, codes))
-            .try_reduce(Applied::default, |mut left, right| {
-                left.merge(&right);
-                Ok(left)
-            })
+        let stores = Stores::of(self.codes.len());
+        let (values, codes) = (&self.values[range.clone()], &mut self.codes[range]);
+        let apply = |(values, codes): (&[T], &mut [i8])| {
+            let applied = backend.apply(plan, values, codes, stores, Ahead::STREAM);
+            stores.finish();
+            applied
+        };
+        if values.len() <= self.tile {
+            return apply((values, codes));
+        }
+        (values
+            .par_chunks(self.tile)
+            .zip(codes.par_chunks_mut(self.tile)))
+        .map(apply)
+        .try_reduce(Applied::default, |mut left, right| {
+            left.merge(&right);
+            Ok(left)
+        })
     }
 
     /// Groups smaller than a tile go to threads whole; larger ones come one after another, cut into tiles.
@@ -173,13 +212,14 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         let scratch = self.scratch(method);
         let groups = self.tile / self.groups.len;
         let values = (groups * self.groups.len) as u64;
-        let results: Vec<_> = self
-            .parts(groups)?
+        let mut parts = self.parts(groups);
+        if parts.len() <= 1 {
+            let part = parts.pop();
+            return part.map_or(Err(QuantError::Empty), |part| part.quantize(method, bins));
+        }
+        let results: Vec<_> = parts
             .into_par_iter()
-            .map_init(
-                || scratch.clone(),
-                |bins, mut part| quant::quantize(&mut part, method, bins),
-            )
+            .map_init(|| scratch.clone(), |bins, part| part.quantize(method, bins))
             .collect();
         let mut report = Report::default();
         // In order, so the first error is that of the lowest index.

@@ -4,16 +4,19 @@
 //! the viewer has one. The same input gives the same bytes.
 
 mod axis;
+mod bench;
 mod chart;
 mod clusters;
 mod colour;
 mod elbow;
+mod log_axis;
 mod page;
 mod picture;
 mod png;
 mod projection;
 pub mod svg;
 
+pub use bench::Bench;
 pub use clusters::Clusters;
 pub use elbow::{Elbow, Trial};
 pub use page::Page;

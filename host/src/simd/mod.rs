@@ -10,9 +10,24 @@ use std::any::TypeId;
 use tercet_core::number::Element;
 
 mod backend;
+pub(crate) mod blocks;
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
+    allow(dead_code, reason = "there are no vectors to be generic in")
+)]
+pub(crate) mod cluster;
+mod exact;
 mod isa;
 pub(crate) mod linear;
+mod magnitudes;
+pub(crate) mod peak;
 pub(crate) mod quantize;
+pub(crate) mod search;
+mod stores;
+pub(crate) mod stream;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -20,15 +35,29 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_vnni;
+#[cfg(target_arch = "x86_64")]
+mod avx_vnni;
+#[cfg(target_arch = "aarch64")]
+mod dotprod;
+#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;
+pub(crate) use stores::{Ahead, Stores};
 
 /// The values as f32, where that is what they are.
 pub(crate) fn as_f32<T: Element>(values: &[T]) -> Option<&[f32]> {
-    if TypeId::of::<T>() != TypeId::of::<f32>() {
+    cast(values)
+}
+
+/// The slice itself, where `T` is `U`.
+fn cast<T: 'static, U: 'static>(values: &[T]) -> Option<&[U]> {
+    if TypeId::of::<T>() != TypeId::of::<U>() {
         return None;
     }
-    // SAFETY: the type is f32, so this is the slice itself.
+    // SAFETY: the types are one.
     Some(unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) })
 }

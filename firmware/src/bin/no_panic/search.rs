@@ -3,10 +3,11 @@
 use core::ops::Range;
 
 use tercet_core::search::{
-    Cosine, Dot, FloatRows, Hit, Int8Rows, IntegerCosine, Larger, Metric, MetricKind, Rows, Score,
+    Bar, Cosine, Dot, FloatRows, Hit, Int8Rows, IntegerCosine, Larger, Metric, MetricKind, Rows, Score,
     SignedSquare, Smaller, SquaredL2, TernaryRows, TopK, Within, check_many, recall, rerank,
 };
 
+use crate::given::Nothing;
 use crate::reach::reach;
 
 reach! {
@@ -22,6 +23,7 @@ reach! {
     FloatRows::<f32>::new,
     FloatRows::<f32>::with_norms,
     FloatRows::<f32>::write_norms,
+    FloatRows::<f32>::norms,
     FloatRows::<f32>::values,
     <FloatRows<f32> as Rows>::len,
     <FloatRows<f32> as Rows>::dim,
@@ -30,11 +32,22 @@ reach! {
     Int8Rows::new,
     Int8Rows::with_norms,
     Int8Rows::write_norms,
+    Int8Rows::norms,
     Int8Rows::values,
     <Int8Rows as Rows>::len,
     <Int8Rows as Rows>::dim,
     <Int8Rows as Rows>::check_query,
     <Int8Rows<'static> as Rows>::scan::<Cosine> => fn(&'static Int8Rows<'static>, &'static [i8], Range<usize>, fn(usize, IntegerCosine)),
+    Bar::admits,
+    <Cosine as Metric>::bar,
+    <Cosine as Metric>::bar_at,
+    <Dot as Metric>::bar,
+    <Dot as Metric>::bar_at,
+    <SquaredL2 as Metric>::bar,
+    <SquaredL2 as Metric>::bar_at,
+    <FloatRows<'static, f32> as Rows>::visit::<Cosine, Nothing>,
+    <Int8Rows<'static> as Rows>::visit::<Cosine, Nothing>,
+    <TernaryRows<'static> as Rows>::visit::<Cosine, Nothing>,
     <Cosine as Metric>::integer,
     <Cosine as Metric>::float::<f32>,
     <Dot as Metric>::integer,
@@ -64,6 +77,8 @@ reach! {
     TernaryRows::with_magnitudes,
     TernaryRows::with_norms,
     TernaryRows::write_norms,
+    TernaryRows::norms,
+    TernaryRows::magnitudes,
     TernaryRows::bytes,
     <TernaryRows as Rows>::len,
     <TernaryRows as Rows>::dim,
@@ -73,6 +88,7 @@ reach! {
     TopK::<IntegerCosine>::new,
     TopK::<IntegerCosine>::len,
     TopK::<IntegerCosine>::push,
+    TopK::<IntegerCosine>::worst,
     TopK::<IntegerCosine>::merge,
     TopK::<IntegerCosine>::into_sorted,
     Within::<IntegerCosine>::new,

@@ -1,9 +1,10 @@
-//! The `tercet` command: quantize, inspect, compare and calibrate models; cluster and search points; build and run integer networks.
+//! The `tercet` command: quantize, inspect, compare and calibrate models; cluster and search points; build and run integer networks; time it all.
 //!
 //! One file a subcommand. What is computed is computed in `tercet-host`; here are words, tables and exit codes:
 //! 0 for success, 1 for a failure told in one line on stderr, 2 for wrong usage, 130 when interrupted.
 
 mod assign;
+mod bench;
 mod calibrate;
 mod clustering;
 mod compare;
@@ -40,6 +41,7 @@ Examples:
   tercet compare model.safetensors model.gguf                  what it cost, tensor by tensor
   tercet kmeans images.npy -k 10 --report clusters.html        groups, in exact integers, with pictures
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
+  tercet bench --quick                                         how fast this machine is
 
 Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 wrong usage, \
 130 interrupted.";
@@ -50,9 +52,9 @@ Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Threads to use; results do not depend on it [default: RAYON_NUM_THREADS, else one a core]
-    #[arg(long, global = true, display_order = 900, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    /// Threads to use, for `bench` also several as 1,2,4; results do not depend on it [default: RAYON_NUM_THREADS, else one a core]
+    #[arg(long, global = true, display_order = 900, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Vec<u16>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -67,6 +69,7 @@ enum Command {
     Elbow(elbow::Arguments),
     Search(search::Arguments),
     Network(network::Arguments),
+    Bench(bench::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
 }
@@ -83,7 +86,12 @@ fn run(cli: Cli) -> Result<(), Failure> {
     interrupt::handle()?;
     // A wrong name is told before any work.
     Backend::chosen()?;
-    if let Some(threads) = cli.threads {
+    if cli.threads.len() > 1 && !matches!(cli.command, Command::Bench(_)) {
+        return Err(Failure::usage(
+            "--threads takes one number here; several are for `bench`",
+        ));
+    }
+    if let Some(&threads) = cli.threads.iter().max() {
         // Before any work, so that the pool is not there yet.
         rayon::ThreadPoolBuilder::new()
             .num_threads(usize::from(threads))
@@ -101,6 +109,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Elbow(arguments) => elbow::run(&arguments),
         Command::Search(arguments) => search::run(&arguments),
         Command::Network(arguments) => network::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments, &cli.threads),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }

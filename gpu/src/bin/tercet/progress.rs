@@ -38,6 +38,36 @@ impl Progress for Bar {
     }
 }
 
+/// A bar over steps, with the name of the one at work. It goes away when dropped.
+///
+/// It is drawn between steps only, so that nothing disturbs what they time.
+#[derive(Debug)]
+pub(crate) struct Steps(ProgressBar);
+
+impl Steps {
+    /// A bar of so many steps on stderr; invisible where stderr is no terminal.
+    pub(crate) fn new(steps: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{bar:30} {pos:>4} / {len}  {wide_msg}");
+        Self(match style {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        })
+    }
+
+    /// Begins the next step.
+    pub(crate) fn next(&self, name: &str) {
+        self.0.inc(1);
+        self.0.set_message(printable(name));
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 impl Drop for Bar {
     fn drop(&mut self) {
         self.0.finish_and_clear();

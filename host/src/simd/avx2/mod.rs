@@ -1,3 +1,14 @@
-//! Kernels for AVX2 (with BMI, FMA and the rest of x86-64-v3).
+//! Kernels for AVX2 (with BMI, F16C, FMA, LZCNT and POPCNT).
 
+pub(super) mod affine;
+pub(super) mod blocks;
+pub(super) mod cluster;
 pub(super) mod linear;
+pub(super) mod magnitudes;
+pub(super) mod peak;
+pub(super) mod search;
+pub(super) mod stats;
+pub(super) mod stream;
+pub(super) mod ternary;
+pub(super) mod ternary_search;
+pub(super) mod widen;

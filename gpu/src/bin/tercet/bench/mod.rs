@@ -1,0 +1,173 @@
+//! `tercet bench`: how fast the engines are on this machine, and how near its limits.
+
+mod choice;
+mod results;
+mod tables;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use tercet_host::measure::{
+    Bandwidth, Entry, Machine, Runner, Settings, bandwidth, catalogue, date,
+};
+use tercet_host::simd::Backend;
+
+use choice::{Backends, Size};
+use results::{Files, Results};
+
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Steps;
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet bench --quick                                   every operation on a million values, in seconds
+  tercet bench --report speed                            minutes; speed/bench.html shows it in pictures
+  tercet bench --op matvec search --backend all          two kinds, each instruction set side by side
+  tercet bench --op \"k-means\" --threads 1,2,4,8 --json   scaling over threads
+  tercet bench --list                                    operations and sizes, without measuring
+
+Every contender's result is compared with that of the scalar engine before it is timed. They are timed in turns; the \
+table shows each one's best time. The speed-up is over the scalar engine on one thread. The roofline is the least time \
+that the bytes and the products need by this machine's own ceilings, measured in the same run: memory at the case's \
+working set, and the multiply-adds of the contender's instruction set. Other load on the machine shows in all of it.
+
+JSON (--json, and bench.json of --report): version, date, machine (processor, threads, system, architecture, backends), \
+quick, bandwidth[] (bytes, threads, and plain and streamed bytes a second of read, write, copy, narrow, widen), peaks[] \
+(backend, threads, multiply-adds a second of f32, int8, ternary), results[] (operation, size, values, engine, backend, \
+threads, seconds, median_seconds, samples, values_per_second, bytes, bytes_per_second, products, arithmetic, \
+products_per_second, attainable_seconds, bound, roofline, speedup, peak_memory, added_memory), files[], seconds.";
+
+/// Time every operation on this machine, engines side by side, against its limits
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// One size of about a million values, and less time for each
+    #[arg(long)]
+    quick: bool,
+    /// Only operations whose name contains one of these words
+    #[arg(long, value_name = "WORD", num_args = 1..)]
+    op: Vec<String>,
+    /// Instruction sets beside the scalar engine: names, or `all` [default: the best one here]
+    #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
+    backend: Vec<Backends>,
+    /// About so many values, as 1000000, 100K, 1M or 16Mi, in place of the sizes that --list shows
+    #[arg(long, value_name = "VALUES", num_args = 1.., value_delimiter = ',')]
+    size: Vec<Size>,
+    /// Show what would be measured, and measure nothing
+    #[arg(long, conflicts_with_all = ["report", "json"])]
+    list: bool,
+    /// Write bench.html, a page with pictures, and bench.json into a folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Replace files of an earlier report
+    #[arg(long)]
+    force: bool,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Values where --quick is given and --size is not.
+const QUICK: usize = 1 << 20;
+
+/// `threads` is what `--threads` says.
+pub(crate) fn run(arguments: &Arguments, threads: &[u16]) -> Result<(), Failure> {
+    let start = Instant::now();
+    let entries = arguments.entries()?;
+    if arguments.list {
+        return output::text(&tables::list(&entries));
+    }
+    let contenders = choice::contenders(&arguments.backend, threads);
+    let files = arguments.report.as_deref();
+    let files = files.map(|folder| Files::prepare(folder, arguments.force));
+    let files = files.transpose()?;
+    let settings = if arguments.quick {
+        Settings::quick()
+    } else {
+        Settings::thorough()
+    };
+    let mut runner = Runner::new(settings);
+    let steps = Steps::new(entries.len() as u64 + 1);
+    steps.next("memory and arithmetic");
+    let bandwidth = arguments.bandwidths(&mut runner, settings, &contenders);
+    let peaks = contenders
+        .iter()
+        .map(|by| runner.ceilings().named_peak(by.backend(), by.threads()));
+    let peaks = peaks.collect();
+    let mut found = Vec::new();
+    for entry in &entries {
+        steps.next(&format!("{}, {}", entry.operation, entry.size));
+        let measured = runner.run(&entry.build(), &contenders);
+        found.extend(measured.map_err(Failure::new)?);
+    }
+    drop(steps);
+    let mut results = Results {
+        version: env!("CARGO_PKG_VERSION"),
+        date: date(),
+        machine: Machine::here(),
+        quick: arguments.quick,
+        bandwidth,
+        peaks,
+        results: found,
+        files: Vec::new(),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    if let Some(files) = files {
+        files.write(&mut results)?;
+    }
+    if arguments.json {
+        output::json(&results)
+    } else {
+        output::text(&tables::people(&results))
+    }
+}
+
+impl Arguments {
+    /// What is to be measured.
+    fn entries(&self) -> Result<Vec<Entry>, Failure> {
+        let mut sizes: Vec<Option<usize>> = self.size.iter().map(|size| Some(size.0)).collect();
+        if sizes.is_empty() {
+            sizes.push(self.quick.then_some(QUICK));
+        }
+        let words: Vec<String> = self.op.iter().map(|word| word.to_lowercase()).collect();
+        let wanted = |entry: &Entry| {
+            words.is_empty() || words.iter().any(|word| entry.operation.contains(word))
+        };
+        let all = sizes.into_iter().flat_map(catalogue);
+        let entries: Vec<Entry> = all.filter(wanted).collect();
+        if entries.is_empty() {
+            return Err(Failure::usage(format_args!(
+                "no operation's name contains {}; `tercet bench --list` names them",
+                self.op.join(" or ")
+            )));
+        }
+        Ok(entries)
+    }
+
+    /// Memory over working sets from the nearest cache to beyond the last one, for one thread and for all.
+    fn bandwidths(
+        &self,
+        runner: &mut Runner,
+        settings: Settings,
+        contenders: &[tercet_host::measure::Contender],
+    ) -> Vec<Bandwidth> {
+        let sets: Vec<usize> = if self.quick {
+            (15..=27).step_by(3).map(|power| 1 << power).collect()
+        } else {
+            (14..=29).map(|power| 1 << power).collect()
+        };
+        let mut threads: Vec<usize> = contenders.iter().map(|by| by.threads()).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let mut found = Vec::new();
+        for threads in threads {
+            for &set in &sets {
+                found.push(runner.ceilings().install(threads, || {
+                    bandwidth(Backend::best(), set, settings.ceiling_rounds)
+                }));
+            }
+        }
+        found
+    }
+}

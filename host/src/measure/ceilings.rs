@@ -1,0 +1,122 @@
+//! Ceilings that are measured when they are first needed.
+
+use std::collections::HashMap;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::bandwidth::{Rates, Traffic, rates};
+use super::peak::{BackendPeak, Peak, peak};
+use super::work::{Bound, Work};
+use crate::simd::Backend;
+
+/// Pools of threads, and what they move and multiply at most; each is measured once.
+#[derive(Debug)]
+pub struct Ceilings {
+    rounds: usize,
+    pools: HashMap<usize, ThreadPool>,
+    rates: HashMap<(usize, Traffic, usize), Rates>,
+    peaks: HashMap<(Backend, usize), Peak>,
+}
+
+impl Ceilings {
+    /// Nothing is measured yet; later each is the best of `rounds` rounds.
+    pub fn new(rounds: usize) -> Self {
+        Self {
+            rounds,
+            pools: HashMap::new(),
+            rates: HashMap::new(),
+            peaks: HashMap::new(),
+        }
+    }
+
+    /// Calls `work` in a pool of `threads` threads, which stays.
+    ///
+    /// # Panics
+    /// Where the system starts no more threads.
+    pub fn install<R: Send>(&mut self, threads: usize, work: impl FnOnce() -> R + Send) -> R {
+        let start = || {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.unwrap_or_else(|error| panic!("{threads} threads: {error}"))
+        };
+        self.pools
+            .entry(threads)
+            .or_insert_with(start)
+            .install(work)
+    }
+
+    /// Bytes a second of a mix over a working set, by this machine's best backend.
+    pub fn rates(&mut self, threads: usize, traffic: Traffic, set: usize) -> Rates {
+        let key = (threads, traffic, set);
+        if let Some(&found) = self.rates.get(&key) {
+            return found;
+        }
+        let rounds = self.rounds;
+        let best = Backend::best();
+        let found = self.install(threads, || rates(best, traffic, set, rounds));
+        self.rates.insert(key, found);
+        found
+    }
+
+    /// Multiply-adds a second of a backend.
+    pub fn peak(&mut self, backend: Backend, threads: usize) -> Peak {
+        let key = (backend, threads);
+        if let Some(&found) = self.peaks.get(&key) {
+            return found;
+        }
+        let rounds = self.rounds;
+        let found = self.install(threads, || peak(backend, rounds));
+        self.peaks.insert(key, found);
+        found
+    }
+
+    /// [`Ceilings::peak`] with its names.
+    pub fn named_peak(&mut self, backend: Backend, threads: usize) -> BackendPeak {
+        BackendPeak {
+            backend: backend.isa().name(),
+            threads,
+            peak: self.peak(backend, threads),
+        }
+    }
+
+    /// The least seconds that `work` can take with a backend on so many threads, and why: the sum of its passes over
+    /// memory, or its multiply-adds.
+    pub fn attainable(&mut self, work: &Work, backend: Backend, threads: usize) -> (f64, Bound) {
+        let moving: f64 = work
+            .passes
+            .iter()
+            .map(|pass| pass.bytes as f64 / self.rates(threads, pass.traffic, work.set).best())
+            .sum();
+        let multiplying = match work.products {
+            0 => 0.0,
+            products => products as f64 / self.peak(backend, threads).of(work.arithmetic),
+        };
+        if multiplying > moving {
+            (multiplying, Bound::Arithmetic)
+        } else {
+            (moving, Bound::Memory)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Arithmetic;
+
+    #[test]
+    fn much_arithmetic_on_few_bytes_is_bound_by_it() {
+        let mut ceilings = Ceilings::new(1);
+        let reading = Work::pass(1 << 20, Traffic::Read, 1 << 20);
+        let products = reading.clone().with_products(1 << 40, Arithmetic::Int8);
+        let (seconds, bound) = ceilings.attainable(&reading, Backend::best(), 1);
+        assert!(seconds > 0.0 && bound == Bound::Memory);
+        let (more, bound) = ceilings.attainable(&products, Backend::best(), 1);
+        assert!(more > seconds && bound == Bound::Arithmetic);
+        // Two passes over the same set take longer than one.
+        let twice = reading.after_reading(1 << 20);
+        assert_eq!(
+            ceilings.attainable(&twice, Backend::best(), 1).0,
+            2.0 * seconds
+        );
+    }
+}

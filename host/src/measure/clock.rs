@@ -1,0 +1,88 @@
+//! What times a run.
+
+use std::time::{Duration, Instant};
+
+use super::memory::Growth;
+
+/// Times what it is given, as often as it likes.
+///
+/// An operation prepares its memory, gives one closure, and looks at what the last call left.
+pub trait Clock: Send {
+    /// Calls `work` at least once.
+    fn time(&mut self, work: &mut (dyn FnMut() + Send));
+}
+
+/// Once, untimed.
+#[cfg(test)]
+pub(super) struct Once;
+
+#[cfg(test)]
+impl Clock for Once {
+    fn time(&mut self, work: &mut (dyn FnMut() + Send)) {
+        work();
+    }
+}
+
+/// Shorter runs are timed several together, so that the clock's own cost does not show.
+const SHORTEST: Duration = Duration::from_micros(100);
+
+/// After a call that faults the pages in, as many timed samples as fit a budget, at least 1.
+pub(super) struct Stopwatch {
+    pub(super) budget: Duration,
+    /// Seconds a run.
+    pub(super) samples: Vec<f64>,
+}
+
+impl Clock for Stopwatch {
+    fn time(&mut self, work: &mut (dyn FnMut() + Send)) {
+        work();
+        let begin = Instant::now();
+        let mut runs = 1u32;
+        loop {
+            let start = Instant::now();
+            for _ in 0..runs {
+                work();
+            }
+            let spent = start.elapsed();
+            if spent < SHORTEST && runs < 1 << 20 {
+                runs *= 2;
+                continue;
+            }
+            self.samples.push(spent.as_secs_f64() / f64::from(runs));
+            if begin.elapsed() >= self.budget {
+                break;
+            }
+        }
+    }
+}
+
+/// The run whose result is checked, and the memory that it takes. A slow run is timed here, since what it costs to fault pages in
+/// does not show.
+pub(super) struct First {
+    budget: Duration,
+    /// Seconds of a run as long as the budget or longer.
+    pub(super) sample: Option<f64>,
+    pub(super) growth: Option<Growth>,
+}
+
+impl First {
+    pub(super) fn new(budget: Duration) -> Self {
+        Self {
+            budget,
+            sample: None,
+            growth: None,
+        }
+    }
+}
+
+impl Clock for First {
+    fn time(&mut self, work: &mut (dyn FnMut() + Send)) {
+        let mut spent = Duration::ZERO;
+        self.growth = Growth::of(|| {
+            let start = Instant::now();
+            work();
+            spent = start.elapsed();
+        });
+        self.sample = (spent >= self.budget).then_some(spent.as_secs_f64());
+    }
+}

@@ -1,0 +1,53 @@
+//! How much memory a call takes.
+
+use std::fs;
+
+/// Resident memory of this process around a call, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// At its largest during the call.
+    pub peak: u64,
+    /// By how much that was above the state before.
+    pub added: u64,
+}
+
+impl Growth {
+    /// Measures a call; `None` where the system does not tell (only Linux does) or forbids it.
+    ///
+    /// Linux counts pages a few dozen at a time, so a growth of some hundred KiB may show as 0. What an allocator kept from
+    /// earlier calls does not count again.
+    pub fn of(work: impl FnOnce()) -> Option<Self> {
+        // 5 resets the mark of the largest resident size (proc(5)).
+        let reset = fs::write("/proc/self/clear_refs", "5").is_ok();
+        let before = status("VmRSS:").filter(|_| reset);
+        work();
+        let (before, peak) = (before?, status("VmHWM:")?);
+        let added = peak.saturating_sub(before);
+        Some(Self { peak, added })
+    }
+}
+
+/// A field of `/proc/self/status`, in bytes.
+fn status(field: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hint::black_box;
+
+    #[test]
+    fn a_large_buffer_shows() {
+        let grown = Growth::of(|| {
+            black_box(vec![1u8; 64 << 20]);
+        });
+        // Containers may hide it.
+        if let Some(Growth { peak, added }) = grown {
+            assert!(added >= 32 << 20 && peak >= added, "{added}, {peak}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! GGUF blocks: encode, decode, multiply.
+
+use std::sync::Arc;
+
+use tercet_core::block::{self, BlockError, Encoded, Format};
+use tercet_core::engine::BlockEngine;
+use tercet_core::quant::{Rule, ScaleRule};
+
+use super::{Bits, Operation, legal};
+use crate::measure::clock::Clock;
+use crate::measure::contender::{Contender, with_engine};
+use crate::measure::work::{Arithmetic, Work};
+use crate::measure::{Traffic, input};
+
+/// The products of which codes.
+pub(super) fn arithmetic(format: Format) -> Arithmetic {
+    if format.is_ternary() {
+        Arithmetic::Ternary
+    } else {
+        Arithmetic::Int8
+    }
+}
+
+/// Blocks of values.
+pub(in crate::measure) struct Encode {
+    values: Arc<[f32]>,
+    format: Format,
+    rule: Rule,
+}
+
+impl Encode {
+    /// Over `values` values, whole blocks.
+    pub(in crate::measure) fn new(values: usize, format: Format, rule: Rule) -> (Work, Self) {
+        let bytes = legal(format.encoded_len(values));
+        let work = Work::pass(values, Traffic::Narrow, values * 4 + bytes);
+        let values = input::normals(values);
+        (
+            work,
+            Self {
+                values,
+                format,
+                rule,
+            },
+        )
+    }
+}
+
+impl Operation for Encode {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let mut out = vec![0; legal(self.format.encoded_len(self.values.len()))];
+        clock.time(&mut || {
+            with_engine!(by, engine => encode(&mut engine, self.format, self.rule, &self.values, &mut out));
+        });
+        Bits::default().with(&out).finish()
+    }
+}
+
+fn encode(
+    engine: &mut impl BlockEngine<Error = BlockError>,
+    format: Format,
+    rule: Rule,
+    values: &[f32],
+    out: &mut [u8],
+) -> Encoded {
+    legal(engine.encode(format, rule, ScaleRule::Rule, values, out))
+}
+
+/// The blocks of normal values, by a set rule.
+pub(super) fn encoded(values: usize, format: Format) -> Vec<u8> {
+    let mut bytes = vec![0; legal(format.encoded_len(values))];
+    let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
+    legal(block::encode(
+        format,
+        rule,
+        scale,
+        &input::normals(values),
+        &mut bytes,
+    ));
+    bytes
+}
+
+/// Values of blocks.
+pub(in crate::measure) struct Decode {
+    bytes: Vec<u8>,
+    values: usize,
+    format: Format,
+}
+
+impl Decode {
+    /// Over `values` values, whole blocks.
+    pub(in crate::measure) fn new(values: usize, format: Format) -> (Work, Self) {
+        let bytes = encoded(values, format);
+        let work = Work::pass(values, Traffic::Widen, values * 4 + bytes.len());
+        (
+            work,
+            Self {
+                bytes,
+                values,
+                format,
+            },
+        )
+    }
+}
+
+impl Operation for Decode {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let mut out = vec![0.0; self.values];
+        clock.time(&mut || {
+            with_engine!(by, engine => legal(engine.decode(self.format, &self.bytes, &mut out)));
+        });
+        Bits::default().with_floats(&out).finish()
+    }
+}
+
+/// A row of blocks times int8 activations.
+pub(in crate::measure) struct Dot {
+    bytes: Vec<u8>,
+    x: Vec<i8>,
+    format: Format,
+}
+
+impl Dot {
+    /// Over `values` values, whole blocks.
+    pub(in crate::measure) fn new(values: usize, format: Format) -> (Work, Self) {
+        let bytes = encoded(values, format);
+        let work = Work::pass(values, Traffic::Read, values + bytes.len())
+            .with_products(values as u64, arithmetic(format))
+            .on_one_thread();
+        let x = input::codes(values);
+        (work, Self { bytes, x, format })
+    }
+}
+
+impl Operation for Dot {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let mut out = 0.0;
+        clock.time(&mut || {
+            out = with_engine!(by, engine => legal(engine.dot(self.format, &self.bytes, &self.x, 0.01)));
+        });
+        Bits::default().with_floats(&[out]).finish()
+    }
+}

@@ -1,0 +1,149 @@
+//! k-means: steps of Lloyd's loop, and k-means++ seeding.
+
+use tercet_core::cluster::{ClusterError, Init, Points, Update, seed};
+use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem};
+use tercet_core::number::Random;
+
+use super::{Bits, Operation, legal};
+use crate::measure::clock::Clock;
+use crate::measure::contender::{Contender, with_engine};
+use crate::measure::work::{Arithmetic, Work};
+use crate::measure::{Traffic, input};
+
+/// Steps of a run: an engine that learns from one step what it need not compute in the next shows it.
+const STEPS: u32 = 8;
+
+/// Points to cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::measure) struct Shape {
+    /// How many.
+    pub(in crate::measure) points: usize,
+    /// Coordinates of each.
+    pub(in crate::measure) dims: usize,
+    /// Clusters.
+    pub(in crate::measure) k: usize,
+}
+
+/// Steps of Lloyd's loop from the same first centroids, without a rule to stop.
+pub(in crate::measure) struct Lloyd {
+    points: Vec<i8>,
+    shape: Shape,
+}
+
+impl Lloyd {
+    /// Work is that of a step: points and centroids in, a label and a distance a point and new centroids out.
+    pub(in crate::measure) fn new(shape: Shape) -> (Work, Self) {
+        let Shape { points, dims, k } = shape;
+        let values = points * dims;
+        let mut work = Work::pass(values, Traffic::Narrow, values + points * 8 + 2 * k * dims)
+            .with_products((values * k) as u64, Arithmetic::Int8);
+        work.steps = STEPS;
+        let points = input::points(points, dims, k);
+        (work, Self { points, shape })
+    }
+}
+
+impl Operation for Lloyd {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let start = &self.points[..self.shape.k * self.shape.dims];
+        let memory = &mut Memory::new(self.shape);
+        with_engine!(by, engine => {
+            let mut problem = taken_up(&mut engine, &self.points, self.shape, memory);
+            let mut last = Assigned::default();
+            clock.time(&mut || {
+                legal(problem.set_centroids(start));
+                for _ in 0..STEPS {
+                    last = legal(problem.assign_update());
+                }
+            });
+            result(&mut problem, self.shape, last.inertia)
+        })
+    }
+}
+
+/// k-means++ as published: a draw by D² for each centroid.
+pub(in crate::measure) struct Seed {
+    points: Vec<i8>,
+    shape: Shape,
+}
+
+impl Seed {
+    /// Work is that of a centroid: a pass over points and distances.
+    pub(in crate::measure) fn new(shape: Shape) -> (Work, Self) {
+        let Shape { points, dims, k } = shape;
+        let values = points * dims;
+        let mut work = Work::pass(values, Traffic::Narrow, values + points * 8)
+            .with_products(values as u64, Arithmetic::Int8);
+        work.steps = k as u32;
+        let points = input::points(points, dims, k);
+        (work, Self { points, shape })
+    }
+}
+
+impl Operation for Seed {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let memory = &mut Memory::new(self.shape);
+        with_engine!(by, engine => {
+            let mut problem = taken_up(&mut engine, &self.points, self.shape, memory);
+            clock.time(&mut || {
+                legal(seed(&mut problem, Init::PlusPlus, &mut Random::new(1)));
+            });
+            result(&mut problem, self.shape, 0)
+        })
+    }
+}
+
+/// The memory of a problem.
+struct Memory {
+    labels: Vec<u32>,
+    distances: Vec<u32>,
+    centroids: Vec<i8>,
+    norms: Vec<i32>,
+    sums: Vec<i64>,
+    counts: Vec<u64>,
+}
+
+impl Memory {
+    fn new(shape: Shape) -> Self {
+        let table = shape.k * shape.dims;
+        Self {
+            labels: vec![0; shape.points],
+            distances: vec![0; shape.points],
+            centroids: vec![0; table],
+            norms: vec![0; shape.k],
+            sums: vec![0; table],
+            counts: vec![0; shape.k],
+        }
+    }
+}
+
+fn taken_up<'a, E: ClusterEngine<Error = ClusterError>>(
+    engine: &'a mut E,
+    points: &'a [i8],
+    shape: Shape,
+    memory: &'a mut Memory,
+) -> E::Clusters<'a> {
+    let buffers = Buffers {
+        labels: &mut memory.labels,
+        distances: &mut memory.distances,
+        centroids: &mut memory.centroids,
+        kept: &mut [],
+        norms: &mut memory.norms,
+        sums: &mut memory.sums,
+        counts: &mut memory.counts,
+    };
+    let points = legal(Points::new(points, shape.dims));
+    legal(engine.clusters(points, shape.k, Update::Mean, buffers))
+}
+
+fn result(
+    problem: &mut impl ClusterProblem<Error = ClusterError>,
+    shape: Shape,
+    inertia: u64,
+) -> u64 {
+    let (mut labels, mut centroids) = (vec![0; shape.points], vec![0; shape.k * shape.dims]);
+    legal(problem.read_labels(&mut labels));
+    legal(problem.read_centroids(&mut centroids));
+    let bits = Bits::default().with(&labels).with(&centroids);
+    bits.with(&[inertia]).finish()
+}

@@ -1,0 +1,84 @@
+//! The linear layer: a matrix in each layout times one int8 vector.
+
+use tercet_core::engine::LinearEngine;
+use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix, pack};
+
+use super::{Bits, Operation, blocks, legal};
+use crate::measure::clock::Clock;
+use crate::measure::contender::{Contender, with_engine};
+use crate::measure::work::{Arithmetic, Work};
+use crate::measure::{Traffic, input};
+
+/// A matrix and a vector.
+pub(in crate::measure) struct MatVec {
+    layout: Layout,
+    rows: usize,
+    cols: usize,
+    bytes: Vec<u8>,
+    x: Vec<i8>,
+}
+
+impl MatVec {
+    /// A matrix of random codes; in blocks, of normal values.
+    pub(in crate::measure) fn new(layout: Layout, rows: usize, cols: usize) -> (Work, Self) {
+        let values = rows * cols;
+        let bytes = match layout {
+            Layout::Block(format) => blocks::encoded(values, format),
+            _ => {
+                let (lowest, highest) = layout.codes();
+                let codes = input::codes_between(lowest, highest, values);
+                let mut bytes = vec![0; legal(layout.bytes(rows, cols))];
+                legal(pack::pack(layout, rows, cols, &codes, &mut bytes));
+                bytes
+            }
+        };
+        let arithmetic = match layout {
+            Layout::Block(format) => blocks::arithmetic(format),
+            _ if layout.codes() == (-1, 1) => Arithmetic::Ternary,
+            _ => Arithmetic::Int8,
+        };
+        let work = Work::pass(values, Traffic::Read, bytes.len() + cols + rows * 4)
+            .with_products(values as u64, arithmetic);
+        let this = Self {
+            layout,
+            rows,
+            cols,
+            bytes,
+            x: input::codes(cols),
+        };
+        (work, this)
+    }
+
+    fn layer(&self) -> Layer<'_> {
+        let matrix = legal(Matrix::new(self.layout, self.rows, self.cols, &self.bytes));
+        match self.layout {
+            // Their scales lie in the blocks.
+            Layout::Block(_) => Layer::new(matrix),
+            _ => Layer::new(legal(matrix.with_scale(0.01))),
+        }
+    }
+}
+
+impl Operation for MatVec {
+    /// Times the whole call: checks, what is done to the activations, products, scales.
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let layer = self.layer();
+        let mut out = vec![0.0; self.rows];
+        let mut scratch = vec![0; layer.weights().fast_scratch_len()];
+        clock.time(&mut || {
+            let x = legal(I8Sym::new(&self.x));
+            with_engine!(by, engine => matvec(&mut engine, &layer, x, &mut out, &mut scratch));
+        });
+        Bits::default().with_floats(&out).finish()
+    }
+}
+
+fn matvec(
+    engine: &mut impl LinearEngine<Error = LinearError>,
+    layer: &Layer<'_>,
+    x: I8Sym<'_>,
+    out: &mut [f32],
+    scratch: &mut [u32],
+) {
+    legal(engine.matvec(layer, x, 0.01, out, scratch));
+}

@@ -1,0 +1,50 @@
+//! What is measured, a file a kind.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::clock::Clock;
+use super::contender::Contender;
+
+pub(super) mod blocks;
+pub(super) mod cluster;
+pub(super) mod linear;
+pub(super) mod palette;
+pub(super) mod quantize;
+pub(super) mod search;
+
+/// An operation over its input.
+pub(super) trait Operation: Send + Sync {
+    /// Prepares outputs, has `clock` time one run (or what counts as one: [`super::Work::steps`]), and gives a hash of what
+    /// it wrote. Runs in the pool of the contender's threads.
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64;
+}
+
+/// A hash of results; floats go in as their bits.
+#[derive(Default)]
+struct Bits(DefaultHasher);
+
+impl Bits {
+    fn with(mut self, values: &[impl Hash]) -> Self {
+        values.hash(&mut self.0);
+        self
+    }
+
+    fn with_floats(mut self, values: &[f32]) -> Self {
+        values
+            .iter()
+            .for_each(|value| self.0.write_u32(value.to_bits()));
+        self
+    }
+
+    fn finish(self) -> u64 {
+        self.0.finish()
+    }
+}
+
+/// What an engine on the CPU made of a legal input.
+///
+/// # Panics
+/// On an error: the input is made here, so it would be a mistake of the engine's.
+fn legal<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|error| panic!("{error}"))
+}

@@ -1,0 +1,172 @@
+//! Tensors to codes and scales, and their exact mean.
+
+use std::sync::Arc;
+
+use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
+use tercet_core::number::Element;
+use tercet_core::quant::{self, Codes, Groups, Method, QuantError, Rule, ScaleRule, int8};
+
+use super::{Bits, Operation, legal};
+use crate::measure::clock::Clock;
+use crate::measure::contender::{Contender, with_engine};
+use crate::measure::work::Work;
+use crate::measure::{Traffic, input};
+use crate::parallel;
+
+/// Values in a row of the per-row case.
+pub(in crate::measure) const ROW: usize = 1024;
+/// Bins for the optimal ternary rule: 64 KiB.
+const BINS: usize = 4096;
+
+/// The quantizers: name, method, and whether a row has a scale of its own.
+pub(in crate::measure) const METHODS: [(&str, Method, bool); 5] = [
+    ("ternary absmean", ternary(Rule::AbsMean), false),
+    ("ternary optimal", ternary(Rule::Optimal), false),
+    ("int8 tensor", INT8, false),
+    ("int8 rows", INT8, true),
+    ("int8 affine", Method::Affine, false),
+];
+
+const INT8: Method = Method::Symmetric { limit: int8::LIMIT };
+
+const fn ternary(rule: Rule) -> Method {
+    Method::Ternary {
+        rule,
+        scale_rule: ScaleRule::Rule,
+    }
+}
+
+/// Codes of a tensor.
+pub(in crate::measure) struct Quantize<T = f32> {
+    values: Arc<[T]>,
+    groups: Groups,
+    method: Method,
+}
+
+/// Codes of rows, a scale each, of floats of half the length: what widens them shows.
+pub(in crate::measure) fn halves<T: Element>(
+    values: usize,
+    narrow: fn(f32) -> T,
+) -> (Work, Quantize<T>) {
+    let this = Quantize {
+        values: input::normals(values)
+            .iter()
+            .map(|&value| narrow(value))
+            .collect(),
+        groups: Groups {
+            count: values / ROW,
+            len: ROW,
+        },
+        method: INT8,
+    };
+    let bytes = values * (T::BYTES + 1) + this.groups.count * 4;
+    (Work::pass(values, Traffic::Narrow, bytes), this)
+}
+
+impl Quantize {
+    /// Over `values` values, a multiple of [`ROW`]. A tensor takes a pass for its statistics and one for its codes; a row
+    /// stays in the nearest cache between the two.
+    pub(in crate::measure) fn new(values: usize, method: Method, rows: bool) -> (Work, Self) {
+        let len = if rows { ROW } else { values };
+        let count = values / len;
+        let work = Work::pass(values, Traffic::Narrow, values * 5 + count * 4);
+        let work = if rows {
+            work
+        } else {
+            work.after_reading(values * 4)
+        };
+        let this = Self {
+            values: input::normals(values),
+            groups: Groups { count, len },
+            method,
+        };
+        (work, this)
+    }
+}
+
+impl<T: Element> Operation for Quantize<T> {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let (mut codes, mut scales) = (vec![0; self.values.len()], vec![0.0; self.groups.count]);
+        let mut zero_points = vec![0; self.groups.count];
+        let mut bins = vec![MagnitudeBin::EMPTY; BINS];
+        clock.time(&mut || {
+            let out = Output {
+                codes: &mut codes,
+                scales: &mut scales,
+                zero_points: &mut zero_points,
+            };
+            with_engine!(by, engine => quantize(&mut engine, &self.values, self.groups, self.method, out, &mut bins));
+        });
+        let bits = Bits::default().with(&codes).with(&zero_points);
+        bits.with_floats(&scales).finish()
+    }
+}
+
+fn quantize<E: QuantizeEngine<Error = QuantError>, T: Element>(
+    engine: &mut E,
+    values: &[T],
+    groups: Groups,
+    method: Method,
+    out: Output<'_>,
+    bins: &mut [MagnitudeBin],
+) {
+    let mut tensor = legal(engine.tensor(values, groups, out));
+    legal(quant::quantize(&mut tensor, method, bins));
+}
+
+/// int8 codes of a tensor back to values.
+pub(in crate::measure) struct Dequantize(Vec<i8>);
+
+impl Dequantize {
+    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
+        let work = Work::pass(values, Traffic::Widen, values * 5);
+        (work, Self(input::codes(values)))
+    }
+}
+
+impl Operation for Dequantize {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let mut out = vec![0.0; self.0.len()];
+        let codes = Codes {
+            groups: legal(Groups::tensor(self.0.len())),
+            codes: &self.0,
+            scales: &[0.01],
+            zero_points: &[],
+        };
+        clock.time(&mut || match by {
+            Contender::Scalar => legal(int8::dequantize(codes, &mut out)),
+            Contender::Threads { .. } => {
+                legal(parallel::dequantize(codes, &mut out, int8::dequantize));
+            }
+        });
+        Bits::default().with_floats(&out).finish()
+    }
+}
+
+/// The mean of |x|, exact but for one rounding.
+pub(in crate::measure) struct Mean(Arc<[f32]>);
+
+impl Mean {
+    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
+        let work = Work::pass(values, Traffic::Read, values * 4);
+        (work, Self(input::normals(values)))
+    }
+}
+
+impl Operation for Mean {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let mut codes = vec![0; self.0.len()];
+        let groups = legal(Groups::tensor(self.0.len()));
+        let mut mean = None;
+        clock.time(&mut || {
+            let out = Output {
+                codes: &mut codes,
+                scales: &mut [0.0],
+                zero_points: &mut [],
+            };
+            let stats = with_engine!(by, engine => legal(legal(engine.tensor(&self.0, groups, out)).stats(0)));
+            mean = stats.abs_mean();
+        });
+        Bits::default().with_floats(mean.as_slice()).finish()
+    }
+}

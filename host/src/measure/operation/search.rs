@@ -1,0 +1,137 @@
+//! The nearest rows to one query.
+
+use std::sync::Arc;
+
+use tercet_core::engine::{SearchBase, SearchEngine};
+use tercet_core::search::{
+    Cosine, Dot, FloatRows, Hit, Int8Rows, Metric, MetricKind, Rows, Score, SquaredL2, TernaryRows,
+};
+
+use super::{Bits, Operation, legal};
+use crate::measure::clock::Clock;
+use crate::measure::contender::{Contender, with_engine};
+use crate::measure::work::{Arithmetic, Work};
+use crate::measure::{Traffic, input};
+
+/// Rows to find.
+pub(in crate::measure) const TOP: usize = 10;
+
+/// How rows are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::measure) enum Storage {
+    /// A byte a value.
+    Int8,
+    /// Two bits a value.
+    Ternary,
+    /// f32.
+    Float,
+}
+
+enum Base {
+    Int8(Vec<i8>, Vec<u32>),
+    Ternary(Vec<u8>, Vec<u32>),
+    Float(Arc<[f32]>),
+}
+
+/// The best of rows by a metric; their squared lengths are there beforehand where the metric is the cosine.
+pub(in crate::measure) struct Search {
+    base: Base,
+    dim: usize,
+    metric: MetricKind,
+}
+
+impl Search {
+    /// Rows of random codes; of normal values where they are floats.
+    pub(in crate::measure) fn new(
+        storage: Storage,
+        rows: usize,
+        dim: usize,
+        metric: MetricKind,
+    ) -> (Work, Self) {
+        let values = rows * dim;
+        let (base, bytes, arithmetic) = match storage {
+            Storage::Int8 => {
+                let codes = input::codes(values);
+                let mut norms = vec![0; rows];
+                legal(legal(Int8Rows::new(&codes, dim)).write_norms(&mut norms));
+                (Base::Int8(codes, norms), values, Arithmetic::Int8)
+            }
+            Storage::Ternary => {
+                let codes = input::codes_between(-1, 1, values);
+                let row = TernaryRows::row_bytes(dim);
+                let mut bytes = vec![0; rows * row];
+                for (codes, out) in codes.chunks(dim).zip(bytes.chunks_mut(row)) {
+                    legal(TernaryRows::pack(codes, out));
+                }
+                let mut norms = vec![0; rows];
+                legal(legal(TernaryRows::new(&bytes, dim)).write_norms(&mut norms));
+                (Base::Ternary(bytes, norms), rows * row, Arithmetic::Ternary)
+            }
+            Storage::Float => (
+                Base::Float(input::normals(values)),
+                values * 4,
+                Arithmetic::F32,
+            ),
+        };
+        let norms = match metric {
+            MetricKind::Dot => 0,
+            _ => rows * 4,
+        };
+        let work = Work::pass(values, Traffic::Read, bytes + norms + dim)
+            .with_products(values as u64, arithmetic);
+        (work, Self { base, dim, metric })
+    }
+}
+
+impl Operation for Search {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        match &self.base {
+            Base::Int8(codes, norms) => {
+                let rows = legal(legal(Int8Rows::new(codes, self.dim)).with_norms(norms));
+                by_metric(by, rows, &input::codes(self.dim), self.metric, clock)
+            }
+            Base::Ternary(bytes, norms) => {
+                let rows = legal(legal(TernaryRows::new(bytes, self.dim)).with_norms(norms));
+                by_metric(by, rows, &input::codes(self.dim), self.metric, clock)
+            }
+            Base::Float(values) => {
+                let rows = legal(FloatRows::new(values, self.dim));
+                // Not the first row, whose score would be its squared length.
+                let query: Vec<f32> = values[..self.dim].iter().rev().copied().collect();
+                by_metric(by, rows, &query, self.metric, clock)
+            }
+        }
+    }
+}
+
+fn by_metric<R: Rows>(
+    by: Contender,
+    rows: R,
+    query: &[R::Query],
+    metric: MetricKind,
+    clock: &mut dyn Clock,
+) -> u64 {
+    match metric {
+        MetricKind::Dot => top::<Dot, R>(by, rows, query, clock),
+        MetricKind::Cosine => top::<Cosine, R>(by, rows, query, clock),
+        MetricKind::SquaredL2 => top::<SquaredL2, R>(by, rows, query, clock),
+    }
+}
+
+fn top<M: Metric, R: Rows>(
+    by: Contender,
+    rows: R,
+    query: &[R::Query],
+    clock: &mut dyn Clock,
+) -> u64 {
+    let mut hits = vec![Hit::default(); TOP];
+    with_engine!(by, engine => {
+        let mut base = legal(engine.base(rows));
+        clock.time(&mut || {
+            legal(base.top_k::<M>(query, &mut hits));
+        });
+    });
+    let indices: Vec<usize> = hits.iter().map(|hit| hit.index).collect();
+    let scores: Vec<f32> = hits.iter().map(|hit| hit.score.value()).collect();
+    Bits::default().with(&indices).with_floats(&scores).finish()
+}

@@ -1,0 +1,288 @@
+//! Contenders in turns.
+
+use std::fmt;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::case::Case;
+use super::ceilings::Ceilings;
+use super::clock::{Clock, First, Stopwatch};
+use super::contender::{self, Contender};
+use super::measured::Measured;
+use super::memory::Growth;
+use crate::simd::Backend;
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Time for each contender of a case, what it prepares not counted. A run that takes longer is timed once.
+    pub budget: Duration,
+    /// Turns that a contender's time is cut into, at least 1, so that a slow moment of the machine falls on all.
+    pub rounds: usize,
+    /// Rounds of which a ceiling is the best.
+    pub ceiling_rounds: usize,
+}
+
+impl Settings {
+    /// For figures to keep.
+    pub const fn thorough() -> Self {
+        Self {
+            budget: Duration::from_millis(600),
+            rounds: 6,
+            ceiling_rounds: 8,
+        }
+    }
+
+    /// For a first look.
+    pub const fn quick() -> Self {
+        Self {
+            budget: Duration::from_millis(60),
+            rounds: 3,
+            ceiling_rounds: 3,
+        }
+    }
+}
+
+/// Someone else who does the work of a case on one thread. That he does the same is for the caller to know.
+pub struct Guest {
+    /// His name.
+    pub name: &'static str,
+    /// One run.
+    pub run: Box<dyn FnMut() + Send>,
+}
+
+impl fmt::Debug for Guest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A contender's results are not those of the first one.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{operation} of {size}: {by} gives other bits than {first}")]
+pub struct WrongBits {
+    /// The operation.
+    pub operation: String,
+    /// The size of its input.
+    pub size: String,
+    /// Who.
+    pub by: String,
+    /// Whose bits are right.
+    pub first: String,
+}
+
+/// Measures cases.
+#[derive(Debug)]
+pub struct Runner {
+    settings: Settings,
+    ceilings: Ceilings,
+}
+
+impl Runner {
+    /// Measures as long as the settings say.
+    pub fn new(settings: Settings) -> Self {
+        let ceilings = Ceilings::new(settings.ceiling_rounds);
+        Self { settings, ceilings }
+    }
+
+    /// The ceilings measured so far.
+    pub fn ceilings(&mut self) -> &mut Ceilings {
+        &mut self.ceilings
+    }
+
+    /// Has every contender run a case once, checks that all wrote the first one's bits, and times them in turns.
+    ///
+    /// The speed-up is over the first contender. Where an operation is not shared over threads, contenders of several are left out.
+    ///
+    /// # Errors
+    /// [`WrongBits`].
+    pub fn run(
+        &mut self,
+        case: &Case,
+        contenders: &[Contender],
+    ) -> Result<Vec<Measured>, WrongBits> {
+        self.run_beside(case, contenders, &mut [])
+    }
+
+    /// [`Runner::run`] with guests, who take their turns after the contenders and whose results come after theirs.
+    ///
+    /// # Errors
+    /// [`WrongBits`].
+    pub fn run_beside(
+        &mut self,
+        case: &Case,
+        contenders: &[Contender],
+        guests: &mut [Guest],
+    ) -> Result<Vec<Measured>, WrongBits> {
+        let steps = f64::from(case.work.steps);
+        let mut trials = self.check(case, contenders)?;
+        for guest in guests.iter_mut() {
+            let mut first = First::new(self.settings.budget);
+            first.time(&mut guest.run);
+            // What a guest does is one step.
+            let samples = first.sample.map(|sample| sample * steps);
+            trials.push((Who::Guest(guest.name), samples.into_iter().collect(), None));
+        }
+        let rounds = self.settings.rounds.max(1);
+        for _ in 0..rounds {
+            let mut next = guests.iter_mut();
+            for (who, samples, _) in &mut trials {
+                let guest = match who {
+                    Who::Guest(_) => next.next(),
+                    Who::Contender(_) => None,
+                };
+                let slow = samples.first().copied().unwrap_or(0.0);
+                if slow >= self.settings.budget.as_secs_f64() {
+                    continue;
+                }
+                let mut watch = Stopwatch {
+                    budget: self.settings.budget / rounds as u32,
+                    samples: Vec::new(),
+                };
+                match (who, guest) {
+                    (Who::Contender(by), _) => {
+                        self.turn(case, *by, &mut watch);
+                    }
+                    (Who::Guest(_), Some(guest)) => {
+                        watch.time(&mut guest.run);
+                        watch.samples.iter_mut().for_each(|sample| *sample *= steps);
+                    }
+                    (Who::Guest(_), None) => {}
+                }
+                samples.append(&mut watch.samples);
+            }
+        }
+        for (_, samples, _) in &mut trials {
+            samples.iter_mut().for_each(|sample| *sample /= steps);
+            samples.sort_by(f64::total_cmp);
+        }
+        let baseline = trials.first().map_or(0.0, |(_, samples, _)| samples[0]);
+        Ok(trials
+            .iter()
+            .map(|(who, samples, growth)| self.measured(case, *who, samples, *growth, baseline))
+            .collect())
+    }
+
+    /// Runs every contender once or twice and compares their bits.
+    fn check(&mut self, case: &Case, contenders: &[Contender]) -> Result<Vec<Trial>, WrongBits> {
+        let mut trials = Vec::new();
+        let mut bits = None;
+        for &by in contenders {
+            if by.threads() > 1 && !case.work.shared {
+                continue;
+            }
+            let mut first = First::new(self.settings.budget);
+            let found = self.turn(case, by, &mut first);
+            if *bits.get_or_insert(found) != found {
+                return Err(WrongBits {
+                    operation: case.operation.clone(),
+                    size: case.size.clone(),
+                    by: by.to_string(),
+                    first: contenders[0].to_string(),
+                });
+            }
+            let samples = first.sample.into_iter().collect();
+            trials.push((Who::Contender(by), samples, first.growth));
+        }
+        Ok(trials)
+    }
+
+    fn turn(&mut self, case: &Case, by: Contender, clock: &mut dyn Clock) -> u64 {
+        self.ceilings.install(by.threads(), || case.run(by, clock))
+    }
+
+    fn measured(
+        &mut self,
+        case: &Case,
+        who: Who,
+        samples: &[f64],
+        growth: Option<Growth>,
+        baseline: f64,
+    ) -> Measured {
+        let work = &case.work;
+        let seconds = samples[0];
+        let (engine, name, backend, threads) = match who {
+            Who::Contender(by) => {
+                let name = by.backend().isa().name();
+                (by.engine(), name, by.backend(), by.threads())
+            }
+            Who::Guest(name) => (name, contender::GUEST, Backend::best(), 1),
+        };
+        let (attainable, bound) = self.ceilings.attainable(work, backend, threads);
+        Measured {
+            operation: case.operation.clone(),
+            size: case.size.clone(),
+            values: work.values,
+            engine,
+            backend: name,
+            threads,
+            seconds,
+            median_seconds: samples[samples.len() / 2],
+            samples: samples.len(),
+            values_per_second: work.values as f64 / seconds,
+            bytes: work.bytes(),
+            bytes_per_second: work.bytes() as f64 / seconds,
+            products: work.products,
+            arithmetic: work.arithmetic,
+            products_per_second: work.products as f64 / seconds,
+            attainable_seconds: attainable,
+            bound,
+            roofline: attainable / seconds,
+            speedup: baseline / seconds,
+            peak_memory: growth.map(|growth| growth.peak),
+            added_memory: growth.map(|growth| growth.added),
+        }
+    }
+}
+
+/// A contender or a guest, his samples in seconds a run, and the memory of one.
+type Trial = (Who, Vec<f64>, Option<Growth>);
+
+#[derive(Clone, Copy, Debug)]
+enum Who {
+    Contender(Contender),
+    Guest(&'static str),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::catalogue;
+
+    #[test]
+    fn contenders_are_timed_beside_the_first() {
+        let mut runner = Runner::new(Settings {
+            budget: Duration::from_millis(2),
+            rounds: 2,
+            ceiling_rounds: 1,
+        });
+        let contenders = [
+            Contender::Scalar,
+            Contender::Threads {
+                backend: Backend::best(),
+                threads: 2,
+            },
+        ];
+        for name in ["int8 rows", "k-means step", "matvec tq2_0"] {
+            let entry = catalogue(Some(1 << 15)).find(|entry| entry.operation == name);
+            let case = entry.expect("it is listed").build();
+            let mut guests = [Guest {
+                name: "sleeper",
+                run: Box::new(|| std::thread::sleep(Duration::from_millis(1))),
+            }];
+            let results = runner.run_beside(&case, &contenders, &mut guests);
+            let results = results.expect("equal bits");
+            assert_eq!(results.len(), 3);
+            assert!((1e-3..1.0).contains(&results[2].seconds));
+            assert_eq!(results[2].contender(), "sleeper");
+            assert_eq!(results[0].speedup, 1.0);
+            for found in &results {
+                assert!(found.seconds > 0.0 && found.seconds <= found.median_seconds);
+                assert!(found.roofline > 0.0 && found.samples >= 1, "{found:?}");
+                let ratio = results[0].seconds / found.seconds;
+                assert!((found.speedup - ratio).abs() < 1e-12);
+            }
+        }
+    }
+}

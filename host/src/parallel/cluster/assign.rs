@@ -1,0 +1,126 @@
+//! Assignment of points, tile by tile, with what a job gathers on the way.
+
+use tercet_core::cluster::Points;
+use tercet_core::engine::Assigned;
+
+use super::share::share;
+use crate::simd::cluster::{Change, Cluster, Found, Packed, Sums, TILE, Work};
+
+/// What a job keeps from step to step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Job {
+    pub(super) work: Work,
+    pub(super) sums: Sums,
+    pub(super) assigned: Assigned,
+    /// Squared distances of a tile to candidates.
+    pub(super) found: Vec<u32>,
+    /// Σ w·D² for each candidate.
+    pub(super) totals: Vec<u64>,
+    /// The coordinates of points that do not lie side by side.
+    pub(super) rows: Vec<i8>,
+}
+
+/// What is summed while points are assigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Summed {
+    /// Nothing.
+    Nothing,
+    /// All points.
+    All,
+    /// Points whose label changes: away from the old one's sums, to the new one's.
+    Changes,
+}
+
+/// Points to assign, and to what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Assignment<'a> {
+    pub(super) kernels: &'static Cluster,
+    pub(super) points: Points<'a>,
+    /// [`Cluster::lengths`] of the points, or nothing where they are to be found on the way.
+    pub(super) lengths: &'a [u32],
+    pub(super) packed: &'a Packed,
+    pub(super) summed: Summed,
+    /// Points that a job takes at a time.
+    pub(super) share: usize,
+}
+
+impl Assignment<'_> {
+    /// Assigns all points; the jobs have what they gathered.
+    pub(super) fn run(
+        &self,
+        jobs: &mut [Job],
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Assigned {
+        for job in jobs.iter_mut() {
+            job.assigned = Assigned::default();
+        }
+        let parts = labels.chunks_mut(self.share);
+        let parts = parts.zip(distances.chunks_mut(self.share)).enumerate();
+        share(jobs, parts, |job, (index, (labels, distances))| {
+            let tiles = labels.chunks_mut(TILE).zip(distances.chunks_mut(TILE));
+            for (tile, (labels, distances)) in tiles.enumerate() {
+                let first = index * self.share + tile * TILE;
+                let assigned = self.tile(job, first, labels, distances);
+                job.assigned.merge(&assigned);
+            }
+        });
+        let mut all = Assigned::default();
+        for job in jobs {
+            all.merge(&job.assigned);
+        }
+        all
+    }
+
+    /// Assigns the points from `first` on.
+    fn tile(
+        &self,
+        job: &mut Job,
+        first: usize,
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Assigned {
+        let (dims, count) = (self.points.dims(), labels.len());
+        let rows = &self.points.values()[first * dims..];
+        let mut found_lengths = [0; TILE];
+        let lengths = if self.lengths.is_empty() {
+            self.kernels
+                .lengths(rows, dims, &mut found_lengths[..count]);
+            &found_lengths[..count]
+        } else {
+            &self.lengths[first..][..count]
+        };
+        let work = &mut job.work;
+        let found = self
+            .kernels
+            .assign(rows, lengths, self.packed, work, labels, distances);
+        let weights = self.points.weights();
+        let weights = weights.map(|weights| &weights[first..][..count]);
+        let change = Change {
+            rows,
+            weights,
+            labels,
+            moved: (self.summed == Summed::Changes).then(|| (found.changed, work.before())),
+        };
+        if self.summed != Summed::Nothing {
+            self.kernels.sum(&mut job.sums, change);
+        }
+        weighed(found, weights, distances)
+    }
+}
+
+/// What a tile found, with weights.
+fn weighed(found: Found, weights: Option<&[u32]>, distances: &[u32]) -> Assigned {
+    let Some(weights) = weights else {
+        return Assigned {
+            inertia: found.distances,
+            changed: found.changed.count_ones().into(),
+        };
+    };
+    let mut assigned = Assigned::default();
+    for (index, (&weight, &distance)) in weights.iter().zip(distances).enumerate() {
+        assigned.inertia += u64::from(weight) * u64::from(distance);
+        assigned.changed += u64::from(weight > 0) & found.changed >> index;
+    }
+    assigned
+}

@@ -1,0 +1,380 @@
+//! Points that rayon's threads cluster.
+
+mod assign;
+mod batch;
+mod seed;
+mod share;
+
+use rayon::prelude::*;
+use tercet_core::cluster::{ClusterError, Points, Update};
+use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
+use tercet_core::scalar::{self, cluster as reference};
+
+use self::assign::{Assignment, Job, Summed};
+use self::share::{jobs, share};
+use super::Threads;
+use crate::simd::Backend;
+use crate::simd::cluster::{Cluster, Packed, TILE};
+
+/// Coordinates of all clusters above which a job has no sums of its own: 20 MiB a job.
+const TABLE: usize = 1 << 21;
+
+/// Points and their clusters in the caller's slices, as [`scalar::Clusters`] has them; the passes over all points are
+/// shared out in tiles.
+///
+/// Beside the caller's it takes 4 bytes a point, for squared lengths that every step needs; 2 to 5 bytes a coordinate of
+/// the clusters, for centroids in the order of the backend's products; and, for each thread at work, a tile of 64 points
+/// and 10 bytes a coordinate of the clusters (none above 2²¹ coordinates). All of it is kept from step to step.
+///
+/// A step sums only the points whose label changed, away from the old cluster and to the new one, once fewer than
+/// a third of them do: sums are integers, so that is exact.
+#[derive(Debug)]
+pub struct Clusters<'a> {
+    inner: scalar::Clusters<'a>,
+    kernels: &'static Cluster,
+    /// Points that a job takes at a time.
+    share: usize,
+    /// What the kernels make distances from, a point each.
+    lengths: Vec<u32>,
+    packed: Packed,
+    /// Candidates for a seed.
+    candidates: Packed,
+    jobs: Vec<Job>,
+    /// Σ w·D² of each share of points, or nothing where distances changed since.
+    masses: Vec<u64>,
+    /// How many labels the last assignment changed, where sums and counts are those of the labels.
+    settled: Option<u64>,
+}
+
+impl ClusterEngine for Threads {
+    type Error = ClusterError;
+    type Clusters<'a> = Clusters<'a>;
+
+    fn clusters<'a>(
+        &'a mut self,
+        points: Points<'a>,
+        k: usize,
+        update: Update,
+        buffers: Buffers<'a>,
+    ) -> Result<Clusters<'a>, ClusterError> {
+        let inner = scalar::Clusters::new(points, k, update, buffers)?;
+        let kernels = if k < Packed::MOST {
+            self.backend().cluster()
+        } else {
+            Backend::SCALAR.cluster()
+        };
+        let share = points_of(self.tile, points.dims());
+        Ok(Clusters {
+            inner,
+            kernels,
+            share,
+            lengths: lengths(kernels, &points, share),
+            packed: kernels.packed(),
+            candidates: kernels.packed(),
+            jobs: Vec::new(),
+            masses: Vec::new(),
+            settled: None,
+        })
+    }
+}
+
+/// Points of `values` coordinates: whole tiles, where that is one or more.
+fn points_of(values: usize, dims: usize) -> usize {
+    let points = (values / dims).max(1);
+    if points > TILE {
+        points - points % TILE
+    } else {
+        points
+    }
+}
+
+/// The squared lengths of all points.
+fn lengths(kernels: &Cluster, points: &Points<'_>, share_of: usize) -> Vec<u32> {
+    let mut lengths = vec![0; points.len()];
+    let parts = points.values().chunks(share_of * points.dims());
+    let parts = parts.zip(lengths.chunks_mut(share_of));
+    let mut threads = vec![(); jobs(points.values().len())];
+    share(&mut threads, parts, |(), (rows, lengths)| {
+        kernels.lengths(rows, points.dims(), lengths);
+    });
+    lengths
+}
+
+/// Gives every point its nearest centroid, the lowest of equals, and its squared distance, on all threads.
+///
+/// `labels` and `distances` are as long as there are points; `centroids` has at least one, with as many
+/// coordinates. A label counts as changed where it was another before. O(n·k·d), and 2 to 5 bytes a coordinate of the
+/// centroids.
+pub fn nearest(
+    points: Points<'_>,
+    centroids: &[i8],
+    labels: &mut [u32],
+    distances: &mut [u32],
+) -> Assigned {
+    let kernels = Backend::default().cluster();
+    let mut packed = kernels.packed();
+    kernels.pack(&mut packed, centroids, points.dims());
+    let assignment = Assignment {
+        kernels,
+        points,
+        lengths: &[],
+        packed: &packed,
+        summed: Summed::Nothing,
+        share: points_of(super::TILE, points.dims()),
+    };
+    let work = points.len().saturating_mul(centroids.len());
+    let mut jobs = vec![Job::default(); jobs(work)];
+    assignment.run(&mut jobs, labels, distances)
+}
+
+impl Clusters<'_> {
+    /// Makes as many jobs ready as `work` multiplications are worth, and says how many.
+    fn ready(&mut self, work: usize) -> usize {
+        let count = jobs(work);
+        if self.jobs.len() < count {
+            self.jobs.resize_with(count, Job::default);
+        }
+        count
+    }
+
+    /// Labels and distances of all points, and of their sums what `sums` says.
+    fn assigned(&mut self, summed: Summed) -> Assigned {
+        self.masses.clear();
+        let Shape {
+            points: n,
+            dims,
+            clusters: k,
+            ..
+        } = self.shape();
+        let count = self.ready((k * dims).saturating_mul(n));
+        let jobs = &mut self.jobs[..count];
+        if summed != Summed::Nothing {
+            for job in jobs.iter_mut() {
+                job.sums.reset(k, dims);
+            }
+        }
+        let (points, buffers) = self.inner.parts();
+        self.kernels.pack(&mut self.packed, buffers.centroids, dims);
+        let assignment = Assignment {
+            kernels: self.kernels,
+            points,
+            lengths: &self.lengths,
+            packed: &self.packed,
+            summed,
+            share: self.share,
+        };
+        assignment.run(jobs, buffers.labels, buffers.distances)
+    }
+
+    /// Sums and counts of all points, cluster by cluster, without a table a job.
+    fn sum_by_cluster(&mut self) {
+        let (points, buffers) = self.inner.parts();
+        let (dims, labels) = (points.dims(), &*buffers.labels);
+        let share = buffers.counts.len().div_ceil(rayon::current_num_threads());
+        buffers.sums.fill(0);
+        buffers.counts.fill(0);
+        let clusters = buffers.sums.par_chunks_mut(share * dims);
+        clusters
+            .zip(buffers.counts.par_chunks_mut(share))
+            .enumerate()
+            .for_each(|(part, (sums, counts))| {
+                let first = (part * share) as u32;
+                for ((row, weight), label) in points.rows().zip(labels) {
+                    // Labels of other parts lie beyond the slices.
+                    let label = label.wrapping_sub(first);
+                    reference::accumulate(row, weight, label, sums, counts);
+                }
+            });
+    }
+}
+
+/// Points from `first` on, at most `count`; `first` is one of them.
+fn part<'a>(points: Points<'a>, first: usize, count: usize) -> Points<'a> {
+    points
+        .part(first, count)
+        .expect("tiles begin at points that exist")
+}
+
+impl ClusterProblem for Clusters<'_> {
+    type Error = ClusterError;
+
+    fn shape(&self) -> Shape {
+        self.inner.shape()
+    }
+
+    fn fill(&mut self, distance: u32) -> Result<(), ClusterError> {
+        (self.settled, self.masses) = (None, Vec::new());
+        self.inner.fill(distance)
+    }
+
+    fn pick(&mut self, r: u64) -> Result<Option<usize>, ClusterError> {
+        Ok(self.picked(r))
+    }
+
+    fn lowest_unlabelled(&mut self) -> Result<Option<usize>, ClusterError> {
+        self.inner.lowest_unlabelled()
+    }
+
+    fn seed(&mut self, cluster: usize, point: usize) -> Result<u32, ClusterError> {
+        self.settled = None;
+        self.forget_mass(point);
+        self.inner.seed(cluster, point)
+    }
+
+    fn shorten(&mut self, cluster: usize) -> Result<u64, ClusterError> {
+        let Shape { clusters, dims, .. } = self.shape();
+        if cluster >= clusters {
+            return self.inner.shorten(cluster);
+        }
+        let (_, buffers) = self.inner.parts();
+        let centroid = &buffers.centroids[cluster * dims..][..dims];
+        self.kernels.pack(&mut self.candidates, centroid, dims);
+        Ok(self.shortened())
+    }
+
+    fn potentials(&mut self, candidates: &[usize], totals: &mut [u64]) -> Result<(), ClusterError> {
+        if totals.len() != candidates.len() {
+            return Err(ClusterError::Length {
+                expected: candidates.len(),
+                found: totals.len(),
+            });
+        }
+        let (points, _) = self.inner.parts();
+        let count = points.len();
+        if let Some(&index) = candidates.iter().find(|&&index| index >= count) {
+            return Err(ClusterError::Index { index, count });
+        }
+        if !candidates.is_empty() {
+            let rows: Vec<&[i8]> = candidates.iter().map(|&index| points.row(index)).collect();
+            self.kernels
+                .pack(&mut self.candidates, &rows.concat(), points.dims());
+            self.potential(totals);
+        }
+        Ok(())
+    }
+
+    fn set_centroids(&mut self, centroids: &[i8]) -> Result<(), ClusterError> {
+        self.settled = None;
+        self.inner.set_centroids(centroids)
+    }
+
+    fn measure(&mut self) -> Result<Assigned, ClusterError> {
+        self.settled = None;
+        Ok(self.assigned(Summed::Nothing))
+    }
+
+    fn assign(&mut self) -> Result<Assigned, ClusterError> {
+        let Shape {
+            points,
+            dims,
+            clusters,
+            ..
+        } = self.shape();
+        let summed = if clusters * dims > TABLE {
+            Summed::Nothing
+        } else if self
+            .settled
+            .take()
+            .is_some_and(|changed| changed < points as u64 / 3)
+        {
+            Summed::Changes
+        } else {
+            Summed::All
+        };
+        let assigned = self.assigned(summed);
+        if summed == Summed::Nothing {
+            self.sum_by_cluster();
+            return Ok(assigned);
+        }
+        let (_, buffers) = self.inner.parts();
+        if summed == Summed::All {
+            buffers.sums.fill(0);
+            buffers.counts.fill(0);
+        }
+        for job in &mut self.jobs {
+            self.kernels
+                .drain(&mut job.sums, buffers.sums, buffers.counts);
+        }
+        self.settled = Some(assigned.changed);
+        Ok(assigned)
+    }
+
+    fn update(&mut self) -> Result<(), ClusterError> {
+        let Shape { dims, update, .. } = self.shape();
+        let (_, buffers) = self.inner.parts();
+        // The kernel's limit.
+        if update != Update::Mean || buffers.counts.iter().any(|&count| count >> 44 != 0) {
+            return self.inner.update();
+        }
+        self.kernels
+            .means(buffers.sums, buffers.counts, dims, buffers.centroids);
+        Ok(())
+    }
+
+    fn next_empty(&mut self, first: usize) -> Result<Option<usize>, ClusterError> {
+        self.inner.next_empty(first)
+    }
+
+    fn farthest(&mut self, last: Option<Farthest>) -> Result<Option<Farthest>, ClusterError> {
+        let share = self.share;
+        let (points, buffers) = self.inner.parts();
+        let found = buffers
+            .distances
+            .par_chunks(share)
+            .enumerate()
+            .filter_map(|(index, distances)| {
+                let first = index * share;
+                reference::farthest(&part(points, first, share), distances, first, last)
+            })
+            .reduce_with(|a, b| if a.before(&b) { a } else { b });
+        Ok(found)
+    }
+
+    fn place(&mut self, cluster: usize, point: usize) -> Result<(), ClusterError> {
+        self.inner.place(cluster, point)
+    }
+
+    fn start_batches(&mut self) -> Result<(), ClusterError> {
+        self.settled = None;
+        self.inner.start_batches()
+    }
+
+    fn batch(&mut self, points: &[u32], cap: u32) -> Result<(), ClusterError> {
+        self.settled = None;
+        let (all, _) = self.inner.parts();
+        let count = all.len();
+        if let Some(&index) = points.iter().find(|&&index| index as usize >= count) {
+            let index = index as usize;
+            return Err(ClusterError::Index { index, count });
+        }
+        self.batched(points);
+        let dims = self.shape().dims;
+        let (_, buffers) = self.inner.parts();
+        reference::fade(dims, cap, buffers.sums, buffers.counts);
+        self.update()
+    }
+
+    fn keep(&mut self) -> Result<(), ClusterError> {
+        self.inner.keep()
+    }
+
+    fn restore(&mut self) -> Result<(), ClusterError> {
+        self.inner.restore()
+    }
+
+    fn read_centroids(&mut self, out: &mut [i8]) -> Result<(), ClusterError> {
+        self.inner.read_centroids(out)
+    }
+
+    fn read_labels(&mut self, out: &mut [u32]) -> Result<(), ClusterError> {
+        self.inner.read_labels(out)
+    }
+
+    fn read_distances(&mut self, out: &mut [u32]) -> Result<(), ClusterError> {
+        self.inner.read_distances(out)
+    }
+
+    fn read_sums(&mut self, sums: &mut [i64], counts: &mut [u64]) -> Result<(), ClusterError> {
+        self.inner.read_sums(sums, counts)
+    }
+}

@@ -1,0 +1,135 @@
+//! Seeding: draws by w·D², and distances to candidates.
+
+use tercet_core::engine::ClusterProblem;
+use tercet_core::scalar::cluster as reference;
+
+use super::{Clusters, Job, part, share};
+use crate::simd::cluster::TILE;
+
+/// Σ w·D².
+fn mass(weights: Option<&[u32]>, distances: &[u32]) -> u64 {
+    match weights {
+        None => distances.iter().map(|&distance| u64::from(distance)).sum(),
+        Some(weights) => {
+            let pairs = weights.iter().zip(distances);
+            pairs
+                .map(|(&weight, &distance)| u64::from(weight) * u64::from(distance))
+                .sum()
+        }
+    }
+}
+
+impl Clusters<'_> {
+    /// The lowest point at which the running sum of w·D² exceeds `r`: by the masses of the shares, then within one.
+    pub(super) fn picked(&mut self, r: u64) -> Option<usize> {
+        let size = self.share;
+        let (points, buffers) = self.inner.parts();
+        if self.masses.is_empty() {
+            let weights = points.weights();
+            let parts = buffers.distances.chunks(size).enumerate();
+            self.masses.extend(parts.map(|(index, distances)| {
+                let weights = weights.map(|weights| &weights[index * size..][..distances.len()]);
+                mass(weights, distances)
+            }));
+        }
+        let mut rest = r;
+        for (index, &mass) in self.masses.iter().enumerate() {
+            if mass > rest {
+                let first = index * size;
+                let points = part(points, first, size);
+                let found = reference::pick(&points, &buffers.distances[first..], rest);
+                return found.map(|index| first + index);
+            }
+            rest -= mass;
+        }
+        None
+    }
+
+    /// Before the distance of a point becomes 0: its share's mass is less by it.
+    pub(super) fn forget_mass(&mut self, point: usize) {
+        let (points, buffers) = self.inner.parts();
+        let mass = self.masses.get_mut(point / self.share);
+        if let (Some(mass), Some(&distance)) = (mass, buffers.distances.get(point)) {
+            let weight = points.weights().map_or(1, |weights| weights[point]);
+            *mass -= u64::from(weight) * u64::from(distance);
+        }
+    }
+
+    /// Shortens all distances to those to the one candidate; Σ w·D².
+    pub(super) fn shortened(&mut self) -> u64 {
+        let size = self.share;
+        let count = self.ready(self.lengths.len() * self.shape().dims);
+        let (kernels, candidates, lengths) = (self.kernels, &self.candidates, &self.lengths);
+        let (points, buffers) = self.inner.parts();
+        let dims = points.dims();
+        self.masses.resize(lengths.len().div_ceil(size), 0);
+        let parts = buffers.distances.chunks_mut(size).zip(&mut self.masses);
+        let parts = parts.enumerate();
+        share(
+            &mut self.jobs[..count],
+            parts,
+            |job, (index, (distances, total))| {
+                let Job { work, found, .. } = job;
+                found.resize(TILE, 0);
+                *total = 0;
+                for (tile, distances) in distances.chunks_mut(TILE).enumerate() {
+                    let first = index * size + tile * TILE;
+                    let rows = &points.values()[first * dims..];
+                    let lengths = &lengths[first..][..distances.len()];
+                    kernels.each(rows, lengths, candidates, work, found);
+                    let plain = kernels.shorten(found, distances);
+                    *total += match points.weights() {
+                        None => plain,
+                        Some(weights) => mass(Some(&weights[first..]), distances),
+                    };
+                }
+            },
+        );
+        self.masses.iter().sum()
+    }
+
+    /// What [`Clusters::shortened`] would give with each candidate.
+    pub(super) fn potential(&mut self, totals: &mut [u64]) {
+        let size = self.share;
+        let work = self.lengths.len() * self.shape().dims * totals.len();
+        let count = self.ready(work);
+        let (kernels, candidates, lengths) = (self.kernels, &self.candidates, &self.lengths);
+        let (points, buffers) = self.inner.parts();
+        let (dims, len) = (points.dims(), totals.len());
+        let jobs = &mut self.jobs[..count];
+        for job in jobs.iter_mut() {
+            job.totals.clear();
+            job.totals.resize(len, 0);
+            job.found.resize(len * TILE, 0);
+        }
+        let parts = buffers.distances.chunks(size).enumerate();
+        share(jobs, parts, |job, (index, distances)| {
+            for (tile, distances) in distances.chunks(TILE).enumerate() {
+                let first = index * size + tile * TILE;
+                let rows = &points.values()[first * dims..];
+                let lengths = &lengths[first..][..distances.len()];
+                kernels.each(rows, lengths, candidates, &mut job.work, &mut job.found);
+                let weights = points.weights();
+                let weights = weights.map(|weights| &weights[first..][..distances.len()]);
+                let columns = job.found.chunks_exact(TILE);
+                for (total, found) in job.totals.iter_mut().zip(columns) {
+                    *total += match weights {
+                        None => kernels.nearer(found, distances),
+                        Some(weights) => {
+                            let pairs = found.iter().zip(distances).zip(weights);
+                            pairs
+                                .map(|((&a, &b), &weight)| u64::from(weight) * u64::from(a.min(b)))
+                                .sum()
+                        }
+                    };
+                }
+            }
+        });
+        totals.fill(0);
+        for job in jobs {
+            for (total, part) in totals.iter_mut().zip(&job.totals) {
+                *total += part;
+            }
+        }
+    }
+}

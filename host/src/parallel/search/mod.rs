@@ -1,0 +1,335 @@
+//! Search on rayon's threads: blocks of queries and parts of the rows side by side.
+
+mod integers;
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use tercet_core::engine::{SearchBase, SearchEngine};
+use tercet_core::number::Element;
+use tercet_core::search::{
+    FloatRows, Hit, Int8Rows, Metric, Rows, Score, SearchError, TernaryRows, TopK, Visitor, Within,
+    check_many,
+};
+
+use super::{TILE, Threads};
+use crate::simd::Backend;
+use crate::simd::search::BLOCK;
+
+/// Queries of a task: enough that packing rows for them costs little.
+const QUERIES: usize = 96;
+/// Tasks for each thread, so that none waits long for the last.
+const TASKS: usize = 4;
+/// Tiles, of rows times queries, up to which a search is not worth waking threads for: some ten microseconds of one.
+const SMALL: usize = 8;
+
+impl SearchEngine for Threads {
+    type Error = SearchError;
+    type Base<'a, R: Rows + 'a> = Base<R>;
+
+    fn base<'a, R: Rows + 'a>(&'a mut self, rows: R) -> Result<Base<R>, SearchError> {
+        Ok(Base::new(rows)
+            .with_tile(self.tile)
+            .with_backend(self.backend))
+    }
+}
+
+/// The threads' [`SearchBase`]: borrowed rows.
+///
+/// A search allocates k hits for each query and part of the rows that a task has, [`SearchBase::range`] what it finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Base<R> {
+    rows: R,
+    tile: usize,
+    backend: Backend,
+}
+
+impl<R: Rows> Base<R> {
+    /// Takes up rows, for the backend of [`Threads`].
+    pub fn new(rows: R) -> Self {
+        Self {
+            rows,
+            tile: TILE,
+            backend: Backend::default(),
+        }
+    }
+
+    /// Sets how many values of rows are scanned in one go, at least a row's, instead of 65,536; it does not show in a bit.
+    pub fn with_tile(mut self, values: usize) -> Self {
+        self.tile = values.max(1);
+        self
+    }
+
+    /// Takes another backend; it does not show in a bit.
+    pub const fn with_backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
+        self
+    }
+
+    /// Rows of a tile.
+    fn tile_rows(&self) -> usize {
+        (self.tile / self.rows.dim()).max(1)
+    }
+
+    /// Into how many parts the rows are cut for so many tasks of `queries` queries each.
+    fn tasks(&self, queries: usize, tasks: usize) -> usize {
+        let products = (self.rows.len() * self.rows.dim()).saturating_mul(queries);
+        let threads = rayon::current_num_threads();
+        if threads == 1 || products / SMALL <= self.tile {
+            1
+        } else {
+            (TASKS * threads).div_ceil(tasks)
+        }
+    }
+
+    /// The rows cut into about `parts` ranges of whole tiles.
+    fn parts(&self, parts: usize) -> Vec<Range<usize>> {
+        let (rows, tile) = (self.rows.len(), self.tile_rows());
+        let step = rows.div_ceil(parts.max(1)).div_ceil(tile).max(1) * tile;
+        let starts = (0..rows).step_by(step);
+        starts
+            .map(|start| start..rows.min(start.saturating_add(step)))
+            .collect()
+    }
+
+    /// Writes the best `k` of a range for each query, best first, k places a query.
+    fn best_of<M: Metric>(
+        &self,
+        queries: &[R::Query],
+        k: usize,
+        rows: Range<usize>,
+        hits: &mut [Hit<R::Score<M>>],
+    ) {
+        let mut best = Best {
+            backend: self.backend,
+            rows,
+            tile: self.tile_rows(),
+            k,
+        };
+        self.rows.visit::<M, _>(queries, hits, &mut best);
+    }
+
+    /// [`Base::best_of`] of parts that are all rows, side by side.
+    fn merged<M: Metric>(
+        &self,
+        queries: &[R::Query],
+        k: usize,
+        parts: &[Range<usize>],
+        hits: &mut [Hit<R::Score<M>>],
+    ) {
+        let count = queries.len() / self.rows.dim();
+        let of_parts: Vec<_> = parts
+            .par_iter()
+            .map(|rows| {
+                let k = k.min(rows.len());
+                let mut room = vec![Hit::default(); count * k];
+                self.best_of::<M>(queries, k, rows.clone(), &mut room);
+                (k, room)
+            })
+            .collect();
+        for (query, hits) in hits.chunks_mut(k).enumerate() {
+            let mut best = TopK::new(hits);
+            for (k, of_part) in &of_parts {
+                let found = &of_part[query * k..][..*k];
+                found.iter().for_each(|hit| best.push(hit.index, hit.score));
+            }
+            best.into_sorted();
+        }
+    }
+}
+
+/// Writes the best k of some rows for each query.
+struct Best {
+    backend: Backend,
+    rows: Range<usize>,
+    /// Rows that all queries see before the next.
+    tile: usize,
+    k: usize,
+}
+
+impl Visitor for Best {
+    type Output = ();
+
+    fn int8<M: Metric>(
+        &mut self,
+        rows: Int8Rows<'_>,
+        queries: &[i8],
+        hits: &mut [Hit<M::Integer>],
+    ) {
+        let (search, range) = (self.backend.search(), self.rows.clone());
+        integers::best::<M, _>(search, rows, range, self.tile, queries, self.k, hits);
+    }
+
+    fn ternary<M: Metric>(
+        &mut self,
+        rows: TernaryRows<'_>,
+        queries: &[i8],
+        hits: &mut [Hit<M::Integer>],
+    ) {
+        let (search, range) = (self.backend.search(), self.rows.clone());
+        integers::best::<M, _>(search, rows, range, self.tile, queries, self.k, hits);
+    }
+
+    fn float<M: Metric, T: Element>(
+        &mut self,
+        rows: FloatRows<'_, T>,
+        queries: &[f32],
+        hits: &mut [Hit<M::Float>],
+    ) {
+        let mut best: Vec<_> = hits.chunks_mut(self.k).map(TopK::new).collect();
+        for start in self.rows.clone().step_by(self.tile) {
+            let tile = start..self.rows.end.min(start + self.tile);
+            for (query, best) in queries.chunks(rows.dim()).zip(&mut best) {
+                rows.scan::<M>(query, tile.clone(), |index, score| best.push(index, score));
+            }
+        }
+        best.into_iter().for_each(|best| {
+            best.into_sorted();
+        });
+    }
+}
+
+/// Writes those of some rows that reach a threshold, for which there is room, and returns how many.
+struct Near {
+    backend: Backend,
+    rows: Range<usize>,
+    threshold: f32,
+}
+
+impl Visitor for Near {
+    type Output = usize;
+
+    fn int8<M: Metric>(
+        &mut self,
+        rows: Int8Rows<'_>,
+        query: &[i8],
+        hits: &mut [Hit<M::Integer>],
+    ) -> usize {
+        let (search, range) = (self.backend.search(), self.rows.clone());
+        integers::near::<M, _>(search, rows, range, query, self.threshold, hits)
+    }
+
+    fn ternary<M: Metric>(
+        &mut self,
+        rows: TernaryRows<'_>,
+        query: &[i8],
+        hits: &mut [Hit<M::Integer>],
+    ) -> usize {
+        let (search, range) = (self.backend.search(), self.rows.clone());
+        integers::near::<M, _>(search, rows, range, query, self.threshold, hits)
+    }
+
+    fn float<M: Metric, T: Element>(
+        &mut self,
+        rows: FloatRows<'_, T>,
+        query: &[f32],
+        hits: &mut [Hit<M::Float>],
+    ) -> usize {
+        let mut found = 0;
+        rows.scan::<M>(query, self.rows.clone(), |index, score| {
+            if score.reaches(self.threshold) {
+                hits[found] = Hit { index, score };
+                found += 1;
+            }
+        });
+        found
+    }
+}
+
+impl<R: Rows> SearchBase for Base<R> {
+    type Rows = R;
+    type Error = SearchError;
+
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn dim(&self) -> usize {
+        self.rows.dim()
+    }
+
+    fn top_k<M: Metric>(
+        &mut self,
+        query: &[R::Query],
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, SearchError> {
+        self.rows.check_query(query)?;
+        self.top_k_all::<M>(query, hits.len(), hits)
+    }
+
+    fn top_k_all<M: Metric>(
+        &mut self,
+        queries: &[R::Query],
+        k: usize,
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, SearchError> {
+        check_many(&self.rows, queries, k, hits.len())?;
+        let found = k.min(self.rows.len());
+        if found == 0 || queries.is_empty() {
+            return Ok(found);
+        }
+        let base = *self;
+        let count = queries.len() / base.rows.dim();
+        // Where the rows are too few to share out, the queries are.
+        let threads = rayon::current_num_threads();
+        let block = if base.parts(TASKS * threads).len() < threads {
+            count.div_ceil(threads).min(QUERIES)
+        } else {
+            count.min(QUERIES)
+        };
+        let blocks = count.div_ceil(block);
+        let parts = base.parts(base.tasks(count, blocks));
+        let search = |queries: &[R::Query], hits: &mut [Hit<R::Score<M>>]| match parts.as_slice() {
+            [all] => base.best_of::<M>(queries, k, all.clone(), hits),
+            parts => base.merged::<M>(queries, k, parts, hits),
+        };
+        match (parts.len(), blocks) {
+            (1, 1) => search(queries, hits),
+            _ => queries
+                .par_chunks(block * base.rows.dim())
+                .zip(hits.par_chunks_mut(block * k))
+                .for_each(|(queries, hits)| search(queries, hits)),
+        }
+        Ok(found)
+    }
+
+    fn range<M: Metric>(
+        &mut self,
+        query: &[R::Query],
+        threshold: f32,
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, SearchError> {
+        self.rows.check_query(query)?;
+        // Refuses a threshold that is none.
+        Within::new(threshold, &mut hits[..0])?;
+        let base = *self;
+        let room = hits.len();
+        let search = |rows: Range<usize>| {
+            let tile = base.tile_rows().next_multiple_of(BLOCK);
+            let mut of_tile = vec![Hit::default(); tile.min(rows.len())];
+            let (mut found, mut total) = (Vec::new(), 0);
+            for start in rows.clone().step_by(tile) {
+                let mut near = Near {
+                    backend: base.backend,
+                    rows: start..rows.end.min(start + tile),
+                    threshold,
+                };
+                let count = base.rows.visit::<M, _>(query, &mut of_tile, &mut near);
+                let kept = count.min(room - found.len());
+                found.extend_from_slice(&of_tile[..kept]);
+                total += count;
+            }
+            (found, total)
+        };
+        let parts = base.parts(base.tasks(1, 1));
+        let of_parts: Vec<_> = match parts.as_slice() {
+            [all] => vec![search(all.clone())],
+            _ => parts.into_par_iter().map(search).collect(),
+        };
+        let found = of_parts.iter().flat_map(|(found, _)| found);
+        hits.iter_mut()
+            .zip(found)
+            .for_each(|(place, hit)| *place = *hit);
+        Ok(of_parts.iter().map(|(_, total)| total).sum())
+    }
+}

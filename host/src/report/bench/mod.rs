@@ -1,0 +1,165 @@
+//! The report of measured operations: a roofline, bars a case, scaling over threads, bandwidth by working set.
+
+mod bandwidth;
+mod bars;
+mod legend;
+mod plot;
+mod roofline;
+mod scaling;
+
+use super::page::{self, HEADING, Page, Table};
+use crate::measure::{BackendPeak, Bandwidth, Measured};
+
+/// Measured operations and the ceilings beside them.
+#[derive(Clone, Debug)]
+pub struct Bench<'a> {
+    /// The heading.
+    pub title: String,
+    /// The line below it.
+    pub line: String,
+    /// Figures by name, for the page.
+    pub facts: Vec<(String, String)>,
+    /// What was measured, the contenders of a case one after another, the same ones for all.
+    pub results: &'a [Measured],
+    /// What memory moves, by threads and rising working sets.
+    pub bandwidths: &'a [Bandwidth],
+    /// What the instruction sets multiply.
+    pub peaks: &'a [BackendPeak],
+}
+
+/// Px between sections.
+const GAP: f64 = 34.0;
+
+impl Bench<'_> {
+    /// Draws what there is: without products no roofline, with one number of threads no scaling.
+    pub fn page(&self) -> Page {
+        let mut body = String::new();
+        let mut y = HEADING;
+        for section in [bars::draw, roofline::draw, scaling::draw, bandwidth::draw] {
+            let height = section(&mut body, y, self);
+            if height > 0.0 {
+                y += height + GAP;
+            }
+        }
+        Page {
+            svg: page::document(&self.title, &self.line, y - HEADING, &body),
+            title: self.title.clone(),
+            facts: self.facts.clone(),
+            table: self.table(),
+        }
+    }
+
+    /// The contenders, in the order of their first results.
+    fn contenders(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for found in self.results {
+            let name = found.contender();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// The results case by case.
+    fn cases(&self) -> Vec<&[Measured]> {
+        let same = |a: &Measured, b: &Measured| (&a.operation, &a.size) == (&b.operation, &b.size);
+        self.results.chunk_by(same).collect()
+    }
+
+    fn table(&self) -> Table {
+        let rows = self.results.iter().map(|found| {
+            let products = match found.products {
+                0 => "–".to_owned(),
+                _ => format!("{:.2}", found.products_per_second / 1e9),
+            };
+            let peak = found.peak_memory.map_or_else(
+                || "–".to_owned(),
+                |bytes| format!("{:.1}", bytes as f64 / 1048576.0),
+            );
+            vec![
+                found.operation.clone(),
+                found.size.clone(),
+                found.contender(),
+                format!("{:.4}", found.seconds * 1e3),
+                format!("{:.4}", found.median_seconds * 1e3),
+                format!("{:.3}", found.values_per_second / 1e9),
+                format!("{:.2}", found.bytes_per_second / 1e9),
+                products,
+                format!("{:.2}", found.speedup),
+                format!("{:.0} %", found.roofline * 100.0),
+                found.bound.name().to_owned(),
+                peak,
+            ]
+        });
+        Table {
+            caption: "Best and median times, rates by the best, speed-up over the scalar engine",
+            columns: vec![
+                "operation",
+                "size",
+                "engine",
+                "best ms",
+                "median ms",
+                "G values/s",
+                "GB/s",
+                "G mul-add/s",
+                "speed-up",
+                "roofline",
+                "bound by",
+                "peak MiB",
+            ],
+            rows: rows.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Contender, Runner, Settings, catalogue, curve};
+    use crate::simd::Backend;
+    use std::time::Duration;
+
+    #[test]
+    fn every_section_is_drawn_of_what_there_is() {
+        let mut runner = Runner::new(Settings {
+            budget: Duration::from_millis(1),
+            rounds: 1,
+            ceiling_rounds: 1,
+        });
+        let threads = |threads| Contender::Threads {
+            backend: Backend::best(),
+            threads,
+        };
+        let contenders = [Contender::Scalar, threads(1), threads(2)];
+        let results: Vec<Measured> = catalogue(Some(1))
+            .filter(|entry| ["exact mean", "matvec q8_0"].contains(&entry.operation.as_str()))
+            .flat_map(|entry| runner.run(&entry.build(), &contenders).unwrap())
+            .collect();
+        let bandwidths = curve(Backend::best(), &[1 << 16, 1 << 20], 1);
+        let peaks = [runner.ceilings().named_peak(Backend::best(), 2)];
+        let bench = |results, bandwidths, peaks| Bench {
+            title: "Speed <of> this".to_owned(),
+            line: "a machine".to_owned(),
+            facts: vec![("processor".to_owned(), "one".to_owned())],
+            results,
+            bandwidths,
+            peaks,
+        };
+        let whole = bench(&results[..], &bandwidths[..], &peaks[..]).page();
+        for words in [
+            "Speed &lt;of&gt; this",
+            "exact mean",
+            "Roofline",
+            "Scaling",
+            "Bandwidth",
+        ] {
+            assert!(whole.html().contains(words), "{words}");
+        }
+        assert!(!whole.svg().contains("NaN"), "{}", whole.svg());
+        let bare = bench(&results[..1], &[], &[]).page();
+        for words in ["Roofline<", "Scaling", "Bandwidth"] {
+            assert!(!bare.svg().contains(words), "{words}");
+        }
+    }
+}

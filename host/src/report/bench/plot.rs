@@ -1,0 +1,180 @@
+//! The field of a plot: a frame, its headings, its grid.
+
+use crate::report::log_axis::LogAxis;
+use crate::report::page::{MARGIN, WIDTH};
+use crate::report::svg::{At, line, text};
+
+/// Where a plot's lines are drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) floor: f64,
+}
+
+/// Px around a field: heading, name of the vertical axis, numbers, name of the horizontal axis.
+const TOP: f64 = 46.0;
+const LEFT: f64 = 58.0;
+const BOTTOM: f64 = 46.0;
+
+const NUMBER: &str = r#"class="faint" font-size="12""#;
+
+impl Field {
+    /// A plot across the page, `height` px high with everything around it.
+    pub(super) fn new(y: f64, height: f64) -> Self {
+        Self {
+            left: MARGIN + LEFT,
+            right: WIDTH - MARGIN,
+            top: y + TOP,
+            floor: y + height - BOTTOM,
+        }
+    }
+
+    /// The heading, and what the axes count.
+    pub(super) fn words(&self, out: &mut String, heading: &str, up: &str, across: &str) {
+        let style = r#"class="ink" font-weight="bold""#;
+        text(out, (MARGIN, self.top - 28.0), "start", style, heading);
+        text(out, (MARGIN, self.top - 10.0), "start", NUMBER, up);
+        let at = ((self.left + self.right) / 2.0, self.floor + 38.0);
+        text(out, at, "middle", r#"class="faint""#, across);
+    }
+
+    /// A number beside the field, and a line across it.
+    pub(super) fn level(&self, out: &mut String, y: f64, number: &str) {
+        line(out, (self.left, y), (self.right, y), r#"class="grid""#);
+        text(out, (self.left - 8.0, y + 4.5), "end", NUMBER, number);
+    }
+
+    /// A number below the field, and a mark on its floor.
+    pub(super) fn mark(&self, out: &mut String, x: f64, number: &str) {
+        let floor = self.floor;
+        line(out, (x, floor), (x, floor + 5.0), r#"class="axis""#);
+        text(out, (x, floor + 19.0), "middle", NUMBER, number);
+    }
+
+    /// The floor.
+    pub(super) fn ground(&self, out: &mut String) {
+        let floor = self.floor;
+        line(
+            out,
+            (self.left, floor),
+            (self.right, floor),
+            r#"class="axis""#,
+        );
+    }
+
+    /// The horizontal axis of a plot by ratios.
+    pub(super) fn across(&self, values: impl Iterator<Item = f64>, base: f64) -> LogAxis {
+        LogAxis::of(values, base, self.left, self.right)
+    }
+
+    /// The vertical one.
+    pub(super) fn up(&self, values: impl Iterator<Item = f64>, base: f64) -> LogAxis {
+        LogAxis::of(values, base, self.floor, self.top)
+    }
+}
+
+/// A number of few digits: `0.25`, `8`, `1000`.
+pub(super) fn number(value: f64) -> String {
+    match value {
+        10.0.. => format!("{value:.0}"),
+        1.0.. => trimmed(format!("{value:.1}")),
+        _ => trimmed(format!("{value:.3}")),
+    }
+}
+
+fn trimmed(text: String) -> String {
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Bytes as a power of 1,024: `32K`, `4M`.
+pub(super) fn bytes(value: f64) -> String {
+    let units = ["", "K", "M", "G", "T"];
+    let power = ((value.log2() / 10.0 + 1e-9).floor().max(0.0) as usize).min(units.len() - 1);
+    format!("{:.0}{}", value / 1024f64.powi(power as i32), units[power])
+}
+
+/// Words that cover none of the boxes taken before, near a point; the box that they took joins them. `None` where there is no room.
+pub(super) fn beside(at: At, words: &str, taken: &mut Vec<[f64; 4]>) -> Option<At> {
+    const HIGH: f64 = 12.0;
+    let wide = words.chars().count() as f64 * 7.0 + 2.0;
+    let places = (1..=6).flat_map(|ring| {
+        let away = 3.0 + 5.0 * f64::from(ring);
+        [
+            (1.0, 0.0),
+            (0.0, -1.0),
+            (0.0, 1.0),
+            (-1.0, 0.0),
+            (0.8, -0.8),
+            (0.8, 0.8),
+            (-0.8, -0.8),
+            (-0.8, 0.8),
+        ]
+        .map(|(x, y)| {
+            (
+                at.0 + x * (away + wide / 2.0),
+                at.1 + y * (away + HIGH / 3.0),
+            )
+        })
+    });
+    for (x, y) in places {
+        let place = [
+            x - wide / 2.0,
+            y - HIGH / 2.0,
+            x + wide / 2.0,
+            y + HIGH / 2.0,
+        ];
+        let free = |other: &[f64; 4]| {
+            place[2] <= other[0]
+                || other[2] <= place[0]
+                || place[3] <= other[1]
+                || other[3] <= place[1]
+        };
+        if taken.iter().all(free) {
+            taken.push(place);
+            return Some((x, y + HIGH * 0.36));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [
+            (0.125, "0.125"),
+            (0.5, "0.5"),
+            (1.0, "1"),
+            (2.5, "2.5"),
+            (4000.0, "4000"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+        for (value, text) in [
+            (512.0, "512"),
+            (32768.0, "32K"),
+            (1048576.0, "1M"),
+            (3.5e9, "3G"),
+        ] {
+            assert_eq!(bytes(value), text);
+        }
+    }
+
+    #[test]
+    fn words_keep_clear_of_each_other() {
+        let mut taken = Vec::new();
+        let places: Vec<_> = (0..12)
+            .filter_map(|_| beside((50.0, 50.0), "12", &mut taken))
+            .collect();
+        assert!(places.len() >= 8, "{places:?}");
+        for (i, a) in taken.iter().enumerate() {
+            for b in &taken[..i] {
+                assert!(a[2] <= b[0] || b[2] <= a[0] || a[3] <= b[1] || b[3] <= a[1]);
+            }
+        }
+    }
+}

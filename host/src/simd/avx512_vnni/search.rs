@@ -1,0 +1,161 @@
+//! Dot products of one int8 query with a block of rows, 64 values at a time in four rows.
+//!
+//! `VPDPBUSD` multiplies unsigned bytes by signed ones: row + 128 (the sign bit flipped) by the query gives the dot product and
+//! 128 · Σq, which is the same for all rows. Four products of a lane stay below 2¹⁷, and lanes wrap as the reference does.
+
+use std::arch::x86_64::*;
+
+use crate::simd::search::{Dots, Norms};
+
+/// Bytes ahead of the loads.
+const AHEAD: usize = 4096;
+
+/// As [`tercet_core::scalar::dot`] for each row.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+pub(in crate::simd) fn dots(query: &[i8], rows: &[i8], dots: &mut Dots) {
+    let dim = query.len();
+    let excess = _mm_set1_epi32(sum(query).wrapping_mul(128));
+    let mut fours = rows.chunks_exact(4 * dim);
+    let (out, rest_out) = dots.split_at_mut(rows.len() / (4 * dim) * 4);
+    for (rows, dots) in fours.by_ref().zip(out.as_chunks_mut::<4>().0) {
+        let sums = total(sums::<4>(query, rows));
+        let exact = _mm_sub_epi32(sums, excess);
+        // SAFETY: four sums lie there.
+        unsafe { _mm_storeu_si128(dots.as_mut_ptr().cast(), exact) };
+    }
+    for (row, dot) in fours.remainder().chunks_exact(dim).zip(rest_out) {
+        let [sums] = sums::<1>(query, row);
+        *dot = _mm512_reduce_add_epi32(sums).wrapping_sub(_mm_cvtsi128_si32(excess));
+    }
+}
+
+/// [`dots`], and [`tercet_core::scalar::norm`] for each row: (row + 128) · row is its square and 128 · Σrow.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+pub(in crate::simd) fn dots_and_norms(
+    query: &[i8],
+    rows: &[i8],
+    dots: &mut Dots,
+    norms: &mut Norms,
+) {
+    let dim = query.len();
+    let excess = _mm_set1_epi32(sum(query).wrapping_mul(128));
+    let mut fours = rows.chunks_exact(4 * dim);
+    let whole = rows.len() / (4 * dim) * 4;
+    let (out, rest_out) = dots.split_at_mut(whole);
+    let (out_norms, rest_norms) = norms.split_at_mut(whole);
+    let out = out.as_chunks_mut::<4>().0.iter_mut();
+    let out = out.zip(out_norms.as_chunks_mut::<4>().0);
+    for (rows, (dots, norms)) in fours.by_ref().zip(out) {
+        let [products, squares, of_rows] = all_sums::<4>(query, rows);
+        let exact = _mm_sub_epi32(total(products), excess);
+        let of_rows = _mm_slli_epi32::<7>(total(of_rows));
+        let squares = _mm_sub_epi32(total(squares), of_rows);
+        // SAFETY: four of each lie there.
+        unsafe {
+            _mm_storeu_si128(dots.as_mut_ptr().cast(), exact);
+            _mm_storeu_si128(norms.as_mut_ptr().cast(), squares);
+        }
+    }
+    let rest = fours.remainder().chunks_exact(dim);
+    for ((row, dot), norm) in rest.zip(rest_out).zip(rest_norms) {
+        let [[products], [squares], [of_rows]] = all_sums::<1>(query, row);
+        *dot = _mm512_reduce_add_epi32(products).wrapping_sub(_mm_cvtsi128_si32(excess));
+        let of_rows = _mm512_reduce_add_epi32(of_rows).wrapping_mul(128);
+        *norm = _mm512_reduce_add_epi32(squares).wrapping_sub(of_rows) as u32;
+    }
+}
+
+/// Lanes of Σ (row + 128) · query of N rows.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn sums<const N: usize>(query: &[i8], rows: &[i8]) -> [__m512i; N] {
+    let dim = query.len();
+    let flip = _mm512_set1_epi8(-128);
+    let mut sums = [_mm512_setzero_si512(); N];
+    let whole = dim / 64 * 64;
+    for at in (0..whole).step_by(64) {
+        // SAFETY: 64 values of the query and of each of N rows lie there; a prefetch may name any address.
+        unsafe {
+            let q = _mm512_loadu_si512(query.as_ptr().add(at).cast());
+            for (row, sum) in sums.iter_mut().enumerate() {
+                let x = rows.as_ptr().add(row * dim + at);
+                _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD));
+                let x = _mm512_xor_si512(_mm512_loadu_si512(x.cast()), flip);
+                *sum = _mm512_dpbusd_epi32(*sum, x, q);
+            }
+        }
+    }
+    if whole < dim {
+        let mask = u64::MAX >> (64 - (dim - whole));
+        // SAFETY: the masked values lie there. Beyond them the query has zeros.
+        unsafe {
+            let q = _mm512_maskz_loadu_epi8(mask, query.as_ptr().add(whole));
+            for (row, sum) in sums.iter_mut().enumerate() {
+                let x = rows.as_ptr().add(row * dim + whole);
+                _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD));
+                let x = _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, x), flip);
+                *sum = _mm512_dpbusd_epi32(*sum, x, q);
+            }
+        }
+    }
+    sums
+}
+
+/// Lanes of Σ (row + 128) · query, Σ (row + 128) · row and Σ row of N rows.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn all_sums<const N: usize>(query: &[i8], rows: &[i8]) -> [[__m512i; N]; 3] {
+    let dim = query.len();
+    let (flip, one) = (_mm512_set1_epi8(-128), _mm512_set1_epi8(1));
+    let mut sums = [[_mm512_setzero_si512(); N]; 3];
+    for at in (0..dim).step_by(64) {
+        let mask = u64::MAX >> (64 - (dim - at).min(64));
+        // SAFETY: the masked values of the query and of each of N rows lie there; a prefetch may name any address.
+        unsafe {
+            let q = _mm512_maskz_loadu_epi8(mask, query.as_ptr().add(at));
+            for row in 0..N {
+                let x = rows.as_ptr().add(row * dim + at);
+                _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD));
+                let x = _mm512_maskz_loadu_epi8(mask, x);
+                let flipped = _mm512_xor_si512(x, flip);
+                sums[0][row] = _mm512_dpbusd_epi32(sums[0][row], flipped, q);
+                sums[1][row] = _mm512_dpbusd_epi32(sums[1][row], flipped, x);
+                sums[2][row] = _mm512_dpbusd_epi32(sums[2][row], one, x);
+            }
+        }
+    }
+    sums
+}
+
+/// Σ of values.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn sum(values: &[i8]) -> i32 {
+    let one = _mm512_set1_epi8(1);
+    let mut sum = _mm512_setzero_si512();
+    for at in (0..values.len()).step_by(64) {
+        let mask = u64::MAX >> (64 - (values.len() - at).min(64));
+        // SAFETY: the masked values lie there.
+        let x = unsafe { _mm512_maskz_loadu_epi8(mask, values.as_ptr().add(at)) };
+        sum = _mm512_dpbusd_epi32(sum, one, x);
+    }
+    _mm512_reduce_add_epi32(sum)
+}
+
+/// The total of each of four vectors.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(in crate::simd) fn total([a, b, c, d]: [__m512i; 4]) -> __m128i {
+    let ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+    let cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+    // Each quarter now holds a part of a, b, c and d.
+    let all = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+    let half = _mm256_add_epi32(
+        _mm512_castsi512_si256(all),
+        _mm512_extracti64x4_epi64::<1>(all),
+    );
+    _mm_add_epi32(
+        _mm256_castsi256_si128(half),
+        _mm256_extracti128_si256::<1>(half),
+    )
+}

@@ -1,0 +1,5 @@
+//! Kernels for AVX-VNNI.
+
+pub(super) mod cluster;
+pub(super) mod peak;
+pub(super) mod search;

@@ -1,0 +1,350 @@
+//! The table of the kernels of clustering.
+//!
+//! A tile of 64 points is turned so that a vector holds four coordinates of one point in each lane; every centroid's
+//! coordinates are broadcast to it. So the products of a point with all centroids meet in one lane, the nearest is kept
+//! there without a step across lanes, and no lane idles whatever the number of clusters.
+
+mod packed;
+mod sums;
+
+pub(in crate::simd) mod lanes;
+pub(in crate::simd) mod tile;
+
+pub(crate) use packed::Packed;
+pub(in crate::simd) use sums::sum;
+pub(crate) use sums::{Change, Sums};
+
+use tercet_core::cluster::Points;
+use tercet_core::scalar::cluster as reference;
+
+use self::lanes::Format;
+use super::{Backend, Isa};
+
+/// Points of a tile.
+pub(crate) const TILE: usize = 64;
+
+/// 64 bytes that do not straddle lines of the cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(in crate::simd) struct Line(#[expect(dead_code, reason = "read as a slice")] [i32; 16]);
+
+fn flat(lines: &[Line]) -> &[i32] {
+    // SAFETY: a line is 16 values of i32 and nothing else.
+    unsafe { core::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * 16) }
+}
+
+fn flat_mut(lines: &mut [Line]) -> &mut [i32] {
+    // SAFETY: a line is 16 values of i32 and nothing else.
+    unsafe { core::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * 16) }
+}
+
+/// What a job needs beside its points: a turned tile and a few arrays of one value a point. Grows to 64 · d bytes, twice that
+/// on sets without byte products.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    turned: Vec<Line>,
+    staged: Vec<i8>,
+    sums: Vec<i32>,
+    /// Labels before the last tile.
+    old: [u32; TILE],
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self {
+            turned: Vec::new(),
+            staged: Vec::new(),
+            sums: Vec::new(),
+            old: [0; TILE],
+        }
+    }
+}
+
+impl Work {
+    /// The labels that the last tile of [`Cluster::assign`] had before.
+    pub(crate) const fn before(&self) -> &[u32] {
+        &self.old
+    }
+}
+
+/// What an assignment of a tile found, weights apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// A bit for each point whose label changed.
+    pub(crate) changed: u64,
+    /// Σ D².
+    pub(crate) distances: u64,
+}
+
+/// What clustering does to points, for one instruction set.
+///
+/// The functions may use that set, so they are called through the safe methods, which a [`Backend`] leads to. A set whose
+/// products of tiles are of another kind brings a function for `assign` and a format of its own.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(in crate::simd) format: Option<Format>,
+    pub(in crate::simd) assign: Assign,
+    pub(in crate::simd) each: Each,
+    pub(in crate::simd) sum: unsafe fn(&mut Sums, Change<'_>),
+    pub(in crate::simd) drain: unsafe fn(&mut Sums, &mut [i64], &mut [u64]),
+    pub(in crate::simd) nearer: unsafe fn(&[u32], &[u32]) -> u64,
+    pub(in crate::simd) shorten: unsafe fn(&[u32], &mut [u32]) -> u64,
+    pub(in crate::simd) lengths: unsafe fn(&[i8], usize, i16, &mut [u32]),
+    pub(in crate::simd) means: unsafe fn(&[i64], u64, &mut [i8]),
+}
+
+type Assign = unsafe fn(
+    &[i8],
+    &[u32],
+    &Packed,
+    &mut Work,
+    labels: &mut [u32],
+    distances: &mut [u32],
+) -> Found;
+type Each = unsafe fn(&[i8], &[u32], &Packed, &mut Work, out: &mut [u32]);
+
+const SCALAR: Cluster = Cluster {
+    format: None,
+    assign: assign_plain,
+    each: each_plain,
+    sum: sums::plain,
+    drain: Sums::drain,
+    nearer: tile::nearer,
+    shorten: tile::shorten,
+    lengths: tile::lengths,
+    means: tile::means,
+};
+
+impl Backend {
+    /// The kernels of clustering.
+    pub(crate) const fn cluster(self) -> &'static Cluster {
+        match self.isa() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => &super::avx2::cluster::CLUSTER,
+            #[cfg(target_arch = "x86_64")]
+            Isa::AvxVnni => &super::avx_vnni::cluster::CLUSTER,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => &super::avx512::cluster::CLUSTER,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512Vnni => &super::avx512_vnni::cluster::CLUSTER,
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::Neon => &super::neon::cluster::CLUSTER,
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::DotProd => &super::dotprod::cluster::CLUSTER,
+            _ => &SCALAR,
+        }
+    }
+}
+
+impl Cluster {
+    /// Room for centroids.
+    pub(crate) const fn packed(&self) -> Packed {
+        Packed::new(self.format)
+    }
+
+    /// Gives a tile's points, as many as `labels`, at most [`TILE`], the labels of their nearest centroids, the lowest of
+    /// equals, and their squared distances.
+    ///
+    /// `rows` begins with the first of them and may go on; kernels read on to whole 16s of a row where it does. `lengths`
+    /// are what [`Cluster::lengths`] says of the points.
+    pub(crate) fn assign(
+        &self,
+        rows: &[i8],
+        lengths: &[u32],
+        packed: &Packed,
+        work: &mut Work,
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Found {
+        let count = labels.len();
+        assert!((1..=TILE).contains(&count) && packed.len() > 0);
+        assert!(lengths.len() == count && distances.len() == count);
+        assert!(rows.len() >= count * packed.dims());
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.assign)(rows, lengths, packed, work, labels, distances) }
+    }
+
+    /// The squared distances of a tile's points, as many as `lengths`, to every packed centroid: those to centroid c begin at
+    /// `out[TILE * c]`.
+    pub(crate) fn each(
+        &self,
+        rows: &[i8],
+        lengths: &[u32],
+        packed: &Packed,
+        work: &mut Work,
+        out: &mut [u32],
+    ) {
+        let count = lengths.len();
+        assert!((1..=TILE).contains(&count) && rows.len() >= count * packed.dims());
+        assert!(out.len() >= packed.len() * TILE);
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.each)(rows, lengths, packed, work, out) }
+    }
+
+    /// Adds points to the sums of their labels, or moves those that changed.
+    pub(crate) fn sum(&self, sums: &mut Sums, change: Change<'_>) {
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.sum)(sums, change) }
+    }
+
+    /// Adds what was gained to a problem's sums and counts; nothing is left.
+    pub(crate) fn drain(&self, gained: &mut Sums, sums: &mut [i64], counts: &mut [u64]) {
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.drain)(gained, sums, counts) }
+    }
+
+    /// Σ of the lesser of each pair.
+    pub(crate) fn nearer(&self, found: &[u32], distances: &[u32]) -> u64 {
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.nearer)(found, distances) }
+    }
+
+    /// Shortens distances to those that were found, where these are less; Σ of them.
+    pub(crate) fn shorten(&self, found: &[u32], distances: &mut [u32]) -> u64 {
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.shorten)(found, distances) }
+    }
+
+    /// For each row of `dims` coordinates, at most 43,690, what the kernels make distances from: its squared length, and
+    /// 256·Σx more, modulo 2³², where centroids are unsigned.
+    pub(crate) fn lengths(&self, rows: &[i8], dims: usize, out: &mut [u32]) {
+        let shift = match self.format {
+            Some(Format::Unsigned) => 256,
+            _ => 0,
+        };
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.lengths)(rows, dims, shift, out) }
+    }
+
+    /// Takes other centroids, fewer than [`Packed::MOST`] of at most 43,690 coordinates. O(k·d); allocates only to grow.
+    pub(crate) fn pack(&self, packed: &mut Packed, centroids: &[i8], dims: usize) {
+        let mut norms = vec![0; centroids.len() / dims];
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.lengths)(centroids, dims, 0, &mut norms) };
+        packed.pack(centroids, dims, &norms);
+    }
+
+    /// Moves centroids with a positive count, each below 2⁴⁴, to the mean of their sums, halves away from zero.
+    pub(crate) fn means(&self, sums: &[i64], counts: &[u64], dims: usize, centroids: &mut [i8]) {
+        let clusters = sums
+            .chunks_exact(dims)
+            .zip(centroids.chunks_exact_mut(dims));
+        for ((sums, centroid), &count) in clusters.zip(counts) {
+            if count > 0 {
+                // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+                unsafe { (self.means)(sums, count, centroid) };
+            }
+        }
+    }
+}
+
+/// [`Cluster::assign`] by the reference.
+fn assign_plain(
+    rows: &[i8],
+    _: &[u32],
+    packed: &Packed,
+    work: &mut Work,
+    labels: &mut [u32],
+    distances: &mut [u32],
+) -> Found {
+    let (count, dims) = (labels.len(), packed.dims());
+    let Ok(points) = Points::new(&rows[..count * dims], dims) else {
+        return Found::default();
+    };
+    work.old[..count].copy_from_slice(labels);
+    let (centroids, norms) = packed.plain();
+    let assigned = reference::measure(&points, centroids, norms, labels, distances);
+    let pairs = labels.iter().zip(&work.old).enumerate();
+    Found {
+        changed: pairs.fold(0, |changed, (index, (new, old))| {
+            changed | u64::from(new != old) << index
+        }),
+        distances: assigned.inertia,
+    }
+}
+
+/// [`Cluster::each`] by the reference.
+fn each_plain(rows: &[i8], lengths: &[u32], packed: &Packed, _: &mut Work, out: &mut [u32]) {
+    let dims = packed.dims();
+    let (centroids, _) = packed.plain();
+    for (centroid, out) in centroids.chunks_exact(dims).zip(out.chunks_exact_mut(TILE)) {
+        for ((row, _), out) in rows.chunks_exact(dims).zip(lengths).zip(out) {
+            *out = reference::squared_distance(row, centroid);
+        }
+    }
+}
+
+/// The functions of a set that are [`tile`]'s loops compiled for it, and its table.
+macro_rules! cluster_kernels {
+    ($lanes:ty, $vectors:literal, $features:literal) => {
+        use $crate::simd::cluster::{self, Change, Cluster, Found, Packed, Sums, Work};
+
+        /// The kernels of clustering.
+        pub(in crate::simd) const CLUSTER: Cluster = Cluster {
+            format: Some(<$lanes>::FORMAT),
+            assign,
+            each,
+            sum,
+            drain,
+            nearer,
+            shorten,
+            lengths,
+            means,
+        };
+
+        #[target_feature(enable = $features)]
+        fn assign(
+            rows: &[i8],
+            lengths: &[u32],
+            packed: &Packed,
+            work: &mut Work,
+            labels: &mut [u32],
+            distances: &mut [u32],
+        ) -> Found {
+            // SAFETY: the set runs where this function may be called.
+            unsafe {
+                cluster::tile::assign::<$lanes, $vectors>(
+                    rows, lengths, packed, work, labels, distances,
+                )
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        fn each(rows: &[i8], lengths: &[u32], packed: &Packed, work: &mut Work, out: &mut [u32]) {
+            // SAFETY: the set runs where this function may be called.
+            unsafe { cluster::tile::each::<$lanes, $vectors>(rows, lengths, packed, work, out) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn sum(sums: &mut Sums, change: Change<'_>) {
+            // SAFETY: the set runs where this function may be called.
+            unsafe { cluster::sum::<$lanes>(sums, change) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn drain(gained: &mut Sums, sums: &mut [i64], counts: &mut [u64]) {
+            gained.drain(sums, counts);
+        }
+
+        #[target_feature(enable = $features)]
+        fn nearer(found: &[u32], distances: &[u32]) -> u64 {
+            cluster::tile::nearer(found, distances)
+        }
+
+        #[target_feature(enable = $features)]
+        fn shorten(found: &[u32], distances: &mut [u32]) -> u64 {
+            cluster::tile::shorten(found, distances)
+        }
+
+        #[target_feature(enable = $features)]
+        fn lengths(rows: &[i8], dims: usize, shift: i16, out: &mut [u32]) {
+            cluster::tile::lengths(rows, dims, shift, out);
+        }
+
+        #[target_feature(enable = $features)]
+        fn means(sums: &[i64], count: u64, centroid: &mut [i8]) {
+            cluster::tile::means(sums, count, centroid);
+        }
+    };
+}
+pub(in crate::simd) use cluster_kernels;

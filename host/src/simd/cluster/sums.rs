@@ -1,0 +1,230 @@
+//! Sums of the members' coordinates that one job gathers.
+
+use super::lanes::Lanes;
+
+/// Short sums of one step, in a line of the cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Line([i16; STEP]);
+
+/// Additions to a sum of 16 bits before it must be flushed: a coordinate or its negative is at most 128, and 255 of
+/// them at most 32,640.
+const MOST: u16 = 255;
+
+/// Coordinates that one step adds.
+const STEP: usize = 32;
+
+/// What a cluster gained.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gain {
+    /// Members gained, less those lost.
+    count: i64,
+    /// Whether the long sums hold anything.
+    spilled: bool,
+    /// Additions to the short sums since they were 0.
+    short: u16,
+}
+
+/// What clusters gain from a job's points: short sums that are flushed to long ones before they could overflow.
+///
+/// Points without weights cost a load, an addition and a store of 32 coordinates each. 10 bytes a coordinate of the clusters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sums {
+    dims: usize,
+    /// Steps of a cluster; what lies beyond `dims` is never read.
+    steps: usize,
+    short: Vec<Line>,
+    long: Vec<i64>,
+    gains: Vec<Gain>,
+}
+
+/// What points do to sums.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change<'a> {
+    /// Coordinates from the first of the points on, to the end of all points.
+    pub(crate) rows: &'a [i8],
+    /// A weight a point, or 1 for all.
+    pub(crate) weights: Option<&'a [u32]>,
+    /// The labels as they are.
+    pub(crate) labels: &'a [u32],
+    /// Where only what changed is to be summed: a bit for each point that changed, and the labels as they were.
+    pub(crate) moved: Option<(u64, &'a [u32])>,
+}
+
+impl Sums {
+    /// Sums of `k` clusters of `dims` coordinates, all 0.
+    pub(crate) fn reset(&mut self, k: usize, dims: usize) {
+        if (self.gains.len(), self.dims) == (k, dims) {
+            return;
+        }
+        let steps = dims.div_ceil(STEP);
+        *self = Self {
+            dims,
+            steps,
+            short: vec![Line([0; STEP]); k * steps],
+            long: vec![0; k * dims],
+            gains: vec![Gain::default(); k],
+        };
+    }
+
+    /// See [`super::Cluster::drain`].
+    #[inline(always)]
+    pub(in crate::simd) fn drain(&mut self, sums: &mut [i64], counts: &mut [u64]) {
+        let clusters = self.gains.iter_mut().zip(counts).enumerate();
+        for (cluster, (gain, count)) in clusters {
+            let gain = core::mem::take(gain);
+            *count = count.wrapping_add_signed(gain.count);
+            let sums = &mut sums[cluster * self.dims..][..self.dims];
+            if gain.short > 0 {
+                let short = &mut self.short[cluster * self.steps..][..self.steps];
+                for (sums, short) in sums.chunks_mut(STEP).zip(short) {
+                    for (sum, short) in sums.iter_mut().zip(short.0) {
+                        *sum += i64::from(short);
+                    }
+                    *short = Line([0; STEP]);
+                }
+            }
+            if gain.spilled {
+                let long = &mut self.long[cluster * self.dims..][..self.dims];
+                for (sum, long) in sums.iter_mut().zip(long) {
+                    *sum += core::mem::take(long);
+                }
+            }
+        }
+    }
+
+    /// Moves the short sums of a cluster to its long ones.
+    fn flush(&mut self, cluster: usize) {
+        let gain = &mut self.gains[cluster];
+        if core::mem::take(&mut gain.short) == 0 {
+            return;
+        }
+        gain.spilled = true;
+        let short = &mut self.short[cluster * self.steps..][..self.steps];
+        let long = &mut self.long[cluster * self.dims..][..self.dims];
+        for (long, short) in long.chunks_mut(STEP).zip(short) {
+            for (long, short) in long.iter_mut().zip(short.0) {
+                *long += i64::from(short);
+            }
+            *short = Line([0; STEP]);
+        }
+    }
+
+    /// Adds a row `weight` times.
+    #[inline(always)]
+    fn weighted(&mut self, cluster: usize, row: &[i8], weight: i64) {
+        let gain = &mut self.gains[cluster];
+        gain.count += weight;
+        gain.spilled = true;
+        let long = &mut self.long[cluster * self.dims..][..self.dims];
+        for (long, &x) in long.iter_mut().zip(row) {
+            *long += i64::from(x) * weight;
+        }
+    }
+
+    /// Adds a row to a cluster, or takes it away.
+    ///
+    /// # Safety
+    /// The processor runs the set; `row` can be read in whole steps.
+    #[inline(always)]
+    unsafe fn row<S: Lanes, const ADD: bool>(&mut self, cluster: usize, row: *const i8) {
+        let gain = &mut self.gains[cluster];
+        gain.count += if ADD { 1 } else { -1 };
+        gain.short += 1;
+        let full = gain.short == MOST;
+        let lines = &mut self.short[cluster * self.steps..][..self.steps];
+        for (step, Line(short)) in lines.iter_mut().enumerate() {
+            // SAFETY: the set runs here; the row can be read in whole steps.
+            unsafe {
+                let row = row.add(step * STEP);
+                if ADD {
+                    S::add(short, row);
+                } else {
+                    S::subtract(short, row);
+                }
+            }
+        }
+        if full {
+            self.flush(cluster);
+        }
+    }
+
+    /// [`Sums::row`] of a slice of `dims` coordinates or more, copied first where it ends too soon.
+    ///
+    /// # Safety
+    /// The processor runs the set.
+    #[inline(always)]
+    unsafe fn checked<S: Lanes, const ADD: bool>(&mut self, cluster: usize, row: &[i8]) {
+        if row.len() >= self.steps * STEP {
+            // SAFETY: the set runs here; whole steps can be read.
+            unsafe { self.row::<S, ADD>(cluster, row.as_ptr()) };
+        } else {
+            // The last rows of all points.
+            let weight = if ADD { 1 } else { -1 };
+            let dims = self.dims;
+            self.weighted(cluster, &row[..dims], weight);
+        }
+    }
+}
+
+/// See [`super::Cluster::sum`].
+///
+/// # Safety
+/// The processor runs the set.
+#[inline(always)]
+pub(in crate::simd) unsafe fn sum<S: Lanes>(sums: &mut Sums, change: Change<'_>) {
+    let dims = sums.dims;
+    let weight = |index: usize| {
+        change
+            .weights
+            .map_or(1, |weights| i64::from(weights[index]))
+    };
+    let Some((mut moved, before)) = change.moved else {
+        for (index, &label) in change.labels.iter().enumerate() {
+            let row = &change.rows[index * dims..];
+            if change.weights.is_some() {
+                sums.weighted(label as usize, &row[..dims], weight(index));
+            } else {
+                // SAFETY: the set runs here.
+                unsafe { sums.checked::<S, true>(label as usize, row) };
+            }
+        }
+        return;
+    };
+    while moved != 0 {
+        let index = moved.trailing_zeros() as usize;
+        moved &= moved - 1;
+        let row = &change.rows[index * dims..];
+        let (old, new) = (before[index] as usize, change.labels[index] as usize);
+        if change.weights.is_some() {
+            sums.weighted(old, &row[..dims], -weight(index));
+            sums.weighted(new, &row[..dims], weight(index));
+        } else {
+            // SAFETY: the set runs here.
+            unsafe {
+                sums.checked::<S, false>(old, row);
+                sums.checked::<S, true>(new, row);
+            }
+        }
+    }
+}
+
+/// [`sum`] by the reference's operations.
+pub(in crate::simd) fn plain(sums: &mut Sums, change: Change<'_>) {
+    let dims = sums.dims;
+    for (index, &label) in change.labels.iter().enumerate() {
+        let row = &change.rows[index * dims..][..dims];
+        let weight = change
+            .weights
+            .map_or(1, |weights| i64::from(weights[index]));
+        match change.moved {
+            Some((moved, _)) if moved >> index & 1 == 0 => continue,
+            Some((_, before)) => sums.weighted(before[index] as usize, row, -weight),
+            None => {}
+        }
+        sums.weighted(label as usize, row, weight);
+    }
+}
+
+// What a short sum may reach.
+const _: () = assert!(128 * MOST as i32 <= i16::MAX as i32);

@@ -1,0 +1,57 @@
+//! Counts of magnitudes by bit pattern, in one word a bin.
+//!
+//! All values of a bin share an exponent, and so their mantissas are the bin's first one and the pattern's low bits, fewer than
+//! 24. A word holds the sum of the low bits in its lower 41 bits and the count above: of up to 2¹⁷ values the sum stays below
+//! 2⁴⁰. So a value is one addition, in half the memory of a [`MagnitudeBin`].
+
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
+use tercet_core::number::bits;
+
+/// Where the count begins.
+const COUNT: u32 = 41;
+/// Values between two unpackings.
+const PART: usize = 1 << 17;
+/// Values whose places are found before they are counted, many at a time.
+const STEP: usize = 64;
+
+/// As [`tercet_core::scalar::magnitudes`], for a span and bins that were checked. Allocates a word a bin.
+#[inline(always)]
+pub(super) fn count(values: &[f32], span: MagnitudeSpan, bins: &mut [MagnitudeBin]) {
+    let width = span.end.saturating_sub(span.first);
+    // One more for what lies outside the span, so that nothing branches.
+    let outside = bins.len() as u32;
+    let low_bits = (1 << span.shift) - 1;
+    let mut words = vec![0u64; bins.len() + 1];
+    for values in values.chunks(PART) {
+        for values in values.chunks(STEP) {
+            let (mut places, mut adds) = ([outside; STEP], [0u32; STEP]);
+            for ((value, place), add) in values.iter().zip(&mut places).zip(&mut adds) {
+                // Patterns under `first` wrap to beyond any width.
+                let offset = bits::magnitude(*value).wrapping_sub(span.first);
+                let within = offset < width;
+                *place = if within {
+                    offset >> span.shift
+                } else {
+                    outside
+                };
+                *add = offset & low_bits;
+            }
+            for (place, add) in places.iter().zip(adds).take(values.len()) {
+                words[*place as usize] += 1 << COUNT | u64::from(add);
+            }
+        }
+        unpack(span, &mut words, bins);
+    }
+}
+
+/// Moves what was counted into the bins.
+fn unpack(span: MagnitudeSpan, words: &mut [u64], bins: &mut [MagnitudeBin]) {
+    for ((bin, word), number) in bins.iter_mut().zip(words.iter_mut()).zip(0u32..) {
+        let (count, low) = (*word >> COUNT, *word & ((1 << COUNT) - 1));
+        let first = bits::mantissa(span.first + (number << span.shift));
+        bin.count += count;
+        bin.mantissas += count * u64::from(first) + low;
+        *word = 0;
+    }
+    words[bins.len()] = 0;
+}

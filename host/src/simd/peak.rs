@@ -1,0 +1,209 @@
+//! The table of the loops that measure arithmetic.
+
+use std::hint::black_box;
+
+use super::{Backend, Isa};
+
+/// Loops of multiply-adds over registers alone, for one instruction set.
+#[derive(Debug)]
+pub(crate) struct Peak {
+    /// f32, a multiplication and an addition, each rounded, as the number rules have it.
+    pub(crate) f32: Turns,
+    /// int8 × int8 into i32.
+    pub(crate) int8: Turns,
+    /// −1, 0, 1 × int8, by what is fastest for such codes.
+    pub(crate) ternary: Turns,
+}
+
+/// A loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turns {
+    kernel: unsafe fn(u64),
+    products: u64,
+}
+
+impl Turns {
+    /// A loop of so many multiply-adds a turn.
+    pub(crate) const fn new(kernel: unsafe fn(u64), products: u64) -> Self {
+        Self { kernel, products }
+    }
+
+    /// Runs at least `products` multiply-adds, and says how many.
+    pub(crate) fn run(&self, products: u64) -> u64 {
+        let turns = products.div_ceil(self.products).max(1);
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set, and there is a turn.
+        unsafe { (self.kernel)(turns) };
+        turns * self.products
+    }
+}
+
+/// Values of each side of a turn: 8 KiB of i16, in the nearest cache.
+const VALUES: usize = 4096;
+
+/// What the compiler makes of a product of arrays in the nearest cache, since there is no register to name.
+const SCALAR: Peak = Peak {
+    f32: Turns::new(floats, VALUES as u64),
+    int8: Turns::new(integers, VALUES as u64),
+    ternary: Turns::new(integers, VALUES as u64),
+};
+
+#[cfg(target_arch = "x86_64")]
+const AVX2: Peak = {
+    use super::avx2::peak::{FLOATS, INT8, TERNARY};
+    Peak {
+        f32: FLOATS,
+        int8: INT8,
+        ternary: TERNARY,
+    }
+};
+
+#[cfg(target_arch = "x86_64")]
+const AVX_VNNI: Peak = {
+    let int8 = super::avx_vnni::peak::INT8;
+    Peak {
+        int8,
+        ternary: int8,
+        ..AVX2
+    }
+};
+
+#[cfg(target_arch = "x86_64")]
+const AVX512: Peak = {
+    use super::avx512::peak::{FLOATS, INT8, TERNARY};
+    Peak {
+        f32: FLOATS,
+        int8: INT8,
+        ternary: TERNARY,
+    }
+};
+
+#[cfg(target_arch = "x86_64")]
+const AVX512_VNNI: Peak = {
+    let int8 = super::avx512_vnni::peak::INT8;
+    Peak {
+        int8,
+        ternary: int8,
+        ..AVX512
+    }
+};
+
+#[cfg(target_arch = "aarch64")]
+const NEON: Peak = {
+    use super::neon::peak::{FLOATS, INT8};
+    Peak {
+        f32: FLOATS,
+        int8: INT8,
+        ternary: INT8,
+    }
+};
+
+#[cfg(target_arch = "aarch64")]
+const DOTPROD: Peak = {
+    let int8 = super::dotprod::peak::INT8;
+    Peak {
+        int8,
+        ternary: int8,
+        ..NEON
+    }
+};
+
+impl Backend {
+    /// The loops that measure arithmetic.
+    pub(crate) const fn peak(self) -> &'static Peak {
+        match self.isa() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => &AVX2,
+            #[cfg(target_arch = "x86_64")]
+            Isa::AvxVnni => &AVX_VNNI,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => &AVX512,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512Vnni => &AVX512_VNNI,
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => &NEON,
+            #[cfg(target_arch = "aarch64")]
+            Isa::DotProd => &DOTPROD,
+            _ => &SCALAR,
+        }
+    }
+}
+
+fn floats(turns: u64) {
+    let (a, b) = ([1.5f32; VALUES], [0.5f32; VALUES]);
+    for _ in 0..turns {
+        let mut lanes = [0.0; 64];
+        for (a, b) in black_box(&a)
+            .as_chunks::<64>()
+            .0
+            .iter()
+            .zip(black_box(&b).as_chunks::<64>().0)
+        {
+            for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
+                *lane += a * b;
+            }
+        }
+        black_box(lanes);
+    }
+}
+
+fn integers(turns: u64) {
+    let (a, b) = ([3i16; VALUES], [-5i16; VALUES]);
+    for _ in 0..turns {
+        let pairs = black_box(&a).iter().zip(black_box(&b));
+        black_box(
+            pairs
+                .map(|(&a, &b)| i32::from(a) * i32::from(b))
+                .sum::<i32>(),
+        );
+    }
+}
+
+/// Repeats instructions until a register has counted down to 0. A register they write is named after them.
+#[cfg(target_arch = "x86_64")]
+macro_rules! turns {
+    ($turns:expr, $code:literal, $($register:tt)+) => {
+        std::arch::asm!(
+            "2:",
+            $code,
+            "sub {turns}, 1",
+            "jnz 2b",
+            turns = inout(reg) $turns => _,
+            $(out($register) _,)+
+            options(nomem, nostack),
+        )
+    };
+}
+
+/// Repeats instructions until a register has counted down to 0. A register they write is named after them.
+#[cfg(target_arch = "aarch64")]
+macro_rules! turns {
+    ($turns:expr, $code:literal, $($register:tt)+) => {
+        std::arch::asm!(
+            "2:",
+            $code,
+            "subs {turns}, {turns}, #1",
+            "b.ne 2b",
+            turns = inout(reg) $turns => _,
+            $(out($register) _,)+
+            options(nomem, nostack),
+        )
+    };
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(in crate::simd) use turns;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_runs_at_least_what_is_asked_for_and_ends() {
+        for peak in Backend::all().map(Backend::peak) {
+            for turns in [peak.f32, peak.int8, peak.ternary] {
+                assert_eq!(turns.run(0), turns.products);
+                assert_eq!(turns.run(5 * turns.products), 5 * turns.products);
+            }
+        }
+    }
+}

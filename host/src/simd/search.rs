@@ -1,0 +1,282 @@
+//! The table of the kernels of integer search.
+
+use tercet_core::scalar;
+use tercet_core::search::Bar;
+
+use super::{Backend, Isa};
+
+/// Rows in a block: as many as a mask has bits.
+pub(crate) const BLOCK: usize = 64;
+
+/// Dot products of a query with the rows of a block.
+pub(crate) type Dots = [i32; BLOCK];
+/// Squared lengths of the rows of a block.
+pub(crate) type Norms = [u32; BLOCK];
+
+/// What a search does with int8 and ternary rows, for one instruction set.
+///
+/// A block has up to [`BLOCK`] rows; places beyond them are left alone.
+#[derive(Debug)]
+pub(crate) struct Search {
+    dots: unsafe fn(&[i8], &[i8], &mut Dots),
+    dots_and_norms: unsafe fn(&[i8], &[i8], &mut Dots, &mut Norms),
+    passing: unsafe fn(Bar, &Dots, &Norms) -> u64,
+    many: Option<Many>,
+    ternary_dots: unsafe fn(&TernaryQuery, &[u8], &mut Dots),
+}
+
+/// Products of a block with many queries: its rows are packed once, as a query's four bytes meet all of them.
+#[derive(Clone, Copy, Debug)]
+struct Many {
+    pack: unsafe fn(&[i8], usize, &mut [u32]),
+    dots: unsafe fn(&[u32], Queries<'_>, &mut [Dots]),
+}
+
+/// Queries of one length, and their sums.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queries<'a> {
+    /// One after another.
+    pub(crate) values: &'a [i8],
+    /// Values of each.
+    pub(crate) dim: usize,
+    /// Σ q of each.
+    pub(crate) sums: &'a [i32],
+}
+
+/// A query laid out for packed ternary rows.
+#[derive(Clone, Debug)]
+pub(crate) struct TernaryQuery {
+    /// The four runs, each with zeros up to a multiple of [`TernaryQuery::STEP`].
+    runs: Vec<i8>,
+    /// Σ q, which codes stored as code + 1 count too much.
+    sum: i32,
+    /// Bytes of a row.
+    row_bytes: usize,
+    /// The lowest bit of each pair that is a value of a row.
+    taken: Vec<u8>,
+}
+
+impl TernaryQuery {
+    /// Bytes that runs are padded to.
+    pub(in crate::simd) const STEP: usize = 64;
+
+    /// Lays a query out.
+    pub(crate) fn new(query: &[i8]) -> Self {
+        let row_bytes = query.len().div_ceil(4);
+        let padded = row_bytes.next_multiple_of(Self::STEP);
+        let mut runs = vec![0; 4 * padded];
+        for (run, values) in runs.chunks_mut(padded).zip(query.chunks(row_bytes)) {
+            run[..values.len()].copy_from_slice(values);
+        }
+        let mut taken = vec![0; row_bytes];
+        for (run, bit) in query.chunks(row_bytes).zip([1, 4, 16, 64]) {
+            taken[..run.len()].iter_mut().for_each(|byte| *byte |= bit);
+        }
+        let sum = query.iter().map(|&x| i32::from(x)).sum();
+        Self {
+            runs,
+            sum,
+            row_bytes,
+            taken,
+        }
+    }
+
+    /// How many codes of a row are not 0: those whose bits, 0 or 2, are even.
+    pub(crate) fn coded(&self, row: &[u8]) -> u32 {
+        let (rows, rest) = row.as_chunks::<8>();
+        let (taken, rest_taken) = self.taken.as_chunks::<8>();
+        let whole = rows.iter().zip(taken).map(|(row, taken)| {
+            (!u64::from_ne_bytes(*row) & u64::from_ne_bytes(*taken)).count_ones()
+        });
+        let rest = rest.iter().zip(rest_taken);
+        let rest = rest.map(|(row, taken)| (!row & taken).count_ones());
+        whole.sum::<u32>() + rest.sum::<u32>()
+    }
+
+    /// The values that meet each pair of bits of a row's bytes.
+    pub(in crate::simd) fn runs(&self) -> [&[i8]; 4] {
+        let run = self.runs.len() / 4;
+        [0, 1, 2, 3].map(|at| &self.runs[at * run..][..run])
+    }
+
+    /// Σ q.
+    pub(in crate::simd) fn sum(&self) -> i32 {
+        self.sum
+    }
+
+    /// Bytes of a row.
+    pub(in crate::simd) fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+}
+
+const SCALAR: Search = Search {
+    dots,
+    dots_and_norms,
+    passing,
+    many: None,
+    ternary_dots,
+};
+
+fn dots(query: &[i8], rows: &[i8], dots: &mut Dots) {
+    for (row, dot) in rows.chunks_exact(query.len()).zip(dots) {
+        *dot = scalar::dot(query, row);
+    }
+}
+
+fn dots_and_norms(query: &[i8], rows: &[i8], dots: &mut Dots, norms: &mut Norms) {
+    for ((row, dot), norm) in rows.chunks_exact(query.len()).zip(dots).zip(norms) {
+        *dot = scalar::dot(query, row);
+        *norm = scalar::norm(row);
+    }
+}
+
+fn passing(bar: Bar, dots: &Dots, norms: &Norms) -> u64 {
+    let rows = dots.iter().zip(norms).enumerate();
+    rows.fold(0, |mask, (row, (&dot, &norm))| {
+        mask | u64::from(bar.admits(dot, norm)) << row
+    })
+}
+
+fn ternary_dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
+    let runs = query.runs();
+    for (row, dot) in rows.chunks_exact(query.row_bytes).zip(dots) {
+        let mut sum = 0;
+        for (run, shift) in runs.iter().zip([0, 2, 4, 6]) {
+            let terms = row.iter().zip(*run);
+            sum += terms
+                .map(|(byte, &x)| i32::from((byte >> shift) & 3) * i32::from(x))
+                .sum::<i32>();
+        }
+        *dot = sum - query.sum;
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+const AVX2: Search = Search {
+    dots: super::avx2::search::dots,
+    dots_and_norms: super::avx2::search::dots_and_norms,
+    passing: super::avx2::search::passing,
+    ternary_dots: super::avx2::ternary_search::dots,
+    ..SCALAR
+};
+
+#[cfg(target_arch = "x86_64")]
+const AVX_VNNI: Search = Search {
+    dots: super::avx_vnni::search::dots,
+    dots_and_norms: super::avx_vnni::search::dots_and_norms,
+    ..AVX2
+};
+
+#[cfg(target_arch = "x86_64")]
+const AVX512: Search = Search {
+    dots: super::avx512::search::dots,
+    dots_and_norms: super::avx512::search::dots_and_norms,
+    passing: super::avx512::search::passing,
+    ..AVX2
+};
+
+#[cfg(target_arch = "x86_64")]
+const AVX512_VNNI: Search = Search {
+    dots: super::avx512_vnni::search::dots,
+    dots_and_norms: super::avx512_vnni::search::dots_and_norms,
+    many: Some(Many {
+        pack: super::avx512_vnni::many_search::pack,
+        dots: super::avx512_vnni::many_search::dots,
+    }),
+    ternary_dots: super::avx512_vnni::ternary_search::dots,
+    ..AVX512
+};
+
+impl Backend {
+    /// The kernels of integer search.
+    pub(crate) const fn search(self) -> &'static Search {
+        match self.isa() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => &AVX2,
+            #[cfg(target_arch = "x86_64")]
+            Isa::AvxVnni => &AVX_VNNI,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => &AVX512,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512Vnni => &AVX512_VNNI,
+            _ => &SCALAR,
+        }
+    }
+}
+
+impl Search {
+    /// The dot products of a query with up to [`BLOCK`] rows of its length, which is not 0.
+    #[inline]
+    pub(crate) fn dots(&self, query: &[i8], rows: &[i8], dots: &mut Dots) {
+        check(query.len(), rows.len());
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.dots)(query, rows, dots) }
+    }
+
+    /// [`Search::dots`] and the squared lengths of the rows, in one pass.
+    #[inline]
+    pub(crate) fn dots_and_norms(
+        &self,
+        query: &[i8],
+        rows: &[i8],
+        dots: &mut Dots,
+        norms: &mut Norms,
+    ) {
+        check(query.len(), rows.len());
+        // SAFETY: as in `dots`.
+        unsafe { (self.dots_and_norms)(query, rows, dots, norms) }
+    }
+
+    /// A bit for each row of a block: at least those that the bar admits.
+    #[inline]
+    pub(crate) fn passing(&self, bar: Bar, dots: &Dots, norms: &Norms) -> u64 {
+        // SAFETY: as in `dots`.
+        unsafe { (self.passing)(bar, dots, norms) }
+    }
+
+    /// The dot products of a query with up to [`BLOCK`] packed ternary rows, their magnitudes left out.
+    #[inline]
+    pub(crate) fn ternary_dots(&self, query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
+        check(query.row_bytes, rows.len());
+        // SAFETY: as in `dots`.
+        unsafe { (self.ternary_dots)(query, rows, dots) }
+    }
+
+    /// Whether there are kernels for many queries at once.
+    pub(crate) fn takes_many(&self) -> bool {
+        self.many.is_some()
+    }
+
+    /// Words that a packed block of rows takes.
+    pub(crate) fn packed_len(dim: usize) -> usize {
+        dim.div_ceil(4) * BLOCK
+    }
+
+    /// Packs a block of up to [`BLOCK`] rows for [`Search::many_dots`]; what places beyond them hold does not matter.
+    pub(crate) fn pack(&self, rows: &[i8], dim: usize, packed: &mut [u32]) {
+        check(dim, rows.len());
+        assert_eq!(packed.len(), Self::packed_len(dim));
+        if let Some(many) = self.many {
+            // SAFETY: as in `dots`.
+            unsafe { (many.pack)(rows, dim, packed) }
+        }
+    }
+
+    /// The dot products of queries with a packed block, a block of them for each query.
+    pub(crate) fn many_dots(&self, packed: &[u32], queries: Queries<'_>, dots: &mut [Dots]) {
+        assert_eq!(packed.len(), Self::packed_len(queries.dim));
+        assert_eq!(queries.values.len(), queries.dim * dots.len());
+        assert_eq!(queries.sums.len(), dots.len());
+        if let Some(many) = self.many {
+            // SAFETY: as in `dots`.
+            unsafe { (many.dots)(packed, queries, dots) }
+        }
+    }
+}
+
+/// Whole rows, no more than a block.
+#[inline]
+fn check(row: usize, rows: usize) {
+    assert!(row > 0 && rows.is_multiple_of(row) && rows / row <= BLOCK);
+}
