@@ -3,6 +3,7 @@
 mod activations;
 pub(in crate::simd) mod codes;
 mod tiles;
+mod unpacked;
 
 use tercet_core::block::Format;
 use tercet_core::linear::{self, I8Sym, Layout, Matrix, Sums};
@@ -63,6 +64,13 @@ enum Rows {
     Narrow(unsafe fn(&[u8], &Activations, &mut [i32])),
     /// Of blocks.
     Wide(unsafe fn(&[u8], &Activations, &mut [i64])),
+    /// Of any layout: its codes are unpacked, a group of rows at a time, and multiplied.
+    Codes {
+        /// [`codes::unpack`].
+        unpack: unsafe fn(Layout, &[u8], usize, &mut [u8], usize),
+        /// Σ code · x of each so many codes, a multiple of 32, modulo 2³².
+        dots: unsafe fn(&[u8], &[Line], usize, &mut [i32]),
+    },
 }
 
 /// The product of some layers' rows with one vector of activations, by one backend.
@@ -128,7 +136,11 @@ fn avx512_vnni(layout: Layout) -> Option<Vector> {
     let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
         Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
         Layout::Block(Format::Tq2_0) => (tq2_0::prepare, Rows::Wide(tq2_0::rows)),
-        _ => return None,
+        Layout::TernaryLanes => (ternary_lanes::prepare, Rows::Narrow(ternary_lanes::rows)),
+        _ => {
+            let (unpack, dots) = (tiles::unpack, codes::dots);
+            (unpacked::prepare, Rows::Codes { unpack, dots })
+        }
     };
     Some(Vector { prepare, rows })
 }
@@ -139,7 +151,12 @@ fn avx2(layout: Layout) -> Option<Vector> {
     let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
         Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
         Layout::Block(Format::Tq2_0) => (tq2_0::prepare, Rows::Wide(tq2_0::rows)),
-        _ => return None,
+        // The core's own loop takes two rows a multiplication.
+        Layout::TernaryLanes => return None,
+        _ => {
+            let (unpack, dots) = (tiles::unpack, codes::dots);
+            (unpacked::prepare, Rows::Codes { unpack, dots })
+        }
     };
     Some(Vector { prepare, rows })
 }
@@ -155,6 +172,9 @@ impl Product<'_> {
             return debug_assert_eq!(done, Ok(()));
         };
         let layout = matrix.layout();
+        if let &Rows::Codes { unpack, dots } = rows {
+            return unpacked::sums(matrix, activations, unpack, dots, out);
+        }
         let group = layout.group_bytes(matrix.cols()).unwrap_or(1);
         let parts = matrix
             .bytes()
@@ -170,6 +190,7 @@ impl Product<'_> {
                     unsafe { kernel(bytes, activations, &mut sums[..count]) };
                     out.narrow(&sums[..count]);
                 }
+                Rows::Codes { .. } => {}
                 Rows::Wide(kernel) => {
                     let mut sums = [0; CHUNK];
                     // SAFETY: as in `product`.

@@ -5,6 +5,7 @@
 
 use std::arch::x86_64::*;
 
+pub(in crate::simd) mod codes;
 pub(in crate::simd) mod int8;
 pub(in crate::simd) mod tiles;
 pub(in crate::simd) mod tq2_0;

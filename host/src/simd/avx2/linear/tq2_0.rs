@@ -17,10 +17,12 @@ const VALUES: usize = 256;
 /// Lines as they lie, and −Σx of each block.
 pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     activations.set(x);
-    activations.start.extend(x.as_chunks::<VALUES>().0.iter().map(|x| {
-        let sum: i32 = x.iter().map(|&x| i32::from(x)).sum();
-        [-sum; 16]
-    }));
+    activations
+        .start
+        .extend(x.as_chunks::<VALUES>().0.iter().map(|x| {
+            let sum: i32 = x.iter().map(|&x| i32::from(x)).sum();
+            [-sum; 16]
+        }));
 }
 
 /// Row after row, as they lie.
