@@ -73,19 +73,21 @@ fn flip(bytes: &[u8], out: &mut [u8]) {
 #[inline(always)]
 fn pairs(bytes: &[u8], cols: usize, out: &mut [u8], stride: usize) {
     for (row, out) in out.chunks_mut(stride).take(4).enumerate() {
-        for (tile, out) in bytes
-            .as_chunks::<16>()
-            .0
-            .iter()
-            .zip(out[..cols].chunks_mut(4))
-        {
-            let words = tile.as_chunks::<4>().0;
-            let word = u32::from_le_bytes(words[row]);
+        let tiles = bytes.as_chunks::<16>().0;
+        let code = |tile: &[u8; 16]| {
+            let word = u32::from_le_bytes(tile.as_chunks::<4>().0[row]);
             let carry = (word & 0x0080_0080) << 1;
             // Without a carry from one byte into the next.
             let odd = ((word & 0x7F00_7F00) + carry) ^ (word & 0x8000_8000);
-            let codes = ((word & 0x00FF_00FF) | odd) ^ 0x8080_8080;
-            out.copy_from_slice(&codes.to_le_bytes()[..out.len()]);
+            (((word & 0x00FF_00FF) | odd) ^ 0x8080_8080).to_le_bytes()
+        };
+        let (fours, rest) = out[..cols].as_chunks_mut::<4>();
+        for (tile, four) in tiles.iter().zip(fours) {
+            *four = code(tile);
+        }
+        if let Some(tile) = tiles.get(cols / 4) {
+            let count = rest.len();
+            rest.copy_from_slice(&code(tile)[..count]);
         }
     }
 }
@@ -134,7 +136,10 @@ fn blocks(format: Format, bytes: &[u8], out: &mut [u8]) {
         }),
         Format::Q2_0 => each::<64, 18>(bytes, out, |block, codes| {
             for (codes, &byte) in codes.as_chunks_mut::<4>().0.iter_mut().zip(&block[2..]) {
-                *codes = [byte & 3, (byte >> 2) & 3, (byte >> 4) & 3, byte >> 6];
+                // Four fields to four bytes: 4 bits apart first, then 8.
+                let nibbles = (u32::from(byte) | u32::from(byte) << 12) & 0x000F_000F;
+                let fields = (nibbles | nibbles << 6) & 0x0303_0303;
+                *codes = fields.to_le_bytes();
             }
         }),
         Format::Q8_0 => each::<32, 34>(bytes, out, |block, codes| flip(&block[2..], codes)),

@@ -8,7 +8,7 @@ mod unpacked;
 use tercet_core::block::Format;
 use tercet_core::linear::{self, I8Sym, Layout, Matrix, Sums};
 
-pub(in crate::simd) use activations::{Activations, Line};
+pub(in crate::simd) use activations::{Activations, Line, Start};
 pub(in crate::simd) use codes::unpack;
 pub(in crate::simd) use tiles::{Column, Group, STRIP, Sums as TileSums, Tiles, add, pack};
 pub(crate) use tiles::{Found, Panels, ROWS, Strips};
@@ -67,9 +67,8 @@ enum Rows {
     /// Of any layout: its codes are unpacked, a group of rows at a time, and multiplied.
     Codes {
         /// [`codes::unpack`].
-        unpack: unsafe fn(Layout, &[u8], usize, &mut [u8], usize),
-        /// Σ code · x of each so many codes, a multiple of 32, modulo 2³².
-        dots: unsafe fn(&[u8], &[Line], usize, &mut [i32]),
+        unpack: tiles::Unpack,
+        dots: unpacked::Dots,
     },
 }
 

@@ -35,7 +35,7 @@ pub(in crate::simd) type Sums<T> = [[T; ROWS]; STRIP];
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simd) struct Tiles {
     /// [`codes::unpack`].
-    pub(in crate::simd) unpack: unsafe fn(Layout, &[u8], usize, &mut [u8], usize),
+    pub(in crate::simd) unpack: Unpack,
     /// Half a panel, from codes of 16 rows that lie a stride apart: its first rows, or those after them.
     pub(in crate::simd) pack: unsafe fn(&[u8], &mut [Group], bool),
     /// Sums of code · activation, modulo 2³².
@@ -47,6 +47,9 @@ pub(in crate::simd) struct Tiles {
     /// Adds (sum − less) · scale, a `less` a row of activations, a scale a row of weights.
     pub(in crate::simd) add: unsafe fn(&Sums<i32>, &[i32; STRIP], &[i64; ROWS], &mut Sums<i64>),
 }
+
+/// [`codes::unpack`].
+pub(super) type Unpack = unsafe fn(Layout, &[u8], usize, &mut [u8], usize);
 
 type Multiply = unsafe fn(&[Group], &[Column], &mut Sums<i32>);
 

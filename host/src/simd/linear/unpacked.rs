@@ -2,7 +2,11 @@
 
 use tercet_core::linear::{Layout, Matrix, Sums};
 
+use super::tiles::Unpack;
 use super::{Activations, Line, codes};
+
+/// Σ code · x of each so many codes, a multiple of 32, modulo 2³².
+pub(super) type Dots = unsafe fn(&[u8], &[Line], usize, &mut [i32]);
 
 /// Lines as they lie, and their sums.
 pub(super) fn prepare(x: &[i8], activations: &mut Activations) {
@@ -15,8 +19,8 @@ pub(super) fn prepare(x: &[i8], activations: &mut Activations) {
 pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: &Activations,
-    unpack: unsafe fn(Layout, &[u8], usize, &mut [u8], usize),
-    dots: unsafe fn(&[u8], &[Line], usize, &mut [i32]),
+    unpack: Unpack,
+    dots: Dots,
     out: &mut impl Sums,
 ) {
     let (layout, cols) = (matrix.layout(), matrix.cols());

@@ -6,7 +6,7 @@
 use std::arch::x86_64::*;
 
 use super::total;
-use crate::simd::linear::{Activations, codes};
+use crate::simd::linear::{Activations, Start, codes};
 use tercet_core::block::Format;
 
 /// Bytes of a block.
@@ -21,7 +21,7 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
         .start
         .extend(x.as_chunks::<VALUES>().0.iter().map(|x| {
             let sum: i32 = x.iter().map(|&x| i32::from(x)).sum();
-            [-sum; 16]
+            Start([-sum; 16])
         }));
 }
 
@@ -53,7 +53,7 @@ pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i64]) {
                     sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(codes, x));
                 }
             }
-            let dot = total(_mm256_madd_epi16(sum, _mm256_set1_epi16(1))) + start[0];
+            let dot = total(_mm256_madd_epi16(sum, _mm256_set1_epi16(1))) + start.0[0];
             *out += i64::from(dot) * codes::scale(Format::Tq2_0, block);
         }
     }

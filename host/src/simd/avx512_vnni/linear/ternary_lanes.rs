@@ -17,7 +17,7 @@ use std::arch::x86_64::*;
 
 use super::sums::fold_fours;
 use super::{AHEAD, load, prefetch};
-use crate::simd::linear::{Activations, Line};
+use crate::simd::linear::{Activations, Line, Start};
 
 /// Bytes of 64 columns of a group.
 const BLOCK: usize = 128;
@@ -43,10 +43,10 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     let sum: i32 = x.iter().map(|&x| i32::from(x)).sum();
     activations
         .start
-        .push(std::array::from_fn(|row| match row % 2 {
+        .push(Start(std::array::from_fn(|row| match row % 2 {
             0 => -sum,
             _ => -2 * sum,
-        }));
+        })));
 }
 
 /// Which bytes of words hold odd columns: in fields 0 and 2, in field 1, in field 3.
@@ -68,7 +68,7 @@ pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let (low, high) = (_mm512_set1_epi8(0b11), _mm512_set1_epi8(0b1100));
     let upper_bits = _mm512_set1_epi8(0x88_u8 as i8);
     // SAFETY: sixteen lanes lie there.
-    let start = unsafe { _mm512_loadu_si512(x.start[0].as_ptr().cast()) };
+    let start = unsafe { _mm512_loadu_si512(x.start[0].0.as_ptr().cast()) };
     let lines = x.lines.as_chunks::<3>().0;
     for (group, out) in bytes.chunks_exact(group_bytes).zip(out.chunks_mut(8)) {
         let mut sums = [_mm512_setzero_si512(); 4];
