@@ -37,10 +37,8 @@ mod avx512;
 mod avx512_vnni;
 #[cfg(target_arch = "x86_64")]
 mod avx_vnni;
-#[cfg(target_arch = "aarch64")]
-mod dotprod;
-#[cfg(target_arch = "aarch64")]
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod dotprod;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
 
