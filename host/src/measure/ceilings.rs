@@ -79,13 +79,17 @@ impl Ceilings {
     }
 
     /// The least seconds that `work` can take with a backend on so many threads, and why: the sum of its passes over
-    /// memory, or its multiply-adds.
+    /// memory, or its multiply-adds. Without an instruction set of its own ([`Backend::SCALAR`]) it is held against the best one's.
     pub fn attainable(&mut self, work: &Work, backend: Backend, threads: usize) -> (f64, Bound) {
         let moving: f64 = work
             .passes
             .iter()
             .map(|pass| pass.bytes as f64 / self.rates(threads, pass.traffic, work.set).best())
             .sum();
+        let backend = match backend {
+            Backend::SCALAR => Backend::best(),
+            other => other,
+        };
         let multiplying = match work.products {
             0 => 0.0,
             products => products as f64 / self.peak(backend, threads).of(work.arithmetic),
