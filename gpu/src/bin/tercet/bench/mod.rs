@@ -164,7 +164,7 @@ impl Arguments {
         for threads in threads {
             for &set in &sets {
                 found.push(runner.ceilings().install(threads, || {
-                    bandwidth(Backend::best(), set, settings.ceiling_rounds)
+                    bandwidth(Backend::best(), set, settings.ceiling)
                 }));
             }
         }
