@@ -3,12 +3,11 @@
 //!
 //! The operations are those of [`tercet_host::measure`], and its [`Runner`](tercet_host::measure::Runner) times them for the `roofline`
 //! command, as it does for `tercet bench`; here are the peers that join in. Criterion benches (`benches/*.rs`)
-//! run the same cases. [`kmeans`] times whole loops beside Python's peers.
+//! run the same cases. [`peers::contest`] times whole jobs beside Python's peers.
 
 mod blocks;
 mod cluster;
 pub mod harness;
-pub mod kmeans;
 mod linear;
 mod palette;
 pub mod peers;

@@ -1,5 +1,11 @@
 //! What Tercet is compared with.
+//!
+//! [`ggml`] and [`naive`] run in this process. Python's peers each run in a [`process`] of their own, in a pinned
+//! [`environment`], and a [`contest`] times them in turns with Tercet on the same files.
 
+pub mod contest;
+pub mod environment;
 pub mod ggml;
 pub mod naive;
-pub mod python;
+pub mod npy;
+pub mod process;

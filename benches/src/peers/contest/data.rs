@@ -1,13 +1,28 @@
-//! Points to cluster.
+//! What everyone works on: the same values on every machine.
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use tercet_core::number::Random;
 use tercet_host::measure::short;
 use tercet_host::points::{Points, ReadOptions};
 
+/// Random values, nearly normal with mean 0 and variance 1.
+pub(super) fn normals(len: usize) -> Arc<[f32]> {
+    let mut random = Random::new(7);
+    (0..len).map(|_| random.normal()).collect()
+}
+
+/// Random codes of `low..=high`.
+pub(super) fn codes(len: usize, low: i8, high: i8) -> Vec<i8> {
+    let mut random = Random::new(9);
+    let count = (i32::from(high) - i32::from(low) + 1) as u64;
+    let code = |_| (random.below(count) as i32 + i32::from(low)) as i8;
+    (0..len).map(code).collect()
+}
+
 /// Points, coordinates and clusters of the random sets.
-pub const SHAPES: [(usize, usize, usize); 4] = [
+pub(super) const SHAPES: [(usize, usize, usize); 4] = [
     (10_000, 100, 10),
     (100_000, 64, 64),
     (100_000, 128, 256),
@@ -23,22 +38,22 @@ const TOPICS: usize = 256;
 
 /// Points and where to start.
 #[derive(Clone, Debug)]
-pub struct Data {
+pub(super) struct Data {
     /// Such as `100K×64 k=64`.
-    pub name: String,
+    pub(super) name: String,
     /// Coordinates of a point.
-    pub dims: usize,
+    pub(super) dims: usize,
     /// Clusters.
-    pub k: usize,
+    pub(super) k: usize,
     /// The points, row-major.
-    pub values: Vec<f32>,
+    pub(super) values: Vec<f32>,
     /// The k points that are the first centroids, all different.
-    pub seeds: Vec<usize>,
+    pub(super) seeds: Vec<usize>,
 }
 
 impl Data {
     /// `n` points of `k` normals (of n, where those are fewer) in equal parts; the same ones on every machine.
-    pub fn mixture(n: usize, dims: usize, k: usize) -> Self {
+    pub(super) fn mixture(n: usize, dims: usize, k: usize) -> Self {
         let k = k.min(n);
         let mut random = Random::new(11);
         let centres: Vec<f32> = (0..k * dims).map(|_| SPREAD * random.normal()).collect();
@@ -55,7 +70,7 @@ impl Data {
     ///
     /// # Errors
     /// Those of [`Points::open`].
-    pub fn embeddings(path: &Path, most: usize) -> Result<Self, tercet_host::Error> {
+    pub(super) fn embeddings(path: &Path, most: usize) -> Result<Self, tercet_host::Error> {
         let points = Points::open(&path.to_string_lossy(), &ReadOptions::default())?;
         let (n, dims) = (points.rows().min(most), points.dims());
         let k = TOPICS.min(n);
@@ -80,7 +95,7 @@ impl Data {
     }
 
     /// The first centroids.
-    pub fn start(&self) -> Vec<f32> {
+    pub(super) fn start(&self) -> Vec<f32> {
         self.gather(&self.values)
     }
 

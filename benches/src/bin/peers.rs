@@ -1,0 +1,139 @@
+//! Tercet beside its peers: `peers [--only WORD] [--quick] [--torch] [--json] [--write]`.
+
+use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tercet_benches::command;
+use tercet_benches::peers::contest::{Effort, Peers, Row, events, json, measure, table};
+use tercet_benches::peers::{environment, ggml};
+use tercet_host::measure::{Machine, date};
+use tercet_host::simd::Backend;
+
+const USAGE: &str = "\
+usage: peers [--only WORD] [--quick] [--torch] [--json] [--write]
+  --only WORD   only work whose name contains it, such as k-means or 1M
+  --quick       less of everything: a minute, to see whether it works
+  --torch       install PyTorch and fastkmeans too, if they are not there: some 5 GB on Linux, as PyPI has them
+  --json        JSON instead of a table
+  --write       also write benches/results/<machine>/peers.md
+The peers run in a Python that is set up in target/peers (550 MB, from PyPI), or in the one that TERCET_PYTHON names, as it is;
+ggml's reference quantizers where TERCET_GGML names libggml-base.so.";
+
+/// What a written page says of itself.
+const ABOUT: &str = "Best of many runs, in turns; above 1 Tercet is faster. How to read it: [README](../../README.md).";
+
+#[derive(Default)]
+struct Options {
+    only: String,
+    quick: bool,
+    torch: bool,
+    json: bool,
+    write: bool,
+}
+
+/// Reads the command line; `None` where it is not as [`USAGE`] says.
+fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
+    let mut options = Options::default();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--only" => options.only = args.next()?,
+            "--quick" => options.quick = true,
+            "--torch" => options.torch = true,
+            "--json" => options.json = true,
+            "--write" => options.write = true,
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
+    let backend = Backend::chosen()?;
+    let python = environment::python(options.torch)?;
+    if ggml::library().is_none() {
+        eprintln!("ggml is left out: TERCET_GGML does not name libggml-base.so");
+    }
+    let embeddings = environment::embeddings(&python);
+    if embeddings.is_none() {
+        eprintln!(
+            "embeddings are left out: {} has no wordllama",
+            python.display()
+        );
+    }
+    let mut peers = Peers::new(Some(python));
+    let effort = if options.quick {
+        Effort {
+            rounds: 3,
+            turn: 0.01,
+            seconds: 0.1,
+        }
+    } else {
+        Effort {
+            rounds: 5,
+            turn: 0.05,
+            seconds: 1.0,
+        }
+    };
+    let inputs = environment::folder().join("inputs");
+    let mut rows = Vec::new();
+    for event in events(options.quick, embeddings.as_deref()) {
+        if event.name.contains(&options.only) {
+            eprintln!("{}", event.name);
+            rows.extend(measure((event.case)(&inputs)?, &mut peers, effort)?);
+        }
+    }
+    let versions = peers.versions().into_iter();
+    let versions: Vec<_> = versions
+        .map(|(name, version)| format!("{name} {version}"))
+        .collect();
+    let versions = versions.join(", ");
+    let machine = Machine::here();
+    if options.json {
+        let found = serde_json::json!({
+            "machine": machine, "backend": backend.isa().name(), "date": date(), "versions": versions, "rows": json(&rows),
+        });
+        println!("{found:#}");
+    } else {
+        let (heading, date, table) = (machine.describe(), date(), table(&rows));
+        println!(
+            "{heading}, backend {backend}, {date}; {versions}
+
+{table}"
+        );
+    }
+    if options.write {
+        let path = write(&machine, &versions, &rows)?;
+        eprintln!("written to {}", path.display());
+    }
+    Ok(rows.iter().all(|row| row.refused.is_empty()))
+}
+
+fn write(machine: &Machine, versions: &str, rows: &[Row]) -> std::io::Result<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("results")
+        .join(machine.slug());
+    fs::create_dir_all(&folder)?;
+    let path = folder.join("peers.md");
+    let (heading, date, backend) = (machine.describe(), date(), Backend::default());
+    let (command, table) = (command("peers"), table(rows));
+    let how = format!("{date}, `{command}`, backend {backend}; {versions}. {ABOUT}");
+    fs::write(&path, format!("# {heading}\n\n{how}\n\n{table}"))?;
+    Ok(path)
+}
+
+fn main() -> ExitCode {
+    let Some(options) = options(std::env::args().skip(1)) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match run(&options) {
+        Ok(true) => ExitCode::SUCCESS,
+        // Someone's answer was another.
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("peers: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! GGUF blocks by ggml's reference quantizers and the gguf package's.
+
+use super::data::normals;
+use super::{Case, Event, Inputs, Native, Rival, Subject, Work};
+use crate::peers::ggml;
+use crate::peers::process::Answer;
+use serde_json::json;
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+use tercet_core::block::Format;
+use tercet_core::engine::BlockEngine;
+use tercet_core::quant::{Rule, ScaleRule};
+use tercet_host::measure::short;
+use tercet_host::parallel::Threads;
+
+pub(super) fn events(quick: bool) -> Vec<Event> {
+    let values = if quick { 1_024_000 } else { 16_384_000 };
+    let events = Format::ALL.into_iter().map(|format| {
+        Event::new(
+            format!("encode {}, {}", format.name(), short(values)),
+            move |name, inputs| case(name, inputs, format, values),
+        )
+    });
+    events.collect()
+}
+
+fn case(name: &str, mut inputs: Inputs, format: Format, values: usize) -> io::Result<Case> {
+    let x = normals(values);
+    inputs.put("x", &x, &[values])?;
+    let bytes = vec![0; format.encoded_len(values).expect("whole blocks")];
+    let mut rivals = Vec::new();
+    if let Some(encode) = ggml::encoder(format) {
+        let work = Box::new(Reference {
+            x: x.clone(),
+            bytes: bytes.clone(),
+            encode,
+        });
+        let label = "ggml's reference";
+        rivals.push(Rival::Native { label, work });
+    }
+    // Of those here the package has no Q2_0.
+    if format != Format::Q2_0 {
+        rivals.push(Rival::Python {
+            label: "gguf",
+            module: "gguf_",
+            what: "encode",
+        });
+    }
+    Ok(Case {
+        name: name.into(),
+        work: values as f64,
+        unit: "values",
+        steps: None,
+        // ggml's has one thread.
+        threads: false,
+        inputs,
+        options: json!({"format": format.name()}),
+        tercet: Box::new(Encode { x, bytes, format }),
+        rivals,
+    })
+}
+
+struct Encode {
+    x: Arc<[f32]>,
+    bytes: Vec<u8>,
+    format: Format,
+}
+
+impl Work for Encode {
+    fn run(&mut self, _: usize) -> f64 {
+        let start = Instant::now();
+        let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
+        let done = Threads::default().encode(self.format, rule, scale, &self.x, &mut self.bytes);
+        done.unwrap_or_else(|error| panic!("{error}"));
+        start.elapsed().as_secs_f64()
+    }
+}
+
+impl Subject for Encode {
+    fn check(&mut self, answer: &Answer) -> Result<String, String> {
+        match answer.bytes("bytes") == self.bytes {
+            true => Ok("same bytes".into()),
+            false => Err("other bytes".into()),
+        }
+    }
+}
+
+struct Reference<F> {
+    x: Arc<[f32]>,
+    bytes: Vec<u8>,
+    encode: F,
+}
+
+impl<F: Fn(&[f32], &mut [u8]) + Send> Work for Reference<F> {
+    fn run(&mut self, _: usize) -> f64 {
+        let start = Instant::now();
+        (self.encode)(&self.x, &mut self.bytes);
+        start.elapsed().as_secs_f64()
+    }
+}
+
+impl<F: Fn(&[f32], &mut [u8]) + Send> Native for Reference<F> {
+    fn answer(&self) -> Answer {
+        Answer::of("bytes", &self.bytes)
+    }
+}

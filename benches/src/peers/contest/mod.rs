@@ -1,0 +1,120 @@
+//! Tercet and its peers, timed in turns on the same files.
+//!
+//! An [`Event`] makes a [`Case`] when its turn comes. Before anything is timed each [`Rival`]'s answer is checked by the case's
+//! [`Work`], which is Tercet's side of it: same codes, same bytes, same hits, or as near as the rule of the case says.
+
+mod cluster;
+mod data;
+mod encode;
+mod inputs;
+mod matvec;
+mod measure;
+mod quantize;
+mod search;
+mod sum;
+mod table;
+
+pub use inputs::Inputs;
+pub use measure::{Effort, Peers, measure};
+pub use table::{Row, json, table};
+
+use super::process::Answer;
+use serde_json::Value;
+use std::io;
+use std::path::Path;
+
+/// Tercet's side of a case, or a peer's in this process.
+pub trait Work: Send {
+    /// Does it once, and gives the seconds it took. `phase` counts the lengths of [`Case::steps`].
+    fn run(&mut self, phase: usize) -> f64;
+}
+
+/// Tercet's side of a case.
+pub trait Subject: Work {
+    /// Whether a peer did the same: in words what agrees, or what does not. The last [`Work::run`] was of the last phase.
+    ///
+    /// # Errors
+    /// What is not the same.
+    fn check(&mut self, answer: &Answer) -> Result<String, String>;
+}
+
+/// A peer that runs in this process.
+pub trait Native: Work {
+    /// What the last run found.
+    fn answer(&self) -> Answer;
+}
+
+/// Someone beside Tercet.
+pub enum Rival {
+    /// A peer in a process of its own.
+    Python {
+        /// How the table calls it.
+        label: &'static str,
+        /// Its module in `peers/contenders`.
+        module: &'static str,
+        /// Which of the module's work.
+        what: &'static str,
+    },
+    /// One in this process, on one thread.
+    Native {
+        /// How the table calls it.
+        label: &'static str,
+        /// The peer.
+        work: Box<dyn Native>,
+    },
+}
+
+/// One kind of work over one input.
+pub struct Case {
+    /// Such as `int8 rows of 1,024, 100M`.
+    pub name: String,
+    /// How many units of work a run is; in the unit of the table, a thousand million of them.
+    pub work: f64,
+    /// The unit: values, multiply-accumulates.
+    pub unit: &'static str,
+    /// Where a run's time is the difference of two lengths over the difference of their steps: the steps.
+    pub steps: Option<[u32; 2]>,
+    /// On all threads too, not on one alone.
+    pub threads: bool,
+    /// What the peers read.
+    pub inputs: Inputs,
+    /// What else they are told.
+    pub options: Value,
+    /// Tercet.
+    pub tercet: Box<dyn Subject>,
+    /// Its peers.
+    pub rivals: Vec<Rival>,
+}
+
+/// Makes a case: [`Case`]s hold hundreds of megabytes.
+pub struct Event {
+    /// The case's name.
+    pub name: String,
+    /// Writes its inputs to a folder and makes it.
+    pub case: Box<dyn FnOnce(&Path) -> io::Result<Case>>,
+}
+
+impl Event {
+    fn new(
+        name: impl Into<String>,
+        case: impl FnOnce(&str, Inputs) -> io::Result<Case> + 'static,
+    ) -> Self {
+        let name = name.into();
+        let of_case = name.clone();
+        Self {
+            name,
+            case: Box::new(move |folder| case(&of_case, Inputs::new(folder)?)),
+        }
+    }
+}
+
+/// Every event; `quick` ones are of a sixth of the values, and less than a second each. `embeddings` is a safetensors file.
+pub fn events(quick: bool, embeddings: Option<&Path>) -> Vec<Event> {
+    let mut events = quantize::events(quick);
+    events.extend(sum::events(quick));
+    events.extend(encode::events(quick));
+    events.extend(matvec::events());
+    events.extend(cluster::events(quick, embeddings));
+    events.extend(search::events(quick));
+    events
+}

@@ -1,0 +1,107 @@
+//! Python with the peers: pinned, set up once.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Of this package: what is installed, with hashes.
+const REQUIREMENTS: &str = "peers/requirements.txt";
+/// And what is large.
+const WITH_TORCH: &str = "peers/requirements-torch.txt";
+
+/// `NAME` of this package.
+pub(super) fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// Where what is installed, written and answered lies: `target/peers` of the repository.
+pub fn folder() -> PathBuf {
+    file("../target/peers")
+}
+
+/// A Python with the peers: the one that `TERCET_PYTHON` names, as it is, or else a virtual environment in [`folder`] with
+/// the versions of `peers/requirements.txt`, which is set up now if it is not there. `torch` adds PyTorch and fastkmeans.
+///
+/// # Errors
+/// Where there is no `python3`, or pip fails; what it said is on standard error.
+pub fn python(torch: bool) -> io::Result<PathBuf> {
+    if let Some(named) = env::var_os("TERCET_PYTHON").filter(|path| !path.is_empty()) {
+        return Ok(named.into());
+    }
+    let venv = folder().join("venv");
+    let python = if cfg!(windows) {
+        venv.join("Scripts/python.exe")
+    } else {
+        venv.join("bin/python")
+    };
+    let plain = install(&venv, &python, REQUIREMENTS, true);
+    plain.and_then(|()| match torch {
+        true => install(&venv, &python, WITH_TORCH, false),
+        false => Ok(()),
+    })?;
+    Ok(python)
+}
+
+/// Installs a file of requirements, `first` into a new environment, unless the stamp says that it was.
+fn install(venv: &Path, python: &Path, requirements: &str, first: bool) -> io::Result<()> {
+    let path = file(requirements);
+    let wanted = fs::read_to_string(&path)?;
+    let stamp = venv.join(path.file_name().unwrap_or_default());
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    eprintln!("installing benches/{requirements} in target/peers/venv");
+    if first {
+        // Anew: an interrupted one lacks pip for ever.
+        fs::create_dir_all(venv)?;
+        let venv = venv.as_os_str();
+        run(Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(venv))?;
+    }
+    // Wheels only: a source build would need compilers. The files list all that is needed, and `wordllama` is for its
+    // data alone, so nothing is resolved.
+    run(Command::new(python)
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ])
+        .args([
+            "--only-binary",
+            ":all:",
+            if first {
+                "--no-deps"
+            } else {
+                "--prefer-binary"
+            },
+        ])
+        .arg("-r")
+        .arg(&path))?;
+    fs::write(stamp, wanted)
+}
+
+fn run(command: &mut Command) -> io::Result<()> {
+    let failed = |why: String| io::Error::other(format!("{command:?}: {why}"));
+    let status = Command::new(command.get_program())
+        .args(command.get_args())
+        .status()
+        .map_err(|error| failed(error.to_string()))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(failed(status.to_string())),
+    }
+}
+
+/// A safetensors file with the embeddings of 32,000 tokens, where the package `wordllama` is installed.
+pub fn embeddings(python: &Path) -> Option<PathBuf> {
+    let code = "import importlib.util, os; print(os.path.dirname(importlib.util.find_spec('wordllama').origin))";
+    let output = Command::new(python).args(["-c", code]).output().ok()?;
+    let folder = String::from_utf8(output.stdout).ok()?;
+    let path = Path::new(folder.trim()).join("weights/l2_supercat_256.safetensors");
+    (output.status.success() && path.is_file()).then_some(path)
+}

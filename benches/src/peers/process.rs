@@ -1,0 +1,197 @@
+//! A peer in a Python process that `peers/serve.py` runs.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use super::environment;
+
+/// The process.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    /// `None` only once it is to end.
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    /// The peer's name and version.
+    pub about: About,
+}
+
+/// Who is there.
+#[derive(Clone, Debug, Deserialize)]
+pub struct About {
+    /// Such as `NumPy`.
+    pub name: String,
+    /// Such as `2.4.6`.
+    pub version: String,
+    /// What it can do.
+    pub work: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Here {
+    Yes(About),
+    No { missing: String },
+}
+
+#[derive(Deserialize)]
+struct Nothing {}
+
+#[derive(Deserialize)]
+struct Seconds {
+    seconds: f64,
+}
+
+/// What a run found: little-endian values, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Answer(BTreeMap<String, Vec<u8>>);
+
+impl Process {
+    /// Starts a module of `peers/contenders`; `Ok(Err(why))` where it lacks what it needs.
+    ///
+    /// # Errors
+    /// Where Python does not start.
+    pub fn start(python: &Path, module: &str) -> io::Result<Result<Self, String>> {
+        let mut child = Command::new(python)
+            .arg(environment::file("peers/serve.py"))
+            .arg(module)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let requests = child.stdin.take();
+        let mut answers = BufReader::new(child.stdout.take().expect("it is piped"));
+        match read(&mut answers)? {
+            Here::Yes(about) => Ok(Ok(Self {
+                child,
+                requests,
+                answers,
+                about,
+            })),
+            Here::No { missing } => {
+                child.wait()?;
+                Ok(Err(missing))
+            }
+        }
+    }
+
+    /// Gives it files to work on, and has it do so once.
+    ///
+    /// # Errors
+    /// Where the process ends, as it does where the work fails; a traceback then stands on standard error.
+    pub fn load(
+        &mut self,
+        what: &str,
+        files: &BTreeMap<String, String>,
+        options: &Value,
+        threads: usize,
+    ) -> io::Result<()> {
+        let request = json!({"do": "load", "what": what, "files": files, "options": options, "threads": threads});
+        self.ask::<Nothing>(&request).map(|_| ())
+    }
+
+    /// The shortest of `n` runs, in seconds.
+    ///
+    /// # Errors
+    /// As [`Process::load`].
+    pub fn run(&mut self, what: &str, phase: usize, n: u32) -> io::Result<f64> {
+        let request = json!({"do": "run", "what": what, "phase": phase, "n": n});
+        self.ask(&request).map(|Seconds { seconds }| seconds)
+    }
+
+    /// What the last run found.
+    ///
+    /// # Errors
+    /// As [`Process::load`].
+    pub fn answer(&mut self, what: &str) -> io::Result<Answer> {
+        let folder = environment::folder().join("answers");
+        fs::create_dir_all(&folder)?;
+        let request = json!({"do": "answer", "what": what, "folder": folder});
+        let files: BTreeMap<String, String> = self.ask(&request)?;
+        let mut answer = Answer::default();
+        for (name, file) in files {
+            answer.0.insert(name, fs::read(file)?);
+        }
+        fs::remove_dir_all(folder)?;
+        Ok(answer)
+    }
+
+    /// Has it free what it holds.
+    ///
+    /// # Errors
+    /// As [`Process::load`].
+    pub fn drop_work(&mut self) -> io::Result<()> {
+        self.ask::<Nothing>(&json!({"do": "drop"})).map(|_| ())
+    }
+
+    fn ask<T: DeserializeOwned>(&mut self, request: &Value) -> io::Result<T> {
+        let ended = || io::Error::from(io::ErrorKind::BrokenPipe);
+        writeln!(self.requests.as_mut().ok_or_else(ended)?, "{request}")?;
+        read(&mut self.answers)
+    }
+}
+
+/// The next answer.
+fn read<T: DeserializeOwned>(answers: &mut impl BufRead) -> io::Result<T> {
+    let mut line = String::new();
+    if answers.read_line(&mut line)? == 0 {
+        let ended = "the Python process ended";
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, ended));
+    }
+    Ok(serde_json::from_str(&line)?)
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It ends with its input.
+        self.requests = None;
+        let _ = self.child.wait();
+    }
+}
+
+impl Answer {
+    /// One of raw bytes, from a peer of this process.
+    pub fn of(name: &str, bytes: &[u8]) -> Self {
+        Self(BTreeMap::from([(name.to_owned(), bytes.to_vec())]))
+    }
+
+    /// The bytes of an array.
+    ///
+    /// # Panics
+    /// Where the answer has no such array.
+    pub fn bytes(&self, name: &str) -> &[u8] {
+        let found = self.0.get(name);
+        found.unwrap_or_else(|| panic!("the answer has no {name}"))
+    }
+
+    /// An array of int8.
+    pub fn i8(&self, name: &str) -> Vec<i8> {
+        self.bytes(name).iter().map(|&byte| byte as i8).collect()
+    }
+
+    /// An array of u32, or of an int32 that is not negative.
+    pub fn u32(&self, name: &str) -> Vec<u32> {
+        self.values(name, u32::from_le_bytes)
+    }
+
+    /// An array of f32.
+    pub fn f32(&self, name: &str) -> Vec<f32> {
+        self.values(name, f32::from_le_bytes)
+    }
+
+    /// An array of f64.
+    pub fn f64(&self, name: &str) -> Vec<f64> {
+        self.values(name, f64::from_le_bytes)
+    }
+
+    fn values<T, const N: usize>(&self, name: &str, value: fn([u8; N]) -> T) -> Vec<T> {
+        let (values, _) = self.bytes(name).as_chunks::<N>();
+        values.iter().map(|&bytes| value(bytes)).collect()
+    }
+}
