@@ -239,6 +239,30 @@ impl<'a> Source<'a> {
     }
 }
 
+impl Source<'_> {
+    /// The `len` values from `start` on: where they lie, if as aligned `f32` of this machine, else read into `buffer`.
+    pub(crate) fn view<'b>(
+        &'b self,
+        start: usize,
+        len: usize,
+        buffer: &'b mut Vec<f32>,
+    ) -> Result<&'b [f32], Error> {
+        if let (Kind::Plain, DType::F32) = (self.kind, self.tensor.dtype)
+            && cfg!(target_endian = "little")
+        {
+            let bytes = &self.tensor.bytes[start * 4..][..len * 4];
+            // SAFETY: every pattern of four bytes is an f32.
+            let (before, values, after) = unsafe { bytes.align_to() };
+            if before.is_empty() && after.is_empty() {
+                return Ok(values);
+            }
+        }
+        buffer.resize(len, 0.0);
+        self.read(start, buffer)?;
+        Ok(buffer)
+    }
+}
+
 /// Checks the scales of int8 codes: one, one a row, or one for each of equal parts of a row.
 fn codes<'a>(
     path: &Path,
@@ -390,9 +414,8 @@ pub(crate) fn tiles<T: Send>(
         .into_par_iter()
         .map_init(Vec::new, |values, tile| {
             let from = tile * TILE;
-            values.resize(TILE.min(len - from), 0.0);
-            source.read(first + from, values)?;
-            Ok(work(values))
+            let len = TILE.min(len - from);
+            Ok(work(source.view(first + from, len, values)?))
         })
         .try_reduce_with(|a, b| Ok(merge(a, b)))
         .transpose()

@@ -119,11 +119,7 @@ fn layers<E: LinearEngine>(engine: &mut E, layout: Layout) -> u64 {
                 continue;
             };
             let mut random = Random::new(seed);
-            let filled = match layout {
-                Layout::Block(format) => fill_blocks(format, extreme, &mut random, bytes),
-                _ => fill(layout, (rows, cols), extreme, &mut random, bytes),
-            };
-            digest.outcome(filled);
+            digest.outcome(fill_any(layout, (rows, cols), extreme, &mut random, bytes));
             product(
                 engine,
                 (layout, rows, cols),
@@ -135,6 +131,20 @@ fn layers<E: LinearEngine>(engine: &mut E, layout: Layout) -> u64 {
         }
     }
     digest.value()
+}
+
+/// Weights of any layout, or only its extremes.
+pub(super) fn fill_any(
+    layout: Layout,
+    shape: (usize, usize),
+    extreme: bool,
+    random: &mut Random,
+    bytes: &mut [u8],
+) -> Result<(), LinearError> {
+    match layout {
+        Layout::Block(format) => fill_blocks(format, extreme, random, bytes),
+        _ => fill(layout, shape, extreme, random, bytes),
+    }
 }
 
 /// Packs codes: any that the layout has, or only its extremes.

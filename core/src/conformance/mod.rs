@@ -17,6 +17,7 @@ mod digest;
 mod gguf;
 mod input;
 mod linear;
+mod matmat;
 mod network;
 mod number;
 mod online;
@@ -134,6 +135,7 @@ fn weights<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64))
     block::run(engine, report);
     palette::run(engine, report);
     linear::run(engine, report);
+    report("linear/matmat", matmat::run(engine));
     report("linear/network", network::run(engine));
 }
 

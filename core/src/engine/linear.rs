@@ -1,6 +1,6 @@
 //! What an engine does with a layer of weights.
 
-use crate::linear::{I8Sym, Layer, LinearError, Rescale};
+use crate::linear::{I8Sym, Layer, LinearError, Rescale, many};
 
 /// An engine that multiplies layers; the contracts are those of [`crate::linear`]'s functions.
 pub trait LinearEngine {
@@ -35,4 +35,57 @@ pub trait LinearEngine {
         out: &mut [i8],
         scratch: &mut [u32],
     ) -> Result<(), Self::Error>;
+
+    /// [`LinearEngine::sums`] of many rows of activations, one after another in `x`: `out` gets a row for each, with a sum for each
+    /// row of the matrix. O(rows of `x` · rows · cols).
+    ///
+    /// Provided as a loop over the rows of `x`, which says what any engine must give.
+    ///
+    /// # Errors
+    /// Those of [`Layer::check_many`].
+    fn sums_many(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i64],
+        scratch: &mut [u32],
+    ) -> Result<(), Self::Error> {
+        many::rows(layer, x, out, scratch, |x, _, out, scratch| {
+            self.sums(layer, x, out, scratch)
+        })
+    }
+
+    /// [`LinearEngine::matvec`] of many rows of activations, a matrix by a matrix: as [`LinearEngine::sums_many`], with a scale for
+    /// each row of `x`.
+    ///
+    /// ```
+    /// use tercet_core::engine::LinearEngine;
+    /// use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix};
+    /// use tercet_core::scalar::Scalar;
+    ///
+    /// let layer = Layer::new(Matrix::new(Layout::Int8, 2, 3, &[1, 2, 3, 0xFF, 0, 1])?);
+    /// let x = I8Sym::new(&[10, 20, 30, 1, 0, 0])?;
+    /// let (mut out, mut scratch) = ([0.0; 4], [0; Layout::Int8.scratch_len(2, 3)]);
+    /// Scalar.matmat(&layer, x, &[0.5, 2.0], &mut out, &mut scratch)?;
+    /// assert_eq!(out, [70.0, 10.0, 2.0, -2.0]);
+    /// # Ok::<(), LinearError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Layer::check_many`]; [`LinearError::Length`] unless there is a scale for each row of `x`.
+    fn matmat(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        x_scales: &[f32],
+        out: &mut [f32],
+        scratch: &mut [u32],
+    ) -> Result<(), Self::Error> {
+        let count = layer.check_many(x, out.len(), scratch.len())?;
+        many::check_scales(count, x_scales)?;
+        many::rows(layer, x, out, scratch, |x, row, out, scratch| {
+            let x_scale = x_scales.get(row).copied().unwrap_or(0.0);
+            self.matvec(layer, x, x_scale, out, scratch)
+        })
+    }
 }

@@ -2,13 +2,44 @@
 //!
 //! A [`Sums`] here walks along the outputs, biases and scales with the rows that it is given.
 
-use core::iter::Enumerate;
 use core::mem;
 use core::slice::IterMut;
 
 use super::layer::{Biases, shifted};
 use super::requantize::RowScales;
 use super::{Layer, Matrix, Requantize, Rescale, Sums};
+
+/// What takes the sums that an engine finds, and leaves a layer's outputs. The rows come in order from the first; there must be an
+/// output for each, and those that no sum came for stay as they were.
+impl<'a> Layer<'a> {
+    /// The outputs of [`super::sums`].
+    #[inline]
+    pub fn exact(&self, out: &'a mut [i64]) -> impl Sums + use<'a> {
+        Exact::new(self, out)
+    }
+
+    /// The outputs of [`super::matvec`].
+    #[inline]
+    pub fn scaled(&self, x_scale: f32, out: &'a mut [f32]) -> impl Sums + use<'a> {
+        Scaled::new(self, x_scale, out)
+    }
+
+    /// The outputs of [`super::dense`].
+    #[inline]
+    pub fn rounded(&self, rescale: &Rescale<'a>, out: &'a mut [i8]) -> impl Sums + use<'a> {
+        Rounded::new(self, rescale, out)
+    }
+}
+
+/// Takes the outputs of the next rows, at most `rows`, off the front.
+#[inline]
+fn next<'a, T>(out: &mut &'a mut [T], rows: usize) -> &'a mut [T] {
+    let all = mem::take(out);
+    let rows = rows.min(all.len());
+    let (next, rest) = all.split_at_mut(rows);
+    *out = rest;
+    next
+}
 
 /// The sums themselves, with the bias.
 pub(super) struct Exact<'a> {
@@ -45,7 +76,8 @@ pub(super) struct Scaled<'a> {
     unit: f32,
     x_scale: f32,
     biases: Biases<'a>,
-    out: Enumerate<IterMut<'a, f32>>,
+    row: usize,
+    out: &'a mut [f32],
 }
 
 impl<'a> Scaled<'a> {
@@ -55,22 +87,38 @@ impl<'a> Scaled<'a> {
             unit: layer.weights().layout().unit(),
             x_scale,
             biases: layer.biases(0),
-            out: out.iter_mut().enumerate(),
+            row: 0,
+            out,
         }
     }
 
+    /// The outputs of the next rows, at most `rows`.
     #[inline]
-    fn finish(&mut self, sums: impl Iterator<Item = i64>) {
-        for (sum, (row, out)) in sums.zip(&mut self.out) {
+    fn next(&mut self, rows: usize) -> &'a mut [f32] {
+        next(&mut self.out, rows)
+    }
+
+    #[inline]
+    fn finish(&mut self, sums: impl ExactSizeIterator<Item = i64>) {
+        for (out, sum) in self.next(sums.len()).iter_mut().zip(sums) {
             // The conversion rounds; the unit is a power of two.
             let sum = (sum + self.biases.next()) as f32 * self.unit;
-            *out = sum * self.weights.scale(row) * self.x_scale;
+            *out = sum * self.weights.scale(self.row) * self.x_scale;
+            self.row += 1;
         }
     }
 }
 
 impl Sums for Scaled<'_> {
     fn narrow(&mut self, sums: &[i32]) {
+        // What most layers have, in vectors where there are some.
+        if let (Some(scale), true) = (self.weights.one_scale(), self.biases.are_none()) {
+            let x_scale = self.x_scale;
+            for (out, &sum) in self.next(sums.len()).iter_mut().zip(sums) {
+                *out = sum as f32 * scale * x_scale;
+            }
+            return;
+        }
         self.finish(sums.iter().map(|&sum| i64::from(sum)));
     }
 
@@ -100,11 +148,7 @@ impl<'a> Rounded<'a> {
     /// The outputs of the next rows, at most `rows`.
     #[inline]
     fn next(&mut self, rows: usize) -> &'a mut [i8] {
-        let out = mem::take(&mut self.out);
-        let rows = rows.min(out.len());
-        let (next, rest) = out.split_at_mut(rows);
-        self.out = rest;
-        next
+        next(&mut self.out, rows)
     }
 
     #[inline]

@@ -92,7 +92,43 @@ impl<'a> Layer<'a> {
         if let Err(error) = expect(self.weights.rows(), outputs) {
             return Err(error);
         }
-        let (needed, found) = (self.weights.scratch_len(), scratch);
+        self.check_scratch(scratch)
+    }
+
+    /// What every engine checks first of a product with many rows of activations: whole rows, an output for each of them and each
+    /// row of weights, scratch. Gives the number of rows in `x`.
+    ///
+    /// # Errors
+    /// [`LinearError::Length`], [`LinearError::Scratch`]; [`LinearError::TooLarge`] when the outputs' number does not fit `usize`.
+    pub const fn check_many(
+        &self,
+        x: I8Sym<'_>,
+        outputs: usize,
+        scratch: usize,
+    ) -> Result<usize, LinearError> {
+        let cols = self.weights.cols();
+        // A matrix has a column at least.
+        let count = x.len().div_ceil(if cols == 0 { 1 } else { cols });
+        let (Some(values), Some(expected)) = (
+            count.checked_mul(cols),
+            count.checked_mul(self.weights.rows()),
+        ) else {
+            return Err(LinearError::TooLarge);
+        };
+        if let Err(error) = expect(values, x.len()) {
+            return Err(error);
+        }
+        if let Err(error) = expect(expected, outputs) {
+            return Err(error);
+        }
+        match self.check_scratch(scratch) {
+            Ok(()) => Ok(count),
+            Err(error) => Err(error),
+        }
+    }
+
+    const fn check_scratch(&self, found: usize) -> Result<(), LinearError> {
+        let needed = self.weights.scratch_len();
         if found < needed {
             return Err(LinearError::Scratch { needed, found });
         }
@@ -107,6 +143,12 @@ pub(super) struct Biases<'a> {
 }
 
 impl<'a> Biases<'a> {
+    /// True where there is no table: all are 0.
+    #[inline]
+    pub(super) const fn are_none(&self) -> bool {
+        matches!(self.values, Values::None)
+    }
+
     /// By how much they are shifted.
     pub(super) const fn shift(&self) -> u8 {
         self.shift

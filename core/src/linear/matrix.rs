@@ -136,6 +136,15 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// The scale of every row, where there is one.
+    #[inline]
+    pub(super) const fn one_scale(&self) -> Option<f32> {
+        match &self.scales {
+            Scales::One(scale) => Some(*scale),
+            Scales::Rows(_) => None,
+        }
+    }
+
     /// The rows from `first` on, at most `rows` of them; `None` unless `first` is a multiple of [`Layout::group_rows`] and a
     /// row, or the end.
     pub fn part(&self, first: usize, rows: usize) -> Option<Self> {

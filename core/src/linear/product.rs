@@ -1,12 +1,12 @@
 //! The three forms of a layer's product.
 
 use super::finish::{Exact, Rounded, Scaled};
-use super::{I8Sym, Layer, LinearError, Rescale};
+use super::{I8Sym, Layer, LinearError, Matrix, Rescale, Sums};
 use crate::arch;
 
 /// The exact sums of a layer, bias included, one a row: Σ w·x, or Σ d·2²⁴·(Σ w·x) over the blocks of GGUF's formats.
 ///
-/// O(rows · cols); scratch as [`Matrix::scratch_len`](super::Matrix::scratch_len) says. |sum| < 2⁶³ always.
+/// O(rows · cols); scratch as [`Matrix::scratch_len`] says. |sum| < 2⁶³ always.
 ///
 /// # Errors
 /// Those of [`Layer::check`].
@@ -17,6 +17,22 @@ pub fn sums(
     scratch: &mut [u32],
 ) -> Result<(), LinearError> {
     sums_of::<{ u32::MAX }>(layer, x, out, scratch)
+}
+
+/// Gives `out` the exact sums of the rows, in order, without a bias, by the best code of the core: what an engine falls back on.
+///
+/// O(rows · cols).
+///
+/// # Errors
+/// [`LinearError::Length`] unless there is an activation a column, [`LinearError::Scratch`].
+pub fn row_sums(
+    matrix: &Matrix<'_>,
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+    out: &mut impl Sums,
+) -> Result<(), LinearError> {
+    Layer::new(*matrix).check(x, matrix.rows(), scratch.len())?;
+    done(arch::sums::<{ u32::MAX }>(matrix, x, scratch, out))
 }
 
 /// [`sums`] of the layouts in a set.

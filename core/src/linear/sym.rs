@@ -35,6 +35,12 @@ impl<'a> I8Sym<'a> {
         self.0
     }
 
+    /// Rows of `cols` values each; what remains at the end, and everything where `cols` is 0, is no row.
+    pub fn rows(self, cols: usize) -> impl ExactSizeIterator<Item = Self> + use<'a> {
+        let values = if cols == 0 { &[] } else { self.0 };
+        values.chunks_exact(cols.max(1)).map(Self)
+    }
+
     /// How many.
     pub const fn len(self) -> usize {
         self.0.len()

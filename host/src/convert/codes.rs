@@ -1,18 +1,18 @@
 //! int8 and ternary codes with scales beside them.
 //!
-//! Groups that fit a thread's cache go to the reference engine, many tiles at once. A longer group, such as a
+//! Groups that fit a thread's cache are quantized there, many tiles at once. A longer group, such as a
 //! whole tensor, is a problem of its own whose passes run over tiles on all threads; statistics, bins and counts
 //! are exact integers, so the split does not show.
 
 use rayon::prelude::*;
-use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeProblem};
 use tercet_core::number::Stats;
 use tercet_core::quant::{self, Applied, Groups, Measures, Method, Plan, QuantError};
-use tercet_core::scalar::Tensor;
 
-use crate::simd::{Backend, Stores};
+use crate::parallel::{Rows, merged};
+use crate::simd::{Ahead, Backend, Stores};
 use crate::source::{Source, TILE, tiles};
-use crate::{Error, Progress, parallel};
+use crate::{Error, Progress};
 
 /// Groups of up to this many values (256 KiB as `f32`) are done by one thread.
 const ONE_THREAD: usize = 1 << 16;
@@ -101,6 +101,7 @@ fn small_groups(
     done: &mut Codes,
 ) -> Result<(), Error> {
     let count = (TILE / groups.len).max(1);
+    let (backend, stores) = (Backend::default(), Stores::of(done.codes.len()));
     let codes = done.codes.par_chunks_mut(count * groups.len);
     let scales = done.scales.par_chunks_mut(count);
     // A tile without zero points gets an empty slice.
@@ -126,10 +127,14 @@ fn small_groups(
                     count: scales.len(),
                     len: groups.len,
                 };
-                values.resize(codes.len(), 0.0f32);
-                source.read(first, values)?;
-                Tensor::new(values, part, codes, scales, zero_points)
-                    .and_then(|mut tensor| quant::quantize(&mut tensor, method, bins))
+                let values = source.view(first, codes.len(), values)?;
+                let out = Output {
+                    codes,
+                    scales,
+                    zero_points,
+                };
+                let rows = Rows::new(values, part, out, backend, stores);
+                rows.quantize(method, bins)
                     .map(|report| report.flushed)
                     .map_err(|error| refuse(source, first, error))
             },
@@ -198,6 +203,18 @@ impl From<QuantError> for LargeError {
     }
 }
 
+impl Large<'_, '_> {
+    fn reduce(
+        &self,
+        of: impl Fn(Backend, &[f32], Ahead) -> Stats + Sync,
+    ) -> Result<Stats, LargeError> {
+        let (backend, len) = (Backend::default(), self.codes.len());
+        let of = |values: &[f32]| of(backend, values, Ahead::STREAM);
+        let stats = tiles(self.source, self.first, len, of, merged);
+        Ok(stats.map_err(LargeError::Host)?.unwrap_or(Stats::EMPTY))
+    }
+}
+
 impl QuantizeProblem for Large<'_, '_> {
     type Error = LargeError;
 
@@ -209,9 +226,11 @@ impl QuantizeProblem for Large<'_, '_> {
     }
 
     fn stats(&mut self, _: usize) -> Result<Stats, LargeError> {
-        let len = self.codes.len();
-        let merged = tiles(self.source, self.first, len, Stats::of, parallel::merged);
-        Ok(merged.map_err(LargeError::Host)?.unwrap_or(Stats::EMPTY))
+        self.reduce(Backend::stats)
+    }
+
+    fn extremes(&mut self, _: usize) -> Result<Stats, LargeError> {
+        self.reduce(Backend::extremes)
     }
 
     fn read_magnitudes(&mut self, _: usize, out: &mut [u32]) -> Result<(), LargeError> {
@@ -240,11 +259,10 @@ impl QuantizeProblem for Large<'_, '_> {
                 || (Vec::new(), empty()),
                 |(mut values, mut table), tile| {
                     let from = tile * TILE;
-                    values.resize(TILE.min(len - from), 0.0);
-                    source
-                        .read(first + from, &mut values)
+                    let tile = source
+                        .view(first + from, TILE.min(len - from), &mut values)
                         .map_err(LargeError::Host)?;
-                    tercet_core::scalar::magnitudes(&values, span, &mut table)?;
+                    Backend::default().magnitudes(tile, span, &mut table)?;
                     Ok::<_, LargeError>((values, table))
                 },
             )
@@ -263,15 +281,15 @@ impl QuantizeProblem for Large<'_, '_> {
 
     fn apply(&mut self, _: usize, plan: &Plan) -> Result<Applied, LargeError> {
         let (source, first, len) = (self.source, self.first, self.codes.len());
+        let (backend, stores) = (Backend::default(), Stores::of(len));
         let tiles = self.codes.par_chunks_mut(TILE).enumerate();
         let applied = tiles
             .map_init(Vec::new, |values, (tile, codes)| {
-                values.resize(codes.len(), 0.0);
-                source
-                    .read(first + tile * TILE, values)
+                let values = source
+                    .view(first + tile * TILE, codes.len(), values)
                     .map_err(LargeError::Host)?;
-                let applied = Backend::default().apply(plan, values, codes, Stores::of(len));
-                Stores::of(len).finish();
+                let applied = backend.apply(plan, values, codes, stores, Ahead::STREAM);
+                stores.finish();
                 Ok::<_, LargeError>(applied?)
             })
             .try_reduce(Applied::default, |mut a, b| {
@@ -301,10 +319,11 @@ pub(crate) fn measure(
 
 /// The statistics of a whole tensor of at least one value, all finite.
 pub(crate) fn stats(source: &Source<'_>) -> Result<Stats, Error> {
-    let merged = tiles(source, 0, source.values(), Stats::of, parallel::merged)?;
-    let merged = merged.unwrap_or(Stats::EMPTY);
-    match merged.first_bad {
+    let of = |values: &[f32]| Backend::default().stats(values, Ahead::STREAM);
+    let stats = tiles(source, 0, source.values(), of, merged)?;
+    let stats = stats.unwrap_or(Stats::EMPTY);
+    match stats.first_bad {
         Some(index) => Err(refuse(source, 0, QuantError::NotFinite { index })),
-        None => Ok(merged),
+        None => Ok(stats),
     }
 }

@@ -10,6 +10,7 @@ mod cluster;
 mod compare;
 mod dequantize;
 mod linear;
+mod matmat;
 pub(crate) mod palette;
 mod rows;
 mod search;

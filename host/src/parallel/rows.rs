@@ -1,38 +1,98 @@
 //! Whole groups that one thread quantizes, each while it lies in the nearest cache.
 
-use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeProblem};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{self, Applied, Groups, Method, Plan, QuantError, Report};
 
-use crate::simd::{Backend, Stores};
+use crate::simd::{Ahead, Backend, Stores};
 
-/// Some groups of a tensor; lengths are those of [`tercet_core::scalar::Tensor`], checked before.
+/// Groups of up to this many values (16 KiB as `f32`) are looked at one ahead: two of them fit the nearest cache.
+const SHORT: usize = 4096;
+
+/// Some groups of a tensor.
 #[derive(Debug)]
 pub(crate) struct Rows<'a, T> {
-    pub(crate) values: &'a [T],
-    pub(crate) groups: Groups,
-    pub(crate) codes: &'a mut [i8],
-    pub(crate) scales: &'a mut [f32],
-    /// One a group, or none.
-    pub(crate) zero_points: &'a mut [i8],
-    pub(crate) backend: Backend,
-    pub(crate) stores: Stores,
+    values: &'a [T],
+    groups: Groups,
+    out: Output<'a>,
+    backend: Backend,
+    stores: Stores,
+    /// The statistics of a group, and what they were taken for, where it was looked at already.
+    next: Option<(usize, Facts, Stats)>,
 }
 
-impl<T: Element> Rows<'_, T> {
+/// Which statistics.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Facts {
+    All,
+    Extremes,
+}
+
+impl<'a, T: Element> Rows<'a, T> {
+    /// Takes slices whose lengths [`tercet_core::scalar::Tensor::new`] would accept.
+    pub(crate) fn new(
+        values: &'a [T],
+        groups: Groups,
+        out: Output<'a>,
+        backend: Backend,
+        stores: Stores,
+    ) -> Self {
+        Self {
+            values,
+            groups,
+            out,
+            backend,
+            stores,
+            next: None,
+        }
+    }
+
     /// Quantizes every group on the calling thread.
     pub(crate) fn quantize(
         mut self,
         method: Method,
         bins: &mut [MagnitudeBin],
     ) -> Result<Report, QuantError> {
-        let report = quant::quantize(&mut self, method, bins);
+        let report = quant::quantize_in_order(&mut self, method, bins);
         self.stores.finish();
         report
     }
 
     fn values(&self, group: usize) -> &[T] {
         &self.values[group * self.groups.len..][..self.groups.len]
+    }
+
+    /// The statistics of a group. Those of the next are taken on the way: the end of that, which waits for what comes before
+    /// it at every step, then runs beside the codes of this group, which do not need it.
+    fn facts(&mut self, group: usize, facts: Facts) -> Stats {
+        let of = |group| match facts {
+            Facts::All => self.backend.stats(self.values(group), self.first()),
+            Facts::Extremes => self.backend.extremes(self.values(group), self.first()),
+        };
+        let stats = match self.next {
+            Some((number, of, stats)) if (number, of) == (group, facts) => stats,
+            _ => of(group),
+        };
+        let next = group + 1;
+        let looked = self.groups.len <= SHORT && next < self.groups.count;
+        self.next = looked.then(|| (next, facts, of(next)));
+        stats
+    }
+
+    /// How far ahead the first pass over a group asks for memory: by a group, and by what a memory takes to answer.
+    fn first(&self) -> Ahead {
+        match self.groups.len {
+            len if len <= SHORT => Ahead::first(len.max(1024)),
+            _ => Ahead::STREAM,
+        }
+    }
+
+    /// The same for the second pass, a group behind.
+    fn second(&self) -> Ahead {
+        match self.groups.len {
+            len if len <= SHORT => Ahead::second(len + len.max(1024)),
+            _ => Ahead::NONE,
+        }
     }
 }
 
@@ -44,11 +104,11 @@ impl<T: Element> QuantizeProblem for Rows<'_, T> {
     }
 
     fn stats(&mut self, group: usize) -> Result<Stats, QuantError> {
-        Ok(self.backend.stats(self.values(group)))
+        Ok(self.facts(group, Facts::All))
     }
 
     fn extremes(&mut self, group: usize) -> Result<Stats, QuantError> {
-        Ok(self.backend.extremes(self.values(group)))
+        Ok(self.facts(group, Facts::Extremes))
     }
 
     fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), QuantError> {
@@ -65,17 +125,14 @@ impl<T: Element> QuantizeProblem for Rows<'_, T> {
     }
 
     fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, QuantError> {
-        let (start, len) = (group * self.groups.len, self.groups.len);
-        let (values, codes) = (
-            &self.values[start..][..len],
-            &mut self.codes[start..][..len],
-        );
-        self.backend.apply(plan, values, codes, self.stores)
+        let (start, len, ahead) = (group * self.groups.len, self.groups.len, self.second());
+        let (values, codes) = (&self.values[start..], &mut self.out.codes[start..]);
+        (self.backend).apply(plan, &values[..len], &mut codes[..len], self.stores, ahead)
     }
 
     fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), QuantError> {
-        self.scales[group] = scale;
-        if let Some(slot) = self.zero_points.get_mut(group) {
+        self.out.scales[group] = scale;
+        if let Some(slot) = self.out.zero_points.get_mut(group) {
             *slot = zero_point;
         } else if zero_point != 0 {
             // Without it the codes cannot be read back.

@@ -1,14 +1,14 @@
 //! A tensor that rayon's threads quantize.
 
 use rayon::prelude::*;
-use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeProblem};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{self, Applied, Groups, Method, Plan, QuantError, Report};
 use tercet_core::scalar;
 
 use super::rows::Rows;
 use super::{TILE, merged, moved};
-use crate::simd::{Backend, Stores};
+use crate::simd::{Ahead, Backend, Stores};
 
 /// Bins for the optimal ternary rule: 64 KiB for each thread.
 const BINS: usize = 4096;
@@ -89,15 +89,13 @@ impl<'a, T: Element> Tensor<'a, T> {
                     count: scales.len(),
                     len,
                 };
-                Rows {
-                    values,
-                    groups,
+                let zero_points = zero_points.next().unwrap_or_default();
+                let out = Output {
                     codes,
                     scales,
-                    zero_points: zero_points.next().unwrap_or_default(),
-                    backend,
-                    stores,
-                }
+                    zero_points,
+                };
+                Rows::new(values, groups, out, backend, stores)
             })
             .collect()
     }
@@ -106,16 +104,16 @@ impl<'a, T: Element> Tensor<'a, T> {
     fn reduce(
         &self,
         group: usize,
-        of: impl Fn(Backend, &[T]) -> Stats + Sync,
+        of: impl Fn(Backend, &[T], Ahead) -> Stats + Sync,
     ) -> Result<Stats, QuantError> {
         let values = &self.values[self.range(group)?];
         if values.len() <= self.tile {
-            return Ok(of(self.backend, values));
+            return Ok(of(self.backend, values, Ahead::STREAM));
         }
         // rayon keeps the order of an indexed reduction, so the first bad index is the lowest.
         let stats = values
             .par_chunks(self.tile)
-            .map(|tile| of(self.backend, tile));
+            .map(|tile| of(self.backend, tile, Ahead::STREAM));
         Ok(stats.reduce(|| Stats::EMPTY, merged))
     }
 
@@ -185,7 +183,7 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         let stores = Stores::of(self.codes.len());
         let (values, codes) = (&self.values[range.clone()], &mut self.codes[range]);
         let apply = |(values, codes): (&[T], &mut [i8])| {
-            let applied = backend.apply(plan, values, codes, stores);
+            let applied = backend.apply(plan, values, codes, stores, Ahead::STREAM);
             stores.finish();
             applied
         };

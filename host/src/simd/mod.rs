@@ -12,12 +12,16 @@ use tercet_core::number::Element;
 mod backend;
 pub(crate) mod blocks;
 #[cfg_attr(
-    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
     allow(dead_code, reason = "there are no vectors to be generic in")
 )]
 pub(crate) mod cluster;
 mod exact;
 mod isa;
+pub(crate) mod linear;
 mod magnitudes;
 pub(crate) mod peak;
 pub(crate) mod quantize;
@@ -33,14 +37,14 @@ mod avx512;
 mod avx512_vnni;
 #[cfg(target_arch = "x86_64")]
 mod avx_vnni;
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod dotprod;
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;
-pub(crate) use stores::Stores;
+pub(crate) use stores::{Ahead, Stores};
 
 /// The values as f32, where that is what they are.
 pub(crate) fn as_f32<T: Element>(values: &[T]) -> Option<&[f32]> {

@@ -5,17 +5,17 @@ use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{Applied, Grid, Plan, QuantError};
 use tercet_core::{bf16, f16, scalar};
 
-use super::{Backend, Isa, Stores, as_f32, cast};
+use super::{Ahead, Backend, Isa, Stores, as_f32, cast};
 
 /// What a quantizer does to values, for one instruction set.
 ///
 /// The functions may use that set, so they are called through the safe methods, which a [`Backend`] leads to.
 #[derive(Debug)]
 pub(crate) struct Quantize {
-    stats: unsafe fn(&[f32]) -> Stats,
-    extremes: unsafe fn(&[f32]) -> Stats,
-    ternary: unsafe fn(&[f32], u32, bool, &mut [i8], Stores) -> Result<Applied, QuantError>,
-    affine: unsafe fn(&[f32], &Grid, &mut [i8], Stores) -> Result<Applied, QuantError>,
+    stats: unsafe fn(&[f32], Ahead) -> Stats,
+    extremes: unsafe fn(&[f32], Ahead) -> Stats,
+    ternary: unsafe fn(&[f32], u32, bool, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>,
+    affine: unsafe fn(&[f32], &Grid, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>,
     magnitudes: unsafe fn(&[f32], MagnitudeSpan, &mut [MagnitudeBin]),
     read_magnitudes: unsafe fn(&[f32], &mut [u32]),
     f16: unsafe fn(&[f16], &mut [f32]),
@@ -23,10 +23,10 @@ pub(crate) struct Quantize {
 }
 
 const SCALAR: Quantize = Quantize {
-    stats: Stats::of,
-    extremes: Stats::extremes_of,
-    ternary: |values, threshold, sum, codes, _| scalar::ternary(values, threshold, sum, codes),
-    affine: |values, grid, codes, _| scalar::affine(values, grid, codes),
+    stats: |values, _| Stats::of(values),
+    extremes: |values, _| Stats::extremes_of(values),
+    ternary: |values, threshold, sum, codes, _, _| scalar::ternary(values, threshold, sum, codes),
+    affine: |values, grid, codes, _, _| scalar::affine(values, grid, codes),
     magnitudes: |values, span, bins| super::magnitudes::count(values, span, bins),
     read_magnitudes: |values, out| {
         // Lengths are checked, so it refuses nothing.
@@ -65,16 +65,18 @@ const HALVES: usize = 2048;
 
 impl Backend {
     /// As [`Stats::of`].
-    pub(crate) fn stats<T: Element>(self, values: &[T]) -> Stats {
-        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-        self.merged(values, |values| unsafe { (self.quantize().stats)(values) })
+    pub(crate) fn stats<T: Element>(self, values: &[T], ahead: Ahead) -> Stats {
+        self.merged(values, |values| {
+            // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+            unsafe { (self.quantize().stats)(values, ahead) }
+        })
     }
 
     /// As [`Stats::extremes_of`].
-    pub(crate) fn extremes<T: Element>(self, values: &[T]) -> Stats {
+    pub(crate) fn extremes<T: Element>(self, values: &[T], ahead: Ahead) -> Stats {
         self.merged(values, |values| {
             // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-            unsafe { (self.quantize().extremes)(values) }
+            unsafe { (self.quantize().extremes)(values, ahead) }
         })
     }
 
@@ -94,6 +96,7 @@ impl Backend {
         values: &[T],
         codes: &mut [i8],
         stores: Stores,
+        ahead: Ahead,
     ) -> Result<Applied, QuantError> {
         if values.len() != codes.len() {
             return Err(QuantError::Length {
@@ -103,13 +106,13 @@ impl Backend {
         }
         let quantize = self.quantize();
         if let Some(values) = as_f32(values) {
-            return quantize.apply(plan, values, codes, stores);
+            return quantize.apply(plan, values, codes, stores, ahead);
         }
         let mut applied = Ok(Applied::default());
         self.widened(values, |first, values| {
             let codes = &mut codes[first..][..values.len()];
             if let Ok(all) = &mut applied {
-                match quantize.apply(plan, values, codes, stores) {
+                match quantize.apply(plan, values, codes, stores, ahead) {
                     Ok(part) => all.merge(&part),
                     Err(error) => applied = Err(error),
                 }
@@ -198,13 +201,14 @@ impl Quantize {
         values: &[f32],
         codes: &mut [i8],
         stores: Stores,
+        ahead: Ahead,
     ) -> Result<Applied, QuantError> {
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         unsafe {
             match plan {
-                Plan::Affine(grid) => (self.affine)(values, grid, codes, stores),
+                Plan::Affine(grid) => (self.affine)(values, grid, codes, stores, ahead),
                 &Plan::Ternary { threshold, sum } => {
-                    (self.ternary)(values, threshold, sum, codes, stores)
+                    (self.ternary)(values, threshold, sum, codes, stores, ahead)
                 }
             }
         }

@@ -73,21 +73,57 @@ impl Stores {
     }
 }
 
-/// How far ahead memory is asked for, in values: 2 KiB, half a page.
-#[cfg(target_arch = "x86_64")]
-const AHEAD: usize = 512;
+/// How far ahead of what they read kernels ask for memory.
+///
+/// Processors stop at the end of a page by themselves, and where a group is read twice they see no stream. A kernel's step is
+/// two or four lines; those of its first and of its second half are asked for by themselves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ahead {
+    /// Distances in values for either half; at 0 what is asked for is at hand, so that nothing happens.
+    halves: [usize; 2],
+}
 
-/// Asks for the line that lies [`AHEAD`] of a value. Processors stop at the end of a page by themselves; this goes on.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(super) fn prefetch(value: *const f32) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: SSE is part of x86-64, and a prefetch reads nothing that a program could see, wherever it points.
-    #[allow(
-        unused_unsafe,
-        reason = "a safe function in newer versions of the library"
-    )]
-    unsafe {
-        _mm_prefetch::<_MM_HINT_T0>(value.wrapping_add(AHEAD).cast());
+impl Ahead {
+    /// For one pass over a stream: 2 KiB.
+    pub(crate) const STREAM: Self = Self::all(512);
+
+    /// Where what is read is in the caches.
+    pub(crate) const NONE: Self = Self::all(0);
+
+    pub(super) const fn all(values: usize) -> Self {
+        Self {
+            halves: [values; 2],
+        }
+    }
+
+    /// For the first of two passes over neighbouring groups: half of what comes next, so that the memory is as busy as in the
+    /// second pass.
+    pub(crate) const fn first(values: usize) -> Self {
+        Self {
+            halves: [values, 0],
+        }
+    }
+
+    /// For the second of two passes: the other half.
+    pub(crate) const fn second(values: usize) -> Self {
+        Self {
+            halves: [0, values],
+        }
+    }
+
+    /// Asks for what lies ahead of a line in the first (0) or the second half (1) of a step.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn ask(self, line: *const f32, half: usize) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let place = line.wrapping_add(self.halves[half]);
+        // SAFETY: SSE is part of x86-64, and a prefetch reads nothing that a program could see, wherever it points.
+        #[allow(
+            unused_unsafe,
+            reason = "a safe function in newer versions of the library"
+        )]
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(place.cast());
+        }
     }
 }

@@ -4,10 +4,11 @@ use core::hint::black_box;
 
 use tercet_core::linear::network::{LayerSize, Network};
 use tercet_core::linear::{
-    I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, argmax, dense, matvec, pack, sums,
+    I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale, Table, argmax, dense, matvec, pack, row_sums, sums,
 };
 use tercet_core::scalar::Scalar;
 
+use crate::given::Seen;
 use crate::reach::reach;
 
 reach! {
@@ -41,6 +42,10 @@ reach! {
     Layer::value,
     Layer::part,
     Layer::check,
+    Layer::check_many,
+    Layer::exact,
+    Layer::scaled,
+    Layer::rounded,
     Layout::name,
     Layout::from_name,
     Layout::codes,
@@ -68,6 +73,7 @@ reach! {
     argmax::<f32>,
     dense,
     matvec,
+    row_sums => fn(&'static Matrix<'static>, I8Sym<'static>, &'static mut [u32], &'static mut Seen) -> Result<(), LinearError>,
     sums,
     Requantize::new,
     Requantize::from_scale,
@@ -82,6 +88,7 @@ reach! {
     Rescale::apply,
     I8Sym::new,
     I8Sym::get,
+    I8Sym::rows,
     I8Sym::len,
     I8Sym::is_empty,
     Table::len,

@@ -36,8 +36,8 @@ pub(super) enum Summed {
 pub(super) struct Assignment<'a> {
     pub(super) kernels: &'static Cluster,
     pub(super) points: Points<'a>,
-    /// The points' squared lengths, or nothing where they are to be found on the way.
-    pub(super) norms: &'a [u32],
+    /// [`Cluster::lengths`] of the points, or nothing where they are to be found on the way.
+    pub(super) lengths: &'a [u32],
     pub(super) packed: &'a Packed,
     pub(super) summed: Summed,
     /// Points that a job takes at a time.
@@ -82,17 +82,18 @@ impl Assignment<'_> {
     ) -> Assigned {
         let (dims, count) = (self.points.dims(), labels.len());
         let rows = &self.points.values()[first * dims..];
-        let mut found_norms = [0; TILE];
-        let norms = if self.norms.is_empty() {
-            self.kernels.norms(rows, dims, &mut found_norms[..count]);
-            &found_norms[..count]
+        let mut found_lengths = [0; TILE];
+        let lengths = if self.lengths.is_empty() {
+            self.kernels
+                .lengths(rows, dims, &mut found_lengths[..count]);
+            &found_lengths[..count]
         } else {
-            &self.norms[first..][..count]
+            &self.lengths[first..][..count]
         };
         let work = &mut job.work;
         let found = self
             .kernels
-            .assign(rows, norms, self.packed, work, labels, distances);
+            .assign(rows, lengths, self.packed, work, labels, distances);
         let weights = self.points.weights();
         let weights = weights.map(|weights| &weights[first..][..count]);
         let change = Change {

@@ -13,8 +13,8 @@ impl Clusters<'_> {
         } = self.shape();
         let count = self.ready((k * dims).saturating_mul(batch.len()));
         let (points, buffers) = self.inner.parts();
-        self.packed.pack(buffers.centroids, dims);
-        let (kernels, packed, norms) = (self.kernels, &self.packed, &self.norms);
+        self.kernels.pack(&mut self.packed, buffers.centroids, dims);
+        let (kernels, packed, norms) = (self.kernels, &self.packed, &self.lengths);
         let jobs = &mut self.jobs[..count];
         for job in jobs.iter_mut() {
             job.sums.reset(k, dims);

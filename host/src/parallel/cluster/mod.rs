@@ -34,8 +34,8 @@ pub struct Clusters<'a> {
     kernels: &'static Cluster,
     /// Points that a job takes at a time.
     share: usize,
-    /// ‖x‖² of each point.
-    norms: Vec<u32>,
+    /// What the kernels make distances from, a point each.
+    lengths: Vec<u32>,
     packed: Packed,
     /// Candidates for a seed.
     candidates: Packed,
@@ -58,13 +58,17 @@ impl ClusterEngine for Threads {
         buffers: Buffers<'a>,
     ) -> Result<Clusters<'a>, ClusterError> {
         let inner = scalar::Clusters::new(points, k, update, buffers)?;
-        let kernels = self.backend().cluster();
+        let kernels = if k < Packed::MOST {
+            self.backend().cluster()
+        } else {
+            Backend::SCALAR.cluster()
+        };
         let share = points_of(self.tile, points.dims());
         Ok(Clusters {
             inner,
             kernels,
             share,
-            norms: norms(kernels, &points, share),
+            lengths: lengths(kernels, &points, share),
             packed: kernels.packed(),
             candidates: kernels.packed(),
             jobs: Vec::new(),
@@ -85,15 +89,15 @@ fn points_of(values: usize, dims: usize) -> usize {
 }
 
 /// The squared lengths of all points.
-fn norms(kernels: &Cluster, points: &Points<'_>, share_of: usize) -> Vec<u32> {
-    let mut norms = vec![0; points.len()];
+fn lengths(kernels: &Cluster, points: &Points<'_>, share_of: usize) -> Vec<u32> {
+    let mut lengths = vec![0; points.len()];
     let parts = points.values().chunks(share_of * points.dims());
-    let parts = parts.zip(norms.chunks_mut(share_of));
+    let parts = parts.zip(lengths.chunks_mut(share_of));
     let mut threads = vec![(); jobs(points.values().len())];
-    share(&mut threads, parts, |(), (rows, norms)| {
-        kernels.norms(rows, points.dims(), norms);
+    share(&mut threads, parts, |(), (rows, lengths)| {
+        kernels.lengths(rows, points.dims(), lengths);
     });
-    norms
+    lengths
 }
 
 /// Gives every point its nearest centroid, the lowest of equals, and its squared distance, on all threads.
@@ -109,11 +113,11 @@ pub fn nearest(
 ) -> Assigned {
     let kernels = Backend::default().cluster();
     let mut packed = kernels.packed();
-    packed.pack(centroids, points.dims());
+    kernels.pack(&mut packed, centroids, points.dims());
     let assignment = Assignment {
         kernels,
         points,
-        norms: &[],
+        lengths: &[],
         packed: &packed,
         summed: Summed::Nothing,
         share: points_of(super::TILE, points.dims()),
@@ -150,11 +154,11 @@ impl Clusters<'_> {
             }
         }
         let (points, buffers) = self.inner.parts();
-        self.packed.pack(buffers.centroids, dims);
+        self.kernels.pack(&mut self.packed, buffers.centroids, dims);
         let assignment = Assignment {
             kernels: self.kernels,
             points,
-            norms: &self.norms,
+            lengths: &self.lengths,
             packed: &self.packed,
             summed,
             share: self.share,
@@ -224,7 +228,7 @@ impl ClusterProblem for Clusters<'_> {
         }
         let (_, buffers) = self.inner.parts();
         let centroid = &buffers.centroids[cluster * dims..][..dims];
-        self.candidates.pack(centroid, dims);
+        self.kernels.pack(&mut self.candidates, centroid, dims);
         Ok(self.shortened())
     }
 
@@ -242,7 +246,8 @@ impl ClusterProblem for Clusters<'_> {
         }
         if !candidates.is_empty() {
             let rows: Vec<&[i8]> = candidates.iter().map(|&index| points.row(index)).collect();
-            self.candidates.pack(&rows.concat(), points.dims());
+            self.kernels
+                .pack(&mut self.candidates, &rows.concat(), points.dims());
             self.potential(totals);
         }
         Ok(())

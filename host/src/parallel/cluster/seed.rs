@@ -58,11 +58,11 @@ impl Clusters<'_> {
     /// Shortens all distances to those to the one candidate; Σ w·D².
     pub(super) fn shortened(&mut self) -> u64 {
         let size = self.share;
-        let count = self.ready(self.norms.len() * self.shape().dims);
-        let (kernels, candidates, norms) = (self.kernels, &self.candidates, &self.norms);
+        let count = self.ready(self.lengths.len() * self.shape().dims);
+        let (kernels, candidates, lengths) = (self.kernels, &self.candidates, &self.lengths);
         let (points, buffers) = self.inner.parts();
         let dims = points.dims();
-        self.masses.resize(norms.len().div_ceil(size), 0);
+        self.masses.resize(lengths.len().div_ceil(size), 0);
         let parts = buffers.distances.chunks_mut(size).zip(&mut self.masses);
         let parts = parts.enumerate();
         share(
@@ -75,8 +75,8 @@ impl Clusters<'_> {
                 for (tile, distances) in distances.chunks_mut(TILE).enumerate() {
                     let first = index * size + tile * TILE;
                     let rows = &points.values()[first * dims..];
-                    let norms = &norms[first..][..distances.len()];
-                    kernels.each(rows, norms, candidates, work, found);
+                    let lengths = &lengths[first..][..distances.len()];
+                    kernels.each(rows, lengths, candidates, work, found);
                     let plain = kernels.shorten(found, distances);
                     *total += match points.weights() {
                         None => plain,
@@ -91,9 +91,9 @@ impl Clusters<'_> {
     /// What [`Clusters::shortened`] would give with each candidate.
     pub(super) fn potential(&mut self, totals: &mut [u64]) {
         let size = self.share;
-        let work = self.norms.len() * self.shape().dims * totals.len();
+        let work = self.lengths.len() * self.shape().dims * totals.len();
         let count = self.ready(work);
-        let (kernels, candidates, norms) = (self.kernels, &self.candidates, &self.norms);
+        let (kernels, candidates, lengths) = (self.kernels, &self.candidates, &self.lengths);
         let (points, buffers) = self.inner.parts();
         let (dims, len) = (points.dims(), totals.len());
         let jobs = &mut self.jobs[..count];
@@ -107,8 +107,8 @@ impl Clusters<'_> {
             for (tile, distances) in distances.chunks(TILE).enumerate() {
                 let first = index * size + tile * TILE;
                 let rows = &points.values()[first * dims..];
-                let norms = &norms[first..][..distances.len()];
-                kernels.each(rows, norms, candidates, &mut job.work, &mut job.found);
+                let lengths = &lengths[first..][..distances.len()];
+                kernels.each(rows, lengths, candidates, &mut job.work, &mut job.found);
                 let weights = points.weights();
                 let weights = weights.map(|weights| &weights[first..][..distances.len()]);
                 let columns = job.found.chunks_exact(TILE);

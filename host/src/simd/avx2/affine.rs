@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use tercet_core::quant::{Applied, Grid, QuantError};
 use tercet_core::scalar;
 
-use crate::simd::stores::{Stores, prefetch};
+use crate::simd::stores::{Ahead, Stores};
 
 /// As [`scalar::affine`].
 #[target_feature(enable = "avx2,popcnt")]
@@ -14,6 +14,7 @@ pub(in crate::simd) fn affine(
     grid: &Grid,
     codes: &mut [i8],
     stores: Stores,
+    ahead: Ahead,
 ) -> Result<Applied, QuantError> {
     let grid = grid.checked()?;
     if values.len() != codes.len() || grid.scale == 0.0 {
@@ -24,8 +25,8 @@ pub(in crate::simd) fn affine(
         let (values, codes) = (values.as_flattened(), codes.as_flattened_mut());
         let (values, codes) = (values.as_chunks().0, codes.as_chunks_mut().0);
         applied.merge(&match streaming {
-            false => pass::<false>(values, &grid, codes),
-            true => pass::<true>(values, &grid, codes),
+            false => pass::<false>(values, &grid, codes, ahead),
+            true => pass::<true>(values, &grid, codes, ahead),
         });
     });
     Ok(applied)
@@ -34,7 +35,12 @@ pub(in crate::simd) fn affine(
 /// Whole steps of a grid whose scale is not 0; where `STREAM`, codes on a boundary of 32 bytes, and a fence to follow.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
-fn pass<const STREAM: bool>(values: &[[f32; 32]], grid: &Grid, codes: &mut [[i8; 32]]) -> Applied {
+fn pass<const STREAM: bool>(
+    values: &[[f32; 32]],
+    grid: &Grid,
+    codes: &mut [[i8; 32]],
+    ahead: Ahead,
+) -> Applied {
     let zero = i16::from(grid.zero_point);
     let (low, high) = (i16::from(grid.low), i16::from(grid.high));
     let scale = _mm256_set1_ps(grid.scale);
@@ -49,8 +55,8 @@ fn pass<const STREAM: bool>(values: &[[f32; 32]], grid: &Grid, codes: &mut [[i8;
     let (mut unmoved, mut unclipped) = (0, 0);
     for (step, codes) in values.iter().zip(codes) {
         let mut quarters = [_mm256_setzero_si256(); 4];
-        prefetch(step.as_ptr());
-        prefetch(step.as_ptr().wrapping_add(16));
+        ahead.ask(step.as_ptr(), 0);
+        ahead.ask(step.as_ptr().wrapping_add(16), 1);
         for (at, steps) in quarters.iter_mut().enumerate() {
             // SAFETY: 32 values lie there.
             let x = unsafe { _mm256_loadu_ps(step.as_ptr().add(8 * at)) };

@@ -56,6 +56,12 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(at: *const i8) {
+        // SAFETY: a prefetch faults nowhere.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
+    }
+
+    #[inline(always)]
     unsafe fn operands(coordinates: __m256i) -> [__m256i; 2] {
         // SAFETY: the set runs here.
         unsafe {
@@ -74,17 +80,13 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn better(
-        best: (__m256i, __m256i),
-        sum: __m256i,
-        position: __m256i,
-    ) -> (__m256i, __m256i) {
+    unsafe fn better(best: (__m256i, __m256i), sum: __m256i, tag: __m256i) -> (__m256i, __m256i) {
         // SAFETY: the set runs here.
         unsafe {
             let greater = _mm256_cmpgt_epi32(sum, best.0);
             (
                 _mm256_max_epi32(sum, best.0),
-                _mm256_blendv_epi8(best.1, position, greater),
+                _mm256_blendv_epi8(best.1, tag, greater),
             )
         }
     }
@@ -99,22 +101,21 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn distance(norms: __m256i, best: __m256i, position: __m256i, odd: __m256i) -> __m256i {
+    unsafe fn found(length: __m256i, best: __m256i, tag: __m256i) -> (__m256i, __m256i) {
         // SAFETY: the set runs here.
         unsafe {
-            let even = _mm256_sub_epi32(norms, _mm256_add_epi32(best, best));
-            // One more than needed, and −1 again where the length² is even.
-            let even = _mm256_add_epi32(even, _mm256_set1_epi32(1));
-            _mm256_add_epi32(even, _mm256_cmpgt_epi32(odd, position))
+            let odd = _mm256_and_si256(tag, _mm256_set1_epi32(1));
+            let even = _mm256_sub_epi32(length, _mm256_add_epi32(best, best));
+            (_mm256_srli_epi32::<1>(tag), _mm256_add_epi32(even, odd))
         }
     }
 
     #[inline(always)]
-    unsafe fn add(sums: *mut i16, row: *const i8) {
+    unsafe fn add(sums: &mut [i16; 32], row: *const i8) {
         for half in [0, 16] {
             // SAFETY: the caller's promise.
             unsafe {
-                let sums = sums.add(half).cast::<__m256i>();
+                let sums = sums.as_mut_ptr().add(half).cast::<__m256i>();
                 let row = _mm256_cvtepi8_epi16(_mm_loadu_si128(row.add(half).cast()));
                 _mm256_storeu_si256(sums, _mm256_add_epi16(_mm256_loadu_si256(sums), row));
             }
@@ -122,11 +123,11 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn subtract(sums: *mut i16, row: *const i8) {
+    unsafe fn subtract(sums: &mut [i16; 32], row: *const i8) {
         for half in [0, 16] {
             // SAFETY: the caller's promise.
             unsafe {
-                let sums = sums.add(half).cast::<__m256i>();
+                let sums = sums.as_mut_ptr().add(half).cast::<__m256i>();
                 let row = _mm256_cvtepi8_epi16(_mm_loadu_si128(row.add(half).cast()));
                 _mm256_storeu_si256(sums, _mm256_sub_epi16(_mm256_loadu_si256(sums), row));
             }

@@ -1,6 +1,7 @@
 //! Kernels for AVX2 (with BMI, F16C, FMA, LZCNT and POPCNT).
 
 pub(super) mod affine;
+pub(super) mod blocks;
 pub(super) mod cluster;
 pub(super) mod magnitudes;
 pub(super) mod peak;

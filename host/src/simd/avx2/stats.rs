@@ -5,34 +5,34 @@ use std::arch::x86_64::*;
 use tercet_core::number::{ExactSum, Stats};
 
 use crate::simd::exact::{Extent, LANE, Total, WIDENED, Window};
-use crate::simd::stores::prefetch;
+use crate::simd::stores::Ahead;
 
 /// Eight registers of four lanes.
 const BLOCK: usize = 32 * LANE;
 
 /// As [`Stats::of`].
 #[target_feature(enable = "avx2")]
-pub(in crate::simd) fn stats(values: &[f32]) -> Stats {
-    pass::<true>(values)
+pub(in crate::simd) fn stats(values: &[f32], ahead: Ahead) -> Stats {
+    pass::<true>(values, ahead)
 }
 
 /// As [`Stats::extremes_of`].
 #[target_feature(enable = "avx2")]
-pub(in crate::simd) fn extremes(values: &[f32]) -> Stats {
-    pass::<false>(values)
+pub(in crate::simd) fn extremes(values: &[f32], ahead: Ahead) -> Stats {
+    pass::<false>(values, ahead)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn pass<const SUM: bool>(values: &[f32]) -> Stats {
+fn pass<const SUM: bool>(values: &[f32], ahead: Ahead) -> Stats {
     let mut total = Total::EMPTY;
     for values in values.chunks(BLOCK) {
         let mut sums = Sums::zero();
         let mut extremes = Extremes::empty();
         let (steps, rest) = values.as_chunks::<32>();
         for step in steps {
-            prefetch(step.as_ptr());
-            prefetch(step.as_ptr().wrapping_add(16));
+            ahead.ask(step.as_ptr(), 0);
+            ahead.ask(step.as_ptr().wrapping_add(16), 1);
             for (at, values) in step.as_chunks().0.iter().enumerate() {
                 let x = load(values);
                 extremes.take(x);

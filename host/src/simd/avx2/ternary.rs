@@ -8,7 +8,7 @@ use tercet_core::scalar;
 
 use super::stats::{Sums, add_windows, lanes, load};
 use crate::simd::exact::{LANE, Window};
-use crate::simd::stores::{Stores, prefetch};
+use crate::simd::stores::{Ahead, Stores};
 
 /// As [`scalar::ternary`].
 #[target_feature(enable = "avx2,popcnt")]
@@ -18,6 +18,7 @@ pub(in crate::simd) fn ternary(
     sum: bool,
     codes: &mut [i8],
     stores: Stores,
+    ahead: Ahead,
 ) -> Result<Applied, QuantError> {
     // A threshold of 0 codes zeros too, so it would count what fills a line up.
     if values.len() != codes.len() || !(1..bits::INFINITE).contains(&threshold) {
@@ -28,10 +29,10 @@ pub(in crate::simd) fn ternary(
         let (values, codes) = (values.as_flattened(), codes.as_flattened_mut());
         let (values, codes) = (values.as_chunks().0, codes.as_chunks_mut().0);
         applied.merge(&match (sum, streaming) {
-            (false, false) => pass::<false, false>(values, threshold, codes),
-            (false, true) => pass::<false, true>(values, threshold, codes),
-            (true, false) => pass::<true, false>(values, threshold, codes),
-            (true, true) => pass::<true, true>(values, threshold, codes),
+            (false, false) => pass::<false, false>(values, threshold, codes, ahead),
+            (false, true) => pass::<false, true>(values, threshold, codes, ahead),
+            (true, false) => pass::<true, false>(values, threshold, codes, ahead),
+            (true, true) => pass::<true, true>(values, threshold, codes, ahead),
         });
     });
     Ok(applied)
@@ -44,6 +45,7 @@ fn pass<const SUM: bool, const STREAM: bool>(
     values: &[[f32; 32]],
     threshold: u32,
     codes: &mut [[i8; 32]],
+    ahead: Ahead,
 ) -> Applied {
     // Magnitudes have 31 bits, so that signed comparisons do.
     let below = _mm256_set1_epi32(threshold as i32 - 1);
@@ -58,8 +60,8 @@ fn pass<const SUM: bool, const STREAM: bool>(
         let mut sums = Sums::zero();
         let mut largest = zeros;
         for (step, codes) in values.iter().zip(codes) {
-            prefetch(step.as_ptr());
-            prefetch(step.as_ptr().wrapping_add(16));
+            ahead.ask(step.as_ptr(), 0);
+            ahead.ask(step.as_ptr().wrapping_add(16), 1);
             let mut quarters = [zeros; 4];
             for (at, values) in step.as_chunks().0.iter().enumerate() {
                 let x = load(values);

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use tercet_core::quant::{Applied, Grid, QuantError};
 use tercet_core::scalar;
 
-use crate::simd::stores::{Stores, prefetch};
+use crate::simd::stores::{Ahead, Stores};
 
 /// As [`scalar::affine`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,popcnt")]
@@ -14,28 +14,50 @@ pub(in crate::simd) fn affine(
     grid: &Grid,
     codes: &mut [i8],
     stores: Stores,
+    ahead: Ahead,
 ) -> Result<Applied, QuantError> {
     let grid = grid.checked()?;
     if values.len() != codes.len() || grid.scale == 0.0 {
         return scalar::affine(values, &grid, codes);
     }
+    let multiply = (LEAST_SCALE..=1.0 / LEAST_SCALE).contains(&grid.scale);
     let mut applied = Applied::default();
     stores.lines(values, codes, |values, codes, streaming| {
-        applied.merge(&match streaming {
-            false => pass::<false>(values, &grid, codes),
-            true => pass::<true>(values, &grid, codes),
+        applied.merge(&match (streaming, multiply) {
+            (false, false) => pass::<false, false>(values, &grid, codes, ahead),
+            (false, true) => pass::<false, true>(values, &grid, codes, ahead),
+            (true, false) => pass::<true, false>(values, &grid, codes, ahead),
+            (true, true) => pass::<true, true>(values, &grid, codes, ahead),
         });
     });
     Ok(applied)
 }
 
+/// From 2⁻¹⁰⁰ to 2¹⁰⁰ a scale and its inverse are normal, so the inverse is right to half a place.
+const LEAST_SCALE: f32 = f32::from_bits((127 - 100) << 23);
+
+/// Where a product is farther than 2⁻¹⁴ from the middle of two integers, it rounds to the integer that the quotient rounds to.
+///
+/// A division takes as long as six other instructions, or more. With q = x / scale in real numbers, the rounded quotient is
+/// within 2⁻²⁴·|q| of q, and the product with the rounded inverse within 2.01 · 2⁻²⁴·|q|. After clipping |q| is at most 258,
+/// so they are less than 258 · 3.01 · 2⁻²⁴ < 2⁻¹⁴ apart: both on one side of the middle. (Where a product is subnormal it is
+/// 0 to within 2⁻¹²⁶, as the quotient is; what one of them clips, the other does or rounds to the end.) Few vectors have a
+/// value that near; those are divided.
+const NEAR_TIE: f32 = 0.5 - 1.0 / 16_384.0;
+
 /// Whole steps of a grid whose scale is not 0; where `STREAM`, codes on a line's boundary, and a fence to follow.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,popcnt")]
-fn pass<const STREAM: bool>(values: &[[f32; 64]], grid: &Grid, codes: &mut [[i8; 64]]) -> Applied {
+fn pass<const STREAM: bool, const MULTIPLY: bool>(
+    values: &[[f32; 64]],
+    grid: &Grid,
+    codes: &mut [[i8; 64]],
+    ahead: Ahead,
+) -> Applied {
     let zero = i16::from(grid.zero_point);
     let (low, high) = (i16::from(grid.low), i16::from(grid.high));
-    let scale = _mm512_set1_ps(grid.scale);
+    let (scale, inverse) = (_mm512_set1_ps(grid.scale), _mm512_set1_ps(1.0 / grid.scale));
+    let near_tie = _mm512_set1_ps(NEAR_TIE);
     // As the reference: one step beyond each end, so that steps and codes before clipping fit 16 bits.
     let below = _mm512_set1_ps(f32::from(low - zero - 1));
     let above = _mm512_set1_ps(f32::from(high - zero + 1));
@@ -46,15 +68,33 @@ fn pass<const STREAM: bool>(values: &[[f32; 64]], grid: &Grid, codes: &mut [[i8;
     let zero_codes = _mm512_set1_epi8(grid.zero_point);
     let (mut coded, mut clipped) = (0, 0);
     for (step, codes) in values.iter().zip(codes) {
+        let clip = |x| {
+            // The second operand is what `max` gives for a NaN, as the reference's comparison does.
+            _mm512_min_ps(_mm512_max_ps(x, below), above)
+        };
         let mut steps = [_mm512_setzero_si512(); 4];
+        let mut farthest = _mm512_setzero_ps();
         for (at, steps) in steps.iter_mut().enumerate() {
-            prefetch(step.as_ptr().wrapping_add(16 * at));
+            ahead.ask(step.as_ptr().wrapping_add(16 * at), at / 2);
             // SAFETY: 64 values lie there.
             let x = unsafe { _mm512_loadu_ps(step.as_ptr().add(16 * at)) };
-            let x = _mm512_div_ps(x, scale);
-            // The second operand is what `max` gives for a NaN, as the reference's comparison does.
-            let x = _mm512_min_ps(_mm512_max_ps(x, below), above);
+            let x = clip(if MULTIPLY {
+                _mm512_mul_ps(x, inverse)
+            } else {
+                _mm512_div_ps(x, scale)
+            });
             *steps = _mm512_cvtps_epi32(x);
+            if MULTIPLY {
+                // The larger magnitude of what was found and of what rounding takes away.
+                farthest = _mm512_range_ps::<0b1011>(farthest, _mm512_reduce_ps::<0>(x));
+            }
+        }
+        if MULTIPLY && _mm512_cmp_ps_mask::<_CMP_GT_OQ>(farthest, near_tie) != 0 {
+            for (at, steps) in steps.iter_mut().enumerate() {
+                // SAFETY: 64 values lie there.
+                let x = unsafe { _mm512_loadu_ps(step.as_ptr().add(16 * at)) };
+                *steps = _mm512_cvtps_epi32(clip(_mm512_div_ps(x, scale)));
+            }
         }
         let [a, b, c, d] = steps;
         let halves = [(a, b), (c, d)].map(|(a, b)| {

@@ -58,6 +58,12 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(at: *const i8) {
+        // SAFETY: a prefetch faults nowhere.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
+    }
+
+    #[inline(always)]
     unsafe fn operands(coordinates: __m512i) -> [__m512i; 2] {
         // SAFETY: the set runs here.
         unsafe {
@@ -76,17 +82,13 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn better(
-        best: (__m512i, __m512i),
-        sum: __m512i,
-        position: __m512i,
-    ) -> (__m512i, __m512i) {
+    unsafe fn better(best: (__m512i, __m512i), sum: __m512i, tag: __m512i) -> (__m512i, __m512i) {
         // SAFETY: the set runs here.
         unsafe {
             let greater = _mm512_cmpgt_epi32_mask(sum, best.0);
             (
                 _mm512_max_epi32(sum, best.0),
-                _mm512_mask_mov_epi32(best.1, greater, position),
+                _mm512_mask_mov_epi32(best.1, greater, tag),
             )
         }
     }
@@ -98,32 +100,32 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn distance(norms: __m512i, best: __m512i, position: __m512i, odd: __m512i) -> __m512i {
+    unsafe fn found(length: __m512i, best: __m512i, tag: __m512i) -> (__m512i, __m512i) {
         // SAFETY: the set runs here.
         unsafe {
-            let even = _mm512_sub_epi32(norms, _mm512_add_epi32(best, best));
-            let odd = _mm512_cmpge_epi32_mask(position, odd);
-            _mm512_mask_add_epi32(even, odd, even, _mm512_set1_epi32(1))
+            let odd = _mm512_and_si512(tag, _mm512_set1_epi32(1));
+            let even = _mm512_sub_epi32(length, _mm512_add_epi32(best, best));
+            (_mm512_srli_epi32::<1>(tag), _mm512_add_epi32(even, odd))
         }
     }
 
     #[inline(always)]
-    unsafe fn add(sums: *mut i16, row: *const i8) {
+    unsafe fn add(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe {
             let row = _mm512_cvtepi8_epi16(_mm256_loadu_si256(row.cast()));
-            let sum = _mm512_add_epi16(_mm512_loadu_si512(sums.cast()), row);
-            _mm512_storeu_si512(sums.cast(), sum);
+            let sums = sums.as_mut_ptr().cast();
+            _mm512_storeu_si512(sums, _mm512_add_epi16(_mm512_loadu_si512(sums), row));
         }
     }
 
     #[inline(always)]
-    unsafe fn subtract(sums: *mut i16, row: *const i8) {
+    unsafe fn subtract(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe {
             let row = _mm512_cvtepi8_epi16(_mm256_loadu_si256(row.cast()));
-            let sum = _mm512_sub_epi16(_mm512_loadu_si512(sums.cast()), row);
-            _mm512_storeu_si512(sums.cast(), sum);
+            let sums = sums.as_mut_ptr().cast();
+            _mm512_storeu_si512(sums, _mm512_sub_epi16(_mm512_loadu_si512(sums), row));
         }
     }
 }

@@ -5,26 +5,26 @@ use std::arch::x86_64::*;
 use tercet_core::number::{ExactSum, Stats};
 
 use crate::simd::exact::{Extent, LANE, Total, WIDENED, Window};
-use crate::simd::stores::prefetch;
+use crate::simd::stores::Ahead;
 
 /// Eight registers of eight lanes.
 const BLOCK: usize = 64 * LANE;
 
 /// As [`Stats::of`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(in crate::simd) fn stats(values: &[f32]) -> Stats {
-    pass::<true>(values)
+pub(in crate::simd) fn stats(values: &[f32], ahead: Ahead) -> Stats {
+    pass::<true>(values, ahead)
 }
 
 /// As [`Stats::extremes_of`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(in crate::simd) fn extremes(values: &[f32]) -> Stats {
-    pass::<false>(values)
+pub(in crate::simd) fn extremes(values: &[f32], ahead: Ahead) -> Stats {
+    pass::<false>(values, ahead)
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn pass<const SUM: bool>(values: &[f32]) -> Stats {
+fn pass<const SUM: bool>(values: &[f32], ahead: Ahead) -> Stats {
     let mut total = Total::EMPTY;
     for values in values.chunks(BLOCK) {
         let mut sums = Sums::zero();
@@ -32,7 +32,7 @@ fn pass<const SUM: bool>(values: &[f32]) -> Stats {
         let (steps, rest) = values.as_chunks::<64>();
         for step in steps {
             for at in 0..4 {
-                prefetch(step.as_ptr().wrapping_add(16 * at));
+                ahead.ask(step.as_ptr().wrapping_add(16 * at), at / 2);
                 // SAFETY: 64 values lie there.
                 let x = unsafe { _mm512_loadu_si512(step.as_ptr().add(16 * at).cast()) };
                 extremes.take(!0, x);

@@ -8,7 +8,7 @@ use tercet_core::scalar;
 
 use super::stats::{Sums, add_windows};
 use crate::simd::exact::{LANE, Window};
-use crate::simd::stores::{Stores, prefetch};
+use crate::simd::stores::{Ahead, Stores};
 
 /// As [`scalar::ternary`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,popcnt")]
@@ -18,6 +18,7 @@ pub(in crate::simd) fn ternary(
     sum: bool,
     codes: &mut [i8],
     stores: Stores,
+    ahead: Ahead,
 ) -> Result<Applied, QuantError> {
     // A threshold of 0 codes zeros too, so it would count what fills a line up.
     if values.len() != codes.len() || !(1..bits::INFINITE).contains(&threshold) {
@@ -26,10 +27,10 @@ pub(in crate::simd) fn ternary(
     let mut applied = Applied::default();
     stores.lines(values, codes, |values, codes, streaming| {
         applied.merge(&match (sum, streaming) {
-            (false, false) => pass::<false, false>(values, threshold, codes),
-            (false, true) => pass::<false, true>(values, threshold, codes),
-            (true, false) => pass::<true, false>(values, threshold, codes),
-            (true, true) => pass::<true, true>(values, threshold, codes),
+            (false, false) => pass::<false, false>(values, threshold, codes, ahead),
+            (false, true) => pass::<false, true>(values, threshold, codes, ahead),
+            (true, false) => pass::<true, false>(values, threshold, codes, ahead),
+            (true, true) => pass::<true, true>(values, threshold, codes, ahead),
         });
     });
     Ok(applied)
@@ -42,6 +43,7 @@ fn pass<const SUM: bool, const STREAM: bool>(
     values: &[[f32; 64]],
     threshold: u32,
     codes: &mut [[i8; 64]],
+    ahead: Ahead,
 ) -> Applied {
     // Signed, the patterns from the threshold up are those of positive values; unsigned, those from it with a sign are of
     // negative ones.
@@ -56,7 +58,7 @@ fn pass<const SUM: bool, const STREAM: bool>(
         for (step, codes) in values.iter().zip(codes) {
             let (mut above, mut below) = ([0; 4], [0; 4]);
             for at in 0..4 {
-                prefetch(step.as_ptr().wrapping_add(16 * at));
+                ahead.ask(step.as_ptr().wrapping_add(16 * at), at / 2);
                 // SAFETY: 64 values lie there.
                 let x = unsafe { _mm512_loadu_si512(step.as_ptr().add(16 * at).cast()) };
                 above[at] = _mm512_cmpge_epi32_mask(x, positive);

@@ -38,27 +38,27 @@ impl Lanes for Avx512Vnni {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(at: *const i8) {
+        // SAFETY: a prefetch faults nowhere.
+        unsafe { Avx512::prefetch(at) }
+    }
+
+    #[inline(always)]
     unsafe fn operands(coordinates: __m512i) -> [__m512i; 2] {
-        // SAFETY: the set runs here.
-        let flipped = unsafe { _mm512_xor_si512(coordinates, _mm512_set1_epi8(-128)) };
-        [flipped; 2]
+        [coordinates; 2]
     }
 
     /// Four products of at most 255 · 128 in magnitude; `vpdpbusd` wraps and does not saturate.
     #[inline(always)]
     unsafe fn product(sum: __m512i, points: __m512i, centroid: __m512i) -> __m512i {
         // SAFETY: the set runs here.
-        unsafe { _mm512_dpbusd_epi32(sum, points, centroid) }
+        unsafe { _mm512_dpbusd_epi32(sum, centroid, points) }
     }
 
     #[inline(always)]
-    unsafe fn better(
-        best: (__m512i, __m512i),
-        sum: __m512i,
-        position: __m512i,
-    ) -> (__m512i, __m512i) {
+    unsafe fn better(best: (__m512i, __m512i), sum: __m512i, tag: __m512i) -> (__m512i, __m512i) {
         // SAFETY: the set runs here.
-        unsafe { Avx512::better(best, sum, position) }
+        unsafe { Avx512::better(best, sum, tag) }
     }
 
     #[inline(always)]
@@ -68,19 +68,19 @@ impl Lanes for Avx512Vnni {
     }
 
     #[inline(always)]
-    unsafe fn distance(norms: __m512i, best: __m512i, position: __m512i, odd: __m512i) -> __m512i {
+    unsafe fn found(length: __m512i, best: __m512i, tag: __m512i) -> (__m512i, __m512i) {
         // SAFETY: the set runs here.
-        unsafe { Avx512::distance(norms, best, position, odd) }
+        unsafe { Avx512::found(length, best, tag) }
     }
 
     #[inline(always)]
-    unsafe fn add(sums: *mut i16, row: *const i8) {
+    unsafe fn add(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe { Avx512::add(sums, row) }
     }
 
     #[inline(always)]
-    unsafe fn subtract(sums: *mut i16, row: *const i8) {
+    unsafe fn subtract(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe { Avx512::subtract(sums, row) }
     }

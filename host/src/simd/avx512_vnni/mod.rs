@@ -1,6 +1,7 @@
 //! Kernels for AVX-512 with VNNI, VBMI, VBMI2, BITALG and VPOPCNTDQ.
 
 pub(super) mod cluster;
+pub(super) mod linear;
 pub(super) mod many_search;
 pub(super) mod peak;
 pub(super) mod search;

@@ -38,27 +38,27 @@ impl Lanes for AvxVnni {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(at: *const i8) {
+        // SAFETY: a prefetch faults nowhere.
+        unsafe { Avx2::prefetch(at) }
+    }
+
+    #[inline(always)]
     unsafe fn operands(coordinates: __m256i) -> [__m256i; 2] {
-        // SAFETY: the set runs here.
-        let flipped = unsafe { _mm256_xor_si256(coordinates, _mm256_set1_epi8(-128)) };
-        [flipped; 2]
+        [coordinates; 2]
     }
 
     /// Four products of at most 255 · 128 in magnitude; `vpdpbusd` wraps and does not saturate.
     #[inline(always)]
     unsafe fn product(sum: __m256i, points: __m256i, centroid: __m256i) -> __m256i {
         // SAFETY: the set runs here.
-        unsafe { _mm256_dpbusd_avx_epi32(sum, points, centroid) }
+        unsafe { _mm256_dpbusd_avx_epi32(sum, centroid, points) }
     }
 
     #[inline(always)]
-    unsafe fn better(
-        best: (__m256i, __m256i),
-        sum: __m256i,
-        position: __m256i,
-    ) -> (__m256i, __m256i) {
+    unsafe fn better(best: (__m256i, __m256i), sum: __m256i, tag: __m256i) -> (__m256i, __m256i) {
         // SAFETY: the set runs here.
-        unsafe { Avx2::better(best, sum, position) }
+        unsafe { Avx2::better(best, sum, tag) }
     }
 
     #[inline(always)]
@@ -68,19 +68,19 @@ impl Lanes for AvxVnni {
     }
 
     #[inline(always)]
-    unsafe fn distance(norms: __m256i, best: __m256i, position: __m256i, odd: __m256i) -> __m256i {
+    unsafe fn found(length: __m256i, best: __m256i, tag: __m256i) -> (__m256i, __m256i) {
         // SAFETY: the set runs here.
-        unsafe { Avx2::distance(norms, best, position, odd) }
+        unsafe { Avx2::found(length, best, tag) }
     }
 
     #[inline(always)]
-    unsafe fn add(sums: *mut i16, row: *const i8) {
+    unsafe fn add(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe { Avx2::add(sums, row) }
     }
 
     #[inline(always)]
-    unsafe fn subtract(sums: *mut i16, row: *const i8) {
+    unsafe fn subtract(sums: &mut [i16; 32], row: *const i8) {
         // SAFETY: the caller's promise.
         unsafe { Avx2::subtract(sums, row) }
     }

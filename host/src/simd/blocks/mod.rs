@@ -59,8 +59,26 @@ const STEP: usize = 16;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use super::super::avx2::blocks as avx2;
     use super::super::avx512::blocks as avx512;
     use super::{Blocks, Values};
+
+    pub(super) const AVX2: Blocks = Blocks {
+        values: Values {
+            largest: avx2::values::largest,
+            sum: avx2::values::sum,
+            coded: avx2::values::coded,
+            tails: avx2::values::tails,
+            between: avx2::values::between,
+        },
+        tq1_0: avx2::pack::tq1_0,
+        tq2_0: avx2::pack::tq2_0,
+        q2_0: avx2::pack::q2_0,
+        q8_0: avx2::encode::q8_0,
+        q4_0: avx2::encode::q4_0,
+        decode: avx2::decode::of,
+        dot: avx2::dot::of,
+    };
 
     pub(super) const AVX512: Blocks = Blocks {
         values: Values {
@@ -76,7 +94,30 @@ mod x86 {
         q8_0: avx512::encode::q8_0,
         q4_0: avx512::encode::q4_0,
         decode: avx512::decode::of,
-        dot: avx512::dot::of,
+        ..AVX2
+    };
+}
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod aarch64 {
+    use super::super::neon::blocks as neon;
+    use super::{Blocks, Values};
+
+    pub(super) const NEON: Blocks = Blocks {
+        values: Values {
+            largest: neon::values::largest,
+            sum: neon::values::sum,
+            coded: neon::values::coded,
+            tails: neon::values::tails,
+            between: neon::values::between,
+        },
+        tq1_0: neon::pack::tq1_0,
+        tq2_0: neon::pack::tq2_0,
+        q2_0: neon::pack::q2_0,
+        q8_0: neon::encode::q8_0,
+        q4_0: neon::encode::q4_0,
+        decode: neon::decode::of,
+        dot: neon::dot::of,
     };
 }
 
@@ -141,7 +182,11 @@ impl Backend {
     const fn blocks(self) -> Option<&'static Blocks> {
         match self.isa() {
             #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 | Isa::AvxVnni => Some(&x86::AVX2),
+            #[cfg(target_arch = "x86_64")]
             Isa::Avx512 | Isa::Avx512Vnni => Some(&x86::AVX512),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::Neon | Isa::DotProd => Some(&aarch64::NEON),
             _ => None,
         }
     }

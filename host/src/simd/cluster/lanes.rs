@@ -4,9 +4,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "an architecture has its own formats")]
 pub(in crate::simd) enum Format {
-    /// Four centroid bytes a word, multiplied with points whose sign bit is flipped: unsigned, 128 more than they are.
+    /// Four centroid bytes a word with their sign bit flipped, unsigned: 128 more than they are.
     Unsigned,
-    /// Four centroid bytes a word, multiplied with points as they are.
+    /// Four centroid bytes a word.
     Signed,
     /// Two words of i16 for four coordinates: the first and third, then the second and fourth.
     Pairs,
@@ -50,6 +50,9 @@ pub(in crate::simd) trait Lanes {
     /// 4g to 4g + 3 of each row.
     unsafe fn turn(rows: *const i8, stride: usize) -> [Self::Vector; 4];
 
+    /// Asks for the line of cache around an address, which need not be readable.
+    unsafe fn prefetch(at: *const i8);
+
     /// Four coordinates a lane as products take them: the first [`Format::words`] of the two.
     unsafe fn operands(coordinates: Self::Vector) -> [Self::Vector; 2];
 
@@ -60,27 +63,26 @@ pub(in crate::simd) trait Lanes {
         centroid: Self::Vector,
     ) -> Self::Vector;
 
-    /// (`sum`, `position`) in the lanes where `sum` is greater than `best.0`, and `best` in the others.
+    /// (`sum`, `tag`) in the lanes where `sum` is greater than `best.0`, and `best` in the others.
     unsafe fn better(
         best: (Self::Vector, Self::Vector),
         sum: Self::Vector,
-        position: Self::Vector,
+        tag: Self::Vector,
     ) -> (Self::Vector, Self::Vector);
 
     /// A bit for each lane, the lowest first: whether the two differ.
     unsafe fn differ(a: Self::Vector, b: Self::Vector) -> u64;
 
-    /// `norms` − 2·`best`, and 1 more in the lanes where `position` is at least `odd`; positions are below 2³¹.
-    unsafe fn distance(
-        norms: Self::Vector,
+    /// The label `tag` / 2 and the distance `length` − 2·`best` + `tag` mod 2, modulo 2³².
+    unsafe fn found(
+        length: Self::Vector,
         best: Self::Vector,
-        position: Self::Vector,
-        odd: Self::Vector,
-    ) -> Self::Vector;
+        tag: Self::Vector,
+    ) -> (Self::Vector, Self::Vector);
 
     /// Adds 32 bytes of a row to 32 sums, modulo 2¹⁶.
-    unsafe fn add(sums: *mut i16, row: *const i8);
+    unsafe fn add(sums: &mut [i16; 32], row: *const i8);
 
     /// Subtracts 32 bytes of a row from 32 sums, modulo 2¹⁶.
-    unsafe fn subtract(sums: *mut i16, row: *const i8);
+    unsafe fn subtract(sums: &mut [i16; 32], row: *const i8);
 }

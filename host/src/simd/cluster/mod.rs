@@ -47,9 +47,6 @@ pub(crate) struct Work {
     sums: Vec<i32>,
     /// Labels before the last tile.
     old: [u32; TILE],
-    new: [u32; TILE],
-    near: [u32; TILE],
-    lengths: [u32; TILE],
 }
 
 impl Default for Work {
@@ -59,9 +56,6 @@ impl Default for Work {
             staged: Vec::new(),
             sums: Vec::new(),
             old: [0; TILE],
-            new: [0; TILE],
-            near: [0; TILE],
-            lengths: [0; TILE],
         }
     }
 }
@@ -95,7 +89,7 @@ pub(crate) struct Cluster {
     pub(in crate::simd) drain: unsafe fn(&mut Sums, &mut [i64], &mut [u64]),
     pub(in crate::simd) nearer: unsafe fn(&[u32], &[u32]) -> u64,
     pub(in crate::simd) shorten: unsafe fn(&[u32], &mut [u32]) -> u64,
-    pub(in crate::simd) norms: unsafe fn(&[i8], usize, &mut [u32]),
+    pub(in crate::simd) lengths: unsafe fn(&[i8], usize, i16, &mut [u32]),
     pub(in crate::simd) means: unsafe fn(&[i64], u64, &mut [i8]),
 }
 
@@ -117,7 +111,7 @@ const SCALAR: Cluster = Cluster {
     drain: Sums::drain,
     nearer: tile::nearer,
     shorten: tile::shorten,
-    norms: tile::norms,
+    lengths: tile::lengths,
     means: tile::means,
 };
 
@@ -133,6 +127,10 @@ impl Backend {
             Isa::Avx512 => &super::avx512::cluster::CLUSTER,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => &super::avx512_vnni::cluster::CLUSTER,
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::Neon => &super::neon::cluster::CLUSTER,
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::DotProd => &super::dotprod::cluster::CLUSTER,
             _ => &SCALAR,
         }
     }
@@ -147,12 +145,12 @@ impl Cluster {
     /// Gives a tile's points, as many as `labels`, at most [`TILE`], the labels of their nearest centroids, the lowest of
     /// equals, and their squared distances.
     ///
-    /// `rows` begins with the first of them and may go on; kernels read on to whole 16s of a row where it does. `norms`
-    /// are the points' squared lengths.
+    /// `rows` begins with the first of them and may go on; kernels read on to whole 16s of a row where it does. `lengths`
+    /// are what [`Cluster::lengths`] says of the points.
     pub(crate) fn assign(
         &self,
         rows: &[i8],
-        norms: &[u32],
+        lengths: &[u32],
         packed: &Packed,
         work: &mut Work,
         labels: &mut [u32],
@@ -160,27 +158,27 @@ impl Cluster {
     ) -> Found {
         let count = labels.len();
         assert!((1..=TILE).contains(&count) && packed.len() > 0);
-        assert!(norms.len() == count && distances.len() == count);
+        assert!(lengths.len() == count && distances.len() == count);
         assert!(rows.len() >= count * packed.dims());
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-        unsafe { (self.assign)(rows, norms, packed, work, labels, distances) }
+        unsafe { (self.assign)(rows, lengths, packed, work, labels, distances) }
     }
 
-    /// The squared distances of a tile's points, as many as `norms`, to every packed centroid: those to centroid c begin at
+    /// The squared distances of a tile's points, as many as `lengths`, to every packed centroid: those to centroid c begin at
     /// `out[TILE * c]`.
     pub(crate) fn each(
         &self,
         rows: &[i8],
-        norms: &[u32],
+        lengths: &[u32],
         packed: &Packed,
         work: &mut Work,
         out: &mut [u32],
     ) {
-        let count = norms.len();
+        let count = lengths.len();
         assert!((1..=TILE).contains(&count) && rows.len() >= count * packed.dims());
         assert!(out.len() >= packed.len() * TILE);
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-        unsafe { (self.each)(rows, norms, packed, work, out) }
+        unsafe { (self.each)(rows, lengths, packed, work, out) }
     }
 
     /// Adds points to the sums of their labels, or moves those that changed.
@@ -207,10 +205,23 @@ impl Cluster {
         unsafe { (self.shorten)(found, distances) }
     }
 
-    /// The squared lengths of rows of `dims` coordinates, at most 43,690, one for each of `out`.
-    pub(crate) fn norms(&self, rows: &[i8], dims: usize, out: &mut [u32]) {
+    /// For each row of `dims` coordinates, at most 43,690, what the kernels make distances from: its squared length, and
+    /// 256·Σx more, modulo 2³², where centroids are unsigned.
+    pub(crate) fn lengths(&self, rows: &[i8], dims: usize, out: &mut [u32]) {
+        let shift = match self.format {
+            Some(Format::Unsigned) => 256,
+            _ => 0,
+        };
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-        unsafe { (self.norms)(rows, dims, out) }
+        unsafe { (self.lengths)(rows, dims, shift, out) }
+    }
+
+    /// Takes other centroids, fewer than [`Packed::MOST`] of at most 43,690 coordinates. O(k·d); allocates only to grow.
+    pub(crate) fn pack(&self, packed: &mut Packed, centroids: &[i8], dims: usize) {
+        let mut norms = vec![0; centroids.len() / dims];
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.lengths)(centroids, dims, 0, &mut norms) };
+        packed.pack(centroids, dims, &norms);
     }
 
     /// Moves centroids with a positive count, each below 2⁴⁴, to the mean of their sums, halves away from zero.
@@ -253,11 +264,11 @@ fn assign_plain(
 }
 
 /// [`Cluster::each`] by the reference.
-fn each_plain(rows: &[i8], norms: &[u32], packed: &Packed, _: &mut Work, out: &mut [u32]) {
+fn each_plain(rows: &[i8], lengths: &[u32], packed: &Packed, _: &mut Work, out: &mut [u32]) {
     let dims = packed.dims();
     let (centroids, _) = packed.plain();
     for (centroid, out) in centroids.chunks_exact(dims).zip(out.chunks_exact_mut(TILE)) {
-        for ((row, _), out) in rows.chunks_exact(dims).zip(norms).zip(out) {
+        for ((row, _), out) in rows.chunks_exact(dims).zip(lengths).zip(out) {
             *out = reference::squared_distance(row, centroid);
         }
     }
@@ -277,7 +288,7 @@ macro_rules! cluster_kernels {
             drain,
             nearer,
             shorten,
-            norms,
+            lengths,
             means,
         };
 
@@ -326,8 +337,8 @@ macro_rules! cluster_kernels {
         }
 
         #[target_feature(enable = $features)]
-        fn norms(rows: &[i8], dims: usize, out: &mut [u32]) {
-            cluster::tile::norms(rows, dims, out);
+        fn lengths(rows: &[i8], dims: usize, shift: i16, out: &mut [u32]) {
+            cluster::tile::lengths(rows, dims, shift, out);
         }
 
         #[target_feature(enable = $features)]

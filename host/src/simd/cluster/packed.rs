@@ -1,7 +1,5 @@
 //! Centroids as the tiles of clustering take them.
 
-use tercet_core::scalar::cluster as reference;
-
 use super::lanes::Format;
 
 /// Centroids that a block of a tile multiplies with at once, at most; 24 sums of 4 vectors of points fill a register file of 32.
@@ -12,7 +10,8 @@ pub(in crate::simd) const BLOCK: usize = 6;
 /// The score ‖c‖² − 2·x·c is least where v = x·c − ⌊‖c‖² / 2⌋ is greatest and, among equals, ‖c‖² is even: score =
 /// −2v + (‖c‖² mod 2). So the sums start from −⌊‖c‖² / 2⌋, centroids of even length² come before those of odd, each in
 /// order of their labels, and the first position of the greatest v is the lowest label of the least score: no sum is
-/// doubled, and no parity compared. With x unsigned, 128·Σc too many are taken off at the start.
+/// doubled, and no parity compared. Unsigned centroids add 128·Σx to every v of a point, which changes no order;
+/// [`super::Cluster::lengths`] makes up for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
     format: Option<Format>,
@@ -21,16 +20,18 @@ pub(crate) struct Packed {
     words: Vec<i32>,
     /// What the sum of each position starts from.
     starts: Vec<i32>,
-    /// The label at each position.
-    order: Vec<u32>,
-    /// Positions of even length².
-    evens: usize,
-    /// For the reference: the centroids as they came, and their squared lengths.
+    /// At each position twice the label, and 1 more where length² is odd.
+    tags: Vec<i32>,
+    /// For the reference: the centroids as they came.
     rows: Vec<i8>,
+    /// Their squared lengths.
     norms: Vec<i32>,
 }
 
 impl Packed {
+    /// The most centroids: a tag has 32 bits, and its label is as large as a positive i32.
+    pub(crate) const MOST: usize = 1 << 31;
+
     /// Nothing yet; `format` is `None` for the reference's own loops.
     pub(in crate::simd) const fn new(format: Option<Format>) -> Self {
         Self {
@@ -38,54 +39,45 @@ impl Packed {
             dims: 0,
             words: Vec::new(),
             starts: Vec::new(),
-            order: Vec::new(),
-            evens: 0,
+            tags: Vec::new(),
             rows: Vec::new(),
             norms: Vec::new(),
         }
     }
 
-    /// Takes other centroids, with at most 43,690 coordinates each. O(k·d); allocates only to grow.
-    pub(crate) fn pack(&mut self, centroids: &[i8], dims: usize) {
-        let k = centroids.len() / dims;
+    /// See [`super::Cluster::pack`], which knows the squared lengths.
+    pub(in crate::simd) fn pack(&mut self, centroids: &[i8], dims: usize, norms: &[u32]) {
+        let k = norms.len();
         self.dims = dims;
-        self.norms.resize(k, 0);
-        reference::norms(centroids, dims, &mut self.norms);
+        self.norms.clear();
+        // At most 2¹⁴ · 43,690, below 2³¹.
+        self.norms.extend(norms.iter().map(|&norm| norm as i32));
         let Some(format) = self.format else {
             self.rows.clear();
             self.rows.extend_from_slice(centroids);
             return;
         };
-        let labels = 0..k as u32;
-        let parity = |&label: &u32| self.norms[label as usize] % 2;
-        self.order.clear();
-        self.order
-            .extend(labels.clone().filter(|label| parity(label) == 0));
-        self.evens = self.order.len();
-        self.order.extend(labels.filter(|label| parity(label) == 1));
+        self.tags.clear();
+        for parity in [0, 1] {
+            let labels = (0u32..).zip(&self.norms);
+            let labels = labels.filter(|(_, norm)| *norm % 2 == parity);
+            self.tags
+                .extend(labels.map(|(label, _)| (label << 1) as i32 | parity));
+        }
         self.starts.clear();
-        self.starts.extend(self.order.iter().map(|&label| {
-            let label = label as usize;
-            let start = -(self.norms[label] / 2);
-            if format == Format::Unsigned {
-                let row = &centroids[label * dims..][..dims];
-                start - 128 * row.iter().map(|&c| i32::from(c)).sum::<i32>()
-            } else {
-                start
-            }
-        }));
-        self.words.resize(k * dims.div_ceil(4) * format.words(), 0);
-        let (mut position, mut at) = (0, 0);
+        let starts = self.tags.iter().map(|&tag| -(self.norms[label(tag)] / 2));
+        self.starts.extend(starts);
+        let groups = dims.div_ceil(4);
+        self.words.resize(k * groups * format.words(), 0);
+        let (mut tags, mut words) = (&self.tags[..], &mut self.words[..]);
         for block in blocks(k) {
-            let labels = &self.order[position..][..block];
-            let len = block * dims.div_ceil(4) * format.words();
-            for (column, &label) in labels.iter().enumerate() {
-                let row = &centroids[label as usize * dims..][..dims];
-                let words = self.words[at + column..].iter_mut().step_by(block);
-                write(format, row, words);
+            let (of_block, others) = tags.split_at(block);
+            let (to, rest) = words.split_at_mut(block * groups * format.words());
+            for (column, &tag) in of_block.iter().enumerate() {
+                let row = &centroids[label(tag) * dims..][..dims];
+                write(format, row, to, column, block);
             }
-            position += block;
-            at += len;
+            (tags, words) = (others, rest);
         }
     }
 
@@ -106,13 +98,8 @@ impl Packed {
         &self.starts
     }
 
-    pub(in crate::simd) fn order(&self) -> &[u32] {
-        &self.order
-    }
-
-    /// The first position of odd length².
-    pub(in crate::simd) const fn evens(&self) -> usize {
-        self.evens
+    pub(in crate::simd) fn tags(&self) -> &[i32] {
+        &self.tags
     }
 
     /// The centroids and their squared lengths, for the reference's loops.
@@ -121,33 +108,48 @@ impl Packed {
     }
 }
 
+/// The label of a tag.
+const fn label(tag: i32) -> usize {
+    (tag as u32 >> 1) as usize
+}
+
 /// The sizes of the blocks of `k` centroids: as few as can be, none above [`BLOCK`], no two more than 1 apart.
 pub(in crate::simd) fn blocks(k: usize) -> impl Iterator<Item = usize> {
     let count = k.div_ceil(BLOCK);
     (0..count).map(move |block| k / count + usize::from(block < k % count))
 }
 
-/// Writes the words of a centroid; absent coordinates are 0, so that what points hold there counts for nothing.
-fn write<'a>(format: Format, row: &[i8], mut words: impl Iterator<Item = &'a mut i32>) {
+/// Writes the words of the centroid in `column` of a block of `block`.
+///
+/// Absent coordinates are 0 in any format, so that what points seem to have there counts for nothing.
+fn write(format: Format, row: &[i8], to: &mut [i32], column: usize, block: usize) {
     let (fours, rest) = row.as_chunks::<4>();
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
-    let last = (!rest.is_empty()).then_some(&last);
-    for four in fours.iter().chain(last) {
-        let bytes = four.map(|c| c as u8);
-        match format {
-            Format::Unsigned | Format::Signed => {
-                if let Some(word) = words.next() {
-                    *word = i32::from_le_bytes(bytes);
-                }
+    let word = |four: &[i8; 4]| i32::from_le_bytes(four.map(|c| c as u8));
+    match format {
+        Format::Unsigned | Format::Signed => {
+            let (flip, last_flip) = match format {
+                Format::Unsigned => (u32::MAX, !(u32::MAX << (8 * rest.len()))),
+                _ => (0, 0),
+            };
+            const SIGNS: u32 = 0x8080_8080;
+            let mut to = to.chunks_exact_mut(block);
+            // The words after `fours` so that none is lost to a last look at them.
+            for (four, to) in fours.iter().zip(to.by_ref()) {
+                to[column] = word(four) ^ (flip & SIGNS) as i32;
             }
-            Format::Pairs => {
-                let pair = |low: i8, high: i8| i32::from(low) & 0xFFFF | i32::from(high) << 16;
-                for pair in [pair(four[0], four[2]), pair(four[1], four[3])] {
-                    if let Some(word) = words.next() {
-                        *word = pair;
-                    }
-                }
+            if let Some(to) = to.next() {
+                to[column] = word(&last) ^ (last_flip & SIGNS) as i32;
+            }
+        }
+        Format::Pairs => {
+            let pair = |low: i8, high: i8| i32::from(low) & 0xFFFF | i32::from(high) << 16;
+            let last = (!rest.is_empty()).then_some(&last);
+            let to = to.chunks_exact_mut(2 * block);
+            for (to, four) in to.zip(fours.iter().chain(last)) {
+                to[column] = pair(four[0], four[2]);
+                to[block + column] = pair(four[1], four[3]);
             }
         }
     }

@@ -2,6 +2,11 @@
 
 use super::lanes::Lanes;
 
+/// Short sums of one step, in a line of the cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Line([i16; STEP]);
+
 /// Additions to a sum of 16 bits before it must be flushed: a coordinate or its negative is at most 128, and 255 of
 /// them at most 32,640.
 const MOST: u16 = 255;
@@ -26,9 +31,9 @@ struct Gain {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums {
     dims: usize,
-    /// Short sums of a cluster: `dims`, rounded up to whole steps. What lies beyond `dims` is never read.
-    stride: usize,
-    short: Vec<i16>,
+    /// Steps of a cluster; what lies beyond `dims` is never read.
+    steps: usize,
+    short: Vec<Line>,
     long: Vec<i64>,
     gains: Vec<Gain>,
 }
@@ -52,11 +57,11 @@ impl Sums {
         if (self.gains.len(), self.dims) == (k, dims) {
             return;
         }
-        let stride = dims.next_multiple_of(STEP);
+        let steps = dims.div_ceil(STEP);
         *self = Self {
             dims,
-            stride,
-            short: vec![0; k * stride],
+            steps,
+            short: vec![Line([0; STEP]); k * steps],
             long: vec![0; k * dims],
             gains: vec![Gain::default(); k],
         };
@@ -71,11 +76,13 @@ impl Sums {
             *count = count.wrapping_add_signed(gain.count);
             let sums = &mut sums[cluster * self.dims..][..self.dims];
             if gain.short > 0 {
-                let short = &mut self.short[cluster * self.stride..][..self.stride];
-                for (sum, &short) in sums.iter_mut().zip(short.iter()) {
-                    *sum += i64::from(short);
+                let short = &mut self.short[cluster * self.steps..][..self.steps];
+                for (sums, short) in sums.chunks_mut(STEP).zip(short) {
+                    for (sum, short) in sums.iter_mut().zip(short.0) {
+                        *sum += i64::from(short);
+                    }
+                    *short = Line([0; STEP]);
                 }
-                short.fill(0);
             }
             if gain.spilled {
                 let long = &mut self.long[cluster * self.dims..][..self.dims];
@@ -93,12 +100,14 @@ impl Sums {
             return;
         }
         gain.spilled = true;
-        let short = &mut self.short[cluster * self.stride..][..self.stride];
+        let short = &mut self.short[cluster * self.steps..][..self.steps];
         let long = &mut self.long[cluster * self.dims..][..self.dims];
-        for (long, &short) in long.iter_mut().zip(short.iter()) {
-            *long += i64::from(short);
+        for (long, short) in long.chunks_mut(STEP).zip(short) {
+            for (long, short) in long.iter_mut().zip(short.0) {
+                *long += i64::from(short);
+            }
+            *short = Line([0; STEP]);
         }
-        short.fill(0);
     }
 
     /// Adds a row `weight` times.
@@ -123,15 +132,15 @@ impl Sums {
         gain.count += if ADD { 1 } else { -1 };
         gain.short += 1;
         let full = gain.short == MOST;
-        let short = &mut self.short[cluster * self.stride..][..self.stride];
-        for step in (0..short.len()).step_by(STEP) {
-            // SAFETY: the set runs here; the sums are whole steps, and so is the row, as promised.
+        let lines = &mut self.short[cluster * self.steps..][..self.steps];
+        for (step, Line(short)) in lines.iter_mut().enumerate() {
+            // SAFETY: the set runs here; the row can be read in whole steps.
             unsafe {
-                let short = short.as_mut_ptr().add(step);
+                let row = row.add(step * STEP);
                 if ADD {
-                    S::add(short, row.add(step));
+                    S::add(short, row);
                 } else {
-                    S::subtract(short, row.add(step));
+                    S::subtract(short, row);
                 }
             }
         }
@@ -146,8 +155,8 @@ impl Sums {
     /// The processor runs the set.
     #[inline(always)]
     unsafe fn checked<S: Lanes, const ADD: bool>(&mut self, cluster: usize, row: &[i8]) {
-        if row.len() >= self.stride {
-            // SAFETY: the set runs here; a whole stride can be read.
+        if row.len() >= self.steps * STEP {
+            // SAFETY: the set runs here; whole steps can be read.
             unsafe { self.row::<S, ADD>(cluster, row.as_ptr()) };
         } else {
             // The last rows of all points.

@@ -6,8 +6,8 @@ use super::{Found, TILE, Work};
 
 /// What is done with the sums of a block.
 trait Sink<S: Lanes> {
-    /// Takes the sums of the points of `vector` for the next centroid, which is at `position`.
-    unsafe fn take(&mut self, vector: usize, position: usize, at: S::Vector, sum: S::Vector);
+    /// Takes the sums of the points of `vector` for the centroid at `position`, which has `tag`.
+    unsafe fn take(&mut self, vector: usize, position: usize, tag: S::Vector, sum: S::Vector);
 }
 
 /// Turns a tile: for `P` vectors of points at a time, for each group of four coordinates, its operands side by side.
@@ -26,6 +26,12 @@ unsafe fn turn<S: Lanes, const P: usize>(
     let part = groups * words * P * S::WIDTH;
     assert!(out.len() >= part * (TILE / (P * S::WIDTH)));
     for index in 0..TILE / S::WIDTH {
+        // The tile after the next, while this one's products give memory time.
+        let ahead = rows.wrapping_add((2 * TILE + index * S::WIDTH) * stride);
+        for line in (0..S::WIDTH * stride).step_by(64) {
+            // SAFETY: the set runs here.
+            unsafe { S::prefetch(ahead.wrapping_add(line)) };
+        }
         // SAFETY: rows of the tile.
         let rows = unsafe { rows.add(index * S::WIDTH * stride) };
         let to = index / P * part + index % P * S::WIDTH;
@@ -95,6 +101,7 @@ unsafe fn products<S: Lanes, const P: usize>(
 ) {
     let steps = packed.dims().div_ceil(4) * S::FORMAT.words();
     assert!(packed.words().len() == packed.len() * steps && packed.starts().len() == packed.len());
+    let tags = &packed.tags()[..packed.len()];
     let mut position = 0;
     for size in blocks(packed.len()) {
         let starts = &packed.starts()[position..];
@@ -107,11 +114,11 @@ unsafe fn products<S: Lanes, const P: usize>(
                 };
                 for (column, sums) in sums.into_iter().enumerate() {
                     let position = position + column;
-                    // SAFETY: the set runs here; there are fewer than 2³² centroids.
-                    let at = unsafe { S::splat(position as i32) };
+                    // SAFETY: the set runs here.
+                    let tag = unsafe { S::splat(tags[position]) };
                     for (vector, sum) in sums.into_iter().enumerate() {
                         // SAFETY: the set runs here.
-                        unsafe { sink.take(vector, position, at, sum) };
+                        unsafe { sink.take(vector, position, tag, sum) };
                     }
                 }
             }};
@@ -128,14 +135,14 @@ unsafe fn products<S: Lanes, const P: usize>(
     }
 }
 
-/// Keeps the greatest sums and the first positions that have them.
+/// Keeps the greatest sums and the tags of the first positions that have them.
 struct Greatest<S: Lanes, const P: usize>([(S::Vector, S::Vector); P]);
 
 impl<S: Lanes, const P: usize> Sink<S> for Greatest<S, P> {
     #[inline(always)]
-    unsafe fn take(&mut self, vector: usize, _: usize, at: S::Vector, sum: S::Vector) {
+    unsafe fn take(&mut self, vector: usize, _: usize, tag: S::Vector, sum: S::Vector) {
         // SAFETY: the set runs here.
-        self.0[vector] = unsafe { S::better(self.0[vector], sum, at) };
+        self.0[vector] = unsafe { S::better(self.0[vector], sum, tag) };
     }
 }
 
@@ -146,7 +153,7 @@ impl<S: Lanes, const P: usize> Sink<S> for Greatest<S, P> {
 #[inline(always)]
 pub(in crate::simd) unsafe fn assign<S: Lanes, const P: usize>(
     rows: &[i8],
-    norms: &[u32],
+    lengths: &[u32],
     packed: &Packed,
     work: &mut Work,
     labels: &mut [u32],
@@ -155,49 +162,70 @@ pub(in crate::simd) unsafe fn assign<S: Lanes, const P: usize>(
     let count = labels.len();
     // SAFETY: the set runs here.
     unsafe { turned::<S, P>(rows, packed.dims(), count, work) };
+    let points = super::flat(&work.turned);
+    if let (Some(lengths), Some(labels), Some(distances)) = (
+        lengths.first_chunk(),
+        labels.first_chunk_mut(),
+        distances.first_chunk_mut(),
+    ) {
+        work.old = *labels;
+        // SAFETY: the set runs here.
+        return unsafe { nearest::<S, P>(points, lengths, packed, labels, distances) };
+    }
+    // A part of a tile; what its other lanes hold is of no matter.
+    let (mut all, mut near, mut found_lengths) = ([0; TILE], [0; TILE], [0; TILE]);
+    all[..count].copy_from_slice(labels);
+    found_lengths[..count].copy_from_slice(lengths);
+    work.old = all;
+    // SAFETY: the set runs here.
+    let found = unsafe { nearest::<S, P>(points, &found_lengths, packed, &mut all, &mut near) };
+    labels.copy_from_slice(&all[..count]);
+    distances.copy_from_slice(&near[..count]);
+    Found {
+        changed: found.changed & ((1 << count) - 1),
+        distances: distances.iter().map(|&distance| u64::from(distance)).sum(),
+    }
+}
+
+/// The nearest centroids of a turned tile.
+///
+/// # Safety
+/// The processor runs the set.
+#[inline(always)]
+unsafe fn nearest<S: Lanes, const P: usize>(
+    points: &[i32],
+    lengths: &[u32; TILE],
+    packed: &Packed,
+    labels: &mut [u32; TILE],
+    distances: &mut [u32; TILE],
+) -> Found {
     let part = packed.dims().div_ceil(4) * S::FORMAT.words() * P * S::WIDTH;
-    let Work {
-        turned,
-        old,
-        new,
-        near,
-        lengths,
-        ..
-    } = work;
-    // Lanes past the last point have an old label and a length too, of no matter.
-    old[..count].copy_from_slice(labels);
-    lengths[..count].copy_from_slice(norms);
-    let points = super::flat(turned);
-    let order = packed.order();
     let mut changed = 0;
-    for (index, first) in (0..count).step_by(P * S::WIDTH).enumerate() {
-        // SAFETY: the set runs here; parts of a tile that was turned; lanes of a tile, whose arrays have 64.
-        unsafe {
-            // No sum is as low as this start: v is at least −1.5 · 2¹⁴ · d.
+    for (index, first) in (0..TILE).step_by(P * S::WIDTH).enumerate() {
+        let points = points[index * part..][..part].as_ptr();
+        // SAFETY: the set runs here; the points are a part of a tile that was turned.
+        let greatest = unsafe {
+            // No sum is as low: v is at least −1.5 · 2¹⁴ · d, with unsigned centroids −2.5 · 2¹⁴ · d; and at most 2 · 2¹⁴ · d.
             let none = (S::splat(i32::MIN), S::splat(0));
             let mut greatest = Greatest::<S, P>([none; P]);
-            let points = points[index * part..][..part].as_ptr();
             products::<S, P>(points, packed, &mut greatest);
-            let odd = S::splat(packed.evens() as i32);
-            for (vector, (best, position)) in greatest.0.into_iter().enumerate() {
-                let lane = first + vector * S::WIDTH;
-                S::store(position, new.as_mut_ptr().add(lane).cast());
-                for label in &mut new[lane..][..S::WIDTH] {
-                    *label = order[*label as usize];
-                }
+            greatest.0
+        };
+        for (vector, (best, tag)) in greatest.into_iter().enumerate() {
+            let lane = first + vector * S::WIDTH;
+            // SAFETY: the set runs here; lanes of a tile.
+            unsafe {
+                let before = S::load(labels.as_ptr().add(lane).cast());
                 let length = S::load(lengths.as_ptr().add(lane).cast());
-                let distance = S::distance(length, best, position, odd);
-                S::store(distance, near.as_mut_ptr().add(lane).cast());
-                let before = S::load(old.as_ptr().add(lane).cast());
-                let now = S::load(new.as_ptr().add(lane).cast());
-                changed |= S::differ(before, now) << lane;
+                let (label, distance) = S::found(length, best, tag);
+                S::store(label, labels.as_mut_ptr().add(lane).cast());
+                S::store(distance, distances.as_mut_ptr().add(lane).cast());
+                changed |= S::differ(before, label) << lane;
             }
         }
     }
-    labels.copy_from_slice(&new[..count]);
-    distances.copy_from_slice(&near[..count]);
     Found {
-        changed: changed & (u64::MAX >> (64 - count)),
+        changed,
         distances: distances.iter().map(|&distance| u64::from(distance)).sum(),
     }
 }
@@ -259,12 +287,12 @@ impl<S: Lanes, const P: usize> Sink<S> for Write<'_, P> {
 #[inline(always)]
 pub(in crate::simd) unsafe fn each<S: Lanes, const P: usize>(
     rows: &[i8],
-    norms: &[u32],
+    lengths: &[u32],
     packed: &Packed,
     work: &mut Work,
     out: &mut [u32],
 ) {
-    let count = norms.len();
+    let count = lengths.len();
     // SAFETY: the set runs here.
     unsafe { turned::<S, P>(rows, packed.dims(), count, work) };
     let part = packed.dims().div_ceil(4) * S::FORMAT.words() * P * S::WIDTH;
@@ -281,15 +309,13 @@ pub(in crate::simd) unsafe fn each<S: Lanes, const P: usize>(
             products::<S, P>(points, packed, &mut write);
         }
     }
-    let sums = work.sums.chunks_exact(TILE).zip(packed.order());
-    for (position, (sums, &label)) in sums.enumerate() {
-        let odd = u32::from(position >= packed.evens());
-        let out = &mut out[label as usize * TILE..][..count];
-        for ((out, &sum), &norm) in out.iter_mut().zip(sums).zip(norms) {
+    for (sums, &tag) in work.sums.chunks_exact(TILE).zip(packed.tags()) {
+        let (label, odd) = (tag as usize >> 1, tag as u32 & 1);
+        let out = &mut out[label * TILE..][..count];
+        for ((out, &sum), &length) in out.iter_mut().zip(sums).zip(lengths) {
             // ‖x‖² + score, between 0 and 65,025 · d, below 2³², whatever wraps on the way.
-            *out = norm
-                .wrapping_sub((sum as u32).wrapping_mul(2))
-                .wrapping_add(odd);
+            let twice = (sum as u32).wrapping_mul(2);
+            *out = length.wrapping_sub(twice).wrapping_add(odd);
         }
     }
 }
@@ -312,27 +338,39 @@ pub(in crate::simd) fn shorten(found: &[u32], distances: &mut [u32]) -> u64 {
     total
 }
 
-/// Squared lengths of rows.
+/// See [`super::Cluster::lengths`]: Σ x·(x + `shift`), modulo 2³².
 #[inline(always)]
-pub(in crate::simd) fn norms(rows: &[i8], dims: usize, out: &mut [u32]) {
+pub(in crate::simd) fn lengths(rows: &[i8], dims: usize, shift: i16, out: &mut [u32]) {
     for (row, out) in rows.chunks_exact(dims).zip(out) {
-        // At most 2¹⁴ · 43,690.
-        let squares = row.iter().map(|&x| i32::from(x) * i32::from(x));
-        *out = squares.sum::<i32>() as u32;
+        // Of 16 bits each: at most 127 · 383.
+        let terms = row
+            .iter()
+            .map(|&x| i32::from(x) * i32::from(i16::from(x) + shift));
+        *out = terms.fold(0, i32::wrapping_add) as u32;
     }
 }
 
 /// See [`super::Cluster::means`].
 #[inline(always)]
 pub(in crate::simd) fn means(sums: &[i64], count: u64, centroid: &mut [i8]) {
-    // With |sum| + count / 2 below 2⁵² and a count below 2⁴⁴ both are exact in f64, and the quotient q is at most 128.5. Where
-    // ⌊q⌋ = m, q ≤ m + 1 − 1/count. Below 256 floats lie at most 2⁻⁴⁵ apart, which is less than 1/count, so rounding cannot
-    // reach m + 1, and the quotient cut to an integer is m.
-    let half = count / 2;
-    let (divisor, half) = (count as f64, half as f64);
-    for (c, &sum) in centroid.iter_mut().zip(sums) {
-        let sum = sum as f64;
-        let magnitude = ((sum.abs() + half) / divisor) as i32;
-        *c = (if sum < 0.0 { -magnitude } else { magnitude }) as i8;
+    // The quotient q = (|sum| + ⌊count / 2⌋) / count is at most 128.5. Where ⌊q⌋ = m, q ≤ m + 1 − 1/count. Below 256, f64 lie at
+    // most 2⁻⁴⁵ and f32 at most 2⁻¹⁶ apart, which is no more than 1/count for counts of at most 2⁴⁴ and 2¹⁶: then rounding
+    // cannot reach m + 1, and the quotient cut to an integer is m. Dividends, at most 128.5 · count, are exact.
+    macro_rules! divide {
+        ($float:ty, $integer:ty) => {{
+            let (divisor, half) = (count as $float, (count / 2) as $integer);
+            for (c, &sum) in centroid.iter_mut().zip(sums) {
+                let sum = sum as $integer;
+                let quotient = (sum.abs() + half) as $float / divisor;
+                // SAFETY: at most 128.5.
+                let magnitude: i32 = unsafe { quotient.to_int_unchecked() };
+                *c = (if sum < 0 { -magnitude } else { magnitude }) as i8;
+            }
+        }};
+    }
+    if count <= 1 << 16 {
+        divide!(f32, i32);
+    } else {
+        divide!(f64, i64);
     }
 }

@@ -1,3 +1,4 @@
 //! Kernels for AArch64's DotProd.
 
+pub(super) mod cluster;
 pub(super) mod peak;

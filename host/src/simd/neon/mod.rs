@@ -1,3 +1,5 @@
 //! Kernels for AArch64's NEON.
 
+pub(super) mod blocks;
+pub(super) mod cluster;
 pub(super) mod peak;

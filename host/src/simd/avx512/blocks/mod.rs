@@ -1,7 +1,6 @@
 //! GGUF's block formats.
 
 pub(in crate::simd) mod decode;
-pub(in crate::simd) mod dot;
 pub(in crate::simd) mod encode;
 pub(in crate::simd) mod pack;
 pub(in crate::simd) mod values;

@@ -21,7 +21,7 @@ pub(in crate::simd) fn of(format: Format) -> unsafe fn(&[u8], &[i8]) -> Option<i
     }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
+#[target_feature(enable = "avx2,f16c")]
 fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     blocks::<256, 54>(bytes, x, 52, |block, x| {
         let low = _mm256_set1_epi16(0xFF);
@@ -29,8 +29,8 @@ fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         let mut sums = [_mm256_setzero_si256(); 2];
         let groups = [(0usize, 0usize, 32usize), (16, 16, 32), (32, 160, 16)];
         for (at, first, step) in groups {
-            let bytes = block[at..].first_chunk().unwrap_or(&[0; 16]);
-            let mut fraction = _mm256_cvtepu8_epi16(super::load_bytes(bytes));
+            let bytes = load_half(block[at..].first_chunk().unwrap_or(&[0; 16]));
+            let mut fraction = _mm256_cvtepu8_epi16(bytes);
             for lane in 0..5 {
                 let tripled = _mm256_add_epi16(_mm256_add_epi16(fraction, fraction), fraction);
                 let digit = _mm256_srli_epi16::<8>(tripled);
@@ -52,7 +52,7 @@ fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     })
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
+#[target_feature(enable = "avx2,f16c")]
 fn tq2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     let three = _mm256_set1_epi8(3);
     blocks::<256, 66>(bytes, x, 64, |block, x| {
@@ -77,42 +77,38 @@ fn tq2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     })
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
+#[target_feature(enable = "avx2,f16c")]
 fn q2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     blocks::<64, 18>(bytes, x, 0, |block, x| {
-        let packed = super::load_bytes(block.last_chunk().unwrap_or(&[0; 16]));
-        // A byte's codes to the lowest bits of four: two steps, from 4 bits to 16 and from 2 to 8.
-        let bytes = _mm512_cvtepu8_epi32(packed);
-        let halves = _mm512_or_si512(bytes, _mm512_slli_epi32::<12>(bytes));
-        let spread = _mm512_or_si512(halves, _mm512_slli_epi32::<6>(halves));
-        let codes = _mm512_and_si512(spread, _mm512_set1_epi8(3));
-        // SAFETY: 64 activations lie there.
-        let x = unsafe { _mm512_loadu_si512(x.as_ptr().cast()) };
-        let products = _mm512_sub_epi16(
-            _mm512_maddubs_epi16(codes, x),
-            _mm512_maddubs_epi16(_mm512_set1_epi8(1), x),
-        );
-        _mm512_reduce_add_epi32(_mm512_madd_epi16(products, _mm512_set1_epi16(1)))
+        let mut sum = _mm256_setzero_si256();
+        for (bytes, x) in block[2..].as_chunks().0.iter().zip(x.as_chunks().0) {
+            // A byte's codes to the lowest bits of four: two steps, from 4 bits to 16 and from 2 to 8.
+            let bytes = _mm256_cvtepu8_epi32(super::load_bytes(bytes));
+            let halves = _mm256_or_si256(bytes, _mm256_slli_epi32::<12>(bytes));
+            let spread = _mm256_or_si256(halves, _mm256_slli_epi32::<6>(halves));
+            let codes = _mm256_and_si256(spread, _mm256_set1_epi8(3));
+            sum = _mm256_add_epi16(sum, less_one(codes, load_signed(x)));
+        }
+        total(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)))
     })
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
+#[target_feature(enable = "avx2,f16c")]
 fn q8_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     blocks::<32, 34>(bytes, x, 0, |block, x| {
-        // SAFETY: 32 bytes lie there, behind the scale.
-        let codes = unsafe { _mm256_loadu_si256(block[2..].as_ptr().cast()) };
-        let products = _mm512_madd_epi16(
-            _mm512_cvtepi8_epi16(codes),
-            _mm512_cvtepi8_epi16(load_signed(x)),
-        );
-        _mm512_reduce_add_epi32(products)
+        let mut sum = _mm256_setzero_si256();
+        for (codes, x) in block[2..].as_chunks().0.iter().zip(x.as_chunks::<16>().0) {
+            let codes = _mm256_cvtepi8_epi16(load_half(codes));
+            sum = _mm256_add_epi32(sum, _mm256_madd_epi16(codes, wide(x)));
+        }
+        total(sum)
     })
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
+#[target_feature(enable = "avx2,f16c")]
 fn q4_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     blocks::<32, 18>(bytes, x, 0, |block, x| {
-        let packed = super::load_bytes(block.last_chunk().unwrap_or(&[0; 16]));
+        let packed = load_half(block.last_chunk().unwrap_or(&[0; 16]));
         let both = _mm256_set_m128i(_mm_srli_epi16::<4>(packed), packed);
         let nibbles = _mm256_and_si256(both, _mm256_set1_epi8(15));
         let x = load_signed(x);
@@ -131,6 +127,13 @@ fn less_one(codes: __m256i, x: __m256i) -> __m256i {
         _mm256_maddubs_epi16(codes, x),
         _mm256_maddubs_epi16(_mm256_set1_epi8(1), x),
     )
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_half(bytes: &[u8; 16]) -> __m128i {
+    // SAFETY: 16 bytes lie there.
+    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
 #[inline]
@@ -172,7 +175,7 @@ fn total(sums: __m256i) -> i32 {
 /// A finite f16 times 2²⁴ is an integer below 2⁴⁰ and a block's product below 2¹⁹ in magnitude, so a term has at most 59 bits; their
 /// upper and lower halves add up on their own, for up to 2³¹ blocks.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
+#[target_feature(enable = "avx2,f16c")]
 fn blocks<const LEN: usize, const BYTES: usize>(
     bytes: &[u8],
     x: &[i8],

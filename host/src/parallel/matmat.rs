@@ -1,0 +1,87 @@
+//! Layers times many rows of activations: rows of weights side by side.
+
+use std::marker::PhantomData;
+
+use rayon::prelude::*;
+use tercet_core::linear::Layer;
+
+use super::Threads;
+use crate::simd::linear::{Found, Panels, ROWS, Strips};
+
+impl Threads {
+    /// Calls `give` with a few rows of a layer, the number of a row of activations, its outputs for those rows, and their sums, until all
+    /// rows of both have met. `out` has an output for each.
+    ///
+    /// A thread packs about eight tiles of weights at a time, which stay in its second cache while all activations pass by.
+    pub(super) fn tiles<T: Send>(
+        self,
+        layer: &Layer<'_>,
+        x: &Strips,
+        out: &mut [T],
+        give: impl Fn(&Layer<'_>, usize, &mut [T], Found<'_>) + Sync,
+    ) {
+        let weights = layer.weights();
+        let rows = (self.tile.saturating_mul(8) / weights.cols()).max(1);
+        // Parts for all threads, also of a small matrix.
+        let share = weights.rows().div_ceil(4 * rayon::current_num_threads());
+        let rows = rows.min(share).next_multiple_of(ROWS);
+        let out = Table::new(out, weights.rows());
+        let multiply = |panels: &mut Option<Panels>, part: usize| {
+            let first = part * rows;
+            // In whole panels, and so in whole groups of rows: always there.
+            let (Some(part), Some(panels)) = (layer.part(first, rows), panels) else {
+                return;
+            };
+            panels.multiply(part.weights(), x, |row, from, found| {
+                if let Some(few) = part.part(from, found.len()) {
+                    // SAFETY: no other part has these rows of weights, and this one has no other slice while `give` runs.
+                    give(
+                        &few,
+                        row,
+                        unsafe { out.slice(row, first + from, found.len()) },
+                        found,
+                    );
+                }
+            });
+        };
+        let parts = weights.rows().div_ceil(rows);
+        if parts == 1 {
+            return multiply(&mut self.backend().panels(), 0);
+        }
+        let parts = (0..parts).into_par_iter();
+        parts.for_each_init(|| self.backend().panels(), multiply);
+    }
+}
+
+/// A table of outputs of which threads take columns.
+struct Table<'a, T> {
+    values: *mut T,
+    rows: usize,
+    cols: usize,
+    of: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: the table stands for a slice that it borrows alone; `slice` asks callers to share it out.
+unsafe impl<T: Send> Sync for Table<'_, T> {}
+
+impl<'a, T> Table<'a, T> {
+    const fn new(values: &'a mut [T], cols: usize) -> Self {
+        Self {
+            rows: values.len() / cols,
+            cols,
+            values: values.as_mut_ptr(),
+            of: PhantomData,
+        }
+    }
+
+    /// Values of a row.
+    ///
+    /// # Safety
+    /// No slice with one of these values may be alive.
+    #[expect(clippy::mut_from_ref, reason = "shared out as the caller promises")]
+    unsafe fn slice(&self, row: usize, first: usize, len: usize) -> &mut [T] {
+        assert!(row < self.rows && first <= self.cols && len <= self.cols - first);
+        // SAFETY: inside the slice that the table borrows, by the assertion; nobody else has them, as the caller promises.
+        unsafe { std::slice::from_raw_parts_mut(self.values.add(row * self.cols + first), len) }
+    }
+}

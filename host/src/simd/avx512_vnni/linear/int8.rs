@@ -1,0 +1,84 @@
+//! Rows of int8: the sign flipped, a weight is w + 128 without a sign, and Σ (w + 128)·x − 128·Σx is the sum. All of it modulo 2³²,
+//! which the sum itself fits.
+
+use std::arch::x86_64::*;
+
+use super::sums::{fold_four, four_sums, store_four};
+use super::{AHEAD, four_rows, load, prefetch};
+use crate::simd::linear::{Activations, Line};
+
+/// Lines as they lie, and −128·Σx.
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
+    activations.set(x);
+    let mut sum = _mm512_setzero_si512();
+    for line in &activations.lines {
+        sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(1), load(line));
+    }
+    activations.start = vec![[-128 * _mm512_reduce_add_epi32(sum); 16]];
+}
+
+/// Row after row, as they lie; the sums of four are folded at once.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
+    assert!(bytes.len() == out.len() * x.len && x.lines.len() == x.len.div_ceil(64));
+    let start = _mm_set1_epi32(x.start[0][0]);
+    for first in (0..out.len()).step_by(4) {
+        let rows = four_rows(bytes, x.len, first, out.len());
+        let mut sums = [_mm512_setzero_si512(); 4];
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            // SAFETY: a row has `len` bytes, and there are lines for as many.
+            *sum = unsafe { dot(row, x) };
+        }
+        let sums = _mm_add_epi32(four_sums(fold_four(sums)), start);
+        store_four(sums, &mut out[first..]);
+    }
+}
+
+/// Σ (w + 128)·x, by lanes.
+///
+/// # Safety
+/// The row must have a byte for each activation, and these their lines.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+unsafe fn dot(row: *const u8, x: &Activations) -> __m512i {
+    // Four chains hide the latency of the product.
+    let mut sums = [_mm512_setzero_si512(); 4];
+    let whole = x.len / 64;
+    let (lines, rest) = x.lines.split_at(whole);
+    let (fours, singles) = lines.as_chunks::<4>();
+    let mut row = row;
+    for lines in fours {
+        for (sum, line) in sums.iter_mut().zip(lines) {
+            prefetch(row.wrapping_add(AHEAD));
+            // SAFETY: 64·whole bytes are read in these loops, no more than the row has.
+            unsafe {
+                *sum = add(*sum, _mm512_loadu_si512(row.cast()), line);
+                row = row.add(64);
+            }
+        }
+    }
+    for (sum, line) in sums.iter_mut().zip(singles) {
+        // SAFETY: as before.
+        unsafe {
+            *sum = add(*sum, _mm512_loadu_si512(row.cast()), line);
+            row = row.add(64);
+        }
+    }
+    if let Some(line) = rest.first() {
+        let mask = u64::MAX >> (64 - x.len % 64);
+        // SAFETY: the mask selects what is left of the row. Activations beyond are 0.
+        let weights = unsafe { _mm512_maskz_loadu_epi8(mask, row.cast()) };
+        sums[3] = add(sums[3], weights, line);
+    }
+    let [a, b, c, d] = sums;
+    _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d))
+}
+
+/// Adds the products of 64 weights, their signs flipped.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn add(sum: __m512i, weights: __m512i, line: &Line) -> __m512i {
+    let flipped = _mm512_xor_si512(weights, _mm512_set1_epi8(i8::MIN));
+    _mm512_dpbusd_epi32(sum, flipped, load(line))
+}

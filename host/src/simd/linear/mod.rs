@@ -1,0 +1,152 @@
+//! The tables of the kernels that multiply layers.
+
+mod activations;
+mod codes;
+mod tiles;
+
+use tercet_core::block::Format;
+use tercet_core::linear::{self, I8Sym, Layout, Matrix, Sums};
+
+pub(in crate::simd) use activations::{Activations, Line};
+pub(in crate::simd) use codes::unpack;
+pub(in crate::simd) use tiles::{Column, Group, STRIP, Sums as TileSums, Tiles, add};
+pub(crate) use tiles::{Found, Panels, ROWS, Strips};
+
+use super::{Backend, Isa};
+
+/// Rows whose sums a kernel gives at once: whole groups of every layout.
+const CHUNK: usize = 64;
+
+/// The fewest rows of activations that are worth packing weights for.
+const FEW: usize = 5;
+
+#[cfg(target_arch = "x86_64")]
+const AVX512_VNNI_TILES: Tiles = {
+    use super::avx512_vnni::linear::tiles;
+    Tiles {
+        unpack: tiles::unpack,
+        pack: tiles::pack,
+        multiply: tiles::multiply,
+        add: tiles::add,
+    }
+};
+
+/// What one instruction set multiplies a layout's rows by a vector with.
+///
+/// The functions may use that set, so they are called through [`Product`], which a [`Backend`] leads to.
+#[derive(Clone, Copy, Debug)]
+struct Vector {
+    /// Brings activations into the order that `rows` takes them in.
+    prepare: unsafe fn(&[i8], &mut Activations),
+    rows: Rows,
+}
+
+/// The sums of the rows that lie in the bytes, which are as many as there are sums, at most [`CHUNK`].
+#[derive(Clone, Copy, Debug)]
+enum Rows {
+    /// Of layouts whose sums fit 32 bits.
+    Narrow(unsafe fn(&[u8], &Activations, &mut [i32])),
+    /// Of blocks.
+    Wide(unsafe fn(&[u8], &Activations, &mut [i64])),
+}
+
+/// The product of some layers' rows with one vector of activations, by one backend.
+pub(crate) struct Product<'a> {
+    x: I8Sym<'a>,
+    kernel: Option<(Rows, Activations)>,
+}
+
+impl Backend {
+    /// Makes ready to multiply rows that lie as a matrix's do by activations, one for each of its columns. O(cols).
+    pub(crate) fn product<'a>(self, matrix: &Matrix<'_>, x: I8Sym<'a>) -> Product<'a> {
+        let kernel = self.vector(matrix.layout()).map(|vector| {
+            let mut activations = Activations::new();
+            // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+            unsafe { (vector.prepare)(x.get(), &mut activations) };
+            (vector.rows, activations)
+        });
+        Product { x, kernel }
+    }
+
+    /// Activations packed to be multiplied in tiles with matrices of this one's layout and columns, and room for their weights; none
+    /// where the set has no tiles, or they do not pay: for a few rows of activations. O(rows · cols).
+    pub(crate) fn strips(self, matrix: &Matrix<'_>, x: I8Sym<'_>) -> Option<Strips> {
+        self.tiles()?;
+        let many = x.len() >= FEW * matrix.cols() && matrix.rows() > 0;
+        many.then(|| Strips::new(matrix, x))
+    }
+
+    /// Room for a tile's weights; none where the set has no tiles.
+    pub(crate) fn panels(self) -> Option<Panels> {
+        self.tiles().map(Panels::new)
+    }
+
+    /// The kernels of tiles.
+    fn tiles(self) -> Option<Tiles> {
+        match self.isa() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512Vnni => Some(AVX512_VNNI_TILES),
+            _ => None,
+        }
+    }
+
+    /// The kernels for a layout; none where the core does the work.
+    fn vector(self, layout: Layout) -> Option<Vector> {
+        match self.isa() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512Vnni => avx512_vnni(layout),
+            _ => {
+                let _ = layout;
+                None
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn avx512_vnni(layout: Layout) -> Option<Vector> {
+    use super::avx512_vnni::linear::*;
+    let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
+        Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
+        Layout::Block(Format::Tq2_0) => (tq2_0::prepare, Rows::Wide(tq2_0::rows)),
+        _ => return None,
+    };
+    Some(Vector { prepare, rows })
+}
+
+impl Product<'_> {
+    /// Gives `out` the exact sums of a matrix's rows, as [`linear::row_sums`] does. The matrix has the columns and the layout that
+    /// the product was made for.
+    pub(crate) fn sums(&self, matrix: &Matrix<'_>, out: &mut impl Sums) {
+        let Some((rows, activations)) = &self.kernel else {
+            let mut scratch = vec![0; matrix.scratch_len()];
+            // The lengths were checked.
+            let done = linear::row_sums(matrix, self.x, &mut scratch, out);
+            return debug_assert_eq!(done, Ok(()));
+        };
+        let layout = matrix.layout();
+        let group = layout.group_bytes(matrix.cols()).unwrap_or(1);
+        let parts = matrix
+            .bytes()
+            .chunks((CHUNK / layout.group_rows() * group).max(1));
+        let mut left = matrix.rows();
+        for bytes in parts {
+            let count = left.min(CHUNK);
+            left -= count;
+            match rows {
+                Rows::Narrow(kernel) => {
+                    let mut sums = [0; CHUNK];
+                    // SAFETY: as in `product`.
+                    unsafe { kernel(bytes, activations, &mut sums[..count]) };
+                    out.narrow(&sums[..count]);
+                }
+                Rows::Wide(kernel) => {
+                    let mut sums = [0; CHUNK];
+                    // SAFETY: as in `product`.
+                    unsafe { kernel(bytes, activations, &mut sums[..count]) };
+                    out.wide(&sums[..count]);
+                }
+            }
+        }
+    }
+}

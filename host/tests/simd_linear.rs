@@ -1,0 +1,287 @@
+//! Products of layers by the kernels of every instruction set: the core's bits.
+
+use proptest::prelude::*;
+use tercet_core::block::Format;
+use tercet_core::engine::LinearEngine;
+use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix, Table, pack};
+use tercet_core::number::Random;
+use tercet_core::scalar::Scalar;
+use tercet_host::parallel::Threads;
+use tercet_host::simd::Backend;
+
+/// What weights and activations are.
+#[derive(Clone, Copy, Debug)]
+enum Values {
+    Random,
+    Lowest,
+    Highest,
+}
+
+const VALUES: [Values; 3] = [Values::Random, Values::Lowest, Values::Highest];
+
+/// A matrix's bytes, at an odd address.
+fn weights(layout: Layout, rows: usize, cols: usize, values: Values, seed: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let mut bytes = vec![0; 1 + layout.bytes(rows, cols).unwrap()];
+    match layout {
+        Layout::Block(format) => {
+            for block in bytes[1..].chunks_exact_mut(format.bytes()) {
+                fill(format, block, values, &mut random);
+            }
+        }
+        _ => {
+            let (lowest, highest) = layout.codes();
+            let mut code = || match values {
+                Values::Lowest => lowest,
+                Values::Highest => highest,
+                Values::Random => {
+                    let span = (i64::from(highest) - i64::from(lowest) + 1) as u64;
+                    (i64::from(lowest) + random.below(span) as i64) as i8
+                }
+            };
+            let codes: Vec<i8> = (0..rows * cols).map(|_| code()).collect();
+            pack::pack(layout, rows, cols, &codes, &mut bytes[1..]).unwrap();
+        }
+    }
+    bytes
+}
+
+/// A block of any bits, and a finite scale: of either sign, subnormal, zero, or large.
+fn fill(format: Format, block: &mut [u8], values: Values, random: &mut Random) {
+    let at = match format {
+        Format::Tq1_0 | Format::Tq2_0 => format.bytes() - 2,
+        Format::Q2_0 | Format::Q8_0 | Format::Q4_0 => 0,
+    };
+    for byte in block.iter_mut() {
+        *byte = match values {
+            Values::Random => random.next_u64() as u8,
+            Values::Lowest if format == Format::Q8_0 => 0x80,
+            Values::Lowest => 0,
+            Values::Highest if format == Format::Q8_0 => 0x7F,
+            Values::Highest => 0xFF,
+        };
+    }
+    let scale = match values {
+        // Below 2¹⁵ in magnitude.
+        Values::Random => (random.next_u64() as u16) & 0x77FF | (random.next_u64() as u16) & 0x8000,
+        Values::Lowest => 0x7BFF,
+        Values::Highest => 0xFBFF,
+    };
+    block[at..at + 2].copy_from_slice(&scale.to_le_bytes());
+}
+
+fn activations(len: usize, values: Values, seed: u64) -> Vec<i8> {
+    let mut random = Random::new(seed);
+    let mut value = || match values {
+        Values::Random => (random.below(255) as i64 - 127) as i8,
+        Values::Lowest => -127,
+        Values::Highest => 127,
+    };
+    (0..len).map(|_| value()).collect()
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+/// Sums and floats, one vector and many, of every backend against the reference.
+fn check(layout: Layout, (rows, cols, count): (usize, usize, usize), of: [Values; 2], seed: u64) {
+    let bytes = weights(layout, rows, cols, of[0], seed);
+    let x = activations(cols * count, of[1], seed + 1);
+    let x = I8Sym::new(&x).unwrap();
+    let matrix = Matrix::new(layout, rows, cols, &bytes[1..]).unwrap();
+    let bias: Vec<i32> = (0..rows as i32).map(|row| 1000 * row - 7).collect();
+    let layer = Layer::new(matrix);
+    let biased = layer.with_bias(Table::Words(&bias), 3).unwrap();
+    let x_scales: Vec<f32> = (0..count).map(|row| 0.01 * (row + 1) as f32).collect();
+    let scratch_len = matrix.scratch_len();
+    let mut scratch = vec![0; scratch_len];
+    let outputs = |engine: &mut dyn FnMut(&mut [i64], &mut [f32], &mut [u32])| {
+        let (mut sums, mut floats) = (vec![1; rows * count], vec![f32::NAN; rows * count]);
+        engine(&mut sums, &mut floats, &mut vec![0; scratch_len]);
+        (sums, bits(&floats))
+    };
+    let expected = outputs(&mut |sums, floats, scratch| {
+        Scalar.sums_many(&biased, x, sums, scratch).unwrap();
+        Scalar
+            .matmat(&layer, x, &x_scales, floats, scratch)
+            .unwrap();
+    });
+    let first = x.rows(cols).next();
+    for backend in Backend::all() {
+        // A part of one group of rows, and of many.
+        for tile in [1, 1 << 16] {
+            let mut threads = Threads::with_tile(tile).with_backend(backend);
+            let found = outputs(&mut |sums, floats, scratch| {
+                threads.sums_many(&biased, x, sums, scratch).unwrap();
+                threads
+                    .matmat(&layer, x, &x_scales, floats, scratch)
+                    .unwrap();
+            });
+            assert!(
+                found == expected,
+                "{backend}, {layout:?}, {rows} × {cols} × {count}, {of:?}, tile {tile}"
+            );
+            let Some(x) = first else { continue };
+            let (mut sums, mut floats) = (vec![1; rows], vec![f32::NAN; rows]);
+            threads.sums(&biased, x, &mut sums, &mut scratch).unwrap();
+            threads
+                .matvec(&layer, x, x_scales[0], &mut floats, &mut scratch)
+                .unwrap();
+            assert!(
+                sums == expected.0[..rows] && bits(&floats) == expected.1[..rows],
+                "{backend}, {layout:?}, {rows} × {cols}, {of:?}, tile {tile}"
+            );
+        }
+    }
+}
+
+/// Columns of a layout that are near a number, and that it takes.
+fn near(layout: Layout, cols: usize) -> usize {
+    match layout {
+        Layout::Block(format) => cols.div_ceil(format.len()) * format.len(),
+        _ => cols,
+    }
+}
+
+#[test]
+fn every_backend_gives_the_reference_bits_on_odd_sizes() {
+    let shapes = [
+        (1, 1, 1),
+        (5, 63, 5),
+        (4, 64, 2),
+        (7, 65, 12),
+        (33, 100, 13),
+        (65, 127, 6),
+        (3, 129, 25),
+        (70, 513, 7),
+        (2, 4000, 5),
+        (0, 9, 4),
+        (6, 20, 0),
+    ];
+    for layout in Layout::ALL {
+        for (seed, (rows, cols, count)) in (1..).zip(shapes) {
+            let shape = (rows, near(layout, cols), count);
+            check(layout, shape, [Values::Random; 2], seed);
+        }
+    }
+}
+
+#[test]
+fn extremes_do_not_overflow() {
+    for layout in Layout::ALL {
+        for weights in VALUES {
+            for x in VALUES {
+                check(layout, (9, near(layout, 700), 6), [weights, x], 3);
+            }
+        }
+    }
+}
+
+/// The longest row that 32 bits can sum.
+#[test]
+fn the_longest_rows_do_not_overflow() {
+    for layout in Layout::ALL {
+        let cols = tercet_core::linear::MAX_COLS;
+        let long = |weights, x| match layout {
+            // Their largest scales would leave 62 bits.
+            Layout::Block(_) => {}
+            _ => check(layout, (5, cols, 5), [weights, x], 4),
+        };
+        long(Values::Lowest, Values::Highest);
+        long(Values::Highest, Values::Highest);
+        long(Values::Lowest, Values::Lowest);
+    }
+}
+
+/// BitNet's own AVX2 kernel gives −8,192 here.
+#[test]
+fn four_thousand_ones_times_127_do_not_wrap() {
+    for layout in Layout::ALL {
+        let Ok(len) = layout.bytes(1, 4096) else {
+            continue;
+        };
+        let mut bytes = vec![0; len];
+        let unit = match layout {
+            Layout::Block(format) => {
+                tercet_core::block::encode(
+                    format,
+                    tercet_core::quant::Rule::AbsMax,
+                    tercet_core::quant::ScaleRule::Rule,
+                    &[1.0f32; 4096],
+                    &mut bytes,
+                )
+                .unwrap();
+                // The codes of Q8_0 and Q4_0 are not 1.
+                if !format.is_ternary() {
+                    continue;
+                }
+                1 << 24
+            }
+            _ => {
+                pack::pack(layout, 1, 4096, &[1; 4096], &mut bytes).unwrap();
+                1
+            }
+        };
+        let layer = Layer::new(Matrix::new(layout, 1, 4096, &bytes).unwrap());
+        let x = [127; 5 * 4096];
+        for backend in Backend::all() {
+            let mut threads = Threads::default().with_backend(backend);
+            let mut scratch = vec![0; layer.weights().scratch_len()];
+            let (mut one, mut five) = ([0], [0; 5]);
+            let first = I8Sym::new(&x[..4096]).unwrap();
+            threads.sums(&layer, first, &mut one, &mut scratch).unwrap();
+            let all = I8Sym::new(&x).unwrap();
+            threads
+                .sums_many(&layer, all, &mut five, &mut scratch)
+                .unwrap();
+            assert_eq!(
+                (one, five),
+                ([1_040_384 * unit], [1_040_384 * unit; 5]),
+                "{backend}, {layout:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn bad_lengths_are_refused_with_what_is_needed() {
+    let layer = Layer::new(Matrix::new(Layout::Int8, 2, 3, &[1; 6]).unwrap());
+    let x = I8Sym::new(&[1; 6]).unwrap();
+    let mut scratch = [0; Layout::Int8.scratch_len(2, 3)];
+    for backend in Backend::all() {
+        let mut threads = Threads::default().with_backend(backend);
+        let mut refused = |x: &[i8], scales: &[f32], out: usize, scratch: &mut [u32]| {
+            let x = I8Sym::new(x).unwrap();
+            let mut out = vec![0.0; out];
+            threads
+                .matmat(&layer, x, scales, &mut out, scratch)
+                .unwrap_err()
+        };
+        let length = |expected, found| LinearError::Length { expected, found };
+        assert_eq!(refused(&[1; 5], &[1.0; 2], 4, &mut scratch), length(6, 5));
+        assert_eq!(refused(&[1; 6], &[1.0; 2], 3, &mut scratch), length(4, 3));
+        assert_eq!(refused(&[1; 6], &[1.0; 3], 4, &mut scratch), length(2, 3));
+        let (needed, found) = (scratch.len(), 0);
+        let short = refused(&[1; 6], &[1.0; 2], 4, &mut []);
+        assert_eq!(short, LinearError::Scratch { needed, found });
+        let mut out = [0; 4];
+        assert_eq!(threads.sums_many(&layer, x, &mut out, &mut scratch), Ok(()));
+        assert_eq!(out, [3; 4]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_backend_gives_the_reference_bits(
+        layout in proptest::sample::select(Layout::ALL.to_vec()),
+        rows in 0usize..80,
+        cols in 1usize..600,
+        count in 0usize..28,
+        seed in any::<u64>(),
+    ) {
+        check(layout, (rows, near(layout, cols), count), [Values::Random; 2], seed >> 1);
+    }
+}
