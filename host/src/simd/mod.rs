@@ -24,6 +24,7 @@ pub(crate) mod cluster;
     all(target_arch = "aarch64", target_endian = "little")
 ))]
 mod exact;
+pub(crate) mod float_search;
 mod isa;
 pub(crate) mod linear;
 mod magnitudes;

@@ -98,7 +98,7 @@ mod x86 {
     };
 }
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod aarch64 {
     use super::super::neon::blocks as neon;
     use super::{Blocks, Values};
@@ -185,7 +185,7 @@ impl Backend {
             Isa::Avx2 | Isa::AvxVnni => Some(&x86::AVX2),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 | Isa::Avx512Vnni => Some(&x86::AVX512),
-            #[cfg(target_arch = "aarch64")]
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Isa::Neon | Isa::DotProd => Some(&aarch64::NEON),
             _ => None,
         }

@@ -360,11 +360,15 @@ pub(in crate::simd) fn means(sums: &[i64], count: u64, centroid: &mut [i8]) {
         ($float:ty, $integer:ty) => {{
             let (divisor, half) = (count as $float, (count / 2) as $integer);
             for (c, &sum) in centroid.iter_mut().zip(sums) {
+                // Sums that are none of `count` coordinates may wrap.
                 let sum = sum as $integer;
-                let quotient = (sum.abs() + half) as $float / divisor;
-                // SAFETY: at most 128.5.
-                let magnitude: i32 = unsafe { quotient.to_int_unchecked() };
-                *c = (if sum < 0 { -magnitude } else { magnitude }) as i8;
+                let dividend = sum.wrapping_abs().wrapping_add(half);
+                let magnitude = (dividend as $float / divisor) as i32;
+                *c = (if sum < 0 {
+                    magnitude.wrapping_neg()
+                } else {
+                    magnitude
+                }) as i8;
             }
         }};
     }

@@ -4,5 +4,6 @@ pub(super) mod affine;
 pub(super) mod blocks;
 pub(super) mod cluster;
 pub(super) mod peak;
+pub(super) mod search;
 pub(super) mod stats;
 pub(super) mod ternary;
