@@ -14,13 +14,17 @@ use super::{Ahead, Backend, Isa, Stores, as_f32, cast};
 pub(crate) struct Quantize {
     stats: unsafe fn(&[f32], Ahead) -> Stats,
     extremes: unsafe fn(&[f32], Ahead) -> Stats,
-    ternary: unsafe fn(&[f32], u32, bool, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>,
-    affine: unsafe fn(&[f32], &Grid, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>,
+    ternary: Ternary,
+    affine: Affine,
     magnitudes: unsafe fn(&[f32], MagnitudeSpan, &mut [MagnitudeBin]),
     read_magnitudes: unsafe fn(&[f32], &mut [u32]),
     f16: unsafe fn(&[f16], &mut [f32]),
     bf16: unsafe fn(&[bf16], &mut [f32]),
 }
+
+type Ternary =
+    unsafe fn(&[f32], u32, bool, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>;
+type Affine = unsafe fn(&[f32], &Grid, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>;
 
 const SCALAR: Quantize = Quantize {
     stats: |values, _| Stats::of(values),
