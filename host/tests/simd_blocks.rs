@@ -184,7 +184,7 @@ fn ties_go_where_core_sends_them() {
                     .to_bits()
                     .wrapping_add_signed(step);
                 for x in [f32::from_bits(x), -f32::from_bits(x)] {
-                    if values.len() % 32 == 0 {
+                    if values.len().is_multiple_of(32) {
                         values.push(127.0 * scale);
                     }
                     values.push(x);

@@ -132,7 +132,7 @@ fn q4_0(bytes: &[u8], out: &mut [f32]) -> usize {
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn stream(from: &[f32], to: &mut [f32]) {
     let (to, rest) = to.as_chunks_mut::<8>();
-    assert!(to.as_ptr().addr() % 32 == 0 && rest.is_empty());
+    assert!(to.as_ptr().addr().is_multiple_of(32) && rest.is_empty());
     for (from, to) in from.as_chunks().0.iter().zip(to) {
         // SAFETY: 8 floats lie there, on a boundary.
         unsafe { _mm256_stream_ps(to.as_mut_ptr(), super::load(from)) };
