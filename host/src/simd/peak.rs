@@ -87,7 +87,7 @@ const AVX512_VNNI: Peak = {
     }
 };
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 const NEON: Peak = {
     use super::neon::peak::{FLOATS, INT8};
     Peak {
@@ -97,7 +97,7 @@ const NEON: Peak = {
     }
 };
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 const DOTPROD: Peak = {
     let int8 = super::dotprod::peak::INT8;
     Peak {
@@ -119,9 +119,9 @@ impl Backend {
             Isa::Avx512 => &AVX512,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => &AVX512_VNNI,
-            #[cfg(target_arch = "aarch64")]
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Isa::Neon => &NEON,
-            #[cfg(target_arch = "aarch64")]
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Isa::DotProd => &DOTPROD,
             _ => &SCALAR,
         }
@@ -175,7 +175,7 @@ macro_rules! turns {
 }
 
 /// Repeats instructions until a register has counted down to 0. A register they write is named after them.
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 macro_rules! turns {
     ($turns:expr, $code:literal, $($register:tt)+) => {
         std::arch::asm!(
@@ -190,7 +190,10 @@ macro_rules! turns {
     };
 }
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(any(
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", target_endian = "little")
+))]
 pub(in crate::simd) use turns;
 
 #[cfg(test)]

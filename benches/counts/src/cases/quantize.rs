@@ -27,6 +27,7 @@ pub(super) fn cases() -> Vec<Case> {
     };
     let ternary = Plan::Ternary {
         threshold: 0.4f32.to_bits(),
+        sum: false,
     };
     let grid = Grid::affine(-3.0, 4.0).expect("a range");
     let optimal = Method::Ternary {
