@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tercet_core::block::i2_s::{self, Layout};
-use tercet_core::block::{self, BlockError, Format};
+use tercet_core::block::{BlockError, Format};
 use tercet_core::palette::{Layout as PaletteLayout, Width};
 use tercet_core::quant::Grid;
 
@@ -11,6 +11,7 @@ use crate::convert::Target;
 use crate::dtype::{DType, values};
 use crate::model::Tensor;
 use crate::palette::Stored;
+use crate::simd::{Backend, Stores};
 use crate::{Error, Model, floats};
 
 mod view;
@@ -175,7 +176,9 @@ impl<'a> Source<'a> {
                 let (len, size) = format.layout();
                 let first = start / len;
                 let bytes = &bytes[first * size..][..out.len() / len * size];
-                block::decode(format, bytes, out).map_err(|e| refuse(place_block(e, first)))?;
+                Backend::default()
+                    .decode_blocks(format, bytes, out, Stores::Cached)
+                    .map_err(|e| refuse(place_block(e, first)))?;
             }
             Kind::Codes {
                 scales,

@@ -184,7 +184,7 @@ fn ties_go_where_core_sends_them() {
                     .to_bits()
                     .wrapping_add_signed(step);
                 for x in [f32::from_bits(x), -f32::from_bits(x)] {
-                    if values.len() % 32 == 0 {
+                    if values.len().is_multiple_of(32) {
                         values.push(127.0 * scale);
                     }
                     values.push(x);
@@ -323,6 +323,43 @@ fn decoders_agree(format: Format, bytes: &[u8]) {
                 .zip(&expected)
                 .position(|(a, b)| a.to_bits() != b.to_bits());
             assert_eq!(differs, None, "{} on {backend}", format.name());
+        }
+    }
+}
+
+/// Outputs that are written past the caches, at places that split lines; then with a last block whose scale is not
+/// finite.
+#[test]
+fn large_outputs_decode_alike_wherever_they_lie() {
+    const LARGE: usize = (4 << 20) + 256;
+    let mut random = Random::new(7);
+    let mut out = vec![0.0f32; LARGE + 16];
+    for format in Format::ALL {
+        let mut bytes: Vec<u8> = (0..format.encoded_len(LARGE).unwrap())
+            .map(|_| random.next_u64() as u8)
+            .collect();
+        for block in bytes.chunks_mut(format.bytes()) {
+            block[scale_at(format) + 1] &= 0xBB;
+        }
+        let mut expected = vec![0.0f32; LARGE];
+        block::decode(format, &bytes, &mut expected).unwrap();
+        for (place, backend) in Backend::all().enumerate() {
+            out.fill(f32::NAN);
+            let mut engine = Threads::default().with_backend(backend);
+            let (before, rest) = out.split_at_mut(3 * place + 1);
+            let (found, after) = rest.split_at_mut(LARGE);
+            engine.decode(format, &bytes, found).unwrap();
+            let same = (found.iter().zip(&expected)).all(|(a, b)| a.to_bits() == b.to_bits());
+            assert!(same, "{} on {backend}", format.name());
+            assert!(before.iter().chain(&*after).all(|x| x.is_nan()));
+        }
+        let last = bytes.len() - format.bytes();
+        bytes[last + scale_at(format) + 1] = 0x7C;
+        for backend in Backend::all() {
+            let mut engine = Threads::default().with_backend(backend);
+            let found = engine.decode(format, &bytes, &mut out[..LARGE]);
+            let block = LARGE / format.len() - 1;
+            assert_eq!(found, Err(BlockError::ScaleNotFinite { block }));
         }
     }
 }

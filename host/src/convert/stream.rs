@@ -4,13 +4,14 @@
 //! rules' order, so neither threads nor chunks show.
 
 use rayon::prelude::*;
-use tercet_core::block::{self, BlockError, Format};
+use tercet_core::block::{BlockError, Format};
 use tercet_core::number::RUN;
 use tercet_core::quant::{Comparison, Measures, Rule, ScaleRule};
 
 use super::options::{QuantizeOptions, Target};
 use crate::dtype::DType;
 use crate::parallel::moved;
+use crate::simd::{Backend, Stores};
 use crate::source::{CHUNK, Source, TILE, place_block};
 use crate::{Error, Progress, floats};
 
@@ -79,7 +80,7 @@ impl Codec {
                 format,
                 rule,
                 scale,
-            } => match block::encode(format, rule, scale, values, out) {
+            } => match Backend::default().encode_blocks(format, rule, scale, values, out) {
                 Ok(done) => Ok(done.flushed as u64),
                 Err(BlockError::NotFinite { index }) => {
                     Err(format!("value {} is not finite", first + index))
@@ -93,7 +94,9 @@ impl Codec {
         match self {
             Self::Floats(dtype) => floats::widen(dtype, bytes, out),
             Self::Blocks { format, .. } => {
-                block::decode(format, bytes, out).map_err(|e| e.to_string())?;
+                Backend::default()
+                    .decode_blocks(format, bytes, out, Stores::Cached)
+                    .map_err(|e| e.to_string())?;
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use tercet_core::number::Element;
 use tercet_core::quant::{Rule, ScaleRule};
 
 use crate::simd::blocks::moved;
-use crate::simd::{Backend, as_f32};
+use crate::simd::{Backend, Stores, as_f32};
 
 /// Values that are widened at a time, on the stack: whole blocks of every format.
 const WIDENED: usize = 1024;
@@ -53,10 +53,16 @@ pub(super) fn decode(
         return block::decode(format, bytes, out);
     }
     let blocks = blocks_a_run(tile, format, out.len());
+    // A decoder reads less than it writes.
+    let stores = Stores::of(out.len());
     let results: Vec<_> = bytes
         .par_chunks(blocks * format.bytes())
         .zip(out.par_chunks_mut(blocks * format.len()))
-        .map(|(bytes, out)| backend.decode_blocks(format, bytes, out))
+        .map(|(bytes, out)| {
+            let result = backend.decode_blocks(format, bytes, out, stores);
+            stores.finish();
+            result
+        })
         .collect();
     for (run, result) in results.into_iter().enumerate() {
         result.map_err(|error| moved(error, run * blocks, format))?;
@@ -86,9 +92,7 @@ fn encode_run<T: Element>(
     let bytes = WIDENED / format.len() * format.bytes();
     for (values, out) in values.chunks(WIDENED).zip(out.chunks_mut(bytes)) {
         let wide = &mut wide[..values.len()];
-        for (wide, value) in wide.iter_mut().zip(values) {
-            *wide = value.to_f32();
-        }
+        backend.widen(values, wide);
         let done = backend
             .encode_blocks(format, rule, scale, wide, out)
             .map_err(|error| moved(error, whole.blocks, format))?;

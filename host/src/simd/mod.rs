@@ -10,6 +10,13 @@ use std::any::TypeId;
 use tercet_core::number::Element;
 
 mod backend;
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
+    allow(dead_code, reason = "there are no kernels to put in a table")
+)]
 pub(crate) mod blocks;
 #[cfg_attr(
     not(any(

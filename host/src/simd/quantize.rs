@@ -181,7 +181,7 @@ impl Backend {
     }
 
     /// Widens values to a slice of the same length.
-    fn widen<T: Element>(self, values: &[T], out: &mut [f32]) {
+    pub(crate) fn widen<T: Element>(self, values: &[T], out: &mut [f32]) {
         assert_eq!(values.len(), out.len());
         let quantize = self.quantize();
         if let Some(values) = cast(values) {

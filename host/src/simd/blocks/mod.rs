@@ -12,7 +12,7 @@ use tercet_core::quant::{Rule, ScaleRule};
 
 pub(in crate::simd) use ternary::Cut;
 
-use super::{Backend, Isa};
+use super::{Backend, Isa, Stores};
 
 /// What one instruction set does to blocks.
 ///
@@ -27,6 +27,8 @@ pub(crate) struct Blocks {
     q4_0: Encode,
     decode: fn(Format) -> Decode,
     dot: fn(Format) -> Dot,
+    /// Copies floats to a place on a line's boundary, past the caches; a fence must follow. The lengths are one, whole lines.
+    stream: Option<unsafe fn(&[f32], &mut [f32])>,
 }
 
 /// What is asked of the values of one ternary block: 64 or 256 of them.
@@ -54,6 +56,25 @@ type Decode = unsafe fn(&[u8], &mut [f32]) -> usize;
 /// As [`block::dot_fixed`]; `None` where a scale is not finite.
 type Dot = unsafe fn(&[u8], &[i8]) -> Option<i128>;
 
+/// Floats in a line of the caches.
+const LINE: usize = 16;
+
+/// Floats that are decoded before they are streamed out: half of a first cache, and whole blocks of every format.
+const NEAR: usize = 4096;
+
+/// Floats on a line's boundary.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([f32; LINE]);
+
+impl Line {
+    /// The floats of lines.
+    fn floats(lines: &mut [Self]) -> &mut [f32] {
+        // SAFETY: a line is its floats, 64 bytes as its alignment, so that lines follow each other without a gap.
+        unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * LINE) }
+    }
+}
+
 /// Blocks that core takes where an encoder stopped: what encoders look at together.
 const STEP: usize = 16;
 
@@ -78,6 +99,7 @@ mod x86 {
         q4_0: avx2::encode::q4_0,
         decode: avx2::decode::of,
         dot: avx2::dot::of,
+        stream: Some(avx2::decode::stream),
     };
 
     pub(super) const AVX512: Blocks = Blocks {
@@ -118,6 +140,7 @@ mod aarch64 {
         q4_0: neon::encode::q4_0,
         decode: neon::decode::of,
         dot: neon::dot::of,
+        stream: None,
     };
 }
 
@@ -144,16 +167,20 @@ impl Backend {
         }
     }
 
-    /// As [`block::decode`].
+    /// As [`block::decode`]. Before another thread may read the floats, [`Stores::finish`] is called.
     pub(crate) fn decode_blocks(
         self,
         format: Format,
         bytes: &[u8],
         out: &mut [f32],
+        stores: Stores,
     ) -> Result<(), BlockError> {
         match self.blocks() {
             Some(blocks) if format.encoded_len(out.len()) == Ok(bytes.len()) => {
-                blocks.decode(format, bytes, out)
+                match blocks.stream.filter(|_| stores == Stores::Streaming) {
+                    Some(copy) => blocks.decode_past(format, bytes, out, copy),
+                    None => blocks.decode(format, bytes, out),
+                }
             }
             _ => block::decode(format, bytes, out),
         }
@@ -218,6 +245,37 @@ impl Blocks {
         let rest = &bytes[done * format.bytes()..];
         block::decode(format, rest, &mut out[done * format.len()..])
             .map_err(|error| moved(error, done, format))
+    }
+
+    /// Decodes to the first cache, and from there past the others.
+    fn decode_past(
+        &self,
+        format: Format,
+        bytes: &[u8],
+        out: &mut [f32],
+        copy: unsafe fn(&[f32], &mut [f32]),
+    ) -> Result<(), BlockError> {
+        let mut near = [Line([0.0; LINE]); NEAR / LINE];
+        let near = Line::floats(&mut near);
+        let blocks = NEAR / format.len();
+        let parts = bytes
+            .chunks(blocks * format.bytes())
+            .zip(out.chunks_mut(NEAR));
+        for (index, (bytes, out)) in parts.enumerate() {
+            let near = &mut near[..out.len()];
+            self.decode(format, bytes, near)
+                .map_err(|error| moved(error, index * blocks, format))?;
+            // The parts of lines at both ends are left to the caches.
+            let head = out.as_ptr().align_offset(align_of::<Line>()).min(out.len());
+            let body = (out.len() - head) / LINE * LINE;
+            let (first, rest) = out.split_at_mut(head);
+            let (lines, last) = rest.split_at_mut(body);
+            first.copy_from_slice(&near[..head]);
+            last.copy_from_slice(&near[head + body..]);
+            // SAFETY: a table is only reached through a `Backend` that was found to run its set. The lines begin on a boundary.
+            unsafe { copy(&near[head..head + body], lines) };
+        }
+        Ok(())
     }
 
     fn dot(&self, format: Format, bytes: &[u8], x: &[i8]) -> Option<i128> {

@@ -128,6 +128,17 @@ fn q4_0(bytes: &[u8], out: &mut [f32]) -> usize {
     })
 }
 
+/// Copies floats to a place on a boundary of 32 bytes, past the caches; a fence must follow. The lengths are one, whole vectors.
+#[target_feature(enable = "avx2")]
+pub(in crate::simd) fn stream(from: &[f32], to: &mut [f32]) {
+    let (to, rest) = to.as_chunks_mut::<8>();
+    assert!(to.as_ptr().addr().is_multiple_of(32) && rest.is_empty());
+    for (from, to) in from.as_chunks().0.iter().zip(to) {
+        // SAFETY: 8 floats lie there, on a boundary.
+        unsafe { _mm256_stream_ps(to.as_mut_ptr(), super::load(from)) };
+    }
+}
+
 /// The products of the codes −1, 0, 1 and 2, in each half; a choice among them looks at two bits of a lane only.
 #[inline]
 #[target_feature(enable = "avx2")]

@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::{absolute, bytes_of, load, store_bytes};
+use crate::simd::Ahead;
 
 /// Blocks at a time.
 const STEP: usize = 8;
@@ -180,6 +181,8 @@ fn four(values: &[f32; 32]) -> [__m256; 4] {
 fn vectors(values: &Step, join: impl Fn(__m256, __m256) -> __m256i) -> [__m256i; STEP] {
     let mut vectors = [_mm256_setzero_si256(); STEP];
     for (vector, values) in vectors.iter_mut().zip(values) {
+        Ahead::STREAM.ask(values.as_ptr(), 0);
+        Ahead::STREAM.ask(values[16..].as_ptr(), 0);
         let [a, b, c, d] = four(values);
         let [a, b] = [join(a, b), join(c, d)].map(|x| _mm256_castsi256_ps(x));
         *vector = join(a, b);

@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::{absolute, load};
+use crate::simd::Ahead;
 use crate::simd::blocks::Cut;
 
 /// The largest pattern of a magnitude.
@@ -10,6 +11,9 @@ use crate::simd::blocks::Cut;
 pub(in crate::simd) fn largest(values: &[f32]) -> u32 {
     let mut largest = [_mm256_setzero_si256(); 4];
     for values in values.as_chunks::<32>().0 {
+        // The first look at a block.
+        Ahead::STREAM.ask(values.as_ptr(), 0);
+        Ahead::STREAM.ask(values[16..].as_ptr(), 0);
         for (largest, x) in largest.iter_mut().zip(values.as_chunks::<8>().0) {
             *largest = _mm256_max_epi32(*largest, _mm256_castps_si256(absolute(load(x))));
         }

@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::{load, store_bytes};
+use crate::simd::Ahead;
 
 /// Blocks at a time.
 const STEP: usize = 16;
@@ -163,6 +164,8 @@ fn pair(values: &[f32; 32]) -> [__m512; 2] {
 fn vectors(values: &Step, of: impl Fn(__m512, __m512) -> __m512i) -> [__m512i; STEP] {
     let mut vectors = [_mm512_setzero_si512(); STEP];
     for (vector, values) in vectors.iter_mut().zip(values) {
+        Ahead::STREAM.ask(values.as_ptr(), 0);
+        Ahead::STREAM.ask(values[16..].as_ptr(), 0);
         let [a, b] = pair(values);
         *vector = of(a, b);
     }
