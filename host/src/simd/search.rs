@@ -23,6 +23,7 @@ pub(crate) struct Search {
     passing: unsafe fn(Bar, &Dots, &Norms) -> u64,
     many: Option<Many>,
     ternary_dots: unsafe fn(&TernaryQuery, &[u8], &mut Dots),
+    ternary_norms: unsafe fn(&TernaryQuery, &[u8], &mut Norms),
 }
 
 /// Products of a block with many queries: its rows are packed once, as a query's four bytes meet all of them.
@@ -82,7 +83,8 @@ impl TernaryQuery {
     }
 
     /// How many codes of a row are not 0: those whose bits, 0 or 2, are even.
-    pub(crate) fn coded(&self, row: &[u8]) -> u32 {
+    #[inline]
+    pub(in crate::simd) fn coded(&self, row: &[u8]) -> u32 {
         let (rows, rest) = row.as_chunks::<8>();
         let (taken, rest_taken) = self.taken.as_chunks::<8>();
         let whole = rows.iter().zip(taken).map(|(row, taken)| {
@@ -116,6 +118,7 @@ const SCALAR: Search = Search {
     passing,
     many: None,
     ternary_dots,
+    ternary_norms,
 };
 
 fn dots(query: &[i8], rows: &[i8], dots: &mut Dots) {
@@ -152,12 +155,19 @@ fn ternary_dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
     }
 }
 
+fn ternary_norms(query: &TernaryQuery, rows: &[u8], norms: &mut Norms) {
+    for (row, norm) in rows.chunks_exact(query.row_bytes()).zip(norms) {
+        *norm = query.coded(row);
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 const AVX2: Search = Search {
     dots: super::avx2::search::dots,
     dots_and_norms: super::avx2::search::dots_and_norms,
     passing: super::avx2::search::passing,
     ternary_dots: super::avx2::ternary_search::dots,
+    ternary_norms: super::avx2::ternary_search::norms,
     ..SCALAR
 };
 
@@ -185,6 +195,7 @@ const AVX512_VNNI: Search = Search {
         dots: super::avx512_vnni::many_search::dots,
     }),
     ternary_dots: super::avx512_vnni::ternary_search::dots,
+    ternary_norms: super::avx512_vnni::ternary_search::norms,
     ..AVX512
 };
 
@@ -259,6 +270,14 @@ impl Search {
         check(query.row_bytes, rows.len());
         // SAFETY: as in `dots`.
         unsafe { (self.ternary_dots)(query, rows, dots) }
+    }
+
+    /// The squared lengths of up to [`BLOCK`] packed ternary rows of a query's length, their magnitudes left out.
+    #[inline]
+    pub(crate) fn ternary_norms(&self, query: &TernaryQuery, rows: &[u8], norms: &mut Norms) {
+        check(query.row_bytes, rows.len());
+        // SAFETY: as in `dots`.
+        unsafe { (self.ternary_norms)(query, rows, norms) }
     }
 
     /// Whether there are kernels for many queries at once.

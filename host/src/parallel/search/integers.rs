@@ -119,11 +119,8 @@ impl IntegerRows for TernaryRows<'_> {
         norms: &mut Norms,
     ) {
         self.dots(search, query, rows.clone(), dots);
-        let row_bytes = Self::row_bytes(self.dim());
-        let bytes = part(self.bytes(), rows.clone(), row_bytes);
-        for (row, norm) in bytes.chunks_exact(row_bytes).zip(norms.iter_mut()) {
-            *norm = query.coded(row);
-        }
+        let bytes = part(self.bytes(), rows.clone(), Self::row_bytes(self.dim()));
+        search.ternary_norms(query, bytes, norms);
         if let Some(magnitudes) = self.magnitudes() {
             for (norm, &magnitude) in norms.iter_mut().zip(&magnitudes[rows]) {
                 *norm *= u32::from(magnitude) * u32::from(magnitude);

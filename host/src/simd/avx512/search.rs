@@ -64,28 +64,29 @@ pub(in crate::simd) fn dots_and_norms(
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn sums<const N: usize, const NORMS: bool>(query: &[i8], rows: &[i8]) -> [[__m512i; N]; 2] {
     let dim = query.len();
-    let mut sums = [[_mm512_setzero_si512(); N]; 2];
+    let [mut products, mut squares] = [[_mm512_setzero_si512(); N]; 2];
     for at in (0..dim).step_by(32) {
         let mask = u32::MAX >> (32 - (dim - at).min(32));
         // SAFETY: the masked values of the query and of each of N rows lie there; a prefetch may name any address.
         unsafe {
             let load = |x: *const i8| _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(mask, x));
             let q = load(query.as_ptr().add(at));
-            for row in 0..N {
+            let sums = products.iter_mut().zip(&mut squares);
+            for (row, (product, square)) in sums.enumerate() {
                 // A line for two times 32 bytes.
                 if row % 2 == 0 {
                     let ahead = N * at + 32 * row + AHEAD;
                     _mm_prefetch::<_MM_HINT_T0>(rows.as_ptr().wrapping_add(ahead));
                 }
                 let x = load(rows.as_ptr().add(row * dim + at));
-                sums[0][row] = _mm512_add_epi32(sums[0][row], _mm512_madd_epi16(x, q));
+                *product = _mm512_add_epi32(*product, _mm512_madd_epi16(x, q));
                 if NORMS {
-                    sums[1][row] = _mm512_add_epi32(sums[1][row], _mm512_madd_epi16(x, x));
+                    *square = _mm512_add_epi32(*square, _mm512_madd_epi16(x, x));
                 }
             }
         }
     }
-    sums
+    [products, squares]
 }
 
 /// The total of each of four vectors.

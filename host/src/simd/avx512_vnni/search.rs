@@ -111,25 +111,26 @@ fn sums<const N: usize>(query: &[i8], rows: &[i8]) -> [__m512i; N] {
 fn all_sums<const N: usize>(query: &[i8], rows: &[i8]) -> [[__m512i; N]; 3] {
     let dim = query.len();
     let (flip, one) = (_mm512_set1_epi8(-128), _mm512_set1_epi8(1));
-    let mut sums = [[_mm512_setzero_si512(); N]; 3];
+    let [mut products, mut squares, mut of_rows] = [[_mm512_setzero_si512(); N]; 3];
     for at in (0..dim).step_by(64) {
         let mask = u64::MAX >> (64 - (dim - at).min(64));
         // SAFETY: the masked values of the query and of each of N rows lie there; a prefetch may name any address.
         unsafe {
             let q = _mm512_maskz_loadu_epi8(mask, query.as_ptr().add(at));
-            for row in 0..N {
+            let sums = products.iter_mut().zip(&mut squares).zip(&mut of_rows);
+            for (row, ((product, square), of_row)) in sums.enumerate() {
                 let ahead = N * at + 64 * row + AHEAD;
                 _mm_prefetch::<_MM_HINT_T0>(rows.as_ptr().wrapping_add(ahead));
                 let x = rows.as_ptr().add(row * dim + at);
                 let x = _mm512_maskz_loadu_epi8(mask, x);
                 let flipped = _mm512_xor_si512(x, flip);
-                sums[0][row] = _mm512_dpbusd_epi32(sums[0][row], flipped, q);
-                sums[1][row] = _mm512_dpbusd_epi32(sums[1][row], flipped, x);
-                sums[2][row] = _mm512_dpbusd_epi32(sums[2][row], one, x);
+                *product = _mm512_dpbusd_epi32(*product, flipped, q);
+                *square = _mm512_dpbusd_epi32(*square, flipped, x);
+                *of_row = _mm512_dpbusd_epi32(*of_row, one, x);
             }
         }
     }
-    sums
+    [products, squares, of_rows]
 }
 
 /// Σ of values.

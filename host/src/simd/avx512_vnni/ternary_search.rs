@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use crate::simd::avx512::search::total;
-use crate::simd::search::{Dots, TernaryQuery};
+use crate::simd::search::{Dots, Norms, TernaryQuery};
 
 /// Bytes that lines are fetched ahead, in the order in which they lie.
 const AHEAD: usize = 4096;
@@ -25,6 +25,14 @@ pub(in crate::simd) fn dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) 
     for (row, dot) in fours.remainder().chunks_exact(row_bytes).zip(rest_out) {
         let [sums] = sums::<1>(query, row);
         *dot = _mm512_reduce_add_epi32(sums) - query.sum();
+    }
+}
+
+/// How many codes of each row are not 0: the reference's loop, compiled for this set's population count.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt")]
+pub(in crate::simd) fn norms(query: &TernaryQuery, rows: &[u8], norms: &mut Norms) {
+    for (row, norm) in rows.chunks_exact(query.row_bytes()).zip(norms) {
+        *norm = query.coded(row);
     }
 }
 
