@@ -21,6 +21,10 @@ pub(crate) mod blocks;
 pub(crate) mod cluster;
 mod exact;
 mod isa;
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, unused_imports, reason = "kernels for x86-64 alone, so far")
+)]
 pub(crate) mod linear;
 mod magnitudes;
 pub(crate) mod peak;
