@@ -34,6 +34,7 @@ mod error;
 pub mod file;
 mod floats;
 mod inspect;
+pub mod linear;
 pub mod measure;
 mod model;
 mod names;

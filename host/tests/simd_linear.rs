@@ -5,7 +5,9 @@ use tercet_core::block::Format;
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix, Table, pack};
 use tercet_core::number::Random;
-use tercet_core::scalar::Scalar;
+use tercet_core::quant::{Groups, Method, QuantError, quantize};
+use tercet_core::scalar::{Scalar, Tensor};
+use tercet_host::linear::{ProductError, matmat};
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
 
@@ -269,6 +271,41 @@ fn bad_lengths_are_refused_with_what_is_needed() {
         let mut out = [0; 4];
         assert_eq!(threads.sums_many(&layer, x, &mut out, &mut scratch), Ok(()));
         assert_eq!(out, [3; 4]);
+    }
+}
+
+#[test]
+fn floats_are_quantized_row_by_row_and_multiplied() {
+    let (rows, cols, count) = (37, 70, 9);
+    let mut random = Random::new(5);
+    let mut x: Vec<f32> = (0..count * cols)
+        .map(|_| random.below(1000) as f32 - 500.0)
+        .collect();
+    x[3 * cols..4 * cols].fill(0.0);
+    let (mut codes, mut scales) = (vec![0; x.len()], vec![0.0; count]);
+    let groups = Groups { count, len: cols };
+    let mut tensor = Tensor::new(&x, groups, &mut codes, &mut scales, &mut []).unwrap();
+    quantize(&mut tensor, Method::Symmetric { limit: 127 }, &mut []).unwrap();
+    let bytes = weights(Layout::TernaryLanes, rows, cols, Values::Random, 6);
+    let layer = Layer::new(Matrix::new(Layout::TernaryLanes, rows, cols, &bytes[1..]).unwrap());
+    let mut scratch = vec![0; layer.weights().scratch_len()];
+    let mut expected = vec![0.0; rows * count];
+    let codes = I8Sym::new(&codes).unwrap();
+    Scalar
+        .matmat(&layer, codes, &scales, &mut expected, &mut scratch)
+        .unwrap();
+    for backend in Backend::all() {
+        let mut threads = Threads::default().with_backend(backend);
+        let mut found = vec![0.0; rows * count];
+        matmat(&mut threads, &layer, &x, &mut found).unwrap();
+        assert_eq!(bits(&found), bits(&expected), "{backend}");
+        let mut bad = x.clone();
+        bad[100] = f32::NAN;
+        let refused = matmat(&mut threads, &layer, &bad, &mut found);
+        let index = QuantError::NotFinite { index: 100 };
+        assert_eq!(refused, Err(ProductError::Quantize(index)));
+        let refused = matmat(&mut threads, &layer, &x[1..], &mut found);
+        assert!(matches!(refused, Err(ProductError::Linear(_))));
     }
 }
 

@@ -33,6 +33,10 @@ pub(crate) mod cluster;
 mod exact;
 pub(crate) mod float_search;
 mod isa;
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, unused_imports, reason = "kernels for x86-64 alone, so far")
+)]
 pub(crate) mod linear;
 mod magnitudes;
 pub(crate) mod peak;

@@ -28,6 +28,12 @@ pub(in crate::simd) type Column = [[i8; 4]; STRIP];
 /// The sums of a tile: for each row of activations, of every row of weights.
 pub(in crate::simd) type Sums<T> = [[T; ROWS]; STRIP];
 
+/// What is taken off the sums of each row of activations.
+pub(in crate::simd) type Less = [i32; STRIP];
+
+/// The scales of each row of weights, times 2²⁴.
+pub(in crate::simd) type Scales = [i64; ROWS];
+
 /// What one instruction set works on tiles with.
 ///
 /// The functions may use that set, so they are called through [`Panels`] and [`Strips`], which a [`Backend`](crate::simd::Backend)
@@ -45,7 +51,7 @@ pub(in crate::simd) struct Tiles {
     /// The same for codes of 0 to 3.
     pub(in crate::simd) multiply_two_bits: Multiply,
     /// Adds (sum − less) · scale, a `less` a row of activations, a scale a row of weights.
-    pub(in crate::simd) add: unsafe fn(&Sums<i32>, &[i32; STRIP], &[i64; ROWS], &mut Sums<i64>),
+    pub(in crate::simd) add: unsafe fn(&Sums<i32>, &Less, &Scales, &mut Sums<i64>),
 }
 
 /// [`codes::unpack`].
@@ -78,12 +84,7 @@ pub(in crate::simd) fn pack(codes: &[u8], panel: &mut [Group], second: bool) {
 
 /// Adds (sum − less) · scale; see [`Tiles`].
 #[inline(always)]
-pub(in crate::simd) fn add(
-    sums: &Sums<i32>,
-    less: &[i32; STRIP],
-    scales: &[i64; ROWS],
-    totals: &mut Sums<i64>,
-) {
+pub(in crate::simd) fn add(sums: &Sums<i32>, less: &Less, scales: &Scales, totals: &mut Sums<i64>) {
     for ((totals, sums), &less) in totals.iter_mut().zip(sums).zip(less) {
         for ((total, &sum), &scale) in totals.iter_mut().zip(sums).zip(scales) {
             // Below 2⁶² in magnitude, as the matrix has checked.
@@ -108,7 +109,7 @@ pub(crate) struct Strips {
     groups: usize,
     columns: Vec<Column>,
     /// offset · Σx over each span of columns, strip by strip.
-    less: Vec<[i32; STRIP]>,
+    less: Vec<Less>,
 }
 
 impl Strips {
@@ -154,7 +155,7 @@ pub(crate) struct Panels {
     codes: Vec<u8>,
     groups: Vec<Group>,
     /// The scales of blocks times 2²⁴, by panels and blocks.
-    scales: Vec<[i64; ROWS]>,
+    scales: Vec<Scales>,
 }
 
 /// The sums of some rows of weights with a row of activations.
