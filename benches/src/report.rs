@@ -68,23 +68,24 @@ pub fn command(bin: &str) -> String {
     format!("cargo run --release -p tercet-benches --bin {bin} -- {args}")
 }
 
-/// Writes a table to `results/<date>-<machine>.md` of this package, over one of the same day, and returns the path.
+/// Writes a table to `results/<machine>/roofline.md` of this package, over the last one, and returns the path.
 ///
 /// `command` is how it was made.
 pub fn write(results: &[Measured], command: &str) -> io::Result<PathBuf> {
     let table = table(results);
-    let words = "best times. How to read it: [README](../README.md).";
-    save("", &format!("`{command}`; {words}\n\n{table}"))
+    let words = "best times. How to read it: [README](../../README.md).";
+    save("roofline", &format!("`{command}`; {words}\n\n{table}"))
 }
 
-/// Writes `text`, headed by the machine and begun by the date, to `results/<date>-<machine><suffix>.md` of this package, over one
-/// of the same day, and returns the path.
-pub fn save(suffix: &str, text: &str) -> io::Result<PathBuf> {
+/// Writes `text`, headed by the machine and begun by the date, to `results/<machine>/<name>.md` of this package, over what is
+/// there, and returns the path.
+pub fn save(name: &str, text: &str) -> io::Result<PathBuf> {
+    let machine = Machine::here();
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results");
+    let folder = folder.join(machine.slug());
     fs::create_dir_all(&folder)?;
-    let (date, machine) = (date(), Machine::here());
-    let path = folder.join(format!("{date}-{}{suffix}.md", machine.slug()));
-    let heading = machine.describe();
+    let path = folder.join(format!("{name}.md"));
+    let (heading, date) = (machine.describe(), date());
     fs::write(&path, format!("# {heading}\n\n{date}, {text}"))?;
     Ok(path)
 }

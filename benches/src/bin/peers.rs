@@ -1,12 +1,10 @@
 //! Tercet beside its peers: `peers [--only WORD] [--quick] [--torch] [--json] [--write]`.
 
 use std::error::Error;
-use std::fs;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use tercet_benches::command;
-use tercet_benches::peers::contest::{Effort, Peers, Row, events, json, measure, table};
+use tercet_benches::peers::contest::{Effort, Peers, events, json, measure, table};
 use tercet_benches::peers::{environment, ggml};
+use tercet_benches::{command, save};
 use tercet_host::measure::{Machine, date};
 use tercet_host::simd::Backend;
 
@@ -103,23 +101,12 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         );
     }
     if options.write {
-        let path = write(&machine, &versions, &rows)?;
+        let (command, table) = (command("peers"), table(&rows));
+        let how = format!("`{command}`, backend {backend}; {versions}. {ABOUT}");
+        let path = save("peers", &format!("{how}\n\n{table}"))?;
         eprintln!("written to {}", path.display());
     }
     Ok(rows.iter().all(|row| row.refused.is_empty()))
-}
-
-fn write(machine: &Machine, versions: &str, rows: &[Row]) -> std::io::Result<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("results")
-        .join(machine.slug());
-    fs::create_dir_all(&folder)?;
-    let path = folder.join("peers.md");
-    let (heading, date, backend) = (machine.describe(), date(), Backend::default());
-    let (command, table) = (command("peers"), table(rows));
-    let how = format!("{date}, `{command}`, backend {backend}; {versions}. {ABOUT}");
-    fs::write(&path, format!("# {heading}\n\n{how}\n\n{table}"))?;
-    Ok(path)
 }
 
 fn main() -> ExitCode {

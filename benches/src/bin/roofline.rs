@@ -10,7 +10,7 @@ const USAGE: &str = "\
 usage: roofline [--size VALUES] [--only WORD] [--write]
   --size VALUES  about so many values (otherwise each operation's own sizes: `tercet bench --list`)
   --only WORD    only operations whose name contains it
-  --write        also write benches/results/<date>-<machine>.md";
+  --write        also write benches/results/<machine>/roofline.md";
 
 #[derive(Default)]
 struct Options {

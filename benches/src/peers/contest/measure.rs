@@ -1,13 +1,13 @@
 //! The turns.
 
-use super::{Case, Native, Rival, Row, Work};
-use crate::peers::process::Process;
+use super::{Case, Rival, Row, Work};
+use crate::peers::process::{Answer, Process};
 use rayon::ThreadPool;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
+use std::{io, mem};
 
 /// How long to measure.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +71,11 @@ impl Peers {
 /// A peer and what it took.
 struct Contender {
     rival: Rival,
+    /// What of its answer is Tercet's too.
     same: String,
+    /// Runs of a turn.
     runs: u32,
+    /// Of each phase.
     best: Vec<f64>,
 }
 
@@ -109,105 +112,112 @@ pub fn measure(mut case: Case, peers: &mut Peers, effort: Effort) -> io::Result<
     let mut rows = Vec::new();
     for threads in counts {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        rows.push(on(
-            &pool.map_err(io::Error::other)?,
-            &mut case,
-            peers,
-            effort,
-        )?);
+        let pool = pool.map_err(io::Error::other)?;
+        rows.push(row(&pool, &mut case, peers, effort)?);
         peers.drop_work()?;
     }
     Ok(rows)
 }
 
-fn on(pool: &ThreadPool, case: &mut Case, peers: &mut Peers, effort: Effort) -> io::Result<Row> {
+fn row(pool: &ThreadPool, case: &mut Case, peers: &mut Peers, effort: Effort) -> io::Result<Row> {
     let threads = pool.current_num_threads();
     let last = case.steps.map_or(0, |_| 1);
-    let phases = last + 1;
     pool.install(|| case.tercet.run(last));
 
-    let (mut contenders, mut refused, mut absent) = (Vec::new(), Vec::new(), Vec::new());
-    for rival in case.rivals.drain(..) {
-        let mut contender = Contender {
-            rival,
-            same: String::new(),
-            runs: 1,
-            best: vec![f64::INFINITY; phases],
-        };
-        let (label, answer) = match &mut contender.rival {
-            Rival::Native { label, work } => {
-                work.run(last);
-                (*label, Some(Native::answer(&**work)))
-            }
-            Rival::Python {
-                label,
-                module,
-                what,
-            } => {
-                let answer = match peers.get(module)? {
-                    None => None,
-                    Some(peer) => {
-                        peer.load(what, case.inputs.files(), &case.options, threads)?;
-                        peer.run(what, last, 1)?;
-                        Some(peer.answer(what)?)
-                    }
-                };
-                (*label, answer)
-            }
-        };
+    let (mut contenders, mut refused, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    for mut rival in mem::take(&mut case.rivals) {
+        let answer = answer(&mut rival, case, peers, threads)?;
         match answer.map(|answer| case.tercet.check(&answer)) {
-            None => absent.push(contender),
-            Some(Ok(same)) => contenders.push(Contender { same, ..contender }),
+            Some(Ok(same)) => contenders.push(Contender {
+                rival,
+                same,
+                runs: 1,
+                best: vec![f64::INFINITY; last + 1],
+            }),
             Some(Err(why)) => {
-                refused.push((label.to_owned(), why));
-                absent.push(contender);
+                refused.push((rival.label().to_owned(), why));
+                left_out.push(rival);
             }
+            None => left_out.push(rival),
         }
     }
+    let best = turns(pool, case, &mut contenders, peers, effort)?;
 
+    let time = |best: &[f64]| match (case.steps, best) {
+        (Some([few, many]), [short, long]) => (long - short) / f64::from(many - few),
+        _ => best[0],
+    };
+    let of_peers = contenders.iter().map(|contender| {
+        let label = contender.rival.label().to_owned();
+        (label, time(&contender.best), contender.same.clone())
+    });
+    let row = Row {
+        name: case.name.clone(),
+        threads,
+        work: case.work,
+        unit: case.unit,
+        seconds: time(&best),
+        peers: of_peers.collect(),
+        refused,
+    };
+    // For the next count of threads.
+    case.rivals = contenders.into_iter().map(|it| it.rival).collect();
+    case.rivals.extend(left_out);
+    Ok(row)
+}
+
+/// What a rival finds in the last phase; `None` where it is not here.
+fn answer(
+    rival: &mut Rival,
+    case: &Case,
+    peers: &mut Peers,
+    threads: usize,
+) -> io::Result<Option<Answer>> {
+    let last = case.steps.map_or(0, |_| 1);
+    match rival {
+        Rival::Native { work, .. } => {
+            work.run(last);
+            Ok(Some(work.answer()))
+        }
+        Rival::Python { module, what, .. } => {
+            let Some(peer) = peers.get(module)? else {
+                return Ok(None);
+            };
+            peer.load(what, case.inputs.files(), &case.options, threads)?;
+            peer.run(what, last, 1)?;
+            peer.answer(what).map(Some)
+        }
+    }
+}
+
+/// Times everyone; gives Tercet's best of each phase, and leaves the others' with them.
+fn turns(
+    pool: &ThreadPool,
+    case: &mut Case,
+    contenders: &mut [Contender],
+    peers: &mut Peers,
+    effort: Effort,
+) -> io::Result<Vec<f64>> {
+    let phases = case.steps.map_or(1, |_| 2);
     // How many runs make a turn, from one that is warm.
     let runs = |seconds: f64| (effort.turn / seconds).clamp(1.0, 1000.0) as u32;
-    let ours = runs(pool.install(|| case.tercet.run(last)));
-    for contender in &mut contenders {
-        contender.runs = runs(contender.run(peers, last, 1)?);
+    let ours = runs(pool.install(|| case.tercet.run(phases - 1)));
+    for contender in &mut *contenders {
+        contender.runs = runs(contender.run(peers, phases - 1, 1)?);
     }
     let mut best = vec![f64::INFINITY; phases];
     let (start, mut rounds) = (Instant::now(), 0);
     let least = effort.seconds * (contenders.len() + 1) as f64;
     while rounds < effort.rounds || start.elapsed().as_secs_f64() < least {
-        for phase in 0..phases {
+        for (phase, best) in best.iter_mut().enumerate() {
             let seconds = pool.install(|| shortest(&mut *case.tercet, phase, ours));
-            best[phase] = best[phase].min(seconds);
-            for contender in &mut contenders {
+            *best = best.min(seconds);
+            for contender in &mut *contenders {
                 let seconds = contender.run(peers, phase, contender.runs)?;
                 contender.best[phase] = contender.best[phase].min(seconds);
             }
         }
         rounds += 1;
     }
-
-    let time = |best: &[f64]| match (case.steps, best) {
-        (Some([few, many]), [short, long]) => (long - short) / f64::from(many - few),
-        _ => best[0],
-    };
-    let mut row = Row {
-        name: case.name.clone(),
-        threads,
-        work: case.work,
-        unit: case.unit,
-        seconds: time(&best),
-        peers: Vec::new(),
-        refused,
-    };
-    for contender in contenders {
-        let label = match &contender.rival {
-            Rival::Native { label, .. } | Rival::Python { label, .. } => *label,
-        };
-        row.peers
-            .push((label.to_owned(), time(&contender.best), contender.same));
-        case.rivals.push(contender.rival);
-    }
-    case.rivals
-        .extend(absent.into_iter().map(|contender| contender.rival));
-    Ok(row)
+    Ok(best)
 }

@@ -64,6 +64,15 @@ pub enum Rival {
     },
 }
 
+impl Rival {
+    /// How the table calls it.
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Python { label, .. } | Self::Native { label, .. } => label,
+        }
+    }
+}
+
 /// One kind of work over one input.
 pub struct Case {
     /// Such as `int8 rows of 1,024, 100M`.
@@ -86,12 +95,15 @@ pub struct Case {
     pub rivals: Vec<Rival>,
 }
 
-/// Makes a case: [`Case`]s hold hundreds of megabytes.
+/// Makes a [`Case`], with the folder that its inputs are written to.
+pub type Make = Box<dyn FnOnce(&Path) -> io::Result<Case>>;
+
+/// A case to come: [`Case`]s hold hundreds of megabytes.
 pub struct Event {
     /// The case's name.
     pub name: String,
     /// Writes its inputs to a folder and makes it.
-    pub case: Box<dyn FnOnce(&Path) -> io::Result<Case>>,
+    pub case: Make,
 }
 
 impl Event {
