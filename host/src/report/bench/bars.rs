@@ -79,6 +79,9 @@ pub(super) fn draw(out: &mut String, start: f64, bench: &Bench<'_>) -> f64 {
         let percent = format!("{:.0} %", value * 100.0);
         text(out, (x, top - 9.0), "middle", NUMBER, &percent);
     }
+    for x in [faster.at(1.0), share.at(1.0)] {
+        line(out, (x, top - 4.0), (x, floor), r#"class="axis""#);
+    }
     let mut y = top;
     for case in cases {
         let height = row(case) - BETWEEN;
@@ -117,9 +120,6 @@ pub(super) fn draw(out: &mut String, start: f64, bench: &Bench<'_>) -> f64 {
             text(out, at, "start", NUMBER, &percent);
         }
         y += height + BETWEEN;
-    }
-    for x in [faster.at(1.0), share.at(1.0)] {
-        line(out, (x, top - 4.0), (x, floor), r#"class="axis""#);
     }
     floor - start
 }

@@ -58,7 +58,7 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
         field.mark(out, across.at(value), &plot::number(value));
     }
     field.ground(out);
-    let mut taken = Vec::new();
+    let mut taken: Vec<[f64; 4]> = Vec::new();
     // Bandwidth of the smallest and the largest set: from the left edge up to the highest peak.
     let roof = up.high;
     let mut shown = vec![memory.first(), memory.last()];
@@ -83,6 +83,13 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
         let slope = (b.1 - a.1).atan2(b.0 - a.0).to_degrees();
         // Along the line, a fifth of its way up.
         let at = (a.0 + (b.0 - a.0) * 0.12, a.1 + (b.1 - a.1) * 0.12 - 5.0);
+        // The room that the slanted words take, in pieces.
+        let along = slope.to_radians();
+        taken.extend((0..words.chars().count()).map(|place| {
+            let away = (place as f64 + 0.5) * 6.6;
+            let (x, y) = (at.0 + away * along.cos(), at.1 + away * along.sin() - 4.0);
+            [x - 5.0, y - 6.0, x + 5.0, y + 6.0]
+        }));
         let _ = writeln!(
             out,
             r#"<text x="{:.1}" y="{:.1}" transform="rotate({slope:.1} {:.1} {:.1})" {SMALL}>{}</text>"#,
@@ -106,7 +113,7 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
             let wide = words.chars().count() as f64 * 6.6;
             // Two peaks near each other: the later one's words go to the left of the earlier one's.
             let mut right = field.right;
-            while taken.iter().any(|other: &[f64; 4]| {
+            while taken.iter().any(|other| {
                 other[0] < right && right - wide < other[2] && other[1] < y && y - 14.0 < other[3]
             }) && right - 2.0 * wide > field.left
             {
