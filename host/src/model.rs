@@ -217,6 +217,11 @@ impl Model {
         self.contents.maps.first().map_or(&[], Map::bytes)
     }
 
+    /// Asks for a part of a tensor's bytes before they are read; see [`Map::page_in`].
+    pub(crate) fn page_in(&self, part: &[u8]) {
+        self.contents.maps.iter().for_each(|map| map.page_in(part));
+    }
+
     fn view<'a>(&'a self, entry: &'a Entry) -> Tensor<'a> {
         Tensor {
             name: &entry.name,

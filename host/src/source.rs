@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
 use tercet_core::block::i2_s::{self, Layout};
 use tercet_core::block::{self, BlockError, Format};
 use tercet_core::palette::{Layout as PaletteLayout, Width};
@@ -14,6 +13,10 @@ use crate::model::Tensor;
 use crate::palette::Stored;
 use crate::{Error, Model, floats};
 
+mod view;
+
+pub(crate) use view::tiles;
+
 /// Values that are read, encoded and measured in one go: 4 MiB as `f32`. A multiple of every block.
 pub(crate) const CHUNK: usize = 1 << 20;
 /// Values that one thread takes at a time: 64 KiB as `f32`, so that source and codes stay in its cache.
@@ -22,6 +25,7 @@ pub(crate) const TILE: usize = 1 << 14;
 /// A tensor whose values can be read as `f32` from any whole block on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'a> {
+    model: &'a Model,
     pub(crate) path: &'a Path,
     pub(crate) tensor: Tensor<'a>,
     kind: Kind<'a>,
@@ -60,7 +64,12 @@ impl<'a> Source<'a> {
         if tensor.dtype == DType::U8
             && let Some(kind) = palette(model, tensor)?
         {
-            return Ok(Self { path, tensor, kind });
+            return Ok(Self {
+                model,
+                path,
+                tensor,
+                kind,
+            });
         }
         let kind = match (tensor.dtype, scales) {
             (DType::Block(format), _) => Kind::Blocks(format),
@@ -78,7 +87,12 @@ impl<'a> Source<'a> {
             (dtype, _) if floats::readable(dtype) => Kind::Plain,
             _ => Kind::Opaque,
         };
-        Ok(Self { path, tensor, kind })
+        Ok(Self {
+            model,
+            path,
+            tensor,
+            kind,
+        })
     }
 
     /// The shape of the values; a packed tensor has four times its stored rows, a palette has its own beside it.
@@ -146,6 +160,7 @@ impl<'a> Source<'a> {
     /// the block's length.
     pub(crate) fn read(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
         let refuse = |reason: String| Error::tensor(self.path, self.tensor.name, reason);
+        self.page_in(start);
         let bytes = self.tensor.bytes;
         match self.kind {
             Kind::Plain => {
@@ -236,30 +251,6 @@ impl<'a> Source<'a> {
             }
         }
         Ok(())
-    }
-}
-
-impl Source<'_> {
-    /// The `len` values from `start` on: where they lie, if as aligned `f32` of this machine, else read into `buffer`.
-    pub(crate) fn view<'b>(
-        &'b self,
-        start: usize,
-        len: usize,
-        buffer: &'b mut Vec<f32>,
-    ) -> Result<&'b [f32], Error> {
-        if let (Kind::Plain, DType::F32) = (self.kind, self.tensor.dtype)
-            && cfg!(target_endian = "little")
-        {
-            let bytes = &self.tensor.bytes[start * 4..][..len * 4];
-            // SAFETY: every pattern of four bytes is an f32.
-            let (before, values, after) = unsafe { bytes.align_to() };
-            if before.is_empty() && after.is_empty() {
-                return Ok(values);
-            }
-        }
-        buffer.resize(len, 0.0);
-        self.read(start, buffer)?;
-        Ok(buffer)
     }
 }
 
@@ -399,24 +390,4 @@ pub(crate) fn place_block(error: BlockError, first: usize) -> String {
         other => other,
     }
     .to_string()
-}
-
-/// Runs `work` over tiles of the `len` values from `first` on, on all threads, and merges what it gives in order;
-/// `None` without values.
-pub(crate) fn tiles<T: Send>(
-    source: &Source<'_>,
-    first: usize,
-    len: usize,
-    work: impl Fn(&[f32]) -> T + Sync + Send,
-    merge: impl Fn(T, T) -> T + Sync + Send,
-) -> Result<Option<T>, Error> {
-    (0..len.div_ceil(TILE))
-        .into_par_iter()
-        .map_init(Vec::new, |values, tile| {
-            let from = tile * TILE;
-            let len = TILE.min(len - from);
-            Ok(work(source.view(first + from, len, values)?))
-        })
-        .try_reduce_with(|a, b| Ok(merge(a, b)))
-        .transpose()
 }

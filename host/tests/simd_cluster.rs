@@ -256,6 +256,51 @@ fn sums_agree_when_few_labels_change() {
 }
 
 #[test]
+fn labels_agree_when_few_centroids_move() {
+    for (cloud_of, n, dims, k) in [
+        (Cloud::Groups, 1500, 10, 45),
+        (Cloud::Ties, 700, 3, 40),
+        (Cloud::Ends, 300, 5, 33),
+    ] {
+        let values = cloud(cloud_of, n, dims, 13);
+        let weights: Vec<u32> = (0..n as u32).map(|i| i * 7919 % 3).collect();
+        for points in [
+            Points::new(&values, dims).unwrap(),
+            Points::weighted(&values, dims, &weights).unwrap(),
+        ] {
+            agree!(points, k, Update::Mean, |problem, told| {
+                problem.set_centroids(&values[..k * dims])?;
+                for _ in 0..15 {
+                    told.tell(problem.assign_update()?);
+                }
+                told.tell(problem.assign()?);
+                // One goes onto another, two go far, one comes back; then none moves.
+                for moves in [
+                    &[(7, 11)][..],
+                    &[(0, n - 1), (k - 1, n - 2)],
+                    &[(7, 7)],
+                    &[],
+                ] {
+                    for &(cluster, point) in moves {
+                        problem.place(cluster, point)?;
+                    }
+                    told.tell(problem.measure()?);
+                    let mut labels = vec![0; n];
+                    problem.read_labels(&mut labels)?;
+                    told.told.extend(labels.into_iter().map(u64::from));
+                    for &(cluster, point) in moves {
+                        problem.place(cluster, point + 1 - point % 2 * 2)?;
+                    }
+                    told.tell(problem.assign()?);
+                    told.tell(problem.assign()?);
+                }
+                Ok(())
+            });
+        }
+    }
+}
+
+#[test]
 fn seeding_agrees() {
     for (cloud_of, n, dims, k) in [
         (Cloud::Even, 500, 19, 30),

@@ -62,10 +62,10 @@ fn fill(format: Format, block: &mut [u8], values: Values, random: &mut Random) {
         };
     }
     let scale = match values {
-        // Below 2¹⁵ in magnitude.
+        // Below 2¹² in magnitude.
         Values::Random => (random.next_u64() as u16) & 0x77FF | (random.next_u64() as u16) & 0x8000,
-        Values::Lowest => 0x7BFF,
-        Values::Highest => 0xFBFF,
+        Values::Lowest => 0x6BFF,
+        Values::Highest => 0xEBFF,
     };
     block[at..at + 2].copy_from_slice(&scale.to_le_bytes());
 }
@@ -194,7 +194,8 @@ fn the_longest_rows_do_not_overflow() {
     }
 }
 
-/// BitNet's own AVX2 kernel gives −8,192 here.
+/// Weights +1 are codes 2, and BitNet's own AVX2 kernel adds these 4,096 products of 254 up to −8,192 for 1,040,384, before it takes off
+/// the sum of activations.
 #[test]
 fn four_thousand_ones_times_127_do_not_wrap() {
     for layout in Layout::ALL {
@@ -237,7 +238,7 @@ fn four_thousand_ones_times_127_do_not_wrap() {
                 .unwrap();
             assert_eq!(
                 (one, five),
-                ([1_040_384 * unit], [1_040_384 * unit; 5]),
+                ([520_192 * unit], [520_192 * unit; 5]),
                 "{backend}, {layout:?}"
             );
         }

@@ -181,6 +181,35 @@ proptest! {
     }
 }
 
+/// Values a few places from the middle of two codes, where a product with the inverse may round to the other side.
+#[test]
+fn values_near_ties_round_as_core() {
+    let mut random = Random::new(11);
+    for exponent in [-126, -101, -100, -99, -20, -1, 0, 7, 99, 100, 101, 118] {
+        for _ in 0..40 {
+            let fraction = 1.0 + random.below(1 << 23) as f32 / (1 << 23) as f32;
+            let scale = fraction * 2f32.powi(exponent);
+            let grid = Grid {
+                scale,
+                zero_point: random.below(256) as u8 as i8,
+                low: -128,
+                high: 127,
+            };
+            let values: Vec<f32> = (0..1024)
+                .map(|_| {
+                    let half_steps = random.below(1100) as f32 - 550.0;
+                    let near = (half_steps * 0.5 * scale).to_bits() as i32;
+                    f32::from_bits((near + random.below(5) as i32 - 2) as u32)
+                })
+                .filter(|x| x.is_finite())
+                .collect();
+            for backend in Backend::all() {
+                check_plan(backend, &values, &Plan::Affine(grid));
+            }
+        }
+    }
+}
+
 #[test]
 fn extremes_of_the_type_are_right() {
     let largest = f32::MAX;

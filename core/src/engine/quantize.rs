@@ -47,9 +47,7 @@ pub trait QuantizeProblem {
     fn stats(&mut self, group: usize) -> Result<Stats, Self::Error>;
 
     /// As [`QuantizeProblem::stats`], for methods that do not look at [`Stats::sum`]: an engine may leave that 0.
-    fn extremes(&mut self, group: usize) -> Result<Stats, Self::Error> {
-        self.stats(group)
-    }
+    fn extremes(&mut self, group: usize) -> Result<Stats, Self::Error>;
 
     /// Writes the magnitude patterns ([`crate::number::bits::magnitude`]) of a small group, in any order.
     ///

@@ -109,21 +109,26 @@ impl<'a> Scaled<'a> {
     }
 }
 
+/// What most layers have, one scale and no bias, in a loop of its own, in vectors where there are some.
 impl Sums for Scaled<'_> {
     fn narrow(&mut self, sums: &[i32]) {
-        // What most layers have, in vectors where there are some.
-        if let (Some(scale), true) = (self.weights.one_scale(), self.biases.are_none()) {
-            let x_scale = self.x_scale;
-            for (out, &sum) in self.next(sums.len()).iter_mut().zip(sums) {
-                *out = sum as f32 * scale * x_scale;
-            }
-            return;
+        let (Some(scale), true) = (self.weights.one_scale(), self.biases.are_none()) else {
+            return self.finish(sums.iter().map(|&sum| i64::from(sum)));
+        };
+        let x_scale = self.x_scale;
+        for (out, &sum) in self.next(sums.len()).iter_mut().zip(sums) {
+            *out = sum as f32 * scale * x_scale;
         }
-        self.finish(sums.iter().map(|&sum| i64::from(sum)));
     }
 
     fn wide(&mut self, sums: &[i64]) {
-        self.finish(sums.iter().copied());
+        let (Some(scale), true) = (self.weights.one_scale(), self.biases.are_none()) else {
+            return self.finish(sums.iter().copied());
+        };
+        let (unit, x_scale) = (self.unit, self.x_scale);
+        for (out, &sum) in self.next(sums.len()).iter_mut().zip(sums) {
+            *out = sum as f32 * unit * scale * x_scale;
+        }
     }
 }
 

@@ -33,11 +33,11 @@ pub fn abs_max<T: Element>(values: &[T]) -> Option<f32> {
 
 /// The extremes of some values as integers.
 #[derive(Clone, Copy)]
-pub(super) struct Extent {
+pub(crate) struct Extent {
     /// [`bits::ordered`] of the smallest value, `u32::MAX` when empty.
-    pub(super) low: u32,
+    pub(crate) low: u32,
     /// [`bits::ordered`] of the largest value, 0 when empty.
-    pub(super) high: u32,
+    pub(crate) high: u32,
 }
 
 impl Extent {
@@ -47,7 +47,7 @@ impl Extent {
     };
 
     #[inline]
-    pub(super) fn of<T: Element>(values: &[T]) -> Self {
+    pub(crate) fn of<T: Element>(values: &[T]) -> Self {
         let (low, high) = T::extremes(values);
         Self { low, high }
     }
@@ -72,7 +72,7 @@ impl Extent {
 
     /// Every NaN and infinity lies outside the finite values in this order, on one side or the other.
     #[inline]
-    pub(super) fn is_finite(self) -> bool {
+    pub(crate) fn is_finite(self) -> bool {
         self.magnitude() < bits::INFINITE
     }
 }

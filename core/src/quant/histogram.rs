@@ -1,7 +1,8 @@
 //! A streaming histogram of floats over their bit patterns: integer counts, so order cannot show.
 
 use super::QuantError;
-use crate::number::{Element, bits};
+use crate::number::max::Extent;
+use crate::number::{Element, bits, first_not_finite};
 
 /// Counts of values by the top `B` bits of their sign-ordered pattern ([`bits::ordered`]), the exact smallest
 /// and largest value beside them.
@@ -31,6 +32,9 @@ pub struct Histogram<'a, const B: u32> {
     low: u32,
     high: u32,
 }
+
+/// Values whose extremes are found at once, before they are counted from the first cache.
+const BLOCK: usize = 256;
 
 /// Pattern bits of a histogram on a host: buckets at most 1/128 of their value wide.
 pub const HOST_BITS: u32 = 16;
@@ -84,20 +88,29 @@ impl<'a, const B: u32> Histogram<'a, B> {
     /// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in the whole stream; the values
     /// before it are counted.
     pub fn push<T: Element>(&mut self, values: &[T]) -> Result<(), QuantError> {
-        for value in values {
-            let x = value.to_f32();
-            if bits::magnitude(x) >= bits::INFINITE {
+        for block in values.chunks(BLOCK) {
+            let extent = Extent::of(block);
+            if !extent.is_finite() {
+                let finite = first_not_finite(block).unwrap_or(0);
+                let (before, _) = block.split_at_checked(finite).unwrap_or_default();
+                self.count_finite(before, Extent::of(before));
                 return Err(QuantError::NotFinite { index: self.count });
             }
-            let key = bits::ordered(x);
+            self.count_finite(block, extent);
+        }
+        Ok(())
+    }
+
+    fn count_finite<T: Element>(&mut self, values: &[T], extent: Extent) {
+        for value in values {
+            let key = bits::ordered(value.to_f32());
             if let Some(bucket) = self.buckets.get_mut((key >> Self::SHIFT) as usize) {
                 *bucket += 1;
             }
-            self.low = self.low.min(key);
-            self.high = self.high.max(key);
-            self.count += 1;
         }
-        Ok(())
+        self.low = self.low.min(extent.low);
+        self.high = self.high.max(extent.high);
+        self.count += values.len() as u64;
     }
 
     /// Adds the counts of another histogram.

@@ -59,6 +59,10 @@ pub trait Metric: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     /// The score of a finite query and row of one length; squared lengths as [`crate::number::sum_of_squares`]
     /// gives them.
     fn float<T: Element>(query: &[f32], row: &[T], query_norm: f64, row_norm: f64) -> Self::Float;
+
+    /// The same by the sum under way in it, for engines that compute it themselves: Σ q_i · r_i or Σ (q_i − r_i)² as
+    /// [`number::dot`] and [`number::squared_distance`] give it in f32, widened, or for cosines Σ q_i · r_i in f64.
+    fn float_by_sum(sum: f64, query_norm: f64, row_norm: f64) -> Self::Float;
 }
 
 /// Σ q_i · r_i; larger is better.
@@ -113,6 +117,12 @@ impl Metric for Dot {
         // Their lengths are equal, so there is a sum.
         Larger(number::dot(query, row).unwrap_or(0.0))
     }
+
+    #[inline]
+    fn float_by_sum(sum: f64, _: f64, _: f64) -> Larger<f32> {
+        // It was an f32.
+        Larger(sum as f32)
+    }
 }
 
 impl Metric for Cosine {
@@ -146,7 +156,12 @@ impl Metric for Cosine {
         let mut lanes = Lanes::<f64>::new();
         // Nothing is added where lengths differ; here they do not.
         let _ = lanes.products(query, row);
-        SignedSquare::new(lanes.total(), query_norm, row_norm)
+        Self::float_by_sum(lanes.total(), query_norm, row_norm)
+    }
+
+    #[inline]
+    fn float_by_sum(sum: f64, query_norm: f64, row_norm: f64) -> SignedSquare {
+        SignedSquare::new(sum, query_norm, row_norm)
     }
 }
 
@@ -186,5 +201,11 @@ impl Metric for SquaredL2 {
     #[inline(never)]
     fn float<T: Element>(query: &[f32], row: &[T], _: f64, _: f64) -> Smaller<f32> {
         Smaller(number::squared_distance(query, row).unwrap_or(0.0))
+    }
+
+    #[inline]
+    fn float_by_sum(sum: f64, _: f64, _: f64) -> Smaller<f32> {
+        // It was an f32.
+        Smaller(sum as f32)
     }
 }

@@ -44,6 +44,24 @@ impl Map {
         &self.path
     }
 
+    /// Reads a part of the file into memory and the process's page table in one go, where the system can (Linux 5.14); else, and
+    /// where `part` lies elsewhere, nothing happens, and pages come in as they are touched.
+    ///
+    /// A quarter of a gibibyte that the system holds already takes 21 ms to go over then, and 31 by a fault for every few
+    /// pages; from a disk 166 and 237. Other threads compute meanwhile.
+    pub(crate) fn page_in(&self, part: &[u8]) {
+        #[cfg(target_os = "linux")]
+        if let Some(map) = &self.map
+            && let Some(start) = part.as_ptr().addr().checked_sub(map.as_ptr().addr())
+            && start + part.len() <= map.len()
+        {
+            // A hint: what fails here fails where it is read.
+            let _ = map.advise_range(memmap2::Advice::PopulateRead, start, part.len());
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = part;
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         self.map.as_deref().unwrap_or_default()
     }

@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 use std::sync::{Barrier, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rayon::{broadcast, current_num_threads};
 use serde::Serialize;
@@ -103,19 +103,23 @@ impl Bandwidth {
     }
 }
 
-/// A round passes over the set until this many bytes are moved, so that a clock's tick does not show.
-const ROUND: usize = 64 << 20;
+/// A round passes over the set until this many bytes are moved, so that neither a clock's tick nor the start shows; short
+/// enough that some rounds are free of other load.
+const ROUND: usize = 16 << 20;
+/// The fewest rounds.
+const ROUNDS: u32 = 3;
 /// Lines in a unit: what halves and fifths divide.
 const UNIT: usize = 10;
 
 /// Measures over a working set of `bytes`, rounded up to less than 2 KiB a thread, with the rayon pool it is
-/// called in (`ThreadPool::install` chooses another): the best of `rounds` rounds, at least 1, after a warm-up.
+/// called in (`ThreadPool::install` chooses another): for each mix the best of the rounds that fit `budget`, at least 3, after a
+/// warm-up.
 ///
 /// The best, not the median: a ceiling is what the machine can do, and other load only lowers it. Each round moves
-/// the set, or 64 MiB if it is smaller. Memory: `bytes`.
-pub fn bandwidth(backend: Backend, bytes: usize, rounds: usize) -> Bandwidth {
+/// the set, or 16 MiB if it is smaller. Memory: `bytes`.
+pub fn bandwidth(backend: Backend, bytes: usize, budget: Duration) -> Bandwidth {
     let shares = Shares::new(bytes);
-    let rates = |traffic| shares.rates(backend, traffic, rounds);
+    let rates = |traffic| shares.rates(backend, traffic, budget);
     Bandwidth {
         bytes: shares.bytes(),
         threads: shares.0.len(),
@@ -128,14 +132,14 @@ pub fn bandwidth(backend: Backend, bytes: usize, rounds: usize) -> Bandwidth {
 }
 
 /// [`bandwidth`] of one mix alone.
-pub fn rates(backend: Backend, traffic: Traffic, bytes: usize, rounds: usize) -> Rates {
-    Shares::new(bytes).rates(backend, traffic, rounds)
+pub fn rates(backend: Backend, traffic: Traffic, bytes: usize, budget: Duration) -> Rates {
+    Shares::new(bytes).rates(backend, traffic, budget)
 }
 
 /// [`bandwidth`] at each of several working sets: steps in it show the caches.
-pub fn curve(backend: Backend, sets: &[usize], rounds: usize) -> Vec<Bandwidth> {
+pub fn curve(backend: Backend, sets: &[usize], budget: Duration) -> Vec<Bandwidth> {
     sets.iter()
-        .map(|&bytes| bandwidth(backend, bytes, rounds))
+        .map(|&bytes| bandwidth(backend, bytes, budget))
         .collect()
 }
 
@@ -160,17 +164,19 @@ impl Shares {
         self.0.len() * share * size_of::<Line>()
     }
 
-    fn rates(&self, backend: Backend, traffic: Traffic, rounds: usize) -> Rates {
+    fn rates(&self, backend: Backend, traffic: Traffic, budget: Duration) -> Rates {
         let mut best = [f64::INFINITY; 2];
         let passes = ROUND.div_ceil(self.bytes());
+        let (start, mut round) = (Instant::now(), 0);
         // Both kinds in turn, so that a slow moment falls on both; the first round is the warm-up.
-        for round in 0..=rounds.max(1) {
+        while round <= ROUNDS || start.elapsed() < budget {
             for (hint, best) in [false, true].into_iter().zip(&mut best) {
                 let seconds = self.round(backend.stream(), traffic, hint, passes);
                 if round > 0 {
                     *best = best.min(seconds);
                 }
             }
+            round += 1;
         }
         let moved = (self.bytes() * passes) as f64;
         Rates {
@@ -252,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_set_smaller_than_a_step_is_measured_at_a_plausible_rate() {
-        for measured in curve(Backend::best(), &[0, 1 << 20], 2) {
+        for measured in curve(Backend::best(), &[0, 1 << 20], Duration::ZERO) {
             assert!(measured.bytes >= measured.threads * UNIT * size_of::<Line>());
             for traffic in Traffic::ALL {
                 let Rates { plain, streamed } = measured.of(traffic);

@@ -13,9 +13,9 @@ use super::contender::Contender;
 use super::operation::Operation;
 use super::operation::blocks::{Decode, Dot, Encode};
 use super::operation::cluster::{Lloyd, Seed, Shape};
-use super::operation::linear::MatVec;
+use super::operation::linear::Product;
 use super::operation::palette::{Coded, Part};
-use super::operation::quantize::{Dequantize, METHODS, Mean, Quantize, halves};
+use super::operation::quantize::{Calibrate, Dequantize, METHODS, Mean, Quantize, halves};
 use super::operation::search::{Search, Storage, TOP};
 use super::work::Work;
 
@@ -61,7 +61,7 @@ pub struct Entry {
     pub operation: String,
     /// The size of its input, in words.
     pub size: String,
-    /// The same in numbers: values; rows and columns; points, coordinates and clusters.
+    /// The same in numbers: values; rows and columns; rows, columns and vectors; points, coordinates and clusters.
     pub shape: Vec<usize>,
     make: Box<dyn Fn() -> (Work, Box<dyn Operation>)>,
 }
@@ -76,7 +76,7 @@ impl Entry {
         Self {
             area,
             operation: operation.into(),
-            size: words(shape),
+            size: words(area, shape),
             shape: shape.to_vec(),
             make: Box::new(move || {
                 let (work, body) = make();
@@ -142,6 +142,9 @@ fn quantizers(size: Option<usize>) -> impl Iterator<Item = Entry> {
             Entry::new("quantize", "dequantize int8", &[values], move || {
                 Dequantize::new(values)
             }),
+            Entry::new("quantize", "calibration histogram", &[values], move || {
+                Calibrate::new(values)
+            }),
         ];
         std::iter::once(mean).chain(methods).chain(halves)
     })
@@ -171,8 +174,7 @@ fn blocks(size: Option<usize>) -> impl Iterator<Item = Entry> {
 }
 
 fn layers(size: Option<usize>) -> impl Iterator<Item = Entry> {
-    let sizes = sizes(size, [COLS * COLS]).into_iter();
-    let every = sizes.flat_map(|values| {
+    let every = sizes_of_layers(size).into_iter().flat_map(|values| {
         Layout::ALL
             .into_iter()
             .map(move |layout| layer(layout, values / COLS, COLS))
@@ -180,13 +182,30 @@ fn layers(size: Option<usize>) -> impl Iterator<Item = Entry> {
     let large = size
         .is_none()
         .then(|| layer(Layout::Block(Format::Tq2_0), 65_536, 16_384));
-    every.chain(large)
+    // Vectors of a batch: where weights are few beside activations, as in a prompt.
+    let many = match size {
+        Some(_) => 16,
+        None => 128,
+    };
+    let batches = sizes_of_layers(size).into_iter().flat_map(move |values| {
+        [Layout::Block(Format::Tq2_0), Layout::Int8].map(|layout| {
+            let (name, rows) = (format!("matmat {}", layout.name()), values / COLS);
+            Entry::new("linear", name, &[rows, COLS, many], move || {
+                Product::new(layout, rows, COLS, many)
+            })
+        })
+    });
+    every.chain(large).chain(batches)
+}
+
+fn sizes_of_layers(size: Option<usize>) -> Vec<usize> {
+    sizes(size, [COLS * COLS])
 }
 
 fn layer(layout: Layout, rows: usize, cols: usize) -> Entry {
     let name = format!("matvec {}", layout.name());
     Entry::new("linear", name, &[rows, cols], move || {
-        MatVec::new(layout, rows, cols)
+        Product::new(layout, rows, cols, 1)
     })
 }
 
@@ -259,9 +278,10 @@ fn searches(size: Option<usize>) -> impl Iterator<Item = Entry> {
     })
 }
 
-/// A shape: `1Mi`, `4096 × 4096`, `100K × 64, k = 64`.
-fn words(shape: &[usize]) -> String {
+/// A shape: `1Mi`, `4096 × 4096`, `4096 × 4096 × 128`, `100K × 64, k = 64`.
+fn words(area: &str, shape: &[usize]) -> String {
     match *shape {
+        [rows, cols, count] if area == "linear" => format!("{rows} × {cols} × {count}"),
         [values] => short(values),
         [rows, cols] => format!("{} × {cols}", short(rows)),
         [points, dims, k] => format!("{} × {dims}, k = {k}", short(points)),

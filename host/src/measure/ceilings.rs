@@ -1,6 +1,7 @@
 //! Ceilings that are measured when they are first needed.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -12,17 +13,17 @@ use crate::simd::Backend;
 /// Pools of threads, and what they move and multiply at most; each is measured once.
 #[derive(Debug)]
 pub struct Ceilings {
-    rounds: usize,
+    budget: Duration,
     pools: HashMap<usize, ThreadPool>,
     rates: HashMap<(usize, Traffic, usize), Rates>,
     peaks: HashMap<(Backend, usize), Peak>,
 }
 
 impl Ceilings {
-    /// Nothing is measured yet; later each is the best of `rounds` rounds.
-    pub fn new(rounds: usize) -> Self {
+    /// Nothing is measured yet; later each is the best of the rounds that fit `budget`.
+    pub fn new(budget: Duration) -> Self {
         Self {
-            rounds,
+            budget,
             pools: HashMap::new(),
             rates: HashMap::new(),
             peaks: HashMap::new(),
@@ -50,9 +51,9 @@ impl Ceilings {
         if let Some(&found) = self.rates.get(&key) {
             return found;
         }
-        let rounds = self.rounds;
+        let budget = self.budget;
         let best = Backend::best();
-        let found = self.install(threads, || rates(best, traffic, set, rounds));
+        let found = self.install(threads, || rates(best, traffic, set, budget));
         self.rates.insert(key, found);
         found
     }
@@ -63,8 +64,8 @@ impl Ceilings {
         if let Some(&found) = self.peaks.get(&key) {
             return found;
         }
-        let rounds = self.rounds;
-        let found = self.install(threads, || peak(backend, rounds));
+        let budget = self.budget;
+        let found = self.install(threads, || peak(backend, budget));
         self.peaks.insert(key, found);
         found
     }
@@ -79,13 +80,17 @@ impl Ceilings {
     }
 
     /// The least seconds that `work` can take with a backend on so many threads, and why: the sum of its passes over
-    /// memory, or its multiply-adds.
+    /// memory, or its multiply-adds. Without an instruction set of its own ([`Backend::SCALAR`]) it is held against the best one's.
     pub fn attainable(&mut self, work: &Work, backend: Backend, threads: usize) -> (f64, Bound) {
         let moving: f64 = work
             .passes
             .iter()
             .map(|pass| pass.bytes as f64 / self.rates(threads, pass.traffic, work.set).best())
             .sum();
+        let backend = match backend {
+            Backend::SCALAR => Backend::best(),
+            other => other,
+        };
         let multiplying = match work.products {
             0 => 0.0,
             products => products as f64 / self.peak(backend, threads).of(work.arithmetic),
@@ -105,7 +110,7 @@ mod tests {
 
     #[test]
     fn much_arithmetic_on_few_bytes_is_bound_by_it() {
-        let mut ceilings = Ceilings::new(1);
+        let mut ceilings = Ceilings::new(Duration::ZERO);
         let reading = Work::pass(1 << 20, Traffic::Read, 1 << 20);
         let products = reading.clone().with_products(1 << 40, Arithmetic::Int8);
         let (seconds, bound) = ceilings.attainable(&reading, Backend::best(), 1);

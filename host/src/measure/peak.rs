@@ -1,7 +1,7 @@
 //! What an instruction set multiplies and adds.
 
 use std::sync::Barrier;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rayon::{broadcast, current_num_threads};
 use serde::Serialize;
@@ -43,14 +43,16 @@ pub struct BackendPeak {
     pub peak: Peak,
 }
 
-/// Multiply-adds of a thread in a round: a millisecond or so.
-const ROUND: u64 = 200_000_000;
+/// Multiply-adds of a thread in a round: a tenth of a millisecond on the fastest.
+const ROUND: u64 = 50_000_000;
+/// The fewest rounds.
+const ROUNDS: u32 = 3;
 
-/// Measures the rayon pool it is called in: the best of `rounds` rounds, at least 1, after a warm-up.
+/// Measures the rayon pool it is called in: for each kind the best of the rounds that fit `budget`, at least 3, after a warm-up.
 ///
 /// [`Backend::SCALAR`] has no registers of its own: there it is what the compiler makes of a product of arrays in the
 /// nearest cache.
-pub fn peak(backend: Backend, rounds: usize) -> Peak {
+pub fn peak(backend: Backend, budget: Duration) -> Peak {
     let peak = backend.peak();
     let [f32, int8, ternary] = [peak.f32, peak.int8, peak.ternary].map(|turns| {
         let round = || {
@@ -68,7 +70,12 @@ pub fn peak(backend: Backend, rounds: usize) -> Peak {
             products as f64 / span.unwrap_or_default().as_secs_f64()
         };
         round();
-        (0..rounds.max(1)).map(|_| round()).fold(0.0, f64::max)
+        let (start, mut rounds, mut best) = (Instant::now(), 0, 0.0);
+        while rounds < ROUNDS || start.elapsed() < budget {
+            best = round().max(best);
+            rounds += 1;
+        }
+        best
     });
     Peak { f32, int8, ternary }
 }
@@ -80,7 +87,7 @@ mod tests {
     #[test]
     fn every_backend_has_plausible_rates() {
         for backend in Backend::all() {
-            let peak = peak(backend, 2);
+            let peak = peak(backend, Duration::ZERO);
             for rate in [peak.f32, peak.int8, peak.ternary] {
                 assert!((1e7..1e15).contains(&rate), "{backend}: {peak:?}");
             }

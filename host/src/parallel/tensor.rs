@@ -190,9 +190,11 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         if values.len() <= self.tile {
             return apply((values, codes));
         }
+        // From the end, which the pass before has left in the caches.
         (values
             .par_chunks(self.tile)
             .zip(codes.par_chunks_mut(self.tile)))
+        .rev()
         .map(apply)
         .try_reduce(Applied::default, |mut left, right| {
             left.merge(&right);

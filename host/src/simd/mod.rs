@@ -19,13 +19,28 @@ pub(crate) mod blocks;
     allow(dead_code, reason = "there are no vectors to be generic in")
 )]
 pub(crate) mod cluster;
+#[cfg(any(
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", target_endian = "little")
+))]
 mod exact;
+pub(crate) mod float_search;
 mod isa;
 pub(crate) mod linear;
 mod magnitudes;
 pub(crate) mod peak;
 pub(crate) mod quantize;
 pub(crate) mod search;
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
+    allow(
+        dead_code,
+        reason = "the reference engine's code has no use for most of it"
+    )
+)]
 mod stores;
 pub(crate) mod stream;
 

@@ -60,6 +60,16 @@ const AVX512: Quantize = Quantize {
     bf16: super::avx512::widen::bf16,
 };
 
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+const NEON: Quantize = Quantize {
+    stats: super::neon::stats::stats,
+    extremes: super::neon::stats::extremes,
+    ternary: super::neon::ternary::ternary,
+    affine: super::neon::affine::affine,
+    // Every target for AArch64 has NEON, so the compiler vectorizes these for it.
+    ..SCALAR
+};
+
 /// Halves are widened so many at a time: 8 KiB of stack, which stay in the first cache.
 const HALVES: usize = 2048;
 
@@ -188,6 +198,8 @@ impl Backend {
             Isa::Avx512 | Isa::Avx512Vnni => &AVX512,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni => &AVX2,
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::Neon | Isa::DotProd => &NEON,
             _ => &SCALAR,
         }
     }

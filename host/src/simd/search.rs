@@ -140,7 +140,7 @@ fn passing(bar: Bar, dots: &Dots, norms: &Norms) -> u64 {
 
 fn ternary_dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
     let runs = query.runs();
-    for (row, dot) in rows.chunks_exact(query.row_bytes).zip(dots) {
+    for (row, dot) in rows.chunks_exact(query.row_bytes()).zip(dots) {
         let mut sum = 0;
         for (run, shift) in runs.iter().zip([0, 2, 4, 6]) {
             let terms = row.iter().zip(*run);
@@ -148,7 +148,7 @@ fn ternary_dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
                 .map(|(byte, &x)| i32::from((byte >> shift) & 3) * i32::from(x))
                 .sum::<i32>();
         }
-        *dot = sum - query.sum;
+        *dot = sum - query.sum();
     }
 }
 
@@ -188,6 +188,20 @@ const AVX512_VNNI: Search = Search {
     ..AVX512
 };
 
+#[cfg(target_arch = "aarch64")]
+const NEON: Search = Search {
+    dots: super::neon::search::dots,
+    dots_and_norms: super::neon::search::dots_and_norms,
+    ..SCALAR
+};
+
+#[cfg(target_arch = "aarch64")]
+const DOT_PROD: Search = Search {
+    dots: super::dotprod::search::dots,
+    dots_and_norms: super::dotprod::search::dots_and_norms,
+    ..NEON
+};
+
 impl Backend {
     /// The kernels of integer search.
     pub(crate) const fn search(self) -> &'static Search {
@@ -200,6 +214,10 @@ impl Backend {
             Isa::Avx512 => &AVX512,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => &AVX512_VNNI,
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => &NEON,
+            #[cfg(target_arch = "aarch64")]
+            Isa::DotProd => &DOT_PROD,
             _ => &SCALAR,
         }
     }

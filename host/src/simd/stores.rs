@@ -112,18 +112,31 @@ impl Ahead {
     }
 
     /// Asks for what lies ahead of a line in the first (0) or the second half (1) of a step.
-    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn ask(self, line: *const f32, half: usize) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let place = line.wrapping_add(self.halves[half]);
-        // SAFETY: SSE is part of x86-64, and a prefetch reads nothing that a program could see, wherever it points.
-        #[allow(
-            unused_unsafe,
-            reason = "a safe function in newer versions of the library"
-        )]
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(place.cast());
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: SSE is part of x86-64, and a prefetch reads nothing that a program could see, wherever it points.
+            #[allow(
+                unused_unsafe,
+                reason = "a safe function in newer versions of the library"
+            )]
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(place.cast());
+            }
         }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: a hint that changes no register and reads nothing that a program could see, wherever it points.
+        unsafe {
+            std::arch::asm!(
+                "prfm pldl1keep, [{place}]",
+                place = in(reg) place,
+                options(nostack, preserves_flags, readonly)
+            );
+        }
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let _ = place;
     }
 }

@@ -1,7 +1,7 @@
 //! Block codecs.
 
 use tercet_core::block::{
-    Format, Ternary, bitnet_hf, codes, decode, dot, dot_fixed, encode, i2_s, scales,
+    Format, Ternary, bitnet_hf, codes, decode, dot, dot_fixed, encode, fixed_to_f32, i2_s, scales,
 };
 use tercet_core::{bf16, f16};
 
@@ -44,6 +44,7 @@ reach! {
     scales,
     dot,
     dot_fixed,
+    fixed_to_f32,
     encode::<f16>,
     bitnet_hf::quantize::<bf16>,
 }

@@ -74,6 +74,7 @@ reach! {
     round::clamp_i8,
     round::ratio,
     Stats::of::<f32>,
+    Stats::extremes_of::<f32>,
     Stats::abs_max,
     Stats::abs_mean,
     Stats::merge,

@@ -60,6 +60,7 @@ reach! {
     Tensor::<f32>::new,
     <Tensor<f32> as QuantizeProblem>::groups,
     <Tensor<f32> as QuantizeProblem>::stats,
+    <Tensor<f32> as QuantizeProblem>::extremes,
     <Tensor<f32> as QuantizeProblem>::read_magnitudes,
     <Tensor<f32> as QuantizeProblem>::magnitudes,
     <Tensor<f32> as QuantizeProblem>::apply,

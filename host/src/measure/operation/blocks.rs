@@ -21,6 +21,11 @@ pub(super) fn arithmetic(format: Format) -> Arithmetic {
     }
 }
 
+/// A block of about two bits a value is so little beside its f32 values that a pass over both is as one over them alone.
+fn traffic(format: Format, beside: Traffic, alone: Traffic) -> Traffic {
+    if format.is_ternary() { alone } else { beside }
+}
+
 /// Blocks of values.
 pub(in crate::measure) struct Encode {
     values: Arc<[f32]>,
@@ -32,7 +37,11 @@ impl Encode {
     /// Over `values` values, whole blocks.
     pub(in crate::measure) fn new(values: usize, format: Format, rule: Rule) -> (Work, Self) {
         let bytes = legal(format.encoded_len(values));
-        let work = Work::pass(values, Traffic::Narrow, values * 4 + bytes);
+        let work = Work::pass(
+            values,
+            traffic(format, Traffic::Narrow, Traffic::Read),
+            values * 4 + bytes,
+        );
         let values = input::normals(values);
         (
             work,
@@ -65,18 +74,18 @@ fn encode(
     legal(engine.encode(format, rule, ScaleRule::Rule, values, out))
 }
 
+/// Values whose blocks are repeated where more are asked for: a matrix of a GiB of weights needs no 4 GiB of floats.
+const DISTINCT: usize = 1 << 24;
+
 /// The blocks of normal values, by a set rule.
 pub(super) fn encoded(values: usize, format: Format) -> Vec<u8> {
-    let mut bytes = vec![0; legal(format.encoded_len(values))];
+    let distinct = values.min(DISTINCT);
+    let mut bytes = vec![0; legal(format.encoded_len(distinct))];
+    let input = input::normals(distinct);
     let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
-    legal(block::encode(
-        format,
-        rule,
-        scale,
-        &input::normals(values),
-        &mut bytes,
-    ));
-    bytes
+    legal(block::encode(format, rule, scale, &input, &mut bytes));
+    let len = legal(format.encoded_len(values));
+    bytes.iter().copied().cycle().take(len).collect()
 }
 
 /// Values of blocks.
@@ -90,7 +99,11 @@ impl Decode {
     /// Over `values` values, whole blocks.
     pub(in crate::measure) fn new(values: usize, format: Format) -> (Work, Self) {
         let bytes = encoded(values, format);
-        let work = Work::pass(values, Traffic::Widen, values * 4 + bytes.len());
+        let work = Work::pass(
+            values,
+            traffic(format, Traffic::Widen, Traffic::Write),
+            values * 4 + bytes.len(),
+        );
         (
             work,
             Self {

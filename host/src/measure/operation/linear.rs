@@ -1,4 +1,4 @@
-//! The linear layer: a matrix in each layout times one int8 vector.
+//! The linear layer: a matrix in each layout times int8 vectors, one or many.
 
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix, pack};
@@ -9,18 +9,25 @@ use crate::measure::contender::{Contender, with_engine};
 use crate::measure::work::{Arithmetic, Work};
 use crate::measure::{Traffic, input};
 
-/// A matrix and a vector.
-pub(in crate::measure) struct MatVec {
+/// A matrix and vectors.
+pub(in crate::measure) struct Product {
     layout: Layout,
     rows: usize,
     cols: usize,
     bytes: Vec<u8>,
+    /// A vector after the other.
     x: Vec<i8>,
+    count: usize,
 }
 
-impl MatVec {
-    /// A matrix of random codes; in blocks, of normal values.
-    pub(in crate::measure) fn new(layout: Layout, rows: usize, cols: usize) -> (Work, Self) {
+impl Product {
+    /// A matrix of random codes, in blocks of normal values, times `count` vectors.
+    pub(in crate::measure) fn new(
+        layout: Layout,
+        rows: usize,
+        cols: usize,
+        count: usize,
+    ) -> (Work, Self) {
         let values = rows * cols;
         let bytes = match layout {
             Layout::Block(format) => blocks::encoded(values, format),
@@ -37,14 +44,16 @@ impl MatVec {
             _ if layout.codes() == (-1, 1) => Arithmetic::Ternary,
             _ => Arithmetic::Int8,
         };
-        let work = Work::pass(values, Traffic::Read, bytes.len() + cols + rows * 4)
-            .with_products(values as u64, arithmetic);
+        let vectors = count * (cols + rows * 4);
+        let work = Work::pass(values, Traffic::Read, bytes.len() + vectors)
+            .with_products((values * count) as u64, arithmetic);
         let this = Self {
             layout,
             rows,
             cols,
             bytes,
-            x: input::codes(cols),
+            x: input::codes(count * cols),
+            count,
         };
         (work, this)
     }
@@ -59,26 +68,31 @@ impl MatVec {
     }
 }
 
-impl Operation for MatVec {
+impl Operation for Product {
     /// Times the whole call: checks, what is done to the activations, products, scales.
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         let layer = self.layer();
-        let mut out = vec![0.0; self.rows];
+        let mut out = vec![0.0; self.count * self.rows];
+        let scales = vec![0.01; self.count];
         let mut scratch = vec![0; layer.weights().fast_scratch_len()];
         clock.time(&mut || {
             let x = legal(I8Sym::new(&self.x));
-            with_engine!(by, engine => matvec(&mut engine, &layer, x, &mut out, &mut scratch));
+            with_engine!(by, engine => multiply(&mut engine, &layer, x, &scales, &mut out, &mut scratch));
         });
         Bits::default().with_floats(&out).finish()
     }
 }
 
-fn matvec(
+fn multiply(
     engine: &mut impl LinearEngine<Error = LinearError>,
     layer: &Layer<'_>,
     x: I8Sym<'_>,
+    scales: &[f32],
     out: &mut [f32],
     scratch: &mut [u32],
 ) {
-    legal(engine.matvec(layer, x, 0.01, out, scratch));
+    match scales {
+        [scale] => legal(engine.matvec(layer, x, *scale, out, scratch)),
+        scales => legal(engine.matmat(layer, x, scales, out, scratch)),
+    }
 }

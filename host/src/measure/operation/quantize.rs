@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
 use tercet_core::number::Element;
-use tercet_core::quant::{self, Codes, Groups, Method, QuantError, Rule, ScaleRule, int8};
+use tercet_core::quant::{
+    self, Codes, Groups, HOST_BITS, Histogram, Method, QuantError, Rule, ScaleRule, int8,
+};
 
 use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
@@ -140,6 +143,41 @@ impl Operation for Dequantize {
             }
         });
         Bits::default().with_floats(&out).finish()
+    }
+}
+
+/// The histogram that calibration counts, one a thread and then merged.
+pub(in crate::measure) struct Calibrate(Arc<[f32]>);
+
+impl Calibrate {
+    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
+        let work = Work::pass(values, Traffic::Read, values * 4);
+        (work, Self(input::normals(values)))
+    }
+}
+
+type Counts<'a> = Histogram<'a, HOST_BITS>;
+
+impl Operation for Calibrate {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let mut buckets = vec![0; by.threads() * Counts::BUCKETS];
+        let share = self.0.len().div_ceil(by.threads());
+        clock.time(&mut || {
+            let parts = buckets.par_chunks_mut(Counts::BUCKETS);
+            parts
+                .zip(self.0.par_chunks(share))
+                .map(|(buckets, values)| {
+                    let mut histogram = legal(Counts::new(buckets));
+                    legal(histogram.push(values));
+                    histogram
+                })
+                .reduce_with(|mut all, part| {
+                    all.merge(&part);
+                    all
+                });
+        });
+        // The first one took the others in.
+        Bits::default().with(&buckets[..Counts::BUCKETS]).finish()
     }
 }
 

@@ -3,7 +3,9 @@
 use tercet_core::cluster::Points;
 use tercet_core::engine::Assigned;
 
-use super::share::share;
+use super::super::TILE as VALUES;
+use super::share::{jobs, share};
+use crate::simd::Backend;
 use crate::simd::cluster::{Change, Cluster, Found, Packed, Sums, TILE, Work};
 
 /// What a job keeps from step to step.
@@ -123,4 +125,53 @@ fn weighed(found: Found, weights: Option<&[u32]>, distances: &[u32]) -> Assigned
         assigned.changed += u64::from(weight > 0) & found.changed >> index;
     }
     assigned
+}
+
+/// Points of `values` coordinates: whole tiles, where that is one or more.
+pub(super) fn points_of(values: usize, dims: usize) -> usize {
+    let points = (values / dims).max(1);
+    if points > TILE {
+        points - points % TILE
+    } else {
+        points
+    }
+}
+
+/// [`Cluster::lengths`] of all points.
+pub(super) fn lengths(kernels: &Cluster, points: &Points<'_>, share_of: usize) -> Vec<u32> {
+    let mut lengths = vec![0; points.len()];
+    let parts = points.values().chunks(share_of * points.dims());
+    let parts = parts.zip(lengths.chunks_mut(share_of));
+    let mut threads = vec![(); jobs(points.values().len())];
+    share(&mut threads, parts, |(), (rows, lengths)| {
+        kernels.lengths(rows, points.dims(), lengths);
+    });
+    lengths
+}
+
+/// Gives every point its nearest centroid, the lowest of equals, and its squared distance, on all threads.
+///
+/// `labels` and `distances` are as long as there are points; `centroids` has at least one, with as many
+/// coordinates. A label counts as changed where it was another before. O(n·k·d), and 2 to 5 bytes a coordinate of the
+/// centroids.
+pub fn nearest(
+    points: Points<'_>,
+    centroids: &[i8],
+    labels: &mut [u32],
+    distances: &mut [u32],
+) -> Assigned {
+    let kernels = Backend::default().cluster();
+    let mut packed = kernels.packed();
+    kernels.pack(&mut packed, centroids, points.dims());
+    let assignment = Assignment {
+        kernels,
+        points,
+        lengths: &[],
+        packed: &packed,
+        summed: Summed::Nothing,
+        share: points_of(VALUES, points.dims()),
+    };
+    let work = points.len().saturating_mul(centroids.len());
+    let mut jobs = vec![Job::default(); jobs(work)];
+    assignment.run(&mut jobs, labels, distances)
 }

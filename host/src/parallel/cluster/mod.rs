@@ -2,6 +2,7 @@
 
 mod assign;
 mod batch;
+mod prune;
 mod seed;
 mod share;
 
@@ -10,11 +11,15 @@ use tercet_core::cluster::{ClusterError, Points, Update};
 use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
 use tercet_core::scalar::{self, cluster as reference};
 
-use self::assign::{Assignment, Job, Summed};
+pub use self::assign::nearest;
+
+use self::assign::{Assignment, Job, Summed, lengths, points_of};
+use self::prune::{Moved, Pruned};
+use self::seed::mass;
 use self::share::{jobs, share};
 use super::Threads;
 use crate::simd::Backend;
-use crate::simd::cluster::{Cluster, Packed, TILE};
+use crate::simd::cluster::{Cluster, Packed};
 
 /// Coordinates of all clusters above which a job has no sums of its own: 20 MiB a job.
 const TABLE: usize = 1 << 21;
@@ -27,7 +32,9 @@ const TABLE: usize = 1 << 21;
 /// and 10 bytes a coordinate of the clusters (none above 2²¹ coordinates). All of it is kept from step to step.
 ///
 /// A step sums only the points whose label changed, away from the old cluster and to the new one, once fewer than
-/// a third of them do: sums are integers, so that is exact.
+/// a third of them do: sums are integers, so that is exact. Of 32 clusters or more, once no more than a third of the
+/// centroids moved since the last assignment, points whose own stayed are compared with those alone: that is exact too, and
+/// costs a copy of the centroids.
 #[derive(Debug)]
 pub struct Clusters<'a> {
     inner: scalar::Clusters<'a>,
@@ -42,6 +49,9 @@ pub struct Clusters<'a> {
     jobs: Vec<Job>,
     /// Σ w·D² of each share of points, or nothing where distances changed since.
     masses: Vec<u64>,
+    /// The centroids that labels and distances are of; empty where they are of none.
+    known: Vec<i8>,
+    moved: Moved,
     /// How many labels the last assignment changed, where sums and counts are those of the labels.
     settled: Option<u64>,
 }
@@ -73,58 +83,11 @@ impl ClusterEngine for Threads {
             candidates: kernels.packed(),
             jobs: Vec::new(),
             masses: Vec::new(),
+            known: Vec::new(),
+            moved: Moved::default(),
             settled: None,
         })
     }
-}
-
-/// Points of `values` coordinates: whole tiles, where that is one or more.
-fn points_of(values: usize, dims: usize) -> usize {
-    let points = (values / dims).max(1);
-    if points > TILE {
-        points - points % TILE
-    } else {
-        points
-    }
-}
-
-/// The squared lengths of all points.
-fn lengths(kernels: &Cluster, points: &Points<'_>, share_of: usize) -> Vec<u32> {
-    let mut lengths = vec![0; points.len()];
-    let parts = points.values().chunks(share_of * points.dims());
-    let parts = parts.zip(lengths.chunks_mut(share_of));
-    let mut threads = vec![(); jobs(points.values().len())];
-    share(&mut threads, parts, |(), (rows, lengths)| {
-        kernels.lengths(rows, points.dims(), lengths);
-    });
-    lengths
-}
-
-/// Gives every point its nearest centroid, the lowest of equals, and its squared distance, on all threads.
-///
-/// `labels` and `distances` are as long as there are points; `centroids` has at least one, with as many
-/// coordinates. A label counts as changed where it was another before. O(n·k·d), and 2 to 5 bytes a coordinate of the
-/// centroids.
-pub fn nearest(
-    points: Points<'_>,
-    centroids: &[i8],
-    labels: &mut [u32],
-    distances: &mut [u32],
-) -> Assigned {
-    let kernels = Backend::default().cluster();
-    let mut packed = kernels.packed();
-    kernels.pack(&mut packed, centroids, points.dims());
-    let assignment = Assignment {
-        kernels,
-        points,
-        lengths: &[],
-        packed: &packed,
-        summed: Summed::Nothing,
-        share: points_of(super::TILE, points.dims()),
-    };
-    let work = points.len().saturating_mul(centroids.len());
-    let mut jobs = vec![Job::default(); jobs(work)];
-    assignment.run(&mut jobs, labels, distances)
 }
 
 impl Clusters<'_> {
@@ -163,7 +126,28 @@ impl Clusters<'_> {
             summed,
             share: self.share,
         };
-        assignment.run(jobs, buffers.labels, buffers.distances)
+        let pruned = summed != Summed::All
+            && !self.known.is_empty()
+            && self.moved.find(&self.known, buffers.centroids, dims);
+        self.known.clear();
+        self.known.extend_from_slice(buffers.centroids);
+        if !pruned {
+            return assignment.run(jobs, buffers.labels, buffers.distances);
+        }
+        self.kernels
+            .pack(&mut self.candidates, self.moved.rows(), dims);
+        let pruned = Pruned {
+            all: assignment,
+            moved: &self.moved,
+            packed: &self.candidates,
+        };
+        pruned.run(jobs, buffers.labels, buffers.distances)
+    }
+
+    /// Labels or distances are about to change: they are of no centroids, and sums are not of them.
+    fn forget(&mut self) {
+        self.known.clear();
+        self.settled = None;
     }
 
     /// Sums and counts of all points, cluster by cluster, without a table a job.
@@ -203,7 +187,8 @@ impl ClusterProblem for Clusters<'_> {
     }
 
     fn fill(&mut self, distance: u32) -> Result<(), ClusterError> {
-        (self.settled, self.masses) = (None, Vec::new());
+        self.forget();
+        self.masses.clear();
         self.inner.fill(distance)
     }
 
@@ -216,7 +201,7 @@ impl ClusterProblem for Clusters<'_> {
     }
 
     fn seed(&mut self, cluster: usize, point: usize) -> Result<u32, ClusterError> {
-        self.settled = None;
+        self.forget();
         self.forget_mass(point);
         self.inner.seed(cluster, point)
     }
@@ -226,6 +211,7 @@ impl ClusterProblem for Clusters<'_> {
         if cluster >= clusters {
             return self.inner.shorten(cluster);
         }
+        self.forget();
         let (_, buffers) = self.inner.parts();
         let centroid = &buffers.centroids[cluster * dims..][..dims];
         self.kernels.pack(&mut self.candidates, centroid, dims);
@@ -254,7 +240,7 @@ impl ClusterProblem for Clusters<'_> {
     }
 
     fn set_centroids(&mut self, centroids: &[i8]) -> Result<(), ClusterError> {
-        self.settled = None;
+        self.forget();
         self.inner.set_centroids(centroids)
     }
 
@@ -316,18 +302,7 @@ impl ClusterProblem for Clusters<'_> {
     }
 
     fn farthest(&mut self, last: Option<Farthest>) -> Result<Option<Farthest>, ClusterError> {
-        let share = self.share;
-        let (points, buffers) = self.inner.parts();
-        let found = buffers
-            .distances
-            .par_chunks(share)
-            .enumerate()
-            .filter_map(|(index, distances)| {
-                let first = index * share;
-                reference::farthest(&part(points, first, share), distances, first, last)
-            })
-            .reduce_with(|a, b| if a.before(&b) { a } else { b });
-        Ok(found)
+        Ok(self.next_farthest(last))
     }
 
     fn place(&mut self, cluster: usize, point: usize) -> Result<(), ClusterError> {

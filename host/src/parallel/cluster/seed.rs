@@ -1,13 +1,16 @@
-//! Seeding: draws by w·D², and distances to candidates.
+//! Seeding: draws by w·D², distances to candidates, and the farthest point.
 
-use tercet_core::engine::ClusterProblem;
+use std::cmp::Reverse;
+
+use rayon::prelude::*;
+use tercet_core::engine::{ClusterProblem, Farthest};
 use tercet_core::scalar::cluster as reference;
 
 use super::{Clusters, Job, part, share};
 use crate::simd::cluster::TILE;
 
 /// Σ w·D².
-fn mass(weights: Option<&[u32]>, distances: &[u32]) -> u64 {
+pub(super) fn mass(weights: Option<&[u32]>, distances: &[u32]) -> u64 {
     match weights {
         None => distances.iter().map(|&distance| u64::from(distance)).sum(),
         Some(weights) => {
@@ -43,6 +46,41 @@ impl Clusters<'_> {
             rest -= mass;
         }
         None
+    }
+
+    /// The point that comes next after `last` in order of falling D², rising index.
+    ///
+    /// Only shares that can hold it are looked through point by point: the largest D² that may come next bounds a share.
+    pub(super) fn next_farthest(&mut self, last: Option<Farthest>) -> Option<Farthest> {
+        let size = self.share;
+        let (points, buffers) = self.inner.parts();
+        let distances = &*buffers.distances;
+        let most = last.map_or(u32::MAX, |last| last.distance);
+        let mut bounds: Vec<(u32, usize)> = distances
+            .par_chunks(size)
+            .map(|distances| {
+                // Without a branch, for vectors.
+                let next = |&distance: &u32| if distance <= most { distance } else { 0 };
+                distances.iter().map(next).max().unwrap_or(0)
+            })
+            .zip(0..distances.len().div_ceil(size))
+            .collect();
+        // The largest bounds first, the lowest indices of equal ones.
+        bounds.sort_unstable_by_key(|&(bound, index)| (Reverse(bound), index));
+        let mut best: Option<Farthest> = None;
+        for (distance, index) in bounds {
+            let index = index * size;
+            if best.is_some_and(|best| best.before(&Farthest { distance, index })) {
+                break;
+            }
+            let points = part(points, index, size);
+            let distances = &distances[index..][..points.len()];
+            let found = reference::farthest(&points, distances, index, last);
+            if found.is_some_and(|found| best.is_none_or(|best| found.before(&best))) {
+                best = found;
+            }
+        }
+        best
     }
 
     /// Before the distance of a point becomes 0: its share's mass is less by it.
@@ -91,7 +129,8 @@ impl Clusters<'_> {
     /// What [`Clusters::shortened`] would give with each candidate.
     pub(super) fn potential(&mut self, totals: &mut [u64]) {
         let size = self.share;
-        let work = self.lengths.len() * self.shape().dims * totals.len();
+        let work = self.lengths.len() * self.shape().dims;
+        let work = work.saturating_mul(totals.len());
         let count = self.ready(work);
         let (kernels, candidates, lengths) = (self.kernels, &self.candidates, &self.lengths);
         let (points, buffers) = self.inner.parts();

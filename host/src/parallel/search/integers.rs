@@ -165,7 +165,7 @@ fn part<T>(elements: &[T], rows: Range<usize>, row: usize) -> &[T] {
 }
 
 /// A range cut into pieces of `step`.
-fn pieces(range: Range<usize>, step: usize) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn pieces(range: Range<usize>, step: usize) -> impl Iterator<Item = Range<usize>> {
     let end = range.end;
     range
         .step_by(step)

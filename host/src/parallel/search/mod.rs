@@ -1,5 +1,6 @@
 //! Search on rayon's threads: blocks of queries and parts of the rows side by side.
 
+mod floats;
 mod integers;
 
 use std::ops::Range;
@@ -8,7 +9,7 @@ use rayon::prelude::*;
 use tercet_core::engine::{SearchBase, SearchEngine};
 use tercet_core::number::Element;
 use tercet_core::search::{
-    FloatRows, Hit, Int8Rows, Metric, Rows, Score, SearchError, TernaryRows, TopK, Visitor, Within,
+    FloatRows, Hit, Int8Rows, Metric, Rows, SearchError, TernaryRows, TopK, Visitor, Within,
     check_many,
 };
 
@@ -176,16 +177,8 @@ impl Visitor for Best {
         queries: &[f32],
         hits: &mut [Hit<M::Float>],
     ) {
-        let mut best: Vec<_> = hits.chunks_mut(self.k).map(TopK::new).collect();
-        for start in self.rows.clone().step_by(self.tile) {
-            let tile = start..self.rows.end.min(start + self.tile);
-            for (query, best) in queries.chunks(rows.dim()).zip(&mut best) {
-                rows.scan::<M>(query, tile.clone(), |index, score| best.push(index, score));
-            }
-        }
-        best.into_iter().for_each(|best| {
-            best.into_sorted();
-        });
+        let (backend, range) = (self.backend, self.rows.clone());
+        floats::best::<M, T>(backend, rows, range, self.tile, queries, self.k, hits);
     }
 }
 
@@ -225,14 +218,8 @@ impl Visitor for Near {
         query: &[f32],
         hits: &mut [Hit<M::Float>],
     ) -> usize {
-        let mut found = 0;
-        rows.scan::<M>(query, self.rows.clone(), |index, score| {
-            if score.reaches(self.threshold) {
-                hits[found] = Hit { index, score };
-                found += 1;
-            }
-        });
-        found
+        let (backend, range) = (self.backend, self.rows.clone());
+        floats::near::<M, T>(backend, rows, range, query, self.threshold, hits)
     }
 }
 

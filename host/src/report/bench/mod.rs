@@ -125,7 +125,7 @@ mod tests {
         let mut runner = Runner::new(Settings {
             budget: Duration::from_millis(1),
             rounds: 1,
-            ceiling_rounds: 1,
+            ceiling: Duration::ZERO,
         });
         let threads = |threads| Contender::Threads {
             backend: Backend::best(),
@@ -136,7 +136,7 @@ mod tests {
             .filter(|entry| ["exact mean", "matvec q8_0"].contains(&entry.operation.as_str()))
             .flat_map(|entry| runner.run(&entry.build(), &contenders).unwrap())
             .collect();
-        let bandwidths = curve(Backend::best(), &[1 << 16, 1 << 20], 1);
+        let bandwidths = curve(Backend::best(), &[1 << 16, 1 << 20], Duration::ZERO);
         let peaks = [runner.ceilings().named_peak(Backend::best(), 2)];
         let bench = |results, bandwidths, peaks| Bench {
             title: "Speed <of> this".to_owned(),

@@ -3,6 +3,8 @@
 pub(super) mod affine;
 pub(super) mod blocks;
 pub(super) mod cluster;
+pub(super) mod float_search;
+pub(super) mod linear;
 pub(super) mod magnitudes;
 pub(super) mod peak;
 pub(super) mod search;

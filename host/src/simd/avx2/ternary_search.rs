@@ -8,8 +8,8 @@ use std::arch::x86_64::*;
 use super::search::total;
 use crate::simd::search::{Dots, TernaryQuery};
 
-/// Bytes ahead of the loads.
-const AHEAD: usize = 2048;
+/// Bytes that lines are fetched ahead, in the order in which they lie.
+const AHEAD: usize = 4096;
 
 /// As [`tercet_core::scalar::ternary_dot`] for each row.
 #[target_feature(enable = "avx2")]
@@ -19,9 +19,8 @@ pub(in crate::simd) fn dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) 
     let (out, rest_out) = dots.split_at_mut(rows.len() / (2 * row_bytes) * 2);
     for (rows, dots) in pairs.by_ref().zip(out.as_chunks_mut::<2>().0) {
         let [a, b] = sums::<2>(query, rows);
-        let all = total([a, b, a, b]);
+        let all = _mm_sub_epi32(total([a, b, a, b]), _mm_set1_epi32(query.sum()));
         *dots = [_mm_cvtsi128_si32(all), _mm_extract_epi32::<1>(all)];
-        *dots = dots.map(|dot| dot - query.sum());
     }
     for (row, dot) in pairs.remainder().chunks_exact(row_bytes).zip(rest_out) {
         let [sum] = sums::<1>(query, row);
@@ -38,13 +37,21 @@ fn sums<const N: usize>(query: &TernaryQuery, rows: &[u8]) -> [__m256i; N] {
     let runs = query.runs();
     let mut sums = [_mm256_setzero_si256(); N];
     for at in (0..row_bytes).step_by(32) {
+        let ahead = rows.as_ptr().wrapping_add(N * at + AHEAD);
+        _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
         // SAFETY: runs are padded to whole vectors.
-        let q = runs.map(|run| unsafe { _mm256_loadu_si256(run.as_ptr().add(at).cast()) });
+        let q = unsafe {
+            [
+                _mm256_loadu_si256(runs[0].as_ptr().add(at).cast()),
+                _mm256_loadu_si256(runs[1].as_ptr().add(at).cast()),
+                _mm256_loadu_si256(runs[2].as_ptr().add(at).cast()),
+                _mm256_loadu_si256(runs[3].as_ptr().add(at).cast()),
+            ]
+        };
         for (row, sum) in sums.iter_mut().enumerate() {
             let x = &rows[row * row_bytes + at..(row + 1) * row_bytes];
             let x = if let Some(whole) = x.first_chunk::<32>() {
                 let whole = whole.as_ptr();
-                _mm_prefetch::<_MM_HINT_T0>(whole.wrapping_add(AHEAD).cast());
                 // SAFETY: 32 bytes lie there.
                 unsafe { _mm256_loadu_si256(whole.cast()) }
             } else {

@@ -39,10 +39,9 @@ const LEAST_SCALE: f32 = f32::from_bits((127 - 100) << 23);
 /// Where a product is farther than 2⁻¹⁴ from the middle of two integers, it rounds to the integer that the quotient rounds to.
 ///
 /// A division takes as long as six other instructions, or more. With q = x / scale in real numbers, the rounded quotient is
-/// within 2⁻²⁴·|q| of q, and the product with the rounded inverse within 2.01 · 2⁻²⁴·|q|. After clipping |q| is at most 258,
-/// so they are less than 258 · 3.01 · 2⁻²⁴ < 2⁻¹⁴ apart: both on one side of the middle. (Where a product is subnormal it is
-/// 0 to within 2⁻¹²⁶, as the quotient is; what one of them clips, the other does or rounds to the end.) Few vectors have a
-/// value that near; those are divided.
+/// within 2⁻²⁴·|q| of q, and the product with the rounded inverse within 2.01 · 2⁻²⁴·|q|. Where |q| is at most 258, they are
+/// less than 258 · 3.01 · 2⁻²⁴ < 2⁻¹⁴ apart: both on one side of the middle. Beyond, both are clipped. (Where a product is
+/// subnormal it is 0 to within 2⁻¹²⁶, as the quotient is.) Few vectors have a value that near; those are divided.
 const NEAR_TIE: f32 = 0.5 - 1.0 / 16_384.0;
 
 /// Whole steps of a grid whose scale is not 0; where `STREAM`, codes on a line's boundary, and a fence to follow.
@@ -57,9 +56,9 @@ fn pass<const STREAM: bool, const MULTIPLY: bool>(
     let zero = i16::from(grid.zero_point);
     let (low, high) = (i16::from(grid.low), i16::from(grid.high));
     let (scale, inverse) = (_mm512_set1_ps(grid.scale), _mm512_set1_ps(1.0 / grid.scale));
-    let near_tie = _mm512_set1_ps(NEAR_TIE);
-    // As the reference: one step beyond each end, so that steps and codes before clipping fit 16 bits.
-    let below = _mm512_set1_ps(f32::from(low - zero - 1));
+    let near_tie = _mm512_set1_epi32(NEAR_TIE.to_bits() as i32);
+    let magnitudes = _mm512_set1_epi32(i32::MAX);
+    // As the reference: one step beyond the end.
     let above = _mm512_set1_ps(f32::from(high - zero + 1));
     let zero_point = _mm512_set1_epi16(zero);
     let (low, high) = (_mm512_set1_epi16(low), _mm512_set1_epi16(high));
@@ -68,37 +67,35 @@ fn pass<const STREAM: bool, const MULTIPLY: bool>(
     let zero_codes = _mm512_set1_epi8(grid.zero_point);
     let (mut coded, mut clipped) = (0, 0);
     for (step, codes) in values.iter().zip(codes) {
-        let clip = |x| {
-            // The second operand is what `max` gives for a NaN, as the reference's comparison does.
-            _mm512_min_ps(_mm512_max_ps(x, below), above)
-        };
+        // Converted, what lies below all integers, and a NaN, which the minimum lets pass, is the lowest one, and so it stays
+        // when it is packed and clipped: the code of the reference, which clips both to `below`.
+        let convert = |x| _mm512_cvtps_epi32(_mm512_min_ps(above, x));
         let mut steps = [_mm512_setzero_si512(); 4];
-        let mut farthest = _mm512_setzero_ps();
+        let mut farthest = _mm512_setzero_si512();
         for (at, steps) in steps.iter_mut().enumerate() {
             ahead.ask(step.as_ptr().wrapping_add(16 * at), at / 2);
             // SAFETY: 64 values lie there.
             let x = unsafe { _mm512_loadu_ps(step.as_ptr().add(16 * at)) };
-            let x = clip(if MULTIPLY {
-                _mm512_mul_ps(x, inverse)
-            } else {
-                _mm512_div_ps(x, scale)
-            });
-            *steps = _mm512_cvtps_epi32(x);
             if MULTIPLY {
-                // The larger magnitude of what was found and of what rounding takes away.
-                farthest = _mm512_range_ps::<0b1011>(farthest, _mm512_reduce_ps::<0>(x));
+                let x = _mm512_mul_ps(x, inverse);
+                *steps = convert(x);
+                // What rounding takes away; magnitudes order as their patterns.
+                let off = _mm512_castps_si512(_mm512_reduce_ps::<0>(x));
+                farthest = _mm512_max_epi32(farthest, _mm512_and_si512(off, magnitudes));
+            } else {
+                *steps = convert(_mm512_div_ps(x, scale));
             }
         }
-        if MULTIPLY && _mm512_cmp_ps_mask::<_CMP_GT_OQ>(farthest, near_tie) != 0 {
+        if MULTIPLY && _mm512_cmpgt_epi32_mask(farthest, near_tie) != 0 {
             for (at, steps) in steps.iter_mut().enumerate() {
                 // SAFETY: 64 values lie there.
                 let x = unsafe { _mm512_loadu_ps(step.as_ptr().add(16 * at)) };
-                *steps = _mm512_cvtps_epi32(clip(_mm512_div_ps(x, scale)));
+                *steps = convert(_mm512_div_ps(x, scale));
             }
         }
         let [a, b, c, d] = steps;
         let halves = [(a, b), (c, d)].map(|(a, b)| {
-            let unclipped = _mm512_add_epi16(_mm512_packs_epi32(a, b), zero_point);
+            let unclipped = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero_point);
             let clamped = _mm512_min_epi16(_mm512_max_epi16(unclipped, low), high);
             (
                 clamped,

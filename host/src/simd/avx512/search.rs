@@ -8,8 +8,8 @@ use tercet_core::search::Bar;
 
 use crate::simd::search::{Dots, Norms};
 
-/// Bytes ahead of the loads.
-const AHEAD: usize = 4096;
+/// Bytes that lines are fetched ahead, in the order in which they lie.
+const AHEAD: usize = 12288;
 
 /// As [`tercet_core::scalar::dot`] for each row.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
@@ -19,7 +19,8 @@ pub(in crate::simd) fn dots(query: &[i8], rows: &[i8], dots: &mut Dots) {
     let (out, rest_out) = dots.split_at_mut(rows.len() / (4 * dim) * 4);
     for (rows, dots) in fours.by_ref().zip(out.as_chunks_mut::<4>().0) {
         let [sums, _] = sums::<4, false>(query, rows);
-        *dots = sums.map(|sum| _mm512_reduce_add_epi32(sum));
+        // SAFETY: four sums lie there.
+        unsafe { _mm_storeu_si128(dots.as_mut_ptr().cast(), total(sums)) };
     }
     for (row, dot) in fours.remainder().chunks_exact(dim).zip(rest_out) {
         let [[sum], _] = sums::<1, false>(query, row);
@@ -36,8 +37,22 @@ pub(in crate::simd) fn dots_and_norms(
     norms: &mut Norms,
 ) {
     let dim = query.len();
-    let rows = rows.chunks_exact(dim);
-    for ((row, dot), norm) in rows.zip(dots).zip(norms) {
+    let mut fours = rows.chunks_exact(4 * dim);
+    let whole = rows.len() / (4 * dim) * 4;
+    let (out, rest_out) = dots.split_at_mut(whole);
+    let (out_norms, rest_norms) = norms.split_at_mut(whole);
+    let out = out.as_chunks_mut::<4>().0.iter_mut();
+    let out = out.zip(out_norms.as_chunks_mut::<4>().0);
+    for (rows, (dots, norms)) in fours.by_ref().zip(out) {
+        let [products, squares] = sums::<4, true>(query, rows);
+        // SAFETY: four of each lie there.
+        unsafe {
+            _mm_storeu_si128(dots.as_mut_ptr().cast(), total(products));
+            _mm_storeu_si128(norms.as_mut_ptr().cast(), total(squares));
+        }
+    }
+    let rest = fours.remainder().chunks_exact(dim);
+    for ((row, dot), norm) in rest.zip(rest_out).zip(rest_norms) {
         let [[products], [squares]] = sums::<1, true>(query, row);
         *dot = _mm512_reduce_add_epi32(products);
         *norm = _mm512_reduce_add_epi32(squares) as u32;
@@ -57,9 +72,12 @@ fn sums<const N: usize, const NORMS: bool>(query: &[i8], rows: &[i8]) -> [[__m51
             let load = |x: *const i8| _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(mask, x));
             let q = load(query.as_ptr().add(at));
             for row in 0..N {
-                let x = rows.as_ptr().add(row * dim + at);
-                _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD));
-                let x = load(x);
+                // A line for two times 32 bytes.
+                if row % 2 == 0 {
+                    let ahead = N * at + 32 * row + AHEAD;
+                    _mm_prefetch::<_MM_HINT_T0>(rows.as_ptr().wrapping_add(ahead));
+                }
+                let x = load(rows.as_ptr().add(row * dim + at));
                 sums[0][row] = _mm512_add_epi32(sums[0][row], _mm512_madd_epi16(x, q));
                 if NORMS {
                     sums[1][row] = _mm512_add_epi32(sums[1][row], _mm512_madd_epi16(x, x));
@@ -68,6 +86,24 @@ fn sums<const N: usize, const NORMS: bool>(query: &[i8], rows: &[i8]) -> [[__m51
         }
     }
     sums
+}
+
+/// The total of each of four vectors.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(in crate::simd) fn total([a, b, c, d]: [__m512i; 4]) -> __m128i {
+    let ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+    let cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+    // Each quarter now holds a part of a, b, c and d.
+    let all = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+    let half = _mm256_add_epi32(
+        _mm512_castsi512_si256(all),
+        _mm512_extracti64x4_epi64::<1>(all),
+    );
+    _mm_add_epi32(
+        _mm256_castsi256_si128(half),
+        _mm256_extracti128_si256::<1>(half),
+    )
 }
 
 /// As [`Bar::admits`] for each row.

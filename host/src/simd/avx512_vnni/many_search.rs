@@ -37,7 +37,8 @@ pub(in crate::simd) fn pack(rows: &[i8], dim: usize, packed: &mut [u32]) {
 fn transposed(rows: [__m512i; 16]) -> [__m512i; 16] {
     let mut words = rows;
     for four in 0..4 {
-        let [a, b, c, d] = [0, 1, 2, 3].map(|at| rows[4 * four + at]);
+        let (a, b) = (rows[4 * four], rows[4 * four + 1]);
+        let (c, d) = (rows[4 * four + 2], rows[4 * four + 3]);
         let (ab, ab_high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
         let (cd, cd_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
         // Vector 4 · four + j: in quarter q, word 4 q + j of the four rows.
@@ -48,7 +49,7 @@ fn transposed(rows: [__m512i; 16]) -> [__m512i; 16] {
     }
     let mut columns = words;
     for j in 0..4 {
-        let [a, b, c, d] = [0, 4, 8, 12].map(|four| words[four + j]);
+        let (a, b, c, d) = (words[j], words[4 + j], words[8 + j], words[12 + j]);
         let (ab, ab_high) = (
             _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b),
             _mm512_shuffle_i32x4::<0b11_01_11_01>(a, b),
@@ -98,28 +99,28 @@ fn group<const Q: usize>(
         *lanes = [_mm512_set1_epi32(sum.wrapping_mul(-128)); 4];
     }
     let (steps, _) = packed.as_chunks::<BLOCK>();
-    for (step, rows) in steps.iter().enumerate() {
-        // SAFETY: a step has four times 16 words.
-        let rows: [__m512i; 4] =
-            [0, 16, 32, 48].map(|at| unsafe { _mm512_loadu_si512(rows.as_ptr().add(at).cast()) });
-        let whole = 4 * step + 4 <= dim;
+    let (whole, last) = steps.split_at(dim / 4);
+    for (step, rows) in whole.iter().enumerate() {
+        let rows = load(rows);
         for (query, lanes) in lanes.iter_mut().enumerate() {
-            let at = query * dim + 4 * step;
-            let word = if whole {
-                // SAFETY: four values of that query lie there.
-                unsafe { queries.as_ptr().add(at).cast::<i32>().read_unaligned() }
-            } else {
-                // Zeros fill the last word up.
-                let mut word = [0; 4];
-                for (byte, &x) in word.iter_mut().zip(&queries[at..(query + 1) * dim]) {
-                    *byte = x as u8;
-                }
-                i32::from_le_bytes(word)
+            // SAFETY: four values of that query lie there.
+            let word = unsafe {
+                let at = queries.as_ptr().add(query * dim + 4 * step);
+                at.cast::<i32>().read_unaligned()
             };
-            let word = _mm512_set1_epi32(word);
-            for (lanes, rows) in lanes.iter_mut().zip(rows) {
-                *lanes = _mm512_dpbusd_epi32(*lanes, rows, word);
+            add(lanes, rows, word);
+        }
+    }
+    if let [rows] = last {
+        let rows = load(rows);
+        for (query, lanes) in lanes.iter_mut().enumerate() {
+            // Zeros fill the last word up.
+            let mut word = [0; 4];
+            let values = &queries[query * dim + dim / 4 * 4..(query + 1) * dim];
+            for (byte, &x) in word.iter_mut().zip(values) {
+                *byte = x as u8;
             }
+            add(lanes, rows, i32::from_le_bytes(word));
         }
     }
     for (dots, lanes) in dots.iter_mut().zip(lanes) {
@@ -128,4 +129,31 @@ fn group<const Q: usize>(
             unsafe { _mm512_storeu_si512(dots.as_mut_ptr().cast(), lanes) };
         }
     }
+}
+
+/// A step's words of 64 rows.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn load(step: &[u32; BLOCK]) -> [__m512i; 4] {
+    let step = step.as_ptr();
+    // SAFETY: a step has four times 16 words.
+    unsafe {
+        [
+            _mm512_loadu_si512(step.cast()),
+            _mm512_loadu_si512(step.add(16).cast()),
+            _mm512_loadu_si512(step.add(32).cast()),
+            _mm512_loadu_si512(step.add(48).cast()),
+        ]
+    }
+}
+
+/// Adds the products of a query's four values with those of 64 rows.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn add(lanes: &mut [__m512i; 4], rows: [__m512i; 4], word: i32) {
+    let word = _mm512_set1_epi32(word);
+    lanes[0] = _mm512_dpbusd_epi32(lanes[0], rows[0], word);
+    lanes[1] = _mm512_dpbusd_epi32(lanes[1], rows[1], word);
+    lanes[2] = _mm512_dpbusd_epi32(lanes[2], rows[2], word);
+    lanes[3] = _mm512_dpbusd_epi32(lanes[3], rows[3], word);
 }

@@ -5,10 +5,12 @@
 
 use std::arch::x86_64::*;
 
+use crate::simd::avx512::search::total;
 use crate::simd::search::{Dots, Norms};
 
-/// Bytes ahead of the loads.
-const AHEAD: usize = 4096;
+/// Bytes that lines are fetched ahead: in the order in which they lie, while loads go to and fro between rows. Without it a scan
+/// takes 1.3 times as long from memory and 1.5 times from the last cache (Zen 5).
+const AHEAD: usize = 12288;
 
 /// As [`tercet_core::scalar::dot`] for each row.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
@@ -78,8 +80,9 @@ fn sums<const N: usize>(query: &[i8], rows: &[i8]) -> [__m512i; N] {
         unsafe {
             let q = _mm512_loadu_si512(query.as_ptr().add(at).cast());
             for (row, sum) in sums.iter_mut().enumerate() {
+                let ahead = N * at + 64 * row + AHEAD;
+                _mm_prefetch::<_MM_HINT_T0>(rows.as_ptr().wrapping_add(ahead));
                 let x = rows.as_ptr().add(row * dim + at);
-                _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD));
                 let x = _mm512_xor_si512(_mm512_loadu_si512(x.cast()), flip);
                 *sum = _mm512_dpbusd_epi32(*sum, x, q);
             }
@@ -92,7 +95,8 @@ fn sums<const N: usize>(query: &[i8], rows: &[i8]) -> [__m512i; N] {
             let q = _mm512_maskz_loadu_epi8(mask, query.as_ptr().add(whole));
             for (row, sum) in sums.iter_mut().enumerate() {
                 let x = rows.as_ptr().add(row * dim + whole);
-                _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD));
+                let ahead = N * whole + 64 * row + AHEAD;
+                _mm_prefetch::<_MM_HINT_T0>(rows.as_ptr().wrapping_add(ahead));
                 let x = _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, x), flip);
                 *sum = _mm512_dpbusd_epi32(*sum, x, q);
             }
@@ -114,8 +118,9 @@ fn all_sums<const N: usize>(query: &[i8], rows: &[i8]) -> [[__m512i; N]; 3] {
         unsafe {
             let q = _mm512_maskz_loadu_epi8(mask, query.as_ptr().add(at));
             for row in 0..N {
+                let ahead = N * at + 64 * row + AHEAD;
+                _mm_prefetch::<_MM_HINT_T0>(rows.as_ptr().wrapping_add(ahead));
                 let x = rows.as_ptr().add(row * dim + at);
-                _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD));
                 let x = _mm512_maskz_loadu_epi8(mask, x);
                 let flipped = _mm512_xor_si512(x, flip);
                 sums[0][row] = _mm512_dpbusd_epi32(sums[0][row], flipped, q);
@@ -140,22 +145,4 @@ fn sum(values: &[i8]) -> i32 {
         sum = _mm512_dpbusd_epi32(sum, one, x);
     }
     _mm512_reduce_add_epi32(sum)
-}
-
-/// The total of each of four vectors.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-pub(in crate::simd) fn total([a, b, c, d]: [__m512i; 4]) -> __m128i {
-    let ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-    let cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
-    // Each quarter now holds a part of a, b, c and d.
-    let all = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
-    let half = _mm256_add_epi32(
-        _mm512_castsi512_si256(all),
-        _mm512_extracti64x4_epi64::<1>(all),
-    );
-    _mm_add_epi32(
-        _mm256_castsi256_si128(half),
-        _mm256_extracti128_si256::<1>(half),
-    )
 }

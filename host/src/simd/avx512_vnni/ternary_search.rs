@@ -4,11 +4,11 @@
 
 use std::arch::x86_64::*;
 
-use super::search::total;
+use crate::simd::avx512::search::total;
 use crate::simd::search::{Dots, TernaryQuery};
 
-/// Bytes ahead of the loads.
-const AHEAD: usize = 2048;
+/// Bytes that lines are fetched ahead, in the order in which they lie.
+const AHEAD: usize = 4096;
 
 /// As [`tercet_core::scalar::ternary_dot`] for each row.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
@@ -39,12 +39,20 @@ fn sums<const N: usize>(query: &TernaryQuery, rows: &[u8]) -> [__m512i; N] {
     for at in (0..row_bytes).step_by(64) {
         let mask = u64::MAX >> (64 - (row_bytes - at).min(64));
         // SAFETY: runs are padded to whole vectors.
-        let q = runs.map(|run| unsafe { _mm512_loadu_si512(run.as_ptr().add(at).cast()) });
+        let q = unsafe {
+            [
+                _mm512_loadu_si512(runs[0].as_ptr().add(at).cast()),
+                _mm512_loadu_si512(runs[1].as_ptr().add(at).cast()),
+                _mm512_loadu_si512(runs[2].as_ptr().add(at).cast()),
+                _mm512_loadu_si512(runs[3].as_ptr().add(at).cast()),
+            ]
+        };
         for (row, sum) in sums.iter_mut().enumerate() {
             // SAFETY: the masked bytes of each of N rows lie there; a prefetch may name any address.
             let x = unsafe {
+                let ahead = N * at + 64 * row + AHEAD;
+                _mm_prefetch::<_MM_HINT_T0>(rows.as_ptr().wrapping_add(ahead).cast());
                 let x = rows.as_ptr().add(row * row_bytes + at);
-                _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD).cast());
                 _mm512_maskz_loadu_epi8(mask, x.cast())
             };
             let code = _mm512_and_si512(x, three);

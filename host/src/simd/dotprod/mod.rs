@@ -2,3 +2,4 @@
 
 pub(super) mod cluster;
 pub(super) mod peak;
+pub(super) mod search;

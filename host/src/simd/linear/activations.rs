@@ -5,6 +5,11 @@
 #[repr(C, align(64))]
 pub(in crate::simd) struct Line(pub(in crate::simd) [i8; 64]);
 
+/// What the lanes of a sum begin with, where the cache has its lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(in crate::simd) struct Start(pub(in crate::simd) [i32; 16]);
+
 /// Activations as a kernel takes them, made once a product.
 #[derive(Debug, Default)]
 pub(in crate::simd) struct Activations {
@@ -13,7 +18,9 @@ pub(in crate::simd) struct Activations {
     /// The activations, in the order of the weights' fields; zeros where there are none.
     pub(in crate::simd) lines: Vec<Line>,
     /// What sums begin with, so that weights can be taken without a sign: of each block by lanes, or one for a row.
-    pub(in crate::simd) start: Vec<[i32; 16]>,
+    pub(in crate::simd) start: Vec<Start>,
+    /// The sum of each 32 activations, where rows are unpacked.
+    pub(super) sums: Vec<i32>,
 }
 
 impl Activations {

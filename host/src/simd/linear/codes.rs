@@ -27,8 +27,8 @@ pub(in crate::simd) fn unpack(
 ) {
     match layout {
         Layout::Int8 => flip(bytes, out),
-        Layout::Int8Pairs => rows_of::<4>(out, stride, cols, |row, col| pair(bytes, row, col)),
-        Layout::Int4 => rows_of::<4>(out, stride, cols, |row, col| int4(bytes, row, col)),
+        Layout::Int8Pairs => pairs(bytes, cols, out, stride),
+        Layout::Int4 => int4(bytes, cols, out, stride),
         Layout::TernaryLanes => rows_of::<8>(out, stride, cols, |row, col| lane(bytes, row, col)),
         Layout::FiveTrits => {
             for (group, out) in bytes
@@ -69,19 +69,38 @@ fn flip(bytes: &[u8], out: &mut [u8]) {
     }
 }
 
-/// A weight of [`Layout::Int8Pairs`]: 1 is taken from the odd column's byte where the even column's is negative.
+/// Tiles of four rows by four columns. 1 is taken from an odd column's byte where the even column's is negative.
 #[inline(always)]
-fn pair(bytes: &[u8], row: usize, col: usize) -> u8 {
-    let at = col / 4 * 16 + row * 4 + col % 4;
-    let carry = if col % 2 == 1 { bytes[at - 1] >> 7 } else { 0 };
-    bytes[at].wrapping_add(carry) ^ 0x80
+fn pairs(bytes: &[u8], cols: usize, out: &mut [u8], stride: usize) {
+    for (row, out) in out.chunks_mut(stride).take(4).enumerate() {
+        let tiles = bytes.as_chunks::<16>().0;
+        let code = |tile: &[u8; 16]| {
+            let word = u32::from_le_bytes(tile.as_chunks::<4>().0[row]);
+            let carry = (word & 0x0080_0080) << 1;
+            // Without a carry from one byte into the next.
+            let odd = ((word & 0x7F00_7F00) + carry) ^ (word & 0x8000_8000);
+            (((word & 0x00FF_00FF) | odd) ^ 0x8080_8080).to_le_bytes()
+        };
+        let (fours, rest) = out[..cols].as_chunks_mut::<4>();
+        for (tile, four) in tiles.iter().zip(fours) {
+            *four = code(tile);
+        }
+        if let Some(tile) = tiles.get(cols / 4) {
+            let count = rest.len();
+            rest.copy_from_slice(&code(tile)[..count]);
+        }
+    }
 }
 
+/// A column is two bytes, two rows each; the fourth row's weight is in two's complement.
 #[inline(always)]
-fn int4(bytes: &[u8], row: usize, col: usize) -> u8 {
-    let nibble = (bytes[2 * col + row / 2] >> (4 * (row % 2))) & 15;
-    // The fourth row's is in two's complement.
-    if row == 3 { nibble ^ 8 } else { nibble }
+fn int4(bytes: &[u8], cols: usize, out: &mut [u8], stride: usize) {
+    for (row, out) in out.chunks_mut(stride).take(4).enumerate() {
+        let flip = if row == 3 { 8 } else { 0 };
+        for (&column, out) in bytes.as_chunks::<2>().0.iter().zip(&mut out[..cols]) {
+            *out = ((u16::from_le_bytes(column) >> (4 * row)) & 15) as u8 ^ flip;
+        }
+    }
 }
 
 #[inline(always)]
@@ -117,7 +136,10 @@ fn blocks(format: Format, bytes: &[u8], out: &mut [u8]) {
         }),
         Format::Q2_0 => each::<64, 18>(bytes, out, |block, codes| {
             for (codes, &byte) in codes.as_chunks_mut::<4>().0.iter_mut().zip(&block[2..]) {
-                *codes = [byte & 3, (byte >> 2) & 3, (byte >> 4) & 3, byte >> 6];
+                // Four fields to four bytes: 4 bits apart first, then 8.
+                let nibbles = (u32::from(byte) | u32::from(byte) << 12) & 0x000F_000F;
+                let fields = (nibbles | nibbles << 6) & 0x0303_0303;
+                *codes = fields.to_le_bytes();
             }
         }),
         Format::Q8_0 => each::<32, 34>(bytes, out, |block, codes| flip(&block[2..], codes)),

@@ -1,15 +1,16 @@
 //! The tables of the kernels that multiply layers.
 
 mod activations;
-mod codes;
+pub(in crate::simd) mod codes;
 mod tiles;
+mod unpacked;
 
 use tercet_core::block::Format;
 use tercet_core::linear::{self, I8Sym, Layout, Matrix, Sums};
 
-pub(in crate::simd) use activations::{Activations, Line};
+pub(in crate::simd) use activations::{Activations, Line, Start};
 pub(in crate::simd) use codes::unpack;
-pub(in crate::simd) use tiles::{Column, Group, STRIP, Sums as TileSums, Tiles, add};
+pub(in crate::simd) use tiles::{Column, Group, STRIP, Sums as TileSums, Tiles, add, pack};
 pub(crate) use tiles::{Found, Panels, ROWS, Strips};
 
 use super::{Backend, Isa};
@@ -27,6 +28,21 @@ const AVX512_VNNI_TILES: Tiles = {
         unpack: tiles::unpack,
         pack: tiles::pack,
         multiply: tiles::multiply,
+        multiply_nibbles: tiles::multiply,
+        multiply_two_bits: tiles::multiply,
+        add: tiles::add,
+    }
+};
+
+#[cfg(target_arch = "x86_64")]
+const AVX2_TILES: Tiles = {
+    use super::avx2::linear::tiles;
+    Tiles {
+        unpack: tiles::unpack,
+        pack: tiles::pack,
+        multiply: tiles::multiply,
+        multiply_nibbles: tiles::multiply_nibbles,
+        multiply_two_bits: tiles::multiply_two_bits,
         add: tiles::add,
     }
 };
@@ -48,6 +64,12 @@ enum Rows {
     Narrow(unsafe fn(&[u8], &Activations, &mut [i32])),
     /// Of blocks.
     Wide(unsafe fn(&[u8], &Activations, &mut [i64])),
+    /// Of any layout: its codes are unpacked, a group of rows at a time, and multiplied.
+    Codes {
+        /// [`codes::unpack`].
+        unpack: tiles::Unpack,
+        dots: unpacked::Dots,
+    },
 }
 
 /// The product of some layers' rows with one vector of activations, by one backend.
@@ -86,6 +108,8 @@ impl Backend {
         match self.isa() {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => Some(AVX512_VNNI_TILES),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => Some(AVX2_TILES),
             _ => None,
         }
     }
@@ -95,6 +119,8 @@ impl Backend {
         match self.isa() {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => avx512_vnni(layout),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => avx2(layout),
             _ => {
                 let _ = layout;
                 None
@@ -109,7 +135,27 @@ fn avx512_vnni(layout: Layout) -> Option<Vector> {
     let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
         Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
         Layout::Block(Format::Tq2_0) => (tq2_0::prepare, Rows::Wide(tq2_0::rows)),
-        _ => return None,
+        Layout::TernaryLanes => (ternary_lanes::prepare, Rows::Narrow(ternary_lanes::rows)),
+        _ => {
+            let (unpack, dots) = (tiles::unpack, codes::dots);
+            (unpacked::prepare, Rows::Codes { unpack, dots })
+        }
+    };
+    Some(Vector { prepare, rows })
+}
+
+#[cfg(target_arch = "x86_64")]
+fn avx2(layout: Layout) -> Option<Vector> {
+    use super::avx2::linear::*;
+    let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
+        Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
+        Layout::Block(Format::Tq2_0) => (tq2_0::prepare, Rows::Wide(tq2_0::rows)),
+        // The core's own loop takes two rows a multiplication.
+        Layout::TernaryLanes => return None,
+        _ => {
+            let (unpack, dots) = (tiles::unpack, codes::dots);
+            (unpacked::prepare, Rows::Codes { unpack, dots })
+        }
     };
     Some(Vector { prepare, rows })
 }
@@ -125,6 +171,9 @@ impl Product<'_> {
             return debug_assert_eq!(done, Ok(()));
         };
         let layout = matrix.layout();
+        if let &Rows::Codes { unpack, dots } = rows {
+            return unpacked::sums(matrix, activations, unpack, dots, out);
+        }
         let group = layout.group_bytes(matrix.cols()).unwrap_or(1);
         let parts = matrix
             .bytes()
@@ -140,6 +189,7 @@ impl Product<'_> {
                     unsafe { kernel(bytes, activations, &mut sums[..count]) };
                     out.narrow(&sums[..count]);
                 }
+                Rows::Codes { .. } => {}
                 Rows::Wide(kernel) => {
                     let mut sums = [0; CHUNK];
                     // SAFETY: as in `product`.

@@ -35,13 +35,45 @@ pub(in crate::simd) type Sums<T> = [[T; ROWS]; STRIP];
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simd) struct Tiles {
     /// [`codes::unpack`].
-    pub(in crate::simd) unpack: unsafe fn(Layout, &[u8], usize, &mut [u8], usize),
+    pub(in crate::simd) unpack: Unpack,
     /// Half a panel, from codes of 16 rows that lie a stride apart: its first rows, or those after them.
     pub(in crate::simd) pack: unsafe fn(&[u8], &mut [Group], bool),
-    /// Sums of code · activation.
-    pub(in crate::simd) multiply: unsafe fn(&[Group], &[Column], &mut Sums<i32>),
+    /// Sums of code · activation, modulo 2³².
+    pub(in crate::simd) multiply: Multiply,
+    /// The same for codes of 0 to 15.
+    pub(in crate::simd) multiply_nibbles: Multiply,
+    /// The same for codes of 0 to 3.
+    pub(in crate::simd) multiply_two_bits: Multiply,
     /// Adds (sum − less) · scale, a `less` a row of activations, a scale a row of weights.
     pub(in crate::simd) add: unsafe fn(&Sums<i32>, &[i32; STRIP], &[i64; ROWS], &mut Sums<i64>),
+}
+
+/// [`codes::unpack`].
+pub(super) type Unpack = unsafe fn(Layout, &[u8], usize, &mut [u8], usize);
+
+type Multiply = unsafe fn(&[Group], &[Column], &mut Sums<i32>);
+
+impl Tiles {
+    /// For the codes of a layout.
+    const fn multiply(&self, layout: Layout) -> Multiply {
+        match codes::offset(layout) {
+            1 => self.multiply_two_bits,
+            8 => self.multiply_nibbles,
+            _ => self.multiply,
+        }
+    }
+}
+
+/// Half a panel, word by word; see [`Tiles`].
+#[inline(always)]
+pub(in crate::simd) fn pack(codes: &[u8], panel: &mut [Group], second: bool) {
+    let stride = codes.len() / HALF;
+    let first = if second { HALF } else { 0 };
+    for (row, codes) in codes.chunks_exact(stride).enumerate() {
+        for (group, &four) in panel.iter_mut().zip(codes.as_chunks::<4>().0) {
+            group.0[first + row] = four;
+        }
+    }
 }
 
 /// Adds (sum − less) · scale; see [`Tiles`].
@@ -170,6 +202,7 @@ impl Panels {
     ) {
         self.pack(matrix, x.groups);
         let layout = matrix.layout();
+        let multiply = self.tiles.multiply(layout);
         let span = span(layout, matrix.cols());
         let spans = matrix.cols().div_ceil(span);
         let span_groups = span.div_ceil(4);
@@ -188,7 +221,7 @@ impl Panels {
                     for (((groups, columns), less), scales) in spans.zip(less).zip(scales) {
                         // SAFETY: tiles are only reached through a `Backend` that was found to run their set.
                         unsafe {
-                            (self.tiles.multiply)(groups, columns, &mut sums);
+                            multiply(groups, columns, &mut sums);
                             (self.tiles.add)(&sums, less, scales, &mut totals);
                         }
                     }
@@ -197,7 +230,7 @@ impl Panels {
                     }
                 } else {
                     // SAFETY: as before.
-                    unsafe { (self.tiles.multiply)(groups, columns, &mut sums) };
+                    unsafe { multiply(groups, columns, &mut sums) };
                     for (row, (sums, less)) in sums[..rows_x].iter_mut().zip(less[0]).enumerate() {
                         // Exact modulo 2³², which the sum fits.
                         sums.iter_mut()

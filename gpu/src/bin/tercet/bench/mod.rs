@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use tercet_host::measure::{
-    Bandwidth, Entry, Machine, Runner, Settings, bandwidth, catalogue, date,
+    Bandwidth, Contender, Entry, Machine, Runner, Settings, bandwidth, catalogue, date,
 };
 use tercet_host::simd::Backend;
 
@@ -30,7 +30,7 @@ Examples:
 Every contender's result is compared with that of the scalar engine before it is timed. They are timed in turns; the \
 table shows each one's best time. The speed-up is over the scalar engine on one thread. The roofline is the least time \
 that the bytes and the products need by this machine's own ceilings, measured in the same run: memory at the case's \
-working set, and the multiply-adds of the contender's instruction set. Other load on the machine shows in all of it.
+working set, and the multiply-adds of the contender's instruction set (of the best one here where it has none). Other load on the machine shows in all of it.
 
 JSON (--json, and bench.json of --report): version, date, machine (processor, threads, system, architecture, backends), \
 quick, bandwidth[] (bytes, threads, and plain and streamed bytes a second of read, write, copy, narrow, widen), peaks[] \
@@ -150,7 +150,7 @@ impl Arguments {
         &self,
         runner: &mut Runner,
         settings: Settings,
-        contenders: &[tercet_host::measure::Contender],
+        contenders: &[Contender],
     ) -> Vec<Bandwidth> {
         let sets: Vec<usize> = if self.quick {
             (15..=27).step_by(3).map(|power| 1 << power).collect()
@@ -164,7 +164,7 @@ impl Arguments {
         for threads in threads {
             for &set in &sets {
                 found.push(runner.ceilings().install(threads, || {
-                    bandwidth(Backend::best(), set, settings.ceiling_rounds)
+                    bandwidth(Backend::best(), set, settings.ceiling)
                 }));
             }
         }

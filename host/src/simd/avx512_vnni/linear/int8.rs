@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use super::sums::{fold_four, four_sums, store_four};
 use super::{AHEAD, four_rows, load, prefetch};
-use crate::simd::linear::{Activations, Line};
+use crate::simd::linear::{Activations, Line, Start};
 
 /// Lines as they lie, and −128·Σx.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
@@ -15,14 +15,14 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
     for line in &activations.lines {
         sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(1), load(line));
     }
-    activations.start = vec![[-128 * _mm512_reduce_add_epi32(sum); 16]];
+    activations.start = vec![Start([-128 * _mm512_reduce_add_epi32(sum); 16])];
 }
 
 /// Row after row, as they lie; the sums of four are folded at once.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     assert!(bytes.len() == out.len() * x.len && x.lines.len() == x.len.div_ceil(64));
-    let start = _mm_set1_epi32(x.start[0][0]);
+    let start = _mm_set1_epi32(x.start[0].0[0]);
     for first in (0..out.len()).step_by(4) {
         let rows = four_rows(bytes, x.len, first, out.len());
         let mut sums = [_mm512_setzero_si512(); 4];

@@ -4,8 +4,10 @@ use std::arch::x86_64::*;
 
 use crate::simd::linear::Line;
 
+pub(in crate::simd) mod codes;
 pub(in crate::simd) mod int8;
 mod sums;
+pub(in crate::simd) mod ternary_lanes;
 pub(in crate::simd) mod tiles;
 pub(in crate::simd) mod tq2_0;
 

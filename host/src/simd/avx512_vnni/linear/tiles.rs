@@ -4,6 +4,7 @@ use std::arch::x86_64::*;
 
 use tercet_core::linear::Layout;
 
+use super::prefetch;
 use crate::simd::linear::{self, Column, Group, ROWS, STRIP, TileSums};
 
 /// As the function of the same name, compiled for the set.
@@ -89,11 +90,20 @@ fn transpose(rows: [__m512i; 16]) -> [__m512i; 16] {
     columns
 }
 
+/// How many groups ahead of its use a group is asked for.
+const AHEAD_GROUPS: usize = 8;
+
 /// Sums of code · activation, modulo 2³².
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Column], sums: &mut TileSums<i32>) {
     let mut tile = [[_mm512_setzero_si512(); 2]; STRIP];
     for (group, column) in panel.iter().zip(strip) {
+        // A panel lies in the second cache.
+        let next = std::ptr::from_ref(group)
+            .wrapping_add(AHEAD_GROUPS)
+            .cast::<u8>();
+        prefetch(next);
+        prefetch(next.wrapping_add(64));
         // SAFETY: a group is two aligned vectors.
         let (low, high) = unsafe {
             let words: *const __m512i = group.0.as_ptr().cast();

@@ -1,0 +1,205 @@
+//! Assignment when few centroids moved, exactly.
+//!
+//! Rounded to int8, more and more centroids stay where they are as Lloyd's loop settles. A point whose own centroid stayed
+//! has D² and label of the least score among all that stayed, the lowest of equals; so it need only be compared with those
+//! that moved, as (D², label) in lexicographic order. A point whose own centroid moved is compared with all. Both kinds are
+//! gathered in tiles of their own. No bound is estimated, so nothing is lost to rounding.
+
+use tercet_core::cluster::Points;
+use tercet_core::engine::Assigned;
+
+use super::assign::{Assignment, Job, Summed};
+use super::share::share;
+use crate::simd::cluster::{Change, Packed, TILE};
+
+/// The fewest clusters: with fewer, a tile's products cost no more than gathering it.
+const CLUSTERS: usize = 32;
+
+/// Which centroids moved since points were labelled.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moved {
+    /// For each cluster.
+    flags: Vec<bool>,
+    /// Those that did, in order.
+    labels: Vec<u32>,
+    rows: Vec<i8>,
+}
+
+impl Moved {
+    /// Compares centroids with those that points were labelled by; whether few enough moved to make use of it.
+    pub(super) fn find(&mut self, before: &[i8], centroids: &[i8], dims: usize) -> bool {
+        let pairs = before.chunks_exact(dims).zip(centroids.chunks_exact(dims));
+        self.flags.clear();
+        self.labels.clear();
+        self.rows.clear();
+        for (label, (before, now)) in (0u32..).zip(pairs) {
+            let moved = before != now;
+            self.flags.push(moved);
+            if moved {
+                self.labels.push(label);
+                self.rows.extend_from_slice(now);
+            }
+        }
+        self.flags.len() >= CLUSTERS && self.labels.len() <= self.flags.len() / 3
+    }
+
+    /// The coordinates of those that moved.
+    pub(super) fn rows(&self) -> &[i8] {
+        &self.rows
+    }
+}
+
+/// An assignment of points whose labels and distances are those of the centroids before some moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pruned<'a> {
+    /// To all centroids; sums changes or nothing.
+    pub(super) all: Assignment<'a>,
+    pub(super) moved: &'a Moved,
+    /// The centroids that moved.
+    pub(super) packed: &'a Packed,
+}
+
+/// Points of a share, and their state.
+struct Share<'a> {
+    first: usize,
+    labels: &'a mut [u32],
+    distances: &'a mut [u32],
+}
+
+impl Pruned<'_> {
+    /// As [`Assignment::run`].
+    pub(super) fn run(
+        &self,
+        jobs: &mut [Job],
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Assigned {
+        for job in jobs.iter_mut() {
+            job.assigned = Assigned::default();
+        }
+        let size = self.all.share;
+        let parts = labels.chunks_mut(size).zip(distances.chunks_mut(size));
+        share(jobs, parts.enumerate(), |job, (index, state)| {
+            let mut share = Share {
+                first: index * size,
+                labels: state.0,
+                distances: state.1,
+            };
+            self.share(job, &mut share);
+        });
+        let mut all = Assigned::default();
+        for job in jobs {
+            all.merge(&job.assigned);
+        }
+        all
+    }
+
+    fn share(&self, job: &mut Job, share: &mut Share<'_>) {
+        // Points whose own centroid moved, and others, until a tile of them is full.
+        let (mut lost, mut kept) = (Gathered::default(), Gathered::default());
+        for index in 0..share.labels.len() {
+            if self.moved.flags[share.labels[index] as usize] {
+                if lost.push(index) {
+                    self.tile(job, share, &mut lost, true);
+                }
+            } else if !self.moved.labels.is_empty() && kept.push(index) {
+                self.tile(job, share, &mut kept, false);
+            }
+        }
+        self.tile(job, share, &mut lost, true);
+        self.tile(job, share, &mut kept, false);
+        let weights = weights(&self.all.points, share.first, share.labels.len());
+        job.assigned.inertia += super::mass(weights, share.distances);
+    }
+
+    /// Assigns gathered points, to all centroids or to those that moved.
+    fn tile(&self, job: &mut Job, share: &mut Share<'_>, gathered: &mut Gathered, to_all: bool) {
+        let indices = gathered.take();
+        if indices.is_empty() {
+            return;
+        }
+        let Assignment {
+            kernels,
+            points,
+            lengths,
+            ..
+        } = self.all;
+        let count = indices.len();
+        let (mut length, mut weight) = ([0; TILE], [1; TILE]);
+        let (mut old, mut labels, mut distances) = ([0; TILE], [0; TILE], [0; TILE]);
+        job.rows.clear();
+        for (lane, &index) in indices.iter().enumerate() {
+            let point = share.first + index as usize;
+            job.rows.extend_from_slice(points.row(point));
+            length[lane] = lengths[point];
+            old[lane] = share.labels[index as usize];
+            if let Some(weights) = points.weights() {
+                weight[lane] = weights[point];
+            }
+        }
+        let packed = if to_all { self.all.packed } else { self.packed };
+        let (length, labels) = (&length[..count], &mut labels[..count]);
+        let (work, distances) = (&mut job.work, &mut distances[..count]);
+        kernels.assign(&job.rows, length, packed, work, labels, distances);
+        let mut changed = 0;
+        for (lane, &index) in indices.iter().enumerate() {
+            let distance = &mut share.distances[index as usize];
+            if to_all {
+                *distance = distances[lane];
+            } else {
+                let label = self.moved.labels[labels[lane] as usize];
+                labels[lane] = old[lane];
+                if (distances[lane], label) < (*distance, old[lane]) {
+                    (labels[lane], *distance) = (label, distances[lane]);
+                }
+            }
+            share.labels[index as usize] = labels[lane];
+            let differs = labels[lane] != old[lane];
+            changed |= u64::from(differs) << lane;
+            job.assigned.changed += u64::from(differs && weight[lane] > 0);
+        }
+        if self.all.summed == Summed::Changes {
+            let change = Change {
+                rows: &job.rows,
+                weights: points.weights().map(|_| &weight[..count]),
+                labels,
+                moved: Some((changed, &old)),
+            };
+            kernels.sum(&mut job.sums, change);
+        }
+    }
+}
+
+/// Indices of a tile's points in their share.
+struct Gathered {
+    indices: [u32; TILE],
+    len: usize,
+}
+
+impl Default for Gathered {
+    fn default() -> Self {
+        Self {
+            indices: [0; TILE],
+            len: 0,
+        }
+    }
+}
+
+impl Gathered {
+    /// Adds one; whether the tile is full.
+    fn push(&mut self, index: usize) -> bool {
+        // A share has fewer than 2³² points.
+        self.indices[self.len] = index as u32;
+        self.len += 1;
+        self.len == TILE
+    }
+
+    /// What was gathered; nothing is left.
+    fn take(&mut self) -> &[u32] {
+        &self.indices[..core::mem::take(&mut self.len)]
+    }
+}
+
+fn weights<'a>(points: &Points<'a>, first: usize, count: usize) -> Option<&'a [u32]> {
+    points.weights().map(|weights| &weights[first..][..count])
+}

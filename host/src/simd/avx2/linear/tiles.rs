@@ -1,0 +1,153 @@
+//! Tiles in parts of 16 rows of weights by 4 of activations: eight vectors of sums stay in registers.
+
+use std::arch::x86_64::*;
+
+use tercet_core::linear::Layout;
+
+use crate::simd::linear::{self, Column, Group, ROWS, STRIP, TileSums};
+
+/// As the function of the same name, compiled for the set.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(in crate::simd) fn unpack(
+    layout: Layout,
+    bytes: &[u8],
+    cols: usize,
+    out: &mut [u8],
+    stride: usize,
+) {
+    linear::unpack(layout, bytes, cols, out, stride);
+}
+
+/// As the function of the same name, compiled for the set.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(in crate::simd) fn add(
+    sums: &TileSums<i32>,
+    less: &[i32; STRIP],
+    scales: &[i64; ROWS],
+    totals: &mut TileSums<i64>,
+) {
+    linear::add(sums, less, scales, totals);
+}
+
+/// As the function of the same name, compiled for the set.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(in crate::simd) fn pack(codes: &[u8], panel: &mut [Group], second: bool) {
+    linear::pack(codes, panel, second);
+}
+
+/// Sums of code · activation for codes of 0 to 255, modulo 2³²: even and odd columns widened to 16 bits.
+#[target_feature(enable = "avx2")]
+pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Column], sums: &mut TileSums<i32>) {
+    for (rows, acts) in parts() {
+        let mut tile = [[_mm256_setzero_si256(); 2]; 4];
+        for (group, column) in panel.iter().zip(strip) {
+            let low = _mm256_set1_epi16(0xFF);
+            let codes = load(group, rows);
+            let even = codes.map(|codes| _mm256_and_si256(codes, low));
+            let odd = codes.map(|codes| _mm256_srli_epi16::<8>(codes));
+            for (sums, x) in tile.iter_mut().zip(&column[acts..]) {
+                let x = broadcast(x);
+                let x_even = _mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(x));
+                let x_odd = _mm256_srai_epi16::<8>(x);
+                for half in 0..2 {
+                    let products = _mm256_add_epi32(
+                        _mm256_madd_epi16(even[half], x_even),
+                        _mm256_madd_epi16(odd[half], x_odd),
+                    );
+                    sums[half] = _mm256_add_epi32(sums[half], products);
+                }
+            }
+        }
+        for (tile, sums) in tile.iter().zip(&mut sums[acts..]) {
+            store(tile, &mut sums[rows..]);
+        }
+    }
+}
+
+/// [`multiply`] for codes of 0 to 15. A 16-bit lane adds up 8 sums of at most 3,810: 30,480.
+#[target_feature(enable = "avx2")]
+pub(in crate::simd) fn multiply_nibbles(
+    panel: &[Group],
+    strip: &[Column],
+    sums: &mut TileSums<i32>,
+) {
+    small::<8>(panel, strip, sums);
+}
+
+/// [`multiply`] for codes of 0 to 3. A 16-bit lane adds up 43 sums of at most 762: 32,766.
+#[target_feature(enable = "avx2")]
+pub(in crate::simd) fn multiply_two_bits(
+    panel: &[Group],
+    strip: &[Column],
+    sums: &mut TileSums<i32>,
+) {
+    small::<43>(panel, strip, sums);
+}
+
+/// Widens 16-bit sums after every `FLUSH` groups.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn small<const FLUSH: usize>(panel: &[Group], strip: &[Column], sums: &mut TileSums<i32>) {
+    for (rows, acts) in parts() {
+        let mut tile = [[_mm256_setzero_si256(); 2]; 4];
+        for (panel, strip) in panel.chunks(FLUSH).zip(strip.chunks(FLUSH)) {
+            let mut narrow = [[_mm256_setzero_si256(); 2]; 4];
+            for (group, column) in panel.iter().zip(strip) {
+                let codes = load(group, rows);
+                for (sums, x) in narrow.iter_mut().zip(&column[acts..]) {
+                    let x = broadcast(x);
+                    for half in 0..2 {
+                        let products = _mm256_maddubs_epi16(codes[half], x);
+                        sums[half] = _mm256_add_epi16(sums[half], products);
+                    }
+                }
+            }
+            for (tile, narrow) in tile.iter_mut().zip(narrow) {
+                for half in 0..2 {
+                    let wide = _mm256_madd_epi16(narrow[half], _mm256_set1_epi16(1));
+                    tile[half] = _mm256_add_epi32(tile[half], wide);
+                }
+            }
+        }
+        for (tile, sums) in tile.iter().zip(&mut sums[acts..]) {
+            store(tile, &mut sums[rows..]);
+        }
+    }
+}
+
+/// First rows of weights and of activations of a tile's parts.
+fn parts() -> impl Iterator<Item = (usize, usize)> {
+    let acts = (0..STRIP).step_by(4);
+    acts.flat_map(|acts| (0..ROWS).step_by(16).map(move |rows| (rows, acts)))
+}
+
+/// Codes of 16 rows from a multiple of 16 on.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(group: &Group, rows: usize) -> [__m256i; 2] {
+    let words: &[[u8; 4]; 16] = if rows == 0 {
+        group.0.first_chunk().unwrap_or(&[[0; 4]; 16])
+    } else {
+        group.0.last_chunk().unwrap_or(&[[0; 4]; 16])
+    };
+    let words: *const __m256i = words.as_ptr().cast();
+    // SAFETY: sixteen words are two vectors, aligned as the group is.
+    unsafe { [_mm256_load_si256(words), _mm256_load_si256(words.add(1))] }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn broadcast(x: &[i8; 4]) -> __m256i {
+    _mm256_set1_epi32(i32::from_le_bytes(x.map(|x| x as u8)))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store(tile: &[__m256i; 2], sums: &mut [i32]) {
+    let sums = &mut sums[..16];
+    // SAFETY: sixteen sums fit there.
+    unsafe {
+        _mm256_storeu_si256(sums.as_mut_ptr().cast(), tile[0]);
+        _mm256_storeu_si256(sums.as_mut_ptr().add(8).cast(), tile[1]);
+    }
+}

@@ -1,0 +1,60 @@
+//! TQ2_0 as it lies. Bits 2·n and 2·n + 1 of byte 32·h + m of a block are the code plus 1 of value 128·h + 32·n + m, so a vector of
+//! activations meets a field of a half's bytes.
+//!
+//! A 16-bit lane adds up eight of `vpmaddubsw`'s sums, at most 8·2·3·127 = 6,096, before it is widened.
+
+use std::arch::x86_64::*;
+
+use super::total;
+use crate::simd::linear::{Activations, Start, codes};
+use tercet_core::block::Format;
+
+/// Bytes of a block.
+const BLOCK: usize = 66;
+/// Values of one.
+const VALUES: usize = 256;
+
+/// Lines as they lie, and −Σx of each block.
+pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
+    activations.set(x);
+    activations
+        .start
+        .extend(x.as_chunks::<VALUES>().0.iter().map(|x| {
+            let sum: i32 = x.iter().map(|&x| i32::from(x)).sum();
+            Start([-sum; 16])
+        }));
+}
+
+/// Row after row, as they lie.
+#[target_feature(enable = "avx2")]
+pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i64]) {
+    let row_bytes = x.len / VALUES * BLOCK;
+    assert!(bytes.len() == out.len() * row_bytes);
+    let lines = x.lines.as_chunks::<4>().0;
+    for (row, out) in bytes.chunks_exact(row_bytes).zip(out) {
+        let blocks = row.as_chunks::<BLOCK>().0;
+        *out = 0;
+        for ((block, lines), start) in blocks.iter().zip(lines).zip(&x.start) {
+            let mut sum = _mm256_setzero_si256();
+            for half in 0..2 {
+                // SAFETY: 32 bytes lie there.
+                let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().add(32 * half).cast()) };
+                let fields = [
+                    bytes,
+                    _mm256_srli_epi16::<2>(bytes),
+                    _mm256_srli_epi16::<4>(bytes),
+                    _mm256_srli_epi16::<6>(bytes),
+                ];
+                for (n, field) in fields.into_iter().enumerate() {
+                    let codes = _mm256_and_si256(field, _mm256_set1_epi8(3));
+                    let line = &lines[2 * half + n / 2].0;
+                    // SAFETY: half a line is 32 activations.
+                    let x = unsafe { _mm256_load_si256(line.as_ptr().add(n % 2 * 32).cast()) };
+                    sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(codes, x));
+                }
+            }
+            let dot = total(_mm256_madd_epi16(sum, _mm256_set1_epi16(1))) + start.0[0];
+            *out += i64::from(dot) * codes::scale(Format::Tq2_0, block);
+        }
+    }
+}
