@@ -1,6 +1,7 @@
-"""NumKong's dot product of int8 rows."""
+"""NumKong's dot product of int8 rows, one by many and many by many."""
 
 import numkong
+import numpy as np
 from scores import Scores
 
 NAME, VERSION = "NumKong", numkong.__version__
@@ -15,4 +16,18 @@ class Search(Scores):
         super().__init__(dot, arrays, options, threads)
 
 
-WORK = {"search_scores": Search}
+class Matmat:
+    """Every row by every row, the weights packed beforehand; on one thread, since it takes no number of them."""
+
+    def __init__(self, arrays, options, threads):
+        self.weights = numkong.dots_pack(arrays["weights"])
+        self.x = arrays["x"]
+
+    def run(self, phase):
+        self.y = numkong.dots_packed(self.x, self.weights)
+
+    def answer(self):
+        return {"y": np.asarray(self.y).astype(np.float32)}
+
+
+WORK = {"search_scores": Search, "matmat": Matmat}

@@ -81,6 +81,21 @@ class Matvec:
         return {"y": self.y}
 
 
+class Matmat:
+    """The same of many vectors."""
+
+    def __init__(self, arrays, options, threads):
+        self.weights = arrays["weights"].astype(np.float32)
+        self.x = arrays["x"].astype(np.float32)
+        self.y = np.zeros((len(self.x), len(self.weights)), np.float32)
+
+    def run(self, phase):
+        np.matmul(self.x, self.weights.T, out=self.y)
+
+    def answer(self):
+        return {"y": self.y}
+
+
 class Search:
     """Scores of an f32 copy, then the ten of the largest."""
 
@@ -104,5 +119,6 @@ WORK = {
     "int8_rows": Int8Rows,
     "sum": Sum,
     "matvec": Matvec,
+    "matmat": Matmat,
     "search": Search,
 }

@@ -38,6 +38,22 @@ class Int8Rows:
         return {"codes": self.codes.int_repr().numpy()}
 
 
+class Matmat:
+    """int8 by int8 to int32, as its quantized layers multiply."""
+
+    def __init__(self, arrays, options, threads):
+        torch.set_num_threads(threads)
+        self.weights = torch.from_numpy(arrays["weights"]).T
+        self.x = torch.from_numpy(arrays["x"])
+
+    @torch.inference_mode()
+    def run(self, phase):
+        self.y = torch._int_mm(self.x, self.weights)
+
+    def answer(self):
+        return {"y": self.y.float().numpy()}
+
+
 class Kmeans:
     """Lloyd's loop by blocks of points: a product, its smallest, sums by index."""
 
@@ -74,4 +90,4 @@ class Kmeans:
         return {"centroids": self.centroids.numpy(), "labels": labels.to(torch.int32).numpy()}
 
 
-WORK = {"ternary": Ternary, "int8_rows": Int8Rows, "kmeans": Kmeans}
+WORK = {"ternary": Ternary, "int8_rows": Int8Rows, "matmat": Matmat, "kmeans": Kmeans}

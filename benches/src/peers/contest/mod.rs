@@ -7,6 +7,7 @@ mod cluster;
 mod data;
 mod encode;
 mod inputs;
+mod matmat;
 mod matvec;
 mod measure;
 mod quantize;
@@ -126,6 +127,7 @@ pub fn events(quick: bool, embeddings: Option<&Path>) -> Vec<Event> {
     events.extend(sum::events(quick));
     events.extend(encode::events(quick));
     events.extend(matvec::events());
+    events.extend(matmat::events(quick));
     events.extend(cluster::events(quick, embeddings));
     events.extend(search::events(quick));
     events

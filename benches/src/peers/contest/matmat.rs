@@ -1,0 +1,137 @@
+//! A matrix times many vectors: int8 by int8, and ternary by int8.
+
+use super::data::codes;
+use super::{Case, Event, Inputs, Rival, Subject, Work};
+use crate::peers::process::Answer;
+use serde_json::json;
+use std::io;
+use std::time::Instant;
+use tercet_core::block::{self, Format};
+use tercet_core::engine::LinearEngine;
+use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
+use tercet_core::quant::{Rule, ScaleRule};
+use tercet_host::parallel::Threads;
+
+/// How far sums in f32 may be from exact ones, over the largest.
+const NEAR: f32 = 1e-4;
+
+pub(super) fn events(quick: bool) -> Vec<Event> {
+    let side = if quick { 1024 } else { 2048 };
+    let wide = 2 * side;
+    vec![
+        Event::new(
+            format!("matmat int8, {side}×{side}×{side}"),
+            move |name, inputs| case(name, inputs, Layout::Int8, [side; 3]),
+        ),
+        Event::new(
+            format!("matmat tq2_0, {wide}×{wide}×128"),
+            move |name, inputs| {
+                let layout = Layout::Block(Format::Tq2_0);
+                case(name, inputs, layout, [wide, wide, 128])
+            },
+        ),
+    ]
+}
+
+fn case(
+    name: &str,
+    mut inputs: Inputs,
+    layout: Layout,
+    [rows, cols, vectors]: [usize; 3],
+) -> io::Result<Case> {
+    let most = if layout == Layout::Int8 { 127 } else { 1 };
+    let weights = codes(rows * cols, -most, most);
+    let x = codes(vectors * cols, -127, 127);
+    inputs.put("weights", &weights, &[rows, cols])?;
+    inputs.put("x", &x, &[vectors, cols])?;
+    let bytes = match layout {
+        Layout::Block(format) => {
+            let values: Vec<f32> = weights.iter().map(|&code| f32::from(code)).collect();
+            let mut bytes = vec![0; format.encoded_len(values.len()).expect("whole blocks")];
+            // The largest magnitude of a block is 1, and so is its scale.
+            block::encode(format, Rule::AbsMax, ScaleRule::Rule, &values, &mut bytes)
+                .expect("finite values");
+            bytes
+        }
+        _ => weights.iter().map(|&code| code as u8).collect(),
+    };
+    let python = |label, module| Rival::Python {
+        label,
+        module,
+        what: "matmat",
+    };
+    Ok(Case {
+        name: name.into(),
+        work: (rows * cols * vectors) as f64,
+        unit: "products",
+        steps: None,
+        threads: true,
+        inputs,
+        options: json!({}),
+        tercet: Box::new(Matmat {
+            layout,
+            rows,
+            cols,
+            bytes,
+            x,
+            scales: vec![1.0; vectors],
+            y: vec![0.0; vectors * rows],
+            scratch: Vec::new(),
+        }),
+        rivals: vec![
+            python("torch, int8", "torch_"),
+            python("NumKong, int8", "numkong_"),
+            python("NumPy, f32", "numpy_"),
+        ],
+    })
+}
+
+struct Matmat {
+    layout: Layout,
+    rows: usize,
+    cols: usize,
+    bytes: Vec<u8>,
+    x: Vec<i8>,
+    /// One a vector.
+    scales: Vec<f32>,
+    y: Vec<f32>,
+    scratch: Vec<u32>,
+}
+
+impl Work for Matmat {
+    fn run(&mut self, _: usize) -> f64 {
+        let start = Instant::now();
+        let matrix = Matrix::new(self.layout, self.rows, self.cols, &self.bytes);
+        let matrix = matrix.and_then(|matrix| match self.layout {
+            // Its scales lie in the blocks.
+            Layout::Block(_) => Ok(matrix),
+            _ => matrix.with_scale(1.0),
+        });
+        let layer = Layer::new(matrix.unwrap_or_else(|error| panic!("{error}")));
+        self.scratch.resize(layer.weights().fast_scratch_len(), 0);
+        let x = I8Sym::new(&self.x).expect("no code of -128");
+        let mut engine = Threads::default();
+        let done = engine.matmat(&layer, x, &self.scales, &mut self.y, &mut self.scratch);
+        done.unwrap_or_else(|error| panic!("{error}"));
+        start.elapsed().as_secs_f64()
+    }
+}
+
+impl Subject for Matmat {
+    fn check(&mut self, answer: &Answer) -> Result<String, String> {
+        let theirs = answer.f32("y");
+        if theirs.len() != self.y.len() {
+            return Err(format!("{} sums", theirs.len()));
+        }
+        let largest = self.y.iter().fold(0.0f32, |most, y| most.max(y.abs()));
+        let pairs = self.y.iter().zip(&theirs);
+        let off = pairs.fold(0.0f32, |most, (ours, theirs)| {
+            most.max((ours - theirs).abs() / largest)
+        });
+        match off {
+            0.0 => Ok("same sums".into()),
+            _ if off <= NEAR => Ok(format!("sums off by {off:.0e} of the largest")),
+            _ => Err(format!("sums off by {off:.0e} of the largest")),
+        }
+    }
+}
