@@ -118,11 +118,11 @@ impl Ahead {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: SSE is part of x86-64, and a prefetch reads nothing that a program could see, wherever it points.
             #[allow(
                 unused_unsafe,
                 reason = "a safe function in newer versions of the library"
             )]
+            // SAFETY: SSE is part of x86-64, and a prefetch reads nothing that a program could see, wherever it points.
             unsafe {
                 _mm_prefetch::<_MM_HINT_T0>(place.cast());
             }
