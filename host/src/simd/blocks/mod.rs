@@ -28,7 +28,7 @@ pub(crate) struct Blocks {
     decode: fn(Format) -> Decode,
     dot: fn(Format) -> Dot,
     /// Copies floats to a place on a line's boundary, past the caches; a fence must follow. The lengths are one, whole lines.
-    stream: Option<unsafe fn(&[f32], &mut [f32])>,
+    stream: Option<CopyPast>,
 }
 
 /// What is asked of the values of one ternary block: 64 or 256 of them.
@@ -41,7 +41,7 @@ pub(in crate::simd) struct Values {
     /// Σ|x| of the values that a cut codes in f64, in any order, and how many they are.
     pub(in crate::simd) coded: unsafe fn(&[f32], Cut) -> (f64, u32),
     /// Σ|x| in f32 and the number of |x| ≥ a bound, for two bounds; no addend goes through more than 64 additions.
-    pub(in crate::simd) tails: unsafe fn(&[f32], [f32; 2]) -> [(f32, u32); 2],
+    pub(in crate::simd) tails: Tails,
     /// Appends the |x| in low..high to a buffer, which has room for as many as there are and 16 more.
     pub(in crate::simd) between: unsafe fn(&[f32], [f32; 2], &mut [f32]) -> usize,
 }
@@ -49,6 +49,10 @@ pub(in crate::simd) struct Values {
 /// Writes a block's codes and its scale; false where the scale overflows f16.
 type Pack<const LEN: usize, const BYTES: usize> =
     unsafe fn(&[f32; LEN], Cut, f32, &mut [u8; BYTES]) -> bool;
+/// Sums and counts above two bounds.
+type Tails = unsafe fn(&[f32], [f32; 2]) -> [(f32, u32); 2];
+/// Copies floats to as many others.
+type CopyPast = unsafe fn(&[f32], &mut [f32]);
 /// Encodes whole blocks from the first on, and says how many: all of them, or fewer where the next ones are not ordinary.
 type Encode = unsafe fn(&[f32], &mut [u8]) -> usize;
 /// Decodes whole blocks up to the first whose scale is not finite, and says how many.
@@ -253,7 +257,7 @@ impl Blocks {
         format: Format,
         bytes: &[u8],
         out: &mut [f32],
-        copy: unsafe fn(&[f32], &mut [f32]),
+        copy: CopyPast,
     ) -> Result<(), BlockError> {
         let mut near = [Line([0.0; LINE]); NEAR / LINE];
         let near = Line::floats(&mut near);
