@@ -28,6 +28,10 @@ impl QuantizeProblem for Counting<'_> {
         self.tensor.stats(group)
     }
 
+    fn extremes(&mut self, group: usize) -> Result<Stats, QuantError> {
+        self.tensor.extremes(group)
+    }
+
     fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), QuantError> {
         self.tensor.read_magnitudes(group, out)
     }

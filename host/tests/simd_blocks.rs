@@ -134,7 +134,7 @@ fn values(kind: Kind, len: usize, random: &mut Random) -> Vec<f32> {
                 }
                 Kind::Outlier if index % 256 == outlier => bell(random) * size,
                 Kind::Outlier => bell(random),
-                Kind::Sparse if draw % 16 > 0 => f32::from_bits(draw & 0x8000_0000),
+                Kind::Sparse if !draw.is_multiple_of(16) => f32::from_bits(draw & 0x8000_0000),
                 Kind::Sparse => bell(random),
                 Kind::Wide => f32::from_bits(draw & 0x807F_FFFF | (97 + (draw >> 8) % 60) << 23),
             }

@@ -11,6 +11,9 @@ use tercet_host::linear::{ProductError, matmat};
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
 
+/// Fills sums and floats, given scratch.
+type Products<'a> = dyn FnMut(&mut [i64], &mut [f32], &mut [u32]) + 'a;
+
 /// What weights and activations are.
 #[derive(Clone, Copy, Debug)]
 enum Values {
@@ -98,7 +101,7 @@ fn check(layout: Layout, (rows, cols, count): (usize, usize, usize), of: [Values
     let x_scales: Vec<f32> = (0..count).map(|row| 0.01 * (row + 1) as f32).collect();
     let scratch_len = matrix.scratch_len();
     let mut scratch = vec![0; scratch_len];
-    let outputs = |engine: &mut dyn FnMut(&mut [i64], &mut [f32], &mut [u32])| {
+    let outputs = |engine: &mut Products<'_>| {
         let (mut sums, mut floats) = (vec![1; rows * count], vec![f32::NAN; rows * count]);
         engine(&mut sums, &mut floats, &mut vec![0; scratch_len]);
         (sums, bits(&floats))

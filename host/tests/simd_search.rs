@@ -223,7 +223,13 @@ fn float_hits_are_those_of_the_reference() {
 #[test]
 fn float_scores_that_overflow_are_those_of_the_reference() {
     for dim in [1, 17, 64, 130] {
-        let sign = |at: usize| if at % 3 == 0 { -f32::MAX } else { f32::MAX };
+        let sign = |at: usize| {
+            if at.is_multiple_of(3) {
+                -f32::MAX
+            } else {
+                f32::MAX
+            }
+        };
         let rows: Vec<f32> = (0..ROWS * dim).map(sign).collect();
         let queries: Vec<f32> = (0..5 * dim).map(|at| sign(at / 2)).collect();
         check_all(FloatRows::new(&rows, dim).unwrap(), &queries);

@@ -54,7 +54,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The contender, as [`Contender`] shows itself.
+    /// The contender, as [`Contender`](super::Contender) shows itself.
     pub fn contender(&self) -> String {
         contender::name(self.engine, self.backend, self.threads)
     }
