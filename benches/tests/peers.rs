@@ -61,7 +61,7 @@ fn onnxruntime_gives_the_same_codes() {
 
 #[test]
 fn the_gguf_package_encodes_the_same_bytes() {
-    same("tq2_0", &["gguf"], &["gguf"]);
+    same("encode tq2_0", &["gguf"], &["gguf"]);
 }
 
 #[test]

@@ -116,36 +116,55 @@ fn product<E: LinearEngine>(
         return;
     };
     let mut scratch = [0; SCRATCH];
-    let mut floats = [0.0; OUTPUTS];
-    let floats = floats.get_mut(..rows * count).unwrap_or_default();
     let x_scales = x_scales.get(..count).unwrap_or_default();
-    digest.outcome(engine.matmat(&plain, x, x_scales, floats, &mut scratch));
-    digest.f32s(floats);
-    digest.outcome(engine.matmat(&biased, x, x_scales, floats, &mut scratch));
-    digest.f32s(floats);
+    // One after the other, so that their outputs are never on the stack together.
+    floats(engine, (&plain, &biased), x, x_scales, &mut scratch, digest);
+    sums(engine, &biased, x, &mut scratch, digest);
+}
+
+#[inline(never)]
+fn floats<E: LinearEngine>(
+    engine: &mut E,
+    (plain, biased): (&Layer<'_>, &Layer<'_>),
+    x: I8Sym<'_>,
+    x_scales: &[f32],
+    scratch: &mut [u32],
+    digest: &mut Digest,
+) {
+    let mut out = [0.0; OUTPUTS];
+    let outputs = plain.weights().rows() * x_scales.len();
+    let out = out.get_mut(..outputs).unwrap_or_default();
+    digest.outcome(engine.matmat(plain, x, x_scales, out, scratch));
+    digest.f32s(out);
+    digest.outcome(engine.matmat(biased, x, x_scales, out, scratch));
+    digest.f32s(out);
     // One scale too few, or one too many.
     let missing = x_scales
         .split_last()
         .map_or([1.0].as_slice(), |(_, rest)| rest);
-    digest.outcome(engine.matmat(&plain, x, missing, floats, &mut scratch));
-    sums(engine, &biased, x, digest);
+    digest.outcome(engine.matmat(plain, x, missing, out, scratch));
 }
 
 #[inline(never)]
-fn sums<E: LinearEngine>(engine: &mut E, layer: &Layer<'_>, x: I8Sym<'_>, digest: &mut Digest) {
+fn sums<E: LinearEngine>(
+    engine: &mut E,
+    layer: &Layer<'_>,
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+    digest: &mut Digest,
+) {
     let (rows, cols) = (layer.weights().rows(), layer.weights().cols());
     let count = (x.len() / cols.max(1)).min(5);
     let Some(Ok(x)) = x.get().get(..count * cols).map(I8Sym::new) else {
         return;
     };
-    let mut scratch = [0; SCRATCH];
     let mut sums = [0; SUMS];
     let sums = sums.get_mut(..rows * count).unwrap_or_default();
-    digest.outcome(engine.sums_many(layer, x, sums, &mut scratch));
+    digest.outcome(engine.sums_many(layer, x, sums, scratch));
     sums.iter().for_each(|&sum| digest.u64(sum as u64));
     digest.outcome(engine.sums_many(layer, x, sums, &mut []));
     // No whole number of rows.
     if let Some(Ok(x)) = x.get().get(1..).map(I8Sym::new) {
-        digest.outcome(engine.sums_many(layer, x, sums, &mut scratch));
+        digest.outcome(engine.sums_many(layer, x, sums, scratch));
     }
 }

@@ -4,7 +4,8 @@ use core::hint::black_box;
 
 use tercet_core::linear::network::{LayerSize, Network};
 use tercet_core::linear::{
-    I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale, Table, argmax, dense, matvec, pack, row_sums, sums,
+    I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale, Table, argmax, dense, matvec,
+    pack, row_sums, sums,
 };
 use tercet_core::scalar::Scalar;
 

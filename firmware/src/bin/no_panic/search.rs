@@ -3,8 +3,8 @@
 use core::ops::Range;
 
 use tercet_core::search::{
-    Bar, Cosine, Dot, FloatRows, Hit, Int8Rows, IntegerCosine, Larger, Metric, MetricKind, Rows, Score,
-    SignedSquare, Smaller, SquaredL2, TernaryRows, TopK, Within, check_many, recall, rerank,
+    Bar, Cosine, Dot, FloatRows, Hit, Int8Rows, IntegerCosine, Larger, Metric, MetricKind, Rows,
+    Score, SignedSquare, Smaller, SquaredL2, TernaryRows, TopK, Within, check_many, recall, rerank,
 };
 
 use crate::given::Nothing;
