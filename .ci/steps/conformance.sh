@@ -22,7 +22,7 @@ host)
     agree "$printed"
     cargo run --locked -q -p tercet-core --example conformance --release >"$printed"
     agree "$printed"
-    backends cargo run --locked -q -p tercet-host --example conformance --release --
+    backends cargo run --locked -q -p tercet-host --example conformance_threads --release --
     ;;
 aarch64-unknown-linux-gnu | i686-unknown-linux-gnu | s390x-unknown-linux-gnu)
     # QEMU 7.2 computes s390x's MDEBR (f32 times f32 to f64) wrongly: a digest that differs there alone may be QEMU's
@@ -37,8 +37,8 @@ aarch64-unknown-linux-gnu | i686-unknown-linux-gnu | s390x-unknown-linux-gnu)
     dependent core "$target" std,panic_abort run -q --profile desktop --features std --bin conformance >"$printed"
     agree "$printed"
     if [[ $cpu == aarch64 ]]; then
-        cross "$target" std,panic_abort build --locked -q -p tercet-host --example conformance --release
-        backends "$emulator" -L "/usr/$cpu-linux-gnu" "$cross_target/$target/release/examples/conformance"
+        cross "$target" std,panic_abort build --locked -q -p tercet-host --example conformance_threads --release
+        backends "$emulator" -L "/usr/$cpu-linux-gnu" "$cross_target/$target/release/examples/conformance_threads"
     fi
     ;;
 wasm32-unknown-unknown)

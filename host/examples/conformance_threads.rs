@@ -1,6 +1,6 @@
 //! Prints the conformance table of the threads' engine, `name digest` a line, and fails where it differs from the committed one.
 //!
-//! `TERCET_BACKEND=avx2 cargo run -p tercet-host --example conformance`; with the word `backends` after `--` it lists what
+//! `TERCET_BACKEND=avx2 cargo run -p tercet-host --example conformance_threads`; with the word `backends` after `--` it lists what
 //! `TERCET_BACKEND` may say on this machine.
 
 use std::process::ExitCode;
