@@ -80,6 +80,10 @@ const HALVES: usize = 2048;
 impl Backend {
     /// As [`Stats::of`].
     pub(crate) fn stats<T: Element>(self, values: &[T], ahead: Ahead) -> Stats {
+        if self == Self::SCALAR {
+            // Halves as they are: widening them first took twice the instructions.
+            return Stats::of(values);
+        }
         self.merged(values, |values| {
             // SAFETY: a table is only reached through a `Backend` that was found to run its set.
             unsafe { (self.quantize().stats)(values, ahead) }
@@ -88,6 +92,9 @@ impl Backend {
 
     /// As [`Stats::extremes_of`].
     pub(crate) fn extremes<T: Element>(self, values: &[T], ahead: Ahead) -> Stats {
+        if self == Self::SCALAR {
+            return Stats::extremes_of(values);
+        }
         self.merged(values, |values| {
             // SAFETY: a table is only reached through a `Backend` that was found to run its set.
             unsafe { (self.quantize().extremes)(values, ahead) }
