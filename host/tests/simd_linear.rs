@@ -161,6 +161,9 @@ fn every_backend_gives_the_reference_bits_on_odd_sizes() {
         (3, 129, 25),
         (70, 513, 7),
         (2, 4000, 5),
+        // Whole sixteens of short rows, and batches of activations.
+        (100, 100, 2),
+        (40, 1100, 200),
         (0, 9, 4),
         (6, 20, 0),
     ];
@@ -246,6 +249,31 @@ fn four_thousand_ones_times_127_do_not_wrap() {
                 ([520_192 * unit], [520_192 * unit; 5]),
                 "{backend}, {layout:?}"
             );
+        }
+    }
+}
+
+/// Any bytes are pairs: an odd column's weight is 128 where its byte is 127 and the even column's is negative.
+#[test]
+fn any_bytes_of_pairs_give_the_reference_bits() {
+    for (cols, pattern) in [(4, [0xFF, 0x7F]), (700, [0x80, 0x7F]), (33, [0x7F, 0x80])] {
+        let len = Layout::Int8Pairs.bytes(5, cols).unwrap();
+        let bytes: Vec<u8> = pattern.into_iter().cycle().take(len).collect();
+        let layer = Layer::new(Matrix::new(Layout::Int8Pairs, 5, cols, &bytes).unwrap());
+        let x = activations(6 * cols, Values::Random, 8);
+        let x = I8Sym::new(&x).unwrap();
+        let mut scratch = vec![0; layer.weights().scratch_len()];
+        let mut expected = [0; 30];
+        Scalar
+            .sums_many(&layer, x, &mut expected, &mut scratch)
+            .unwrap();
+        for backend in Backend::all() {
+            let mut found = [0; 30];
+            let mut threads = Threads::default().with_backend(backend);
+            threads
+                .sums_many(&layer, x, &mut found, &mut scratch)
+                .unwrap();
+            assert_eq!(found, expected, "{backend}, {cols} columns");
         }
     }
 }

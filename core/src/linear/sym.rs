@@ -24,8 +24,12 @@ impl<'a> I8Sym<'a> {
     /// # Errors
     /// [`LinearError::NotSymmetric`] with the index of the first −128.
     pub fn new(values: &'a [i8]) -> Result<Self, LinearError> {
-        match values.iter().position(|&value| value == i8::MIN) {
-            Some(index) => Err(LinearError::NotSymmetric { index }),
+        let legal = legal_runs(values);
+        let rest = values.get(legal..).unwrap_or_default();
+        match rest.iter().position(|&value| value == i8::MIN) {
+            Some(index) => Err(LinearError::NotSymmetric {
+                index: legal + index,
+            }),
             None => Ok(Self(values)),
         }
     }
@@ -50,4 +54,18 @@ impl<'a> I8Sym<'a> {
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// How many values the legal runs at the front have: run by run, since a loop without a way out becomes one of vectors, where there are some.
+fn legal_runs(values: &[i8]) -> usize {
+    const RUN: usize = 256;
+    if cfg!(not(target_pointer_width = "64")) {
+        return 0;
+    }
+    let runs = values.chunks_exact(RUN);
+    let legal = |run: &&[i8]| {
+        run.iter()
+            .fold(true, |legal, &value| legal & (value != i8::MIN))
+    };
+    RUN * runs.take_while(legal).count()
 }

@@ -179,23 +179,25 @@ fn layers(size: Option<usize>) -> impl Iterator<Item = Entry> {
             .into_iter()
             .map(move |layout| layer(layout, values / COLS, COLS))
     });
-    let large = size
-        .is_none()
-        .then(|| layer(Layout::Block(Format::Tq2_0), 65_536, 16_384));
+    // From memory, the classic table of short rows, and a square product.
+    let shapes = size.is_none().then(|| {
+        [
+            layer(Layout::Block(Format::Tq2_0), 65_536, 16_384),
+            layer(Layout::Int8, 100_000, 100),
+            layer(Layout::TernaryLanes, 100_000, 100),
+            batch(Layout::Int8, 2048, 2048, 2048),
+        ]
+    });
     // Vectors of a batch: where weights are few beside activations, as in a prompt.
     let many = match size {
         Some(_) => 16,
         None => 128,
     };
     let batches = sizes_of_layers(size).into_iter().flat_map(move |values| {
-        [Layout::Block(Format::Tq2_0), Layout::Int8].map(|layout| {
-            let (name, rows) = (format!("matmat {}", layout.name()), values / COLS);
-            Entry::new("linear", name, &[rows, COLS, many], move || {
-                Product::new(layout, rows, COLS, many)
-            })
-        })
+        [Layout::Block(Format::Tq2_0), Layout::Int8]
+            .map(|layout| batch(layout, values / COLS, COLS, many))
     });
-    every.chain(large).chain(batches)
+    every.chain(shapes.into_iter().flatten()).chain(batches)
 }
 
 fn sizes_of_layers(size: Option<usize>) -> Vec<usize> {
@@ -206,6 +208,13 @@ fn layer(layout: Layout, rows: usize, cols: usize) -> Entry {
     let name = format!("matvec {}", layout.name());
     Entry::new("linear", name, &[rows, cols], move || {
         Product::new(layout, rows, cols, 1)
+    })
+}
+
+fn batch(layout: Layout, rows: usize, cols: usize, count: usize) -> Entry {
+    let name = format!("matmat {}", layout.name());
+    Entry::new("linear", name, &[rows, cols, count], move || {
+        Product::new(layout, rows, cols, count)
     })
 }
 

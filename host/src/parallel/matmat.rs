@@ -1,6 +1,7 @@
 //! Layers times many rows of activations: rows of weights side by side.
 
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use tercet_core::linear::Layer;
@@ -9,7 +10,7 @@ use super::Threads;
 use crate::simd::linear::{Found, Panels, ROWS, Strips};
 
 impl Threads {
-    /// Calls `give` with a few rows of a layer, the number of a row of activations, its outputs for those rows, and their sums, until all
+    /// Calls `give` with some rows of a layer, the number of a row of activations, its outputs for those rows, and their sums, until all
     /// rows of both have met. `out` has an output for each.
     ///
     /// A thread packs about eight tiles of weights at a time, which stay in its second cache while all activations pass by.
@@ -21,35 +22,44 @@ impl Threads {
         give: impl Fn(&Layer<'_>, usize, &mut [T], Found<'_>) + Sync,
     ) {
         let weights = layer.weights();
+        let threads = rayon::current_num_threads();
         let rows = (self.tile.saturating_mul(8) / weights.cols()).max(1);
         // Parts for all threads, also of a small matrix.
-        let share = weights.rows().div_ceil(4 * rayon::current_num_threads());
+        let share = weights.rows().div_ceil(4 * threads);
         let rows = rows.min(share).next_multiple_of(ROWS);
         let out = Table::new(out, weights.rows());
-        let multiply = |panels: &mut Option<Panels>, part: usize| {
+        let multiply = |panels: &mut Panels, part: usize| {
             let first = part * rows;
             // In whole panels, and so in whole groups of rows: always there.
-            let (Some(part), Some(panels)) = (layer.part(first, rows), panels) else {
+            let Some(part) = layer.part(first, rows) else {
                 return;
             };
-            panels.multiply(part.weights(), x, |row, from, found| {
-                if let Some(few) = part.part(from, found.len()) {
-                    // SAFETY: no other part has these rows of weights, and this one has no other slice while `give` runs.
-                    give(
-                        &few,
-                        row,
-                        unsafe { out.slice(row, first + from, found.len()) },
-                        found,
-                    );
-                }
+            let rows = part.weights().rows();
+            panels.multiply(part.weights(), x, |row, found| {
+                // SAFETY: no other part has these rows of weights, and this one has no other slice while `give` runs.
+                give(&part, row, unsafe { out.slice(row, first, rows) }, found);
             });
         };
         let parts = weights.rows().div_ceil(rows);
+        let next = AtomicUsize::new(0);
+        // A task a thread, with room that serves all its parts.
+        let task = || {
+            let Some(mut panels) = self.backend().panels() else {
+                return;
+            };
+            loop {
+                let part = next.fetch_add(1, Ordering::Relaxed);
+                if part >= parts {
+                    return;
+                }
+                multiply(&mut panels, part);
+            }
+        };
         if parts == 1 {
-            return multiply(&mut self.backend().panels(), 0);
+            return task();
         }
-        let parts = (0..parts).into_par_iter();
-        parts.for_each_init(|| self.backend().panels(), multiply);
+        let tasks = (0..threads.min(parts)).into_par_iter().with_max_len(1);
+        tasks.for_each(|_| task());
     }
 }
 

@@ -35,7 +35,11 @@ pub(crate) mod float_search;
 mod isa;
 #[cfg_attr(
     not(target_arch = "x86_64"),
-    allow(dead_code, unused_imports, reason = "kernels for x86-64 alone, so far")
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "layouts that are unpacked first have kernels for x86-64 alone, and other machines have none"
+    )
 )]
 pub(crate) mod linear;
 mod magnitudes;

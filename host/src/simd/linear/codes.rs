@@ -8,11 +8,19 @@ use tercet_core::linear::Layout;
 /// What codes without a sign are larger by than weights.
 pub(in crate::simd) const fn offset(layout: Layout) -> i32 {
     match layout {
-        Layout::Block(Format::Tq1_0 | Format::Tq2_0 | Format::Q2_0) => 1,
+        Layout::Block(format) => offset_of(format),
         Layout::TernaryLanes | Layout::FiveTrits => 1,
-        Layout::Int4 | Layout::Block(Format::Q4_0) => 8,
-        // Pairs have −128 in their odd columns, and no more.
+        Layout::Int4 => 8,
         _ => 128,
+    }
+}
+
+/// [`offset`] of blocks.
+pub(in crate::simd) const fn offset_of(format: Format) -> i32 {
+    match format {
+        Format::Tq1_0 | Format::Tq2_0 | Format::Q2_0 => 1,
+        Format::Q4_0 => 8,
+        Format::Q8_0 => 128,
     }
 }
 
@@ -27,7 +35,6 @@ pub(in crate::simd) fn unpack(
 ) {
     match layout {
         Layout::Int8 => flip(bytes, out),
-        Layout::Int8Pairs => pairs(bytes, cols, out, stride),
         Layout::Int4 => int4(bytes, cols, out, stride),
         Layout::TernaryLanes => rows_of::<8>(out, stride, cols, |row, col| lane(bytes, row, col)),
         Layout::FiveTrits => {
@@ -43,7 +50,7 @@ pub(in crate::simd) fn unpack(
             }
         }
         Layout::Block(format) => blocks(format, bytes, out),
-        // A layout that this crate does not know has no tiles.
+        // Pairs have weights that are no byte; a layout that this crate does not know has no tiles.
         _ => {}
     }
 }
@@ -66,29 +73,6 @@ fn rows_of<const ROWS: usize>(
 fn flip(bytes: &[u8], out: &mut [u8]) {
     for (out, &byte) in out.iter_mut().zip(bytes) {
         *out = byte ^ 0x80;
-    }
-}
-
-/// Tiles of four rows by four columns. 1 is taken from an odd column's byte where the even column's is negative.
-#[inline(always)]
-fn pairs(bytes: &[u8], cols: usize, out: &mut [u8], stride: usize) {
-    for (row, out) in out.chunks_mut(stride).take(4).enumerate() {
-        let tiles = bytes.as_chunks::<16>().0;
-        let code = |tile: &[u8; 16]| {
-            let word = u32::from_le_bytes(tile.as_chunks::<4>().0[row]);
-            let carry = (word & 0x0080_0080) << 1;
-            // Without a carry from one byte into the next.
-            let odd = ((word & 0x7F00_7F00) + carry) ^ (word & 0x8000_8000);
-            (((word & 0x00FF_00FF) | odd) ^ 0x8080_8080).to_le_bytes()
-        };
-        let (fours, rest) = out[..cols].as_chunks_mut::<4>();
-        for (tile, four) in tiles.iter().zip(fours) {
-            *four = code(tile);
-        }
-        if let Some(tile) = tiles.get(cols / 4) {
-            let count = rest.len();
-            rest.copy_from_slice(&code(tile)[..count]);
-        }
     }
 }
 
@@ -174,13 +158,18 @@ fn digits<const STRIDE: usize>(bytes: &[u8], codes: &mut [u8]) {
     }
 }
 
+/// Where the scale lies in a block.
+pub(in crate::simd) const fn scale_at(format: Format) -> usize {
+    match format {
+        Format::Tq1_0 | Format::Tq2_0 => format.bytes() - 2,
+        Format::Q2_0 | Format::Q8_0 | Format::Q4_0 => 0,
+    }
+}
+
 /// The scale of a block of a format times 2²⁴, an integer.
 #[inline]
 pub(in crate::simd) fn scale(format: Format, block: &[u8]) -> i64 {
-    let at = match format {
-        Format::Tq1_0 | Format::Tq2_0 => format.bytes() - 2,
-        Format::Q2_0 | Format::Q8_0 | Format::Q4_0 => 0,
-    };
+    let at = scale_at(format);
     let bits = u16::from_le_bytes([block[at], block[at + 1]]);
     let mantissa = i64::from(bits & 0x3FF);
     let magnitude = match (bits >> 10) & 31 {

@@ -1,7 +1,9 @@
 //! The tables of the kernels that multiply layers.
 
 mod activations;
+mod batch;
 pub(in crate::simd) mod codes;
+pub(in crate::simd) mod lanes;
 mod tiles;
 mod unpacked;
 
@@ -10,8 +12,10 @@ use tercet_core::linear::{self, I8Sym, Layout, Matrix, Sums};
 
 pub(in crate::simd) use activations::{Activations, Line, Start};
 pub(in crate::simd) use codes::unpack;
-pub(in crate::simd) use tiles::{Column, Group, STRIP, Sums as TileSums, Tiles, add, pack};
 pub(crate) use tiles::{Found, Panels, ROWS, Strips};
+pub(in crate::simd) use tiles::{
+    Group, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack,
+};
 
 use super::{Backend, Isa};
 
@@ -25,6 +29,7 @@ const FEW: usize = 5;
 const AVX512_VNNI_TILES: Tiles = {
     use super::avx512_vnni::linear::tiles;
     Tiles {
+        order: Order::COLUMNS,
         unpack: tiles::unpack,
         pack: tiles::pack,
         multiply: tiles::multiply,
@@ -38,12 +43,38 @@ const AVX512_VNNI_TILES: Tiles = {
 const AVX2_TILES: Tiles = {
     use super::avx2::linear::tiles;
     Tiles {
+        order: Order::COLUMNS,
         unpack: tiles::unpack,
         pack: tiles::pack,
         multiply: tiles::multiply,
         multiply_nibbles: tiles::multiply_nibbles,
         multiply_two_bits: tiles::multiply_two_bits,
         add: tiles::add,
+    }
+};
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+const NEON_TILES: Tiles = {
+    use super::neon::linear::{by_neon, tiles};
+    Tiles {
+        order: Order::COLUMNS,
+        unpack: tiles::unpack,
+        pack: tiles::pack,
+        multiply: by_neon::multiply,
+        multiply_nibbles: by_neon::multiply_small,
+        multiply_two_bits: by_neon::multiply_small,
+        add: tiles::add,
+    }
+};
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+const DOTPROD_TILES: Tiles = {
+    use super::dotprod::linear;
+    Tiles {
+        multiply: linear::multiply,
+        multiply_nibbles: linear::multiply_small,
+        multiply_two_bits: linear::multiply_small,
+        ..NEON_TILES
     }
 };
 
@@ -61,9 +92,9 @@ struct Vector {
 #[derive(Clone, Copy, Debug)]
 enum Rows {
     /// Of layouts whose sums fit 32 bits.
-    Narrow(unsafe fn(&[u8], &Activations, &mut [i32])),
+    Narrow(NarrowRows),
     /// Of blocks.
-    Wide(unsafe fn(&[u8], &Activations, &mut [i64])),
+    Wide(WideRows),
     /// Of any layout: its codes are unpacked, a group of rows at a time, and multiplied.
     Codes {
         /// [`codes::unpack`].
@@ -71,6 +102,9 @@ enum Rows {
         dots: unpacked::Dots,
     },
 }
+
+type NarrowRows = unsafe fn(&[u8], &Activations, &mut [i32]);
+type WideRows = unsafe fn(&[u8], &Activations, &mut [i64]);
 
 /// The product of some layers' rows with one vector of activations, by one backend.
 pub(crate) struct Product<'a> {
@@ -93,9 +127,11 @@ impl Backend {
     /// Activations packed to be multiplied in tiles with matrices of this one's layout and columns, and room for their weights; none
     /// where the set has no tiles, or they do not pay: for a few rows of activations. O(rows · cols).
     pub(crate) fn strips(self, matrix: &Matrix<'_>, x: I8Sym<'_>) -> Option<Strips> {
-        self.tiles()?;
-        let many = x.len() >= FEW * matrix.cols() && matrix.rows() > 0;
-        many.then(|| Strips::new(matrix, x))
+        let tiles = self.tiles()?;
+        // Pairs can hold a weight of 128, which has no code.
+        let has_codes = matrix.layout() != Layout::Int8Pairs;
+        let many = x.len() >= FEW * matrix.cols() && matrix.rows() > 0 && has_codes;
+        many.then(|| Strips::new(matrix, x, tiles.order))
     }
 
     /// Room for a tile's weights; none where the set has no tiles.
@@ -110,6 +146,10 @@ impl Backend {
             Isa::Avx512Vnni => Some(AVX512_VNNI_TILES),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => Some(AVX2_TILES),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::Neon => Some(NEON_TILES),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::DotProd => Some(DOTPROD_TILES),
             _ => None,
         }
     }
@@ -121,6 +161,16 @@ impl Backend {
             Isa::Avx512Vnni => avx512_vnni(layout),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => avx2(layout),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::Neon => {
+                use super::neon::linear::by_neon::*;
+                aarch64(layout, int8_rows, tq2_0_rows, ternary_lanes_rows)
+            }
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::DotProd => {
+                use super::dotprod::linear::*;
+                aarch64(layout, int8_rows, tq2_0_rows, ternary_lanes_rows)
+            }
             _ => {
                 let _ = layout;
                 None
@@ -134,12 +184,17 @@ fn avx512_vnni(layout: Layout) -> Option<Vector> {
     use super::avx512_vnni::linear::*;
     let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
         Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
+        Layout::Block(Format::Tq1_0) => (tq1_0::prepare, Rows::Wide(tq1_0::rows)),
         Layout::Block(Format::Tq2_0) => (tq2_0::prepare, Rows::Wide(tq2_0::rows)),
+        Layout::Block(Format::Q2_0) => (q2_0::prepare, Rows::Wide(q2_0::rows)),
+        Layout::Block(Format::Q8_0) => (q8_0::prepare, Rows::Wide(q8_0::rows)),
+        Layout::Block(Format::Q4_0) => (q4_0::prepare, Rows::Wide(q4_0::rows)),
         Layout::TernaryLanes => (ternary_lanes::prepare, Rows::Narrow(ternary_lanes::rows)),
-        _ => {
-            let (unpack, dots) = (tiles::unpack, codes::dots);
-            (unpacked::prepare, Rows::Codes { unpack, dots })
-        }
+        Layout::Int8Pairs => (int8_pairs::prepare, Rows::Narrow(int8_pairs::rows)),
+        Layout::Int4 => (int4::prepare, Rows::Narrow(int4::rows)),
+        Layout::FiveTrits => (five_trits::prepare, Rows::Narrow(five_trits::rows)),
+        // A layout that this crate does not know.
+        _ => return None,
     };
     Some(Vector { prepare, rows })
 }
@@ -150,12 +205,31 @@ fn avx2(layout: Layout) -> Option<Vector> {
     let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
         Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
         Layout::Block(Format::Tq2_0) => (tq2_0::prepare, Rows::Wide(tq2_0::rows)),
-        // The core's own loop takes two rows a multiplication.
-        Layout::TernaryLanes => return None,
+        Layout::TernaryLanes => (lanes::prepare, Rows::Narrow(ternary_lanes::rows)),
+        // A weight of 128 has no code.
+        Layout::Int8Pairs => return None,
         _ => {
             let (unpack, dots) = (tiles::unpack, codes::dots);
             (unpacked::prepare, Rows::Codes { unpack, dots })
         }
+    };
+    Some(Vector { prepare, rows })
+}
+
+/// Kernels of AArch64's sets; other layouts are the core's.
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+fn aarch64(
+    layout: Layout,
+    int8_rows: NarrowRows,
+    tq2_0_rows: WideRows,
+    lanes_rows: NarrowRows,
+) -> Option<Vector> {
+    use super::neon::linear::{int8, tq2_0};
+    let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
+        Layout::Int8 => (int8::prepare, Rows::Narrow(int8_rows)),
+        Layout::Block(Format::Tq2_0) => (tq2_0::prepare, Rows::Wide(tq2_0_rows)),
+        Layout::TernaryLanes => (lanes::prepare, Rows::Narrow(lanes_rows)),
+        _ => return None,
     };
     Some(Vector { prepare, rows })
 }

@@ -1,19 +1,23 @@
 //! Products of many rows of weights and many of activations, in tiles.
 //!
 //! Weights are packed in **panels** of [`ROWS`] rows: for each four columns a [`Group`], four codes of every row side by side, a 32-bit
-//! lane a row. Activations are packed in strips of [`STRIP`] rows: for each four columns four activations of every row. A tile's
-//! kernel meets them four columns at a time and leaves ROWS × STRIP exact sums of codes · activations; what codes are larger by than
-//! weights is taken off afterwards, by the sums of activations.
+//! lane a row. Activations are packed in **strips** of as many rows as a kernel takes at once, in words of four columns; how many words
+//! of a row lie side by side, before those of the next, is the kernel's [`Order`]. A tile's kernel leaves an exact sum of codes ·
+//! activations for each row of both; what codes are larger by than weights is taken off afterwards, by the sums of activations.
 
+use rayon::prelude::*;
 use tercet_core::block::Format;
 use tercet_core::linear::{I8Sym, Layout, Matrix};
 
+use super::batch::{BATCH, Batch};
 use super::codes;
 
 /// Rows of weights in a panel.
 pub(crate) const ROWS: usize = 32;
-/// Rows of activations in a strip.
-pub(crate) const STRIP: usize = 12;
+/// Rows of activations in a strip of vectors.
+pub(in crate::simd) const STRIP: usize = 12;
+/// The most rows of activations in a strip.
+pub(super) const MOST: usize = 32;
 /// Rows that are packed at a time.
 const HALF: usize = 16;
 
@@ -22,14 +26,58 @@ const HALF: usize = 16;
 #[repr(C, align(64))]
 pub(in crate::simd) struct Group(pub(in crate::simd) [[u8; 4]; ROWS]);
 
-/// Four columns of a strip's rows.
-pub(in crate::simd) type Column = [[i8; 4]; STRIP];
+/// Four columns of a row of activations.
+pub(in crate::simd) type Word = [i8; 4];
 
-/// The sums of a tile: for each row of activations, of every row of weights.
-pub(in crate::simd) type Sums<T> = [[T; ROWS]; STRIP];
+/// The sums of a row of activations with every row of weights.
+pub(in crate::simd) type Sums<T> = [T; ROWS];
 
-/// What is taken off the sums of each row of activations.
-pub(in crate::simd) type Less = [i32; STRIP];
+/// How the words of a strip lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::simd) struct Order {
+    /// Rows of a strip, at most [`MOST`].
+    pub(in crate::simd) rows: usize,
+    /// Words of a row side by side, at most: a span that has fewer (see [`span`]) has all of its own together. A power of two.
+    pub(in crate::simd) words: usize,
+}
+
+impl Order {
+    /// Of vectors, which take a word of each row at a time.
+    pub(in crate::simd) const COLUMNS: Self = Self {
+        rows: STRIP,
+        words: 1,
+    };
+
+    /// For a layout.
+    fn of(self, layout: Layout) -> Self {
+        Self {
+            words: match layout {
+                Layout::Block(format) => self.words.min(format.len() / 4),
+                _ => self.words,
+            },
+            ..self
+        }
+    }
+
+    /// Brings a row of activations to its place in a strip.
+    fn place(self, x: &[i8], strip: &mut [Word], row: usize) {
+        let (fours, rest) = x.as_chunks();
+        if self.words == 1 {
+            let places = strip.iter_mut().skip(row).step_by(self.rows);
+            places.zip(fours).for_each(|(word, four)| *word = *four);
+        } else {
+            let places = strip.chunks_mut(self.words).skip(row).step_by(self.rows);
+            for (words, fours) in places.zip(fours.chunks(self.words)) {
+                words[..fours.len()].copy_from_slice(fours);
+            }
+        }
+        if !rest.is_empty() {
+            let (step, word) = (fours.len() / self.words, fours.len() % self.words);
+            let place = (step * self.rows + row) * self.words + word;
+            strip[place][..rest.len()].copy_from_slice(rest);
+        }
+    }
+}
 
 /// The scales of each row of weights, times 2²⁴.
 pub(in crate::simd) type Scales = [i64; ROWS];
@@ -40,24 +88,28 @@ pub(in crate::simd) type Scales = [i64; ROWS];
 /// leads to.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simd) struct Tiles {
+    /// How `multiply` takes activations.
+    pub(in crate::simd) order: Order,
     /// [`codes::unpack`].
     pub(in crate::simd) unpack: Unpack,
     /// Half a panel, from codes of 16 rows that lie a stride apart: its first rows, or those after them.
     pub(in crate::simd) pack: unsafe fn(&[u8], &mut [Group], bool),
-    /// Sums of code · activation, modulo 2³².
+    /// Adds Σ code · activation, modulo 2³², of as many rows of a strip as there are sums.
     pub(in crate::simd) multiply: Multiply,
     /// The same for codes of 0 to 15.
     pub(in crate::simd) multiply_nibbles: Multiply,
     /// The same for codes of 0 to 3.
     pub(in crate::simd) multiply_two_bits: Multiply,
     /// Adds (sum − less) · scale, a `less` a row of activations, a scale a row of weights.
-    pub(in crate::simd) add: unsafe fn(&Sums<i32>, &Less, &Scales, &mut Sums<i64>),
+    pub(in crate::simd) add: Add,
 }
 
 /// [`codes::unpack`].
 pub(super) type Unpack = unsafe fn(Layout, &[u8], usize, &mut [u8], usize);
 
-type Multiply = unsafe fn(&[Group], &[Column], &mut Sums<i32>);
+pub(super) type Multiply = unsafe fn(&[Group], &[Word], &mut [Sums<i32>]);
+
+type Add = unsafe fn(&[Sums<i32>], &[i32], &Scales, &mut [Sums<i64>]);
 
 impl Tiles {
     /// For the codes of a layout.
@@ -84,7 +136,12 @@ pub(in crate::simd) fn pack(codes: &[u8], panel: &mut [Group], second: bool) {
 
 /// Adds (sum − less) · scale; see [`Tiles`].
 #[inline(always)]
-pub(in crate::simd) fn add(sums: &Sums<i32>, less: &Less, scales: &Scales, totals: &mut Sums<i64>) {
+pub(in crate::simd) fn add(
+    sums: &[Sums<i32>],
+    less: &[i32],
+    scales: &Scales,
+    totals: &mut [Sums<i64>],
+) {
     for ((totals, sums), &less) in totals.iter_mut().zip(sums).zip(less) {
         for ((total, &sum), &scale) in totals.iter_mut().zip(sums).zip(scales) {
             // Below 2⁶² in magnitude, as the matrix has checked.
@@ -105,45 +162,43 @@ fn span(layout: Layout, cols: usize) -> usize {
 pub(crate) struct Strips {
     /// How many rows there are.
     rows: usize,
-    /// Groups of four columns.
+    /// Words of a row, filled up with zeros.
     groups: usize,
-    columns: Vec<Column>,
-    /// offset · Σx over each span of columns, strip by strip.
-    less: Vec<Less>,
+    order: Order,
+    words: Vec<Word>,
+    /// offset · Σx of each row over each span of columns, strip by strip.
+    less: Vec<i32>,
 }
 
 impl Strips {
-    /// Packs rows of as many activations as the matrix has columns. O(rows · cols).
-    pub(super) fn new(matrix: &Matrix<'_>, x: I8Sym<'_>) -> Self {
+    /// Packs rows of as many activations as the matrix has columns, strips side by side on the pool's threads. O(rows · cols).
+    pub(super) fn new(matrix: &Matrix<'_>, x: I8Sym<'_>, order: Order) -> Self {
         let (layout, cols) = (matrix.layout(), matrix.cols());
+        let order = order.of(layout);
         let span = span(layout, cols);
-        let groups = cols.div_ceil(4);
+        let groups = cols.div_ceil(4).next_multiple_of(order.words);
         let rows = x.len() / cols;
-        let strips = rows.div_ceil(STRIP);
-        let mut columns = vec![[[0; 4]; STRIP]; strips * groups];
-        let mut less = vec![[0; STRIP]; strips * cols.div_ceil(span)];
-        let of_strips = columns
-            .chunks_mut(groups)
-            .zip(less.chunks_mut(cols.div_ceil(span)));
-        for ((columns, less), x) in of_strips.zip(x.get().chunks(STRIP * cols)) {
+        let strips = rows.div_ceil(order.rows);
+        let mut words = vec![[0; 4]; strips * order.rows * groups];
+        let mut less = vec![0; strips * order.rows * cols.div_ceil(span)];
+        let of_strips = words
+            .par_chunks_mut(order.rows * groups)
+            .zip(less.par_chunks_mut(order.rows * cols.div_ceil(span)));
+        let of_strips = of_strips.zip(x.get().par_chunks(order.rows * cols));
+        of_strips.for_each(|((words, less), x)| {
             for (row, x) in x.chunks_exact(cols).enumerate() {
-                let (fours, rest) = x.as_chunks::<4>();
-                for (column, four) in columns.iter_mut().zip(fours) {
-                    column[row] = *four;
-                }
-                if let Some(last) = columns.last_mut().filter(|_| !rest.is_empty()) {
-                    last[row][..rest.len()].copy_from_slice(rest);
-                }
-                for (less, x) in less.iter_mut().zip(x.chunks(span)) {
+                order.place(x, words, row);
+                for (less, x) in less.chunks_mut(order.rows).zip(x.chunks(span)) {
                     let sum: i32 = x.iter().map(|&x| i32::from(x)).sum();
                     less[row] = codes::offset(layout) * sum;
                 }
             }
-        }
+        });
         Self {
             rows,
             groups,
-            columns,
+            order,
+            words,
             less,
         }
     }
@@ -158,26 +213,33 @@ pub(crate) struct Panels {
     scales: Vec<Scales>,
 }
 
-/// The sums of some rows of weights with a row of activations.
-pub(crate) enum Found<'a> {
-    Narrow(&'a [i32]),
-    Wide(&'a [i64]),
+/// The sums of a matrix's rows with a row of activations.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'a> {
+    sums: Totals<'a>,
+    /// Rows of the matrix.
+    rows: usize,
+    /// The row of activations, and how many there are: a panel's sums follow those of the panel before.
+    row: usize,
+    count: usize,
+}
+
+/// Sums of every row of activations with a panel's rows, panel after panel.
+#[derive(Clone, Copy)]
+enum Totals<'a> {
+    Narrow(&'a [Sums<i32>]),
+    Wide(&'a [Sums<i64>]),
 }
 
 impl Found<'_> {
-    /// How many sums there are.
-    pub(crate) const fn len(&self) -> usize {
-        match self {
-            Self::Narrow(sums) => sums.len(),
-            Self::Wide(sums) => sums.len(),
-        }
-    }
-
     /// Gives them to what makes outputs of them.
-    pub(crate) fn give(&self, out: &mut impl tercet_core::linear::Sums) {
-        match self {
-            Self::Narrow(sums) => out.narrow(sums),
-            Self::Wide(sums) => out.wide(sums),
+    pub(crate) fn give(self, out: &mut impl tercet_core::linear::Sums) {
+        for (panel, first) in (0..self.rows).step_by(ROWS).enumerate() {
+            let (at, rows) = (panel * self.count + self.row, ROWS.min(self.rows - first));
+            match self.sums {
+                Totals::Narrow(sums) => out.narrow(&sums[at][..rows]),
+                Totals::Wide(sums) => out.wide(&sums[at][..rows]),
+            }
         }
     }
 }
@@ -193,52 +255,61 @@ impl Panels {
         }
     }
 
-    /// Multiplies a matrix by all rows of activations, and calls `found` with the number of each of them, the first of some rows of
-    /// weights, and their sums. The strips were made for this layout and as many columns.
+    /// Multiplies a matrix by all rows of activations, and calls `found` with the number of each of them and its sums. The strips were
+    /// made for this layout and as many columns.
+    ///
+    /// A piece of a panel stays in the first cache while those of [`BATCH`] rows of activations pass by.
     pub(crate) fn multiply(
         &mut self,
         matrix: &Matrix<'_>,
         x: &Strips,
-        mut found: impl FnMut(usize, usize, Found<'_>),
+        mut found: impl FnMut(usize, Found<'_>),
     ) {
         self.pack(matrix, x.groups);
         let layout = matrix.layout();
-        let multiply = self.tiles.multiply(layout);
-        let span = span(layout, matrix.cols());
-        let spans = matrix.cols().div_ceil(span);
-        let span_groups = span.div_ceil(4);
-        let strips = x.columns.chunks(x.groups).zip(x.less.chunks(spans));
-        for (strip, (columns, less)) in strips.enumerate() {
-            let first_x = strip * STRIP;
-            let rows_x = STRIP.min(x.rows - first_x);
-            for (panel, groups) in self.groups.chunks(x.groups).enumerate() {
-                let first = panel * ROWS;
-                let rows = ROWS.min(matrix.rows() - first);
-                let mut sums = [[0; ROWS]; STRIP];
-                if let Layout::Block(_) = layout {
-                    let mut totals = [[0; ROWS]; STRIP];
-                    let scales = &self.scales[panel * spans..];
-                    let spans = groups.chunks(span_groups).zip(columns.chunks(span_groups));
-                    for (((groups, columns), less), scales) in spans.zip(less).zip(scales) {
-                        // SAFETY: tiles are only reached through a `Backend` that was found to run their set.
-                        unsafe {
-                            multiply(groups, columns, &mut sums);
-                            (self.tiles.add)(&sums, less, scales, &mut totals);
-                        }
-                    }
-                    for (row, totals) in totals[..rows_x].iter().enumerate() {
-                        found(first_x + row, first, Found::Wide(&totals[..rows]));
-                    }
-                } else {
-                    // SAFETY: as before.
-                    unsafe { multiply(groups, columns, &mut sums) };
-                    for (row, (sums, less)) in sums[..rows_x].iter_mut().zip(less[0]).enumerate() {
-                        // Exact modulo 2³², which the sum fits.
-                        sums.iter_mut()
-                            .for_each(|sum| *sum = sum.wrapping_sub(less));
-                        found(first_x + row, first, Found::Narrow(&sums[..rows]));
-                    }
+        let spans = matrix.cols().div_ceil(span(layout, matrix.cols()));
+        let panels = matrix.rows().div_ceil(ROWS);
+        let batch = BATCH.next_multiple_of(x.order.rows);
+        let words = x.words.chunks(batch * x.groups);
+        let batches = words.zip(x.less.chunks(batch * spans));
+        let (mut narrow, mut wide) = (Vec::new(), Vec::new());
+        for (number, (words, less)) in batches.enumerate() {
+            let first = number * batch;
+            let batch = Batch {
+                tiles: self.tiles,
+                multiply: self.tiles.multiply(layout),
+                height: x.order.rows,
+                words,
+                less,
+            };
+            let count = BATCH.next_multiple_of(x.order.rows).min(x.rows - first);
+            let panel_groups = self.groups.chunks(x.groups);
+            let sums = if let Layout::Block(format) = layout {
+                wide.clear();
+                wide.resize(panels * count, [0; ROWS]);
+                let scales = self.scales.chunks(spans);
+                for ((totals, groups), scales) in
+                    wide.chunks_mut(count).zip(panel_groups).zip(scales)
+                {
+                    batch.scaled(format.len() / 4, groups, scales, totals);
                 }
+                Totals::Wide(&wide)
+            } else {
+                narrow.resize(panels * count, [0; ROWS]);
+                for (sums, groups) in narrow.chunks_mut(count).zip(panel_groups) {
+                    batch.plain(groups, sums);
+                }
+                Totals::Narrow(&narrow)
+            };
+            for row in 0..count {
+                let rows = matrix.rows();
+                let sums = Found {
+                    sums,
+                    rows,
+                    row,
+                    count,
+                };
+                found(first + row, sums);
             }
         }
     }

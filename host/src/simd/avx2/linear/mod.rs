@@ -7,6 +7,7 @@ use std::arch::x86_64::*;
 
 pub(in crate::simd) mod codes;
 pub(in crate::simd) mod int8;
+pub(in crate::simd) mod ternary_lanes;
 pub(in crate::simd) mod tiles;
 pub(in crate::simd) mod tq2_0;
 

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use tercet_core::linear::Layout;
 
-use crate::simd::linear::{self, Column, Group, ROWS, STRIP, TileSums};
+use crate::simd::linear::{self, Group, ROWS, STRIP, Scales, TileSums, Word};
 
 /// As the function of the same name, compiled for the set.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -21,10 +21,10 @@ pub(in crate::simd) fn unpack(
 /// As the function of the same name, compiled for the set.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(in crate::simd) fn add(
-    sums: &TileSums<i32>,
-    less: &[i32; STRIP],
-    scales: &[i64; ROWS],
-    totals: &mut TileSums<i64>,
+    sums: &[TileSums<i32>],
+    less: &[i32],
+    scales: &Scales,
+    totals: &mut [TileSums<i64>],
 ) {
     linear::add(sums, less, scales, totals);
 }
@@ -35,12 +35,12 @@ pub(in crate::simd) fn pack(codes: &[u8], panel: &mut [Group], second: bool) {
     linear::pack(codes, panel, second);
 }
 
-/// Sums of code · activation for codes of 0 to 255, modulo 2³²: even and odd columns widened to 16 bits.
+/// Adds Σ code · activation for codes of 0 to 255, modulo 2³²: even and odd columns widened to 16 bits.
 #[target_feature(enable = "avx2")]
-pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Column], sums: &mut TileSums<i32>) {
-    for (rows, acts) in parts() {
+pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Word], sums: &mut [TileSums<i32>]) {
+    for (rows, acts) in parts(sums.len()) {
         let mut tile = [[_mm256_setzero_si256(); 2]; 4];
-        for (group, column) in panel.iter().zip(strip) {
+        for (group, column) in panel.iter().zip(strip.as_chunks::<STRIP>().0) {
             let low = _mm256_set1_epi16(0xFF);
             let codes = load(group, rows);
             let even = codes.map(|codes| _mm256_and_si256(codes, low));
@@ -59,7 +59,7 @@ pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Column], sums: &mut Ti
             }
         }
         for (tile, sums) in tile.iter().zip(&mut sums[acts..]) {
-            store(tile, &mut sums[rows..]);
+            add_to(&mut sums[rows..], tile);
         }
     }
 }
@@ -68,8 +68,8 @@ pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Column], sums: &mut Ti
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn multiply_nibbles(
     panel: &[Group],
-    strip: &[Column],
-    sums: &mut TileSums<i32>,
+    strip: &[Word],
+    sums: &mut [TileSums<i32>],
 ) {
     small::<8>(panel, strip, sums);
 }
@@ -78,8 +78,8 @@ pub(in crate::simd) fn multiply_nibbles(
 #[target_feature(enable = "avx2")]
 pub(in crate::simd) fn multiply_two_bits(
     panel: &[Group],
-    strip: &[Column],
-    sums: &mut TileSums<i32>,
+    strip: &[Word],
+    sums: &mut [TileSums<i32>],
 ) {
     small::<43>(panel, strip, sums);
 }
@@ -87,8 +87,9 @@ pub(in crate::simd) fn multiply_two_bits(
 /// Widens 16-bit sums after every `FLUSH` groups.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn small<const FLUSH: usize>(panel: &[Group], strip: &[Column], sums: &mut TileSums<i32>) {
-    for (rows, acts) in parts() {
+fn small<const FLUSH: usize>(panel: &[Group], strip: &[Word], sums: &mut [TileSums<i32>]) {
+    let strip = strip.as_chunks::<STRIP>().0;
+    for (rows, acts) in parts(sums.len()) {
         let mut tile = [[_mm256_setzero_si256(); 2]; 4];
         for (panel, strip) in panel.chunks(FLUSH).zip(strip.chunks(FLUSH)) {
             let mut narrow = [[_mm256_setzero_si256(); 2]; 4];
@@ -110,14 +111,14 @@ fn small<const FLUSH: usize>(panel: &[Group], strip: &[Column], sums: &mut TileS
             }
         }
         for (tile, sums) in tile.iter().zip(&mut sums[acts..]) {
-            store(tile, &mut sums[rows..]);
+            add_to(&mut sums[rows..], tile);
         }
     }
 }
 
-/// First rows of weights and of activations of a tile's parts.
-fn parts() -> impl Iterator<Item = (usize, usize)> {
-    let acts = (0..STRIP).step_by(4);
+/// First rows of weights and of activations of the parts of a tile of so many rows of activations.
+fn parts(rows: usize) -> impl Iterator<Item = (usize, usize)> {
+    let acts = (0..rows.min(STRIP)).step_by(4);
     acts.flat_map(|acts| (0..ROWS).step_by(16).map(move |rows| (rows, acts)))
 }
 
@@ -143,11 +144,10 @@ fn broadcast(x: &[i8; 4]) -> __m256i {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store(tile: &[__m256i; 2], sums: &mut [i32]) {
-    let sums = &mut sums[..16];
-    // SAFETY: sixteen sums fit there.
-    unsafe {
-        _mm256_storeu_si256(sums.as_mut_ptr().cast(), tile[0]);
-        _mm256_storeu_si256(sums.as_mut_ptr().add(8).cast(), tile[1]);
+fn add_to(sums: &mut [i32], tile: &[__m256i; 2]) {
+    for (sums, &tile) in sums.as_chunks_mut::<8>().0.iter_mut().zip(tile) {
+        let sums = sums.as_mut_ptr().cast();
+        // SAFETY: eight sums lie there.
+        unsafe { _mm256_storeu_si256(sums, _mm256_add_epi32(_mm256_loadu_si256(sums), tile)) };
     }
 }

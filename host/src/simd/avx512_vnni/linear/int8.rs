@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::sums::{fold_four, four_sums, store_four};
+use super::sums::{fold_four, fold_fours, four_sums, store_four};
 use super::{AHEAD, four_rows, load, prefetch};
 use crate::simd::linear::{Activations, Line, Start};
 
@@ -22,6 +22,59 @@ pub(in crate::simd) fn prepare(x: &[i8], activations: &mut Activations) {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     assert!(bytes.len() == out.len() * x.len && x.lines.len() == x.len.div_ceil(64));
+    match x.lines.len() {
+        1 => short::<1>(bytes, x, out),
+        2 => short::<2>(bytes, x, out),
+        3 => short::<3>(bytes, x, out),
+        4 => short::<4>(bytes, x, out),
+        _ => long(bytes, x, out),
+    }
+}
+
+/// Rows whose activations stay in `N` registers: sixteen at a time, so that their sums are one vector.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn short<const N: usize>(bytes: &[u8], x: &Activations, out: &mut [i32]) {
+    let mut lines = [_mm512_setzero_si512(); N];
+    for (loaded, line) in lines.iter_mut().zip(&x.lines) {
+        *loaded = load(line);
+    }
+    let flip = _mm512_set1_epi8(i8::MIN);
+    let start = _mm512_set1_epi32(x.start[0].0[0]);
+    // A row's last vector may read of those behind it, where the activations are 0.
+    let beyond = N * 64 - x.len;
+    let whole = bytes.len().saturating_sub(beyond) / x.len / 16 * 16;
+    let (sixteens, rest) = out.split_at_mut(whole);
+    for (at, out) in sixteens.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+        let mut row = bytes[16 * at * x.len..].as_ptr();
+        let mut folded = [_mm512_setzero_si512(); 4];
+        for folded in &mut folded {
+            let mut sums = [_mm512_setzero_si512(); 4];
+            for sum in &mut sums {
+                for (at, &line) in lines.iter().enumerate() {
+                    // SAFETY: a row is followed by `beyond` bytes at least.
+                    let weights = unsafe { _mm512_loadu_si512(row.add(64 * at).cast()) };
+                    let flipped = _mm512_xor_si512(weights, flip);
+                    *sum = _mm512_dpbusd_epi32(*sum, flipped, line);
+                }
+                row = row.wrapping_add(x.len);
+            }
+            for line in 0..4 * N {
+                prefetch(row.wrapping_add(AHEAD + 64 * line));
+            }
+            *folded = fold_four(sums);
+        }
+        let sums = _mm512_add_epi32(fold_fours(folded), start);
+        // SAFETY: sixteen sums fit there.
+        unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), sums) };
+    }
+    long(&bytes[whole * x.len..], x, rest);
+}
+
+/// Rows of any length.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn long(bytes: &[u8], x: &Activations, out: &mut [i32]) {
     let start = _mm_set1_epi32(x.start[0].0[0]);
     for first in (0..out.len()).step_by(4) {
         let rows = four_rows(bytes, x.len, first, out.len());

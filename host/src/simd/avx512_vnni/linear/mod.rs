@@ -4,12 +4,19 @@ use std::arch::x86_64::*;
 
 use crate::simd::linear::Line;
 
-pub(in crate::simd) mod codes;
+mod blocks;
+pub(in crate::simd) mod five_trits;
+mod fours;
+pub(in crate::simd) mod int4;
 pub(in crate::simd) mod int8;
+pub(in crate::simd) mod int8_pairs;
 mod sums;
 pub(in crate::simd) mod ternary_lanes;
 pub(in crate::simd) mod tiles;
+pub(in crate::simd) mod tq1_0;
 pub(in crate::simd) mod tq2_0;
+
+pub(in crate::simd) use fours::{q2_0, q4_0, q8_0};
 
 /// Where four rows begin. Where there are fewer, the last stands for those that lack; their sums are left out.
 #[inline]
@@ -23,6 +30,20 @@ fn four_rows(bytes: &[u8], row_bytes: usize, first: usize, count: usize) -> [*co
 fn load(line: &Line) -> __m512i {
     // SAFETY: a line is 64 bytes, aligned.
     unsafe { _mm512_load_si512(line.0.as_ptr().cast()) }
+}
+
+/// # Safety
+/// So many lines must lie there, and the set must run here.
+#[inline(always)]
+unsafe fn load_lines<const N: usize>(lines: *const Line) -> [__m512i; N] {
+    // SAFETY: as the caller promises; a line is 64 bytes, aligned.
+    unsafe {
+        let mut loaded = [_mm512_setzero_si512(); N];
+        for (at, loaded) in loaded.iter_mut().enumerate() {
+            *loaded = _mm512_load_si512(lines.add(at).cast());
+        }
+        loaded
+    }
 }
 
 /// How far ahead of its use a weight is asked for, in bytes: what memory gives in the time that it takes to answer.

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use tercet_core::linear::Layout;
 
 use super::prefetch;
-use crate::simd::linear::{self, Column, Group, ROWS, STRIP, TileSums};
+use crate::simd::linear::{self, Group, STRIP, Scales, TileSums, Word};
 
 /// As the function of the same name, compiled for the set.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
@@ -22,10 +22,10 @@ pub(in crate::simd) fn unpack(
 /// As the function of the same name, compiled for the set.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(in crate::simd) fn add(
-    sums: &TileSums<i32>,
-    less: &[i32; STRIP],
-    scales: &[i64; ROWS],
-    totals: &mut TileSums<i64>,
+    sums: &[TileSums<i32>],
+    less: &[i32],
+    scales: &Scales,
+    totals: &mut [TileSums<i64>],
 ) {
     linear::add(sums, less, scales, totals);
 }
@@ -93,12 +93,12 @@ fn transpose(rows: [__m512i; 16]) -> [__m512i; 16] {
 /// How many groups ahead of its use a group is asked for.
 const AHEAD_GROUPS: usize = 8;
 
-/// Sums of code · activation, modulo 2³².
+/// Adds Σ code · activation, modulo 2³².
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Column], sums: &mut TileSums<i32>) {
+pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Word], sums: &mut [TileSums<i32>]) {
     let mut tile = [[_mm512_setzero_si512(); 2]; STRIP];
-    for (group, column) in panel.iter().zip(strip) {
-        // A panel lies in the second cache.
+    for (group, column) in panel.iter().zip(strip.as_chunks::<STRIP>().0) {
+        // A piece of a panel lies in the second cache when the first strip meets it.
         let next = std::ptr::from_ref(group)
             .wrapping_add(AHEAD_GROUPS)
             .cast::<u8>();
@@ -116,10 +116,14 @@ pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Column], sums: &mut Ti
         }
     }
     for (sums, [low, high]) in sums.iter_mut().zip(tile) {
-        // SAFETY: 32 sums fit there.
+        let sums = sums.as_mut_ptr().cast::<__m512i>();
+        // SAFETY: 32 sums lie there.
         unsafe {
-            _mm512_storeu_si512(sums.as_mut_ptr().cast(), low);
-            _mm512_storeu_si512(sums[16..].as_mut_ptr().cast(), high);
+            let sum = _mm512_add_epi32(_mm512_loadu_si512(sums), low);
+            _mm512_storeu_si512(sums, sum);
+            let sums = sums.add(1);
+            let sum = _mm512_add_epi32(_mm512_loadu_si512(sums), high);
+            _mm512_storeu_si512(sums, sum);
         }
     }
 }

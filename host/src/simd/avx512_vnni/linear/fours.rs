@@ -1,0 +1,211 @@
+//! Blocks of 32 and of 64: sixteen bytes of each of four blocks side by side, put there by one shuffle of two vectors, so that four
+//! lanes are one block's.
+
+use std::arch::x86_64::*;
+
+use super::sums::fold_four;
+
+/// Where sixteen bytes of four blocks lie in two vectors: those from `at` on in the first, and then, from `from` on, those of the second,
+/// where a block begins each `block` bytes.
+const fn places(block: usize, at: usize, from: usize) -> [u8; 64] {
+    let mut places = [0; 64];
+    let mut byte = 0;
+    while byte < 64 {
+        let place = byte / 16 * block + at + byte % 16;
+        // The lower six bits are a byte's number, the next one that of the vector.
+        places[byte] = match place {
+            0..64 => place as u8,
+            _ => (place - from + 64) as u8,
+        };
+        byte += 1;
+    }
+    places
+}
+
+/// Sixteen bytes from `at` on of four blocks, of `block` bytes each, from two vectors `second` bytes apart.
+///
+/// # Safety
+/// There must be 64 bytes at both, and the set must run here.
+#[inline(always)]
+unsafe fn gather(blocks: *const u8, second: usize, places: &[u8; 64]) -> __m512i {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let low = _mm512_loadu_si512(blocks.cast());
+        let high = _mm512_loadu_si512(blocks.add(second).cast());
+        let places = _mm512_loadu_si512(places.as_ptr().cast());
+        _mm512_permutex2var_epi8(low, places, high)
+    }
+}
+
+/// Lane 4·i + r is block i of four r.
+///
+/// # Safety
+/// The set must run here.
+#[inline(always)]
+unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
+    // SAFETY: as the caller promises.
+    unsafe { fold_four(fours) }
+}
+
+/// Copies sixteen activations of each of four blocks of `len` to a line, from value `at` on.
+#[inline(always)]
+fn line(x: &[i8], len: usize, at: usize) -> [i8; 64] {
+    let mut line = [0; 64];
+    for (line, x) in line.chunks_exact_mut(16).zip(x.chunks_exact(len)) {
+        line.copy_from_slice(&x[at..at + 16]);
+    }
+    line
+}
+
+pub(in crate::simd) mod q8_0 {
+    use super::super::blocks::{Blocks, kernels};
+    use super::super::load_lines;
+    use super::*;
+    use crate::simd::linear::Line;
+    use tercet_core::block::Format;
+
+    struct Q8_0;
+
+    kernels!(Q8_0);
+
+    /// 34 bytes: a scale, 32 codes.
+    const FIRST: [u8; 64] = places(34, 2, 64);
+    /// Of vectors that begin at byte 8, so that the last ends with the last block.
+    const SECOND: [u8; 64] = places(34, 18 - 8, 64);
+
+    impl Blocks for Q8_0 {
+        const FORMAT: Format = Format::Q8_0;
+        const LINES: usize = 2;
+        const STEP: usize = 4;
+
+        #[inline(always)]
+        unsafe fn prepare(x: &[i8], lines: &mut [Line]) {
+            lines[0] = Line(line(x, 32, 0));
+            lines[1] = Line(line(x, 32, 16));
+        }
+
+        /// A sum of 8 products of at most 255·127.
+        #[inline(always)]
+        unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2] {
+            // SAFETY: as the caller promises; four blocks are 136 bytes.
+            unsafe {
+                let x = load_lines::<2>(lines);
+                let flip = _mm512_set1_epi8(i8::MIN);
+                let mut sums = [_mm512_setzero_si512(); 2];
+                for (sum, blocks) in sums.iter_mut().zip(blocks) {
+                    let first = _mm512_xor_si512(gather(blocks, 64, &FIRST), flip);
+                    let second = _mm512_xor_si512(gather(blocks.add(8), 64, &SECOND), flip);
+                    *sum = _mm512_dpbusd_epi32(*sum, first, x[0]);
+                    *sum = _mm512_dpbusd_epi32(*sum, second, x[1]);
+                }
+                sums
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
+            // SAFETY: as the caller promises.
+            unsafe { sixteen(fours) }
+        }
+    }
+}
+
+/// Where the codes of blocks of 18 bytes lie, in vectors 8 bytes apart.
+const EIGHTEEN: [u8; 64] = places(18, 2, 8);
+
+pub(in crate::simd) mod q4_0 {
+    use super::super::blocks::{Blocks, kernels};
+    use super::super::load_lines;
+    use super::*;
+    use crate::simd::linear::Line;
+    use tercet_core::block::Format;
+
+    struct Q4_0;
+
+    kernels!(Q4_0);
+
+    impl Blocks for Q4_0 {
+        const FORMAT: Format = Format::Q4_0;
+        const LINES: usize = 2;
+        const STEP: usize = 4;
+
+        /// Value m is the lower half of byte m, value 16 + m the upper one.
+        #[inline(always)]
+        unsafe fn prepare(x: &[i8], lines: &mut [Line]) {
+            lines[0] = Line(line(x, 32, 0));
+            lines[1] = Line(line(x, 32, 16));
+        }
+
+        #[inline(always)]
+        unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2] {
+            // SAFETY: as the caller promises; four blocks are 72 bytes.
+            unsafe {
+                let x = load_lines::<2>(lines);
+                let low = _mm512_set1_epi8(15);
+                let mut sums = [_mm512_setzero_si512(); 2];
+                for (sum, blocks) in sums.iter_mut().zip(blocks) {
+                    let bytes = gather(blocks, 8, &EIGHTEEN);
+                    let upper = _mm512_and_si512(_mm512_srli_epi16::<4>(bytes), low);
+                    let lower = _mm512_and_si512(bytes, low);
+                    *sum = _mm512_dpbusd_epi32(*sum, lower, x[0]);
+                    *sum = _mm512_dpbusd_epi32(*sum, upper, x[1]);
+                }
+                sums
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
+            // SAFETY: as the caller promises.
+            unsafe { sixteen(fours) }
+        }
+    }
+}
+
+pub(in crate::simd) mod q2_0 {
+    use super::super::blocks::{Blocks, kernels};
+    use super::super::{load_lines, tq2_0};
+    use super::*;
+    use crate::simd::linear::Line;
+    use tercet_core::block::Format;
+
+    struct Q2_0;
+
+    kernels!(Q2_0);
+
+    impl Blocks for Q2_0 {
+        const FORMAT: Format = Format::Q2_0;
+        const LINES: usize = 4;
+        const STEP: usize = 4;
+
+        /// Value 4·m + n is field n of byte m.
+        #[inline(always)]
+        unsafe fn prepare(x: &[i8], lines: &mut [Line]) {
+            for (block, x) in x.as_chunks::<64>().0.iter().enumerate() {
+                for (m, x) in x.as_chunks::<4>().0.iter().enumerate() {
+                    for (line, &x) in lines.iter_mut().zip(x) {
+                        line.0[16 * block + m] = x;
+                    }
+                }
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2] {
+            // SAFETY: as the caller promises; four blocks are 72 bytes.
+            unsafe {
+                let x = load_lines::<4>(lines);
+                [
+                    tq2_0::dot(gather(blocks[0], 8, &EIGHTEEN), x),
+                    tq2_0::dot(gather(blocks[1], 8, &EIGHTEEN), x),
+                ]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
+            // SAFETY: as the caller promises.
+            unsafe { sixteen(fours) }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! TQ1_0 as it lies: five digits of base 3 a byte, the first the most significant, of a fraction of 256.
+//!
+//! With t₀ the byte and t₍ₙ₊₁₎ = 3·tₙ mod 256, digit n is (3·tₙ − t₍ₙ₊₁₎) / 256. So Σ digit·x is (3·Σ tₙ·xₙ − Σ t₍ₙ₊₁₎·xₙ) / 256 over bytes
+//! without a sign, and no digit is ever taken out: two products and two additions for 64 of them. The quotient is exact in each lane,
+//! a sum of whole digits' products; a lane's terms stay below 3·5·4·255·127 < 2²¹.
+
+use std::arch::x86_64::*;
+
+use tercet_core::block::Format;
+
+use super::blocks::{Blocks, kernels};
+use super::load_lines;
+use super::sums::{fold_four, fold_fours};
+use crate::simd::linear::Line;
+
+struct Tq1_0;
+
+/// Bytes of a block.
+const BLOCK: usize = 54;
+/// Those that hold digits.
+const DIGITS: u64 = (1 << 52) - 1;
+
+kernels!(Tq1_0);
+
+impl Blocks for Tq1_0 {
+    const FORMAT: Format = Format::Tq1_0;
+    const LINES: usize = 20;
+    const STEP: usize = 1;
+
+    /// Digit n of byte m is value 32·n + m, of byte 32 + m 160 + 16·n + m, of byte 48 + m 240 + 4·n + m; the last four bytes hold four.
+    #[inline(always)]
+    unsafe fn prepare(x: &[i8], lines: &mut [Line]) {
+        for (x, lines) in x.chunks_exact(256).zip(lines.chunks_exact_mut(5)) {
+            for (n, line) in lines.iter_mut().enumerate() {
+                line.0[..32].copy_from_slice(&x[32 * n..][..32]);
+                line.0[32..48].copy_from_slice(&x[160 + 16 * n..][..16]);
+                if n < 4 {
+                    line.0[48..52].copy_from_slice(&x[240 + 4 * n..][..4]);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "blocks count through several tables"
+    )]
+    unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2] {
+        // SAFETY: as the caller promises; the mask leaves out what lies behind a block.
+        unsafe {
+            let mut dots = [[_mm512_setzero_si512(); 4]; 2];
+            for block in 0..4 {
+                let x = load_lines::<5>(lines.add(5 * block));
+                for row in 0..2 {
+                    let bytes = blocks[row].add(block * BLOCK);
+                    let bytes = _mm512_maskz_loadu_epi8(DIGITS, bytes.cast());
+                    dots[row][block] = digits(bytes, x);
+                }
+            }
+            [fold_four(dots[0]), fold_four(dots[1])]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
+        // SAFETY: the caller has the set.
+        unsafe { _mm512_srai_epi32::<8>(fold_fours(fours)) }
+    }
+}
+
+/// 256 · Σ digit · x, by lanes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+pub(super) fn digits(bytes: __m512i, x: [__m512i; 5]) -> __m512i {
+    let (mut now, mut next) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+    let mut t = bytes;
+    for x in x {
+        now = _mm512_dpbusd_epi32(now, t, x);
+        t = _mm512_add_epi8(_mm512_add_epi8(t, t), t);
+        next = _mm512_dpbusd_epi32(next, t, x);
+    }
+    let three = _mm512_add_epi32(_mm512_add_epi32(now, now), now);
+    _mm512_sub_epi32(three, next)
+}

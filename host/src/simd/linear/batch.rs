@@ -1,0 +1,71 @@
+//! Strips side by side, multiplied by a panel piece by piece.
+
+use super::tiles::{Group, MOST, Multiply, ROWS, Scales, Sums, Tiles, Word};
+
+/// Rows of activations that meet a piece of a panel, at least.
+pub(super) const BATCH: usize = 192;
+
+/// Groups of a piece, at most, where a span has not more: 16 KiB of weights.
+const PIECE: usize = 128;
+
+/// A few strips, and what multiplies them.
+pub(super) struct Batch<'a> {
+    pub(super) tiles: Tiles,
+    pub(super) multiply: Multiply,
+    /// Rows of a strip.
+    pub(super) height: usize,
+    pub(super) words: &'a [Word],
+    pub(super) less: &'a [i32],
+}
+
+impl Batch<'_> {
+    /// The sums with a panel's rows.
+    pub(super) fn plain(&self, panel: &[Group], sums: &mut [Sums<i32>]) {
+        let less = self.less.chunks(self.height);
+        for (sums, less) in sums.chunks_mut(self.height).zip(less) {
+            for (sums, &less) in sums.iter_mut().zip(less) {
+                // Exact modulo 2³², which the whole sum fits.
+                *sums = [less.wrapping_neg(); ROWS];
+            }
+        }
+        for (piece, groups) in panel.chunks(PIECE).enumerate() {
+            let words = self.words.chunks(self.height * panel.len());
+            for (sums, words) in sums.chunks_mut(self.height).zip(words) {
+                let words = &words[self.height * PIECE * piece..][..self.height * groups.len()];
+                // SAFETY: tiles are only reached through a `Backend` that was found to run their set.
+                unsafe { (self.multiply)(groups, words, sums) };
+            }
+        }
+    }
+
+    /// Adds to `totals` the sums of spans of so many groups with a panel's rows, by the scales of these.
+    pub(super) fn scaled(
+        &self,
+        span: usize,
+        panel: &[Group],
+        scales: &[Scales],
+        totals: &mut [Sums<i64>],
+    ) {
+        let mut some = [[0; ROWS]; MOST];
+        let piece = (PIECE / span).max(1);
+        for (number, scales) in scales.chunks(piece).enumerate() {
+            let words = self.words.chunks(self.height * panel.len());
+            let less = self.less.chunks(self.height * panel.len() / span);
+            let strips = totals.chunks_mut(self.height).zip(words).zip(less);
+            for ((totals, words), less) in strips {
+                for (at, scales) in (number * piece..).zip(scales) {
+                    let groups = &panel[at * span..][..span];
+                    let words = &words[self.height * span * at..][..self.height * span];
+                    let less = &less[self.height * at..][..self.height];
+                    let some = &mut some[..totals.len()];
+                    some.fill([0; ROWS]);
+                    // SAFETY: as in `plain`.
+                    unsafe {
+                        (self.multiply)(groups, words, some);
+                        (self.tiles.add)(some, less, scales, totals);
+                    }
+                }
+            }
+        }
+    }
+}
