@@ -186,6 +186,56 @@ fn extremes_do_not_overflow() {
     }
 }
 
+/// Rows are taken two, four and sixteen at a time, blocks four, eight and sixteen, and short rows several a vector.
+#[test]
+fn every_number_of_rows_and_blocks_gives_the_reference_bits() {
+    for layout in Layout::ALL {
+        for rows in 1..70 {
+            // One to six groups of five trits, and a part of them.
+            let cols = near(layout, 11 + rows % 6 * 60);
+            check(layout, (rows, cols, 1), [Values::Random; 2], rows as u64);
+        }
+        for part in 1..36 {
+            let cols = match layout {
+                Layout::Block(format) => format.len() * part,
+                _ => 29 * part,
+            };
+            check(layout, (3, cols, 1), [Values::Random; 2], part as u64);
+        }
+    }
+}
+
+/// Five trits have other names for some digits, and four bits and pairs are fields of sixteen bits.
+#[test]
+fn every_pattern_of_sixteen_bits_gives_the_reference_bits() {
+    for (layout, cols) in [
+        (Layout::FiveTrits, 60_000),
+        (Layout::Int4, 65_536),
+        (Layout::Int8Pairs, 32_768),
+    ] {
+        let rows = 4;
+        let mut bytes = vec![0; layout.bytes(rows, cols).unwrap()];
+        for (pattern, bytes) in bytes.chunks_mut(2).enumerate() {
+            // An odd factor, so that no pattern comes twice before all came.
+            let pattern = (pattern as u16).wrapping_mul(0x9E37).to_le_bytes();
+            bytes.copy_from_slice(&pattern[..bytes.len()]);
+        }
+        let layer = Layer::new(Matrix::new(layout, rows, cols, &bytes).unwrap());
+        for values in VALUES {
+            let x = activations(cols, values, 8);
+            let x = I8Sym::new(&x).unwrap();
+            let mut scratch = vec![0; layer.weights().scratch_len()];
+            let (mut expected, mut found) = ([0; 4], [1; 4]);
+            Scalar.sums(&layer, x, &mut expected, &mut scratch).unwrap();
+            for backend in Backend::all() {
+                let mut threads = Threads::default().with_backend(backend);
+                threads.sums(&layer, x, &mut found, &mut scratch).unwrap();
+                assert_eq!(found, expected, "{backend}, {layout:?}, {values:?}");
+            }
+        }
+    }
+}
+
 /// The longest row that 32 bits can sum.
 #[test]
 fn the_longest_rows_do_not_overflow() {

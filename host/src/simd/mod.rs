@@ -38,7 +38,7 @@ mod isa;
     allow(
         dead_code,
         unused_imports,
-        reason = "layouts that are unpacked first have kernels for x86-64 alone, and other machines have none"
+        reason = "most layouts have kernels for x86-64 alone, and other machines have none"
     )
 )]
 pub(crate) mod linear;

@@ -19,8 +19,6 @@ pub(in crate::simd) struct Activations {
     pub(in crate::simd) lines: Vec<Line>,
     /// What sums begin with, so that weights can be taken without a sign: of each block by lanes, or one for a row.
     pub(in crate::simd) start: Vec<Start>,
-    /// The sum of each 32 activations, where rows are unpacked.
-    pub(super) sums: Vec<i32>,
 }
 
 impl Activations {

@@ -5,7 +5,6 @@ mod batch;
 pub(in crate::simd) mod codes;
 pub(in crate::simd) mod lanes;
 mod tiles;
-mod unpacked;
 
 use tercet_core::block::Format;
 use tercet_core::linear::{self, I8Sym, Layout, Matrix, Sums};
@@ -95,12 +94,6 @@ enum Rows {
     Narrow(NarrowRows),
     /// Of blocks.
     Wide(WideRows),
-    /// Of any layout: its codes are unpacked, a group of rows at a time, and multiplied.
-    Codes {
-        /// [`codes::unpack`].
-        unpack: tiles::Unpack,
-        dots: unpacked::Dots,
-    },
 }
 
 type NarrowRows = unsafe fn(&[u8], &Activations, &mut [i32]);
@@ -204,14 +197,17 @@ fn avx2(layout: Layout) -> Option<Vector> {
     use super::avx2::linear::*;
     let (prepare, rows): (unsafe fn(&[i8], &mut Activations), _) = match layout {
         Layout::Int8 => (int8::prepare, Rows::Narrow(int8::rows)),
+        Layout::Block(Format::Tq1_0) => (tq1_0::prepare, Rows::Wide(tq1_0::rows)),
         Layout::Block(Format::Tq2_0) => (tq2_0::prepare, Rows::Wide(tq2_0::rows)),
+        Layout::Block(Format::Q2_0) => (q2_0::prepare, Rows::Wide(q2_0::rows)),
+        Layout::Block(Format::Q8_0) => (q8_0::prepare, Rows::Wide(q8_0::rows)),
+        Layout::Block(Format::Q4_0) => (q4_0::prepare, Rows::Wide(q4_0::rows)),
+        Layout::FiveTrits => (five_trits::prepare, Rows::Narrow(five_trits::rows)),
+        Layout::Int4 => (int4::prepare, Rows::Narrow(int4::rows)),
+        Layout::Int8Pairs => (int8_pairs::prepare, Rows::Narrow(int8_pairs::rows)),
         Layout::TernaryLanes => (lanes::prepare, Rows::Narrow(ternary_lanes::rows)),
-        // A weight of 128 has no code.
-        Layout::Int8Pairs => return None,
-        _ => {
-            let (unpack, dots) = (tiles::unpack, codes::dots);
-            (unpacked::prepare, Rows::Codes { unpack, dots })
-        }
+        // A layout that this crate does not know.
+        _ => return None,
     };
     Some(Vector { prepare, rows })
 }
@@ -245,9 +241,6 @@ impl Product<'_> {
             return debug_assert_eq!(done, Ok(()));
         };
         let layout = matrix.layout();
-        if let &Rows::Codes { unpack, dots } = rows {
-            return unpacked::sums(matrix, activations, unpack, dots, out);
-        }
         let group = layout.group_bytes(matrix.cols()).unwrap_or(1);
         let parts = matrix
             .bytes()
@@ -263,7 +256,6 @@ impl Product<'_> {
                     unsafe { kernel(bytes, activations, &mut sums[..count]) };
                     out.narrow(&sums[..count]);
                 }
-                Rows::Codes { .. } => {}
                 Rows::Wide(kernel) => {
                     let mut sums = [0; CHUNK];
                     // SAFETY: as in `product`.

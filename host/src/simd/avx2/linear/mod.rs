@@ -1,15 +1,31 @@
 //! Rows of weights times activations, 32 bytes at a time.
 //!
 //! `vpmaddubsw` adds two products in 16 bits with saturation: exact for codes of 0 to 15, whose two products are at most
-//! 2·15·127 = 3,810, and not used for more. int8 weights are widened to 16 bits for `vpmaddwd`.
+//! 2·15·127 = 3,810, and for magnitudes of int8, 2·128·127 = 32,512, where activations take the weights' signs. Rows of int8 are
+//! widened to 16 bits for `vpmaddwd`.
 
 use std::arch::x86_64::*;
 
-pub(in crate::simd) mod codes;
+mod blocks;
+pub(in crate::simd) mod five_trits;
+pub(in crate::simd) mod int4;
 pub(in crate::simd) mod int8;
+pub(in crate::simd) mod int8_pairs;
+pub(in crate::simd) mod q2_0;
+pub(in crate::simd) mod q4_0;
+pub(in crate::simd) mod q8_0;
+mod sums;
 pub(in crate::simd) mod ternary_lanes;
 pub(in crate::simd) mod tiles;
+pub(in crate::simd) mod tq1_0;
 pub(in crate::simd) mod tq2_0;
+
+/// Where four rows begin. Where there are fewer, the last stands for those that lack; their sums are left out.
+#[inline]
+fn four_rows(bytes: &[u8], row_bytes: usize, first: usize, count: usize) -> [*const u8; 4] {
+    let row = |row: usize| bytes[(first + row).min(count - 1) * row_bytes..].as_ptr();
+    [row(0), row(1), row(2), row(3)]
+}
 
 /// The sum of eight lanes.
 #[inline]

@@ -14,7 +14,7 @@ use crate::simd::linear::{Activations, Line, Start, codes};
 /// How the blocks of a format are multiplied.
 ///
 /// Its functions are for [`rows`] and [`prepare`] alone, which have the set.
-pub(super) trait Blocks {
+pub(super) trait Blocks: Sized {
     /// The format.
     const FORMAT: Format;
     /// Lines of activations that four blocks meet.
@@ -33,6 +33,16 @@ pub(super) trait Blocks {
 
     /// Four of those as one, a lane a block.
     unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i;
+
+    /// The scales of sixteen blocks, by lanes.
+    ///
+    /// # Safety
+    /// There must be sixteen blocks.
+    #[inline(always)]
+    unsafe fn scales(blocks: *const u8) -> __m256i {
+        // SAFETY: as the caller promises.
+        unsafe { scales::<Self>(blocks, SIXTEEN) }
+    }
 }
 
 /// Blocks that are multiplied before their scales are.
@@ -170,7 +180,11 @@ unsafe fn sixteen<B: Blocks, const WHOLE: usize>(
         let less = _mm512_load_si512(x.start.as_ptr().add(at).cast());
         for row in 0..2 {
             let dots = _mm512_sub_epi32(B::sixteen(fours[row]), less);
-            sums[row].add(dots, scales::<B>(rows[row], count));
+            let scales = match WHOLE {
+                SIXTEEN => B::scales(rows[row]),
+                _ => scales::<B>(rows[row], count),
+            };
+            sums[row].add(dots, scales);
         }
     }
 }

@@ -113,6 +113,38 @@ pub(in crate::simd) mod q8_0 {
 /// Where the codes of blocks of 18 bytes lie, in vectors 8 bytes apart.
 const EIGHTEEN: [u8; 64] = places(18, 2, 8);
 
+/// Where their sixteen scales lie in two vectors: those of a four lie in its first 64 bytes, nine words apart, and lane 4·i + r is block i
+/// of four r. The fours begin the vectors in turn.
+const SCALES: [u16; 32] = {
+    let mut places = [0; 32];
+    let mut lane = 0;
+    while lane < 16 {
+        places[lane] = lane as u16 / 4 * 9 + lane as u16 % 2 * 32;
+        lane += 1;
+    }
+    places
+};
+
+/// The scales of sixteen of them, by lanes.
+///
+/// # Safety
+/// There must be sixteen blocks, and the set must run here.
+#[inline(always)]
+unsafe fn scales_of_eighteen(blocks: *const u8) -> __m256i {
+    const FOUR: usize = 4 * 18;
+    // SAFETY: as the caller promises.
+    unsafe {
+        let places = _mm512_loadu_si512(SCALES.as_ptr().cast());
+        let a = _mm512_loadu_si512(blocks.cast());
+        let b = _mm512_loadu_si512(blocks.add(FOUR).cast());
+        let c = _mm512_loadu_si512(blocks.add(2 * FOUR).cast());
+        let d = _mm512_loadu_si512(blocks.add(3 * FOUR).cast());
+        let first = _mm512_castsi512_si256(_mm512_permutex2var_epi16(a, places, b));
+        let second = _mm512_castsi512_si256(_mm512_permutex2var_epi16(c, places, d));
+        _mm256_mask_blend_epi16(0xCCCC, first, second)
+    }
+}
+
 pub(in crate::simd) mod q4_0 {
     use super::super::blocks::{Blocks, kernels};
     use super::super::load_lines;
@@ -158,6 +190,12 @@ pub(in crate::simd) mod q4_0 {
         unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
             // SAFETY: as the caller promises.
             unsafe { sixteen(fours) }
+        }
+
+        #[inline(always)]
+        unsafe fn scales(blocks: *const u8) -> __m256i {
+            // SAFETY: as the caller promises.
+            unsafe { scales_of_eighteen(blocks) }
         }
     }
 }
@@ -206,6 +244,12 @@ pub(in crate::simd) mod q2_0 {
         unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
             // SAFETY: as the caller promises.
             unsafe { sixteen(fours) }
+        }
+
+        #[inline(always)]
+        unsafe fn scales(blocks: *const u8) -> __m256i {
+            // SAFETY: as the caller promises.
+            unsafe { scales_of_eighteen(blocks) }
         }
     }
 }
