@@ -100,7 +100,7 @@ impl Backend {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni => &AVX2,
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Avx512Vnni => &AVX512,
+            Isa::Avx512 | Isa::Avx512Vnni | Isa::Amx => &AVX512,
             _ => &SCALAR,
         };
         let types: [&dyn Any; 3] = [&table.f32, &table.f16, &table.bf16];

@@ -20,6 +20,10 @@ pub enum Isa {
     Avx512,
     /// [`Isa::Avx512`] with VNNI, VBMI, VBMI2, BITALG and VPOPCNTDQ: Ice Lake, Zen 4 and later.
     Avx512Vnni,
+    /// [`Isa::Avx512Vnni`] with AMX-TILE and AMX-INT8, on Linux, which is asked for leave to use them: Sapphire Rapids and later Xeons.
+    ///
+    /// Its kernels have run in an emulated processor only, never on one of these (`.ci/amx` in the repository says how).
+    Amx,
     /// AArch64 with NEON, which all have.
     Neon,
     /// [`Isa::Neon`] with DotProd: Cortex-A55, A76, Neoverse N1, Apple M1 and later.
@@ -28,13 +32,14 @@ pub enum Isa {
 
 impl Isa {
     /// Every set, each after those it falls back on.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Scalar,
         Self::Sse41,
         Self::Avx2,
         Self::AvxVnni,
         Self::Avx512,
         Self::Avx512Vnni,
+        Self::Amx,
         Self::Neon,
         Self::DotProd,
     ];
@@ -48,6 +53,7 @@ impl Isa {
             Self::AvxVnni => "avx-vnni",
             Self::Avx512 => "avx512",
             Self::Avx512Vnni => "avx512-vnni",
+            Self::Amx => "amx",
             Self::Neon => "neon",
             Self::DotProd => "dotprod",
         }
@@ -95,6 +101,8 @@ impl Isa {
                     && is_x86_feature_detected!("avx512bitalg")
                     && is_x86_feature_detected!("avx512vpopcntdq")
             }
+            #[cfg(target_arch = "x86_64")]
+            Self::Amx => Self::Avx512Vnni.is_available() && super::amx::detect::available(),
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Self::Neon => std::arch::is_aarch64_feature_detected!("neon"),
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]

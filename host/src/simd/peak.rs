@@ -97,6 +97,16 @@ const AVX512_VNNI: Peak = {
     }
 };
 
+#[cfg(target_arch = "x86_64")]
+const AMX: Peak = {
+    let int8 = super::amx::peak::INT8;
+    Peak {
+        int8,
+        ternary: int8,
+        ..AVX512_VNNI
+    }
+};
+
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 const NEON: Peak = {
     use super::neon::peak::{FLOATS, INT8};
@@ -131,6 +141,8 @@ impl Backend {
             Isa::Avx512 => &AVX512,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => &AVX512_VNNI,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Amx => &AMX,
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Isa::Neon => &NEON,
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]

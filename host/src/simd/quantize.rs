@@ -206,7 +206,7 @@ impl Backend {
     const fn quantize(self) -> &'static Quantize {
         match self.isa() {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Avx512Vnni => &AVX512,
+            Isa::Avx512 | Isa::Avx512Vnni | Isa::Amx => &AVX512,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni => &AVX2,
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]

@@ -207,6 +207,15 @@ const AVX512_VNNI: Search = Search {
     ..AVX512
 };
 
+#[cfg(target_arch = "x86_64")]
+const AMX: Search = Search {
+    many: Some(Many {
+        pack: super::avx512_vnni::many_search::pack,
+        dots: super::amx::search::dots,
+    }),
+    ..AVX512_VNNI
+};
+
 #[cfg(target_arch = "aarch64")]
 const NEON: Search = Search {
     dots: super::neon::search::dots,
@@ -235,6 +244,8 @@ impl Backend {
             Isa::Avx512 => &AVX512,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => &AVX512_VNNI,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Amx => &AMX,
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => &NEON,
             #[cfg(target_arch = "aarch64")]

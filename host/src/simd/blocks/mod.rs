@@ -215,7 +215,7 @@ impl Backend {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni => Some(&x86::AVX2),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Avx512Vnni => Some(&x86::AVX512),
+            Isa::Avx512 | Isa::Avx512Vnni | Isa::Amx => Some(&x86::AVX512),
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Isa::Neon | Isa::DotProd => Some(&aarch64::NEON),
             _ => None,

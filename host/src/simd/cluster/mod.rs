@@ -129,6 +129,8 @@ impl Backend {
             Isa::Avx512 => &super::avx512::cluster::CLUSTER,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => &super::avx512_vnni::cluster::CLUSTER,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Amx => &super::amx::cluster::CLUSTER,
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Isa::Neon => &super::neon::cluster::CLUSTER,
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]

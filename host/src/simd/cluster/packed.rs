@@ -1,11 +1,11 @@
 //! Centroids as the tiles of clustering take them.
 
-use super::lanes::Format;
+use super::lanes::{Format, Grid};
 
 /// Centroids that a block of a tile multiplies with at once, at most; 24 sums of 4 vectors of points fill a register file of 32.
 pub(in crate::simd) const BLOCK: usize = 6;
 
-/// Centroids in blocks, words of one group of four coordinates side by side, with what the scores start from.
+/// Centroids in blocks, words of one group of four coordinates side by side, or in tiles, with what the scores start from.
 ///
 /// The score ‖c‖² − 2·x·c is least where v = x·c − ⌊‖c‖² / 2⌋ is greatest and, among equals, ‖c‖² is even: score =
 /// −2v + (‖c‖² mod 2). So the sums start from −⌊‖c‖² / 2⌋, centroids of even length² come before those of odd, each in
@@ -67,6 +67,9 @@ impl Packed {
         self.starts.clear();
         let starts = self.tags.iter().map(|&tag| -(self.norms[label(tag)] / 2));
         self.starts.extend(starts);
+        if format == Format::Tiles {
+            return self.tile(centroids);
+        }
         let groups = dims.div_ceil(4);
         self.words.resize(k * groups * format.words(), 0);
         let (mut tags, mut words) = (&self.tags[..], &mut self.words[..]);
@@ -78,6 +81,33 @@ impl Packed {
                 write(format, row, to, column, block);
             }
             (tags, words) = (others, rest);
+        }
+    }
+
+    /// The words of centroids in the order of their tags, in tiles.
+    fn tile(&mut self, centroids: &[i8]) {
+        let grid = Grid::new(self.tags.len(), self.dims);
+        let step = grid.rows * grid.words;
+        self.words.clear();
+        self.words.resize(grid.tiles * grid.steps * step, 0);
+        for (tags, tile) in self
+            .tags
+            .chunks(grid.rows)
+            .zip(self.words.chunks_exact_mut(grid.steps * step))
+        {
+            for (row, &tag) in tags.iter().enumerate() {
+                let centroid = &centroids[label(tag) * self.dims..][..self.dims];
+                let steps = centroid.chunks(4 * grid.words);
+                for (centroid, words) in steps.zip(tile.chunks_exact_mut(step)) {
+                    write(
+                        Format::Signed,
+                        centroid,
+                        &mut words[row * grid.words..],
+                        0,
+                        1,
+                    );
+                }
+            }
         }
     }
 
@@ -128,7 +158,7 @@ fn write(format: Format, row: &[i8], to: &mut [i32], column: usize, block: usize
     last[..rest.len()].copy_from_slice(rest);
     let word = |four: &[i8; 4]| i32::from_le_bytes(four.map(|c| c as u8));
     match format {
-        Format::Unsigned | Format::Signed => {
+        Format::Unsigned | Format::Signed | Format::Tiles => {
             let (flip, last_flip) = match format {
                 Format::Unsigned => (u32::MAX, !(u32::MAX << (8 * rest.len()))),
                 _ => (0, 0),

@@ -5,7 +5,7 @@ use super::packed::{Packed, blocks};
 use super::{Found, TILE, Work};
 
 /// What is done with the sums of a block.
-trait Sink<S: Lanes> {
+pub(in crate::simd) trait Sink<S: Lanes> {
     /// Takes the sums of the points of `vector` for the centroid at `position`, which has `tag`.
     unsafe fn take(&mut self, vector: usize, position: usize, tag: S::Vector, sum: S::Vector);
 }
@@ -21,7 +21,7 @@ unsafe fn turn<S: Lanes, const P: usize>(
     dims: usize,
     out: &mut [i32],
 ) {
-    let groups = dims.div_ceil(4);
+    let groups = S::FORMAT.groups(dims);
     let words = S::FORMAT.words();
     let part = groups * words * P * S::WIDTH;
     assert!(out.len() >= part * (TILE / (P * S::WIDTH)));
@@ -94,7 +94,7 @@ unsafe fn block<S: Lanes, const P: usize, const C: usize>(
 /// # Safety
 /// The processor runs the set; `points` has the packed dims of `P` vectors.
 #[inline(always)]
-unsafe fn products<S: Lanes, const P: usize>(
+pub(super) unsafe fn products<S: Lanes, const P: usize>(
     points: *const i32,
     packed: &Packed,
     sink: &mut impl Sink<S>,
@@ -199,7 +199,7 @@ unsafe fn nearest<S: Lanes, const P: usize>(
     labels: &mut [u32; TILE],
     distances: &mut [u32; TILE],
 ) -> Found {
-    let part = packed.dims().div_ceil(4) * S::FORMAT.words() * P * S::WIDTH;
+    let part = S::FORMAT.groups(packed.dims()) * S::FORMAT.words() * P * S::WIDTH;
     let mut changed = 0;
     for (index, first) in (0..TILE).step_by(P * S::WIDTH).enumerate() {
         let points = points[index * part..][..part].as_ptr();
@@ -208,7 +208,7 @@ unsafe fn nearest<S: Lanes, const P: usize>(
             // No sum is as low: v is at least −1.5 · 2¹⁴ · d, with unsigned centroids −2.5 · 2¹⁴ · d; and at most 2 · 2¹⁴ · d.
             let none = (S::splat(i32::MIN), S::splat(0));
             let mut greatest = Greatest::<S, P>([none; P]);
-            products::<S, P>(points, packed, &mut greatest);
+            S::products::<P>(points, packed, &mut greatest);
             greatest.0
         };
         for (vector, (best, tag)) in greatest.into_iter().enumerate() {
@@ -242,7 +242,7 @@ unsafe fn turned<S: Lanes, const P: usize>(
     work: &mut Work,
 ) {
     let whole = dims.next_multiple_of(16);
-    let words = dims.div_ceil(4) * S::FORMAT.words() * TILE;
+    let words = S::FORMAT.groups(dims) * S::FORMAT.words() * TILE;
     work.turned.resize(words.div_ceil(16), super::Line([0; 16]));
     let out = super::flat_mut(&mut work.turned);
     if rows.len() >= (TILE - 1) * dims + whole {
@@ -295,7 +295,7 @@ pub(in crate::simd) unsafe fn each<S: Lanes, const P: usize>(
     let count = lengths.len();
     // SAFETY: the set runs here.
     unsafe { turned::<S, P>(rows, packed.dims(), count, work) };
-    let part = packed.dims().div_ceil(4) * S::FORMAT.words() * P * S::WIDTH;
+    let part = S::FORMAT.groups(packed.dims()) * S::FORMAT.words() * P * S::WIDTH;
     work.sums.resize(packed.len() * TILE, 0);
     let points = super::flat(&work.turned);
     for (index, first) in (0..count).step_by(P * S::WIDTH).enumerate() {
@@ -306,7 +306,7 @@ pub(in crate::simd) unsafe fn each<S: Lanes, const P: usize>(
         // SAFETY: the set runs here; a part of a tile that was turned.
         unsafe {
             let points = points[index * part..][..part].as_ptr();
-            products::<S, P>(points, packed, &mut write);
+            S::products::<P>(points, packed, &mut write);
         }
     }
     for (sums, &tag) in work.sums.chunks_exact(TILE).zip(packed.tags()) {

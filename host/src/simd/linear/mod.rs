@@ -25,6 +25,18 @@ const CHUNK: usize = 64;
 const FEW: usize = 5;
 
 #[cfg(target_arch = "x86_64")]
+const AMX_TILES: Tiles = {
+    use super::amx::linear;
+    Tiles {
+        order: linear::ORDER,
+        multiply: linear::multiply,
+        multiply_nibbles: linear::multiply,
+        multiply_two_bits: linear::multiply,
+        ..AVX512_VNNI_TILES
+    }
+};
+
+#[cfg(target_arch = "x86_64")]
 const AVX512_VNNI_TILES: Tiles = {
     use super::avx512_vnni::linear::tiles;
     Tiles {
@@ -136,6 +148,8 @@ impl Backend {
     fn tiles(self) -> Option<Tiles> {
         match self.isa() {
             #[cfg(target_arch = "x86_64")]
+            Isa::Amx => Some(AMX_TILES),
+            #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni => Some(AVX512_VNNI_TILES),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => Some(AVX2_TILES),
@@ -151,7 +165,7 @@ impl Backend {
     fn vector(self, layout: Layout) -> Option<Vector> {
         match self.isa() {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512Vnni => avx512_vnni(layout),
+            Isa::Avx512Vnni | Isa::Amx => avx512_vnni(layout),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => avx2(layout),
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]

@@ -359,3 +359,40 @@ impl Panels {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_a_row_has_a_place_of_its_own() {
+        for (rows, words) in [(12, 1), (32, 16), (32, 8)] {
+            let order = Order { rows, words };
+            let mut strip = vec![[0; 4]; rows * 48];
+            for row in 0..rows {
+                // Two bytes less than 47 words.
+                let x: Vec<i8> = (0..47 * 4 - 2).map(|at| (at / 4 + row + 1) as i8).collect();
+                order.place(&x, &mut strip, row);
+            }
+            for (row, word) in (0..rows).flat_map(|row| (0..48).map(move |word| (row, word))) {
+                let found = strip[(word / words * rows + row) * words + word % words];
+                let value = (word + row + 1) as i8;
+                let last = if word == 46 { 0 } else { value };
+                let expected = [value, value, last, last];
+                assert_eq!(found, if word < 47 { expected } else { [0; 4] });
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_of_few_words_has_them_side_by_side() {
+        let order = Order {
+            rows: 32,
+            words: 16,
+        };
+        let words = |layout| order.of(layout).words;
+        assert_eq!(words(Layout::Int8), 16);
+        assert_eq!(words(Layout::Block(Format::Tq2_0)), 16);
+        assert_eq!(words(Layout::Block(Format::Q8_0)), 8);
+    }
+}

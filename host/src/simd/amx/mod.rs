@@ -1,0 +1,21 @@
+//! Kernels for AMX-int8: products of tiles of 16 rows of 64 bytes.
+//!
+//! What is not a product of matrices is the work of [`super::avx512_vnni`], which every processor with AMX runs.
+//!
+//! No tile instruction has an intrinsic in stable Rust, so they are assembly, all of it in [`tile`] and [`peak`].
+//!
+//! What to expect, by Intel's figures for Sapphire Rapids; nothing here was timed on one. A product of full tiles, `tdpbssd` and its kin,
+//! is 16 · 16 · 64 multiply-adds, and one begins every 16 cycles: 1,024 a cycle and core, eight times what two `vpdpbusd` of 512 bits do.
+//! As compiled, a step of the inner loop is four products, four loads of 1 KiB (one a product), and five instructions that count: 64
+//! cycles of products in which 4 KiB are read. Half of them, a piece of a panel, lie in the first cache when a layer is multiplied. A
+//! block of 32 columns ([`Layout`]) is half a step, after which each of its sums is scaled in 64 bits: that takes longer than the
+//! product.
+//!
+//! [`Layout`]: tercet_core::linear::Layout
+
+pub(super) mod cluster;
+pub(super) mod detect;
+pub(super) mod linear;
+pub(super) mod peak;
+pub(super) mod search;
+mod tile;
