@@ -82,7 +82,7 @@ impl<'a, T: Element> Rows<'a, T> {
     /// How far ahead the first pass over a group asks for memory: by a group, and by what a memory takes to answer.
     fn first(&self) -> Ahead {
         match self.groups.len {
-            len if len <= SHORT => Ahead::first(len.max(1024)),
+            len if len <= SHORT => Ahead::first(len.max(1024) * size_of::<T>()),
             _ => Ahead::STREAM,
         }
     }
@@ -90,7 +90,7 @@ impl<'a, T: Element> Rows<'a, T> {
     /// The same for the second pass, a group behind.
     fn second(&self) -> Ahead {
         match self.groups.len {
-            len if len <= SHORT => Ahead::second(len + len.max(1024)),
+            len if len <= SHORT => Ahead::second((len + len.max(1024)) * size_of::<T>()),
             _ => Ahead::NONE,
         }
     }

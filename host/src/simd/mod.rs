@@ -26,10 +26,13 @@ pub(crate) mod blocks;
     allow(dead_code, reason = "there are no vectors to be generic in")
 )]
 pub(crate) mod cluster;
-#[cfg(any(
-    target_arch = "x86_64",
-    all(target_arch = "aarch64", target_endian = "little")
-))]
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
+    allow(dead_code, reason = "there are no vectors to sum in")
+)]
 mod exact;
 pub(crate) mod float_search;
 mod isa;
@@ -40,6 +43,18 @@ mod isa;
 pub(crate) mod linear;
 mod magnitudes;
 pub(crate) mod peak;
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
+    allow(
+        dead_code,
+        unused_imports,
+        unused_macros,
+        reason = "there are no vectors to be generic in"
+    )
+)]
 pub(crate) mod quantize;
 pub(crate) mod search;
 #[cfg_attr(
