@@ -3,9 +3,11 @@
 use proptest::prelude::*;
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
 use tercet_core::number::{Element, ExactSum, Random, Stats};
-use tercet_core::quant::{Applied, Grid, Groups, Method, Plan, QuantError, Rule, ScaleRule};
+use tercet_core::quant::{
+    Applied, Codes, Grid, Groups, Method, Plan, QuantError, Rule, ScaleRule, int8,
+};
 use tercet_core::{bf16, f16, scalar};
-use tercet_host::parallel::Tensor;
+use tercet_host::parallel::{Tensor, Threads};
 use tercet_host::simd::Backend;
 
 /// A problem over one group that a single task does.
@@ -315,7 +317,10 @@ fn large_outputs_equal_core() {
         (ternary, len),
         (symmetric, len),
         (ternary, 1000),
+        (symmetric, 1024),
         (symmetric, 77),
+        (symmetric, 5),
+        (ternary, 4096),
     ] {
         let groups = Groups {
             count: len / group,
@@ -340,6 +345,53 @@ fn large_outputs_equal_core() {
                     "{backend}, {groups:?}"
                 );
             }
+        }
+    }
+}
+
+/// Codes back to values: every code, every alignment of either side, and outputs that go past the caches.
+#[test]
+fn dequantized_codes_equal_core() {
+    let mut random = Random::new(17);
+    let codes: Vec<i8> = (0..70_000).map(|_| random.next_u64() as i8).collect();
+    for (len, offset) in (1..140).map(|len| (len, len % 7)).chain([(66_000, 3), (70_000, 0)]) {
+        let codes = &codes[offset..len.max(offset + 1)];
+        let groups = Groups::tensor(codes.len()).unwrap();
+        for (scale, zero_point) in [(0.37, 0), (1e-45, -128), (-2.5e36, 127)] {
+            let coded = Codes {
+                groups,
+                codes,
+                scales: &[scale],
+                zero_points: &[zero_point],
+            };
+            let mut expected = vec![0.0; codes.len()];
+            int8::dequantize(coded, &mut expected).unwrap();
+            for backend in Backend::all() {
+                let mut room = vec![7.0f32; codes.len() + offset];
+                let engine = Threads::default().with_backend(backend);
+                let found = &mut room[offset..];
+                engine.dequantize(coded, int8::RANGE, found).unwrap();
+                assert!(*found == expected, "{backend}, {len}");
+            }
+        }
+    }
+    let len = (3 << 20) + 77;
+    let codes: Vec<i8> = codes.iter().copied().cycle().take(len).collect();
+    let coded = Codes {
+        groups: Groups::tensor(len).unwrap(),
+        codes: &codes,
+        scales: &[0.5],
+        zero_points: &[],
+    };
+    let mut expected = vec![0.0; len];
+    int8::dequantize(coded, &mut expected).unwrap();
+    for backend in Backend::all() {
+        for offset in [0, 1, 13] {
+            let mut room = vec![7.0f32; len + offset];
+            let engine = Threads::default().with_backend(backend);
+            let found = &mut room[offset..];
+            engine.dequantize(coded, int8::RANGE, found).unwrap();
+            assert!(*found == expected, "{backend}, {offset}");
         }
     }
 }

@@ -4,7 +4,7 @@ use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeProblem};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{self, Applied, Groups, Method, Plan, QuantError, Report};
 
-use crate::simd::{Ahead, Backend, Stores};
+use crate::simd::{Ahead, Backend, Staging, Stores};
 
 /// Groups of up to this many values (16 KiB as `f32`) are looked at one ahead: two of them fit the nearest cache.
 const SHORT: usize = 4096;
@@ -17,6 +17,8 @@ pub(crate) struct Rows<'a, T> {
     out: Output<'a>,
     backend: Backend,
     stores: Stores,
+    /// Of short groups whose codes go past the caches.
+    staging: Option<Staging>,
     /// The statistics of a group, and what they were taken for, where it was looked at already.
     next: Option<(usize, Facts, Stats)>,
 }
@@ -37,7 +39,9 @@ impl<'a, T: Element> Rows<'a, T> {
         backend: Backend,
         stores: Stores,
     ) -> Self {
+        let staged = stores == Stores::Streaming && groups.len <= SHORT;
         Self {
+            staging: staged.then(|| Staging::new(out.codes, groups.len)),
             values,
             groups,
             out,
@@ -54,6 +58,9 @@ impl<'a, T: Element> Rows<'a, T> {
         bins: &mut [MagnitudeBin],
     ) -> Result<Report, QuantError> {
         let report = quant::quantize_in_order(&mut self, method, bins);
+        if let (Some(staging), Ok(_)) = (&self.staging, &report) {
+            staging.finish(self.out.codes);
+        }
         self.stores.finish();
         report
     }
@@ -65,9 +72,13 @@ impl<'a, T: Element> Rows<'a, T> {
     /// The statistics of a group. Those of the next are taken on the way: the end of that, which waits for what comes before
     /// it at every step, then runs beside the codes of this group, which do not need it.
     fn facts(&mut self, group: usize, facts: Facts) -> Stats {
+        let ahead = match self.groups.len {
+            len if len <= SHORT => Ahead::GROUPS,
+            _ => Ahead::STREAM,
+        };
         let of = |group| match facts {
-            Facts::All => self.backend.stats(self.values(group), self.first()),
-            Facts::Extremes => self.backend.extremes(self.values(group), self.first()),
+            Facts::All => self.backend.stats(self.values(group), ahead),
+            Facts::Extremes => self.backend.extremes(self.values(group), ahead),
         };
         let stats = match self.next {
             Some((number, of, stats)) if (number, of) == (group, facts) => stats,
@@ -77,22 +88,6 @@ impl<'a, T: Element> Rows<'a, T> {
         let looked = self.groups.len <= SHORT && next < self.groups.count;
         self.next = looked.then(|| (next, facts, of(next)));
         stats
-    }
-
-    /// How far ahead the first pass over a group asks for memory: by a group, and by what a memory takes to answer.
-    fn first(&self) -> Ahead {
-        match self.groups.len {
-            len if len <= SHORT => Ahead::first(len.max(1024) * size_of::<T>()),
-            _ => Ahead::STREAM,
-        }
-    }
-
-    /// The same for the second pass, a group behind.
-    fn second(&self) -> Ahead {
-        match self.groups.len {
-            len if len <= SHORT => Ahead::second((len + len.max(1024)) * size_of::<T>()),
-            _ => Ahead::NONE,
-        }
     }
 }
 
@@ -125,9 +120,15 @@ impl<T: Element> QuantizeProblem for Rows<'_, T> {
     }
 
     fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, QuantError> {
-        let (start, len, ahead) = (group * self.groups.len, self.groups.len, self.second());
-        let (values, codes) = (&self.values[start..], &mut self.out.codes[start..]);
-        (self.backend).apply(plan, &values[..len], &mut codes[..len], self.stores, ahead)
+        let (start, len, ahead) = (group * self.groups.len, self.groups.len, Ahead::NONE);
+        let (backend, values) = (self.backend, &self.values[start..][..len]);
+        let codes = &mut *self.out.codes;
+        match &mut self.staging {
+            Some(staging) => staging.group(backend, codes, start, len, |codes| {
+                backend.apply(plan, values, codes, Stores::Cached, ahead)
+            }),
+            None => backend.apply(plan, values, &mut codes[start..][..len], self.stores, ahead),
+        }
     }
 
     fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), QuantError> {

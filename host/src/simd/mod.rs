@@ -57,6 +57,7 @@ pub(crate) mod peak;
 )]
 pub(crate) mod quantize;
 pub(crate) mod search;
+mod staging;
 #[cfg_attr(
     not(any(
         target_arch = "x86_64",
@@ -85,6 +86,7 @@ mod neon;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;
+pub(crate) use staging::Staging;
 pub(crate) use stores::{Ahead, Stores};
 
 /// The values as f32, where that is what they are.

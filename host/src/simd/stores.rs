@@ -13,8 +13,13 @@ pub(crate) enum Stores {
     Streaming,
 }
 
-/// Bytes of a line of the cache, and codes that a kernel takes in a step.
-pub(super) const LINE: usize = 64;
+/// Bytes of a line of the cache.
+pub(crate) const LINE: usize = 64;
+
+/// A line of codes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Line(pub(crate) [i8; LINE]);
 
 /// From this many bytes on an output does not stay in the caches beside its four times larger input.
 const LARGE: usize = 4 << 20;
@@ -78,50 +83,35 @@ pub(super) trait Kernel<T> {
     fn run(&mut self, values: &[T], codes: &mut [i8], streaming: bool);
 }
 
-/// How far ahead of what they read kernels ask for memory.
-///
-/// Processors stop at the end of a page by themselves, and where a group is read twice they see no stream. Every second line is
-/// asked for by itself.
+/// How far ahead of what they read kernels ask for memory: processors stop at the end of a page by themselves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead {
-    /// Distances in bytes for even and for odd lines; at 0 what is asked for is at hand, so that nothing happens.
-    lines: [usize; 2],
+    /// The distance in bytes; at 0 what is asked for is at hand, so that nothing happens.
+    bytes: usize,
 }
 
 impl Ahead {
-    /// For one pass over a stream: 2 KiB.
-    pub(crate) const STREAM: Self = Self { lines: [2048; 2] };
+    /// For one pass over a stream.
+    pub(crate) const STREAM: Self = Self { bytes: 2048 };
+
+    /// For the first of two passes over each of many short groups: farther, as memory has the second pass to answer in too.
+    /// Half of the lines in each pass took longer than all of them in the first, and so did 4 KiB and 8 KiB.
+    pub(crate) const GROUPS: Self = Self { bytes: 6144 };
 
     /// Where what is read is in the caches.
-    pub(crate) const NONE: Self = Self { lines: [0; 2] };
+    pub(crate) const NONE: Self = Self { bytes: 0 };
 
-    /// For the first of two passes over neighbouring groups: half of what comes so many bytes later, so that the memory is as
-    /// busy as in the second pass.
-    pub(crate) const fn first(bytes: usize) -> Self {
-        Self { lines: [bytes, 0] }
-    }
-
-    /// For the second of two passes: the other half.
-    pub(crate) const fn second(bytes: usize) -> Self {
-        Self { lines: [0, bytes] }
-    }
-
-    /// Asks for what lies ahead of an even (0) or an odd line (1).
+    /// Asks for what lies ahead of a line.
     #[inline(always)]
-    pub(super) fn ask<T>(self, line: *const T, odd: usize) {
-        ask(line.cast::<u8>().wrapping_add(self.lines[odd]));
+    pub(super) fn ask<T>(self, line: *const T, _: usize) {
+        ask(line.cast::<u8>().wrapping_add(self.bytes));
     }
 
-    /// Asks for what lies ahead of a step of a kernel, which is a power of two of bytes.
+    /// Asks for what lies ahead of the lines of a step.
     #[inline(always)]
     pub(super) fn ask_step<T>(self, step: &[T]) {
-        let (start, bytes) = (step.as_ptr().cast::<u8>(), size_of_val(step));
-        if bytes > LINE {
-            for line in 0..bytes / LINE {
-                self.ask(start.wrapping_add(LINE * line), line % 2);
-            }
-        } else {
-            self.ask(start, start.addr() / LINE % 2);
+        for line in (0..size_of_val(step)).step_by(LINE) {
+            ask(step.as_ptr().cast::<u8>().wrapping_add(line + self.bytes));
         }
     }
 }

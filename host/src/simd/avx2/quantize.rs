@@ -248,6 +248,12 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn load(from: *const i8) -> __m256i {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_loadu_si256(from.cast()) }
+    }
+
+    #[inline(always)]
     unsafe fn store(codes: __m256i, to: *mut i8) {
         // SAFETY: the caller's promise.
         unsafe { _mm256_storeu_si256(to.cast(), codes) }

@@ -236,6 +236,12 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn load(from: *const i8) -> __m512i {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+
+    #[inline(always)]
     unsafe fn store(codes: __m512i, to: *mut i8) {
         // SAFETY: the caller's promise.
         unsafe { _mm512_storeu_si512(to.cast(), codes) }

@@ -231,6 +231,12 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
+    unsafe fn load(from: *const i8) -> int8x16_t {
+        // SAFETY: the caller's promise.
+        unsafe { vld1q_s8(from) }
+    }
+
+    #[inline(always)]
     unsafe fn store(codes: int8x16_t, to: *mut i8) {
         // SAFETY: the caller's promise.
         unsafe { vst1q_s8(to, codes) }

@@ -79,6 +79,15 @@ macro_rules! kernels {
         }
 
         #[target_feature(enable = $features)]
+        pub(in crate::simd) fn stream(
+            from: &[crate::simd::stores::Line],
+            to: &mut [crate::simd::stores::Line],
+        ) {
+            // SAFETY: the set runs here.
+            unsafe { crate::simd::quantize::stream::stream::<$lanes>(from, to) }
+        }
+
+        #[target_feature(enable = $features)]
         pub(in crate::simd) fn dequantize(
             codes: &[i8],
             zero_point: i8,

@@ -79,6 +79,8 @@ pub(in crate::simd) trait Lanes {
     /// The same past the caches, for a place on the boundary of as many bytes.
     unsafe fn stream_values(values: Self::Vector, to: *mut f32);
 
+    /// Reads the codes of a step.
+    unsafe fn load(from: *const i8) -> Self::Codes;
     /// Writes the codes of a step.
     unsafe fn store(codes: Self::Codes, to: *mut i8);
     /// The same past the caches, for a place on the boundary of as many bytes.

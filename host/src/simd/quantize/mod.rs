@@ -7,6 +7,7 @@ use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{Applied, Grid, Plan, QuantError};
 use tercet_core::{bf16, f16, scalar};
 
+use super::stores::Line;
 use super::{Ahead, Backend, Isa, Stores, cast};
 
 pub(super) mod affine;
@@ -14,6 +15,7 @@ pub(super) mod dequantize;
 pub(super) mod kernels;
 pub(super) mod lanes;
 pub(super) mod stats;
+pub(super) mod stream;
 pub(super) mod ternary;
 
 /// What a quantizer does to values, for one instruction set.
@@ -24,6 +26,7 @@ pub(crate) struct Quantize {
     f32: Floats<f32>,
     f16: Floats<f16>,
     bf16: Floats<bf16>,
+    stream: unsafe fn(&[Line], &mut [Line]),
     dequantize: unsafe fn(&[i8], i8, f32, &mut [f32], Stores),
     widen_f16: unsafe fn(&[f16], &mut [f32]),
     widen_bf16: unsafe fn(&[bf16], &mut [f32]),
@@ -48,6 +51,7 @@ const SCALAR: Quantize = Quantize {
     f32: scalar_floats(),
     f16: scalar_floats(),
     bf16: scalar_floats(),
+    stream: |from, to| to.copy_from_slice(from),
     dequantize: |codes, zero_point, scale, out, _| {
         for (code, value) in codes.iter().zip(out) {
             *value = (i32::from(*code) - i32::from(zero_point)) as f32 * scale;
@@ -75,6 +79,7 @@ const AVX2: Quantize = Quantize {
     f32: super::avx2::quantize::floats(),
     f16: super::avx2::quantize::floats(),
     bf16: super::avx2::quantize::floats(),
+    stream: super::avx2::quantize::stream,
     dequantize: super::avx2::quantize::dequantize,
     widen_f16: super::avx2::widen::f16,
     widen_bf16: super::avx2::widen::bf16,
@@ -85,6 +90,7 @@ const AVX512: Quantize = Quantize {
     f32: super::avx512::quantize::floats(),
     f16: super::avx512::quantize::floats(),
     bf16: super::avx512::quantize::floats(),
+    stream: super::avx512::quantize::stream,
     dequantize: super::avx512::quantize::dequantize,
     widen_f16: super::avx512::widen::f16,
     widen_bf16: super::avx512::widen::bf16,
@@ -95,6 +101,7 @@ const NEON: Quantize = Quantize {
     f32: super::neon::quantize::floats(),
     f16: super::neon::quantize::floats(),
     bf16: super::neon::quantize::floats(),
+    stream: super::neon::quantize::stream,
     dequantize: super::neon::quantize::dequantize,
     // Every target for AArch64 has NEON, so the compiler vectorizes these for it.
     ..SCALAR
@@ -168,6 +175,13 @@ impl Backend {
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         unsafe { (self.floats::<T>().read_magnitudes)(values, out) }
         Ok(())
+    }
+
+    /// Copies as many lines past the caches. Before another thread may read them, [`Stores::finish`] is called.
+    pub(crate) fn stream_lines(self, from: &[Line], to: &mut [Line]) {
+        assert_eq!(from.len(), to.len());
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.quantize().stream)(from, to) }
     }
 
     /// Writes `fl((code − zero_point) · scale)` for each code, into a slice of the same length. Before another thread may read
