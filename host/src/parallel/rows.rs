@@ -6,7 +6,8 @@ use tercet_core::quant::{self, Applied, Groups, Method, Plan, QuantError, Report
 
 use crate::simd::{Ahead, Backend, Staging, Stores};
 
-/// Groups of up to this many values (16 KiB as `f32`) are looked at one ahead: two of them fit the nearest cache.
+/// Groups of up to this many values (16 KiB as `f32`) are looked at one ahead: two of them fit the nearest cache, or one of
+/// them and its codes on their way past the caches.
 const SHORT: usize = 4096;
 
 /// Some groups of a tensor.
@@ -21,6 +22,8 @@ pub(crate) struct Rows<'a, T> {
     staging: Option<Staging>,
     /// The statistics of a group, and what they were taken for, where it was looked at already.
     next: Option<(usize, Facts, Stats)>,
+    /// Which were asked for last.
+    facts: Facts,
 }
 
 /// Which statistics.
@@ -48,6 +51,7 @@ impl<'a, T: Element> Rows<'a, T> {
             backend,
             stores,
             next: None,
+            facts: Facts::All,
         }
     }
 
@@ -69,25 +73,28 @@ impl<'a, T: Element> Rows<'a, T> {
         &self.values[group * self.groups.len..][..self.groups.len]
     }
 
-    /// The statistics of a group. Those of the next are taken on the way: the end of that, which waits for what comes before
-    /// it at every step, then runs beside the codes of this group, which do not need it.
+    /// The statistics of a group, unless they were taken beside the codes of the one before.
     fn facts(&mut self, group: usize, facts: Facts) -> Stats {
-        let ahead = match self.groups.len {
+        let stats = match self.next.take() {
+            Some((number, of, stats)) if (number, of) == (group, facts) => stats,
+            _ => self.look(group, facts),
+        };
+        self.facts = facts;
+        stats
+    }
+
+    fn look(&self, group: usize, facts: Facts) -> Stats {
+        match facts {
+            Facts::All => self.backend.stats(self.values(group), self.ahead()),
+            Facts::Extremes => self.backend.extremes(self.values(group), self.ahead()),
+        }
+    }
+
+    fn ahead(&self) -> Ahead {
+        match self.groups.len {
             len if len <= SHORT => Ahead::GROUPS,
             _ => Ahead::STREAM,
-        };
-        let of = |group| match facts {
-            Facts::All => self.backend.stats(self.values(group), ahead),
-            Facts::Extremes => self.backend.extremes(self.values(group), ahead),
-        };
-        let stats = match self.next {
-            Some((number, of, stats)) if (number, of) == (group, facts) => stats,
-            _ => of(group),
-        };
-        let next = group + 1;
-        let looked = self.groups.len <= SHORT && next < self.groups.count;
-        self.next = looked.then(|| (next, facts, of(next)));
-        stats
+        }
     }
 }
 
@@ -119,16 +126,34 @@ impl<T: Element> QuantizeProblem for Rows<'_, T> {
         self.backend.magnitudes(self.values(group), span, bins)
     }
 
+    /// The codes of a group, and the statistics of the next where that is short: what waits for memory, and the end of the
+    /// statistics, which waits for what comes before it at every step, run beside the codes, which need neither.
     fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, QuantError> {
-        let (start, len, ahead) = (group * self.groups.len, self.groups.len, Ahead::NONE);
-        let (backend, values) = (self.backend, &self.values[start..][..len]);
+        let (start, len) = (group * self.groups.len, self.groups.len);
+        let (backend, ahead, values) = (self.backend, self.ahead(), self.values);
+        let after = values[start..].get(len..2 * len).filter(|_| len <= SHORT);
+        let (values, after_group) = (&values[start..][..len], group + 1);
+        let extremes = after.filter(|_| self.facts == Facts::Extremes);
+        let mut next = None;
+        let mut write = |codes: &mut [i8], stores: Stores| {
+            let both = extremes.filter(|_| stores == Stores::Cached);
+            match both.and_then(|after| backend.apply_and_next(plan, values, codes, after, ahead)) {
+                Some((applied, stats)) => {
+                    next = Some((after_group, Facts::Extremes, stats));
+                    Ok(applied)
+                }
+                None => backend.apply(plan, values, codes, stores, Ahead::NONE),
+            }
+        };
         let codes = &mut *self.out.codes;
-        match &mut self.staging {
+        let applied = match &mut self.staging {
             Some(staging) => staging.group(backend, codes, start, len, |codes| {
-                backend.apply(plan, values, codes, Stores::Cached, ahead)
+                write(codes, Stores::Cached)
             }),
-            None => backend.apply(plan, values, &mut codes[start..][..len], self.stores, ahead),
-        }
+            None => write(&mut codes[start..][..len], self.stores),
+        };
+        self.next = next;
+        applied
     }
 
     fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), QuantError> {

@@ -2,12 +2,13 @@
 
 use std::marker::PhantomData;
 
+use tercet_core::number::Stats;
 use tercet_core::quant::{Applied, Grid, QuantError};
 use tercet_core::scalar;
 
 use super::lanes::{Lanes, Value};
-use super::stats::VECTORS;
-use crate::simd::stores::{self, Ahead, Stores};
+use super::stats::{Most, VECTORS};
+use crate::simd::stores::{self, Ahead, LINE, Stores};
 
 /// As [`scalar::affine`].
 ///
@@ -95,33 +96,11 @@ unsafe fn pass<S: Lanes, T: Value, const STREAM: bool, const MULTIPLY: bool>(
     let step_len = VECTORS * S::WIDTH;
     let (mut coded, mut clipped) = (0, 0);
     let steps = values.chunks_exact(step_len);
-    // SAFETY: the set runs here; every step has as many values and codes.
-    unsafe {
-        let (scale, inverse) = (grid.scale.to_bits(), (1.0 / grid.scale).to_bits());
-        let (scale, inverse) = (S::splat(scale), S::splat(inverse));
-        let near_tie = S::splat(NEAR_TIE.to_bits());
-        for (step, codes) in steps.zip(codes.chunks_exact_mut(step_len)) {
-            ahead.ask_step(step);
-            let mut steps = [near_tie; VECTORS];
-            let mut farthest = [S::splat(0); 2];
-            for (at, steps) in steps.iter_mut().enumerate() {
-                let x = T::read::<S>(step.as_ptr().add(at * S::WIDTH));
-                if MULTIPLY {
-                    let x = S::multiply(x, inverse);
-                    *steps = S::round(x, grid);
-                    // Magnitudes order as their patterns.
-                    farthest = S::larger(farthest, S::off(x));
-                } else {
-                    *steps = S::round(S::divide(x, scale), grid);
-                }
-            }
-            if MULTIPLY && S::exceeds(farthest[1], near_tie) {
-                for (at, steps) in steps.iter_mut().enumerate() {
-                    let x = T::read::<S>(step.as_ptr().add(at * S::WIDTH));
-                    *steps = S::round(S::divide(x, scale), grid);
-                }
-            }
-            let (code, moved, cut) = S::codes(steps, grid);
+    for (step, codes) in steps.zip(codes.chunks_exact_mut(step_len)) {
+        ahead.ask_step(step);
+        // SAFETY: the set runs here; every step has as many values and codes.
+        unsafe {
+            let (code, moved, cut) = codes_of::<S, T, MULTIPLY>(step, grid);
             coded += u64::from(moved);
             clipped += u64::from(cut);
             match STREAM {
@@ -131,4 +110,79 @@ unsafe fn pass<S: Lanes, T: Value, const STREAM: bool, const MULTIPLY: bool>(
         }
     }
     (coded, clipped)
+}
+
+/// The codes of a step, how many are not the zero point, and how many are clipped.
+///
+/// # Safety
+/// The processor runs the set; the step is whole.
+#[inline(always)]
+unsafe fn codes_of<S: Lanes, T: Value, const MULTIPLY: bool>(
+    step: &[T],
+    grid: &Grid,
+) -> (S::Codes, u32, u32) {
+    // SAFETY: the set runs here; what does not change from step to step is moved out of the loop.
+    unsafe {
+        let (scale, inverse) = (grid.scale.to_bits(), (1.0 / grid.scale).to_bits());
+        let (scale, inverse) = (S::splat(scale), S::splat(inverse));
+        let near_tie = S::splat(NEAR_TIE.to_bits());
+        let mut steps = [near_tie; VECTORS];
+        let mut farthest = [S::splat(0); 2];
+        for (at, steps) in steps.iter_mut().enumerate() {
+            let x = T::read::<S>(step.as_ptr().add(at * S::WIDTH));
+            if MULTIPLY {
+                let x = S::multiply(x, inverse);
+                *steps = S::round(x, grid);
+                // Magnitudes order as their patterns.
+                farthest = S::larger(farthest, S::off(x));
+            } else {
+                *steps = S::round(S::divide(x, scale), grid);
+            }
+        }
+        if MULTIPLY && S::exceeds(farthest[1], near_tie) {
+            for (at, steps) in steps.iter_mut().enumerate() {
+                let x = T::read::<S>(step.as_ptr().add(at * S::WIDTH));
+                *steps = S::round(S::divide(x, scale), grid);
+            }
+        }
+        S::codes(steps, grid)
+    }
+}
+
+/// [`affine`] of a group, and [`Stats::extremes_of`] the next one, which comes from memory while the codes are made: both take
+/// as long as the longer of the two. `None`, and nothing written, unless the groups are whole lines of codes and the grid's
+/// inverse is a normal number.
+///
+/// # Safety
+/// The processor runs the set.
+#[inline(always)]
+pub(in crate::simd) unsafe fn affine_and_next<S: Lanes, T: Value>(
+    values: &[T],
+    grid: &Grid,
+    codes: &mut [i8],
+    next: &[T],
+    ahead: Ahead,
+) -> Option<(Applied, Stats)> {
+    let grid = grid.checked().ok()?;
+    let len = values.len();
+    let fits = len.is_multiple_of(LINE) && len == codes.len() && len == next.len();
+    if !fits || !(LEAST_SCALE..=1.0 / LEAST_SCALE).contains(&grid.scale) {
+        return None;
+    }
+    let step_len = VECTORS * S::WIDTH;
+    let mut applied = Applied::default();
+    let steps = values.chunks_exact(step_len).zip(next.chunks_exact(step_len));
+    // SAFETY: the set runs here; every step has as many values and codes.
+    unsafe {
+        let mut most = Most::<S>::new();
+        for ((step, next), codes) in steps.zip(codes.chunks_exact_mut(step_len)) {
+            ahead.ask_step(next);
+            most.take(next);
+            let (code, moved, cut) = codes_of::<S, T, true>(step, &grid);
+            applied.coded += u64::from(moved);
+            applied.clipped += u64::from(cut);
+            S::store(code, codes.as_mut_ptr());
+        }
+        Some((applied, most.stats(next)))
+    }
 }

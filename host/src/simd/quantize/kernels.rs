@@ -11,6 +11,7 @@ macro_rules! kernels {
                 extremes: extremes::<T>,
                 ternary: ternary::<T>,
                 affine: affine::<T>,
+                affine_and_next: affine_and_next::<T>,
                 magnitudes: magnitudes::<T>,
                 read_magnitudes: read_magnitudes::<T>,
             }
@@ -59,6 +60,19 @@ macro_rules! kernels {
             use crate::simd::quantize::affine::affine;
             // SAFETY: the set runs here.
             unsafe { affine::<$lanes, T>(values, grid, codes, stores, ahead) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn affine_and_next<T: crate::simd::quantize::lanes::Value>(
+            values: &[T],
+            grid: &Grid,
+            codes: &mut [i8],
+            next: &[T],
+            ahead: crate::simd::Ahead,
+        ) -> Option<(tercet_core::quant::Applied, tercet_core::number::Stats)> {
+            use crate::simd::quantize::affine::affine_and_next;
+            // SAFETY: the set runs here.
+            unsafe { affine_and_next::<$lanes, T>(values, grid, codes, next, ahead) }
         }
 
         #[target_feature(enable = $features)]

@@ -39,12 +39,15 @@ pub(super) struct Floats<T> {
     pub(super) extremes: unsafe fn(&[T], Ahead) -> Stats,
     pub(super) ternary: Ternary<T>,
     pub(super) affine: Affine<T>,
+    pub(super) affine_and_next: AffineAndNext<T>,
     pub(super) magnitudes: unsafe fn(&[T], MagnitudeSpan, &mut [MagnitudeBin]),
     pub(super) read_magnitudes: unsafe fn(&[T], &mut [u32]),
 }
 
 type Ternary<T> =
     unsafe fn(&[T], u32, bool, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>;
+type AffineAndNext<T> =
+    unsafe fn(&[T], &Grid, &mut [i8], &[T], Ahead) -> Option<(Applied, Stats)>;
 type Affine<T> = unsafe fn(&[T], &Grid, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>;
 
 const SCALAR: Quantize = Quantize {
@@ -69,6 +72,7 @@ const fn scalar_floats<T: Element>() -> Floats<T> {
             scalar::ternary(values, threshold, sum, codes)
         },
         affine: |values, grid, codes, _, _| scalar::affine(values, grid, codes),
+        affine_and_next: |_, _, _, _, _| None,
         magnitudes: |values, span, bins| super::magnitudes::count(values, span, bins),
         read_magnitudes: |values, out| super::magnitudes::read(values, out),
     }
@@ -145,6 +149,23 @@ impl Backend {
                 }
             }
         }
+    }
+
+    /// [`Backend::apply`] into the caches for a group, and [`Backend::extremes`] of the next. `None`, and nothing written, where
+    /// that is not one pass.
+    pub(crate) fn apply_and_next<T: Element>(
+        self,
+        plan: &Plan,
+        values: &[T],
+        codes: &mut [i8],
+        next: &[T],
+        ahead: Ahead,
+    ) -> Option<(Applied, Stats)> {
+        let Plan::Affine(grid) = plan else {
+            return None;
+        };
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.floats::<T>().affine_and_next)(values, grid, codes, next, ahead) }
     }
 
     /// As [`scalar::magnitudes`].

@@ -36,12 +36,75 @@ pub(in crate::simd) unsafe fn stats<S: Lanes, T: Value, const SUM: bool>(
             }
         }
     }
-    if !SUM && !total.has_both_signs() {
-        // Without both signs an end of the range is a value of smallest magnitude, which was not looked for.
+    if !SUM {
+        // SAFETY: the set runs here.
+        unsafe { complete::<S, T>(&mut total, values) };
+    }
+    total.stats(values)
+}
+
+/// Looks for smallest magnitudes where they are needed: without both signs, one is an end of the range.
+///
+/// # Safety
+/// The processor runs the set.
+#[inline(always)]
+unsafe fn complete<S: Lanes, T: Value>(total: &mut Total, values: &[T]) {
+    if !total.has_both_signs() {
         // SAFETY: the set runs here.
         total.join(unsafe { least::<S, T>(values) });
     }
-    total.stats(values)
+}
+
+/// The largest patterns of whole steps.
+pub(super) struct Most<S: Lanes>([S::Vector; 2]);
+
+impl<S: Lanes> Most<S> {
+    /// # Safety
+    /// The processor runs the set.
+    #[inline(always)]
+    pub(super) unsafe fn new() -> Self {
+        let none = Extent::EMPTY;
+        // SAFETY: the set runs here.
+        unsafe {
+            Self([
+                S::splat(none.unsigned_max),
+                S::splat(none.signed_max as u32),
+            ])
+        }
+    }
+
+    /// # Safety
+    /// The processor runs the set; the step is whole.
+    #[inline(always)]
+    pub(super) unsafe fn take<T: Value>(&mut self, step: &[T]) {
+        for at in 0..VECTORS {
+            // SAFETY: as the caller says.
+            unsafe {
+                let x = T::read::<S>(step.as_ptr().add(at * S::WIDTH));
+                self.0 = S::larger(self.0, x);
+            }
+        }
+    }
+
+    /// The extremes of the values that were taken, all of them.
+    ///
+    /// # Safety
+    /// The processor runs the set.
+    #[inline(always)]
+    pub(super) unsafe fn stats<T: Value>(self, values: &[T]) -> Stats {
+        let mut total = Total::EMPTY;
+        // SAFETY: the set runs here.
+        unsafe {
+            let (unsigned_max, signed_max) = S::largest(self.0);
+            total.join(Extent {
+                unsigned_max,
+                signed_max,
+                ..Extent::EMPTY
+            });
+            complete::<S, T>(&mut total, values);
+        }
+        total.stats(values)
+    }
 }
 
 /// The extent of a block, without the smallest magnitudes unless `SUM`, and its sums.
