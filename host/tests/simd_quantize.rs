@@ -354,7 +354,10 @@ fn large_outputs_equal_core() {
 fn dequantized_codes_equal_core() {
     let mut random = Random::new(17);
     let codes: Vec<i8> = (0..70_000).map(|_| random.next_u64() as i8).collect();
-    for (len, offset) in (1..140).map(|len| (len, len % 7)).chain([(66_000, 3), (70_000, 0)]) {
+    for (len, offset) in (1..140)
+        .map(|len| (len, len % 7))
+        .chain([(66_000, 3), (70_000, 0)])
+    {
         let codes = &codes[offset..len.max(offset + 1)];
         let groups = Groups::tensor(codes.len()).unwrap();
         for (scale, zero_point) in [(0.37, 0), (1e-45, -128), (-2.5e36, 127)] {

@@ -72,10 +72,7 @@ impl Staging {
     fn bytes(&mut self) -> &mut [i8] {
         // SAFETY: a line is 64 codes and nothing else.
         unsafe {
-            std::slice::from_raw_parts_mut(
-                self.lines.as_mut_ptr().cast(),
-                self.lines.len() * LINE,
-            )
+            std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.lines.len() * LINE)
         }
     }
 }

@@ -9,7 +9,10 @@ use crate::simd::exact::{WIDENED, Window};
 use crate::simd::quantize::kernels::kernels;
 use crate::simd::quantize::lanes::Lanes;
 
-kernels!(Avx512, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,f16c,lzcnt,popcnt");
+kernels!(
+    Avx512,
+    "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,f16c,lzcnt,popcnt"
+);
 
 /// 16 lanes; 64 values a step.
 pub(in crate::simd) struct Avx512;

@@ -52,13 +52,23 @@ impl Lanes for Neon {
     #[inline(always)]
     unsafe fn larger(most: [uint32x4_t; 2], x: uint32x4_t) -> [uint32x4_t; 2] {
         // SAFETY: the set runs here.
-        unsafe { [vmaxq_u32(most[0], x), unsigned(vmaxq_s32(signed(most[1]), signed(x)))] }
+        unsafe {
+            [
+                vmaxq_u32(most[0], x),
+                unsigned(vmaxq_s32(signed(most[1]), signed(x))),
+            ]
+        }
     }
 
     #[inline(always)]
     unsafe fn smaller(least: [uint32x4_t; 2], x: uint32x4_t) -> [uint32x4_t; 2] {
         // SAFETY: the set runs here.
-        unsafe { [vminq_u32(least[0], x), unsigned(vminq_s32(signed(least[1]), signed(x)))] }
+        unsafe {
+            [
+                vminq_u32(least[0], x),
+                unsigned(vminq_s32(signed(least[1]), signed(x))),
+            ]
+        }
     }
 
     #[inline(always)]

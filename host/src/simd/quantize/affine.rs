@@ -171,7 +171,9 @@ pub(in crate::simd) unsafe fn affine_and_next<S: Lanes, T: Value>(
     }
     let step_len = VECTORS * S::WIDTH;
     let mut applied = Applied::default();
-    let steps = values.chunks_exact(step_len).zip(next.chunks_exact(step_len));
+    let steps = values
+        .chunks_exact(step_len)
+        .zip(next.chunks_exact(step_len));
     // SAFETY: the set runs here; every step has as many values and codes.
     unsafe {
         let mut most = Most::<S>::new();

@@ -85,10 +85,7 @@ macro_rules! kernels {
         }
 
         #[target_feature(enable = $features)]
-        fn read_magnitudes<T: crate::simd::quantize::lanes::Value>(
-            values: &[T],
-            out: &mut [u32],
-        ) {
+        fn read_magnitudes<T: crate::simd::quantize::lanes::Value>(values: &[T], out: &mut [u32]) {
             crate::simd::magnitudes::read(values, out);
         }
 

@@ -32,15 +32,9 @@ pub(in crate::simd) trait Lanes {
     unsafe fn splat(pattern: u32) -> Self::Vector;
 
     /// The larger patterns of each pair, as unsigned and as signed integers.
-    unsafe fn larger(
-        most: [Self::Vector; 2],
-        x: Self::Vector,
-    ) -> [Self::Vector; 2];
+    unsafe fn larger(most: [Self::Vector; 2], x: Self::Vector) -> [Self::Vector; 2];
     /// The smaller patterns of each pair, as unsigned and as signed integers.
-    unsafe fn smaller(
-        least: [Self::Vector; 2],
-        x: Self::Vector,
-    ) -> [Self::Vector; 2];
+    unsafe fn smaller(least: [Self::Vector; 2], x: Self::Vector) -> [Self::Vector; 2];
     /// The largest lane of the first as unsigned, and of the second as signed integers.
     unsafe fn largest(most: [Self::Vector; 2]) -> (u32, i32);
     /// The smallest lane of the first as unsigned, and of the second as signed integers.

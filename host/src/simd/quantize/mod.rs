@@ -46,8 +46,7 @@ pub(super) struct Floats<T> {
 
 type Ternary<T> =
     unsafe fn(&[T], u32, bool, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>;
-type AffineAndNext<T> =
-    unsafe fn(&[T], &Grid, &mut [i8], &[T], Ahead) -> Option<(Applied, Stats)>;
+type AffineAndNext<T> = unsafe fn(&[T], &Grid, &mut [i8], &[T], Ahead) -> Option<(Applied, Stats)>;
 type Affine<T> = unsafe fn(&[T], &Grid, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>;
 
 const SCALAR: Quantize = Quantize {
