@@ -302,6 +302,65 @@ fn the_mean_is_exact_where_a_plain_sum_stops() {
     }
 }
 
+fn check_rows<T: Element>(values: &[T], groups: Groups, method: Method) {
+    let points = if method == Method::Affine {
+        groups.count
+    } else {
+        0
+    };
+    let room = || {
+        (
+            vec![0i8; values.len()],
+            vec![0.0; groups.count],
+            vec![0i8; points],
+        )
+    };
+    let (mut codes, mut scales, mut zero_points) = room();
+    let out = (&mut codes, &mut scales, &mut zero_points);
+    let mut tensor = scalar::Tensor::new(values, groups, out.0, out.1, out.2).unwrap();
+    let report = tercet_core::quant::quantize(&mut tensor, method, &mut []);
+    for backend in Backend::all() {
+        let mut found = room();
+        let out = (&mut found.0, &mut found.1, &mut found.2);
+        let tensor = Tensor::new(values, groups, out.0, out.1, out.2).unwrap();
+        assert_eq!(tensor.with_backend(backend).quantize(method), report);
+        // What is done before a value is refused is left open.
+        if report.is_ok() {
+            let same = found.0 == codes && found.1 == scales && found.2 == zero_points;
+            assert!(same, "{backend}, {groups:?}, {method:?}");
+        }
+    }
+}
+
+/// Rows whose next one is looked at beside their codes, of one sign and of both, of zeros, and with a value that is none.
+#[test]
+fn rows_equal_core() {
+    let mut random = Random::new(29);
+    let ternary = Method::Ternary {
+        rule: Rule::AbsMean,
+        scale_rule: ScaleRule::Rule,
+    };
+    for len in [1, 63, 64, 77, 128, 192, 1024, 4096, 4160] {
+        let count = 6;
+        let groups = Groups { count, len };
+        for method in [Method::Symmetric { limit: 127 }, Method::Affine, ternary] {
+            for bad in [None, Some(len * 3), Some(len * 4 - 1)] {
+                let mut values: Vec<f32> =
+                    (0..count).flat_map(|_| draw(&mut random, len)).collect();
+                values[2 * len..3 * len].fill(0.0);
+                if let Some(bad) = bad {
+                    values[bad] = f32::NAN;
+                }
+                let halves: Vec<_> = values.iter().map(|&x| f16::from_f32(x)).collect();
+                let brain: Vec<_> = values.iter().map(|&x| bf16::from_f32(x)).collect();
+                check_rows(&values, groups, method);
+                check_rows(&halves, groups, method);
+                check_rows(&brain, groups, method);
+            }
+        }
+    }
+}
+
 /// Outputs so large that they are written past the caches, at every alignment that matters, for groups of every kind.
 #[test]
 fn large_outputs_equal_core() {

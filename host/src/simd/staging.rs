@@ -55,7 +55,7 @@ impl Staging {
             debug_assert!(before.is_empty() && after.is_empty());
             backend.stream_lines(&self.lines[first..whole], to);
         }
-        if whole > 0 && end % LINE > 0 {
+        if whole > 0 && !end.is_multiple_of(LINE) {
             self.lines[0] = self.lines[whole];
         }
         result

@@ -103,7 +103,7 @@ impl Ahead {
 
     /// Asks for what lies ahead of a line.
     #[inline(always)]
-    pub(super) fn ask<T>(self, line: *const T, _: usize) {
+    pub(super) fn ask<T>(self, line: *const T) {
         ask(line.cast::<u8>().wrapping_add(self.bytes));
     }
 
@@ -111,7 +111,7 @@ impl Ahead {
     #[inline(always)]
     pub(super) fn ask_step<T>(self, step: &[T]) {
         for line in (0..size_of_val(step)).step_by(LINE) {
-            ask(step.as_ptr().cast::<u8>().wrapping_add(line + self.bytes));
+            self.ask(step.as_ptr().cast::<u8>().wrapping_add(line));
         }
     }
 }
