@@ -20,17 +20,8 @@ pub(crate) struct Rows<'a, T> {
     stores: Stores,
     /// Of short groups whose codes go past the caches.
     staging: Option<Staging>,
-    /// The statistics of a group, and what they were taken for, where it was looked at already.
-    next: Option<(usize, Facts, Stats)>,
-    /// Which were asked for last.
-    facts: Facts,
-}
-
-/// Which statistics.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Facts {
-    All,
-    Extremes,
+    /// The extremes of a group that was looked at beside the codes of the one before.
+    next: Option<(usize, Stats)>,
 }
 
 impl<'a, T: Element> Rows<'a, T> {
@@ -51,7 +42,6 @@ impl<'a, T: Element> Rows<'a, T> {
             backend,
             stores,
             next: None,
-            facts: Facts::All,
         }
     }
 
@@ -73,23 +63,6 @@ impl<'a, T: Element> Rows<'a, T> {
         &self.values[group * self.groups.len..][..self.groups.len]
     }
 
-    /// The statistics of a group, unless they were taken beside the codes of the one before.
-    fn facts(&mut self, group: usize, facts: Facts) -> Stats {
-        let stats = match self.next.take() {
-            Some((number, of, stats)) if (number, of) == (group, facts) => stats,
-            _ => self.look(group, facts),
-        };
-        self.facts = facts;
-        stats
-    }
-
-    fn look(&self, group: usize, facts: Facts) -> Stats {
-        match facts {
-            Facts::All => self.backend.stats(self.values(group), self.ahead()),
-            Facts::Extremes => self.backend.extremes(self.values(group), self.ahead()),
-        }
-    }
-
     fn ahead(&self) -> Ahead {
         match self.groups.len {
             len if len <= SHORT => Ahead::GROUPS,
@@ -106,11 +79,14 @@ impl<T: Element> QuantizeProblem for Rows<'_, T> {
     }
 
     fn stats(&mut self, group: usize) -> Result<Stats, QuantError> {
-        Ok(self.facts(group, Facts::All))
+        Ok(self.backend.stats(self.values(group), self.ahead()))
     }
 
     fn extremes(&mut self, group: usize) -> Result<Stats, QuantError> {
-        Ok(self.facts(group, Facts::Extremes))
+        Ok(match self.next.take() {
+            Some((number, extremes)) if number == group => extremes,
+            _ => self.backend.extremes(self.values(group), self.ahead()),
+        })
     }
 
     fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), QuantError> {
@@ -126,34 +102,31 @@ impl<T: Element> QuantizeProblem for Rows<'_, T> {
         self.backend.magnitudes(self.values(group), span, bins)
     }
 
-    /// The codes of a group, and the statistics of the next where that is short: what waits for memory, and the end of the
-    /// statistics, which waits for what comes before it at every step, run beside the codes, which need neither.
+    /// The codes of a group, and the extremes of the next where that is short: what waits for memory, and the end of the
+    /// extremes, which waits for what comes before it at every step, run beside the codes, which need neither.
     fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, QuantError> {
         let (start, len) = (group * self.groups.len, self.groups.len);
-        let (backend, ahead, values) = (self.backend, self.ahead(), self.values);
-        let after = values[start..].get(len..2 * len).filter(|_| len <= SHORT);
-        let (values, after_group) = (&values[start..][..len], group + 1);
-        let extremes = after.filter(|_| self.facts == Facts::Extremes);
-        let mut next = None;
-        let mut write = |codes: &mut [i8], stores: Stores| {
-            let both = extremes.filter(|_| stores == Stores::Cached);
+        let (backend, ahead) = (self.backend, self.ahead());
+        let (values, after) = self.values[start..].split_at(len);
+        let after = after.get(..len).filter(|_| len <= SHORT);
+        let next = &mut self.next;
+        let write = |codes: &mut [i8], stores: Stores| {
+            let both = after.filter(|_| stores == Stores::Cached);
             match both.and_then(|after| backend.apply_and_next(plan, values, codes, after, ahead)) {
-                Some((applied, stats)) => {
-                    next = Some((after_group, Facts::Extremes, stats));
+                Some((applied, extremes)) => {
+                    *next = Some((group + 1, extremes));
                     Ok(applied)
                 }
                 None => backend.apply(plan, values, codes, stores, Ahead::NONE),
             }
         };
         let codes = &mut *self.out.codes;
-        let applied = match &mut self.staging {
+        match &mut self.staging {
             Some(staging) => staging.group(backend, codes, start, len, |codes| {
                 write(codes, Stores::Cached)
             }),
             None => write(&mut codes[start..][..len], self.stores),
-        };
-        self.next = next;
-        applied
+        }
     }
 
     fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), QuantError> {
