@@ -110,7 +110,7 @@ impl<T: Element> QuantizeProblem for Rows<'_, T> {
         let (values, after) = self.values[start..].split_at(len);
         let after = after.get(..len).filter(|_| len <= SHORT);
         let next = &mut self.next;
-        let write = |codes: &mut [i8], stores: Stores| {
+        let mut write = |codes: &mut [i8], stores: Stores| {
             let both = after.filter(|_| stores == Stores::Cached);
             match both.and_then(|after| backend.apply_and_next(plan, values, codes, after, ahead)) {
                 Some((applied, extremes)) => {
