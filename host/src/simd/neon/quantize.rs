@@ -33,7 +33,7 @@ impl Lanes for Neon {
         unsafe {
             // A loop without branches: the conversion's intrinsic is not stable.
             let halves = at.cast::<[f16; 4]>().read_unaligned();
-            vld1q_u32(halves.map(|half| half.to_f32().to_bits()).as_ptr())
+            vld1q_u32(halves.map(|half| Element::to_f32(half).to_bits()).as_ptr())
         }
     }
 
