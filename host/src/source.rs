@@ -196,11 +196,9 @@ impl<'a> Source<'a> {
                         let reason = format!("scale {index} is not finite");
                         return Err(Error::tensor(self.path, scales.name, reason));
                     }
-                    let zero = zero_points.map_or(0, |z| i16::from(z.bytes[index] as i8));
-                    for (x, &code) in part.iter_mut().zip(&bytes[at..]) {
-                        // The difference fits nine bits, so the product is rounded once.
-                        *x = f32::from(i16::from(code as i8) - zero) * scale;
-                    }
+                    let zero = zero_points.map_or(0, |z| z.bytes[index] as i8);
+                    let codes = signed(&bytes[at..][..part.len()]);
+                    Backend::default().dequantize(codes, zero, scale, part, Stores::Cached);
                     at += part.len();
                     rest = after;
                 }
@@ -255,6 +253,12 @@ impl<'a> Source<'a> {
         }
         Ok(())
     }
+}
+
+/// Bytes as the codes they hold.
+fn signed(bytes: &[u8]) -> &[i8] {
+    // SAFETY: an i8 has the size and the alignment of a byte, and every pattern is one.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) }
 }
 
 /// Checks the scales of int8 codes: one, one a row, or one for each of equal parts of a row.

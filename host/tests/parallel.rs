@@ -171,10 +171,13 @@ fn dequantize_equals_core_and_names_the_lowest_bad_code() {
                 zero_points,
             };
             let (mut expected, mut found) = (vec![0.0; codes.len()], vec![0.0; codes.len()]);
-            for decode in [int8::dequantize, int4::dequantize, ternary::dequantize] {
-                decode(tensor, &mut expected).unwrap();
-                parallel::dequantize(tensor, &mut found, decode).unwrap();
-                assert!(expected == found);
+            for backend in Backend::all() {
+                let engine = Threads::default().with_backend(backend);
+                for range in [int8::RANGE, int4::RANGE, ternary::RANGE] {
+                    int8::dequantize(tensor, &mut expected).unwrap();
+                    engine.dequantize(tensor, range, &mut found).unwrap();
+                    assert!(expected == found, "{backend}");
+                }
             }
         }
         codes[299_000] = 2;
@@ -188,7 +191,7 @@ fn dequantize_equals_core_and_names_the_lowest_bad_code() {
         let mut out = vec![0.0; codes.len()];
         let refused = Err(QuantError::CodeRange { index: 137_777 });
         assert_eq!(
-            parallel::dequantize(tensor, &mut out, ternary::dequantize),
+            Threads::default().dequantize(tensor, ternary::RANGE, &mut out),
             refused
         );
     }

@@ -1,5 +1,7 @@
 //! int4, symmetric (−7..7), one code a byte; meant for blocks of 32 to 256.
 
+use core::ops::RangeInclusive;
+
 use super::QuantError;
 use super::decode::{self, Codes};
 use super::driver::{self, Method, Report};
@@ -14,7 +16,10 @@ pub fn symmetric<P: QuantizeProblem>(problem: &mut P) -> Result<Report, P::Error
     driver::quantize(problem, Method::Symmetric { limit: LIMIT }, &mut [])
 }
 
+/// Codes that [`dequantize`] takes.
+pub const RANGE: RangeInclusive<i8> = -8..=LIMIT;
+
 /// Writes `fl(code · scale)`; refuses codes outside −8..=7. Errors are those of [`super::ternary::dequantize`].
 pub fn dequantize(codes: Codes<'_>, out: &mut [f32]) -> Result<(), QuantError> {
-    decode::dequantize(codes, -8..=LIMIT, out)
+    decode::dequantize(codes, RANGE, out)
 }

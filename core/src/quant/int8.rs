@@ -2,6 +2,8 @@
 //!
 //! Codes are those of ONNX `QuantizeLinear`: `half_even(fl(x / scale)) + zero_point`, saturated.
 
+use core::ops::RangeInclusive;
+
 use super::decode::{self, Codes};
 use super::driver::{self, Method, Report};
 use super::{Grid, QuantError};
@@ -25,9 +27,12 @@ pub fn fixed<P: QuantizeProblem>(problem: &mut P, grid: Grid) -> Result<Report, 
     driver::quantize(problem, Method::Fixed(grid), &mut [])
 }
 
+/// Codes that [`dequantize`] takes: all.
+pub const RANGE: RangeInclusive<i8> = i8::MIN..=i8::MAX;
+
 /// Writes `fl((code − zero_point) · scale)`; an empty `zero_points` stands for zeros.
 ///
 /// Every i8 is a code, −128 too. Errors are those of [`super::ternary::dequantize`].
 pub fn dequantize(codes: Codes<'_>, out: &mut [f32]) -> Result<(), QuantError> {
-    decode::dequantize(codes, i8::MIN..=i8::MAX, out)
+    decode::dequantize(codes, RANGE, out)
 }

@@ -13,6 +13,8 @@
 //! # Ok::<(), tercet_core::quant::QuantError>(())
 //! ```
 
+use core::ops::RangeInclusive;
+
 use super::decode::{self, Codes};
 use super::driver::{self, Method, Report};
 use super::{QuantError, optimal, threshold};
@@ -191,11 +193,14 @@ pub fn quantize<P: QuantizeProblem>(
     driver::quantize(problem, Method::Ternary { rule, scale_rule }, bins)
 }
 
+/// Codes that [`dequantize`] takes.
+pub const RANGE: RangeInclusive<i8> = -1..=1;
+
 /// Writes `fl(code · scale)`.
 ///
 /// [`QuantError::Empty`] without values; [`QuantError::Length`] or [`QuantError::GroupLength`] when lengths do
 /// not fit the groups; [`QuantError::CodeRange`] with the lowest index of a code outside −1..=1, before anything is
 /// written.
 pub fn dequantize(codes: Codes<'_>, out: &mut [f32]) -> Result<(), QuantError> {
-    decode::dequantize(codes, -1..=1, out)
+    decode::dequantize(codes, RANGE, out)
 }

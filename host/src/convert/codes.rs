@@ -36,20 +36,15 @@ pub(crate) struct Codes {
 impl Codes {
     /// Restores the codes that begin at value `first`.
     fn restore(&self, groups: Groups, first: usize, mut codes: &[i8], mut out: &mut [f32]) {
-        let mut at = first;
+        let (backend, mut at) = (Backend::default(), first);
         while !codes.is_empty() {
             let group = at / groups.len;
             let len = (groups.len - at % groups.len).min(codes.len());
             let scale = self.scales[group];
-            let zero = self
-                .zero_points
-                .get(group)
-                .map_or(0, |&zero| i16::from(zero));
+            let zero = self.zero_points.get(group).copied().unwrap_or(0);
             let (run, codes_after) = codes.split_at(len);
             let (restored, out_after) = out.split_at_mut(len);
-            for (x, &code) in restored.iter_mut().zip(run) {
-                *x = f32::from(i16::from(code) - zero) * scale;
-            }
+            backend.dequantize(run, zero, scale, restored, Stores::Cached);
             (codes, out) = (codes_after, out_after);
             at += len;
         }

@@ -1,34 +1,84 @@
 //! Codes and scales back to floats, on rayon's threads.
 
+use std::ops::RangeInclusive;
+
 use rayon::prelude::*;
 use tercet_core::quant::{Codes, Groups, QuantError};
 
-use super::{TILE, moved};
+use super::Threads;
+use crate::simd::{Backend, Stores};
 
-/// Dequantizes in parallel with one of core's decoders ([`tercet_core::quant::ternary::dequantize`], `int8`'s, `int4`'s).
-///
-/// Errors are the decoder's; a refused code's index is the lowest in the tensor, and what `out` holds then is
-/// left open.
-pub fn dequantize(
-    codes: Codes<'_>,
-    out: &mut [f32],
-    decode: fn(Codes<'_>, &mut [f32]) -> Result<(), QuantError>,
-) -> Result<(), QuantError> {
-    codes.check(out.len())?;
-    let mut rest = out;
-    let mut start = 0;
-    let mut jobs = Vec::new();
-    for piece in pieces(codes, TILE) {
-        let (head, tail) = rest.split_at_mut(piece.codes.len());
-        jobs.push((start, piece, head));
-        start += piece.codes.len() as u64;
-        rest = tail;
+impl Threads {
+    /// Writes `fl((code − zero_point) · scale)` in parallel, as core's decoders do, for codes of the range that they take:
+    /// [`tercet_core::quant::ternary::RANGE`], `int8`'s or `int4`'s.
+    ///
+    /// Errors are the decoders'; a refused code's index is the lowest in the tensor, and what `out` holds then is left open.
+    ///
+    /// # Example
+    /// ```
+    /// use tercet_core::quant::{Codes, Groups, ternary};
+    /// use tercet_host::parallel::Threads;
+    ///
+    /// let groups = Groups::rows(2, 2)?;
+    /// let codes = Codes { groups, codes: &[1, 0, -1, 1], scales: &[0.5, 2.0], zero_points: &[] };
+    /// let mut out = [0.0; 4];
+    /// Threads::default().dequantize(codes, ternary::RANGE, &mut out)?;
+    /// assert_eq!(out, [0.5, 0.0, -2.0, 2.0]);
+    /// # Ok::<(), tercet_core::quant::QuantError>(())
+    /// ```
+    pub fn dequantize(
+        &self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), QuantError> {
+        codes.check(out.len())?;
+        let stores = Stores::of(size_of_val(out));
+        let mut rest = out;
+        let mut start = 0;
+        let mut jobs = Vec::new();
+        for piece in pieces(codes, self.tile) {
+            let (head, tail) = rest.split_at_mut(piece.codes.len());
+            jobs.push((start, piece, head));
+            start += piece.codes.len();
+            rest = tail;
+        }
+        let results: Vec<_> = jobs
+            .into_par_iter()
+            .map(|(start, piece, out)| {
+                let outside = find_outside(piece.codes, &range);
+                if let Some(index) = outside {
+                    let index = (start + index) as u64;
+                    return Err(QuantError::CodeRange { index });
+                }
+                restore(self.backend, piece, out, stores);
+                stores.finish();
+                Ok(())
+            })
+            .collect();
+        results.into_iter().collect()
     }
-    let results: Vec<_> = jobs
-        .into_par_iter()
-        .map(|(start, piece, out)| decode(piece, out).map_err(|error| moved(error, start)))
-        .collect();
-    results.into_iter().collect()
+}
+
+/// The first code outside a range. Where there is none, as nearly always, one pass without branches tells.
+fn find_outside(codes: &[i8], range: &RangeInclusive<i8>) -> Option<usize> {
+    let (from, to) = (*range.start(), *range.end());
+    if (from, to) == (i8::MIN, i8::MAX) {
+        return None;
+    }
+    let outside = |code: i8| (code < from) | (code > to);
+    let any = codes.iter().fold(false, |any, &code| any | outside(code));
+    any.then(|| codes.iter().position(|&code| outside(code)))?
+}
+
+/// Group by group.
+fn restore(backend: Backend, piece: Codes<'_>, out: &mut [f32], stores: Stores) {
+    let len = piece.groups.len;
+    let mut zero_points = piece.zero_points.iter().copied();
+    let groups = piece.codes.chunks(len).zip(out.chunks_mut(len));
+    for ((codes, out), &scale) in groups.zip(piece.scales) {
+        backend.dequantize(codes, zero_points.next().unwrap_or(0), scale, out, stores);
+    }
 }
 
 /// Cuts a tensor that [`Codes::check`] accepts: small groups into runs of whole groups, large ones into tiles.

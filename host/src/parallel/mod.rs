@@ -20,7 +20,6 @@ pub(crate) use rows::Rows;
 
 pub use cluster::{Clusters, nearest};
 pub use compare::{compare, compare_next};
-pub use dequantize::dequantize;
 pub use search::Base;
 pub use tensor::Tensor;
 

@@ -4,9 +4,10 @@ use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeProblem};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{self, Applied, Groups, Method, Plan, QuantError, Report};
 
-use crate::simd::{Ahead, Backend, Stores};
+use crate::simd::{Ahead, Backend, Staging, Stores};
 
-/// Groups of up to this many values (16 KiB as `f32`) are looked at one ahead: two of them fit the nearest cache.
+/// Groups of up to this many values (16 KiB as `f32`) are looked at one ahead: two of them fit the nearest cache, or one of
+/// them and its codes on their way past the caches.
 const SHORT: usize = 4096;
 
 /// Some groups of a tensor.
@@ -17,15 +18,10 @@ pub(crate) struct Rows<'a, T> {
     out: Output<'a>,
     backend: Backend,
     stores: Stores,
-    /// The statistics of a group, and what they were taken for, where it was looked at already.
-    next: Option<(usize, Facts, Stats)>,
-}
-
-/// Which statistics.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Facts {
-    All,
-    Extremes,
+    /// Of short groups whose codes go past the caches.
+    staging: Option<Staging>,
+    /// The extremes of a group that was looked at beside the codes of the one before.
+    next: Option<(usize, Stats)>,
 }
 
 impl<'a, T: Element> Rows<'a, T> {
@@ -37,7 +33,9 @@ impl<'a, T: Element> Rows<'a, T> {
         backend: Backend,
         stores: Stores,
     ) -> Self {
+        let staged = stores == Stores::Streaming && groups.len <= SHORT;
         Self {
+            staging: staged.then(|| Staging::new(out.codes, groups.len)),
             values,
             groups,
             out,
@@ -54,6 +52,9 @@ impl<'a, T: Element> Rows<'a, T> {
         bins: &mut [MagnitudeBin],
     ) -> Result<Report, QuantError> {
         let report = quant::quantize_in_order(&mut self, method, bins);
+        if let (Some(staging), Ok(_)) = (&self.staging, &report) {
+            staging.finish(self.out.codes);
+        }
         self.stores.finish();
         report
     }
@@ -62,36 +63,10 @@ impl<'a, T: Element> Rows<'a, T> {
         &self.values[group * self.groups.len..][..self.groups.len]
     }
 
-    /// The statistics of a group. Those of the next are taken on the way: the end of that, which waits for what comes before
-    /// it at every step, then runs beside the codes of this group, which do not need it.
-    fn facts(&mut self, group: usize, facts: Facts) -> Stats {
-        let of = |group| match facts {
-            Facts::All => self.backend.stats(self.values(group), self.first()),
-            Facts::Extremes => self.backend.extremes(self.values(group), self.first()),
-        };
-        let stats = match self.next {
-            Some((number, of, stats)) if (number, of) == (group, facts) => stats,
-            _ => of(group),
-        };
-        let next = group + 1;
-        let looked = self.groups.len <= SHORT && next < self.groups.count;
-        self.next = looked.then(|| (next, facts, of(next)));
-        stats
-    }
-
-    /// How far ahead the first pass over a group asks for memory: by a group, and by what a memory takes to answer.
-    fn first(&self) -> Ahead {
+    fn ahead(&self) -> Ahead {
         match self.groups.len {
-            len if len <= SHORT => Ahead::first(len.max(1024)),
+            len if len <= SHORT => Ahead::GROUPS,
             _ => Ahead::STREAM,
-        }
-    }
-
-    /// The same for the second pass, a group behind.
-    fn second(&self) -> Ahead {
-        match self.groups.len {
-            len if len <= SHORT => Ahead::second(len + len.max(1024)),
-            _ => Ahead::NONE,
         }
     }
 }
@@ -104,11 +79,14 @@ impl<T: Element> QuantizeProblem for Rows<'_, T> {
     }
 
     fn stats(&mut self, group: usize) -> Result<Stats, QuantError> {
-        Ok(self.facts(group, Facts::All))
+        Ok(self.backend.stats(self.values(group), self.ahead()))
     }
 
     fn extremes(&mut self, group: usize) -> Result<Stats, QuantError> {
-        Ok(self.facts(group, Facts::Extremes))
+        Ok(match self.next.take() {
+            Some((number, extremes)) if number == group => extremes,
+            _ => self.backend.extremes(self.values(group), self.ahead()),
+        })
     }
 
     fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), QuantError> {
@@ -124,10 +102,31 @@ impl<T: Element> QuantizeProblem for Rows<'_, T> {
         self.backend.magnitudes(self.values(group), span, bins)
     }
 
+    /// The codes of a group, and the extremes of the next where that is short: what waits for memory, and the end of the
+    /// extremes, which waits for what comes before it at every step, run beside the codes, which need neither.
     fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, QuantError> {
-        let (start, len, ahead) = (group * self.groups.len, self.groups.len, self.second());
-        let (values, codes) = (&self.values[start..], &mut self.out.codes[start..]);
-        (self.backend).apply(plan, &values[..len], &mut codes[..len], self.stores, ahead)
+        let (start, len) = (group * self.groups.len, self.groups.len);
+        let (backend, ahead) = (self.backend, self.ahead());
+        let (values, after) = self.values[start..].split_at(len);
+        let after = after.get(..len).filter(|_| len <= SHORT);
+        let next = &mut self.next;
+        let mut write = |codes: &mut [i8], stores: Stores| {
+            let both = after.filter(|_| stores == Stores::Cached);
+            match both.and_then(|after| backend.apply_and_next(plan, values, codes, after, ahead)) {
+                Some((applied, extremes)) => {
+                    *next = Some((group + 1, extremes));
+                    Ok(applied)
+                }
+                None => backend.apply(plan, values, codes, stores, Ahead::NONE),
+            }
+        };
+        let codes = &mut *self.out.codes;
+        match &mut self.staging {
+            Some(staging) => staging.group(backend, codes, start, len, |codes| {
+                write(codes, Stores::Cached)
+            }),
+            None => write(&mut codes[start..][..len], self.stores),
+        }
     }
 
     fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), QuantError> {

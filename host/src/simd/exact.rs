@@ -12,7 +12,7 @@
 //! zeros in it, is summed again from the first cache, window by window of [`SPREAD`] exponents.
 
 use tercet_core::number::bits::{self, INFINITE};
-use tercet_core::number::{ExactSum, Stats};
+use tercet_core::number::{Element, ExactSum, Stats};
 
 /// Additions a lane takes at most between two looks at the exponents.
 pub(super) const LANE: usize = 64;
@@ -110,8 +110,13 @@ impl Total {
         block.largest() < INFINITE
     }
 
+    /// Whether there are negative values and others: then the largest magnitudes of either are both ends of the range.
+    pub(super) fn has_both_signs(&self) -> bool {
+        self.extent.unsigned_max >> 31 == 1 && self.extent.signed_max >= 0
+    }
+
     /// The statistics of `values`, all of which were taken in unless one is not finite.
-    pub(super) fn stats(&self, values: &[f32]) -> Stats {
+    pub(super) fn stats<T: Element>(&self, values: &[T]) -> Stats {
         let count = values.len() as u64;
         let empty = Stats {
             count,
@@ -121,7 +126,7 @@ impl Total {
             return empty;
         }
         if self.extent.largest() >= INFINITE {
-            let index = values.iter().position(|x| !x.is_finite());
+            let index = values.iter().position(|x| !x.to_f32().is_finite());
             return Stats {
                 first_bad: index.map(|index| index as u64),
                 ..empty

@@ -5,7 +5,7 @@
 //! 2⁴⁰. So a value is one addition, in half the memory of a [`MagnitudeBin`].
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
-use tercet_core::number::bits;
+use tercet_core::number::{Element, bits};
 
 /// Where the count begins.
 const COUNT: u32 = 41;
@@ -16,7 +16,7 @@ const STEP: usize = 64;
 
 /// As [`tercet_core::scalar::magnitudes`], for a span and bins that were checked. Allocates a word a bin.
 #[inline(always)]
-pub(super) fn count(values: &[f32], span: MagnitudeSpan, bins: &mut [MagnitudeBin]) {
+pub(super) fn count<T: Element>(values: &[T], span: MagnitudeSpan, bins: &mut [MagnitudeBin]) {
     let width = span.end.saturating_sub(span.first);
     // One more for what lies outside the span, so that nothing branches.
     let outside = bins.len() as u32;
@@ -27,7 +27,7 @@ pub(super) fn count(values: &[f32], span: MagnitudeSpan, bins: &mut [MagnitudeBi
             let (mut places, mut adds) = ([outside; STEP], [0u32; STEP]);
             for ((value, place), add) in values.iter().zip(&mut places).zip(&mut adds) {
                 // Patterns under `first` wrap to beyond any width.
-                let offset = bits::magnitude(*value).wrapping_sub(span.first);
+                let offset = bits::magnitude(value.to_f32()).wrapping_sub(span.first);
                 let within = offset < width;
                 *place = if within {
                     offset >> span.shift
@@ -41,6 +41,14 @@ pub(super) fn count(values: &[f32], span: MagnitudeSpan, bins: &mut [MagnitudeBi
             }
         }
         unpack(span, &mut words, bins);
+    }
+}
+
+/// As [`tercet_core::scalar::read_magnitudes`], for slices of one length.
+#[inline(always)]
+pub(super) fn read<T: Element>(values: &[T], out: &mut [u32]) {
+    for (value, pattern) in values.iter().zip(out) {
+        *pattern = bits::magnitude(value.to_f32());
     }
 }
 

@@ -3,7 +3,8 @@
 //! An operation has a table of its kernels (`quantize.rs`, `blocks.rs` …): one function a kernel, over slices, for the part
 //! of the work that one thread does. A set's table takes from a lesser set what it has no kernel of its own for, and
 //! [`Isa::Scalar`]'s holds the functions of [`tercet_core::scalar`]. The kernels lie in a folder for each set, a file an
-//! operation. Every one of them gives the bits of [`tercet_core::scalar`]; the conformance suite runs over each [`Backend`].
+//! operation; where the sets differ in their width alone, a loop is written once beside the table (`quantize/`, `cluster/`), and
+//! the set's file says what its vectors are. Every one of them gives the bits of [`tercet_core::scalar`]; the conformance suite runs over each [`Backend`].
 
 use std::any::TypeId;
 
@@ -26,10 +27,13 @@ pub(crate) mod blocks;
     allow(dead_code, reason = "there are no vectors to be generic in")
 )]
 pub(crate) mod cluster;
-#[cfg(any(
-    target_arch = "x86_64",
-    all(target_arch = "aarch64", target_endian = "little")
-))]
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
+    allow(dead_code, reason = "there are no vectors to sum in")
+)]
 mod exact;
 pub(crate) mod float_search;
 mod isa;
@@ -44,8 +48,21 @@ mod isa;
 pub(crate) mod linear;
 mod magnitudes;
 pub(crate) mod peak;
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
+    allow(
+        dead_code,
+        unused_imports,
+        unused_macros,
+        reason = "there are no vectors to be generic in"
+    )
+)]
 pub(crate) mod quantize;
 pub(crate) mod search;
+mod staging;
 #[cfg_attr(
     not(any(
         target_arch = "x86_64",
@@ -78,6 +95,7 @@ mod sse41;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;
+pub(crate) use staging::Staging;
 pub(crate) use stores::{Ahead, Stores};
 
 /// The values as f32, where that is what they are.

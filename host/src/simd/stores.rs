@@ -1,5 +1,7 @@
 //! How a kernel writes, and how it asks for what it reads next.
 
+use tercet_core::number::Element;
+
 /// How a kernel writes its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stores {
@@ -11,8 +13,13 @@ pub(crate) enum Stores {
     Streaming,
 }
 
-/// Bytes of a line of the cache, and codes that a kernel takes in a step.
-pub(super) const LINE: usize = 64;
+/// Bytes of a line of the cache.
+pub(crate) const LINE: usize = 64;
+
+/// A line of codes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Line(pub(crate) [i8; LINE]);
 
 /// From this many bytes on an output does not stay in the caches beside its four times larger input.
 const LARGE: usize = 4 << 20;
@@ -29,14 +36,12 @@ impl Stores {
 
     /// Runs a kernel over whole lines of codes and their values, and over the parts of lines before and after them, which
     /// it gets in a buffer, with zeros in place of the values of others.
-    ///
-    /// The kernel's last argument says whether it may stream: then its codes begin on a line's boundary.
     #[inline(always)]
-    pub(super) fn lines(
+    pub(super) fn lines<T: Element>(
         self,
-        values: &[f32],
+        values: &[T],
         codes: &mut [i8],
-        mut kernel: impl FnMut(&[[f32; LINE]], &mut [[i8; LINE]], bool),
+        kernel: &mut impl Kernel<T>,
     ) {
         debug_assert_eq!(values.len(), codes.len());
         let streaming = self == Self::Streaming;
@@ -46,20 +51,19 @@ impl Stores {
         };
         let (first, values) = values.split_at(head);
         let (first_codes, codes) = codes.split_at_mut(head);
-        let (lines, rest) = values.as_chunks();
-        let (code_lines, rest_codes) = codes.as_chunks_mut();
-        let mut part = |values: &[f32], codes: &mut [i8]| {
+        let whole = values.len() / LINE * LINE;
+        let (lines, rest) = values.split_at(whole);
+        let (code_lines, rest_codes) = codes.split_at_mut(whole);
+        for (values, codes) in [(first, first_codes), (rest, rest_codes)] {
             if !values.is_empty() {
-                let (mut line, mut code_line) = ([0.0; LINE], [0; LINE]);
+                let (mut line, mut code_line) = ([T::default(); LINE], [0; LINE]);
                 line[..values.len()].copy_from_slice(values);
-                kernel(&[line], std::slice::from_mut(&mut code_line), false);
+                kernel.run(&line, &mut code_line, false);
                 codes.copy_from_slice(&code_line[..codes.len()]);
             }
-        };
-        part(first, first_codes);
-        part(rest, rest_codes);
+        }
         if !lines.is_empty() {
-            kernel(lines, code_lines, streaming);
+            kernel.run(lines, code_lines, streaming);
         }
     }
 
@@ -73,70 +77,69 @@ impl Stores {
     }
 }
 
-/// How far ahead of what they read kernels ask for memory.
-///
-/// Processors stop at the end of a page by themselves, and where a group is read twice they see no stream. A kernel's step is
-/// two or four lines; those of its first and of its second half are asked for by themselves.
+/// What [`Stores::lines`] runs. (A closure in its place would be compiled without the set of the function around it.)
+pub(super) trait Kernel<T> {
+    /// Takes whole lines of codes, and as many values. Where it is `streaming`, codes begin on a line's boundary.
+    fn run(&mut self, values: &[T], codes: &mut [i8], streaming: bool);
+}
+
+/// How far ahead of what they read kernels ask for memory: processors stop at the end of a page by themselves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead {
-    /// Distances in values for either half; at 0 what is asked for is at hand, so that nothing happens.
-    halves: [usize; 2],
+    /// The distance in bytes; at 0 what is asked for is at hand, so that nothing happens.
+    bytes: usize,
 }
 
 impl Ahead {
-    /// For one pass over a stream: 2 KiB.
-    pub(crate) const STREAM: Self = Self::all(512);
+    /// For one pass over a stream.
+    pub(crate) const STREAM: Self = Self { bytes: 2048 };
+
+    /// For the first of two passes over each of many short groups: farther, as memory has the second pass to answer in too.
+    /// Half of the lines in each pass took longer than all of them in the first, and so did 4 KiB and 8 KiB.
+    pub(crate) const GROUPS: Self = Self { bytes: 6144 };
 
     /// Where what is read is in the caches.
-    pub(crate) const NONE: Self = Self::all(0);
+    pub(crate) const NONE: Self = Self { bytes: 0 };
 
-    pub(super) const fn all(values: usize) -> Self {
-        Self {
-            halves: [values; 2],
-        }
-    }
-
-    /// For the first of two passes over neighbouring groups: half of what comes next, so that the memory is as busy as in the
-    /// second pass.
-    pub(crate) const fn first(values: usize) -> Self {
-        Self {
-            halves: [values, 0],
-        }
-    }
-
-    /// For the second of two passes: the other half.
-    pub(crate) const fn second(values: usize) -> Self {
-        Self {
-            halves: [0, values],
-        }
-    }
-
-    /// Asks for what lies ahead of a line in the first (0) or the second half (1) of a step.
+    /// Asks for what lies ahead of a line.
     #[inline(always)]
-    pub(super) fn ask(self, line: *const f32, half: usize) {
-        let place = line.wrapping_add(self.halves[half]);
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            #[allow(
-                unused_unsafe,
-                reason = "a safe function in newer versions of the library"
-            )]
-            // SAFETY: SSE is part of x86-64, and a prefetch reads nothing that a program could see, wherever it points.
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(place.cast());
-            }
-        }
-        #[cfg(target_arch = "aarch64")]
-        // SAFETY: a hint that changes no register and reads nothing that a program could see, wherever it points.
-        unsafe {
-            std::arch::asm!(
-                "prfm pldl1keep, [{place}]",
-                place = in(reg) place,
-                options(nostack, preserves_flags, readonly)
-            );
-        }
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let _ = place;
+    pub(super) fn ask<T>(self, line: *const T) {
+        ask(line.cast::<u8>().wrapping_add(self.bytes));
     }
+
+    /// Asks for what lies ahead of the lines of a step.
+    #[inline(always)]
+    pub(super) fn ask_step<T>(self, step: &[T]) {
+        for line in (0..size_of_val(step)).step_by(LINE) {
+            self.ask(step.as_ptr().cast::<u8>().wrapping_add(line));
+        }
+    }
+}
+
+/// Asks for the line around an address.
+#[inline(always)]
+fn ask(place: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        #[allow(
+            unused_unsafe,
+            reason = "a safe function in newer versions of the library"
+        )]
+        // SAFETY: SSE is part of x86-64, and a prefetch reads nothing that a program could see, wherever it points.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(place.cast());
+        }
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a hint that changes no register and reads nothing that a program could see, wherever it points.
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl1keep, [{place}]",
+            place = in(reg) place,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = place;
 }

@@ -56,8 +56,8 @@ pub(super) fn cases() -> Vec<Case> {
                 zero_points: &[],
                 groups: tensor,
             };
-            let decode = quant::ternary::dequantize;
-            parallel::dequantize(codes, &mut restored, decode).expect("codes of the format");
+            let done = Threads::default().dequantize(codes, quant::ternary::RANGE, &mut restored);
+            done.expect("codes of the format");
         }),
         Case::new("compare", "f32,f16", VALUES, move || {
             parallel::compare(&compared.0, &compared.1).expect("finite values");

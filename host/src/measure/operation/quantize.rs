@@ -14,7 +14,6 @@ use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
 use crate::measure::work::Work;
 use crate::measure::{Traffic, input};
-use crate::parallel;
 
 /// Values in a row of the per-row case.
 pub(in crate::measure) const ROW: usize = 1024;
@@ -136,11 +135,9 @@ impl Operation for Dequantize {
             scales: &[0.01],
             zero_points: &[],
         };
-        clock.time(&mut || match by {
-            Contender::Scalar => legal(int8::dequantize(codes, &mut out)),
-            Contender::Threads { .. } => {
-                legal(parallel::dequantize(codes, &mut out, int8::dequantize));
-            }
+        clock.time(&mut || match by.engine_of_threads() {
+            None => legal(int8::dequantize(codes, &mut out)),
+            Some(engine) => legal(engine.dequantize(codes, int8::RANGE, &mut out)),
         });
         Bits::default().with_floats(&out).finish()
     }

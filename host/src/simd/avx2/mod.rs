@@ -1,15 +1,12 @@
 //! Kernels for AVX2 (with BMI, F16C, FMA, LZCNT and POPCNT).
 
-pub(super) mod affine;
 pub(super) mod blocks;
 pub(super) mod cluster;
 pub(super) mod float_search;
 pub(super) mod linear;
-pub(super) mod magnitudes;
 pub(super) mod peak;
+pub(super) mod quantize;
 pub(super) mod search;
-pub(super) mod stats;
 pub(super) mod stream;
-pub(super) mod ternary;
 pub(super) mod ternary_search;
 pub(super) mod widen;

@@ -181,8 +181,8 @@ fn four(values: &[f32; 32]) -> [__m256; 4] {
 fn vectors(values: &Step, join: impl Fn(__m256, __m256) -> __m256i) -> [__m256i; STEP] {
     let mut vectors = [_mm256_setzero_si256(); STEP];
     for (vector, values) in vectors.iter_mut().zip(values) {
-        Ahead::STREAM.ask(values.as_ptr(), 0);
-        Ahead::STREAM.ask(values[16..].as_ptr(), 0);
+        Ahead::STREAM.ask(values.as_ptr());
+        Ahead::STREAM.ask(values[16..].as_ptr());
         let [a, b, c, d] = four(values);
         let [a, b] = [join(a, b), join(c, d)].map(|x| _mm256_castsi256_ps(x));
         *vector = join(a, b);

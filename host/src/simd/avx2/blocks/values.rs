@@ -12,8 +12,8 @@ pub(in crate::simd) fn largest(values: &[f32]) -> u32 {
     let mut largest = [_mm256_setzero_si256(); 4];
     for values in values.as_chunks::<32>().0 {
         // The first look at a block.
-        Ahead::STREAM.ask(values.as_ptr(), 0);
-        Ahead::STREAM.ask(values[16..].as_ptr(), 0);
+        Ahead::STREAM.ask(values.as_ptr());
+        Ahead::STREAM.ask(values[16..].as_ptr());
         for (largest, x) in largest.iter_mut().zip(values.as_chunks::<8>().0) {
             *largest = _mm256_max_epi32(*largest, _mm256_castps_si256(absolute(load(x))));
         }

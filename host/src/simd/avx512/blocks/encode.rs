@@ -164,8 +164,8 @@ fn pair(values: &[f32; 32]) -> [__m512; 2] {
 fn vectors(values: &Step, of: impl Fn(__m512, __m512) -> __m512i) -> [__m512i; STEP] {
     let mut vectors = [_mm512_setzero_si512(); STEP];
     for (vector, values) in vectors.iter_mut().zip(values) {
-        Ahead::STREAM.ask(values.as_ptr(), 0);
-        Ahead::STREAM.ask(values[16..].as_ptr(), 0);
+        Ahead::STREAM.ask(values.as_ptr());
+        Ahead::STREAM.ask(values[16..].as_ptr());
         let [a, b] = pair(values);
         *vector = of(a, b);
     }

@@ -13,8 +13,8 @@ pub(in crate::simd) fn largest(values: &[f32]) -> u32 {
     let magnitude = _mm512_set1_epi32(i32::MAX);
     for pair in values.as_chunks::<32>().0 {
         // The first look at a block.
-        Ahead::STREAM.ask(pair.as_ptr(), 0);
-        Ahead::STREAM.ask(pair[16..].as_ptr(), 0);
+        Ahead::STREAM.ask(pair.as_ptr());
+        Ahead::STREAM.ask(pair[16..].as_ptr());
         for (largest, x) in largest.iter_mut().zip(pair.as_chunks::<16>().0) {
             let x = _mm512_and_si512(_mm512_castps_si512(load(x)), magnitude);
             *largest = _mm512_max_epi32(*largest, x);

@@ -1,0 +1,116 @@
+//! The loops compiled for a set.
+
+/// Defines a function for each loop, and the tables of them: `$lanes` are the set's [`super::lanes::Lanes`], `$features` what
+/// the compiler may use.
+macro_rules! kernels {
+    ($lanes:ident, $features:literal) => {
+        pub(in crate::simd) const fn floats<T: crate::simd::quantize::lanes::Value>()
+        -> crate::simd::quantize::Floats<T> {
+            crate::simd::quantize::Floats {
+                stats: stats::<T>,
+                extremes: extremes::<T>,
+                ternary: ternary::<T>,
+                affine: affine::<T>,
+                affine_and_next: affine_and_next::<T>,
+                magnitudes: magnitudes::<T>,
+                read_magnitudes: read_magnitudes::<T>,
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        fn stats<T: crate::simd::quantize::lanes::Value>(
+            values: &[T],
+            ahead: crate::simd::Ahead,
+        ) -> tercet_core::number::Stats {
+            // SAFETY: the set runs here.
+            unsafe { crate::simd::quantize::stats::stats::<$lanes, T, true>(values, ahead) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn extremes<T: crate::simd::quantize::lanes::Value>(
+            values: &[T],
+            ahead: crate::simd::Ahead,
+        ) -> tercet_core::number::Stats {
+            // SAFETY: the set runs here.
+            unsafe { crate::simd::quantize::stats::stats::<$lanes, T, false>(values, ahead) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn ternary<T: crate::simd::quantize::lanes::Value>(
+            values: &[T],
+            threshold: u32,
+            sum: bool,
+            codes: &mut [i8],
+            stores: crate::simd::Stores,
+            ahead: crate::simd::Ahead,
+        ) -> Result<tercet_core::quant::Applied, tercet_core::quant::QuantError> {
+            use crate::simd::quantize::ternary::ternary;
+            // SAFETY: the set runs here.
+            unsafe { ternary::<$lanes, T>(values, threshold, sum, codes, stores, ahead) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn affine<T: crate::simd::quantize::lanes::Value>(
+            values: &[T],
+            grid: &Grid,
+            codes: &mut [i8],
+            stores: crate::simd::Stores,
+            ahead: crate::simd::Ahead,
+        ) -> Result<tercet_core::quant::Applied, tercet_core::quant::QuantError> {
+            use crate::simd::quantize::affine::affine;
+            // SAFETY: the set runs here.
+            unsafe { affine::<$lanes, T>(values, grid, codes, stores, ahead) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn affine_and_next<T: crate::simd::quantize::lanes::Value>(
+            values: &[T],
+            grid: &Grid,
+            codes: &mut [i8],
+            next: &[T],
+            ahead: crate::simd::Ahead,
+        ) -> Option<(tercet_core::quant::Applied, tercet_core::number::Stats)> {
+            use crate::simd::quantize::affine::affine_and_next;
+            // SAFETY: the set runs here.
+            unsafe { affine_and_next::<$lanes, T>(values, grid, codes, next, ahead) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn magnitudes<T: crate::simd::quantize::lanes::Value>(
+            values: &[T],
+            span: tercet_core::engine::MagnitudeSpan,
+            bins: &mut [tercet_core::engine::MagnitudeBin],
+        ) {
+            crate::simd::magnitudes::count(values, span, bins);
+        }
+
+        #[target_feature(enable = $features)]
+        fn read_magnitudes<T: crate::simd::quantize::lanes::Value>(values: &[T], out: &mut [u32]) {
+            crate::simd::magnitudes::read(values, out);
+        }
+
+        #[target_feature(enable = $features)]
+        pub(in crate::simd) fn stream(
+            from: &[crate::simd::stores::Line],
+            to: &mut [crate::simd::stores::Line],
+        ) {
+            // SAFETY: the set runs here.
+            unsafe { crate::simd::quantize::stream::stream::<$lanes>(from, to) }
+        }
+
+        #[target_feature(enable = $features)]
+        pub(in crate::simd) fn dequantize(
+            codes: &[i8],
+            zero_point: i8,
+            scale: f32,
+            out: &mut [f32],
+            stores: crate::simd::Stores,
+        ) {
+            use crate::simd::quantize::dequantize::dequantize;
+            // SAFETY: the set runs here.
+            unsafe { dequantize::<$lanes>(codes, zero_point, scale, out, stores) }
+        }
+    };
+}
+
+pub(in crate::simd) use kernels;
