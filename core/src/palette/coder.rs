@@ -30,6 +30,16 @@ impl Coder {
         Ok(Self { width, indices })
     }
 
+    /// Bits of an index.
+    pub const fn width(&self) -> Width {
+        self.width
+    }
+
+    /// The index of every code, that of code c at c + 128; for engines with a look-up of their own.
+    pub const fn indices(&self) -> &[u8; 256] {
+        &self.indices
+    }
+
     /// Writes the indices of finite values of one row, the first in the lowest bits; the last byte is filled up with
     /// zeros. A row may come in parts of which all but the last are multiples of eight values.
     ///
@@ -48,6 +58,15 @@ impl Coder {
             coded(values, grid, codes)?;
             with_width!(self.width, pack_codes(codes, &self.indices, out));
         }
+        Ok(())
+    }
+
+    /// As [`Coder::encode`], of values that are coded already.
+    ///
+    /// [`PaletteError::Length`] unless `out` holds [`Width::bytes`] of the codes.
+    pub fn pack(&self, codes: &[i8], out: &mut [u8]) -> Result<(), PaletteError> {
+        expect(self.width.bytes(codes.len()), out.len())?;
+        with_width!(self.width, pack_codes(codes, &self.indices, out));
         Ok(())
     }
 }
