@@ -155,7 +155,7 @@ impl Lanes for Avx2 {
 unsafe fn unpack_32<const BITS: usize>(from: *const u8) -> __m256i {
     // SAFETY: the caller's promise.
     unsafe {
-        let mask = _mm256_set1_epi8((1 << BITS) - 1);
+        let mask = _mm256_set1_epi8(((1u8 << BITS) - 1) as i8);
         match BITS {
             4 => {
                 // The upper half of a byte, 4 bits higher, begins the next byte.
