@@ -25,17 +25,26 @@ impl Lanes for Avx2 {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> [__m256i; 2] {
         // SAFETY: the caller's promise.
-        unsafe { [0, 32].map(|at| _mm256_loadu_si256(from.add(at).cast())) }
+        unsafe {
+            [
+                _mm256_loadu_si256(from.cast()),
+                _mm256_loadu_si256(from.add(32).cast()),
+            ]
+        }
     }
 
     #[inline(always)]
     unsafe fn unpack<const BITS: usize>(from: *const u8) -> [__m256i; 2] {
-        if BITS == 8 {
-            // SAFETY: the caller's promise.
-            return unsafe { Self::load(from) };
-        }
         // SAFETY: the caller's promise.
-        [0, 4 * BITS].map(|at| unsafe { unpack_32::<BITS>(from.add(at)) })
+        unsafe {
+            if BITS == 8 {
+                return Self::load(from);
+            }
+            [
+                unpack_32::<BITS>(from),
+                unpack_32::<BITS>(from.add(4 * BITS)),
+            ]
+        }
     }
 
     #[inline(always)]
@@ -59,31 +68,28 @@ impl Lanes for Avx2 {
     #[inline(always)]
     unsafe fn book(from: &[u8; 256]) -> [__m256i; 16] {
         // SAFETY: the set runs here; 256 bytes lie there.
-        std::array::from_fn(|row| unsafe {
-            _mm256_broadcastsi128_si256(_mm_loadu_si128(from.as_ptr().add(16 * row).cast()))
-        })
+        unsafe {
+            let mut book = [_mm256_setzero_si256(); 16];
+            for (row, entries) in book.iter_mut().enumerate() {
+                let from = from.as_ptr().add(16 * row);
+                *entries = _mm256_broadcastsi128_si256(_mm_loadu_si128(from.cast()));
+            }
+            book
+        }
     }
 
     #[inline(always)]
     unsafe fn look_up<const BITS: usize>(
         book: &[__m256i; 16],
-        indices: [__m256i; 2],
+        [low, high]: [__m256i; 2],
     ) -> [__m256i; 2] {
         // SAFETY: the set runs here.
-        indices.map(|indices| unsafe {
-            if BITS <= 4 {
-                return _mm256_shuffle_epi8(book[0], indices);
-            }
-            // In the row whose entries it names, an index is below 16 and becomes 0x70 and more; in the others it has its
-            // highest bit set, which gives 0.
-            let (mut found, mut left) = (_mm256_setzero_si256(), indices);
-            for row in &book[..(1 << BITS) / 16] {
-                let within = _mm256_adds_epu8(left, _mm256_set1_epi8(0x70));
-                found = _mm256_or_si256(found, _mm256_shuffle_epi8(*row, within));
-                left = _mm256_sub_epi8(left, _mm256_set1_epi8(16));
-            }
-            found
-        })
+        unsafe {
+            [
+                look_up_32::<BITS>(book, low),
+                look_up_32::<BITS>(book, high),
+            ]
+        }
     }
 
     #[inline(always)]
@@ -147,6 +153,29 @@ impl Lanes for Avx2 {
     }
 }
 
+/// The entries of 32 indices.
+///
+/// # Safety
+/// The set runs here.
+#[inline(always)]
+unsafe fn look_up_32<const BITS: usize>(book: &[__m256i; 16], indices: __m256i) -> __m256i {
+    // SAFETY: the set runs here.
+    unsafe {
+        if BITS <= 4 {
+            return _mm256_shuffle_epi8(book[0], indices);
+        }
+        // In the row whose entries it names, an index is below 16 and becomes 0x70 and more; in the others it has its highest
+        // bit set, which gives 0.
+        let (mut found, mut left) = (_mm256_setzero_si256(), indices);
+        for row in &book[..(1 << BITS) / 16] {
+            let within = _mm256_adds_epu8(left, _mm256_set1_epi8(0x70));
+            found = _mm256_or_si256(found, _mm256_shuffle_epi8(*row, within));
+            left = _mm256_sub_epi8(left, _mm256_set1_epi8(16));
+        }
+        found
+    }
+}
+
 /// 32 indices of less than eight bits, from 2·B + 16 bytes.
 ///
 /// # Safety
@@ -176,26 +205,15 @@ unsafe fn unpack_32<const BITS: usize>(from: *const u8) -> __m256i {
                 let packed = _mm256_set_m128i(high, low);
                 let factors = table(&const { factors(BITS) });
                 // An index lies in two bytes; what stands above it leaves them, what stands below is shifted out.
-                let eights = [const { windows(BITS, 0) }, const { windows(BITS, BITS) }];
-                let [first, second] = eights.map(|windows| {
-                    let words = _mm256_shuffle_epi8(packed, table(&windows));
-                    let words = _mm256_mullo_epi16(words, factors);
-                    shifted::<BITS>(words)
-                });
+                let first = _mm256_shuffle_epi8(packed, table(&const { windows(BITS, 0) }));
+                let second = _mm256_shuffle_epi8(packed, table(&const { windows(BITS, BITS) }));
+                let down = _mm_cvtsi32_si128(16 - BITS as i32);
+                let first = _mm256_srl_epi16(_mm256_mullo_epi16(first, factors), down);
+                let second = _mm256_srl_epi16(_mm256_mullo_epi16(second, factors), down);
                 _mm256_packus_epi16(first, second)
             }
         }
     }
-}
-
-/// A shift of words to the right by 16 − B.
-///
-/// # Safety
-/// The set runs here.
-#[inline(always)]
-unsafe fn shifted<const BITS: usize>(words: __m256i) -> __m256i {
-    // SAFETY: the set runs here.
-    unsafe { _mm256_srl_epi16(words, _mm_cvtsi32_si128(16 - BITS as i32)) }
 }
 
 /// 32 indices of less than eight bits, in the first 2·B bytes of either half.

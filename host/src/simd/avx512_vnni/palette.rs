@@ -59,8 +59,16 @@ impl Lanes for Vbmi {
 
     #[inline(always)]
     unsafe fn book(from: &[u8; 256]) -> [__m512i; 4] {
-        // SAFETY: the caller's promise; 256 bytes lie there.
-        unsafe { [0, 64, 128, 192].map(|at| _mm512_loadu_si512(from.as_ptr().add(at).cast())) }
+        let from: *const __m512i = from.as_ptr().cast();
+        // SAFETY: the set runs here; 256 bytes lie there.
+        unsafe {
+            [
+                _mm512_loadu_si512(from),
+                _mm512_loadu_si512(from.add(1)),
+                _mm512_loadu_si512(from.add(2)),
+                _mm512_loadu_si512(from.add(3)),
+            ]
+        }
     }
 
     /// A look-up looks at six bits of an index, or at seven in two vectors.

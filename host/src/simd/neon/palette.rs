@@ -23,27 +23,30 @@ impl Lanes for Neon {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> [uint8x16_t; 4] {
         // SAFETY: the caller's promise.
-        [0, 16, 32, 48].map(|at| unsafe { vld1q_u8(from.add(at)) })
+        unsafe {
+            [
+                vld1q_u8(from),
+                vld1q_u8(from.add(16)),
+                vld1q_u8(from.add(32)),
+                vld1q_u8(from.add(48)),
+            ]
+        }
     }
 
     #[inline(always)]
     unsafe fn unpack<const BITS: usize>(from: *const u8) -> [uint8x16_t; 4] {
-        if BITS == 8 {
-            // SAFETY: the caller's promise.
-            return unsafe { Self::load(from) };
-        }
         // SAFETY: the caller's promise.
-        [0, 1, 2, 3].map(|at| unsafe {
-            let packed = vld1q_u8(from.add(at * 2 * BITS));
-            let down = vld1q_s16(const { offsets(BITS) }.as_ptr());
-            // An index lies in two bytes; shifted down, in the lower one.
-            let eights = [const { windows(BITS, 0) }, const { windows(BITS, BITS) }];
-            let [first, second] = eights.map(|windows| {
-                let words = vqtbl1q_u8(packed, vld1q_u8(windows.as_ptr()));
-                vreinterpretq_u8_u16(vshlq_u16(vreinterpretq_u16_u8(words), down))
-            });
-            vandq_u8(vuzp1q_u8(first, second), vdupq_n_u8((1 << BITS) - 1))
-        })
+        unsafe {
+            if BITS == 8 {
+                return Self::load(from);
+            }
+            [
+                unpack_16::<BITS>(from),
+                unpack_16::<BITS>(from.add(2 * BITS)),
+                unpack_16::<BITS>(from.add(4 * BITS)),
+                unpack_16::<BITS>(from.add(6 * BITS)),
+            ]
+        }
     }
 
     #[inline(always)]
@@ -82,32 +85,27 @@ impl Lanes for Neon {
     #[inline(always)]
     unsafe fn book(from: &[u8; 256]) -> [uint8x16x4_t; 4] {
         // SAFETY: the set runs here; 256 bytes lie there.
-        [0, 64, 128, 192].map(|at| unsafe {
-            let row = |row: usize| vld1q_u8(from.as_ptr().add(at + 16 * row));
-            uint8x16x4_t(row(0), row(1), row(2), row(3))
-        })
+        unsafe {
+            let from = from.as_ptr();
+            [
+                book_64(from),
+                book_64(from.add(64)),
+                book_64(from.add(128)),
+                book_64(from.add(192)),
+            ]
+        }
     }
 
     #[inline(always)]
     unsafe fn look_up<const BITS: usize>(
         book: &[uint8x16x4_t; 4],
-        indices: [uint8x16_t; 4],
+        mut indices: [uint8x16_t; 4],
     ) -> [uint8x16_t; 4] {
-        // SAFETY: the set runs here.
-        indices.map(|indices| unsafe {
-            match BITS {
-                0..=4 => vqtbl1q_u8(book[0].0, indices),
-                5 => vqtbl2q_u8(uint8x16x2_t(book[0].0, book[0].1), indices),
-                _ => {
-                    // What lies beyond a part of the book leaves the byte as it is.
-                    let mut found = vqtbl4q_u8(book[0], indices);
-                    for (part, book) in (1u8..).zip(&book[1..(1 << BITS) / 64]) {
-                        found = vqtbx4q_u8(found, *book, vsubq_u8(indices, vdupq_n_u8(64 * part)));
-                    }
-                    found
-                }
-            }
-        })
+        for indices in &mut indices {
+            // SAFETY: the set runs here.
+            *indices = unsafe { look_up_16::<BITS>(book, *indices) };
+        }
+        indices
     }
 
     #[inline(always)]
@@ -152,6 +150,67 @@ impl Lanes for Neon {
     unsafe fn total(sums: int32x4_t) -> i32 {
         // SAFETY: the set runs here.
         unsafe { vaddvq_s32(sums) }
+    }
+}
+
+/// 16 indices of less than eight bits, from 16 bytes.
+///
+/// # Safety
+/// The set runs here, and so many bytes can be read.
+#[inline(always)]
+unsafe fn unpack_16<const BITS: usize>(from: *const u8) -> uint8x16_t {
+    // SAFETY: the caller's promise; tables of 16 bytes.
+    unsafe {
+        let packed = vld1q_u8(from);
+        let down = vld1q_s16(const { offsets(BITS) }.as_ptr());
+        // An index lies in two bytes; shifted down, in the lower one.
+        let first = vqtbl1q_u8(packed, vld1q_u8(const { windows(BITS, 0) }.as_ptr()));
+        let second = vqtbl1q_u8(packed, vld1q_u8(const { windows(BITS, BITS) }.as_ptr()));
+        let first = vshlq_u16(vreinterpretq_u16_u8(first), down);
+        let second = vshlq_u16(vreinterpretq_u16_u8(second), down);
+        let indices = vuzp1q_u8(vreinterpretq_u8_u16(first), vreinterpretq_u8_u16(second));
+        vandq_u8(indices, vdupq_n_u8(((1u16 << BITS) - 1) as u8))
+    }
+}
+
+/// The entries of 16 indices.
+///
+/// # Safety
+/// The set runs here.
+#[inline(always)]
+unsafe fn look_up_16<const BITS: usize>(
+    book: &[uint8x16x4_t; 4],
+    indices: uint8x16_t,
+) -> uint8x16_t {
+    // SAFETY: the set runs here.
+    unsafe {
+        match BITS {
+            0..=4 => vqtbl1q_u8(book[0].0, indices),
+            5 => vqtbl2q_u8(uint8x16x2_t(book[0].0, book[0].1), indices),
+            _ => {
+                // What lies beyond a part of the book leaves the byte as it is.
+                let mut found = vqtbl4q_u8(book[0], indices);
+                for (part, book) in (1u8..).zip(&book[1..(1 << BITS) / 64]) {
+                    found = vqtbx4q_u8(found, *book, vsubq_u8(indices, vdupq_n_u8(64 * part)));
+                }
+                found
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The set runs here; 64 bytes can be read.
+#[inline(always)]
+unsafe fn book_64(from: *const u8) -> uint8x16x4_t {
+    // SAFETY: the caller's promise.
+    unsafe {
+        uint8x16x4_t(
+            vld1q_u8(from),
+            vld1q_u8(from.add(16)),
+            vld1q_u8(from.add(32)),
+            vld1q_u8(from.add(48)),
+        )
     }
 }
 

@@ -46,24 +46,43 @@ pub(in crate::simd) unsafe fn decode<S: Lanes, const BITS: usize>(
     // SAFETY: the set runs here.
     let book = unsafe { S::book(book) };
     let (steps, last) = out.as_chunks_mut::<STEP>();
-    // SAFETY: `from` is a step's place in the row or in its copied end, with room for its reach.
-    let one = |from: *const u8, out: &mut [f32; STEP]| unsafe {
-        let entries = S::look_up::<BITS>(&book, S::unpack::<BITS>(from));
-        S::scaled(entries, scale, out.as_mut_ptr());
-    };
     let near = inside::<S>(BITS, steps.len(), row.len());
     let (near_steps, far_steps) = steps.split_at_mut(near);
     for (index, out) in near_steps.iter_mut().enumerate() {
-        one(row[index * 8 * BITS..].as_ptr(), out);
+        let from = row[index * 8 * BITS..].as_ptr();
+        // SAFETY: the set runs here; a step that reaches no further than the row.
+        unsafe { decode_step::<S, BITS>(&book, from, scale, out) };
     }
     let rest = rest(row, BITS, near);
     for (index, out) in far_steps.iter_mut().enumerate() {
-        one(rest[index * 8 * BITS..].as_ptr(), out);
+        let from = rest[index * 8 * BITS..].as_ptr();
+        // SAFETY: the set runs here; a step of the copied end, which has room for its reach.
+        unsafe { decode_step::<S, BITS>(&book, from, scale, out) };
     }
     if !last.is_empty() {
         let mut whole = [0.0; STEP];
-        one(rest[far_steps.len() * 8 * BITS..].as_ptr(), &mut whole);
+        let from = rest[far_steps.len() * 8 * BITS..].as_ptr();
+        // SAFETY: as above.
+        unsafe { decode_step::<S, BITS>(&book, from, scale, &mut whole) };
         last.copy_from_slice(&whole[..last.len()]);
+    }
+}
+
+/// The values of a step. Not a closure: those are compiled for the set only where they happen to be inlined.
+///
+/// # Safety
+/// The processor runs the set; the reach of a step can be read.
+#[inline(always)]
+unsafe fn decode_step<S: Lanes, const BITS: usize>(
+    book: &S::Book,
+    from: *const u8,
+    scale: f32,
+    out: &mut [f32; STEP],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let entries = S::look_up::<BITS>(book, S::unpack::<BITS>(from));
+        S::scaled(entries, scale, out.as_mut_ptr());
     }
 }
 
@@ -80,25 +99,25 @@ pub(in crate::simd) unsafe fn pack<S: Lanes, const BITS: usize>(
     // SAFETY: the set runs here.
     let book = unsafe { S::book(indices) };
     let (steps, last) = codes.as_chunks::<STEP>();
-    // SAFETY: `to` is a step's place in the output or in the copy of its end, with room for its reach.
-    let one = |codes: &[i8; STEP], to: *mut u8| unsafe {
-        let indices = S::look_up::<8>(&book, S::load(codes.as_ptr().cast()));
-        S::pack::<BITS>(indices, to);
-    };
     let near = inside::<S>(BITS, steps.len(), out.len());
     let (near_steps, far_steps) = steps.split_at(near);
     for (index, codes) in near_steps.iter().enumerate() {
-        one(codes, out[index * 8 * BITS..].as_mut_ptr());
+        let to = out[index * 8 * BITS..].as_mut_ptr();
+        // SAFETY: the set runs here; a step that reaches no further than the output.
+        unsafe { pack_step::<S, BITS>(&book, codes, to) };
     }
     let mut rest = [0; ROOM];
     for (index, codes) in far_steps.iter().enumerate() {
-        one(codes, rest[index * 8 * BITS..].as_mut_ptr());
+        let to = rest[index * 8 * BITS..].as_mut_ptr();
+        // SAFETY: the set runs here; a step of the copy of the end, which has room for its reach.
+        unsafe { pack_step::<S, BITS>(&book, codes, to) };
     }
     if !last.is_empty() {
         let mut whole = [0; STEP];
         whole[..last.len()].copy_from_slice(last);
         let at = far_steps.len() * 8 * BITS;
-        one(&whole, rest[at..].as_mut_ptr());
+        // SAFETY: as above.
+        unsafe { pack_step::<S, BITS>(&book, &whole, rest[at..].as_mut_ptr()) };
         // What fills up the last byte is zeros, not the index of the code 0.
         let bits = last.len() * BITS;
         if bits % 8 > 0 {
@@ -107,6 +126,19 @@ pub(in crate::simd) unsafe fn pack<S: Lanes, const BITS: usize>(
     }
     let out = &mut out[near * 8 * BITS..];
     out.copy_from_slice(&rest[..out.len()]);
+}
+
+/// The indices of a step of codes.
+///
+/// # Safety
+/// The processor runs the set; the reach of a step can be written.
+#[inline(always)]
+unsafe fn pack_step<S: Lanes, const BITS: usize>(book: &S::Book, codes: &[i8; STEP], to: *mut u8) {
+    // SAFETY: the caller's promise; 64 codes are read.
+    unsafe {
+        let indices = S::look_up::<8>(book, S::load(codes.as_ptr().cast()));
+        S::pack::<BITS>(indices, to);
+    }
 }
 
 /// Activations as the loops take them.
@@ -198,28 +230,47 @@ unsafe fn sums<S: Lanes, const BITS: usize, const R: usize>(
 ) -> [i32; R] {
     // SAFETY: the set runs here.
     let mut sums = [unsafe { S::zero() }; R];
-    // SAFETY: `from` is a step's place in a row or in its copied end, with room for its reach.
-    let add = |sums: &mut S::Sums, from: *const u8, x: &[i8; STEP]| unsafe {
-        let entries = S::look_up::<BITS>(book, S::unpack::<BITS>(from));
-        *sums = S::product(*sums, entries, x.as_ptr());
-    };
     let near = inside::<S>(BITS, x.steps.len(), rows[0].len());
     let (near_steps, far_steps) = x.steps.split_at(near);
-    let starts = rows.map(<[u8]>::as_ptr);
     for (index, x) in near_steps.iter().enumerate() {
-        for (sums, &start) in sums.iter_mut().zip(&starts) {
-            // Within the row, as `near` says.
-            add(sums, start.wrapping_add(index * 8 * BITS), x);
+        for (sums, row) in sums.iter_mut().zip(&rows) {
+            let from = row.as_ptr().wrapping_add(index * 8 * BITS);
+            // SAFETY: the set runs here; a step that reaches no further than the row, as `near` says.
+            *sums = unsafe { product_step::<S, BITS>(*sums, book, from, x) };
         }
     }
     for (sums, row) in sums.iter_mut().zip(rows) {
         let rest = rest(row, BITS, near);
         for (index, x) in far_steps.iter().chain(&x.last).enumerate() {
-            add(sums, rest[index * 8 * BITS..].as_ptr(), x);
+            let from = rest[index * 8 * BITS..].as_ptr();
+            // SAFETY: the set runs here; a step of the copied end, which has room for its reach.
+            *sums = unsafe { product_step::<S, BITS>(*sums, book, from, x) };
         }
     }
-    // SAFETY: the set runs here.
-    sums.map(|sums| unsafe { S::total(sums) })
+    let mut totals = [0; R];
+    for (total, sums) in totals.iter_mut().zip(sums) {
+        // SAFETY: the set runs here.
+        *total = unsafe { S::total(sums) };
+    }
+    totals
+}
+
+/// Adds the products of a step.
+///
+/// # Safety
+/// The processor runs the set; the reach of a step can be read.
+#[inline(always)]
+unsafe fn product_step<S: Lanes, const BITS: usize>(
+    sums: S::Sums,
+    book: &S::Book,
+    from: *const u8,
+    x: &[i8; STEP],
+) -> S::Sums {
+    // SAFETY: the caller's promise; 64 activations are read.
+    unsafe {
+        let entries = S::look_up::<BITS>(book, S::unpack::<BITS>(from));
+        S::product(sums, entries, x.as_ptr())
+    }
 }
 
 /// The kernels of a set: functions that the loops are compiled in for every width.
