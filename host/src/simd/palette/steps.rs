@@ -120,7 +120,7 @@ pub(in crate::simd) unsafe fn pack<S: Lanes, const BITS: usize>(
         unsafe { pack_step::<S, BITS>(&book, &whole, rest[at..].as_mut_ptr()) };
         // What fills up the last byte is zeros, not the index of the code 0.
         let bits = last.len() * BITS;
-        if bits % 8 > 0 {
+        if !bits.is_multiple_of(8) {
             rest[at + bits / 8] &= (1 << (bits % 8)) - 1;
         }
     }
