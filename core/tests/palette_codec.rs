@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use support::{cases, normal, vectors};
 use tercet_core::number::Random;
 use tercet_core::palette::{
-    self, Counts, Encoded, Layout, MAX_DOT, Output, Palette, PaletteError, Width,
+    self, Coder, Counts, Encoded, Layout, MAX_DOT, Output, Palette, PaletteError, Width,
 };
 use tercet_core::quant::{Codes, Groups, int8};
 use tercet_core::scalar::Tensor;
@@ -458,4 +458,27 @@ fn counts_of_no_values_choose_zeros() {
         (book, best.entries, Counts::EMPTY.is_empty()),
         ([0; 4], 0, true)
     );
+}
+
+#[test]
+fn a_coder_finds_the_nearest_entry_of_any_book_and_the_first_of_equals() {
+    let mut random = Random::new(17);
+    for round in 0..400 {
+        let width = Width::ALL[round % 8];
+        // Few values, so that entries repeat and lie far from codes, or all of them.
+        let step = [1, 13, 100, 255][round / 8 % 4];
+        let codebook: Vec<i8> = (0..width.entries())
+            .map(|_| (random.below(256 / step + 1) * step) as i64 - 128)
+            .map(|entry| entry.min(127) as i8)
+            .collect();
+        let coder = Coder::new(width, &codebook).unwrap();
+        for (code, &index) in (-128i16..).zip(coder.indices()) {
+            let distance = |entry: i8| (code - i16::from(entry)).abs();
+            let nearest = codebook.iter().map(|&entry| distance(entry)).min();
+            let first = codebook
+                .iter()
+                .position(|&entry| Some(distance(entry)) == nearest);
+            assert_eq!(Some(usize::from(index)), first, "{code} in {codebook:?}");
+        }
+    }
 }

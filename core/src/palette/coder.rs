@@ -18,16 +18,38 @@ pub struct Coder {
 impl Coder {
     /// Sends each code to its nearest entry, to the lowest index on ties; the entries may come in any order.
     ///
-    /// [`PaletteError::Length`] unless the codebook has 2^bits entries. O(256 · entries).
+    /// [`PaletteError::Length`] unless the codebook has 2^bits entries. O(256 + entries).
     pub fn new(width: Width, codebook: &[i8]) -> Result<Self, PaletteError> {
         expect(width.entries(), codebook.len())?;
+        // 256 · distance + index, so that the least key is the nearest entry and the lowest index: of the code itself, then of
+        // what lies below, then of what lies above. The largest, 256 · 255 + 255, is what no key is as well.
+        let mut keys = [u16::MAX; 256];
+        for (index, &entry) in (0..=255).zip(codebook) {
+            let key = &mut keys[place(entry)];
+            *key = (*key).min(index);
+        }
+        let mut nearest = u16::MAX;
+        for key in &mut keys {
+            nearest = nearest.saturating_add(256).min(*key);
+            *key = nearest;
+        }
+        let mut nearest = u16::MAX;
         let mut indices = [0; 256];
-        for (slot, code) in indices.iter_mut().zip(-128i16..) {
-            let distances = (0..=255u8).zip(codebook.iter());
-            let nearest = distances.min_by_key(|&(_, &entry)| (code - i16::from(entry)).abs());
-            *slot = nearest.map_or(0, |(index, _)| index);
+        for (slot, key) in indices.iter_mut().zip(&keys).rev() {
+            nearest = nearest.saturating_add(256).min(*key);
+            *slot = nearest as u8;
         }
         Ok(Self { width, indices })
+    }
+
+    /// Bits of an index.
+    pub const fn width(&self) -> Width {
+        self.width
+    }
+
+    /// The index of every code, that of code c at c + 128; for engines with a look-up of their own.
+    pub const fn indices(&self) -> &[u8; 256] {
+        &self.indices
     }
 
     /// Writes the indices of finite values of one row, the first in the lowest bits; the last byte is filled up with
@@ -48,6 +70,15 @@ impl Coder {
             coded(values, grid, codes)?;
             with_width!(self.width, pack_codes(codes, &self.indices, out));
         }
+        Ok(())
+    }
+
+    /// As [`Coder::encode`], of values that are coded already.
+    ///
+    /// [`PaletteError::Length`] unless `out` holds [`Width::bytes`] of the codes.
+    pub fn pack(&self, codes: &[i8], out: &mut [u8]) -> Result<(), PaletteError> {
+        expect(self.width.bytes(codes.len()), out.len())?;
+        with_width!(self.width, pack_codes(codes, &self.indices, out));
         Ok(())
     }
 }

@@ -31,6 +31,11 @@ impl Counts {
     /// The counts of no values.
     pub const EMPTY: Self = Self { weights: [0; 256] };
 
+    /// Given counts, that of code c at c + 128; for engines that count by themselves.
+    pub const fn of(weights: [u64; 256]) -> Self {
+        Self { weights }
+    }
+
     /// Adds the codes that `grid` gives to finite values, each with its importance; once each where
     /// `importances` is empty.
     ///
@@ -49,19 +54,24 @@ impl Counts {
         for values in values.chunks(RUN) {
             let codes = buffer.get_mut(..values.len()).unwrap_or_default();
             coded(values, grid, codes)?;
-            match importances.next() {
-                Some(importances) => {
-                    for (code, &importance) in codes.iter().zip(importances) {
-                        let slot = &mut self.weights[place(*code)];
-                        *slot = slot.saturating_add(u64::from(importance));
-                    }
-                }
-                None => {
-                    for code in codes {
-                        self.weights[place(*code)] += 1;
-                    }
-                }
+            self.add_codes(codes, importances.next().unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    /// As [`Counts::add`], of values that are coded already.
+    #[inline]
+    pub fn add_codes(&mut self, codes: &[i8], importances: &[u32]) -> Result<(), PaletteError> {
+        if importances.is_empty() {
+            for &code in codes {
+                self.weights[place(code)] += 1;
             }
+            return Ok(());
+        }
+        expect(codes.len(), importances.len())?;
+        for (&code, &importance) in codes.iter().zip(importances) {
+            let slot = &mut self.weights[place(code)];
+            *slot = slot.saturating_add(u64::from(importance));
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::report::Beside;
 use super::stream::{Codec, stream};
 use crate::palette::Stored;
 use crate::parallel::palette::{Matrix, encode};
+use crate::simd::Backend;
 use crate::source::Source;
 use crate::{Error, Model, Progress};
 
@@ -55,10 +56,11 @@ pub(crate) fn quantize(
         codebooks: &mut done.codebooks,
         scales: &mut done.scales,
     };
-    let encoded = encode(&layout, &matrix, out, TILE).map_err(|error| match error {
-        Refusal::Palette(error) => Error::tensor(source.path, source.tensor.name, error),
-        Refusal::Host(error) => error,
-    })?;
+    let encoded =
+        encode(Backend::default(), &layout, &matrix, out, TILE).map_err(|error| match error {
+            Refusal::Palette(error) => Error::tensor(source.path, source.tensor.name, error),
+            Refusal::Host(error) => error,
+        })?;
     progress.advance(source.bytes_of(source.values()));
     done.flushed = encoded.flushed;
     done.measures = measure(source, layout, &done)?;
@@ -129,19 +131,31 @@ impl From<PaletteError> for Refusal {
 }
 
 impl Matrix for Weighed<'_, '_> {
+    type Value = f32;
     type Error = Refusal;
 
-    fn values(&self, first: usize, out: &mut [f32]) -> Result<(), Refusal> {
-        self.source.read(first, out).map_err(Refusal::Host)
+    fn values<'a>(
+        &'a self,
+        first: usize,
+        len: usize,
+        buffer: &'a mut Vec<f32>,
+    ) -> Result<&'a [f32], Refusal> {
+        buffer.resize(len, 0.0);
+        self.source.read(first, buffer).map_err(Refusal::Host)?;
+        Ok(buffer)
     }
 
-    fn importances(&self, first: usize, out: &mut [u32]) -> Result<bool, Refusal> {
-        match &self.importance {
-            Some(importance) => importance
-                .read(first, out)
-                .map(|()| true)
-                .map_err(Refusal::Host),
-            None => Ok(false),
-        }
+    fn importances<'a>(
+        &'a self,
+        first: usize,
+        len: usize,
+        buffer: &'a mut Vec<u32>,
+    ) -> Result<&'a [u32], Refusal> {
+        let Some(importance) = &self.importance else {
+            return Ok(&[]);
+        };
+        buffer.resize(len, 0);
+        importance.read(first, buffer).map_err(Refusal::Host)?;
+        Ok(buffer)
     }
 }

@@ -166,10 +166,13 @@ fn blocks(size: Option<usize>) -> impl Iterator<Item = Entry> {
                 }),
             ]
         });
-        let optimal = Entry::new("block", "encode tq2_0 optimal", &[values], move || {
-            Encode::new(values, Format::Tq2_0, Rule::Optimal)
+        let optimal = [Format::Tq2_0, Format::Q2_0].map(|format| {
+            let name = format!("encode {} optimal", format.name());
+            Entry::new("block", name, &[values], move || {
+                Encode::new(values, format, Rule::Optimal)
+            })
         });
-        every.chain([optimal])
+        every.chain(optimal)
     })
 }
 
@@ -226,13 +229,13 @@ fn palettes(size: Option<usize>) -> impl Iterator<Item = Entry> {
     ];
     sizes(size, [MI]).into_iter().flat_map(move |values| {
         let rows = values / COLS;
-        parts.into_iter().map(move |(name, part)| {
-            Entry::new(
-                "palette",
-                format!("{name} palette:4"),
-                &[rows, COLS],
-                move || Coded::new(part, 4, rows, COLS),
-            )
+        [2, 4, 8].into_iter().flat_map(move |bits| {
+            parts.into_iter().map(move |(name, part)| {
+                let name = format!("{name} palette:{bits}");
+                Entry::new("palette", name, &[rows, COLS], move || {
+                    Coded::new(part, bits, rows, COLS)
+                })
+            })
         })
     })
 }

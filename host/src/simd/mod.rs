@@ -47,6 +47,18 @@ mod isa;
 )]
 pub(crate) mod linear;
 mod magnitudes;
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "there are no vectors to be generic in"
+    )
+)]
+pub(crate) mod palette;
 pub(crate) mod peak;
 #[cfg_attr(
     not(any(

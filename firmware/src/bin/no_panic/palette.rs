@@ -13,7 +13,12 @@ use crate::reach::reach;
 reach! {
     Coder::new,
     Coder::encode::<f32>,
+    Coder::width,
+    Coder::indices,
+    Coder::pack,
+    Counts::of,
     Counts::add::<f32>,
+    Counts::add_codes,
     Counts::merge,
     Counts::is_empty,
     Counts::choose,

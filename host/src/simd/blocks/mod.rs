@@ -86,6 +86,7 @@ const STEP: usize = 16;
 mod x86 {
     use super::super::avx2::blocks as avx2;
     use super::super::avx512::blocks as avx512;
+    use super::super::avx512_vnni::blocks as avx512_vnni;
     use super::{Blocks, Values};
 
     pub(super) const AVX2: Blocks = Blocks {
@@ -121,6 +122,11 @@ mod x86 {
         q4_0: avx512::encode::q4_0,
         decode: avx512::decode::of,
         ..AVX2
+    };
+
+    pub(super) const AVX512_VNNI: Blocks = Blocks {
+        dot: avx512_vnni::dot::of,
+        ..AVX512
     };
 }
 
@@ -215,7 +221,9 @@ impl Backend {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni => Some(&x86::AVX2),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Avx512Vnni | Isa::Amx => Some(&x86::AVX512),
+            Isa::Avx512 => Some(&x86::AVX512),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512Vnni | Isa::Amx => Some(&x86::AVX512_VNNI),
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Isa::Neon | Isa::DotProd => Some(&aarch64::NEON),
             _ => None,

@@ -2,6 +2,7 @@
 
 pub(super) mod blocks;
 pub(super) mod cluster;
+pub(super) mod palette;
 pub(super) mod linear;
 pub(super) mod peak;
 pub(super) mod quantize;

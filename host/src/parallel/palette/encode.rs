@@ -1,0 +1,244 @@
+//! Encoding: groups side by side, or one large group in tiles.
+
+use rayon::prelude::*;
+use tercet_core::number::{Element, Stats};
+use tercet_core::palette::{
+    self, Coder, Counts, Encoded, Layout, Output, PaletteError, scratch_len,
+};
+use tercet_core::quant::{Grid, Plan};
+
+use super::{Matrix, lines, moved};
+use crate::parallel::merged;
+use crate::simd::palette::count;
+use crate::simd::{Ahead, Backend, Stores};
+
+/// Values that are coded at a time before they are packed, on the stack: whole runs of eight.
+const CODES: usize = 4096;
+
+/// Encodes a matrix as [`palette::encode`] does and with its errors; groups of more than `tile` values are cut.
+pub(crate) fn encode<M: Matrix>(
+    backend: Backend,
+    layout: &Layout,
+    matrix: &M,
+    out: Output<'_>,
+    tile: usize,
+) -> Result<Encoded, M::Error> {
+    out.check(layout)?;
+    let (len, entries) = (layout.group_len(), layout.width().entries());
+    let slots = (out
+        .indices
+        .par_chunks_mut(layout.group_rows() * layout.row_bytes()))
+    .zip(out.codebooks.par_chunks_mut(entries))
+    .zip(out.scales.par_iter_mut());
+    let group = |number: usize, indices: &[u8]| Group {
+        first: number * len,
+        len: indices.len() / layout.row_bytes() * layout.cols(),
+        backend,
+        layout,
+        matrix,
+    };
+    let results: Vec<Result<Encoded, M::Error>> = if len <= tile {
+        let small = slots.enumerate().map_init(
+            || (Buffers::default(), vec![0; layout.scratch_len()]),
+            |(buffers, search), (number, ((indices, codebook), scale))| {
+                let group = group(number, indices);
+                let (grid, done) = group.small(codebook, buffers, search)?;
+                *scale = grid.scale;
+                let coder = Coder::new(layout.width(), codebook)?;
+                let (line, bytes) = lines(layout);
+                let lines = buffers.codes.chunks(line).zip(indices.chunks_mut(bytes));
+                for (codes, out) in lines {
+                    backend.pack_palette(&coder, codes, out)?;
+                }
+                Ok(done)
+            },
+        );
+        small.collect()
+    } else {
+        // One after another: each is work enough for all threads.
+        let slots: Vec<_> = slots.enumerate().collect();
+        let large = slots
+            .into_iter()
+            .map(|(number, ((indices, codebook), scale))| {
+                let group = group(number, indices);
+                let (grid, done) = group.large(codebook, tile)?;
+                *scale = grid.scale;
+                let coder = Coder::new(layout.width(), codebook)?;
+                group.pack(&coder, &grid, indices, tile)?;
+                Ok(done)
+            });
+        large.collect()
+    };
+    let mut done = Encoded::default();
+    // In order, so that the lowest index is the one reported.
+    for result in results {
+        done.merge(&result?);
+    }
+    Ok(done)
+}
+
+/// What a thread reads values into, and their codes.
+struct Buffers<T> {
+    values: Vec<T>,
+    importances: Vec<u32>,
+    codes: Vec<i8>,
+}
+
+impl<T> Default for Buffers<T> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            importances: Vec::new(),
+            codes: Vec::new(),
+        }
+    }
+}
+
+/// A group of a matrix.
+struct Group<'a, M> {
+    /// Its first value's index in the matrix.
+    first: usize,
+    /// Its values.
+    len: usize,
+    backend: Backend,
+    layout: &'a Layout,
+    matrix: &'a M,
+}
+
+impl<M: Matrix> Group<'_, M> {
+    /// Chooses the codebook on this thread; the codes stay in the buffers.
+    fn small(
+        &self,
+        codebook: &mut [i8],
+        buffers: &mut Buffers<M::Value>,
+        search: &mut [u64],
+    ) -> Result<(Grid, Encoded), M::Error> {
+        let Self { first, len, .. } = *self;
+        let values = self.matrix.values(first, len, &mut buffers.values)?;
+        let stats = self.backend.extremes(values, Ahead::STREAM);
+        let grid = self.grid(&stats)?;
+        buffers.codes.resize(len, 0);
+        code(self.backend, values, &grid, &mut buffers.codes)?;
+        let importances = (self.matrix).importances(first, len, &mut buffers.importances)?;
+        let mut counts = counts(&buffers.codes, importances)?;
+        if counts.is_empty() {
+            counts = count(&buffers.codes);
+        }
+        counts.choose(codebook, search)?;
+        Ok((grid, done(&stats, &grid)))
+    }
+
+    /// Chooses the codebook on all threads.
+    fn large(&self, codebook: &mut [i8], tile: usize) -> Result<(Grid, Encoded), M::Error> {
+        let tiles = || {
+            let tiles = (0..self.len.div_ceil(tile)).into_par_iter();
+            tiles.map(|at| (self.first + at * tile, tile.min(self.len - at * tile)))
+        };
+        let stats = tiles()
+            .map_init(Vec::new, |buffer, (first, len)| {
+                let values = self.matrix.values(first, len, buffer)?;
+                Ok::<_, M::Error>(self.backend.extremes(values, Ahead::STREAM))
+            })
+            .try_reduce(|| Stats::EMPTY, |a, b| Ok(merged(a, b)))?;
+        let grid = self.grid(&stats)?;
+        let count = |weighted: bool| {
+            let parts = tiles().map_init(Buffers::default, |buffers, (first, len)| {
+                let values = self.matrix.values(first, len, &mut buffers.values)?;
+                buffers.codes.resize(len, 0);
+                code(self.backend, values, &grid, &mut buffers.codes)?;
+                let importances = match weighted {
+                    true => (self.matrix).importances(first, len, &mut buffers.importances)?,
+                    false => &[],
+                };
+                Ok::<_, M::Error>(counts(&buffers.codes, importances)?)
+            });
+            parts.try_reduce(
+                || Counts::EMPTY,
+                |mut a, b| {
+                    a.merge(&b);
+                    Ok(a)
+                },
+            )
+        };
+        let mut counts = count(true)?;
+        if counts.is_empty() {
+            counts = count(false)?;
+        }
+        counts.choose(codebook, &mut vec![0; scratch_len(255, codebook.len())])?;
+        Ok((grid, done(&stats, &grid)))
+    }
+
+    /// The grid of the group's extremes.
+    fn grid(&self, stats: &Stats) -> Result<Grid, PaletteError> {
+        palette::grid(stats).map_err(|error| moved(error, self.first))
+    }
+
+    /// Writes the indices on all threads, some rows or a part of a row a task.
+    fn pack(
+        &self,
+        coder: &Coder,
+        grid: &Grid,
+        indices: &mut [u8],
+        tile: usize,
+    ) -> Result<(), M::Error> {
+        let (line, bytes) = lines(self.layout);
+        let line = line.min(self.len);
+        // Parts of a line are whole runs of eight.
+        let part = tile.min(line).next_multiple_of(8);
+        let lines = indices.par_chunks_mut(bytes).enumerate();
+        // Tasks of short lines would cost more than they do.
+        let lines = lines.with_min_len((tile / line).max(1));
+        lines.try_for_each(|(number, indices)| {
+            let parts = indices
+                .par_chunks_mut(coder.width().bytes(part))
+                .enumerate();
+            parts.try_for_each_init(Vec::new, |buffer, (at, out)| {
+                let from = at * part;
+                let (first, len) = (number * line + from, part.min(line - from));
+                let values = self.matrix.values(self.first + first, len, buffer)?;
+                let mut codes = [0; CODES];
+                let outs = out.chunks_mut(coder.width().bytes(CODES));
+                for (values, out) in values.chunks(CODES).zip(outs) {
+                    let codes = &mut codes[..values.len()];
+                    code(self.backend, values, grid, codes)?;
+                    self.backend.pack_palette(coder, codes, out)?;
+                }
+                Ok(())
+            })
+        })
+    }
+}
+
+/// The codes of finite values.
+fn code<T: Element>(
+    backend: Backend,
+    values: &[T],
+    grid: &Grid,
+    codes: &mut [i8],
+) -> Result<(), PaletteError> {
+    let plan = Plan::Affine(*grid);
+    match backend.apply(&plan, values, codes, Stores::Cached, Ahead::STREAM) {
+        Ok(_) => Ok(()),
+        // A grid whose scale is not finite: of values that are not.
+        Err(_) => Err(PaletteError::ScaleNotFinite { group: 0 }),
+    }
+}
+
+/// How much codes weigh, once each where `importances` is empty.
+fn counts(codes: &[i8], importances: &[u32]) -> Result<Counts, PaletteError> {
+    if importances.is_empty() {
+        return Ok(count(codes));
+    }
+    let mut counts = Counts::EMPTY;
+    counts.add_codes(codes, importances)?;
+    Ok(counts)
+}
+
+/// What encoding a group did.
+fn done(stats: &Stats, grid: &Grid) -> Encoded {
+    Encoded {
+        groups: 1,
+        zero: u64::from(stats.abs_max() == 0.0),
+        flushed: u64::from(grid.scale == 0.0 && stats.abs_max() > 0.0),
+    }
+}

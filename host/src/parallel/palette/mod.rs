@@ -1,0 +1,210 @@
+//! Palettes on rayon's threads: groups and rows side by side, or one large group in tiles.
+
+mod encode;
+
+use rayon::prelude::*;
+use tercet_core::engine::PaletteEngine;
+use tercet_core::number::Element;
+use tercet_core::palette::{self, Encoded, Layout, MAX_DOT, Output, Palette, PaletteError};
+
+pub(crate) use encode::encode;
+
+use super::Threads;
+use crate::simd::Backend;
+use crate::simd::palette::{Activations, Codebook};
+
+/// A matrix to encode, read part by part by any thread.
+pub(crate) trait Matrix: Sync {
+    /// What its values are.
+    type Value: Element;
+    /// What can fail.
+    type Error: From<PaletteError> + Send;
+
+    /// The `len` values from `first` on, row-major: its own, or read into the buffer.
+    fn values<'a>(
+        &'a self,
+        first: usize,
+        len: usize,
+        buffer: &'a mut Vec<Self::Value>,
+    ) -> Result<&'a [Self::Value], Self::Error>;
+
+    /// How often each of these values counts, likewise; nothing where each counts once.
+    fn importances<'a>(
+        &'a self,
+        first: usize,
+        len: usize,
+        buffer: &'a mut Vec<u32>,
+    ) -> Result<&'a [u32], Self::Error>;
+}
+
+/// The error of a part that begins at value `first`, seen from the whole.
+fn moved(error: PaletteError, first: usize) -> PaletteError {
+    match error {
+        PaletteError::NotFinite { index } => PaletteError::NotFinite {
+            index: index + first as u64,
+        },
+        other => other,
+    }
+}
+
+/// Values and bytes of a line: a whole group where its rows fill their bytes, so that one follows on the other, or else a row.
+fn lines(layout: &Layout) -> (usize, usize) {
+    let rows = match layout.cols() % 8 * usize::from(layout.width().bits()) % 8 {
+        0 => layout.group_rows(),
+        _ => 1,
+    };
+    (rows * layout.cols(), rows * layout.row_bytes())
+}
+
+impl PaletteEngine for Threads {
+    type Error = PaletteError;
+
+    fn encode<T: Element>(
+        &mut self,
+        layout: &Layout,
+        values: &[T],
+        importances: &[u32],
+        out: Output<'_>,
+        scratch: &mut [u64],
+    ) -> Result<Encoded, PaletteError> {
+        palette::check(layout, values, importances, &out, scratch)?;
+        let matrix = Slices {
+            values,
+            importances,
+        };
+        encode(self.backend, layout, &matrix, out, self.tile)
+    }
+
+    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), PaletteError> {
+        decode(self.backend, palette, out, self.tile)
+    }
+
+    fn matvec(
+        &mut self,
+        palette: &Palette<'_>,
+        x: &[i8],
+        x_scale: f32,
+        out: &mut [f32],
+    ) -> Result<(), PaletteError> {
+        matvec(self.backend, palette, x, x_scale, out, self.tile)
+    }
+}
+
+/// A matrix in slices.
+struct Slices<'a, T> {
+    values: &'a [T],
+    importances: &'a [u32],
+}
+
+impl<T: Element> Matrix for Slices<'_, T> {
+    type Value = T;
+    type Error = PaletteError;
+
+    fn values<'a>(
+        &'a self,
+        first: usize,
+        len: usize,
+        _: &'a mut Vec<T>,
+    ) -> Result<&'a [T], PaletteError> {
+        Ok(&self.values[first..][..len])
+    }
+
+    fn importances<'a>(
+        &'a self,
+        first: usize,
+        len: usize,
+        _: &'a mut Vec<u32>,
+    ) -> Result<&'a [u32], PaletteError> {
+        Ok(match self.importances {
+            [] => &[],
+            all => &all[first..][..len],
+        })
+    }
+}
+
+/// As [`palette::decode`], some rows or a part of a row a task.
+fn decode(
+    backend: Backend,
+    palette: &Palette<'_>,
+    out: &mut [f32],
+    tile: usize,
+) -> Result<(), PaletteError> {
+    palette.check()?;
+    let (layout, width) = (palette.layout, palette.layout.width());
+    expect(layout.values(), out.len())?;
+    let (line, bytes) = lines(&layout);
+    let part = tile.min(line).next_multiple_of(8);
+    let groups = out
+        .par_chunks_mut(layout.group_len())
+        .zip(
+            palette
+                .indices
+                .par_chunks(layout.group_rows() * layout.row_bytes()),
+        )
+        .zip(palette.codebooks.par_chunks(width.entries()))
+        .zip(palette.scales);
+    // Tasks of small groups or short lines would cost more than they do.
+    let groups = groups.with_min_len((tile / layout.group_len()).max(1));
+    groups.try_for_each(|(((out, indices), entries), &scale)| {
+        let codebook = Codebook::new(width, entries, scale)?;
+        let lines = out.par_chunks_mut(line).zip(indices.par_chunks(bytes));
+        let lines = lines.with_min_len((tile / line).max(1));
+        lines.try_for_each(|(out, indices)| {
+            let parts = out.par_chunks_mut(part);
+            let parts = parts.zip(indices.par_chunks(width.bytes(part)));
+            parts.try_for_each(|(out, indices)| backend.decode_palette(&codebook, indices, out))
+        })
+    })
+}
+
+/// As [`palette::matvec`], runs of rows a task.
+///
+/// A task has about eight tiles of weights, since a weight takes so little time here.
+fn matvec(
+    backend: Backend,
+    palette: &Palette<'_>,
+    x: &[i8],
+    x_scale: f32,
+    out: &mut [f32],
+    tile: usize,
+) -> Result<(), PaletteError> {
+    palette.check()?;
+    let (layout, width) = (palette.layout, palette.layout.width());
+    expect(layout.cols(), x.len())?;
+    expect(layout.rows(), out.len())?;
+    if x.len() > MAX_DOT {
+        return Err(PaletteError::DotLength {
+            len: x.len(),
+            max: MAX_DOT,
+        });
+    }
+    let x = Activations::new(x);
+    let rows = (tile.saturating_mul(8) / layout.cols()).max(1);
+    let tasks = out.par_chunks_mut(rows).enumerate();
+    tasks.try_for_each(|(task, out)| {
+        let mut row = task * rows;
+        let mut out = out;
+        while !out.is_empty() {
+            // What of the task lies in one group.
+            let group = row / layout.group_rows();
+            let left = (group + 1) * layout.group_rows() - row;
+            let (part, after) = out.split_at_mut(left.min(out.len()));
+            let entries = &palette.codebooks[group * width.entries()..][..width.entries()];
+            let codebook = Codebook::new(width, entries, palette.scales[group])?;
+            let bytes = layout.row_bytes();
+            let indices = &palette.indices[row * bytes..][..part.len() * bytes];
+            backend.palette_products(&codebook, indices, &x, x_scale, part)?;
+            row += part.len();
+            out = after;
+        }
+        Ok(())
+    })
+}
+
+/// [`PaletteError::Length`] unless the two are equal.
+fn expect(expected: usize, found: usize) -> Result<(), PaletteError> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(PaletteError::Length { expected, found }),
+    }
+}

@@ -1,0 +1,4 @@
+//! GGUF's block formats.
+
+pub(in crate::simd) mod dot;
+mod sum;

@@ -1,0 +1,178 @@
+//! The table of the palettes' kernels.
+//!
+//! Kernels get a codebook's 2^bits entries as 256 bytes in which they repeat, so that bits above an index do not matter where a
+//! look-up takes more of them.
+
+mod count;
+pub(in crate::simd) mod lanes;
+pub(in crate::simd) mod steps;
+
+use tercet_core::palette::{self, Coder, PaletteError, Width};
+
+pub(crate) use count::count;
+pub(crate) use steps::Activations;
+
+use super::{Backend, Isa};
+
+/// What one instruction set does to packed indices.
+///
+/// The functions may use that set, so they are called through the safe methods, which a [`Backend`] leads to.
+#[derive(Debug)]
+struct Palettes {
+    decode: unsafe fn(Width, &[u8], &[u8; 256], f32, &mut [f32]),
+    pack: unsafe fn(Width, &[i8], &[u8; 256], &mut [u8]),
+    products: unsafe fn(Width, &[u8], &[u8; 256], &Activations<'_>, &mut [i32]),
+}
+
+#[cfg(target_arch = "x86_64")]
+const AVX2: Palettes = Palettes {
+    decode: super::avx2::palette::decode,
+    pack: super::avx2::palette::pack,
+    products: super::avx2::palette::products,
+};
+
+#[cfg(target_arch = "x86_64")]
+const AVX512_VNNI: Palettes = Palettes {
+    decode: super::avx512_vnni::palette::decode,
+    pack: super::avx512_vnni::palette::pack,
+    products: super::avx512_vnni::palette::products,
+};
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+const NEON: Palettes = Palettes {
+    decode: super::neon::palette::decode,
+    pack: super::neon::palette::pack,
+    products: super::neon::palette::products,
+};
+
+/// A group's codebook and scale.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Codebook<'a> {
+    width: Width,
+    entries: &'a [i8],
+    scale: f32,
+    /// The entries, over and over.
+    book: [u8; 256],
+}
+
+impl<'a> Codebook<'a> {
+    /// [`PaletteError::Length`] unless there are 2^bits entries.
+    pub(crate) fn new(width: Width, entries: &'a [i8], scale: f32) -> Result<Self, PaletteError> {
+        let (expected, found) = (width.entries(), entries.len());
+        if found != expected {
+            return Err(PaletteError::Length { expected, found });
+        }
+        let mut book = [0; 256];
+        for part in book.chunks_exact_mut(expected) {
+            for (byte, &entry) in part.iter_mut().zip(entries) {
+                *byte = entry as u8;
+            }
+        }
+        Ok(Self {
+            width,
+            entries,
+            scale,
+            book,
+        })
+    }
+}
+
+/// Rows whose sums are kept before they are scaled.
+const SUMS: usize = 64;
+
+impl Backend {
+    /// As [`palette::decode_row`] from the first value on, of an index a value.
+    pub(crate) fn decode_palette(
+        self,
+        codebook: &Codebook<'_>,
+        indices: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), PaletteError> {
+        let &Codebook {
+            width,
+            entries,
+            scale,
+            ref book,
+        } = codebook;
+        match self.palettes() {
+            Some(palettes) if indices.len() == width.bytes(out.len()) => {
+                // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+                unsafe { (palettes.decode)(width, indices, book, scale, out) };
+                Ok(())
+            }
+            _ => palette::decode_row(width, indices, entries, scale, 0, out),
+        }
+    }
+
+    /// As [`palette::matvec`], of rows of one group: `fl(fl(f32(Σ entry · x) · scale) · x_scale)`.
+    pub(crate) fn palette_products(
+        self,
+        codebook: &Codebook<'_>,
+        rows: &[u8],
+        x: &Activations<'_>,
+        x_scale: f32,
+        out: &mut [f32],
+    ) -> Result<(), PaletteError> {
+        let &Codebook {
+            width,
+            entries,
+            scale,
+            ref book,
+        } = codebook;
+        let stride = width.bytes(x.all().len());
+        let (expected, found) = (stride * out.len(), rows.len());
+        if expected != found {
+            return Err(PaletteError::Length { expected, found });
+        }
+        let scaled = |sum: i32| sum as f32 * scale * x_scale;
+        let Some(palettes) = self.palettes() else {
+            for (row, y) in rows.chunks(stride).zip(out) {
+                *y = scaled(palette::dot(width, row, entries, x.all())?);
+            }
+            return Ok(());
+        };
+        let mut sums = [0; SUMS];
+        for (rows, out) in rows.chunks(SUMS * stride).zip(out.chunks_mut(SUMS)) {
+            let sums = &mut sums[..out.len()];
+            // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+            unsafe { (palettes.products)(width, rows, book, x, sums) };
+            for (y, &sum) in out.iter_mut().zip(&*sums) {
+                *y = scaled(sum);
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Coder::pack`].
+    pub(crate) fn pack_palette(
+        self,
+        coder: &Coder,
+        codes: &[i8],
+        out: &mut [u8],
+    ) -> Result<(), PaletteError> {
+        match self.palettes() {
+            Some(palettes) if out.len() == coder.width().bytes(codes.len()) => {
+                // By a code's bits as an unsigned number: those that are not negative come first.
+                let mut indices = *coder.indices();
+                indices.rotate_left(128);
+                // SAFETY: as above.
+                unsafe { (palettes.pack)(coder.width(), codes, &indices, out) };
+                Ok(())
+            }
+            _ => coder.pack(codes, out),
+        }
+    }
+
+    /// The kernels of palettes; none where core's own loops are the backend.
+    const fn palettes(self) -> Option<&'static Palettes> {
+        match self.isa() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => Some(&AVX2),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512Vnni => Some(&AVX512_VNNI),
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::Neon | Isa::DotProd => Some(&NEON),
+            _ => None,
+        }
+    }
+}

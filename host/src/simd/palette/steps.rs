@@ -1,0 +1,356 @@
+//! The loops over packed indices, generic in the instruction set; each set compiles them in functions of its own.
+//!
+//! Vectors reach beyond the indices of a step. The last steps of a row, which would reach beyond it, are taken from a copy
+//! with room behind it, and values that are no whole step are filled up with zeros.
+
+use super::lanes::{Lanes, STEP};
+
+/// Room for the last steps of a row: they begin less than a vector of 64 bytes before its end, and reach another one.
+const ROOM: usize = 192;
+
+/// Rows that are multiplied side by side.
+const ROWS: usize = 4;
+
+/// A row's end, with room behind it.
+type Rest = [u8; ROOM];
+
+/// How many of `steps` whole steps reach no further than `len` bytes.
+#[inline(always)]
+fn inside<S: Lanes>(bits: usize, steps: usize, len: usize) -> usize {
+    match len.checked_sub(S::reach(bits)) {
+        Some(room) => (room / (8 * bits) + 1).min(steps),
+        None => 0,
+    }
+}
+
+/// What follows on `done` steps of a row, copied.
+#[inline(always)]
+fn rest(row: &[u8], bits: usize, done: usize) -> Rest {
+    let mut rest = [0; ROOM];
+    let row = &row[done * 8 * bits..];
+    rest[..row.len()].copy_from_slice(row);
+    rest
+}
+
+/// The values of a row: `fl(entry · scale)`.
+///
+/// # Safety
+/// The processor runs the set. `row` has the indices of as many values as `out`.
+#[inline(always)]
+pub(in crate::simd) unsafe fn decode<S: Lanes, const BITS: usize>(
+    row: &[u8],
+    book: &[u8; 256],
+    scale: f32,
+    out: &mut [f32],
+) {
+    // SAFETY: the set runs here.
+    let book = unsafe { S::book(book) };
+    let (steps, last) = out.as_chunks_mut::<STEP>();
+    let near = inside::<S>(BITS, steps.len(), row.len());
+    let (near_steps, far_steps) = steps.split_at_mut(near);
+    for (index, out) in near_steps.iter_mut().enumerate() {
+        let from = row[index * 8 * BITS..].as_ptr();
+        // SAFETY: the set runs here; a step that reaches no further than the row.
+        unsafe { decode_step::<S, BITS>(&book, from, scale, out) };
+    }
+    let rest = rest(row, BITS, near);
+    for (index, out) in far_steps.iter_mut().enumerate() {
+        let from = rest[index * 8 * BITS..].as_ptr();
+        // SAFETY: the set runs here; a step of the copied end, which has room for its reach.
+        unsafe { decode_step::<S, BITS>(&book, from, scale, out) };
+    }
+    if !last.is_empty() {
+        let mut whole = [0.0; STEP];
+        let from = rest[far_steps.len() * 8 * BITS..].as_ptr();
+        // SAFETY: as above.
+        unsafe { decode_step::<S, BITS>(&book, from, scale, &mut whole) };
+        last.copy_from_slice(&whole[..last.len()]);
+    }
+}
+
+/// The values of a step. Not a closure: those are compiled for the set only where they happen to be inlined.
+///
+/// # Safety
+/// The processor runs the set; the reach of a step can be read.
+#[inline(always)]
+unsafe fn decode_step<S: Lanes, const BITS: usize>(
+    book: &S::Book,
+    from: *const u8,
+    scale: f32,
+    out: &mut [f32; STEP],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let entries = S::look_up::<BITS>(book, S::unpack::<BITS>(from));
+        S::scaled(entries, scale, out.as_mut_ptr());
+    }
+}
+
+/// The indices of codes, looked up by a code's bits as an unsigned number; the last byte is filled up with zeros.
+///
+/// # Safety
+/// The processor runs the set. `out` has the bytes of as many indices as there are codes, and the indices are below 2^`BITS`.
+#[inline(always)]
+pub(in crate::simd) unsafe fn pack<S: Lanes, const BITS: usize>(
+    codes: &[i8],
+    indices: &[u8; 256],
+    out: &mut [u8],
+) {
+    // SAFETY: the set runs here.
+    let book = unsafe { S::book(indices) };
+    let (steps, last) = codes.as_chunks::<STEP>();
+    let near = inside::<S>(BITS, steps.len(), out.len());
+    let (near_steps, far_steps) = steps.split_at(near);
+    for (index, codes) in near_steps.iter().enumerate() {
+        let to = out[index * 8 * BITS..].as_mut_ptr();
+        // SAFETY: the set runs here; a step that reaches no further than the output.
+        unsafe { pack_step::<S, BITS>(&book, codes, to) };
+    }
+    let mut rest = [0; ROOM];
+    for (index, codes) in far_steps.iter().enumerate() {
+        let to = rest[index * 8 * BITS..].as_mut_ptr();
+        // SAFETY: the set runs here; a step of the copy of the end, which has room for its reach.
+        unsafe { pack_step::<S, BITS>(&book, codes, to) };
+    }
+    if !last.is_empty() {
+        let mut whole = [0; STEP];
+        whole[..last.len()].copy_from_slice(last);
+        let at = far_steps.len() * 8 * BITS;
+        // SAFETY: as above.
+        unsafe { pack_step::<S, BITS>(&book, &whole, rest[at..].as_mut_ptr()) };
+        // What fills up the last byte is zeros, not the index of the code 0.
+        let bits = last.len() * BITS;
+        if !bits.is_multiple_of(8) {
+            rest[at + bits / 8] &= (1 << (bits % 8)) - 1;
+        }
+    }
+    let out = &mut out[near * 8 * BITS..];
+    out.copy_from_slice(&rest[..out.len()]);
+}
+
+/// The indices of a step of codes.
+///
+/// # Safety
+/// The processor runs the set; the reach of a step can be written.
+#[inline(always)]
+unsafe fn pack_step<S: Lanes, const BITS: usize>(book: &S::Book, codes: &[i8; STEP], to: *mut u8) {
+    // SAFETY: the caller's promise; 64 codes are read.
+    unsafe {
+        let indices = S::look_up::<8>(book, S::load(codes.as_ptr().cast()));
+        S::pack::<BITS>(indices, to);
+    }
+}
+
+/// Activations as the loops take them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Activations<'a> {
+    steps: &'a [[i8; STEP]],
+    /// What is no whole step, filled up with zeros; absent where nothing is left.
+    last: Option<[i8; STEP]>,
+    /// Σx, modulo 2³².
+    sum: i32,
+    all: &'a [i8],
+}
+
+impl<'a> Activations<'a> {
+    pub(crate) fn new(x: &'a [i8]) -> Self {
+        let (steps, rest) = x.as_chunks();
+        let last = (!rest.is_empty()).then(|| {
+            let mut last = [0; STEP];
+            last[..rest.len()].copy_from_slice(rest);
+            last
+        });
+        let sum = x
+            .iter()
+            .fold(0i32, |sum, &x| sum.wrapping_add(i32::from(x)));
+        Self {
+            steps,
+            last,
+            sum,
+            all: x,
+        }
+    }
+
+    /// All of them.
+    pub(crate) const fn all(&self) -> &'a [i8] {
+        self.all
+    }
+}
+
+/// The product of each row with the activations.
+///
+/// # Safety
+/// The processor runs the set. There is a row for each sum, of `stride` bytes, which have the indices of as many values as
+/// there are activations.
+#[inline(always)]
+pub(in crate::simd) unsafe fn products<S: Lanes, const BITS: usize>(
+    rows: &[u8],
+    stride: usize,
+    book: &[u8; 256],
+    x: &Activations<'_>,
+    out: &mut [i32],
+) {
+    let mut flipped = *book;
+    if S::UNSIGNED {
+        for entry in &mut flipped {
+            *entry ^= 0x80;
+        }
+    }
+    // SAFETY: the set runs here.
+    let book = unsafe { S::book(&flipped) };
+    let above = if S::UNSIGNED {
+        x.sum.wrapping_mul(128)
+    } else {
+        0
+    };
+    let (fours, ones) = out.as_chunks_mut::<ROWS>();
+    let (rows, last) = rows.split_at(fours.len() * ROWS * stride);
+    for (rows, out) in rows.chunks_exact(ROWS * stride).zip(fours) {
+        let rows = std::array::from_fn(|row| &rows[row * stride..][..stride]);
+        // SAFETY: the caller's promise.
+        let sums = unsafe { sums::<S, BITS, ROWS>(rows, &book, x) };
+        *out = sums.map(|sum| sum.wrapping_sub(above));
+    }
+    for (row, out) in last.chunks_exact(stride).zip(ones) {
+        // SAFETY: the caller's promise.
+        let [sum] = unsafe { sums::<S, BITS, 1>([row], &book, x) };
+        *out = sum.wrapping_sub(above);
+    }
+}
+
+/// The products of `R` rows.
+///
+/// # Safety
+/// As [`products`].
+#[inline(always)]
+unsafe fn sums<S: Lanes, const BITS: usize, const R: usize>(
+    rows: [&[u8]; R],
+    book: &S::Book,
+    x: &Activations<'_>,
+) -> [i32; R] {
+    // SAFETY: the set runs here.
+    let mut sums = [unsafe { S::zero() }; R];
+    let near = inside::<S>(BITS, x.steps.len(), rows[0].len());
+    let (near_steps, far_steps) = x.steps.split_at(near);
+    for (index, x) in near_steps.iter().enumerate() {
+        for (sums, row) in sums.iter_mut().zip(&rows) {
+            let from = row.as_ptr().wrapping_add(index * 8 * BITS);
+            // SAFETY: the set runs here; a step that reaches no further than the row, as `near` says.
+            *sums = unsafe { product_step::<S, BITS>(*sums, book, from, x) };
+        }
+    }
+    for (sums, row) in sums.iter_mut().zip(rows) {
+        let rest = rest(row, BITS, near);
+        for (index, x) in far_steps.iter().chain(&x.last).enumerate() {
+            let from = rest[index * 8 * BITS..].as_ptr();
+            // SAFETY: the set runs here; a step of the copied end, which has room for its reach.
+            *sums = unsafe { product_step::<S, BITS>(*sums, book, from, x) };
+        }
+    }
+    let mut totals = [0; R];
+    for (total, sums) in totals.iter_mut().zip(sums) {
+        // SAFETY: the set runs here.
+        *total = unsafe { S::total(sums) };
+    }
+    totals
+}
+
+/// Adds the products of a step.
+///
+/// # Safety
+/// The processor runs the set; the reach of a step can be read.
+#[inline(always)]
+unsafe fn product_step<S: Lanes, const BITS: usize>(
+    sums: S::Sums,
+    book: &S::Book,
+    from: *const u8,
+    x: &[i8; STEP],
+) -> S::Sums {
+    // SAFETY: the caller's promise; 64 activations are read.
+    unsafe {
+        let entries = S::look_up::<BITS>(book, S::unpack::<BITS>(from));
+        S::product(sums, entries, x.as_ptr())
+    }
+}
+
+/// The kernels of a set: functions that the loops are compiled in for every width.
+macro_rules! palette_kernels {
+    ($set:ty, $features:literal) => {
+        use tercet_core::palette::Width;
+
+        use $crate::simd::palette::steps;
+
+        #[target_feature(enable = $features)]
+        pub(in crate::simd) fn decode(
+            width: Width,
+            row: &[u8],
+            book: &[u8; 256],
+            scale: f32,
+            out: &mut [f32],
+        ) {
+            assert_eq!(row.len(), width.bytes(out.len()));
+            // SAFETY: the features are those of the set; the row's length is asserted.
+            unsafe {
+                match width.bits() {
+                    1 => steps::decode::<$set, 1>(row, book, scale, out),
+                    2 => steps::decode::<$set, 2>(row, book, scale, out),
+                    3 => steps::decode::<$set, 3>(row, book, scale, out),
+                    4 => steps::decode::<$set, 4>(row, book, scale, out),
+                    5 => steps::decode::<$set, 5>(row, book, scale, out),
+                    6 => steps::decode::<$set, 6>(row, book, scale, out),
+                    7 => steps::decode::<$set, 7>(row, book, scale, out),
+                    _ => steps::decode::<$set, 8>(row, book, scale, out),
+                }
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        pub(in crate::simd) fn pack(
+            width: Width,
+            codes: &[i8],
+            indices: &[u8; 256],
+            out: &mut [u8],
+        ) {
+            assert_eq!(out.len(), width.bytes(codes.len()));
+            // SAFETY: the features are those of the set; the output's length is asserted.
+            unsafe {
+                match width.bits() {
+                    1 => steps::pack::<$set, 1>(codes, indices, out),
+                    2 => steps::pack::<$set, 2>(codes, indices, out),
+                    3 => steps::pack::<$set, 3>(codes, indices, out),
+                    4 => steps::pack::<$set, 4>(codes, indices, out),
+                    5 => steps::pack::<$set, 5>(codes, indices, out),
+                    6 => steps::pack::<$set, 6>(codes, indices, out),
+                    7 => steps::pack::<$set, 7>(codes, indices, out),
+                    _ => steps::pack::<$set, 8>(codes, indices, out),
+                }
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        pub(in crate::simd) fn products(
+            width: Width,
+            rows: &[u8],
+            book: &[u8; 256],
+            x: &steps::Activations<'_>,
+            out: &mut [i32],
+        ) {
+            let stride = width.bytes(x.all().len());
+            assert_eq!(rows.len(), stride * out.len());
+            // SAFETY: the features are those of the set; the rows' length is asserted.
+            unsafe {
+                match width.bits() {
+                    1 => steps::products::<$set, 1>(rows, stride, book, x, out),
+                    2 => steps::products::<$set, 2>(rows, stride, book, x, out),
+                    3 => steps::products::<$set, 3>(rows, stride, book, x, out),
+                    4 => steps::products::<$set, 4>(rows, stride, book, x, out),
+                    5 => steps::products::<$set, 5>(rows, stride, book, x, out),
+                    6 => steps::products::<$set, 6>(rows, stride, book, x, out),
+                    7 => steps::products::<$set, 7>(rows, stride, book, x, out),
+                    _ => steps::products::<$set, 8>(rows, stride, book, x, out),
+                }
+            }
+        }
+    };
+}
+pub(in crate::simd) use palette_kernels;
