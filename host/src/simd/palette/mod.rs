@@ -169,7 +169,7 @@ impl Backend {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => Some(&AVX2),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512Vnni => Some(&AVX512_VNNI),
+            Isa::Avx512Vnni | Isa::Amx => Some(&AVX512_VNNI),
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Isa::Neon | Isa::DotProd => Some(&NEON),
             _ => None,
