@@ -8,8 +8,10 @@ use super::share::{jobs, share};
 use crate::simd::Backend;
 use crate::simd::cluster::{Change, Cluster, Found, Packed, Sums, TILE, Work};
 
-/// What a job keeps from step to step.
+/// What a job keeps from step to step, in lines of the cache (and pairs of them, which some processors fetch together) that
+/// no other job writes to.
 #[derive(Clone, Debug, Default)]
+#[repr(align(128))]
 pub(super) struct Job {
     pub(super) work: Work,
     pub(super) sums: Sums,
