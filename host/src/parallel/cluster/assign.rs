@@ -63,16 +63,18 @@ impl Assignment<'_> {
         for job in jobs.iter_mut() {
             job.assigned = Assigned::default();
         }
-        let run = |job: &mut Job, (index, (labels, distances)): (usize, (&mut [u32], &mut [u32]))| {
-            let mut distances = distances.chunks_mut(TILE);
-            for (tile, labels) in labels.chunks_mut(TILE).enumerate() {
-                let first = index * self.share + tile * TILE;
-                let assigned = self.tile(job, first, labels, distances.next().unwrap_or_default());
-                // Modulo 2⁶⁴ where distances are not written.
-                job.assigned.inertia = job.assigned.inertia.wrapping_add(assigned.inertia);
-                job.assigned.changed += assigned.changed;
-            }
-        };
+        let run =
+            |job: &mut Job, (index, (labels, distances)): (usize, (&mut [u32], &mut [u32]))| {
+                let mut distances = distances.chunks_mut(TILE);
+                for (tile, labels) in labels.chunks_mut(TILE).enumerate() {
+                    let first = index * self.share + tile * TILE;
+                    let assigned =
+                        self.tile(job, first, labels, distances.next().unwrap_or_default());
+                    // Modulo 2⁶⁴ where distances are not written.
+                    job.assigned.inertia = job.assigned.inertia.wrapping_add(assigned.inertia);
+                    job.assigned.changed += assigned.changed;
+                }
+            };
         let parts = labels.par_chunks_mut(self.share);
         if distances.is_empty() {
             let none = |labels| (labels, Default::default());

@@ -6,6 +6,7 @@ pub(super) mod cluster;
 pub(super) mod float_search;
 pub(super) mod linear;
 pub(super) mod magnitudes;
+pub(super) mod many_search;
 pub(super) mod peak;
 pub(super) mod search;
 pub(super) mod stats;

@@ -15,7 +15,7 @@ trait Sink<S: Lanes> {
 /// # Safety
 /// The processor runs the set. `rows` has [`TILE`] rows `stride` apart that can be read to whole 16s of coordinates.
 #[inline(always)]
-unsafe fn turn<S: Lanes, const P: usize>(
+pub(in crate::simd) unsafe fn turn<S: Lanes, const P: usize>(
     rows: *const i8,
     stride: usize,
     dims: usize,
@@ -54,12 +54,17 @@ unsafe fn turn<S: Lanes, const P: usize>(
     }
 }
 
-/// The sums of `P` vectors of points with `C` centroids.
+/// The sums of `P` vectors of points with `C` centroids; where sides are `SWAPPED`, points are what products take for centroids.
 ///
 /// # Safety
 /// The processor runs the set; `points` has `steps` · `P` vectors and `words` has `steps` · `C` words.
 #[inline(always)]
-unsafe fn block<S: Lanes, const P: usize, const C: usize>(
+pub(in crate::simd) unsafe fn block<
+    S: Lanes,
+    const P: usize,
+    const C: usize,
+    const SWAPPED: bool,
+>(
     points: *const i32,
     words: *const i32,
     steps: usize,
@@ -80,7 +85,13 @@ unsafe fn block<S: Lanes, const P: usize, const C: usize>(
             let centroid = unsafe { S::splat(words.add(column).read()) };
             for (sum, &x) in sums.iter_mut().zip(&x) {
                 // SAFETY: the set runs here.
-                *sum = unsafe { S::product(*sum, x, centroid) };
+                *sum = unsafe {
+                    if SWAPPED {
+                        S::product(*sum, centroid, x)
+                    } else {
+                        S::product(*sum, x, centroid)
+                    }
+                };
             }
         }
         // SAFETY: at most one past the last.
@@ -110,7 +121,7 @@ unsafe fn products<S: Lanes, const P: usize>(
                 // SAFETY: the blocks before took `position` · `steps` words of those asserted; points as promised.
                 let sums = unsafe {
                     let words = packed.words().as_ptr().add(position * steps);
-                    block::<S, P, $columns>(points, words, steps, starts)
+                    block::<S, P, $columns, false>(points, words, steps, starts)
                 };
                 for (column, sums) in sums.into_iter().enumerate() {
                     let position = position + column;
