@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Clippy, warnings denied, on every crate and feature set. clippy.sh [fuzz|firmware|mcu]
+# Clippy, warnings denied, on every crate and feature set. clippy.sh [fuzz|firmware|mcu|peers]
 . .ci/lib.sh
 
 lint() {
@@ -40,6 +40,9 @@ firmware)
     cross riscv32imc-unknown-none-elf core clippy --locked --release --manifest-path firmware/Cargo.toml \
         --config firmware/boards/rv32imc.toml --lib --bin conformance_weights --bin conformance_points --bin digits -- -D warnings
     lint --manifest-path firmware/Cargo.toml --lib --tests --examples --target-dir target/firmware-runner
+    ;;
+peers)
+    lint --manifest-path benches/peers/rust/Cargo.toml --all-targets --target-dir target/peers-clippy
     ;;
 mcu)
     need_clippy thumbv7em-none-eabihf

@@ -5,6 +5,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use tercet_benches::peers::contest::{Effort, Peers, Row, events, measure};
+use tercet_benches::peers::process::Programs;
 
 /// One turn each: the times say nothing.
 const EFFORT: Effort = Effort {
@@ -21,7 +22,8 @@ fn rows(word: &str, python: Option<PathBuf>) -> Vec<Row> {
     assert!(chosen.is_empty(), "{word} is not one event");
     let folder = std::env::temp_dir().join(format!("tercet-peers-{}-{word}", std::process::id()));
     let case = (event.case)(&folder).unwrap();
-    let rows = measure(case, &mut Peers::new(python), EFFORT).unwrap();
+    let programs = Programs { python, rust: None };
+    let rows = measure(case, &mut Peers::new(programs), EFFORT).unwrap();
     assert!(!Path::new(&folder).exists(), "inputs stay behind");
     rows
 }
@@ -42,7 +44,7 @@ fn same(word: &str, modules: &[&str], peers: &[&str]) {
 
 #[test]
 fn tercet_runs_alone_where_there_is_no_python() {
-    for row in rows("100K×384", None) {
+    for row in rows("dot of int8, 100K×384", None) {
         assert!(row.peers.is_empty() && row.refused.is_empty());
         assert!(row.seconds > 0.0);
     }
@@ -73,5 +75,5 @@ fn scikit_learn_and_faiss_cluster_alike() {
 #[test]
 fn numpy_and_faiss_find_the_same_rows() {
     let peers = ["NumPy, f32 copy", "faiss, signed bytes"];
-    same("100K×384", &["faiss"], &peers);
+    same("dot of int8, 100K×384", &["faiss"], &peers);
 }

@@ -1,4 +1,4 @@
-"""NumKong's dot product of int8 rows, one by many and many by many."""
+"""NumKong's dot product and angle of int8 rows, one by many and many by many."""
 
 import numkong
 import numpy as np
@@ -11,9 +11,18 @@ def dot(query, rows, out):
     numkong.cdist(query, rows, "dot", out=out[None])
 
 
+def angular(query, rows, out):
+    numkong.cdist(query, rows, "angular", out=out[None])
+
+
 class Search(Scores):
     def __init__(self, arrays, options, threads):
-        super().__init__(dot, arrays, options, threads)
+        super().__init__(dot, -1, arrays, options, threads)
+
+
+class Cosine(Scores):
+    def __init__(self, arrays, options, threads):
+        super().__init__(angular, 1, arrays, options, threads)
 
 
 class Matmat:
@@ -30,4 +39,4 @@ class Matmat:
         return {"y": np.asarray(self.y).astype(np.float32)}
 
 
-WORK = {"search_scores": Search, "matmat": Matmat}
+WORK = {"search_scores": Search, "cosine_scores": Cosine, "matmat": Matmat}

@@ -6,10 +6,10 @@ import numpy as np
 
 
 class Scores:
-    """`dot(query, rows, out)` writes a float a row; the ten of the largest are found outside the time."""
+    """`score(query, rows, out)` writes a float a row; the best, by `sign` the largest (-1) or the least (1), are found outside the time."""
 
-    def __init__(self, dot, arrays, options, threads):
-        self.dot, self.query, self.top = dot, arrays["query"][None], options["top"]
+    def __init__(self, score, sign, arrays, options, threads):
+        self.score, self.sign, self.query, self.top = score, sign, arrays["query"][None], options["top"]
         rows = arrays["rows"]
         self.scores = np.zeros(len(rows))
         self.parts = list(zip(np.array_split(rows, threads), np.array_split(self.scores, threads)))
@@ -17,7 +17,7 @@ class Scores:
 
     def part(self, part):
         rows, out = part
-        self.dot(self.query, rows, out)
+        self.score(self.query, rows, out)
 
     def run(self, phase):
         if self.pool:
@@ -26,5 +26,5 @@ class Scores:
             self.part(self.parts[0])
 
     def answer(self):
-        best = np.argsort(-self.scores, kind="stable")[: self.top]
+        best = np.argsort(self.sign * self.scores, kind="stable")[: self.top]
         return {"indices": best.astype(np.uint32)}

@@ -1,4 +1,4 @@
-"""SimSIMD's dot product of int8 rows."""
+"""SimSIMD's dot product and cosine of int8 rows."""
 
 import simsimd
 from scores import Scores
@@ -10,9 +10,18 @@ def dot(query, rows, out):
     simsimd.cdist(query, rows, "dot", out=out[None])
 
 
+def cosine(query, rows, out):
+    simsimd.cdist(query, rows, "cosine", out=out[None])
+
+
 class Search(Scores):
     def __init__(self, arrays, options, threads):
-        super().__init__(dot, arrays, options, threads)
+        super().__init__(dot, -1, arrays, options, threads)
 
 
-WORK = {"search_scores": Search}
+class Cosine(Scores):
+    def __init__(self, arrays, options, threads):
+        super().__init__(cosine, 1, arrays, options, threads)
+
+
+WORK = {"search_scores": Search, "cosine_scores": Cosine}

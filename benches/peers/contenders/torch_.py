@@ -1,4 +1,6 @@
-"""PyTorch, eager."""
+"""PyTorch, eager, and compiled where there is a C++ compiler."""
+
+import shutil
 
 import torch
 
@@ -12,13 +14,26 @@ class Ternary:
         torch.set_num_threads(threads)
         self.x = torch.from_numpy(arrays["x"])
 
+    @staticmethod
+    def quantize(x):
+        scale = x.abs().mean()
+        return (x / scale).round().clamp(-1, 1).to(torch.int8), scale
+
     @torch.inference_mode()
     def run(self, phase):
-        self.scale = self.x.abs().mean()
-        self.codes = (self.x / self.scale).round().clamp(-1, 1).to(torch.int8)
+        self.codes, self.scale = self.quantize(self.x)
 
     def answer(self):
         return {"codes": self.codes.numpy(), "scale": self.scale.numpy()}
+
+
+class TernaryCompiled(Ternary):
+    """The same through `torch.compile`, once for each number of threads."""
+
+    def __init__(self, arrays, options, threads):
+        super().__init__(arrays, options, threads)
+        torch.compiler.reset()
+        self.quantize = torch.compile(Ternary.quantize, dynamic=False)
 
 
 class Int8Rows:
@@ -91,3 +106,5 @@ class Kmeans:
 
 
 WORK = {"ternary": Ternary, "int8_rows": Int8Rows, "matmat": Matmat, "kmeans": Kmeans}
+if shutil.which("c++"):
+    WORK["ternary_compiled"] = TernaryCompiled

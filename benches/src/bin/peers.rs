@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::process::ExitCode;
 use tercet_benches::peers::contest::{Effort, Peers, events, json, measure, table};
+use tercet_benches::peers::process::Programs;
+use tercet_benches::peers::vec_dot::Kernel;
 use tercet_benches::peers::{environment, ggml};
 use tercet_benches::{command, save};
 use tercet_host::measure::{Machine, date};
@@ -16,7 +18,8 @@ usage: peers [--only WORD] [--quick] [--torch] [--json] [--write]
   --json        JSON instead of a table
   --write       also write benches/results/<machine>/peers.md
 The peers run in a Python that is set up in target/peers (550 MB, from PyPI), or in the one that TERCET_PYTHON names, as it is;
-ggml's reference quantizers where TERCET_GGML names libggml-base.so.";
+linfa and candle are compiled in target/peers too. ggml takes part where TERCET_GGML names libggml-base.so, BitNet where
+TERCET_BITNET names a library of its src/ggml-bitnet-mad.cpp.";
 
 /// What a written page says of itself.
 const ABOUT: &str = "Best of many runs, in turns; above 1 Tercet is faster. How to read it: [README](../../README.md).";
@@ -52,6 +55,9 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     if ggml::library().is_none() {
         eprintln!("ggml is left out: TERCET_GGML does not name libggml-base.so");
     }
+    if Kernel::bitnet().is_none() {
+        eprintln!("BitNet is left out: TERCET_BITNET does not name its compiled kernels");
+    }
     let embeddings = environment::embeddings(&python);
     if embeddings.is_none() {
         eprintln!(
@@ -59,7 +65,14 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
             python.display()
         );
     }
-    let mut peers = Peers::new(Some(python));
+    let rust = environment::rust();
+    if let Err(error) = &rust {
+        eprintln!("linfa and candle are left out: {error}");
+    }
+    let mut peers = Peers::new(Programs {
+        python: Some(python),
+        rust: rust.ok(),
+    });
     let effort = if options.quick {
         Effort {
             rounds: 3,

@@ -1,4 +1,4 @@
-//! Python with the peers: pinned, set up once.
+//! Python with the peers, and the peers of Rust: pinned, set up once.
 
 use std::env;
 use std::fs;
@@ -83,6 +83,28 @@ fn install(venv: &Path, python: &Path, requirements: &str, first: bool) -> io::R
         .arg("-r")
         .arg(&path))?;
     fs::write(stamp, wanted)
+}
+
+/// The peers of Rust, compiled now if they are not yet.
+///
+/// # Errors
+/// Where cargo fails; what it said is on standard error.
+pub fn rust() -> io::Result<PathBuf> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let (manifest, target) = (file("peers/rust/Cargo.toml"), folder().join("rust"));
+    run(Command::new(cargo)
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "--quiet",
+            "--manifest-path",
+        ])
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(&target))?;
+    let name = format!("release/tercet-peers{}", env::consts::EXE_SUFFIX);
+    Ok(target.join(name))
 }
 
 fn run(command: &mut Command) -> io::Result<()> {

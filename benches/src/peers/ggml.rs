@@ -1,7 +1,8 @@
-//! ggml's reference quantizers, from its compiled base library.
+//! ggml's compiled libraries: its reference quantizers, and its kernels for this processor.
 
 use libloading::Library;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+use std::path::Path;
 use std::sync::OnceLock;
 use tercet_core::block::Format;
 
@@ -22,6 +23,35 @@ pub fn library() -> Option<&'static Library> {
         Some(unsafe { Library::new(&path) }.unwrap_or_else(|error| panic!("TERCET_GGML: {error}")))
     };
     LIBRARY.get_or_init(load).as_ref()
+}
+
+/// The library of kernels (`libggml-cpu-*.so`) beside [`library`]'s that rates itself highest on this processor; `None` where there is none.
+pub fn cpu() -> Option<&'static Library> {
+    static CPU: OnceLock<Option<Library>> = OnceLock::new();
+    let load = || {
+        library()?;
+        let base = std::env::var_os("TERCET_GGML")?;
+        let files = Path::new(&base).parent()?.read_dir().ok()?.flatten();
+        let libraries = files.filter_map(|file| {
+            let name = file.file_name();
+            if !name.to_str()?.starts_with("libggml-cpu") {
+                return None;
+            }
+            // SAFETY: as in `library`.
+            let library = unsafe { Library::new(file.path()) }.ok()?;
+            // SAFETY: `int ggml_backend_score(void)` is what a ggml that has many such libraries asks each of them.
+            let score = unsafe {
+                let score = library.get::<unsafe extern "C" fn() -> c_int>(b"ggml_backend_score");
+                score.ok()?()
+            };
+            (score > 0).then_some((score, library))
+        });
+        let (_, best) = libraries.max_by_key(|&(score, _)| score)?;
+        // SAFETY: `void ggml_cpu_init(void)`; some kernels read tables that it fills.
+        unsafe { best.get::<unsafe extern "C" fn()>(b"ggml_cpu_init").ok()?() };
+        Some(best)
+    };
+    CPU.get_or_init(load).as_ref()
 }
 
 /// The encoder of a format, or `None` where this ggml has none.

@@ -1,6 +1,6 @@
 //! What Tercet is compared with.
 //!
-//! [`ggml`] and [`naive`] run in this process. Python's peers each run in a [`process`] of their own, in a pinned
+//! [`ggml`], [`vec_dot`] and [`naive`] run in this process. Python's peers each run in a [`process`] of their own, in a pinned
 //! [`environment`], and a [`contest`] times them in turns with Tercet on the same files.
 
 pub mod contest;
@@ -9,3 +9,4 @@ pub mod ggml;
 pub mod naive;
 pub mod npy;
 pub mod process;
+pub mod vec_dot;

@@ -1,4 +1,4 @@
-//! A peer in a Python process that `peers/serve.py` runs.
+//! A peer in a process of its own: of Python, which `peers/serve.py` runs, or of Rust (`peers/rust`).
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use super::environment;
@@ -20,6 +20,34 @@ pub struct Process {
     answers: BufReader<ChildStdout>,
     /// The peer's name and version.
     pub about: About,
+}
+
+/// Which peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Module {
+    /// One of `peers/contenders`, such as `numpy_`.
+    Python(&'static str),
+    /// One of `peers/rust`, such as `linfa`.
+    Rust(&'static str),
+}
+
+impl Module {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Python(name) => name.trim_end_matches('_'),
+            Self::Rust(name) => name,
+        }
+    }
+}
+
+/// What runs modules, where it is there.
+#[derive(Clone, Debug, Default)]
+pub struct Programs {
+    /// An interpreter.
+    pub python: Option<PathBuf>,
+    /// What `peers/rust` compiles to.
+    pub rust: Option<PathBuf>,
 }
 
 /// Who is there.
@@ -53,14 +81,21 @@ struct Seconds {
 pub struct Answer(BTreeMap<String, Vec<u8>>);
 
 impl Process {
-    /// Starts a module of `peers/contenders`; `Ok(Err(why))` where it lacks what it needs.
+    /// Starts a module; `Ok(Err(why))` where it lacks what it needs.
     ///
     /// # Errors
-    /// Where Python does not start.
-    pub fn start(python: &Path, module: &str) -> io::Result<Result<Self, String>> {
-        let mut child = Command::new(python)
-            .arg(environment::file("peers/serve.py"))
-            .arg(module)
+    /// Where its program does not start.
+    pub fn start(programs: &Programs, module: Module) -> io::Result<Result<Self, String>> {
+        let (program, script, name) = match module {
+            Module::Python(name) => (&programs.python, Some("peers/serve.py"), name),
+            Module::Rust(name) => (&programs.rust, None, name),
+        };
+        let Some(program) = program else {
+            return Ok(Err("nothing to run it with".into()));
+        };
+        let mut child = Command::new(program)
+            .args(script.map(environment::file))
+            .arg(name)
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -141,7 +176,7 @@ impl Process {
 fn read<T: DeserializeOwned>(answers: &mut impl BufRead) -> io::Result<T> {
     let mut line = String::new();
     if answers.read_line(&mut line)? == 0 {
-        let ended = "the Python process ended";
+        let ended = "the peer's process ended";
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, ended));
     }
     Ok(serde_json::from_str(&line)?)

@@ -10,6 +10,8 @@ use std::fmt;
 pub enum Isa {
     /// No set of its own: [`tercet_core::scalar`], compiled for the target's baseline.
     Scalar,
+    /// x86-64 with SSE4.1: Penryn and what came after (all of x86-64-v2).
+    Sse41,
     /// x86-64 with AVX2, BMI1, BMI2, F16C, FMA, LZCNT and POPCNT: Haswell, Zen and what came after (x86-64-v3).
     Avx2,
     /// [`Isa::Avx2`] with AVX-VNNI: the 256-bit byte products of Alder Lake and later.
@@ -26,8 +28,9 @@ pub enum Isa {
 
 impl Isa {
     /// Every set, each after those it falls back on.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Scalar,
+        Self::Sse41,
         Self::Avx2,
         Self::AvxVnni,
         Self::Avx512,
@@ -40,6 +43,7 @@ impl Isa {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scalar => "scalar",
+            Self::Sse41 => "sse4.1",
             Self::Avx2 => "avx2",
             Self::AvxVnni => "avx-vnni",
             Self::Avx512 => "avx512",
@@ -59,6 +63,8 @@ impl Isa {
     pub fn is_available(self) -> bool {
         match self {
             Self::Scalar => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Sse41 => is_x86_feature_detected!("sse4.1"),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => {
                 is_x86_feature_detected!("avx2")

@@ -72,6 +72,8 @@ mod avx_vnni;
 mod dotprod;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
+#[cfg(target_arch = "x86_64")]
+mod sse41;
 
 pub use backend::{Backend, BackendError};
 pub use isa::Isa;

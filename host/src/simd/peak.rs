@@ -58,6 +58,16 @@ const AVX2: Peak = {
 };
 
 #[cfg(target_arch = "x86_64")]
+const SSE41: Peak = {
+    use super::sse41::peak::{FLOATS, INT8};
+    Peak {
+        f32: FLOATS,
+        int8: INT8,
+        ternary: INT8,
+    }
+};
+
+#[cfg(target_arch = "x86_64")]
 const AVX_VNNI: Peak = {
     let int8 = super::avx_vnni::peak::INT8;
     Peak {
@@ -111,6 +121,8 @@ impl Backend {
     /// The loops that measure arithmetic.
     pub(crate) const fn peak(self) -> &'static Peak {
         match self.isa() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Sse41 => &SSE41,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => &AVX2,
             #[cfg(target_arch = "x86_64")]

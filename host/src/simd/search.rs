@@ -165,6 +165,14 @@ fn ternary_norms(query: &TernaryQuery, rows: &[u8], norms: &mut Norms) {
 }
 
 #[cfg(target_arch = "x86_64")]
+const SSE41: Search = Search {
+    dots: super::sse41::search::dots,
+    dots_and_norms: super::sse41::search::dots_and_norms,
+    passing: super::sse41::search::passing,
+    ..SCALAR
+};
+
+#[cfg(target_arch = "x86_64")]
 const AVX2: Search = Search {
     dots: super::avx2::search::dots,
     dots_and_norms: super::avx2::search::dots_and_norms,
@@ -246,6 +254,8 @@ impl Backend {
     /// The kernels of integer search.
     pub(crate) const fn search(self) -> &'static Search {
         match self.isa() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Sse41 => &SSE41,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => &AVX2,
             #[cfg(target_arch = "x86_64")]

@@ -51,11 +51,6 @@ fn case(name: &str, mut inputs: Inputs, data: Data, quick: bool) -> io::Result<C
     inputs.put("init", &data.start(), &[k, dims])?;
     inputs.put("seeds", &seeds, &[k])?;
     let steps = [1, if quick { 4 } else { 11 }];
-    let python = |label, module| Rival::Python {
-        label,
-        module,
-        what: "kmeans",
-    };
     Ok(Case {
         name: name.into(),
         work: (n * dims * k) as f64,
@@ -66,10 +61,11 @@ fn case(name: &str, mut inputs: Inputs, data: Data, quick: bool) -> io::Result<C
         options: json!({"steps": steps}),
         tercet: Box::new(Kmeans::new(data, steps)),
         rivals: vec![
-            python("scikit-learn", "sklearn_"),
-            python("faiss", "faiss_"),
-            python("fastkmeans", "fastkmeans_"),
-            python("torch", "torch_"),
+            Rival::python("scikit-learn", "sklearn_", "kmeans"),
+            Rival::python("faiss", "faiss_", "kmeans"),
+            Rival::python("fastkmeans", "fastkmeans_", "kmeans"),
+            Rival::python("torch", "torch_", "kmeans"),
+            Rival::rust("linfa", "linfa", "kmeans"),
         ],
     })
 }

@@ -41,11 +41,11 @@ fn case(name: &str, mut inputs: Inputs, format: Format, values: usize) -> io::Re
     }
     // Of those here the package has no Q2_0.
     if format != Format::Q2_0 {
-        rivals.push(Rival::Python {
-            label: "gguf",
-            module: "gguf_",
-            what: "encode",
-        });
+        rivals.push(Rival::python("gguf", "gguf_", "encode"));
+    }
+    // It has no ternary ones.
+    if matches!(format, Format::Q4_0 | Format::Q8_0) {
+        rivals.push(Rival::rust("candle", "candle", "encode"));
     }
     Ok(Case {
         name: name.into(),

@@ -1,15 +1,15 @@
 //! A matrix times many vectors: int8 by int8, and ternary by int8.
 
 use super::data::codes;
+use super::kernel;
 use super::{Case, Event, Inputs, Rival, Subject, Work};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
 use std::time::Instant;
-use tercet_core::block::{self, Format};
+use tercet_core::block::Format;
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
-use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::parallel::Threads;
 
 /// How far sums in f32 may be from exact ones, over the largest.
@@ -41,25 +41,24 @@ fn case(
 ) -> io::Result<Case> {
     let most = if layout == Layout::Int8 { 127 } else { 1 };
     let weights = codes(rows * cols, -most, most);
-    let x = codes(vectors * cols, -127, 127);
+    let mut x = codes(vectors * cols, -127, 127);
+    kernel::exact(&mut x);
     inputs.put("weights", &weights, &[rows, cols])?;
     inputs.put("x", &x, &[vectors, cols])?;
+    let mut rivals = Vec::new();
     let bytes = match layout {
         Layout::Block(format) => {
-            let values: Vec<f32> = weights.iter().map(|&code| f32::from(code)).collect();
-            let mut bytes = vec![0; format.encoded_len(values.len()).expect("whole blocks")];
-            // The largest magnitude of a block is 1, and so is its scale.
-            block::encode(format, Rule::AbsMax, ScaleRule::Rule, &values, &mut bytes)
-                .expect("finite values");
+            let bytes = kernel::encode(format, &weights);
+            rivals = kernel::rivals(format, &bytes, &weights, &x, cols);
             bytes
         }
         _ => weights.iter().map(|&code| code as u8).collect(),
     };
-    let python = |label, module| Rival::Python {
-        label,
-        module,
-        what: "matmat",
-    };
+    rivals.extend([
+        Rival::python("torch, int8", "torch_", "matmat"),
+        Rival::python("NumKong, int8", "numkong_", "matmat"),
+        Rival::python("NumPy, f32", "numpy_", "matmat"),
+    ]);
     Ok(Case {
         name: name.into(),
         work: (rows * cols * vectors) as f64,
@@ -78,11 +77,7 @@ fn case(
             y: vec![0.0; vectors * rows],
             scratch: Vec::new(),
         }),
-        rivals: vec![
-            python("torch, int8", "torch_"),
-            python("NumKong, int8", "numkong_"),
-            python("NumPy, f32", "numpy_"),
-        ],
+        rivals,
     })
 }
 
@@ -100,7 +95,6 @@ struct Matmat {
 
 impl Work for Matmat {
     fn run(&mut self, _: usize) -> f64 {
-        let start = Instant::now();
         let matrix = Matrix::new(self.layout, self.rows, self.cols, &self.bytes);
         let matrix = matrix.and_then(|matrix| match self.layout {
             // Its scales lie in the blocks.
@@ -111,6 +105,8 @@ impl Work for Matmat {
         self.scratch.resize(layer.weights().fast_scratch_len(), 0);
         let x = I8Sym::new(&self.x).expect("no code of -128");
         let mut engine = Threads::default();
+        // Weights are checked when a layer is made, once.
+        let start = Instant::now();
         let done = engine.matmat(&layer, x, &self.scales, &mut self.y, &mut self.scratch);
         done.unwrap_or_else(|error| panic!("{error}"));
         start.elapsed().as_secs_f64()
@@ -119,19 +115,6 @@ impl Work for Matmat {
 
 impl Subject for Matmat {
     fn check(&mut self, answer: &Answer) -> Result<String, String> {
-        let theirs = answer.f32("y");
-        if theirs.len() != self.y.len() {
-            return Err(format!("{} sums", theirs.len()));
-        }
-        let largest = self.y.iter().fold(0.0f32, |most, y| most.max(y.abs()));
-        let pairs = self.y.iter().zip(&theirs);
-        let off = pairs.fold(0.0f32, |most, (ours, theirs)| {
-            most.max((ours - theirs).abs() / largest)
-        });
-        match off {
-            0.0 => Ok("same sums".into()),
-            _ if off <= NEAR => Ok(format!("sums off by {off:.0e} of the largest")),
-            _ => Err(format!("sums off by {off:.0e} of the largest")),
-        }
+        super::near(&self.y, &answer.f32("y"), NEAR)
     }
 }

@@ -1,11 +1,10 @@
 //! The turns.
 
 use super::{Case, Rival, Row, Work};
-use crate::peers::process::{Answer, Process};
+use crate::peers::process::{Answer, Module, Process, Programs};
 use rayon::ThreadPool;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::PathBuf;
 use std::time::Instant;
 use std::{io, mem};
 
@@ -20,32 +19,29 @@ pub struct Effort {
     pub seconds: f64,
 }
 
-/// The processes of Python's peers, each started when it is first asked for.
+/// The processes of peers, each started when it is first asked for.
 #[derive(Debug)]
 pub struct Peers {
-    python: Option<PathBuf>,
-    started: BTreeMap<&'static str, Result<Process, String>>,
+    programs: Programs,
+    started: BTreeMap<Module, Result<Process, String>>,
 }
 
 impl Peers {
-    /// With an interpreter, or with none, so that peers of this process alone take part.
-    pub const fn new(python: Option<PathBuf>) -> Self {
+    /// With programs, or with none, so that peers of this process alone take part.
+    pub const fn new(programs: Programs) -> Self {
         Self {
-            python,
+            programs,
             started: BTreeMap::new(),
         }
     }
 
-    fn get(&mut self, module: &'static str) -> io::Result<Option<&mut Process>> {
-        let Some(python) = &self.python else {
-            return Ok(None);
-        };
+    fn get(&mut self, module: Module) -> io::Result<Option<&mut Process>> {
         let started = match self.started.entry(module) {
             Entry::Occupied(started) => started.into_mut(),
             Entry::Vacant(place) => {
-                let started = Process::start(python, module)?;
+                let started = Process::start(&self.programs, module)?;
                 if let Err(why) = &started {
-                    eprintln!("{} is left out: {why}", module.trim_end_matches('_'));
+                    eprintln!("{} is left out: {why}", module.name());
                 }
                 place.insert(started)
             }
@@ -81,10 +77,16 @@ struct Contender {
 
 impl Contender {
     /// The shortest of some runs.
-    fn run(&mut self, peers: &mut Peers, phase: usize, n: u32) -> io::Result<f64> {
+    fn run(
+        &mut self,
+        pool: &ThreadPool,
+        peers: &mut Peers,
+        phase: usize,
+        n: u32,
+    ) -> io::Result<f64> {
         match &mut self.rival {
-            Rival::Native { work, .. } => Ok(shortest(&mut **work, phase, n)),
-            Rival::Python { module, what, .. } => match peers.get(module)? {
+            Rival::Native { work, .. } => Ok(pool.install(|| shortest(&mut **work, phase, n))),
+            Rival::Process { module, what, .. } => match peers.get(*module)? {
                 Some(peer) => peer.run(what, phase, n),
                 None => Err(io::ErrorKind::NotFound.into()),
             },
@@ -126,7 +128,7 @@ fn row(pool: &ThreadPool, case: &mut Case, peers: &mut Peers, effort: Effort) ->
 
     let (mut contenders, mut refused, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for mut rival in mem::take(&mut case.rivals) {
-        let answer = answer(&mut rival, case, peers, threads)?;
+        let answer = answer(&mut rival, pool, case, peers)?;
         match answer.map(|answer| case.tercet.check(&answer)) {
             Some(Ok(same)) => contenders.push(Contender {
                 rival,
@@ -169,20 +171,24 @@ fn row(pool: &ThreadPool, case: &mut Case, peers: &mut Peers, effort: Effort) ->
 /// What a rival finds in the last phase; `None` where it is not here.
 fn answer(
     rival: &mut Rival,
+    pool: &ThreadPool,
     case: &Case,
     peers: &mut Peers,
-    threads: usize,
 ) -> io::Result<Option<Answer>> {
     let last = case.steps.map_or(0, |_| 1);
     match rival {
         Rival::Native { work, .. } => {
-            work.run(last);
+            pool.install(|| work.run(last));
             Ok(Some(work.answer()))
         }
-        Rival::Python { module, what, .. } => {
-            let Some(peer) = peers.get(module)? else {
+        Rival::Process { module, what, .. } => {
+            let Some(peer) = peers.get(*module)? else {
                 return Ok(None);
             };
+            if !peer.about.work.iter().any(|work| work == what) {
+                return Ok(None);
+            }
+            let threads = pool.current_num_threads();
             peer.load(what, case.inputs.files(), &case.options, threads)?;
             peer.run(what, last, 1)?;
             peer.answer(what).map(Some)
@@ -203,7 +209,7 @@ fn turns(
     let runs = |seconds: f64| (effort.turn / seconds).clamp(1.0, 1000.0) as u32;
     let ours = runs(pool.install(|| case.tercet.run(phases - 1)));
     for contender in &mut *contenders {
-        contender.runs = runs(contender.run(peers, phases - 1, 1)?);
+        contender.runs = runs(contender.run(pool, peers, phases - 1, 1)?);
     }
     let mut best = vec![f64::INFINITY; phases];
     let (start, mut rounds) = (Instant::now(), 0);
@@ -213,7 +219,7 @@ fn turns(
             let seconds = pool.install(|| shortest(&mut *case.tercet, phase, ours));
             *best = best.min(seconds);
             for contender in &mut *contenders {
-                let seconds = contender.run(peers, phase, contender.runs)?;
+                let seconds = contender.run(pool, peers, phase, contender.runs)?;
                 contender.best[phase] = contender.best[phase].min(seconds);
             }
         }

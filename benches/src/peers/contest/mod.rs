@@ -7,6 +7,7 @@ mod cluster;
 mod data;
 mod encode;
 mod inputs;
+mod kernel;
 mod matmat;
 mod matvec;
 mod measure;
@@ -19,7 +20,7 @@ pub use inputs::Inputs;
 pub use measure::{Effort, Peers, measure};
 pub use table::{Row, json, table};
 
-use super::process::Answer;
+use super::process::{Answer, Module};
 use serde_json::Value;
 use std::io;
 use std::path::Path;
@@ -48,15 +49,15 @@ pub trait Native: Work {
 /// Someone beside Tercet.
 pub enum Rival {
     /// A peer in a process of its own.
-    Python {
+    Process {
         /// How the table calls it.
         label: &'static str,
-        /// Its module in `peers/contenders`.
-        module: &'static str,
-        /// Which of the module's work.
+        /// Which peer.
+        module: Module,
+        /// Which of the peer's work.
         what: &'static str,
     },
-    /// One in this process, on one thread.
+    /// One in this process, in a rayon pool of the threads that are timed.
     Native {
         /// How the table calls it.
         label: &'static str,
@@ -66,10 +67,30 @@ pub enum Rival {
 }
 
 impl Rival {
+    /// A module of Python's.
+    const fn python(label: &'static str, module: &'static str, what: &'static str) -> Self {
+        let module = Module::Python(module);
+        Self::Process {
+            label,
+            module,
+            what,
+        }
+    }
+
+    /// A peer of Rust's.
+    const fn rust(label: &'static str, peer: &'static str, what: &'static str) -> Self {
+        let module = Module::Rust(peer);
+        Self::Process {
+            label,
+            module,
+            what,
+        }
+    }
+
     /// How the table calls it.
     pub const fn label(&self) -> &'static str {
         match self {
-            Self::Python { label, .. } | Self::Native { label, .. } => label,
+            Self::Process { label, .. } | Self::Native { label, .. } => label,
         }
     }
 }
@@ -126,9 +147,26 @@ pub fn events(quick: bool, embeddings: Option<&Path>) -> Vec<Event> {
     let mut events = quantize::events(quick);
     events.extend(sum::events(quick));
     events.extend(encode::events(quick));
-    events.extend(matvec::events());
+    events.extend(matvec::events(quick));
     events.extend(matmat::events(quick));
     events.extend(cluster::events(quick, embeddings));
     events.extend(search::events(quick));
     events
+}
+
+/// Whether sums are Tercet's: how far apart the farthest are, over the largest.
+fn near(ours: &[f32], theirs: &[f32], limit: f32) -> Result<String, String> {
+    if theirs.len() != ours.len() {
+        return Err(format!("{} sums", theirs.len()));
+    }
+    let largest = ours.iter().fold(0.0f32, |most, y| most.max(y.abs()));
+    let pairs = ours.iter().zip(theirs);
+    let off = pairs.fold(0.0f32, |most, (ours, theirs)| {
+        most.max((ours - theirs).abs() / largest)
+    });
+    match off {
+        0.0 => Ok("same sums".into()),
+        _ if off <= limit => Ok(format!("sums off by {off:.0e} of the largest")),
+        _ => Err(format!("sums off by {off:.0e} of the largest")),
+    }
 }

@@ -43,11 +43,6 @@ fn ternary(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> {
         rule: Rule::AbsMean,
         scale_rule: ScaleRule::Rule,
     };
-    let python = |label, module, what| Rival::Python {
-        label,
-        module,
-        what,
-    };
     Ok(Case {
         name: name.into(),
         work: values as f64,
@@ -58,9 +53,10 @@ fn ternary(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> {
         options: json!({}),
         tercet: Box::new(Quantize::new(x, values, method)),
         rivals: vec![
-            python("NumPy", "numpy_", "ternary"),
-            python("NumPy, out=", "numpy_", "ternary_out"),
-            python("torch", "torch_", "ternary"),
+            Rival::python("NumPy", "numpy_", "ternary"),
+            Rival::python("NumPy, out=", "numpy_", "ternary_out"),
+            Rival::python("torch", "torch_", "ternary"),
+            Rival::python("torch, compiled", "torch_", "ternary_compiled"),
         ],
     })
 }
@@ -72,11 +68,6 @@ fn int8_rows(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> 
     let mut tercet = Quantize::new(x, ROW, method);
     tercet.run(0);
     inputs.put("scales", &tercet.scales, &[values / ROW])?;
-    let python = |label, module| Rival::Python {
-        label,
-        module,
-        what: "int8_rows",
-    };
     Ok(Case {
         name: name.into(),
         work: values as f64,
@@ -87,9 +78,9 @@ fn int8_rows(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> 
         options: json!({"row": ROW}),
         tercet: Box::new(tercet),
         rivals: vec![
-            python("NumPy", "numpy_"),
-            python("onnxruntime, scales given", "onnxruntime_"),
-            python("torch, scales given", "torch_"),
+            Rival::python("NumPy", "numpy_", "int8_rows"),
+            Rival::python("onnxruntime, scales given", "onnxruntime_", "int8_rows"),
+            Rival::python("torch, scales given", "torch_", "int8_rows"),
         ],
     })
 }

@@ -1,4 +1,4 @@
-//! The ten rows of largest dot product with one query, over int8.
+//! The ten rows of largest dot product or cosine with one query, over int8.
 
 use super::data::codes;
 use super::{Case, Event, Inputs, Rival, Subject, Work};
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::io;
 use std::time::Instant;
 use tercet_core::engine::{SearchBase, SearchEngine};
-use tercet_core::search::{Dot, Hit, Int8Rows, Metric};
+use tercet_core::search::{Cosine, Dot, Hit, Int8Rows, Metric};
 use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 
@@ -16,16 +16,51 @@ const TOP: usize = 10;
 
 pub(super) fn events(quick: bool) -> Vec<Event> {
     let million = if quick { 200_000 } else { 1_000_000 };
-    let events = [(100_000, 384), (million, 256)].map(|(rows, dim)| {
-        Event::new(
-            format!("top {TOP} of int8, {}×{dim}", short(rows)),
-            move |name, inputs| case(name, inputs, rows, dim),
-        )
+    let shapes = [(100_000, 384), (million, 256)];
+    let dots = shapes.map(|(rows, dim)| {
+        let name = format!("top {TOP} dot of int8, {}×{dim}", short(rows));
+        Event::new(name, move |name, inputs| {
+            case(name, inputs, rows, dim, dot_of)
+        })
     });
-    events.into()
+    let cosines = shapes.map(|(rows, dim)| {
+        let name = format!("top {TOP} cosine of int8, {}×{dim}", short(rows));
+        Event::new(name, move |name, inputs| {
+            case(name, inputs, rows, dim, cosine_of)
+        })
+    });
+    dots.into_iter().chain(cosines).collect()
 }
 
-fn case(name: &str, mut inputs: Inputs, rows: usize, dim: usize) -> io::Result<Case> {
+/// Tercet's side, and the others.
+type Contest = (Box<dyn Subject>, Vec<Rival>);
+
+fn dot_of(search: Search) -> Contest {
+    let rivals = vec![
+        Rival::python("NumKong, scores alone", "numkong_", "search_scores"),
+        Rival::python("SimSIMD, scores alone", "simsimd_", "search_scores"),
+        Rival::python("faiss, signed bytes", "faiss_", "search"),
+        Rival::python("faiss, SQ8", "faiss_", "search_sq8"),
+        Rival::python("NumPy, f32 copy", "numpy_", "search"),
+    ];
+    (Box::new(Of::<Dot>::new(search)), rivals)
+}
+
+fn cosine_of(search: Search) -> Contest {
+    let rivals = vec![
+        Rival::python("NumKong, angles alone", "numkong_", "cosine_scores"),
+        Rival::python("SimSIMD, cosines alone", "simsimd_", "cosine_scores"),
+    ];
+    (Box::new(Of::<Cosine>::new(search)), rivals)
+}
+
+fn case(
+    name: &str,
+    mut inputs: Inputs,
+    rows: usize,
+    dim: usize,
+    contest: fn(Search) -> Contest,
+) -> io::Result<Case> {
     let values = codes(rows * dim, -127, 127);
     // A row backwards, so that no row is the query.
     let query: Vec<i8> = values[rows / 2 * dim..][..dim]
@@ -35,11 +70,15 @@ fn case(name: &str, mut inputs: Inputs, rows: usize, dim: usize) -> io::Result<C
         .collect();
     inputs.put("rows", &values, &[rows, dim])?;
     inputs.put("query", &query, &[dim])?;
-    let python = |label, module, what| Rival::Python {
-        label,
-        module,
-        what,
-    };
+    let mut norms = vec![0; rows];
+    let written = Int8Rows::new(&values, dim).and_then(|rows| rows.write_norms(&mut norms));
+    written.unwrap_or_else(|error| panic!("{error}"));
+    let (tercet, rivals) = contest(Search {
+        values,
+        norms,
+        query,
+        dim,
+    });
     Ok(Case {
         name: name.into(),
         work: (rows * dim) as f64,
@@ -48,60 +87,75 @@ fn case(name: &str, mut inputs: Inputs, rows: usize, dim: usize) -> io::Result<C
         threads: true,
         inputs,
         options: json!({"top": TOP}),
-        tercet: Box::new(Search {
-            values,
-            query,
-            dim,
-            hits: vec![Hit::default(); TOP],
-        }),
-        rivals: vec![
-            python("NumKong, scores alone", "numkong_", "search_scores"),
-            python("SimSIMD, scores alone", "simsimd_", "search_scores"),
-            python("faiss, signed bytes", "faiss_", "search"),
-            python("faiss, SQ8", "faiss_", "search_sq8"),
-            python("NumPy, f32 copy", "numpy_", "search"),
-        ],
+        tercet,
+        rivals,
     })
 }
 
 struct Search {
     values: Vec<i8>,
+    /// Squared lengths, which cosines are divided by.
+    norms: Vec<u32>,
     query: Vec<i8>,
     dim: usize,
-    hits: Vec<Hit<<Dot as Metric>::Integer>>,
 }
 
-impl Search {
-    fn score(&self, index: usize) -> i32 {
-        let row = &self.values[index * self.dim..][..self.dim];
-        let products = row.iter().zip(&self.query);
-        products.map(|(x, q)| i32::from(*x) * i32::from(*q)).sum()
+struct Of<M: Metric> {
+    search: Search,
+    hits: Vec<Hit<M::Integer>>,
+}
+
+impl<M: Metric> Of<M> {
+    fn new(search: Search) -> Self {
+        let hits = vec![Hit::default(); TOP];
+        Self { search, hits }
+    }
+
+    fn score(&self, index: usize) -> M::Integer {
+        let Search {
+            values,
+            norms,
+            query,
+            dim,
+        } = &self.search;
+        let row = &values[index * dim..][..*dim];
+        let products = row.iter().zip(query);
+        let dot = products.map(|(x, q)| i32::from(*x) * i32::from(*q)).sum();
+        let norm: i32 = query.iter().map(|&q| i32::from(q) * i32::from(q)).sum();
+        M::integer(dot, norm as u32, norms[index])
     }
 }
 
-impl Work for Search {
+impl<M: Metric> Work for Of<M> {
     fn run(&mut self, _: usize) -> f64 {
         let start = Instant::now();
-        let rows = Int8Rows::new(&self.values, self.dim).expect("whole rows");
+        let Search {
+            values,
+            norms,
+            query,
+            dim,
+        } = &self.search;
+        let rows = Int8Rows::new(values, *dim).and_then(|rows| rows.with_norms(norms));
+        let rows = rows.unwrap_or_else(|error| panic!("{error}"));
         let mut engine = Threads::default();
         let found = engine
             .base(rows)
-            .and_then(|mut base| base.top_k::<Dot>(&self.query, &mut self.hits));
+            .and_then(|mut base| base.top_k::<M>(query, &mut self.hits));
         found.unwrap_or_else(|error| panic!("{error}"));
         start.elapsed().as_secs_f64()
     }
 }
 
-impl Subject for Search {
+impl<M: Metric> Subject for Of<M> {
     /// By the integers' scores of the rows that were found: equal ones may come in another order. SQ8's grid moves scores a
     /// little, so the last of its ten may be another.
     fn check(&mut self, answer: &Answer) -> Result<String, String> {
         let indices = answer.u32("indices");
-        let theirs: Vec<i32> = indices
+        let theirs: Vec<_> = indices
             .iter()
             .map(|&index| self.score(index as usize))
             .collect();
-        let ours: Vec<i32> = self.hits.iter().map(|hit| self.score(hit.index)).collect();
+        let ours: Vec<_> = self.hits.iter().map(|hit| self.score(hit.index)).collect();
         let hits: Vec<usize> = self.hits.iter().map(|hit| hit.index).collect();
         let shared = indices
             .iter()

@@ -50,11 +50,7 @@ fn case(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> {
                 label: "f32 sum, 128 lanes",
                 work: Box::new(Plain { x, sum: 0.0 }),
             },
-            Rival::Python {
-                label: "NumPy, f32 sum",
-                module: "numpy_",
-                what: "sum",
-            },
+            Rival::python("NumPy, f32 sum", "numpy_", "sum"),
         ],
     })
 }

@@ -120,6 +120,8 @@ impl Backend {
     pub(crate) const fn cluster(self) -> &'static Cluster {
         match self.isa() {
             #[cfg(target_arch = "x86_64")]
+            Isa::Sse41 => &super::sse41::cluster::CLUSTER,
+            #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => &super::avx2::cluster::CLUSTER,
             #[cfg(target_arch = "x86_64")]
             Isa::AvxVnni => &super::avx_vnni::cluster::CLUSTER,
