@@ -168,6 +168,11 @@ fn ternary_norms(query: &TernaryQuery, rows: &[u8], norms: &mut Norms) {
 const SSE41: Search = Search {
     dots: super::sse41::search::dots,
     dots_and_norms: super::sse41::search::dots_and_norms,
+    many: Some(Many {
+        pack: super::sse41::many_search::pack,
+        dots: super::sse41::many_search::dots,
+    }),
+    packed_len: super::sse41::many_search::packed_len,
     passing: super::sse41::search::passing,
     ..SCALAR
 };
@@ -184,7 +189,6 @@ const AVX2: Search = Search {
     passing: super::avx2::search::passing,
     ternary_dots: super::avx2::ternary_search::dots,
     ternary_norms: super::avx2::ternary_search::norms,
-    ..SCALAR
 };
 
 #[cfg(target_arch = "x86_64")]
