@@ -450,3 +450,41 @@ proptest! {
         prop_assert_eq!((labels, distances), expected);
     }
 }
+
+#[test]
+fn distances_that_a_step_left_for_later_are_there_for_all_that_need_them() {
+    let values = cloud(Cloud::Groups, 300, 9, 11);
+    let points = Points::new(&values, 9).unwrap();
+    for need in 0..6 {
+        agree!(points, 5, Update::Mean, |problem, told: &mut State| {
+            problem.set_centroids(&values[..45])?;
+            told.tell(problem.assign_update()?);
+            told.tell(problem.assign_update()?);
+            match need {
+                0 => {
+                    let far: Option<Farthest> = problem.farthest(None)?;
+                    let far = far.map(|far| [far.index as u64, far.distance.into()]);
+                    told.told.extend(far.into_iter().flatten());
+                }
+                1 => {
+                    let picked = problem.pick(12_345)?;
+                    told.told
+                        .push(picked.map_or(u64::MAX, |point| point as u64));
+                }
+                2 => {
+                    let mut totals = [0; 2];
+                    problem.potentials(&[7, 250], &mut totals)?;
+                    told.told.extend(totals);
+                }
+                3 => told.told.push(problem.shorten(3)?),
+                4 => told.told.push(problem.seed(2, 100)?.into()),
+                _ => {
+                    let mut distances = vec![0; 300];
+                    problem.read_distances(&mut distances)?;
+                    told.told.extend(distances.iter().map(|&d| u64::from(d)));
+                }
+            }
+            Ok(())
+        });
+    }
+}

@@ -47,6 +47,11 @@ mod isa;
 )]
 pub(crate) mod linear;
 mod magnitudes;
+#[cfg(any(
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", target_endian = "little")
+))]
+mod many_search;
 #[cfg_attr(
     not(any(
         target_arch = "x86_64",

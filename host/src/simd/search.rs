@@ -22,6 +22,8 @@ pub(crate) struct Search {
     dots_and_norms: unsafe fn(&[i8], &[i8], &mut Dots, &mut Norms),
     passing: unsafe fn(Bar, &Dots, &Norms) -> u64,
     many: Option<Many>,
+    /// Words that a packed block of rows of so many values takes.
+    packed_len: fn(usize) -> usize,
     ternary_dots: unsafe fn(&TernaryQuery, &[u8], &mut Dots),
     ternary_norms: unsafe fn(&TernaryQuery, &[u8], &mut Norms),
 }
@@ -117,6 +119,7 @@ const SCALAR: Search = Search {
     dots_and_norms,
     passing,
     many: None,
+    packed_len: |_| 0,
     ternary_dots,
     ternary_norms,
 };
@@ -165,6 +168,11 @@ fn ternary_norms(query: &TernaryQuery, rows: &[u8], norms: &mut Norms) {
 const SSE41: Search = Search {
     dots: super::sse41::search::dots,
     dots_and_norms: super::sse41::search::dots_and_norms,
+    many: Some(Many {
+        pack: super::sse41::many_search::pack,
+        dots: super::sse41::many_search::dots,
+    }),
+    packed_len: super::sse41::many_search::packed_len,
     passing: super::sse41::search::passing,
     ..SCALAR
 };
@@ -173,16 +181,25 @@ const SSE41: Search = Search {
 const AVX2: Search = Search {
     dots: super::avx2::search::dots,
     dots_and_norms: super::avx2::search::dots_and_norms,
+    many: Some(Many {
+        pack: super::avx2::many_search::pack,
+        dots: super::avx2::many_search::dots,
+    }),
+    packed_len: super::avx2::many_search::packed_len,
     passing: super::avx2::search::passing,
     ternary_dots: super::avx2::ternary_search::dots,
     ternary_norms: super::avx2::ternary_search::norms,
-    ..SCALAR
 };
 
 #[cfg(target_arch = "x86_64")]
 const AVX_VNNI: Search = Search {
     dots: super::avx_vnni::search::dots,
     dots_and_norms: super::avx_vnni::search::dots_and_norms,
+    many: Some(Many {
+        pack: super::avx_vnni::many_search::pack,
+        dots: super::avx_vnni::many_search::dots,
+    }),
+    packed_len: super::avx_vnni::many_search::packed_len,
     ..AVX2
 };
 
@@ -190,6 +207,11 @@ const AVX_VNNI: Search = Search {
 const AVX512: Search = Search {
     dots: super::avx512::search::dots,
     dots_and_norms: super::avx512::search::dots_and_norms,
+    many: Some(Many {
+        pack: super::avx512::many_search::pack,
+        dots: super::avx512::many_search::dots,
+    }),
+    packed_len: super::avx512::many_search::packed_len,
     passing: super::avx512::search::passing,
     ..AVX2
 };
@@ -202,6 +224,7 @@ const AVX512_VNNI: Search = Search {
         pack: super::avx512_vnni::many_search::pack,
         dots: super::avx512_vnni::many_search::dots,
     }),
+    packed_len: super::avx512_vnni::many_search::packed_len,
     ternary_dots: super::avx512_vnni::ternary_search::dots,
     ternary_norms: super::avx512_vnni::ternary_search::norms,
     ..AVX512
@@ -220,6 +243,11 @@ const AMX: Search = Search {
 const NEON: Search = Search {
     dots: super::neon::search::dots,
     dots_and_norms: super::neon::search::dots_and_norms,
+    many: Some(Many {
+        pack: super::neon::many_search::pack,
+        dots: super::neon::many_search::dots,
+    }),
+    packed_len: super::neon::many_search::packed_len,
     ..SCALAR
 };
 
@@ -227,6 +255,11 @@ const NEON: Search = Search {
 const DOT_PROD: Search = Search {
     dots: super::dotprod::search::dots,
     dots_and_norms: super::dotprod::search::dots_and_norms,
+    many: Some(Many {
+        pack: super::dotprod::many_search::pack,
+        dots: super::dotprod::many_search::dots,
+    }),
+    packed_len: super::dotprod::many_search::packed_len,
     ..NEON
 };
 
@@ -307,14 +340,14 @@ impl Search {
     }
 
     /// Words that a packed block of rows takes.
-    pub(crate) fn packed_len(dim: usize) -> usize {
-        dim.div_ceil(4) * BLOCK
+    pub(crate) fn packed_len(&self, dim: usize) -> usize {
+        (self.packed_len)(dim)
     }
 
     /// Packs a block of up to [`BLOCK`] rows for [`Search::many_dots`]; what places beyond them hold does not matter.
     pub(crate) fn pack(&self, rows: &[i8], dim: usize, packed: &mut [u32]) {
         check(dim, rows.len());
-        assert_eq!(packed.len(), Self::packed_len(dim));
+        assert_eq!(packed.len(), self.packed_len(dim));
         if let Some(many) = self.many {
             // SAFETY: as in `dots`.
             unsafe { (many.pack)(rows, dim, packed) }
@@ -323,7 +356,7 @@ impl Search {
 
     /// The dot products of queries with a packed block, a block of them for each query.
     pub(crate) fn many_dots(&self, packed: &[u32], queries: Queries<'_>, dots: &mut [Dots]) {
-        assert_eq!(packed.len(), Self::packed_len(queries.dim));
+        assert_eq!(packed.len(), self.packed_len(queries.dim));
         assert_eq!(queries.values.len(), queries.dim * dots.len());
         assert_eq!(queries.sums.len(), dots.len());
         if let Some(many) = self.many {

@@ -1,15 +1,18 @@
 //! Assignment of points, tile by tile, with what a job gathers on the way.
 
+use rayon::prelude::*;
 use tercet_core::cluster::Points;
 use tercet_core::engine::Assigned;
 
 use super::super::TILE as VALUES;
-use super::share::{jobs, share};
+use super::share::{jobs, share, work};
 use crate::simd::Backend;
 use crate::simd::cluster::{Change, Cluster, Found, Packed, Sums, TILE, Work};
 
-/// What a job keeps from step to step.
+/// What a job keeps from step to step, in lines of the cache (and pairs of them, which some processors fetch together) that
+/// no other job writes to.
 #[derive(Clone, Debug, Default)]
+#[repr(align(128))]
 pub(super) struct Job {
     pub(super) work: Work,
     pub(super) sums: Sums,
@@ -48,6 +51,9 @@ pub(super) struct Assignment<'a> {
 
 impl Assignment<'_> {
     /// Assigns all points; the jobs have what they gathered.
+    ///
+    /// There are no distances to write where `distances` is empty and points have no weights; then the inertia is less by the sum of
+    /// [`Cluster::lengths`], as of i32, modulo 2⁶⁴.
     pub(super) fn run(
         &self,
         jobs: &mut [Job],
@@ -57,19 +63,30 @@ impl Assignment<'_> {
         for job in jobs.iter_mut() {
             job.assigned = Assigned::default();
         }
-        let parts = labels.chunks_mut(self.share);
-        let parts = parts.zip(distances.chunks_mut(self.share)).enumerate();
-        share(jobs, parts, |job, (index, (labels, distances))| {
-            let tiles = labels.chunks_mut(TILE).zip(distances.chunks_mut(TILE));
-            for (tile, (labels, distances)) in tiles.enumerate() {
-                let first = index * self.share + tile * TILE;
-                let assigned = self.tile(job, first, labels, distances);
-                job.assigned.merge(&assigned);
-            }
-        });
+        let run =
+            |job: &mut Job, (index, (labels, distances)): (usize, (&mut [u32], &mut [u32]))| {
+                let mut distances = distances.chunks_mut(TILE);
+                for (tile, labels) in labels.chunks_mut(TILE).enumerate() {
+                    let first = index * self.share + tile * TILE;
+                    let assigned =
+                        self.tile(job, first, labels, distances.next().unwrap_or_default());
+                    // Modulo 2⁶⁴ where distances are not written.
+                    job.assigned.inertia = job.assigned.inertia.wrapping_add(assigned.inertia);
+                    job.assigned.changed += assigned.changed;
+                }
+            };
+        let parts = labels.par_chunks_mut(self.share);
+        if distances.is_empty() {
+            let none = |labels| (labels, Default::default());
+            share(jobs, parts.map(none).enumerate(), run);
+        } else {
+            let parts = parts.zip(distances.par_chunks_mut(self.share));
+            share(jobs, parts.enumerate(), run);
+        }
         let mut all = Assigned::default();
-        for job in jobs {
-            all.merge(&job.assigned);
+        for Job { assigned, .. } in jobs {
+            all.inertia = all.inertia.wrapping_add(assigned.inertia);
+            all.changed += assigned.changed;
         }
         all
     }
@@ -85,7 +102,9 @@ impl Assignment<'_> {
         let (dims, count) = (self.points.dims(), labels.len());
         let rows = &self.points.values()[first * dims..];
         let mut found_lengths = [0; TILE];
-        let lengths = if self.lengths.is_empty() {
+        let lengths = if distances.is_empty() {
+            &[]
+        } else if self.lengths.is_empty() {
             self.kernels
                 .lengths(rows, dims, &mut found_lengths[..count]);
             &found_lengths[..count]
@@ -140,9 +159,9 @@ pub(super) fn points_of(values: usize, dims: usize) -> usize {
 /// [`Cluster::lengths`] of all points.
 pub(super) fn lengths(kernels: &Cluster, points: &Points<'_>, share_of: usize) -> Vec<u32> {
     let mut lengths = vec![0; points.len()];
-    let parts = points.values().chunks(share_of * points.dims());
-    let parts = parts.zip(lengths.chunks_mut(share_of));
-    let mut threads = vec![(); jobs(points.values().len())];
+    let parts = points.values().par_chunks(share_of * points.dims());
+    let parts = parts.zip(lengths.par_chunks_mut(share_of));
+    let mut threads = vec![(); jobs(work(points.len(), points.dims(), 0))];
     share(&mut threads, parts, |(), (rows, lengths)| {
         kernels.lengths(rows, points.dims(), lengths);
     });
@@ -171,7 +190,8 @@ pub fn nearest(
         summed: Summed::Nothing,
         share: points_of(VALUES, points.dims()),
     };
-    let work = points.len().saturating_mul(centroids.len());
+    let (n, dims) = (points.len(), points.dims());
+    let work = work(n, dims, centroids.len() / dims);
     let mut jobs = vec![Job::default(); jobs(work)];
     assignment.run(&mut jobs, labels, distances)
 }

@@ -1,8 +1,10 @@
 //! Mini-batches: points from anywhere, assigned and summed.
 
+use rayon::prelude::*;
 use tercet_core::engine::{ClusterProblem, Shape};
 
-use super::{Clusters, Job, share};
+use super::share::{share, work};
+use super::{Clusters, Job};
 use crate::simd::cluster::{Change, TILE};
 
 impl Clusters<'_> {
@@ -11,7 +13,7 @@ impl Clusters<'_> {
         let Shape {
             dims, clusters: k, ..
         } = self.shape();
-        let count = self.ready((k * dims).saturating_mul(batch.len()));
+        let count = self.ready(work(batch.len(), dims, k));
         let (points, buffers) = self.inner.parts();
         self.kernels.pack(&mut self.packed, buffers.centroids, dims);
         let (kernels, packed, norms) = (self.kernels, &self.packed, &self.lengths);
@@ -19,7 +21,7 @@ impl Clusters<'_> {
         for job in jobs.iter_mut() {
             job.sums.reset(k, dims);
         }
-        share(jobs, batch.chunks(TILE), |job, tile| {
+        share(jobs, batch.par_chunks(TILE), |job, tile| {
             let Job {
                 work, sums, rows, ..
             } = job;

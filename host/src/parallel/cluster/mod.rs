@@ -14,9 +14,9 @@ use tercet_core::scalar::{self, cluster as reference};
 pub use self::assign::nearest;
 
 use self::assign::{Assignment, Job, Summed, lengths, points_of};
-use self::prune::{Moved, Pruned};
+use self::prune::{CLUSTERS, Moved, Pruned};
 use self::seed::mass;
-use self::share::{jobs, share};
+use self::share::{jobs, work};
 use super::Threads;
 use crate::simd::Backend;
 use crate::simd::cluster::{Cluster, Packed};
@@ -32,7 +32,9 @@ const TABLE: usize = 1 << 21;
 /// and 10 bytes a coordinate of the clusters (none above 2²¹ coordinates). All of it is kept from step to step.
 ///
 /// A step sums only the points whose label changed, away from the old cluster and to the new one, once fewer than
-/// a third of them do: sums are integers, so that is exact. Of 32 clusters or more, once no more than a third of the
+/// a third of them do: sums are integers, so that is exact. Of fewer than 32 clusters and without weights,
+/// [`ClusterProblem::assign_update`] leaves distances as they were unless no label changed: what needs them, as
+/// [`ClusterProblem::read_distances`] does, makes up for it first. Of 32 clusters or more, once no more than a third of the
 /// centroids moved since the last assignment, points whose own stayed are compared with those alone: that is exact too, and
 /// costs a copy of the centroids.
 #[derive(Debug)]
@@ -51,6 +53,8 @@ pub struct Clusters<'a> {
     masses: Vec<u64>,
     /// The centroids that labels and distances are of; empty where they are of none.
     known: Vec<i8>,
+    /// Whether distances are still to be made from labels and the centroids that are known.
+    late: bool,
     moved: Moved,
     /// How many labels the last assignment changed, where sums and counts are those of the labels.
     settled: Option<u64>,
@@ -84,6 +88,7 @@ impl ClusterEngine for Threads {
             jobs: Vec::new(),
             masses: Vec::new(),
             known: Vec::new(),
+            late: false,
             moved: Moved::default(),
             settled: None,
         })
@@ -91,7 +96,7 @@ impl ClusterEngine for Threads {
 }
 
 impl Clusters<'_> {
-    /// Makes as many jobs ready as `work` multiplications are worth, and says how many.
+    /// Makes as many jobs ready as a [`work`] is worth, and says how many.
     fn ready(&mut self, work: usize) -> usize {
         let count = jobs(work);
         if self.jobs.len() < count {
@@ -100,16 +105,17 @@ impl Clusters<'_> {
         count
     }
 
-    /// Labels and distances of all points, and of their sums what `sums` says.
-    fn assigned(&mut self, summed: Summed) -> Assigned {
+    /// Labels of all points, distances unless they are to be `late`, and of the sums what `summed` says.
+    fn assigned(&mut self, summed: Summed, late: bool) -> Assigned {
         self.masses.clear();
+        self.late = late;
         let Shape {
             points: n,
             dims,
             clusters: k,
             ..
         } = self.shape();
-        let count = self.ready((k * dims).saturating_mul(n));
+        let count = self.ready(work(n, dims, k));
         let jobs = &mut self.jobs[..count];
         if summed != Summed::Nothing {
             for job in jobs.iter_mut() {
@@ -131,6 +137,14 @@ impl Clusters<'_> {
             && self.moved.find(&self.known, buffers.centroids, dims);
         self.known.clear();
         self.known.extend_from_slice(buffers.centroids);
+        if late {
+            let mut assigned = assignment.run(jobs, buffers.labels, &mut []);
+            let lengths = self.lengths.par_iter();
+            // At most 2³¹ in magnitude each.
+            let lengths: i64 = lengths.map(|&length| i64::from(length as i32)).sum();
+            assigned.inertia = assigned.inertia.wrapping_add_signed(lengths);
+            return assigned;
+        }
         if !pruned {
             return assignment.run(jobs, buffers.labels, buffers.distances);
         }
@@ -142,6 +156,70 @@ impl Clusters<'_> {
             packed: &self.candidates,
         };
         pruned.run(jobs, buffers.labels, buffers.distances)
+    }
+
+    /// [`ClusterProblem::assign`], distances as [`Clusters::assigned`] has them.
+    fn step(&mut self, late: bool) -> Assigned {
+        let Shape {
+            points,
+            dims,
+            clusters,
+            ..
+        } = self.shape();
+        let summed = if clusters * dims > TABLE {
+            Summed::Nothing
+        } else if self
+            .settled
+            .take()
+            .is_some_and(|changed| changed < points as u64 / 3)
+        {
+            Summed::Changes
+        } else {
+            Summed::All
+        };
+        let assigned = self.assigned(summed, late);
+        if summed == Summed::Nothing {
+            self.sum_by_cluster();
+            return assigned;
+        }
+        let (_, buffers) = self.inner.parts();
+        if summed == Summed::All {
+            buffers.sums.fill(0);
+            buffers.counts.fill(0);
+        }
+        for job in &mut self.jobs {
+            self.kernels
+                .drain(&mut job.sums, buffers.sums, buffers.counts);
+        }
+        self.settled = Some(assigned.changed);
+        assigned
+    }
+
+    /// Makes the distances that are late.
+    fn catch_up(&mut self) {
+        if !self.late {
+            return;
+        }
+        let Shape {
+            points: n,
+            dims,
+            clusters: k,
+            ..
+        } = self.shape();
+        self.late = false;
+        let count = self.ready(work(n, dims, k));
+        let (points, buffers) = self.inner.parts();
+        self.kernels.pack(&mut self.packed, &self.known, dims);
+        let assignment = Assignment {
+            kernels: self.kernels,
+            points,
+            lengths: &self.lengths,
+            packed: &self.packed,
+            summed: Summed::Nothing,
+            share: self.share,
+        };
+        // Labels come out as they are.
+        assignment.run(&mut self.jobs[..count], buffers.labels, buffers.distances);
     }
 
     /// Labels or distances are about to change: they are of no centroids, and sums are not of them.
@@ -187,12 +265,14 @@ impl ClusterProblem for Clusters<'_> {
     }
 
     fn fill(&mut self, distance: u32) -> Result<(), ClusterError> {
+        self.late = false;
         self.forget();
         self.masses.clear();
         self.inner.fill(distance)
     }
 
     fn pick(&mut self, r: u64) -> Result<Option<usize>, ClusterError> {
+        self.catch_up();
         Ok(self.picked(r))
     }
 
@@ -201,6 +281,7 @@ impl ClusterProblem for Clusters<'_> {
     }
 
     fn seed(&mut self, cluster: usize, point: usize) -> Result<u32, ClusterError> {
+        self.catch_up();
         self.forget();
         self.forget_mass(point);
         self.inner.seed(cluster, point)
@@ -211,6 +292,7 @@ impl ClusterProblem for Clusters<'_> {
         if cluster >= clusters {
             return self.inner.shorten(cluster);
         }
+        self.catch_up();
         self.forget();
         let (_, buffers) = self.inner.parts();
         let centroid = &buffers.centroids[cluster * dims..][..dims];
@@ -230,6 +312,8 @@ impl ClusterProblem for Clusters<'_> {
         if let Some(&index) = candidates.iter().find(|&&index| index >= count) {
             return Err(ClusterError::Index { index, count });
         }
+        self.catch_up();
+        let (points, _) = self.inner.parts();
         if !candidates.is_empty() {
             let rows: Vec<&[i8]> = candidates.iter().map(|&index| points.row(index)).collect();
             self.kernels
@@ -241,47 +325,28 @@ impl ClusterProblem for Clusters<'_> {
 
     fn set_centroids(&mut self, centroids: &[i8]) -> Result<(), ClusterError> {
         self.forget();
+        self.late = false;
         self.inner.set_centroids(centroids)
     }
 
     fn measure(&mut self) -> Result<Assigned, ClusterError> {
         self.settled = None;
-        Ok(self.assigned(Summed::Nothing))
+        Ok(self.assigned(Summed::Nothing, false))
     }
 
     fn assign(&mut self) -> Result<Assigned, ClusterError> {
-        let Shape {
-            points,
-            dims,
-            clusters,
-            ..
-        } = self.shape();
-        let summed = if clusters * dims > TABLE {
-            Summed::Nothing
-        } else if self
-            .settled
-            .take()
-            .is_some_and(|changed| changed < points as u64 / 3)
-        {
-            Summed::Changes
-        } else {
-            Summed::All
-        };
-        let assigned = self.assigned(summed);
-        if summed == Summed::Nothing {
-            self.sum_by_cluster();
-            return Ok(assigned);
+        Ok(self.step(false))
+    }
+
+    fn assign_update(&mut self) -> Result<Assigned, ClusterError> {
+        let (points, _) = self.inner.parts();
+        let late = self.shape().clusters < CLUSTERS && points.weights().is_none();
+        let assigned = self.step(late);
+        if assigned.changed == 0 {
+            // A driver may stop here.
+            self.catch_up();
         }
-        let (_, buffers) = self.inner.parts();
-        if summed == Summed::All {
-            buffers.sums.fill(0);
-            buffers.counts.fill(0);
-        }
-        for job in &mut self.jobs {
-            self.kernels
-                .drain(&mut job.sums, buffers.sums, buffers.counts);
-        }
-        self.settled = Some(assigned.changed);
+        self.update()?;
         Ok(assigned)
     }
 
@@ -302,6 +367,7 @@ impl ClusterProblem for Clusters<'_> {
     }
 
     fn farthest(&mut self, last: Option<Farthest>) -> Result<Option<Farthest>, ClusterError> {
+        self.catch_up();
         Ok(self.next_farthest(last))
     }
 
@@ -346,6 +412,7 @@ impl ClusterProblem for Clusters<'_> {
     }
 
     fn read_distances(&mut self, out: &mut [u32]) -> Result<(), ClusterError> {
+        self.catch_up();
         self.inner.read_distances(out)
     }
 

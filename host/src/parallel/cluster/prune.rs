@@ -5,6 +5,7 @@
 //! that moved, as (D², label) in lexicographic order. A point whose own centroid moved is compared with all. Both kinds are
 //! gathered in tiles of their own. No bound is estimated, so nothing is lost to rounding.
 
+use rayon::prelude::*;
 use tercet_core::cluster::Points;
 use tercet_core::engine::Assigned;
 
@@ -13,7 +14,7 @@ use super::share::share;
 use crate::simd::cluster::{Change, Packed, TILE};
 
 /// The fewest clusters: with fewer, a tile's products cost no more than gathering it.
-const CLUSTERS: usize = 32;
+pub(super) const CLUSTERS: usize = 32;
 
 /// Which centroids moved since points were labelled.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +79,8 @@ impl Pruned<'_> {
             job.assigned = Assigned::default();
         }
         let size = self.all.share;
-        let parts = labels.chunks_mut(size).zip(distances.chunks_mut(size));
+        let parts = labels.par_chunks_mut(size);
+        let parts = parts.zip(distances.par_chunks_mut(size));
         share(jobs, parts.enumerate(), |job, (index, state)| {
             let mut share = Share {
                 first: index * size,

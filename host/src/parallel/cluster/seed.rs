@@ -6,7 +6,8 @@ use rayon::prelude::*;
 use tercet_core::engine::{ClusterProblem, Farthest};
 use tercet_core::scalar::cluster as reference;
 
-use super::{Clusters, Job, part, share};
+use super::share::{share, work};
+use super::{Clusters, Job, part};
 use crate::simd::cluster::TILE;
 
 /// Σ w·D².
@@ -96,13 +97,13 @@ impl Clusters<'_> {
     /// Shortens all distances to those to the one candidate; Σ w·D².
     pub(super) fn shortened(&mut self) -> u64 {
         let size = self.share;
-        let count = self.ready(self.lengths.len() * self.shape().dims);
+        let count = self.ready(work(self.lengths.len(), self.shape().dims, 1));
         let (kernels, candidates, lengths) = (self.kernels, &self.candidates, &self.lengths);
         let (points, buffers) = self.inner.parts();
         let dims = points.dims();
         self.masses.resize(lengths.len().div_ceil(size), 0);
-        let parts = buffers.distances.chunks_mut(size).zip(&mut self.masses);
-        let parts = parts.enumerate();
+        let parts = buffers.distances.par_chunks_mut(size);
+        let parts = parts.zip(&mut self.masses).enumerate();
         share(
             &mut self.jobs[..count],
             parts,
@@ -129,9 +130,7 @@ impl Clusters<'_> {
     /// What [`Clusters::shortened`] would give with each candidate.
     pub(super) fn potential(&mut self, totals: &mut [u64]) {
         let size = self.share;
-        let work = self.lengths.len() * self.shape().dims;
-        let work = work.saturating_mul(totals.len());
-        let count = self.ready(work);
+        let count = self.ready(work(self.lengths.len(), self.shape().dims, totals.len()));
         let (kernels, candidates, lengths) = (self.kernels, &self.candidates, &self.lengths);
         let (points, buffers) = self.inner.parts();
         let (dims, len) = (points.dims(), totals.len());
@@ -141,7 +140,7 @@ impl Clusters<'_> {
             job.totals.resize(len, 0);
             job.found.resize(len * TILE, 0);
         }
-        let parts = buffers.distances.chunks(size).enumerate();
+        let parts = buffers.distances.par_chunks(size).enumerate();
         share(jobs, parts, |job, (index, distances)| {
             for (tile, distances) in distances.chunks(TILE).enumerate() {
                 let first = index * size + tile * TILE;

@@ -9,7 +9,7 @@ use tercet_core::search::{Bar, Hit, Int8Rows, Metric, Score, TernaryRows, TopK};
 use crate::simd::search::{BLOCK, Dots, Norms, Queries, Search, TernaryQuery};
 
 /// From so many queries on, packing a block of rows pays.
-const MANY: usize = 6;
+pub(super) const MANY: usize = 6;
 /// Queries whose products with a block are held at once.
 const GROUP: usize = 24;
 
@@ -311,7 +311,7 @@ fn many<M: Metric, R: IntegerRows>(
     let dim = base.dim();
     let sum = |query: &[i8]| query.iter().map(|&x| i32::from(x)).sum();
     let sums: Vec<i32> = queries.chunks(dim).map(sum).collect();
-    let mut packed = vec![0; Search::packed_len(dim)];
+    let mut packed = vec![0; search.packed_len(dim)];
     let mut products = vec![[0; BLOCK]; GROUP];
     let mut room = Vec::new();
     let mut block = Block::new();

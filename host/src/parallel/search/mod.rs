@@ -13,6 +13,7 @@ use tercet_core::search::{
     check_many,
 };
 
+use self::integers::MANY;
 use super::{TILE, Threads};
 use crate::simd::Backend;
 use crate::simd::search::BLOCK;
@@ -22,7 +23,10 @@ const QUERIES: usize = 96;
 /// Tasks for each thread, so that none waits long for the last.
 const TASKS: usize = 4;
 /// Tiles, of rows times queries, up to which a search is not worth waking threads for: some ten microseconds of one.
-const SMALL: usize = 8;
+const SMALL: usize = 16;
+/// Rows that a part has at least where queries are many: each query of a part begins without a bar, and its first hits cost as
+/// much as the products of some hundred rows.
+const ROWS: usize = 8192;
 
 impl SearchEngine for Threads {
     type Error = SearchError;
@@ -83,10 +87,11 @@ impl<R: Rows> Base<R> {
         }
     }
 
-    /// The rows cut into about `parts` ranges of whole tiles.
-    fn parts(&self, parts: usize) -> Vec<Range<usize>> {
+    /// The rows cut into about `parts` ranges of whole tiles, for so many queries each.
+    fn parts(&self, parts: usize, queries: usize) -> Vec<Range<usize>> {
         let (rows, tile) = (self.rows.len(), self.tile_rows());
-        let step = rows.div_ceil(parts.max(1)).div_ceil(tile).max(1) * tile;
+        let least = if queries < MANY { 1 } else { ROWS };
+        let step = rows.div_ceil(parts.max(1)).max(least).div_ceil(tile) * tile;
         let starts = (0..rows).step_by(step);
         starts
             .map(|start| start..rows.min(start.saturating_add(step)))
@@ -259,13 +264,13 @@ impl<R: Rows> SearchBase for Base<R> {
         let count = queries.len() / base.rows.dim();
         // Where the rows are too few to share out, the queries are.
         let threads = rayon::current_num_threads();
-        let block = if base.parts(TASKS * threads).len() < threads {
+        let block = if base.parts(TASKS * threads, count).len() < threads {
             count.div_ceil(threads).min(QUERIES)
         } else {
             count.min(QUERIES)
         };
         let blocks = count.div_ceil(block);
-        let parts = base.parts(base.tasks(count, blocks));
+        let parts = base.parts(base.tasks(count, blocks), block);
         let search = |queries: &[R::Query], hits: &mut [Hit<R::Score<M>>]| match parts.as_slice() {
             [all] => base.best_of::<M>(queries, k, all.clone(), hits),
             parts => base.merged::<M>(queries, k, parts, hits),
@@ -308,7 +313,7 @@ impl<R: Rows> SearchBase for Base<R> {
             }
             (found, total)
         };
-        let parts = base.parts(base.tasks(1, 1));
+        let parts = base.parts(base.tasks(1, 1), 1);
         let of_parts: Vec<_> = match parts.as_slice() {
             [all] => vec![search(all.clone())],
             _ => parts.into_par_iter().map(search).collect(),

@@ -4,6 +4,7 @@ pub(super) mod blocks;
 pub(super) mod cluster;
 pub(super) mod float_search;
 pub(super) mod linear;
+pub(super) mod many_search;
 pub(super) mod palette;
 pub(super) mod peak;
 pub(super) mod quantize;

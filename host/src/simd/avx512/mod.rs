@@ -3,6 +3,7 @@
 pub(super) mod blocks;
 pub(super) mod cluster;
 pub(super) mod float_search;
+pub(super) mod many_search;
 pub(super) mod peak;
 pub(super) mod quantize;
 pub(super) mod search;

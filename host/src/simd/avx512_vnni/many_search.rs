@@ -7,6 +7,11 @@ use crate::simd::search::{BLOCK, Dots, Queries};
 /// Queries at a time: with four vectors of rows 24 registers of sums, more than twice what hides the latency.
 const QUERIES: usize = 6;
 
+/// Words of a packed block.
+pub(in crate::simd) const fn packed_len(dim: usize) -> usize {
+    dim.div_ceil(4) * BLOCK
+}
+
 /// Lays up to 64 rows out in words of four values + 128: the words of all rows at one place, then those at the next.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::simd) fn pack(rows: &[i8], dim: usize, packed: &mut [u32]) {

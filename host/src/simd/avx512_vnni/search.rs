@@ -74,31 +74,17 @@ fn sums<const N: usize>(query: &[i8], rows: &[i8]) -> [__m512i; N] {
     let dim = query.len();
     let flip = _mm512_set1_epi8(-128);
     let mut sums = [_mm512_setzero_si512(); N];
-    let whole = dim / 64 * 64;
-    for at in (0..whole).step_by(64) {
-        // SAFETY: 64 values of the query and of each of N rows lie there; a prefetch may name any address.
+    for at in (0..dim).step_by(64) {
+        let mask = u64::MAX >> (64 - (dim - at).min(64));
+        // SAFETY: the masked values of the query and of each of N rows lie there; a prefetch may name any address. Beyond them the
+        // query has zeros.
         unsafe {
-            let q = _mm512_loadu_si512(query.as_ptr().add(at).cast());
+            let q = _mm512_maskz_loadu_epi8(mask, query.as_ptr().add(at));
             for (row, sum) in sums.iter_mut().enumerate() {
                 let ahead = N * at + 64 * row + AHEAD;
                 _mm_prefetch::<_MM_HINT_T0>(rows.as_ptr().wrapping_add(ahead));
-                let x = rows.as_ptr().add(row * dim + at);
-                let x = _mm512_xor_si512(_mm512_loadu_si512(x.cast()), flip);
-                *sum = _mm512_dpbusd_epi32(*sum, x, q);
-            }
-        }
-    }
-    if whole < dim {
-        let mask = u64::MAX >> (64 - (dim - whole));
-        // SAFETY: the masked values lie there. Beyond them the query has zeros.
-        unsafe {
-            let q = _mm512_maskz_loadu_epi8(mask, query.as_ptr().add(whole));
-            for (row, sum) in sums.iter_mut().enumerate() {
-                let x = rows.as_ptr().add(row * dim + whole);
-                let ahead = N * whole + 64 * row + AHEAD;
-                _mm_prefetch::<_MM_HINT_T0>(rows.as_ptr().wrapping_add(ahead));
-                let x = _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, x), flip);
-                *sum = _mm512_dpbusd_epi32(*sum, x, q);
+                let x = _mm512_maskz_loadu_epi8(mask, rows.as_ptr().add(row * dim + at));
+                *sum = _mm512_dpbusd_epi32(*sum, _mm512_xor_si512(x, flip), q);
             }
         }
     }

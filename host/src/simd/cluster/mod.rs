@@ -72,7 +72,7 @@ impl Work {
 pub(crate) struct Found {
     /// A bit for each point whose label changed.
     pub(crate) changed: u64,
-    /// Σ D².
+    /// Σ D²; where distances are not written, less the points' [`Cluster::lengths`] as of i32, modulo 2⁶⁴.
     pub(crate) distances: u64,
 }
 
@@ -150,7 +150,7 @@ impl Cluster {
     /// equals, and their squared distances.
     ///
     /// `rows` begins with the first of them and may go on; kernels read on to whole 16s of a row where it does. `lengths`
-    /// are what [`Cluster::lengths`] says of the points.
+    /// are what [`Cluster::lengths`] says of the points. Both `lengths` and `distances` may be empty: then nothing but labels is written.
     pub(crate) fn assign(
         &self,
         rows: &[i8],
@@ -162,7 +162,8 @@ impl Cluster {
     ) -> Found {
         let count = labels.len();
         assert!((1..=TILE).contains(&count) && packed.len() > 0);
-        assert!(lengths.len() == count && distances.len() == count);
+        assert!(lengths.len() == distances.len());
+        assert!(distances.is_empty() || distances.len() == count);
         assert!(rows.len() >= count * packed.dims());
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
         unsafe { (self.assign)(rows, lengths, packed, work, labels, distances) }
@@ -257,13 +258,21 @@ fn assign_plain(
     };
     work.old[..count].copy_from_slice(labels);
     let (centroids, norms) = packed.plain();
+    let mut unwritten = [0; TILE];
+    let (distances, lengths) = if distances.is_empty() {
+        let lengths = rows.chunks_exact(dims).take(count);
+        let lengths = lengths.map(|row| i64::from(tercet_core::scalar::norm(row) as i32));
+        (&mut unwritten[..count], lengths.sum())
+    } else {
+        (distances, 0)
+    };
     let assigned = reference::measure(&points, centroids, norms, labels, distances);
     let pairs = labels.iter().zip(&work.old).enumerate();
     Found {
         changed: pairs.fold(0, |changed, (index, (new, old))| {
             changed | u64::from(new != old) << index
         }),
-        distances: assigned.inertia,
+        distances: assigned.inertia.wrapping_sub(lengths as u64),
     }
 }
 

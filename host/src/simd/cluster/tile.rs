@@ -15,7 +15,7 @@ pub(in crate::simd) trait Sink<S: Lanes> {
 /// # Safety
 /// The processor runs the set. `rows` has [`TILE`] rows `stride` apart that can be read to whole 16s of coordinates.
 #[inline(always)]
-unsafe fn turn<S: Lanes, const P: usize>(
+pub(in crate::simd) unsafe fn turn<S: Lanes, const P: usize>(
     rows: *const i8,
     stride: usize,
     dims: usize,
@@ -54,12 +54,17 @@ unsafe fn turn<S: Lanes, const P: usize>(
     }
 }
 
-/// The sums of `P` vectors of points with `C` centroids.
+/// The sums of `P` vectors of points with `C` centroids; where sides are `SWAPPED`, points are what products take for centroids.
 ///
 /// # Safety
 /// The processor runs the set; `points` has `steps` · `P` vectors and `words` has `steps` · `C` words.
 #[inline(always)]
-unsafe fn block<S: Lanes, const P: usize, const C: usize>(
+pub(in crate::simd) unsafe fn block<
+    S: Lanes,
+    const P: usize,
+    const C: usize,
+    const SWAPPED: bool,
+>(
     points: *const i32,
     words: *const i32,
     steps: usize,
@@ -80,7 +85,13 @@ unsafe fn block<S: Lanes, const P: usize, const C: usize>(
             let centroid = unsafe { S::splat(words.add(column).read()) };
             for (sum, &x) in sums.iter_mut().zip(&x) {
                 // SAFETY: the set runs here.
-                *sum = unsafe { S::product(*sum, x, centroid) };
+                *sum = unsafe {
+                    if SWAPPED {
+                        S::product(*sum, centroid, x)
+                    } else {
+                        S::product(*sum, x, centroid)
+                    }
+                };
             }
         }
         // SAFETY: at most one past the last.
@@ -110,7 +121,7 @@ pub(super) unsafe fn products<S: Lanes, const P: usize>(
                 // SAFETY: the blocks before took `position` · `steps` words of those asserted; points as promised.
                 let sums = unsafe {
                     let words = packed.words().as_ptr().add(position * steps);
-                    block::<S, P, $columns>(points, words, steps, starts)
+                    block::<S, P, $columns, false>(points, words, steps, starts)
                 };
                 for (column, sums) in sums.into_iter().enumerate() {
                     let position = position + column;
@@ -163,43 +174,45 @@ pub(in crate::simd) unsafe fn assign<S: Lanes, const P: usize>(
     // SAFETY: the set runs here.
     unsafe { turned::<S, P>(rows, packed.dims(), count, work) };
     let points = super::flat(&work.turned);
-    if let (Some(lengths), Some(labels), Some(distances)) = (
-        lengths.first_chunk(),
-        labels.first_chunk_mut(),
-        distances.first_chunk_mut(),
-    ) {
+    if let Some(labels) = labels.first_chunk_mut() {
         work.old = *labels;
+        let distances = match (lengths.first_chunk(), distances.first_chunk_mut()) {
+            (Some(lengths), Some(distances)) => Some((lengths, distances)),
+            _ => None,
+        };
         // SAFETY: the set runs here.
-        return unsafe { nearest::<S, P>(points, lengths, packed, labels, distances) };
+        return unsafe { nearest::<S, P>(points, packed, TILE, labels, distances) };
     }
     // A part of a tile; what its other lanes hold is of no matter.
     let (mut all, mut near, mut found_lengths) = ([0; TILE], [0; TILE], [0; TILE]);
     all[..count].copy_from_slice(labels);
-    found_lengths[..count].copy_from_slice(lengths);
     work.old = all;
+    let written = (!distances.is_empty()).then(|| {
+        found_lengths[..count].copy_from_slice(lengths);
+        (&found_lengths, &mut near)
+    });
     // SAFETY: the set runs here.
-    let found = unsafe { nearest::<S, P>(points, &found_lengths, packed, &mut all, &mut near) };
+    let found = unsafe { nearest::<S, P>(points, packed, count, &mut all, written) };
     labels.copy_from_slice(&all[..count]);
-    distances.copy_from_slice(&near[..count]);
-    Found {
-        changed: found.changed & ((1 << count) - 1),
-        distances: distances.iter().map(|&distance| u64::from(distance)).sum(),
-    }
+    distances.copy_from_slice(&near[..distances.len()]);
+    found
 }
 
-/// The nearest centroids of a turned tile.
+/// The nearest centroids of a turned tile of which `count` points exist. Distances are written where there are lengths for them;
+/// see [`Found`].
 ///
 /// # Safety
 /// The processor runs the set.
 #[inline(always)]
 unsafe fn nearest<S: Lanes, const P: usize>(
     points: &[i32],
-    lengths: &[u32; TILE],
     packed: &Packed,
+    count: usize,
     labels: &mut [u32; TILE],
-    distances: &mut [u32; TILE],
+    mut distances: Option<(&[u32; TILE], &mut [u32; TILE])>,
 ) -> Found {
     let part = S::FORMAT.groups(packed.dims()) * S::FORMAT.words() * P * S::WIDTH;
+    let (mut sums, mut tags) = ([0i32; TILE], [0i32; TILE]);
     let mut changed = 0;
     for (index, first) in (0..TILE).step_by(P * S::WIDTH).enumerate() {
         let points = points[index * part..][..part].as_ptr();
@@ -216,17 +229,33 @@ unsafe fn nearest<S: Lanes, const P: usize>(
             // SAFETY: the set runs here; lanes of a tile.
             unsafe {
                 let before = S::load(labels.as_ptr().add(lane).cast());
-                let length = S::load(lengths.as_ptr().add(lane).cast());
-                let (label, distance) = S::found(length, best, tag);
+                let label = if let Some((lengths, distances)) = &mut distances {
+                    let length = S::load(lengths.as_ptr().add(lane).cast());
+                    let (label, distance) = S::found(length, best, tag);
+                    S::store(distance, distances.as_mut_ptr().add(lane).cast());
+                    label
+                } else {
+                    S::store(best, sums.as_mut_ptr().add(lane));
+                    S::store(tag, tags.as_mut_ptr().add(lane));
+                    S::found(best, best, tag).0
+                };
                 S::store(label, labels.as_mut_ptr().add(lane).cast());
-                S::store(distance, distances.as_mut_ptr().add(lane).cast());
                 changed |= S::differ(before, label) << lane;
             }
         }
     }
+    let distances = if let Some((_, distances)) = distances {
+        let distances = distances[..count].iter();
+        distances.map(|&distance| u64::from(distance)).sum()
+    } else {
+        // D² is ‖x‖² − 2·best + tag mod 2, and none of the three wraps.
+        let pairs = sums[..count].iter().zip(&tags);
+        let scores = pairs.map(|(&sum, tag)| i64::from(tag & 1) - 2 * i64::from(sum));
+        scores.sum::<i64>() as u64
+    };
     Found {
-        changed,
-        distances: distances.iter().map(|&distance| u64::from(distance)).sum(),
+        changed: changed & (u64::MAX >> (TILE - count)),
+        distances,
     }
 }
 
