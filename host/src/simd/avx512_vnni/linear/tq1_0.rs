@@ -43,10 +43,6 @@ impl Blocks for Tq1_0 {
     }
 
     #[inline(always)]
-    #[expect(
-        clippy::needless_range_loop,
-        reason = "blocks count through several tables"
-    )]
     unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2] {
         // SAFETY: as the caller promises.
         unsafe {
