@@ -232,7 +232,7 @@ unsafe fn four_scales<B: Blocks>(blocks: *const u8, count: usize, four: usize) -
 /// The kernels of a format, compiled for the set.
 macro_rules! kernels {
     ($blocks:ty) => {
-        /// Activations in the order of the blocks' bytes; see [`blocks`](super::blocks).
+        /// Activations in the order of the blocks' bytes; see `blocks`.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
         pub(in crate::simd) fn prepare(
             x: &[i8],
@@ -241,7 +241,7 @@ macro_rules! kernels {
             crate::simd::avx512_vnni::linear::blocks::prepare::<$blocks>(x, activations);
         }
 
-        /// Rows as they lie; see [`blocks`](super::blocks).
+        /// Rows as they lie; see `blocks`.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
         pub(in crate::simd) fn rows(
             bytes: &[u8],
