@@ -64,7 +64,8 @@ impl Counts {
     pub fn add_codes(&mut self, codes: &[i8], importances: &[u32]) -> Result<(), PaletteError> {
         if importances.is_empty() {
             for &code in codes {
-                self.weights[place(code)] += 1;
+                let slot = &mut self.weights[place(code)];
+                *slot = slot.saturating_add(1);
             }
             return Ok(());
         }

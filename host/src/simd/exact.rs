@@ -19,6 +19,7 @@ pub(super) const LANE: usize = 64;
 /// The largest distance of exponent fields for which [`LANE`] additions are exact.
 pub(super) const SPREAD: u32 = 22;
 /// The bits of an f64 that a magnitude pattern is shifted to.
+#[cfg(target_arch = "x86_64")]
 pub(super) const WIDENED: i64 = 0x0FFF_FFFF_E000_0000;
 
 /// The extremes of raw patterns, two as unsigned integers and two as signed ones.

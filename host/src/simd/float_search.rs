@@ -9,8 +9,10 @@ use tercet_core::number::{self, Element, Lanes, RUN};
 use tercet_core::search::MetricKind;
 use tercet_core::{bf16, f16};
 
+use super::Backend;
+#[cfg(target_arch = "x86_64")]
+use super::Isa;
 use super::search::BLOCK;
-use super::{Backend, Isa};
 
 /// A sum, or a squared length, for each row of a block.
 pub(crate) type Sums = [f64; BLOCK];

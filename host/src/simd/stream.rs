@@ -1,6 +1,8 @@
 //! The table of the loops that measure memory.
 
-use super::{Backend, Isa};
+use super::Backend;
+#[cfg(target_arch = "x86_64")]
+use super::Isa;
 
 /// A line of the nearest caches. Aligned, as non-temporal stores need it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

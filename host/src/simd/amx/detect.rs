@@ -3,12 +3,16 @@
 use std::arch::x86_64::{__cpuid, __cpuid_count, __get_cpuid_max, _xgetbv};
 use std::sync::OnceLock;
 
-/// Whether the processor has tiles of int8, the system keeps them between threads, and this process may use them.
+/// Whether the processor has tiles of int8 that multiply as they should, the system keeps them between threads, and this process may
+/// use them.
 ///
 /// The first call asks the system for all threads of the process, those to come included; so it comes before any tile.
 pub(in crate::simd) fn available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
-    *AVAILABLE.get_or_init(|| has_tiles() && is_kept() && is_permitted())
+    *AVAILABLE.get_or_init(|| {
+        // SAFETY: the system has just permitted them.
+        has_tiles() && is_kept() && is_permitted() && unsafe { super::check::multiplies() }
+    })
 }
 
 /// CPUID: AMX-TILE and AMX-INT8, with eight tiles of 16 rows of 64 bytes.

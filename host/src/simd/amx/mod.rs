@@ -2,6 +2,9 @@
 //!
 //! What is not a product of matrices is the work of [`super::avx512_vnni`], which every processor with AMX runs.
 //!
+//! Where the processor has tiles, a small product is compared with plain sums before they are used (`check`); where it differed, there
+//! would be no AMX.
+//!
 //! No tile instruction has an intrinsic in stable Rust, so they are assembly, all of it in [`tile`] and [`peak`].
 //!
 //! What to expect, by Intel's figures for Sapphire Rapids; nothing here was timed on one. A product of full tiles, `tdpbssd` and its kin,
@@ -13,6 +16,7 @@
 //!
 //! [`Layout`]: tercet_core::linear::Layout
 
+mod check;
 pub(super) mod cluster;
 pub(super) mod detect;
 pub(super) mod linear;

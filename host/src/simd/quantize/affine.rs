@@ -150,8 +150,8 @@ unsafe fn codes_of<S: Lanes, T: Value, const MULTIPLY: bool>(
 }
 
 /// [`affine`] of a group, and [`Stats::extremes_of`] the next one, which comes from memory while the codes are made: both take
-/// as long as the longer of the two. `None`, and nothing written, unless the groups are whole lines of codes and the grid's
-/// inverse is a normal number.
+/// as long as the longer of the two. `None`, and nothing written, unless the groups are of one length and the grid's inverse is
+/// a normal number.
 ///
 /// # Safety
 /// The processor runs the set.
@@ -165,25 +165,41 @@ pub(in crate::simd) unsafe fn affine_and_next<S: Lanes, T: Value>(
 ) -> Option<(Applied, Stats)> {
     let grid = grid.checked().ok()?;
     let len = values.len();
-    let fits = len.is_multiple_of(LINE) && len == codes.len() && len == next.len();
-    if !fits || !(LEAST_SCALE..=1.0 / LEAST_SCALE).contains(&grid.scale) {
+    if len != codes.len()
+        || len != next.len()
+        || !(LEAST_SCALE..=1.0 / LEAST_SCALE).contains(&grid.scale)
+    {
         return None;
     }
     let step_len = VECTORS * S::WIDTH;
     let mut applied = Applied::default();
-    let steps = values
-        .chunks_exact(step_len)
-        .zip(next.chunks_exact(step_len));
+    let whole = len / step_len * step_len;
+    let steps = values.chunks_exact(step_len);
+    let steps = steps.zip(next.chunks_exact(step_len));
+    let (steps_codes, rest_codes) = codes.split_at_mut(whole);
     // SAFETY: the set runs here; every step has as many values and codes.
     unsafe {
         let mut most = Most::<S>::new();
-        for ((step, next), codes) in steps.zip(codes.chunks_exact_mut(step_len)) {
+        for ((step, next), codes) in steps.zip(steps_codes.chunks_exact_mut(step_len)) {
             ahead.ask_step(next);
             most.take(next);
             let (code, moved, cut) = codes_of::<S, T, true>(step, &grid);
             applied.coded += u64::from(moved);
             applied.clipped += u64::from(cut);
             S::store(code, codes.as_mut_ptr());
+        }
+        if let (false, Some(&last)) = (rest_codes.is_empty(), next.last()) {
+            // Zeros count as nothing, and no extreme moves for a value that is there.
+            let (mut step, mut after) = ([T::default(); LINE], [last; LINE]);
+            step[..len - whole].copy_from_slice(&values[whole..]);
+            after[..len - whole].copy_from_slice(&next[whole..]);
+            most.take(&after);
+            let (code, moved, cut) = codes_of::<S, T, true>(&step, &grid);
+            applied.coded += u64::from(moved);
+            applied.clipped += u64::from(cut);
+            let mut line = [0; LINE];
+            S::store(code, line.as_mut_ptr());
+            rest_codes.copy_from_slice(&line[..rest_codes.len()]);
         }
         Some((applied, most.stats(next)))
     }
