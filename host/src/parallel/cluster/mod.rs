@@ -324,8 +324,9 @@ impl ClusterProblem for Clusters<'_> {
     }
 
     fn set_centroids(&mut self, centroids: &[i8]) -> Result<(), ClusterError> {
+        // They are of the centroids before, which are about to be forgotten.
+        self.catch_up();
         self.forget();
-        self.late = false;
         self.inner.set_centroids(centroids)
     }
 
