@@ -16,7 +16,7 @@ use crate::{Error, Model, floats};
 
 mod view;
 
-pub(crate) use view::tiles;
+pub(crate) use view::{tiles, windows};
 
 /// Values that are read, encoded and measured in one go: 4 MiB as `f32`. A multiple of every block.
 pub(crate) const CHUNK: usize = 1 << 20;
@@ -161,7 +161,7 @@ impl<'a> Source<'a> {
     /// the block's length.
     pub(crate) fn read(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
         let refuse = |reason: String| Error::tensor(self.path, self.tensor.name, reason);
-        self.page_in(start);
+        self.page_in(start, out.len());
         let bytes = self.tensor.bytes;
         match self.kind {
             Kind::Plain => {
@@ -256,9 +256,15 @@ impl<'a> Source<'a> {
 }
 
 /// Bytes as the codes they hold.
-fn signed(bytes: &[u8]) -> &[i8] {
+pub(crate) fn signed(bytes: &[u8]) -> &[i8] {
     // SAFETY: an i8 has the size and the alignment of a byte, and every pattern is one.
     unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) }
+}
+
+/// Bytes as room for the codes they are to hold.
+pub(crate) fn signed_mut(bytes: &mut [u8]) -> &mut [i8] {
+    // SAFETY: as in `signed`, and the borrow of the bytes is exclusive too; what is written is a byte's pattern again.
+    unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len()) }
 }
 
 /// Checks the scales of int8 codes: one, one a row, or one for each of equal parts of a row.

@@ -3,11 +3,11 @@
 use tercet_core::block::Format;
 use tercet_core::quant::adaptive::{Adaptive, AdaptiveError, Cost};
 
+use super::codec::{self, Codec};
 use super::codes;
 use super::options::QuantizeOptions;
 use super::plan::{Action, Step};
 use super::report::AutoReport;
-use super::stream::{Codec, stream};
 use crate::dtype::DType;
 use crate::source::Source;
 use crate::{Error, Model, Progress};
@@ -108,7 +108,7 @@ fn cost(source: &Source<'_>, choice: Choice, options: &QuantizeOptions) -> Optio
         }
         Choice::F16 => (Codec::Floats(DType::F16), values * 2),
     };
-    let streamed = stream(source, codec, &(), &mut |_| Ok(())).ok()?;
-    let error = streamed.measures?.squared_error;
+    let done = codec::encode(source, codec, &(), &mut |_, _| Ok(())).ok()?;
+    let error = done.measures?.squared_error;
     Some(Cost { bytes, error })
 }

@@ -1,4 +1,8 @@
-//! How far codes are from the values they came from, run by run on all threads.
+//! How far a tensor's codes are from the values they came from.
+//!
+//! Sums follow the number rules' runs, which threads take side by side; neither threads nor chunks show.
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 use tercet_core::number::RUN;
@@ -8,47 +12,83 @@ use crate::Error;
 use crate::parallel::moved;
 use crate::source::{Source, TILE};
 
-/// Runs whose comparisons, 2 KiB each, are kept before they are folded.
-const RUNS: usize = 256;
+/// What has been compared of a tensor so far.
+#[derive(Debug, Default)]
+pub(crate) struct Loss(Comparison);
 
-/// Compares a source with what `restore` writes: the values from a given one on. `None` without values.
-pub(crate) fn measure(
+/// Compares more values of a run, which began at value `run`, with what was restored for them.
+pub(crate) fn compare(
     source: &Source<'_>,
-    restore: impl Fn(usize, &mut [f32]) + Sync,
-) -> Result<Option<Measures>, Error> {
-    let refuse = |reason| Error::tensor(source.path, source.tensor.name, reason);
-    let values = source.values();
-    let count = values.div_ceil(RUN);
-    let mut whole = Comparison::new();
-    for first_run in (0..count).step_by(RUNS) {
-        let runs: Vec<Result<Comparison, Error>> = (first_run..count.min(first_run + RUNS))
-            .into_par_iter()
-            .map_init(
-                || (Vec::new(), Vec::new()),
-                |(original, restored), run| {
-                    let first = run * RUN;
-                    let end = values.min(first + RUN);
-                    let mut comparison = Comparison::new();
-                    for at in (first..end).step_by(TILE) {
-                        let len = TILE.min(end - at);
-                        original.resize(len, 0.0f32);
-                        restored.resize(len, 0.0f32);
-                        source.read(at, original)?;
-                        restore(at, restored);
-                        comparison
-                            .push(original, restored)
-                            .map_err(|error| refuse(moved(error, first as u64)))?;
-                    }
-                    Ok(comparison)
-                },
-            )
-            .collect();
+    run: usize,
+    comparison: &mut Comparison,
+    values: &[f32],
+    restored: &[f32],
+) -> Result<(), Error> {
+    let compared = comparison.push(values, restored);
+    compared
+        .map_err(|error| Error::tensor(source.path, source.tensor.name, moved(error, run as u64)))
+}
+
+impl Loss {
+    /// Goes on with a run, of which all but the last are whole.
+    pub(crate) fn append(&mut self, run: &Comparison) {
+        self.0.append(run).expect("every run but the last is whole");
+    }
+
+    /// Goes on with the values of a chunk of any length; `restore` makes those that begin at a value of the tensor from their
+    /// originals, or from the codes that are known for their place.
+    pub(crate) fn chunk(
+        &mut self,
+        source: &Source<'_>,
+        values: Range<usize>,
+        restore: impl Fn(usize, &[f32], &mut [f32]) + Sync,
+    ) -> Result<(), Error> {
+        let Range { start, end } = values;
+        // The rest of the run under way goes on where it stood; whole runs need not wait for it.
+        let head = start.next_multiple_of(RUN).min(end);
+        let whole = &mut self.0;
+        let (first, runs) = rayon::join(
+            || tiles(source, 0, start..head, whole, &restore),
+            || {
+                (0..(end - head).div_ceil(RUN))
+                    .into_par_iter()
+                    .map(|run| {
+                        let first = head + run * RUN;
+                        let mut run = Comparison::new();
+                        let values = first..end.min(first + RUN);
+                        tiles(source, first, values, &mut run, &restore).map(|()| run)
+                    })
+                    .collect::<Vec<Result<Comparison, Error>>>()
+            },
+        );
+        first?;
         // In order, so that the lowest index is the one reported.
         for run in runs {
-            whole
-                .append(&run?)
-                .expect("every run but the last is whole");
+            self.append(&run?);
         }
+        Ok(())
     }
-    Ok(whole.finish())
+
+    /// The measures of what has been compared; `None` of nothing.
+    pub(crate) fn finish(&self) -> Option<Measures> {
+        self.0.finish()
+    }
+}
+
+fn tiles(
+    source: &Source<'_>,
+    run: usize,
+    values: Range<usize>,
+    comparison: &mut Comparison,
+    restore: &(impl Fn(usize, &[f32], &mut [f32]) + Sync),
+) -> Result<(), Error> {
+    let (mut buffer, mut restored) = (Vec::new(), Vec::new());
+    for at in values.clone().step_by(TILE) {
+        let len = TILE.min(values.end - at);
+        let original = source.view(at, len, &mut buffer)?;
+        restored.resize(len, 0.0);
+        restore(at, original, &mut restored);
+        compare(source, run, comparison, original, &restored)?;
+    }
+    Ok(())
 }

@@ -30,6 +30,7 @@
 
 mod auto;
 mod check;
+mod codec;
 mod codes;
 mod importance;
 mod measure;
@@ -38,6 +39,7 @@ mod packed;
 mod palette;
 mod plan;
 mod report;
+mod runs;
 mod select;
 mod stream;
 mod writer;
@@ -50,18 +52,26 @@ pub use report::{AutoReport, Beside, Report, TensorReport};
 
 use crate::file::gguf::About;
 use crate::file::output::Output;
-use crate::source::CHUNK;
 use crate::{Error, Model, Progress};
+use codec::Done;
 use plan::{Action, Step};
-use stream::stream;
+use stream::{Copied, stream};
 use tercet_core::block::bitnet_hf::WeightScale;
 use tercet_core::quant::Measures;
 use writer::{Layout, Writer};
 
 /// Quantizes a model into the file `out`, whose extension names the format.
 ///
-/// Uses the threads of the current rayon pool. Memory beyond the mapped input stays below 64 MiB plus the
-/// largest tensor's output. `out` appears whole or not at all.
+/// Uses the threads of the current rayon pool. `out` appears whole or not at all.
+///
+/// Memory does not grow with the tensors, of which two chunks are held at a time: below 64 MiB for up to 64 threads. Of the
+/// mapped input less than 128 MiB is in the process's page table at a time (on Unix), so that a model may be larger than memory: while
+/// a chunk is computed, the one before it is written and those that follow are read from the disk.
+///
+/// A scale of a whole tensor needs all of its values before the first code: int8 and ternary tensors of groups above 65,536
+/// values are read twice (with [`ScaleRule::LeastSquares`](tercet_core::quant::ScaleRule) and the rules `Twn` and `Optimal` again for
+/// each sum or count), palettes of such groups and `bitnet-hf` three times. Block formats and shorter groups are read once;
+/// `auto` reads a tensor once for each format besides.
 ///
 /// # Errors
 /// [`Error::Options`] and [`Error::Unsupported`] for what does not go together; [`Error::OutputExists`] and
@@ -200,76 +210,45 @@ fn convert(
     progress: &dyn Progress,
 ) -> Result<Outcome, Error> {
     let source = &step.source;
-    match step.action {
+    let mut sink = |part: usize, bytes: &[u8]| writer.write(first_part + part, bytes);
+    let sink = &mut sink;
+    let done = match step.action {
         Action::Copy => {
-            for bytes in source.tensor.bytes.chunks(CHUNK) {
-                writer.write(first_part, bytes)?;
-                progress.advance(bytes.len() as u64);
-            }
-            Ok(Outcome::default())
+            stream(source, &mut Copied(source), progress, sink)?;
+            Done::default()
         }
         // Nothing to stream, and nothing to measure.
-        _ if source.values() == 0 => Ok(Outcome::default()),
-        Action::Stream(codec) => {
-            let mut sink = |bytes: &[u8]| writer.write(first_part, bytes);
-            let streamed = stream(source, codec, progress, &mut sink)?;
-            Ok(Outcome {
-                flushed: streamed.flushed,
-                measures: streamed.measures,
-                ..Outcome::default()
-            })
-        }
+        _ if source.values() == 0 => Done::default(),
+        Action::Stream(codec) => codec::encode(source, codec, progress, sink)?,
         Action::Codes { method, groups, .. } => {
-            let done = codes::quantize(source, method, groups, progress)?;
-            write(writer, first_part, &done.codes, i8::to_le_bytes)?;
-            write(writer, first_part + 1, &done.scales, f32::to_le_bytes)?;
-            // Without zero points the step has no third part.
-            write(writer, first_part + 2, &done.zero_points, i8::to_le_bytes)?;
-            Ok(Outcome {
-                flushed: done.flushed,
-                measures: codes::measure(source, groups, &done)?,
-                ..Outcome::default()
-            })
+            codes::quantize(source, method, groups, progress, sink)?
         }
         Action::Packed => {
-            let packed = packed::pack(source, progress)?;
-            writer.write(first_part, &packed.bytes)?;
+            let packed = packed::pack(source, progress, sink)?;
             let stored = job.weight_scale.stored(packed.s);
-            writer.write(first_part + 1, &stored.to_le_bytes())?;
-            Ok(Outcome {
+            sink(1, &stored.to_le_bytes())?;
+            Done {
                 measures: packed.measures,
-                ..Outcome::default()
-            })
+                ..Done::default()
+            }
         }
         Action::Palette(layout) => {
-            let done = palette::quantize(source, layout, job.importance.as_ref(), progress)?;
-            let shape: Vec<i64> = source.shape().iter().map(|&dim| dim as i64).collect();
-            write(writer, first_part, &done.indices, u8::to_le_bytes)?;
-            write(writer, first_part + 1, &done.codebooks, i8::to_le_bytes)?;
-            write(writer, first_part + 2, &done.scales, f32::to_le_bytes)?;
-            write(writer, first_part + 3, &shape, i64::to_le_bytes)?;
-            Ok(Outcome {
-                flushed: done.flushed,
-                measures: done.measures,
-                beside: palette::beside(source, progress),
-            })
+            let importance = job.importance.as_ref();
+            let done = palette::quantize(source, layout, importance, progress, sink)?;
+            let shape = source.shape().into_iter();
+            let shape: Vec<u8> = shape.flat_map(|dim| (dim as i64).to_le_bytes()).collect();
+            sink(3, &shape)?;
+            done
         }
-    }
-}
-
-/// Writes numbers as little-endian bytes, a chunk at a time.
-fn write<T: Copy, const N: usize>(
-    writer: &mut Writer<'_>,
-    part: usize,
-    numbers: &[T],
-    bytes_of: impl Fn(T) -> [u8; N],
-) -> Result<(), Error> {
-    for numbers in numbers.chunks(CHUNK) {
-        let bytes: Vec<u8> = numbers
-            .iter()
-            .flat_map(|&number| bytes_of(number))
-            .collect();
-        writer.write(part, &bytes)?;
-    }
-    Ok(())
+    };
+    let beside = match step.action {
+        Action::Palette(_) => palette::beside(source, progress),
+        _ => Vec::new(),
+    };
+    source.release();
+    Ok(Outcome {
+        flushed: done.flushed,
+        measures: done.measures,
+        beside,
+    })
 }

@@ -1,4 +1,6 @@
 //! Hugging Face BitNet tensors, packed strip by strip.
+//!
+//! Three reads of the values: for their mean, for their codes at four places at once, and in order for what is lost.
 
 use rayon::prelude::*;
 use tercet_core::block::BlockError;
@@ -6,7 +8,9 @@ use tercet_core::block::bitnet_hf;
 use tercet_core::quant::Measures;
 
 use super::codes;
-use crate::source::{Source, TILE};
+use super::measure::Loss;
+use super::stream::{Encoder, Parts, Sink, stream};
+use crate::source::{CHUNK, Source, TILE};
 use crate::{Error, Progress};
 
 /// What packing a tensor gave.
@@ -14,54 +18,73 @@ use crate::{Error, Progress};
 pub(crate) struct Packed {
     /// The quantizer's factor s.
     pub(crate) s: f32,
-    pub(crate) bytes: Vec<u8>,
     pub(crate) measures: Option<Measures>,
 }
 
 /// Packs a matrix whose rows divide by 4: byte i holds values i, i + n/4, i + n/2 and i + 3n/4 of its n.
-pub(crate) fn pack(source: &Source<'_>, progress: &dyn Progress) -> Result<Packed, Error> {
+pub(crate) fn pack(
+    source: &Source<'_>,
+    progress: &dyn Progress,
+    sink: &mut Sink<'_>,
+) -> Result<Packed, Error> {
     let refuse = |error: BlockError| Error::tensor(source.path, source.tensor.name, error);
     let stats = codes::stats(source)?;
     let s = bitnet_hf::scale_of_mean(stats.abs_mean().ok_or_else(|| refuse(BlockError::Empty))?);
-    let quarter = source.values() / 4;
-    let mut bytes = vec![0u8; quarter];
-    bytes.par_chunks_mut(TILE).enumerate().try_for_each_init(
-        || (Vec::new(), Vec::new()),
-        |(values, codes), (tile, out)| {
-            // As a matrix of four rows the strip is what `pack` takes.
-            let len = out.len();
-            values.resize(4 * len, 0.0f32);
-            codes.resize(4 * len, 0);
-            for (row, values) in values.chunks_mut(len).enumerate() {
-                source.read(row * quarter + tile * TILE, values)?;
-            }
-            bitnet_hf::quantize(values, s, codes).map_err(refuse)?;
-            bitnet_hf::pack(4, len, codes, out).map_err(refuse)
-        },
-    )?;
-    progress.advance(source.bytes_of(source.values()));
-    let measures = measure(source, s, &bytes)?;
-    Ok(Packed { s, bytes, measures })
+    stream(source, &mut Strips { source, s }, progress, sink)?;
+    let measures = measure(source, s)?;
+    Ok(Packed { s, measures })
+}
+
+/// A matrix on its way; chunks are counted in bytes of the output.
+struct Strips<'a, 's> {
+    source: &'a Source<'s>,
+    s: f32,
+}
+
+impl Encoder for Strips<'_, '_> {
+    fn end(&self) -> usize {
+        self.source.values() / 4
+    }
+
+    fn chunk(&mut self, first: usize, out: &mut Parts) -> Result<usize, Error> {
+        let Self { source, s } = *self;
+        let refuse = |error: BlockError| Error::tensor(source.path, source.tensor.name, error);
+        let quarter = self.end();
+        let end = quarter.min(first + CHUNK / 4);
+        let tiles = out.room(0, end - first).par_chunks_mut(TILE).enumerate();
+        tiles.try_for_each_init(
+            || (Vec::new(), Vec::new()),
+            |(values, codes), (tile, out)| {
+                // As a matrix of four rows the strip is what `pack` takes.
+                let len = out.len();
+                values.resize(4 * len, 0.0f32);
+                codes.resize(4 * len, 0);
+                for (row, values) in values.chunks_mut(len).enumerate() {
+                    source.read(row * quarter + first + tile * TILE, values)?;
+                }
+                bitnet_hf::quantize(values, s, codes).map_err(refuse)?;
+                bitnet_hf::pack(4, len, codes, out).map_err(refuse)
+            },
+        )?;
+        Ok(end)
+    }
 }
 
 /// Measures against `code · fl(1 / s)`, which is how the file is read back.
-fn measure(source: &Source<'_>, s: f32, bytes: &[u8]) -> Result<Option<Measures>, Error> {
-    let refuse =
-        |error: &dyn ToString| Error::tensor(source.path, source.tensor.name, error.to_string());
-    let unit = bitnet_hf::WeightScale::Divisor
-        .unit(s)
-        .map_err(|e| refuse(&e))?;
-    let quarter = bytes.len();
-    super::measure::measure(source, |first, out| {
-        let (mut at, mut rest) = (first, out);
-        while !rest.is_empty() {
-            let (lane, from) = (at / quarter, at % quarter);
-            let (part, after) = rest.split_at_mut((quarter - from).min(rest.len()));
-            for (x, byte) in part.iter_mut().zip(&bytes[from..]) {
-                *x = (f32::from(byte >> (2 * lane) & 3) - 1.0) * unit;
+fn measure(source: &Source<'_>, s: f32) -> Result<Option<Measures>, Error> {
+    let refuse = |error: BlockError| Error::tensor(source.path, source.tensor.name, error);
+    let unit = bitnet_hf::WeightScale::Divisor.unit(s).map_err(refuse)?;
+    let mut loss = Loss::default();
+    for first in (0..source.values()).step_by(CHUNK) {
+        let chunk = first..source.values().min(first + CHUNK);
+        loss.chunk(source, chunk, |_, values, out| {
+            let mut codes = [0; TILE];
+            let codes = &mut codes[..values.len()];
+            bitnet_hf::quantize(values, s, codes).expect("they have been packed");
+            for (x, code) in out.iter_mut().zip(codes) {
+                *x = f32::from(*code) * unit;
             }
-            at += part.len();
-            rest = after;
-        }
-    })
+        })?;
+    }
+    Ok(loss.finish())
 }

@@ -1,16 +1,21 @@
 //! Palettes with their codebooks and scales beside them.
+//!
+//! A group of up to 65,536 values is read once. Of a longer one, all threads read the values for the grid and for the counts
+//! that the codebook is chosen from, and then for the indices.
 
 use tercet_core::block::Format;
-use tercet_core::palette::{Layout, Output, PaletteError};
-use tercet_core::quant::{Measures, Rule, ScaleRule};
+use tercet_core::palette::{Coder, Layout, Output, PaletteError};
+use tercet_core::quant::{Grid, Rule, ScaleRule};
 
+use super::codec::{self, Codec, Done};
 use super::importance::Importance;
+use super::measure::Loss;
 use super::report::Beside;
-use super::stream::{Codec, stream};
+use super::stream::{Encoder, Parts, Sink, stream};
 use crate::palette::Stored;
-use crate::parallel::palette::{Matrix, encode};
+use crate::parallel::palette::{Group, Matrix, encode, moved};
 use crate::simd::Backend;
-use crate::source::Source;
+use crate::source::{CHUNK, Source};
 use crate::{Error, Model, Progress};
 
 /// Values of a group that one thread takes whole; of a larger one, values a task.
@@ -22,70 +27,178 @@ const BESIDE: [Format; 2] = [Format::Q4_0, Format::Q8_0];
 /// How often a tensor is read besides, for [`beside`].
 pub(crate) const PASSES: u64 = BESIDE.len() as u64;
 
-/// A tensor in palettes.
-#[derive(Debug)]
-pub(crate) struct Palettes {
-    pub(crate) indices: Vec<u8>,
-    pub(crate) codebooks: Vec<i8>,
-    pub(crate) scales: Vec<f32>,
-    pub(crate) flushed: u64,
-    pub(crate) measures: Option<Measures>,
-}
-
-/// Encodes a tensor of plain floats, with the importances that `importance` holds under its name.
+/// Encodes a tensor of plain floats, with the importances that `importance` holds under its name. The parts are indices, codebooks
+/// and scales.
 pub(crate) fn quantize(
     source: &Source<'_>,
     layout: Layout,
     importance: Option<&Model>,
     progress: &dyn Progress,
-) -> Result<Palettes, Error> {
+    sink: &mut Sink<'_>,
+) -> Result<Done, Error> {
     let importance = importance.map(|model| Importance::of(model, source.tensor.name));
-    let matrix = Weighed {
+    let mut palettes = Palettes {
         source,
         importance: importance.transpose()?,
-    };
-    let mut done = Palettes {
-        indices: vec![0; layout.index_bytes()],
-        codebooks: vec![0; layout.codebook_len()],
-        scales: vec![0.0; layout.groups()],
+        layout,
+        codebooks: Vec::new(),
+        scales: Vec::new(),
+        chosen: None,
         flushed: 0,
-        measures: None,
+        loss: Loss::default(),
     };
-    let out = Output {
-        indices: &mut done.indices,
-        codebooks: &mut done.codebooks,
-        scales: &mut done.scales,
-    };
-    let encoded =
-        encode(Backend::default(), &layout, &matrix, out, TILE).map_err(|error| match error {
-            Refusal::Palette(error) => Error::tensor(source.path, source.tensor.name, error),
-            Refusal::Host(error) => error,
-        })?;
-    progress.advance(source.bytes_of(source.values()));
-    done.flushed = encoded.flushed;
-    done.measures = measure(source, layout, &done)?;
-    Ok(done)
+    stream(source, &mut palettes, progress, sink)?;
+    Ok(Done {
+        flushed: palettes.flushed,
+        measures: palettes.loss.finish(),
+    })
 }
 
-/// Measures against the values as the file is read back.
-fn measure(
-    source: &Source<'_>,
+/// A tensor on its way.
+struct Palettes<'a, 's> {
+    source: &'a Source<'s>,
+    importance: Option<Importance<'a>>,
     layout: Layout,
-    done: &Palettes,
-) -> Result<Option<Measures>, Error> {
-    let codebooks: Vec<u8> = done.codebooks.iter().map(|&entry| entry as u8).collect();
-    let scales: Vec<u8> = done.scales.iter().flat_map(|s| s.to_le_bytes()).collect();
-    let stored = Stored {
-        layout,
-        indices: &done.indices,
-        codebooks: &codebooks,
-        scales: &scales,
-    };
-    super::measure::measure(source, |first, out| {
-        stored
-            .read(first, out)
-            .expect("scales of finite values are finite");
-    })
+    /// Those of the chunk's groups.
+    codebooks: Vec<i8>,
+    /// Likewise.
+    scales: Vec<f32>,
+    /// Of the group that a chunk is a part of.
+    chosen: Option<(Coder, Grid)>,
+    flushed: u64,
+    loss: Loss,
+}
+
+impl Encoder for Palettes<'_, '_> {
+    fn end(&self) -> usize {
+        self.layout.values()
+    }
+
+    fn chunk(&mut self, first: usize, out: &mut Parts) -> Result<usize, Error> {
+        let chunk = self.layout_of_chunk(first);
+        let indices = out.room(0, chunk.index_bytes());
+        if self.layout.group_len() <= TILE {
+            self.groups(first, &chunk, indices)?;
+        } else {
+            self.part(first, &chunk, indices)?;
+        }
+        let codebooks: Vec<u8> = self.codebooks.iter().map(|&entry| entry as u8).collect();
+        let scales = self.scales.iter().flat_map(|scale| scale.to_le_bytes());
+        let scales: Vec<u8> = scales.collect();
+        let stored = Stored {
+            layout: chunk,
+            indices,
+            codebooks: &codebooks,
+            scales: &scales,
+        };
+        let end = first + chunk.values();
+        self.loss.chunk(self.source, first..end, |at, _, out| {
+            stored
+                .read(at - first, out)
+                .expect("scales of finite values are finite");
+        })?;
+        // A group's codebook is written with the first of its indices.
+        if first.is_multiple_of(self.layout.group_len()) {
+            out.extend(1, codebooks);
+            out.extend(2, scales);
+        }
+        Ok(end)
+    }
+}
+
+impl Palettes<'_, '_> {
+    /// The chunk that begins at value `first`, as a matrix of its own: whole groups; or else whole rows of a group; or else a part
+    /// of a row, whose length is a multiple of eight where more of the row follows.
+    fn layout_of_chunk(&self, first: usize) -> Layout {
+        let (all, width) = (self.layout, self.layout.width());
+        let (cols, group_rows) = (all.cols(), all.group_rows());
+        let (row, col) = (first / cols, first % cols);
+        // The last group may be shorter: its rows alone do not tell where groups begin, so it is a chunk of its own.
+        let left = all.rows() - row;
+        let made = if all.group_len() <= TILE && left >= group_rows {
+            let groups = (CHUNK / all.group_len()).min(left / group_rows);
+            Layout::new(width, groups * group_rows, cols, groups)
+        } else if cols <= CHUNK {
+            let rows = (group_rows - row % group_rows).min(left);
+            Layout::new(width, rows.min(CHUNK / cols), cols, 1)
+        } else {
+            Layout::new(width, 1, CHUNK.min(cols - col), 1)
+        };
+        made.expect("a part of a layout is one")
+    }
+
+    fn matrix(&self, first: usize) -> Weighed<'_, '_> {
+        Weighed {
+            source: self.source,
+            importance: self.importance.as_ref(),
+            first,
+        }
+    }
+
+    /// Encodes the short groups of a chunk.
+    fn groups(&mut self, first: usize, chunk: &Layout, indices: &mut [u8]) -> Result<(), Error> {
+        let mut codebooks = vec![0; chunk.codebook_len()];
+        let mut scales = vec![0.0; chunk.groups()];
+        let out = Output {
+            indices,
+            codebooks: &mut codebooks,
+            scales: &mut scales,
+        };
+        let matrix = self.matrix(first);
+        let encoded = encode(Backend::default(), chunk, &matrix, out, TILE);
+        self.flushed += encoded.map_err(|error| self.refuse(error, first))?.flushed;
+        (self.codebooks, self.scales) = (codebooks, scales);
+        Ok(())
+    }
+
+    /// Encodes a part of a long group, whose codebook is chosen where it begins.
+    fn part(&mut self, first: usize, chunk: &Layout, indices: &mut [u8]) -> Result<(), Error> {
+        let matrix = self.matrix(0);
+        let len = self.layout.group_len();
+        let group = |layout, first, len| Group {
+            first,
+            len,
+            backend: Backend::default(),
+            layout,
+            matrix: &matrix,
+        };
+        let mut chosen = None;
+        if first.is_multiple_of(len) {
+            let mut codebook = vec![0; self.layout.width().entries()];
+            let whole = group(&self.layout, first, len.min(self.layout.values() - first));
+            let (grid, done) =
+                (whole.large(&mut codebook, TILE)).map_err(|error| self.refuse(error, 0))?;
+            let coder = Coder::new(self.layout.width(), &codebook);
+            let coder = coder.map_err(|error| self.refuse(error.into(), 0))?;
+            chosen = Some((coder, grid, codebook, done.flushed));
+        }
+        let (coder, grid) = match (&chosen, &self.chosen) {
+            (Some((coder, grid, ..)), _) | (None, Some((coder, grid))) => (coder, grid),
+            (None, None) => unreachable!("the first chunk begins a group"),
+        };
+        group(chunk, first, chunk.values())
+            .pack(coder, grid, indices, TILE)
+            .map_err(|error| self.refuse(error, 0))?;
+        if let Some((coder, grid, codebook, flushed)) = chosen {
+            self.codebooks = codebook;
+            self.scales = vec![grid.scale];
+            self.chosen = Some((coder, grid));
+            self.flushed += flushed;
+        }
+        Ok(())
+    }
+
+    /// The error of a matrix that begins at value `first` of the tensor.
+    fn refuse(&self, error: Refusal, first: usize) -> Error {
+        match error {
+            Refusal::Palette(error) => Error::tensor(
+                self.source.path,
+                self.source.tensor.name,
+                moved(error, first),
+            ),
+            Refusal::Host(error) => error,
+        }
+    }
 }
 
 /// What the same tensor loses in GGUF's blocks, where its rows divide into them and its scales fit.
@@ -99,8 +212,8 @@ pub(crate) fn beside(source: &Source<'_>, progress: &dyn Progress) -> Vec<Beside
                 rule: Rule::default(),
                 scale: ScaleRule::Rule,
             };
-            let streamed = stream(source, codec, &(), &mut |_| Ok(()));
-            let measures = streamed.ok().and_then(|streamed| streamed.measures);
+            let done = codec::encode(source, codec, &(), &mut |_, _| Ok(()));
+            let measures = done.ok().and_then(|done| done.measures);
             all.extend(measures.map(|measures| Beside {
                 format: format.name(),
                 bits_per_weight: bytes as f64 * 8.0 / len as f64,
@@ -112,10 +225,11 @@ pub(crate) fn beside(source: &Source<'_>, progress: &dyn Progress) -> Vec<Beside
     all
 }
 
-/// A tensor with its importances, read by any thread.
+/// A tensor from value `first` on, with its importances, read by any thread.
 struct Weighed<'a, 's> {
     source: &'a Source<'s>,
-    importance: Option<Importance<'a>>,
+    importance: Option<&'a Importance<'a>>,
+    first: usize,
 }
 
 /// What stops the work on a tensor.
@@ -140,9 +254,9 @@ impl Matrix for Weighed<'_, '_> {
         len: usize,
         buffer: &'a mut Vec<f32>,
     ) -> Result<&'a [f32], Refusal> {
-        buffer.resize(len, 0.0);
-        self.source.read(first, buffer).map_err(Refusal::Host)?;
-        Ok(buffer)
+        (self.source)
+            .view(self.first + first, len, buffer)
+            .map_err(Refusal::Host)
     }
 
     fn importances<'a>(
@@ -151,11 +265,13 @@ impl Matrix for Weighed<'_, '_> {
         len: usize,
         buffer: &'a mut Vec<u32>,
     ) -> Result<&'a [u32], Refusal> {
-        let Some(importance) = &self.importance else {
+        let Some(importance) = self.importance else {
             return Ok(&[]);
         };
         buffer.resize(len, 0);
-        importance.read(first, buffer).map_err(Refusal::Host)?;
+        importance
+            .read(self.first + first, buffer)
+            .map_err(Refusal::Host)?;
         Ok(buffer)
     }
 }

@@ -6,9 +6,9 @@ use tercet_core::block::Format;
 use tercet_core::palette::Layout;
 use tercet_core::quant::{Groups, Method, Rule, int8};
 
+use super::codec::Codec;
 use super::options::{DequantizeOptions, Grid, Per, QuantizeOptions, Target};
 use super::select::Selection;
-use super::stream::Codec;
 use crate::dtype::DType;
 use crate::file::Part;
 use crate::model::Tensor;

@@ -51,15 +51,48 @@ impl Map {
     /// pages; from a disk 166 and 237. Other threads compute meanwhile.
     pub(crate) fn page_in(&self, part: &[u8]) {
         #[cfg(target_os = "linux")]
-        if let Some(map) = &self.map
-            && let Some(start) = part.as_ptr().addr().checked_sub(map.as_ptr().addr())
-            && start + part.len() <= map.len()
-        {
+        if let Some((map, start)) = self.place(part) {
             // A hint: what fails here fails where it is read.
             let _ = map.advise_range(memmap2::Advice::PopulateRead, start, part.len());
         }
         #[cfg(not(target_os = "linux"))]
         let _ = part;
+    }
+
+    /// Asks the system to read a part of the file from the disk, and does not wait for it.
+    pub(crate) fn will_need(&self, part: &[u8]) {
+        #[cfg(unix)]
+        if let Some((map, start)) = self.place(part) {
+            // A hint, as above.
+            let _ = map.advise_range(memmap2::Advice::WillNeed, start, part.len());
+        }
+        #[cfg(not(unix))]
+        let _ = part;
+    }
+
+    /// Takes a part of the file out of the process's page table: it no longer counts as memory of the process. The system keeps
+    /// what it has room for, and what is touched again comes back from there or from the file.
+    #[allow(unsafe_code)]
+    pub(crate) fn release(&self, part: &[u8]) {
+        #[cfg(unix)]
+        if let Some((map, start)) = self.place(part) {
+            // SAFETY: the map is shared with the file and nothing writes through it, so that a page that is dropped holds nothing
+            // but the file's bytes, and comes back with them when it is next read, by whatever borrow: nothing changes that a
+            // reference could see, as long as the file does not, for which see `map`.
+            let _ = unsafe {
+                map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, part.len())
+            };
+        }
+        #[cfg(not(unix))]
+        let _ = part;
+    }
+
+    /// The map, and where in it a part begins; `None` for bytes of elsewhere, and for none.
+    #[cfg(unix)]
+    fn place(&self, part: &[u8]) -> Option<(&Mmap, usize)> {
+        let map = self.map.as_ref()?;
+        let start = part.as_ptr().addr().checked_sub(map.as_ptr().addr())?;
+        (!part.is_empty() && start + part.len() <= map.len()).then_some((map, start))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

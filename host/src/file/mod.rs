@@ -1,5 +1,6 @@
 //! The file formats: reading through memory maps, and writing that is all or nothing.
 
+mod flush;
 pub mod gguf;
 mod live;
 pub(crate) mod map;

@@ -1,10 +1,18 @@
 //! Values where they lie, and what brings them into memory.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::{CHUNK, Kind, Source, TILE};
 use crate::Error;
 use crate::dtype::DType;
+
+/// Bytes that the system is asked to read while a chunk is computed.
+const AHEAD: usize = 32 << 20;
+
+/// Bytes that stay mapped behind a pass: a tensor of no more is at hand for the next one.
+const BEHIND: usize = 16 << 20;
 
 impl Source<'_> {
     /// The `len` values from `start` on: where they lie, if as aligned `f32` of this machine, else read into `buffer`.
@@ -21,7 +29,7 @@ impl Source<'_> {
             // SAFETY: every pattern of four bytes is an f32.
             let (before, values, after) = unsafe { bytes.align_to() };
             if before.is_empty() && after.is_empty() {
-                self.page_in(start);
+                self.page_in(start, len);
                 return Ok(values);
             }
         }
@@ -30,20 +38,47 @@ impl Source<'_> {
         Ok(buffer)
     }
 
-    /// Where a chunk begins, reads all of its bytes in: whoever comes first to a chunk, so that the others compute meanwhile.
-    pub(super) fn page_in(&self, start: usize) {
+    /// Where the `len` values from `start` on enter a chunk, reads all of its bytes in: whoever comes first to a chunk, so that
+    /// the others compute meanwhile.
+    pub(super) fn page_in(&self, start: usize, len: usize) {
         // Of these the bytes come in the values' order.
         let ordered = matches!(
             self.kind,
             Kind::Plain | Kind::Blocks(_) | Kind::Codes { .. }
         );
-        let len = self.values();
-        if ordered && start.is_multiple_of(CHUNK) && start < len && len >= CHUNK {
-            let end = len.min(start + CHUNK);
-            let (from, to) = (self.bytes_of(start) as usize, self.bytes_of(end) as usize);
-            self.model.page_in(&self.tensor.bytes[from..to]);
+        let (first, all) = (start.next_multiple_of(CHUNK), self.values());
+        if ordered && first < start + len && all >= CHUNK {
+            let end = all.min(first + CHUNK);
+            self.page_in_bytes(self.bytes_of(first) as usize..self.bytes_of(end) as usize);
         }
     }
+
+    /// Reads bytes of the tensor in, asks for those that follow, and lets go of what lies far behind, as a pass in order has it.
+    pub(crate) fn page_in_bytes(&self, part: Range<usize>) {
+        let bytes = self.tensor.bytes;
+        let ahead = part.end..bytes.len().min(part.end + AHEAD);
+        let behind =
+            part.start.saturating_sub(BEHIND + part.len())..part.start.saturating_sub(BEHIND);
+        self.model.will_need(&bytes[ahead]);
+        self.model.page_in(&bytes[part]);
+        self.model.release(&bytes[behind]);
+    }
+
+    /// Lets go of the tensor's pages: the process holds them no longer, the system may.
+    pub(crate) fn release(&self) {
+        self.model.release(self.tensor.bytes);
+    }
+}
+
+/// Values that all threads take together, so that a pass goes through memory and over the disk from front to end: 16 MiB as `f32`.
+const WINDOW: usize = 4 * CHUNK;
+
+/// The windows of a pass over `len` values from `first` on, in order.
+pub(crate) fn windows(first: usize, len: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = first + len;
+    (first..end)
+        .step_by(WINDOW)
+        .map(move |at| at..end.min(at + WINDOW))
 }
 
 /// Runs `work` over tiles of the `len` values from `first` on, on all threads, and merges what it gives in order;
@@ -55,13 +90,21 @@ pub(crate) fn tiles<T: Send>(
     work: impl Fn(&[f32]) -> T + Sync + Send,
     merge: impl Fn(T, T) -> T + Sync + Send,
 ) -> Result<Option<T>, Error> {
-    (0..len.div_ceil(TILE))
-        .into_par_iter()
-        .map_init(Vec::new, |values, tile| {
-            let from = tile * TILE;
-            let len = TILE.min(len - from);
-            Ok(work(source.view(first + from, len, values)?))
-        })
-        .try_reduce_with(|a, b| Ok(merge(a, b)))
-        .transpose()
+    let mut all = None;
+    for window in windows(first, len) {
+        let found = (0..window.len().div_ceil(TILE))
+            .into_par_iter()
+            .map_init(Vec::new, |values, tile| {
+                let from = window.start + tile * TILE;
+                let len = TILE.min(window.end - from);
+                Ok::<_, Error>(work(source.view(from, len, values)?))
+            })
+            .try_reduce_with(|a, b| Ok(merge(a, b)))
+            .transpose()?;
+        all = match (all, found) {
+            (Some(all), Some(found)) => Some(merge(all, found)),
+            (all, found) => found.or(all),
+        };
+    }
+    Ok(all)
 }

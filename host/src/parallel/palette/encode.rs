@@ -15,6 +15,9 @@ use crate::simd::{Ahead, Backend, Stores};
 /// Values that are coded at a time before they are packed, on the stack: whole runs of eight.
 const CODES: usize = 4096;
 
+/// Tiles that all threads take together.
+const WINDOW: usize = 64;
+
 /// Encodes a matrix as [`palette::encode`] does and with its errors; groups of more than `tile` values are cut.
 pub(crate) fn encode<M: Matrix>(
     backend: Backend,
@@ -94,15 +97,15 @@ impl<T> Default for Buffers<T> {
     }
 }
 
-/// A group of a matrix.
-struct Group<'a, M> {
+/// A group of a matrix, or a part of one: whole lines, or some of one from a multiple of eight on.
+pub(crate) struct Group<'a, M> {
     /// Its first value's index in the matrix.
-    first: usize,
+    pub(crate) first: usize,
     /// Its values.
-    len: usize,
-    backend: Backend,
-    layout: &'a Layout,
-    matrix: &'a M,
+    pub(crate) len: usize,
+    pub(crate) backend: Backend,
+    pub(crate) layout: &'a Layout,
+    pub(crate) matrix: &'a M,
 }
 
 impl<M: Matrix> Group<'_, M> {
@@ -129,20 +132,19 @@ impl<M: Matrix> Group<'_, M> {
     }
 
     /// Chooses the codebook on all threads.
-    fn large(&self, codebook: &mut [i8], tile: usize) -> Result<(Grid, Encoded), M::Error> {
-        let tiles = || {
-            let tiles = (0..self.len.div_ceil(tile)).into_par_iter();
-            tiles.map(|at| (self.first + at * tile, tile.min(self.len - at * tile)))
+    pub(crate) fn large(
+        &self,
+        codebook: &mut [i8],
+        tile: usize,
+    ) -> Result<(Grid, Encoded), M::Error> {
+        let look = |buffers: &mut Buffers<M::Value>, first, len| {
+            let values = self.matrix.values(first, len, &mut buffers.values)?;
+            Ok(self.backend.extremes(values, Ahead::STREAM))
         };
-        let stats = tiles()
-            .map_init(Vec::new, |buffer, (first, len)| {
-                let values = self.matrix.values(first, len, buffer)?;
-                Ok::<_, M::Error>(self.backend.extremes(values, Ahead::STREAM))
-            })
-            .try_reduce(|| Stats::EMPTY, |a, b| Ok(merged(a, b)))?;
+        let stats = self.pass(tile, look, merged)?.unwrap_or(Stats::EMPTY);
         let grid = self.grid(&stats)?;
         let count = |weighted: bool| {
-            let parts = tiles().map_init(Buffers::default, |buffers, (first, len)| {
+            let count = |buffers: &mut Buffers<M::Value>, first, len| {
                 let values = self.matrix.values(first, len, &mut buffers.values)?;
                 buffers.codes.resize(len, 0);
                 code(self.backend, values, &grid, &mut buffers.codes)?;
@@ -150,15 +152,14 @@ impl<M: Matrix> Group<'_, M> {
                     true => (self.matrix).importances(first, len, &mut buffers.importances)?,
                     false => &[],
                 };
-                Ok::<_, M::Error>(counts(&buffers.codes, importances)?)
-            });
-            parts.try_reduce(
-                || Counts::EMPTY,
-                |mut a, b| {
-                    a.merge(&b);
-                    Ok(a)
-                },
-            )
+                Ok(counts(&buffers.codes, importances)?)
+            };
+            let sum = |mut a: Counts, b: Counts| {
+                a.merge(&b);
+                a
+            };
+            let counted = self.pass(tile, count, sum)?;
+            Ok::<_, M::Error>(counted.unwrap_or(Counts::EMPTY))
         };
         let mut counts = count(true)?;
         if counts.is_empty() {
@@ -168,13 +169,40 @@ impl<M: Matrix> Group<'_, M> {
         Ok((grid, done(&stats, &grid)))
     }
 
+    /// Merges in order what `work` gives for tiles, whose first value and length it gets, on all threads: a window of tiles after
+    /// the other, so that a matrix that is read from a file is read from front to end.
+    fn pass<T: Send>(
+        &self,
+        tile: usize,
+        work: impl Fn(&mut Buffers<M::Value>, usize, usize) -> Result<T, M::Error> + Sync,
+        merge: impl Fn(T, T) -> T + Sync,
+    ) -> Result<Option<T>, M::Error> {
+        let mut all = None;
+        let tiles = self.len.div_ceil(tile);
+        for window in (0..tiles).step_by(WINDOW) {
+            let found = (window..tiles.min(window + WINDOW))
+                .into_par_iter()
+                .map_init(Buffers::default, |buffers, number| {
+                    let at = number * tile;
+                    work(buffers, self.first + at, tile.min(self.len - at))
+                })
+                .try_reduce_with(|a, b| Ok(merge(a, b)))
+                .transpose()?;
+            all = match (all, found) {
+                (Some(all), Some(found)) => Some(merge(all, found)),
+                (all, found) => found.or(all),
+            };
+        }
+        Ok(all)
+    }
+
     /// The grid of the group's extremes.
     fn grid(&self, stats: &Stats) -> Result<Grid, PaletteError> {
         palette::grid(stats).map_err(|error| moved(error, self.first))
     }
 
     /// Writes the indices on all threads, some rows or a part of a row a task.
-    fn pack(
+    pub(crate) fn pack(
         &self,
         coder: &Coder,
         grid: &Grid,

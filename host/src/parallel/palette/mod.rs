@@ -7,7 +7,7 @@ use tercet_core::engine::PaletteEngine;
 use tercet_core::number::Element;
 use tercet_core::palette::{self, Encoded, Layout, MAX_DOT, Output, Palette, PaletteError};
 
-pub(crate) use encode::encode;
+pub(crate) use encode::{Group, encode};
 
 use super::Threads;
 use crate::simd::Backend;
@@ -38,7 +38,7 @@ pub(crate) trait Matrix: Sync {
 }
 
 /// The error of a part that begins at value `first`, seen from the whole.
-fn moved(error: PaletteError, first: usize) -> PaletteError {
+pub(crate) fn moved(error: PaletteError, first: usize) -> PaletteError {
     match error {
         PaletteError::NotFinite { index } => PaletteError::NotFinite {
             index: index + first as u64,

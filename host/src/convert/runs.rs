@@ -1,0 +1,91 @@
+//! Values whose place alone says how they are coded, run by run: a tile stays in a thread's cache from reading to measuring.
+
+use rayon::prelude::*;
+use tercet_core::number::RUN;
+use tercet_core::quant::Comparison;
+
+use super::measure::{Loss, compare};
+use crate::Error;
+use crate::source::{Source, TILE};
+
+/// Codes tiles of a tensor, in any order.
+pub(crate) trait Coder: Sync {
+    /// Bytes of so many values; of a [`TILE`] whole ones.
+    fn bytes(&self, values: usize) -> usize;
+
+    /// Codes the values that begin at `first`; returns how many blocks were flushed.
+    fn encode(&self, first: usize, values: &[f32], out: &mut [u8]) -> Result<u64, String>;
+
+    /// Restores the values that begin at `first`.
+    fn restore(&self, first: usize, bytes: &[u8], out: &mut [f32]) -> Result<(), String>;
+}
+
+/// Codes the `len` values from `first` on, where a run begins, on all threads, into as many bytes as they take; returns how many
+/// blocks were flushed. Measures them too where there is a `loss` to go on with.
+pub(crate) fn encode(
+    source: &Source<'_>,
+    coder: &impl Coder,
+    (first, len): (usize, usize),
+    out: &mut [u8],
+    mut loss: Option<&mut Loss>,
+) -> Result<u64, Error> {
+    let measured = loss.is_some();
+    let runs = out.par_chunks_mut(coder.bytes(RUN)).enumerate();
+    let results: Vec<Result<(u64, Comparison), Error>> = runs
+        .map_init(Scratch::default, |scratch, (run, bytes)| {
+            let at = run * RUN;
+            scratch.run(
+                source,
+                coder,
+                (first + at, RUN.min(len - at)),
+                bytes,
+                measured,
+            )
+        })
+        .collect();
+    let mut flushed = 0;
+    // In order, so that the lowest index is the one reported.
+    for result in results {
+        let (more, comparison) = result?;
+        flushed += more;
+        if let Some(loss) = &mut loss {
+            loss.append(&comparison);
+        }
+    }
+    Ok(flushed)
+}
+
+/// What a thread works in.
+#[derive(Default)]
+struct Scratch {
+    values: Vec<f32>,
+    restored: Vec<f32>,
+}
+
+impl Scratch {
+    /// Codes and measures a run, or what is left of the last one.
+    fn run(
+        &mut self,
+        source: &Source<'_>,
+        coder: &impl Coder,
+        (first, len): (usize, usize),
+        bytes: &mut [u8],
+        measured: bool,
+    ) -> Result<(u64, Comparison), Error> {
+        let refuse = |reason| Error::tensor(source.path, source.tensor.name, reason);
+        let (mut comparison, mut flushed) = (Comparison::new(), 0);
+        for (tile, bytes) in bytes.chunks_mut(coder.bytes(TILE)).enumerate() {
+            let (at, from) = (tile * TILE, first + tile * TILE);
+            let values = source.view(from, TILE.min(len - at), &mut self.values)?;
+            flushed += coder.encode(from, values, bytes).map_err(refuse)?;
+            if measured {
+                self.restored.resize(values.len(), 0.0);
+                coder
+                    .restore(from, bytes, &mut self.restored)
+                    .map_err(refuse)?;
+                compare(source, first, &mut comparison, values, &self.restored)?;
+            }
+        }
+        Ok((flushed, comparison))
+    }
+}
