@@ -39,7 +39,7 @@ pub fn run(area: &str) {
         });
         let steps = case.work.steps;
         for &by in &contenders {
-            if by.threads() > 1 && !case.work.shared {
+            if !case.work.is_for(by) {
                 continue;
             }
             bench(&mut group, &by.to_string(), &entry.size, |runs| {

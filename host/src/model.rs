@@ -222,11 +222,6 @@ impl Model {
         self.contents.maps.iter().for_each(|map| map.page_in(part));
     }
 
-    /// Asks for a part of a tensor's bytes that are read soon; see [`Map::will_need`].
-    pub(crate) fn will_need(&self, part: &[u8]) {
-        (self.contents.maps.iter()).for_each(|map| map.will_need(part));
-    }
-
     /// Lets go of a part of a tensor's bytes; see [`Map::release`].
     pub(crate) fn release(&self, part: &[u8]) {
         self.contents.maps.iter().for_each(|map| map.release(part));

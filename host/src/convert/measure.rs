@@ -30,7 +30,7 @@ pub(crate) fn compare(
 }
 
 impl Loss {
-    /// Goes on with a run, of which all but the last are whole.
+    /// Goes on with the next run; every one but the last is whole.
     pub(crate) fn append(&mut self, run: &Comparison) {
         self.0.append(run).expect("every run but the last is whole");
     }

@@ -1,16 +1,16 @@
 //! The one loop that carries a tensor of any size through bounded memory.
 //!
-//! While one chunk is written, all threads code and measure the next, and the system reads what comes after it
-//! ([`Source::page_in`](crate::source::Source)). Two chunks are held at a time, whatever the tensor's size: what a target
+//! While one chunk is written, the threads page in, code and measure the next ([`Source::view`](crate::source::Source)), and the system
+//! reads ahead of them and flushes behind. Two chunks are held at a time, whatever the tensor's size: what a target
 //! makes of a chunk is its [`Encoder`]'s matter.
 
 use crate::source::Source;
 use crate::{Error, Progress};
 
-/// Tensors that a step writes at most.
+/// Tensors that are written chunk by chunk at most: codes, scales and zero points.
 const PARTS: usize = 3;
 
-/// What a chunk became: bytes for each tensor that the step writes.
+/// What a chunk became: bytes for each of these tensors.
 #[derive(Debug, Default)]
 pub(crate) struct Parts([Vec<u8>; PARTS]);
 

@@ -59,17 +59,6 @@ impl Map {
         let _ = part;
     }
 
-    /// Asks the system to read a part of the file from the disk, and does not wait for it.
-    pub(crate) fn will_need(&self, part: &[u8]) {
-        #[cfg(unix)]
-        if let Some((map, start)) = self.place(part) {
-            // A hint, as above.
-            let _ = map.advise_range(memmap2::Advice::WillNeed, start, part.len());
-        }
-        #[cfg(not(unix))]
-        let _ = part;
-    }
-
     /// Takes a part of the file out of the process's page table: it no longer counts as memory of the process. The system keeps
     /// what it has room for, and what is touched again comes back from there or from the file.
     #[allow(unsafe_code)]

@@ -13,11 +13,13 @@ use super::contender::Contender;
 use super::operation::Operation;
 use super::operation::blocks::{Decode, Dot, Encode};
 use super::operation::cluster::{Lloyd, Seed, Shape};
+use super::operation::convert::Convert;
 use super::operation::linear::Product;
 use super::operation::palette::{Coded, Part};
 use super::operation::quantize::{Calibrate, Dequantize, METHODS, Mean, Quantize, halves};
 use super::operation::search::{Search, Storage, TOP};
 use super::work::Work;
+use crate::convert::Target;
 
 /// Columns of a matrix that is made to a size.
 const COLS: usize = 4096;
@@ -25,6 +27,8 @@ const COLS: usize = 4096;
 const DIM: usize = 256;
 /// Coordinates of a point, and clusters, of a set that is made to a size.
 const POINT: usize = 64;
+/// Queries that are searched for together.
+const QUERIES: usize = 64;
 
 const MI: usize = 1 << 20;
 
@@ -55,13 +59,15 @@ impl fmt::Debug for Case {
 
 /// A [`Case`] to be: its input may take hundreds of MB.
 pub struct Entry {
-    /// The area it belongs to, as the crates' modules name them: `quantize`, `block`, `linear`, `palette`, `cluster`, `search`.
+    /// The area it belongs to, as the crates' modules name them: `quantize`, `block`, `linear`, `palette`, `cluster`, `search`,
+    /// `convert`.
     pub area: &'static str,
     /// The operation.
     pub operation: String,
     /// The size of its input, in words.
     pub size: String,
-    /// The same in numbers: values; rows and columns; rows, columns and vectors; points, coordinates and clusters.
+    /// The same in numbers: values; rows and columns; rows, columns and vectors; points, coordinates and clusters;
+    /// rows, coordinates and queries.
     pub shape: Vec<usize>,
     make: Box<dyn Fn() -> (Work, Box<dyn Operation>)>,
 }
@@ -112,6 +118,7 @@ pub fn catalogue(size: Option<usize>) -> impl Iterator<Item = Entry> {
         .chain(palettes(size))
         .chain(clusters(size))
         .chain(searches(size))
+        .chain(conversions(size))
 }
 
 /// The sizes given, or the one asked for in whole rows of [`COLS`].
@@ -278,22 +285,46 @@ fn searches(size: Option<usize>) -> impl Iterator<Item = Entry> {
         ("search ternary dot", Storage::Ternary, MetricKind::Dot),
         ("search f32 dot", Storage::Float, MetricKind::Dot),
     ];
-    shapes.into_iter().flat_map(move |(rows, dim)| {
+    let one = shapes.clone().into_iter().flat_map(move |(rows, dim)| {
         kinds
             .into_iter()
             .filter_map(move |(name, storage, metric)| {
                 // A GiB of floats says nothing that the smaller set does not.
                 let large = size.is_none() && storage == Storage::Float && rows * dim > 100_000_000;
-                let make = move || Search::new(storage, rows, dim, metric);
+                let make = move || Search::new(storage, rows, dim, metric, 1);
                 (!large).then(|| Entry::new("search", name, &[rows, dim], make))
             })
+    });
+    let many = shapes.into_iter().take(1).flat_map(move |(rows, dim)| {
+        let kinds = kinds.into_iter().take(2);
+        kinds.map(move |(name, storage, metric)| {
+            let make = move || Search::new(storage, rows, dim, metric, QUERIES);
+            Entry::new("search", name, &[rows, dim, QUERIES], make)
+        })
+    });
+    one.chain(many)
+}
+
+fn conversions(size: Option<usize>) -> impl Iterator<Item = Entry> {
+    let targets = [Target::Tq2_0, Target::Int8];
+    sizes(size, [16 * MI]).into_iter().flat_map(move |values| {
+        let rows = values / COLS;
+        targets.into_iter().map(move |target| {
+            let name = format!("convert to {target}");
+            Entry::new("convert", name, &[rows, COLS], move || {
+                Convert::new(target, rows, COLS)
+            })
+        })
     })
 }
 
-/// A shape: `1Mi`, `4096 × 4096`, `4096 × 4096 × 128`, `100K × 64, k = 64`.
+/// A shape: `1Mi`, `4096 × 4096`, `4096 × 4096 × 128`, `100K × 64, k = 64`, `100K × 384, 64 queries`.
 fn words(area: &str, shape: &[usize]) -> String {
     match *shape {
         [rows, cols, count] if area == "linear" => format!("{rows} × {cols} × {count}"),
+        [rows, dim, queries] if area == "search" => {
+            format!("{} × {dim}, {queries} queries", short(rows))
+        }
         [values] => short(values),
         [rows, cols] => format!("{} × {cols}", short(rows)),
         [points, dims, k] => format!("{} × {dims}, k = {k}", short(points)),

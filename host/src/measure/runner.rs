@@ -94,7 +94,7 @@ impl Runner {
 
     /// Has every contender run a case once, checks that all wrote the first one's bits, and times them in turns.
     ///
-    /// The speed-up is over the first contender. Where an operation is not shared over threads, contenders of several are left out.
+    /// The speed-up is over the first contender. Contenders whom the case says nothing about are left out ([`Work::is_for`](super::Work::is_for)).
     ///
     /// # Errors
     /// [`WrongBits`].
@@ -171,7 +171,7 @@ impl Runner {
         let mut trials = Vec::new();
         let mut bits = None;
         for &by in contenders {
-            if by.threads() > 1 && !case.work.shared {
+            if !case.work.is_for(by) {
                 continue;
             }
             let mut first = First::new(self.settings.budget);

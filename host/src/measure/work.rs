@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use super::bandwidth::Traffic;
+use super::contender::Contender;
+use crate::simd::Backend;
 
 /// What any implementation of an operation must move and multiply.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +23,8 @@ pub struct Work {
     pub steps: u32,
     /// Whether engines share it over their threads.
     pub shared: bool,
+    /// Whether contenders choose the instruction set; else it is that of [`Backend::default`], whoever runs it.
+    pub any_backend: bool,
 }
 
 /// A pass over memory.
@@ -75,6 +79,7 @@ impl Work {
             arithmetic: Arithmetic::Int8,
             steps: 1,
             shared: true,
+            any_backend: true,
         }
     }
 
@@ -98,6 +103,21 @@ impl Work {
     pub fn on_one_thread(mut self) -> Self {
         self.shared = false;
         self
+    }
+
+    /// The instruction set is the process's, so that engines with another would say what is not so.
+    #[must_use]
+    pub fn by_chosen_backend(mut self) -> Self {
+        self.any_backend = false;
+        self
+    }
+
+    /// Whether it says something about a contender: that his threads, if several, and his instruction set take part.
+    pub fn is_for(&self, by: Contender) -> bool {
+        let threads = self.shared || by.threads() == 1;
+        let backend =
+            self.any_backend || by == Contender::Scalar || by.backend() == Backend::default();
+        threads && backend
     }
 
     /// Bytes of all passes.

@@ -1,4 +1,4 @@
-//! The nearest rows to one query.
+//! The nearest rows to one query, or to each of many.
 
 use std::sync::Arc;
 
@@ -38,6 +38,8 @@ pub(in crate::measure) struct Search {
     base: Base,
     dim: usize,
     metric: MetricKind,
+    /// At least 1.
+    queries: usize,
 }
 
 impl Search {
@@ -47,6 +49,7 @@ impl Search {
         rows: usize,
         dim: usize,
         metric: MetricKind,
+        queries: usize,
     ) -> (Work, Self) {
         let values = rows * dim;
         let (base, bytes, arithmetic) = match storage {
@@ -77,28 +80,35 @@ impl Search {
             MetricKind::Dot => 0,
             _ => rows * 4,
         };
-        let work = Work::pass(values, Traffic::Read, bytes + norms + dim)
-            .with_products(values as u64, arithmetic);
-        (work, Self { base, dim, metric })
+        let work = Work::pass(values, Traffic::Read, bytes + norms + queries * dim)
+            .with_products((values * queries) as u64, arithmetic);
+        let body = Self {
+            base,
+            dim,
+            metric,
+            queries,
+        };
+        (work, body)
     }
 }
 
 impl Operation for Search {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let len = self.queries * self.dim;
         match &self.base {
             Base::Int8(codes, norms) => {
                 let rows = legal(legal(Int8Rows::new(codes, self.dim)).with_norms(norms));
-                by_metric(by, rows, &input::codes(self.dim), self.metric, clock)
+                by_metric(by, rows, &input::codes(len), self.metric, clock)
             }
             Base::Ternary(bytes, norms) => {
                 let rows = legal(legal(TernaryRows::new(bytes, self.dim)).with_norms(norms));
-                by_metric(by, rows, &input::codes(self.dim), self.metric, clock)
+                by_metric(by, rows, &input::codes(len), self.metric, clock)
             }
             Base::Float(values) => {
                 let rows = legal(FloatRows::new(values, self.dim));
                 // Not the first row, whose score would be its squared length.
-                let query: Vec<f32> = values[..self.dim].iter().rev().copied().collect();
-                by_metric(by, rows, &query, self.metric, clock)
+                let queries: Vec<f32> = values[..len].iter().rev().copied().collect();
+                by_metric(by, rows, &queries, self.metric, clock)
             }
         }
     }
@@ -107,28 +117,28 @@ impl Operation for Search {
 fn by_metric<R: Rows>(
     by: Contender,
     rows: R,
-    query: &[R::Query],
+    queries: &[R::Query],
     metric: MetricKind,
     clock: &mut dyn Clock,
 ) -> u64 {
     match metric {
-        MetricKind::Dot => top::<Dot, R>(by, rows, query, clock),
-        MetricKind::Cosine => top::<Cosine, R>(by, rows, query, clock),
-        MetricKind::SquaredL2 => top::<SquaredL2, R>(by, rows, query, clock),
+        MetricKind::Dot => top::<Dot, R>(by, rows, queries, clock),
+        MetricKind::Cosine => top::<Cosine, R>(by, rows, queries, clock),
+        MetricKind::SquaredL2 => top::<SquaredL2, R>(by, rows, queries, clock),
     }
 }
 
 fn top<M: Metric, R: Rows>(
     by: Contender,
     rows: R,
-    query: &[R::Query],
+    queries: &[R::Query],
     clock: &mut dyn Clock,
 ) -> u64 {
-    let mut hits = vec![Hit::default(); TOP];
+    let mut hits = vec![Hit::default(); queries.len() / rows.dim() * TOP];
     with_engine!(by, engine => {
         let mut base = legal(engine.base(rows));
         clock.time(&mut || {
-            legal(base.top_k::<M>(query, &mut hits));
+            legal(base.top_k_all::<M>(queries, TOP, &mut hits));
         });
     });
     let indices: Vec<usize> = hits.iter().map(|hit| hit.index).collect();
