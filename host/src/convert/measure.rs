@@ -6,6 +6,7 @@ use tercet_core::quant::{Comparison, Measures};
 
 use crate::Error;
 use crate::parallel::moved;
+use crate::simd::Backend;
 use crate::source::{Source, TILE};
 
 /// Runs whose comparisons, 2 KiB each, are kept before they are folded.
@@ -35,8 +36,8 @@ pub(crate) fn measure(
                         restored.resize(len, 0.0f32);
                         source.read(at, original)?;
                         restore(at, restored);
-                        comparison
-                            .push(original, restored)
+                        Backend::default()
+                            .compare(&mut comparison, original, restored)
                             .map_err(|error| refuse(moved(error, first as u64)))?;
                     }
                     Ok(comparison)

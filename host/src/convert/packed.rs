@@ -6,6 +6,7 @@ use tercet_core::block::bitnet_hf;
 use tercet_core::quant::Measures;
 
 use super::codes;
+use crate::simd::{Backend, Stores};
 use crate::source::{Source, TILE};
 use crate::{Error, Progress};
 
@@ -26,17 +27,15 @@ pub(crate) fn pack(source: &Source<'_>, progress: &dyn Progress) -> Result<Packe
     let quarter = source.values() / 4;
     let mut bytes = vec![0u8; quarter];
     bytes.par_chunks_mut(TILE).enumerate().try_for_each_init(
-        || (Vec::new(), Vec::new()),
-        |(values, codes), (tile, out)| {
-            // As a matrix of four rows the strip is what `pack` takes.
-            let len = out.len();
-            values.resize(4 * len, 0.0f32);
-            codes.resize(4 * len, 0);
-            for (row, values) in values.chunks_mut(len).enumerate() {
-                source.read(row * quarter + tile * TILE, values)?;
+        || [const { Vec::new() }; 4],
+        |buffers, (tile, out)| {
+            let mut rows: [&[f32]; 4] = [&[]; 4];
+            for (row, (values, buffer)) in rows.iter_mut().zip(buffers).enumerate() {
+                *values = source.view(row * quarter + tile * TILE, out.len(), buffer)?;
             }
-            bitnet_hf::quantize(values, s, codes).map_err(refuse)?;
-            bitnet_hf::pack(4, len, codes, out).map_err(refuse)
+            // They were all found finite with the mean.
+            Backend::default().pack_rows(rows, s, out);
+            Ok(())
         },
     )?;
     progress.advance(source.bytes_of(source.values()));
@@ -57,9 +56,9 @@ fn measure(source: &Source<'_>, s: f32, bytes: &[u8]) -> Result<Option<Measures>
         while !rest.is_empty() {
             let (lane, from) = (at / quarter, at % quarter);
             let (part, after) = rest.split_at_mut((quarter - from).min(rest.len()));
-            for (x, byte) in part.iter_mut().zip(&bytes[from..]) {
-                *x = (f32::from(byte >> (2 * lane) & 3) - 1.0) * unit;
-            }
+            let (bytes, shift) = (&bytes[from..][..part.len()], 2 * lane as u32);
+            // No code here is 3.
+            Backend::default().decode_row(bytes, shift, unit, part, Stores::Cached);
             at += part.len();
             rest = after;
         }

@@ -171,8 +171,8 @@ impl Scratch {
             if let Some(comparison) = &mut comparison {
                 self.restored.resize(self.values.len(), 0.0);
                 codec.restore(bytes, &mut self.restored).map_err(refuse)?;
-                comparison
-                    .push(&self.values, &self.restored)
+                Backend::default()
+                    .compare(comparison, &self.values, &self.restored)
                     .map_err(|error| refuse(moved(error, first as u64).to_string()))?;
             }
         }

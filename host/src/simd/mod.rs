@@ -32,6 +32,15 @@ pub(crate) mod cluster;
         target_arch = "x86_64",
         all(target_arch = "aarch64", target_endian = "little")
     )),
+    allow(dead_code, reason = "there are no vectors to be generic in")
+)]
+mod compare;
+mod counts;
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )),
     allow(dead_code, reason = "there are no vectors to sum in")
 )]
 mod exact;
@@ -64,6 +73,7 @@ mod many_search;
     )
 )]
 pub(crate) mod palette;
+mod past;
 pub(crate) mod peak;
 #[cfg_attr(
     not(any(
@@ -111,6 +121,7 @@ mod neon;
 mod sse41;
 
 pub use backend::{Backend, BackendError};
+pub(crate) use counts::Counts;
 pub use isa::Isa;
 pub(crate) use staging::Staging;
 pub(crate) use stores::{Ahead, Stores};
