@@ -113,7 +113,8 @@ impl Threads {
     ) -> Result<(), BlockError> {
         let quarter = bitnet_hf::packed_len(rows, cols)?;
         let fits = weights.len() == rows * cols && out.len() == quarter && quarter > 0;
-        if !fits || !rows.is_multiple_of(4) || !(s > 0.0 && s < f32::INFINITY) {
+        let in_range = s > 0.0 && s < f32::INFINITY;
+        if !(fits && in_range && rows.is_multiple_of(4)) {
             let mut codes = vec![0; rows * cols];
             bitnet_hf::quantize(weights, s, &mut codes)?;
             return bitnet_hf::pack(rows, cols, &codes, out);
