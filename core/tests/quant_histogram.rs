@@ -1,6 +1,7 @@
 //! The streaming histogram against a sort of all values.
 
 use proptest::prelude::*;
+use tercet_core::number::bits::ordered;
 use tercet_core::quant::{Bucket, HOST_BITS, Histogram, QuantError, SMALL_BITS};
 
 fn values() -> impl Strategy<Value = Vec<f32>> {
@@ -134,4 +135,38 @@ fn empty_and_refused_input_is_named() {
             found: 511
         })
     );
+}
+
+#[test]
+fn counts_made_elsewhere_are_as_pushed_values() {
+    let values = [-3.0f32, 0.25, 0.25, -0.0, 7.5];
+    let (mut a, mut b) = (buckets::<9>(), buckets::<9>());
+    let mut pushed = Histogram::<9>::new(&mut a).unwrap();
+    pushed.push(&[1.0f32, -9.0]).unwrap();
+    let mut added = Histogram::<9>::new(&mut b).unwrap();
+    added.push(&[1.0f32, -9.0]).unwrap();
+    pushed.push(&values).unwrap();
+    let mut counts = vec![0; 512];
+    added.add_counts(&counts, f32::NAN, f32::NAN).unwrap();
+    for value in values {
+        counts[(ordered(value) >> 23) as usize] += 1;
+    }
+    added.add_counts(&counts, -3.0, 7.5).unwrap();
+    assert_eq!(added, pushed);
+
+    for (min, max) in [
+        (7.5, -3.0),
+        (-3.0, 8.0),
+        (-1.5, 7.5),
+        (f32::NAN, 7.5),
+        (-3.0, f32::INFINITY),
+    ] {
+        let refused = added.add_counts(&counts, min, max);
+        assert_eq!(refused, Err(QuantError::Range), "{min} {max}");
+    }
+    counts.pop();
+    let (expected, found) = (512, 511);
+    let refused = added.add_counts(&counts, -3.0, 7.5);
+    assert_eq!(refused, Err(QuantError::Length { expected, found }));
+    assert_eq!(added, pushed);
 }

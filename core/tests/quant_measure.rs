@@ -156,6 +156,54 @@ fn appended_runs_are_the_stream() {
     assert_eq!(sum, before);
 }
 
+/// An engine's loop, in the words of [`RowSums`].
+fn by_rows(comparison: &mut Comparison, a: &[f32], b: &[f32]) -> Option<()> {
+    let first = comparison.count();
+    comparison.push_rows(a.len() / 64, |sums| {
+        for (at, (&a, &b)) in a.iter().zip(b).enumerate() {
+            let (a, b) = (f64::from(a), f64::from(b));
+            sums.error[at % 64] += (a - b) * (a - b);
+            sums.original[at % 64] += a * a;
+            sums.restored[at % 64] += b * b;
+            sums.product[at % 64] += a * b;
+            if (a - b).abs() > sums.max_error {
+                sums.max_error = (a - b).abs();
+                sums.max_index = first + at as u64;
+            }
+        }
+    })
+}
+
+#[test]
+fn rows_of_an_engine_are_as_pushed_values() {
+    let mut random = Random::new(7);
+    let mut draw = || random.below(1 << 20) as f32 / 4096.0 - 128.0;
+    let a: Vec<f32> = (0..RUN + 640).map(|_| draw()).collect();
+    let b: Vec<f32> = a.iter().map(|x| x + draw() / 64.0).collect();
+    let (mut found, mut expected) = (Comparison::new(), Comparison::new());
+    // To a run's end, and into the next.
+    for range in [0..64, 64..64, 64..6400, 6400..RUN, RUN..RUN + 640] {
+        let (a, b) = (&a[range.clone()], &b[range]);
+        assert_eq!(by_rows(&mut found, a, b), Some(()));
+        expected.push(a, b).unwrap();
+        assert_eq!(found, expected);
+    }
+    // Beyond the run, off a row's start, and of what is not finite: nothing.
+    assert_eq!(by_rows(&mut found, &a[..RUN], &b[..RUN]), None);
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        for (a, b) in [
+            ([bad; 64], [bad; 64]),
+            ([bad; 64], [0.0; 64]),
+            ([0.0; 64], [bad; 64]),
+        ] {
+            assert_eq!(by_rows(&mut found, &a, &b), None);
+        }
+    }
+    assert_eq!(found, expected);
+    found.push(&[0.0f32], &[0.0f32]).unwrap();
+    assert_eq!(by_rows(&mut found, &a[..64], &b[..64]), None);
+}
+
 #[test]
 fn bad_input_is_refused_with_its_index_in_the_stream() {
     let mut comparison = Comparison::new();

@@ -210,34 +210,38 @@ impl<'a> Source<'a> {
                 while !rest.is_empty() {
                     let (lane, from) = (at / quarter, at % quarter);
                     let (part, after) = rest.split_at_mut((quarter - from).min(rest.len()));
-                    for (i, (x, &byte)) in part.iter_mut().zip(&bytes[from..]).enumerate() {
-                        let code = byte >> (2 * lane) & 3;
-                        if code == 3 {
-                            return Err(refuse(format!(
-                                "value {} has code 3, which stands for nothing",
-                                at + i
-                            )));
-                        }
-                        *x = (f32::from(code) - 1.0) * scale;
+                    let (bytes, shift) = (&bytes[from..][..part.len()], 2 * lane as u32);
+                    if !Backend::default().decode_row(bytes, shift, scale, part, Stores::Cached) {
+                        let three = bytes.iter().position(|byte| byte >> shift & 3 == 3);
+                        return Err(refuse(format!(
+                            "value {} has code 3, which stands for nothing",
+                            at + three.unwrap_or(0)
+                        )));
                     }
                     at += part.len();
                     rest = after;
                 }
             }
             Kind::I2s(layout) => {
-                // A tensor of its own: the codes of this part, and the tail with the scale.
-                let codes = bytes[start / 4..][..out.len() / 4].iter();
-                let tail = bytes[self.values() / 4..].iter();
-                let part: Vec<u8> = codes.chain(tail).copied().collect();
-                i2_s::decode(layout, &part, out).map_err(|e| {
-                    refuse(match e {
-                        BlockError::CodeRange { index } => BlockError::CodeRange {
-                            index: index + start,
-                        }
-                        .to_string(),
-                        other => other.to_string(),
-                    })
-                })?;
+                let (codes, tail) = bytes.split_at(self.values() / 4);
+                let codes = &codes[start / 4..][..out.len() / 4];
+                // What follows the codes is a tensor of no values: its scale.
+                let scale =
+                    i2_s::codes(layout, tail, &mut []).map_err(|e| refuse(e.to_string()))?;
+                let backend = Backend::default();
+                if !backend.decode_groups(layout, codes, scale, out, Stores::Cached) {
+                    // A tensor of its own, which core names the place in.
+                    let part = [codes, tail].concat();
+                    i2_s::decode(layout, &part, out).map_err(|e| {
+                        refuse(match e {
+                            BlockError::CodeRange { index } => BlockError::CodeRange {
+                                index: index + start,
+                            }
+                            .to_string(),
+                            other => other.to_string(),
+                        })
+                    })?;
+                }
             }
             Kind::Palette { stored, .. } => {
                 stored

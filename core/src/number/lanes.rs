@@ -102,6 +102,13 @@ macro_rules! lanes_of {
                 (self.count % RUN as u64) as usize
             }
 
+            /// Adds a complete run's total to those before.
+            #[inline]
+            fn end_run(&mut self) {
+                self.runs += self.halve();
+                self.lanes = [-0.0; LANES];
+            }
+
             /// Lane 0 after halving. Not inlined: callers with several sums would hold as many copies of the lanes.
             #[inline(never)]
             fn halve(&self) -> $float {
@@ -137,8 +144,7 @@ macro_rules! lanes_of {
                     self.add_in_run(a_now, b_now, &term);
                     (a, b) = (a_next, b_next);
                     if self.in_run() == 0 {
-                        self.runs += self.halve();
-                        self.lanes = [-0.0; LANES];
+                        self.end_run();
                     }
                 }
                 Some(())
@@ -225,6 +231,21 @@ impl Lanes<f64> {
     pub fn squares<A: Element>(&mut self, values: &[A]) {
         // A slice has its own length.
         let _ = self.products(values, values);
+    }
+
+    /// The lanes of the run under way, where `rows` whole rows of terms may follow: at a row's start, with room for them in the run.
+    pub(crate) fn before_rows(&self, rows: usize) -> Option<&[f64; LANES]> {
+        let room = (RUN - self.in_run()) / LANES;
+        (self.in_run().is_multiple_of(LANES) && rows <= room).then_some(&self.lanes)
+    }
+
+    /// Goes on from what [`Self::before_rows`] gave, to which an engine has added as many rows of terms.
+    pub(crate) fn after_rows(&mut self, rows: usize, lanes: &[f64; LANES]) {
+        self.count += (rows * LANES) as u64;
+        self.lanes = *lanes;
+        if rows > 0 && self.in_run() == 0 {
+            self.end_run();
+        }
     }
 
     /// Adds terms that are made elsewhere, in order.

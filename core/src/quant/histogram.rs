@@ -113,6 +113,42 @@ impl<'a, const B: u32> Histogram<'a, B> {
         self.count += values.len() as u64;
     }
 
+    /// Adds values that an engine has counted by itself: how many of them the top `B` bits of [`bits::ordered`] place in each
+    /// bucket, and the smallest and the largest of them. O(buckets).
+    ///
+    /// # Errors
+    /// [`QuantError::Length`] unless there are [`Histogram::BUCKETS`] counts; [`QuantError::Range`] unless both extremes are
+    /// finite and lie in the first and in the last bucket that holds values. Nothing is added then. Where all counts are 0
+    /// the extremes are not looked at.
+    pub fn add_counts(&mut self, counts: &[u32], min: f32, max: f32) -> Result<(), QuantError> {
+        if counts.len() != Self::BUCKETS {
+            return Err(QuantError::Length {
+                expected: Self::BUCKETS,
+                found: counts.len(),
+            });
+        }
+        let holds = |&count: &u32| count > 0;
+        let (Some(first), Some(last)) = (
+            counts.iter().position(holds),
+            counts.iter().rposition(holds),
+        ) else {
+            return Ok(());
+        };
+        let (low, high) = (bits::ordered(min), bits::ordered(max));
+        let within = |key: u32, bucket: usize| (key >> Self::SHIFT) as usize == bucket;
+        let ordered = min.is_finite() && max.is_finite() && low <= high;
+        if !(ordered && within(low, first) && within(high, last)) {
+            return Err(QuantError::Range);
+        }
+        for (bucket, &add) in self.buckets.iter_mut().zip(counts) {
+            *bucket += u64::from(add);
+            self.count += u64::from(add);
+        }
+        self.low = self.low.min(low);
+        self.high = self.high.max(high);
+        Ok(())
+    }
+
     /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Histogram<'_, B>) {
         for (bucket, add) in self.buckets.iter_mut().zip(other.buckets.iter()) {

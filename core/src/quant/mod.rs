@@ -26,6 +26,6 @@ pub use driver::{Method, Report, quantize, quantize_in_order};
 pub use error::QuantError;
 pub use grid::Grid;
 pub use histogram::{Bucket, HOST_BITS, Histogram, SMALL_BITS};
-pub use measure::{Comparison, Measures};
+pub use measure::{Comparison, Measures, RowSums};
 pub use plan::{Applied, Groups, Plan};
 pub use ternary::{Rule, ScaleRule};

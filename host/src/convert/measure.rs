@@ -10,6 +10,7 @@ use tercet_core::quant::{Comparison, Measures};
 
 use crate::Error;
 use crate::parallel::moved;
+use crate::simd::Backend;
 use crate::source::{Source, TILE};
 
 /// What has been compared of a tensor so far.
@@ -24,7 +25,7 @@ pub(crate) fn compare(
     values: &[f32],
     restored: &[f32],
 ) -> Result<(), Error> {
-    let compared = comparison.push(values, restored);
+    let compared = Backend::default().compare(comparison, values, restored);
     compared
         .map_err(|error| Error::tensor(source.path, source.tensor.name, moved(error, run as u64)))
 }

@@ -10,6 +10,7 @@ use tercet_core::quant::Measures;
 use super::codes;
 use super::measure::Loss;
 use super::stream::{Encoder, Parts, Sink, stream};
+use crate::simd::{Backend, Stores};
 use crate::source::{CHUNK, Source, TILE};
 use crate::{Error, Progress};
 
@@ -48,22 +49,20 @@ impl Encoder for Strips<'_, '_> {
 
     fn chunk(&mut self, first: usize, out: &mut Parts) -> Result<usize, Error> {
         let Self { source, s } = *self;
-        let refuse = |error: BlockError| Error::tensor(source.path, source.tensor.name, error);
         let quarter = self.end();
         let end = quarter.min(first + CHUNK / 4);
         let tiles = out.room(0, end - first).par_chunks_mut(TILE).enumerate();
         tiles.try_for_each_init(
-            || (Vec::new(), Vec::new()),
-            |(values, codes), (tile, out)| {
-                // As a matrix of four rows the strip is what `pack` takes.
-                let len = out.len();
-                values.resize(4 * len, 0.0f32);
-                codes.resize(4 * len, 0);
-                for (row, values) in values.chunks_mut(len).enumerate() {
-                    source.read(row * quarter + first + tile * TILE, values)?;
+            || [const { Vec::new() }; 4],
+            |buffers, (tile, out)| {
+                let at = first + tile * TILE;
+                let mut rows: [&[f32]; 4] = [&[]; 4];
+                for (row, (values, buffer)) in rows.iter_mut().zip(buffers).enumerate() {
+                    *values = source.view(row * quarter + at, out.len(), buffer)?;
                 }
-                bitnet_hf::quantize(values, s, codes).map_err(refuse)?;
-                bitnet_hf::pack(4, len, codes, out).map_err(refuse)
+                // They were all found finite with the mean.
+                Backend::default().pack_rows(rows, s, out);
+                Ok::<_, Error>(())
             },
         )?;
         Ok(end)
@@ -78,11 +77,14 @@ fn measure(source: &Source<'_>, s: f32) -> Result<Option<Measures>, Error> {
     for first in (0..source.values()).step_by(CHUNK) {
         let chunk = first..source.values().min(first + CHUNK);
         loss.chunk(source, chunk, |_, values, out| {
-            let mut codes = [0; TILE];
-            let codes = &mut codes[..values.len()];
-            bitnet_hf::quantize(values, s, codes).expect("they have been packed");
-            for (x, code) in out.iter_mut().zip(codes) {
-                *x = f32::from(*code) * unit;
+            // Packed as a matrix of four rows of their own, of which no code is 3.
+            let mut packed = [0; TILE / 4];
+            let row = values.len() / 4;
+            let packed = &mut packed[..row];
+            let rows = [0, 1, 2, 3].map(|number| &values[number * row..][..row]);
+            Backend::default().pack_rows(rows, s, packed);
+            for (out, shift) in out.chunks_mut(row).zip([0, 2, 4, 6]) {
+                Backend::default().decode_row(packed, shift, unit, out, Stores::Cached);
             }
         })?;
     }

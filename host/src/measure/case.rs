@@ -13,6 +13,7 @@ use super::contender::Contender;
 use super::operation::Operation;
 use super::operation::blocks::{Decode, Dot, Encode};
 use super::operation::cluster::{Lloyd, Seed, Shape};
+use super::operation::compare::Compare;
 use super::operation::convert::Convert;
 use super::operation::linear::Product;
 use super::operation::palette::{Coded, Part};
@@ -151,6 +152,9 @@ fn quantizers(size: Option<usize>) -> impl Iterator<Item = Entry> {
             }),
             Entry::new("quantize", "calibration histogram", &[values], move || {
                 Calibrate::new(values)
+            }),
+            Entry::new("quantize", "compare", &[values], move || {
+                Compare::new(values)
             }),
         ];
         std::iter::once(mean).chain(methods).chain(halves)

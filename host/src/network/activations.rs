@@ -7,6 +7,7 @@ use tercet_core::quant::{Grid, HOST_BITS, Histogram};
 
 use super::BuildOptions;
 use crate::Error;
+use crate::parallel::Threads;
 use crate::points::{Points, Values};
 
 /// int8 activations of all points, one after the other.
@@ -72,7 +73,9 @@ pub(super) fn input_scale(options: &BuildOptions, recorded: &Points) -> Result<f
 pub(super) fn scale_of(values: &[f32], options: &BuildOptions) -> Result<f32, Error> {
     let mut counts = vec![0; Histogram::<HOST_BITS>::BUCKETS];
     let mut histogram = Histogram::<HOST_BITS>::new(&mut counts).map_err(Error::options)?;
-    histogram.push(values).map_err(Error::options)?;
+    Threads::default()
+        .histogram(values, &mut histogram)
+        .map_err(Error::options)?;
     let found = calibrate(&histogram, options.method.core()?, Scheme::Symmetric);
     match found.map_err(Error::options)?.grid.scale {
         0.0 => Ok(1.0),

@@ -4,7 +4,8 @@ use rayon::prelude::*;
 use tercet_core::number::{Element, RUN};
 use tercet_core::quant::{Comparison, QuantError};
 
-use super::moved;
+use super::{Threads, moved};
+use crate::simd::Backend;
 
 /// Runs that are compared before their 2 KiB each are folded: half a mebibyte, for 16 million values.
 const RUNS: usize = 256;
@@ -39,6 +40,27 @@ pub fn compare_next<A: Element, B: Element>(
     original: &[A],
     restored: &[B],
 ) -> Result<(), QuantError> {
+    Threads::default().compare_next(comparison, original, restored)
+}
+
+impl Threads {
+    /// As [`compare_next`], by this engine's backend.
+    pub fn compare_next<A: Element, B: Element>(
+        &self,
+        comparison: &mut Comparison,
+        original: &[A],
+        restored: &[B],
+    ) -> Result<(), QuantError> {
+        compare_by(self.backend, comparison, original, restored)
+    }
+}
+
+fn compare_by<A: Element, B: Element>(
+    backend: Backend,
+    comparison: &mut Comparison,
+    original: &[A],
+    restored: &[B],
+) -> Result<(), QuantError> {
     if original.len() != restored.len() {
         return Err(QuantError::Length {
             expected: original.len(),
@@ -50,12 +72,12 @@ pub fn compare_next<A: Element, B: Element>(
     let left = (RUN - (next.count() % RUN as u64) as usize) % RUN;
     let (a_head, a) = original.split_at(left.min(original.len()));
     let (b_head, b) = restored.split_at(left.min(restored.len()));
-    next.push(a_head, b_head)?;
+    backend.compare(&mut next, a_head, b_head)?;
     for (a, b) in a.chunks(RUNS * RUN).zip(b.chunks(RUNS * RUN)) {
         let runs: Vec<_> = (a.par_chunks(RUN).zip(b.par_chunks(RUN)))
             .map(|(a, b)| {
                 let mut run = Comparison::new();
-                run.push(a, b).map(|()| run)
+                backend.compare(&mut run, a, b).map(|()| run)
             })
             .collect();
         // In order, so that the lowest index is the one reported.

@@ -9,12 +9,14 @@ mod blocks;
 mod cluster;
 mod compare;
 mod dequantize;
+mod histogram;
 mod linear;
 mod matmat;
 pub(crate) mod palette;
 mod rows;
 mod search;
 mod tensor;
+mod two_bits;
 
 pub(crate) use rows::Rows;
 

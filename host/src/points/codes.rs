@@ -112,8 +112,8 @@ impl Points {
     ///
     /// Squared distances do not depend on the zero point, so k-means and L2 search may take [`Scheme::Affine`], the
     /// finer of the two. Dot products and cosines need codes proportional to the values: [`Scheme::Symmetric`], which
-    /// puts also int8 data with a zero point on a new grid. O(n·d), two passes over floats; scratch 512 KiB for the
-    /// methods that need a histogram.
+    /// puts also int8 data with a zero point on a new grid. O(n·d), two passes over floats; scratch 512 KiB, and 1 MiB a thread,
+    /// for the methods that need a histogram.
     ///
     /// # Errors
     /// [`Error::Options`] for a percentile out of range.
@@ -211,7 +211,7 @@ fn chosen(values: &[f32], stats: &Stats, method: Method, scheme: Scheme) -> Resu
         _ => {
             let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
             Histogram::<HOST_BITS>::new(&mut buckets).and_then(|mut histogram| {
-                histogram.push(values)?;
+                Threads::default().histogram(values, &mut histogram)?;
                 Ok(calibrate::calibrate(&histogram, method, scheme)?.grid)
             })
         }

@@ -98,6 +98,9 @@ impl Ahead {
     /// Half of the lines in each pass took longer than all of them in the first, and so did 4 KiB and 8 KiB.
     pub(crate) const GROUPS: Self = Self { bytes: 6144 };
 
+    /// For rows that are read lane by lane, 4 KiB at a time: a block farther than the next.
+    pub(crate) const ROWS: Self = Self { bytes: 8192 };
+
     /// Where what is read is in the caches.
     pub(crate) const NONE: Self = Self { bytes: 0 };
 

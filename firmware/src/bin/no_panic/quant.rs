@@ -6,8 +6,8 @@ use tercet_core::quant::adaptive::{Adaptive, Allocation, budget_bytes};
 use tercet_core::quant::calibrate::calibrate;
 use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{
-    Applied, Codes, Comparison, Grid, Groups, HOST_BITS, Histogram, Method, Report, SMALL_BITS,
-    int4, int8, quantize, quantize_in_order, ternary,
+    Applied, Codes, Comparison, Grid, Groups, HOST_BITS, Histogram, Method, Report, RowSums,
+    SMALL_BITS, int4, int8, quantize, quantize_in_order, ternary,
 };
 use tercet_core::scalar::Tensor;
 use tercet_core::{bf16, f16};
@@ -52,6 +52,7 @@ reach! {
     Grid::value,
     Histogram::<SMALL_BITS>::new,
     Histogram::<SMALL_BITS>::push::<f32>,
+    Histogram::<SMALL_BITS>::add_counts,
     Histogram::<SMALL_BITS>::merge,
     Histogram::<SMALL_BITS>::count,
     Histogram::<SMALL_BITS>::range,
@@ -62,6 +63,7 @@ reach! {
     Comparison::new,
     Comparison::count,
     Comparison::push::<f32, f32>,
+    Comparison::push_rows => fn(&'static mut Comparison, usize, fn(&mut RowSums)) -> _,
     Comparison::append,
     Comparison::finish,
     <Comparison as Default>::default,

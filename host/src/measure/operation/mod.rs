@@ -7,6 +7,7 @@ use super::contender::Contender;
 
 pub(super) mod blocks;
 pub(super) mod cluster;
+pub(super) mod compare;
 pub(super) mod convert;
 pub(super) mod linear;
 pub(super) mod palette;

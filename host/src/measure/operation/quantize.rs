@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
 use tercet_core::number::Element;
 use tercet_core::quant::{
@@ -153,28 +152,17 @@ impl Calibrate {
     }
 }
 
-type Counts<'a> = Histogram<'a, HOST_BITS>;
-
 impl Operation for Calibrate {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
-        let mut buckets = vec![0; by.threads() * Counts::BUCKETS];
-        let share = self.0.len().div_ceil(by.threads());
+        let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
         clock.time(&mut || {
-            let parts = buckets.par_chunks_mut(Counts::BUCKETS);
-            parts
-                .zip(self.0.par_chunks(share))
-                .map(|(buckets, values)| {
-                    let mut histogram = legal(Counts::new(buckets));
-                    legal(histogram.push(values));
-                    histogram
-                })
-                .reduce_with(|mut all, part| {
-                    all.merge(&part);
-                    all
-                });
+            let mut histogram = legal(Histogram::<HOST_BITS>::new(&mut buckets));
+            legal(match by.engine_of_threads() {
+                None => histogram.push(&self.0),
+                Some(engine) => engine.histogram(&self.0, &mut histogram),
+            });
         });
-        // The first one took the others in.
-        Bits::default().with(&buckets[..Counts::BUCKETS]).finish()
+        Bits::default().with(&buckets).finish()
     }
 }
 

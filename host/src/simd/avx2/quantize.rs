@@ -248,6 +248,54 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn bytes(at: *const u8) -> __m256i {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_cvtepu8_epi32(_mm_loadl_epi64(at.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn choose(table: __m256i, codes: __m256i, shift: u32) -> __m256i {
+        // SAFETY: the set runs here.
+        unsafe {
+            let codes = _mm256_srl_epi32(codes, _mm_cvtsi32_si128(shift as i32));
+            // It looks at two bits of a lane only.
+            _mm256_castps_si256(_mm256_permutevar_ps(_mm256_castsi256_ps(table), codes))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn pack(packed: __m256i, codes: __m256i) -> __m256i {
+        // SAFETY: the set runs here.
+        unsafe {
+            // No bit leaves its byte.
+            let ones = _mm256_set1_epi8(1);
+            _mm256_add_epi8(_mm256_slli_epi16::<2>(packed), _mm256_add_epi8(codes, ones))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn ordered(x: __m256i) -> __m256i {
+        // SAFETY: the set runs here.
+        unsafe {
+            let flips = _mm256_or_si256(_mm256_srai_epi32::<31>(x), Self::splat(1 << 31));
+            _mm256_xor_si256(x, flips)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_tops([a, b, c, d]: [__m256i; 4], to: *mut u16) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for (at, (a, b)) in [(a, b), (c, d)].into_iter().enumerate() {
+                let (a, b) = (_mm256_srli_epi32::<16>(a), _mm256_srli_epi32::<16>(b));
+                // Packing works in halves: quarters come as 0, 2, 1, 3.
+                let tops = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(a, b));
+                _mm256_storeu_si256(to.add(16 * at).cast(), tops);
+            }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn load(from: *const i8) -> __m256i {
         // SAFETY: the caller's promise.
         unsafe { _mm256_loadu_si256(from.cast()) }

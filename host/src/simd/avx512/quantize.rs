@@ -239,6 +239,52 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn bytes(at: *const u8) -> __m512i {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_cvtepu8_epi32(_mm_loadu_si128(at.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn choose(table: __m512i, codes: __m512i, shift: u32) -> __m512i {
+        // SAFETY: the set runs here.
+        unsafe {
+            let codes = _mm512_srl_epi32(codes, _mm_cvtsi32_si128(shift as i32));
+            // It looks at two bits of a lane only.
+            _mm512_castps_si512(_mm512_permutevar_ps(_mm512_castsi512_ps(table), codes))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn pack(packed: __m512i, codes: __m512i) -> __m512i {
+        // SAFETY: the set runs here.
+        unsafe {
+            // No bit leaves its byte.
+            let ones = _mm512_set1_epi8(1);
+            _mm512_add_epi8(_mm512_slli_epi16::<2>(packed), _mm512_add_epi8(codes, ones))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn ordered(x: __m512i) -> __m512i {
+        // SAFETY: the set runs here.
+        unsafe {
+            let flips = _mm512_or_si512(_mm512_srai_epi32::<31>(x), Self::splat(1 << 31));
+            _mm512_xor_si512(x, flips)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_tops(x: [__m512i; 4], to: *mut u16) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for (at, x) in x.into_iter().enumerate() {
+                let tops = _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(x));
+                _mm256_storeu_si256(to.add(16 * at).cast(), tops);
+            }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn load(from: *const i8) -> __m512i {
         // SAFETY: the caller's promise.
         unsafe { _mm512_loadu_si512(from.cast()) }

@@ -12,6 +12,7 @@ use tercet_core::quant::{Rule, ScaleRule};
 
 pub(in crate::simd) use ternary::Cut;
 
+use super::past::{CopyPast, past};
 use super::{Backend, Isa, Stores};
 
 /// What one instruction set does to blocks.
@@ -27,7 +28,6 @@ pub(crate) struct Blocks {
     q4_0: Encode,
     decode: fn(Format) -> Decode,
     dot: fn(Format) -> Dot,
-    /// Copies floats to a place on a line's boundary, past the caches; a fence must follow. The lengths are one, whole lines.
     stream: Option<CopyPast>,
 }
 
@@ -51,33 +51,12 @@ type Pack<const LEN: usize, const BYTES: usize> =
     unsafe fn(&[f32; LEN], Cut, f32, &mut [u8; BYTES]) -> bool;
 /// Sums and counts above two bounds.
 type Tails = unsafe fn(&[f32], [f32; 2]) -> [(f32, u32); 2];
-/// Copies floats to as many others.
-type CopyPast = unsafe fn(&[f32], &mut [f32]);
 /// Encodes whole blocks from the first on, and says how many: all of them, or fewer where the next ones are not ordinary.
 type Encode = unsafe fn(&[f32], &mut [u8]) -> usize;
 /// Decodes whole blocks up to the first whose scale is not finite, and says how many.
 type Decode = unsafe fn(&[u8], &mut [f32]) -> usize;
 /// As [`block::dot_fixed`]; `None` where a scale is not finite.
 type Dot = unsafe fn(&[u8], &[i8]) -> Option<i128>;
-
-/// Floats in a line of the caches.
-const LINE: usize = 16;
-
-/// Floats that are decoded before they are streamed out: half of a first cache, and whole blocks of every format.
-const NEAR: usize = 4096;
-
-/// Floats on a line's boundary.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([f32; LINE]);
-
-impl Line {
-    /// The floats of lines.
-    fn floats(lines: &mut [Self]) -> &mut [f32] {
-        // SAFETY: a line is its floats, 64 bytes as its alignment, so that lines follow each other without a gap.
-        unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * LINE) }
-    }
-}
 
 /// Blocks that core takes where an encoder stopped: what encoders look at together.
 const STEP: usize = 16;
@@ -215,6 +194,11 @@ impl Backend {
         }
     }
 
+    /// The loop that copies floats past the caches, where the backend has one.
+    pub(super) fn copy_past(self) -> Option<CopyPast> {
+        self.blocks().and_then(|blocks| blocks.stream)
+    }
+
     /// The kernels of blocks; none where core's own loops are the backend.
     const fn blocks(self) -> Option<&'static Blocks> {
         match self.isa() {
@@ -259,7 +243,7 @@ impl Blocks {
             .map_err(|error| moved(error, done, format))
     }
 
-    /// Decodes to the first cache, and from there past the others.
+    /// Decodes past the caches. A part is whole blocks of every format.
     fn decode_past(
         &self,
         format: Format,
@@ -267,27 +251,13 @@ impl Blocks {
         out: &mut [f32],
         copy: CopyPast,
     ) -> Result<(), BlockError> {
-        let mut near = [Line([0.0; LINE]); NEAR / LINE];
-        let near = Line::floats(&mut near);
-        let blocks = NEAR / format.len();
-        let parts = bytes
-            .chunks(blocks * format.bytes())
-            .zip(out.chunks_mut(NEAR));
-        for (index, (bytes, out)) in parts.enumerate() {
-            let near = &mut near[..out.len()];
-            self.decode(format, bytes, near)
-                .map_err(|error| moved(error, index * blocks, format))?;
-            // The parts of lines at both ends are left to the caches.
-            let head = out.as_ptr().align_offset(align_of::<Line>()).min(out.len());
-            let body = (out.len() - head) / LINE * LINE;
-            let (first, rest) = out.split_at_mut(head);
-            let (lines, last) = rest.split_at_mut(body);
-            first.copy_from_slice(&near[..head]);
-            last.copy_from_slice(&near[head + body..]);
-            // SAFETY: a table is only reached through a `Backend` that was found to run its set. The lines begin on a boundary.
-            unsafe { copy(&near[head..head + body], lines) };
-        }
-        Ok(())
+        past(copy, out, |first, out| {
+            let block = first / format.len();
+            let bytes =
+                &bytes[block * format.bytes()..][..out.len() / format.len() * format.bytes()];
+            self.decode(format, bytes, out)
+                .map_err(|error| moved(error, block, format))
+        })
     }
 
     fn dot(&self, format: Format, bytes: &[u8], x: &[i8]) -> Option<i128> {

@@ -241,6 +241,53 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
+    unsafe fn bytes(at: *const u8) -> uint32x4_t {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let four = vcreate_u8(at.cast::<u32>().read_unaligned().into());
+            vmovl_u16(vget_low_u16(vmovl_u8(four)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn choose(table: uint32x4_t, codes: uint32x4_t, shift: u32) -> uint32x4_t {
+        // SAFETY: the set runs here.
+        unsafe {
+            let codes = vshlq_u32(codes, vdupq_n_s32(-(shift as i32)));
+            let codes = vandq_u32(codes, vdupq_n_u32(3));
+            // The four bytes of a pattern, from the table's 16.
+            let bytes = vmlaq_n_u32(vdupq_n_u32(0x0302_0100), codes, 0x0404_0404);
+            let (table, bytes) = (vreinterpretq_u8_u32(table), vreinterpretq_u8_u32(bytes));
+            vreinterpretq_u32_u8(vqtbl1q_u8(table, bytes))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn pack(packed: int8x16_t, codes: int8x16_t) -> int8x16_t {
+        // SAFETY: the set runs here.
+        unsafe { vaddq_s8(vshlq_n_s8::<2>(packed), vaddq_s8(codes, vdupq_n_s8(1))) }
+    }
+
+    #[inline(always)]
+    unsafe fn ordered(x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: the set runs here.
+        unsafe {
+            let negative = unsigned(vshrq_n_s32::<31>(signed(x)));
+            veorq_u32(x, vorrq_u32(negative, vdupq_n_u32(1 << 31)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_tops(x: [uint32x4_t; 4], to: *mut u16) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for (at, x) in x.into_iter().enumerate() {
+                vst1_u16(to.add(4 * at), vshrn_n_u32::<16>(x));
+            }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn load(from: *const i8) -> int8x16_t {
         // SAFETY: the caller's promise.
         unsafe { vld1q_s8(from) }

@@ -14,6 +14,8 @@ macro_rules! kernels {
                 affine_and_next: affine_and_next::<T>,
                 magnitudes: magnitudes::<T>,
                 read_magnitudes: read_magnitudes::<T>,
+                count: count::<T>,
+                pack_rows: pack_rows::<T>,
             }
         }
 
@@ -87,6 +89,51 @@ macro_rules! kernels {
         #[target_feature(enable = $features)]
         fn read_magnitudes<T: crate::simd::quantize::lanes::Value>(values: &[T], out: &mut [u32]) {
             crate::simd::magnitudes::read(values, out);
+        }
+
+        #[target_feature(enable = $features)]
+        fn count<T: crate::simd::quantize::lanes::Value>(
+            values: &[T],
+            tables: &mut crate::simd::counts::Tables,
+        ) {
+            // SAFETY: the set runs here.
+            unsafe { crate::simd::quantize::count::count::<$lanes, T>(values, tables) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn pack_rows<T: crate::simd::quantize::lanes::Value>(
+            rows: [&[T]; 4],
+            threshold: u32,
+            out: &mut [u8],
+        ) {
+            // SAFETY: the set runs here.
+            unsafe { crate::simd::quantize::two_bits::pack_rows::<$lanes, T>(rows, threshold, out) }
+        }
+
+        #[target_feature(enable = $features)]
+        pub(in crate::simd) fn decode_row(bytes: &[u8], shift: u32, unit: f32, out: &mut [f32]) {
+            // SAFETY: the set runs here.
+            unsafe {
+                crate::simd::quantize::two_bits::decode_row::<$lanes>(bytes, shift, unit, out);
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        pub(in crate::simd) fn decode_groups(
+            lane: usize,
+            bytes: &[u8],
+            unit: f32,
+            out: &mut [f32],
+        ) {
+            // SAFETY: the set runs here.
+            unsafe {
+                crate::simd::quantize::two_bits::decode_groups::<$lanes>(lane, bytes, unit, out);
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        pub(in crate::simd) fn has_three(bytes: &[u8], places: u8) -> bool {
+            crate::simd::quantize::two_bits::has_three(bytes, places)
         }
 
         #[target_feature(enable = $features)]

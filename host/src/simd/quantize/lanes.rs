@@ -73,6 +73,18 @@ pub(in crate::simd) trait Lanes {
     /// The same past the caches, for a place on the boundary of as many bytes.
     unsafe fn stream_values(values: Self::Vector, to: *mut f32);
 
+    /// Reads as many bytes as integers.
+    unsafe fn bytes(at: *const u8) -> Self::Vector;
+    /// What a table of four patterns, which repeat over the vector, has at the two bits of each integer from bit `shift` on.
+    unsafe fn choose(table: Self::Vector, codes: Self::Vector, shift: u32) -> Self::Vector;
+    /// `4 · packed + code + 1` of each byte, for bytes of up to six bits and codes from −1 to 1.
+    unsafe fn pack(packed: Self::Codes, codes: Self::Codes) -> Self::Codes;
+
+    /// Patterns whose integers order as the values do: [`tercet_core::number::bits::ordered`].
+    unsafe fn ordered(x: Self::Vector) -> Self::Vector;
+    /// Writes the upper halves of a step's patterns, in order.
+    unsafe fn store_tops(x: [Self::Vector; 4], to: *mut u16);
+
     /// Reads the codes of a step.
     unsafe fn load(from: *const i8) -> Self::Codes;
     /// Writes the codes of a step.

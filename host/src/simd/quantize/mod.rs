@@ -1,22 +1,28 @@
 //! The table of the quantizers' kernels.
 
 use std::any::Any;
+use std::convert::Infallible;
 
+use tercet_core::block::i2_s::Layout;
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
-use tercet_core::number::{Element, Stats};
+use tercet_core::number::{Element, Stats, bits};
 use tercet_core::quant::{Applied, Grid, Plan, QuantError};
 use tercet_core::{bf16, f16, scalar};
 
+use super::counts::{TABLES, Tables};
+use super::past::past;
 use super::stores::Line;
 use super::{Ahead, Backend, Isa, Stores, cast};
 
 pub(super) mod affine;
+pub(super) mod count;
 pub(super) mod dequantize;
 pub(super) mod kernels;
 pub(super) mod lanes;
 pub(super) mod stats;
 pub(super) mod stream;
 pub(super) mod ternary;
+pub(super) mod two_bits;
 
 /// What a quantizer does to values, for one instruction set.
 ///
@@ -28,6 +34,9 @@ pub(crate) struct Quantize {
     bf16: Floats<bf16>,
     stream: unsafe fn(&[Line], &mut [Line]),
     dequantize: unsafe fn(&[i8], i8, f32, &mut [f32], Stores),
+    decode_row: unsafe fn(&[u8], u32, f32, &mut [f32]),
+    decode_groups: unsafe fn(usize, &[u8], f32, &mut [f32]),
+    has_three: unsafe fn(&[u8], u8) -> bool,
     widen_f16: unsafe fn(&[f16], &mut [f32]),
     widen_bf16: unsafe fn(&[bf16], &mut [f32]),
 }
@@ -42,6 +51,8 @@ pub(super) struct Floats<T> {
     pub(super) affine_and_next: AffineAndNext<T>,
     pub(super) magnitudes: unsafe fn(&[T], MagnitudeSpan, &mut [MagnitudeBin]),
     pub(super) read_magnitudes: unsafe fn(&[T], &mut [u32]),
+    pub(super) count: unsafe fn(&[T], &mut Tables),
+    pub(super) pack_rows: unsafe fn([&[T]; 4], u32, &mut [u8]),
 }
 
 type Ternary<T> =
@@ -59,6 +70,16 @@ const SCALAR: Quantize = Quantize {
             *value = (i32::from(*code) - i32::from(zero_point)) as f32 * scale;
         }
     },
+    decode_row: two_bits::one_by_one,
+    decode_groups: |lane, bytes, unit, out| {
+        let groups = bytes.chunks_exact(lane).zip(out.chunks_exact_mut(4 * lane));
+        for (bytes, out) in groups {
+            for (out, shift) in out.chunks_exact_mut(lane).zip(two_bits::GROUP_SHIFTS) {
+                two_bits::one_by_one(bytes, shift, unit, out);
+            }
+        }
+    },
+    has_three: two_bits::has_three,
     widen_f16: widen,
     widen_bf16: widen,
 };
@@ -74,6 +95,18 @@ const fn scalar_floats<T: Element>() -> Floats<T> {
         affine_and_next: |_, _, _, _, _| None,
         magnitudes: |values, span, bins| super::magnitudes::count(values, span, bins),
         read_magnitudes: |values, out| super::magnitudes::read(values, out),
+        count: |values, tables| {
+            for values in values.chunks(TABLES) {
+                for (value, table) in values.iter().zip(&mut *tables) {
+                    table[(bits::ordered(value.to_f32()) >> 16) as usize] += 1;
+                }
+            }
+        },
+        pack_rows: |rows, threshold, out| {
+            for (at, byte) in out.iter_mut().enumerate() {
+                *byte = two_bits::pack_one(rows.map(|row| row[at]), threshold);
+            }
+        },
     }
 }
 
@@ -84,6 +117,9 @@ const AVX2: Quantize = Quantize {
     bf16: super::avx2::quantize::floats(),
     stream: super::avx2::quantize::stream,
     dequantize: super::avx2::quantize::dequantize,
+    decode_row: super::avx2::quantize::decode_row,
+    decode_groups: super::avx2::quantize::decode_groups,
+    has_three: super::avx2::quantize::has_three,
     widen_f16: super::avx2::widen::f16,
     widen_bf16: super::avx2::widen::bf16,
 };
@@ -95,6 +131,9 @@ const AVX512: Quantize = Quantize {
     bf16: super::avx512::quantize::floats(),
     stream: super::avx512::quantize::stream,
     dequantize: super::avx512::quantize::dequantize,
+    decode_row: super::avx512::quantize::decode_row,
+    decode_groups: super::avx512::quantize::decode_groups,
+    has_three: super::avx512::quantize::has_three,
     widen_f16: super::avx512::widen::f16,
     widen_bf16: super::avx512::widen::bf16,
 };
@@ -106,6 +145,9 @@ const NEON: Quantize = Quantize {
     bf16: super::neon::quantize::floats(),
     stream: super::neon::quantize::stream,
     dequantize: super::neon::quantize::dequantize,
+    decode_row: super::neon::quantize::decode_row,
+    decode_groups: super::neon::quantize::decode_groups,
+    has_three: super::neon::quantize::has_three,
     // Every target for AArch64 has NEON, so the compiler vectorizes these for it.
     ..SCALAR
 };
@@ -197,6 +239,12 @@ impl Backend {
         Ok(())
     }
 
+    /// Adds one to the count of each value's bucket, in one of the tables. All values are finite.
+    pub(super) fn count<T: Element>(self, values: &[T], tables: &mut Tables) {
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.floats::<T>().count)(values, tables) }
+    }
+
     /// Copies as many lines past the caches. Before another thread may read them, [`Stores::finish`] is called.
     pub(crate) fn stream_lines(self, from: &[Line], to: &mut [Line]) {
         assert_eq!(from.len(), to.len());
@@ -232,6 +280,72 @@ impl Backend {
         } else {
             widen(values, out);
         }
+    }
+
+    /// Writes `(code − 1) · unit` for the codes at bits `shift` and `shift + 1` of each byte; false, and the code 3 taken for 2,
+    /// where one is 3.
+    ///
+    /// Before another thread may read the floats, [`Stores::finish`] is called.
+    pub(crate) fn decode_row(
+        self,
+        bytes: &[u8],
+        shift: u32,
+        unit: f32,
+        out: &mut [f32],
+        stores: Stores,
+    ) -> bool {
+        assert!(bytes.len() == out.len() && shift <= 6);
+        let quantize = self.quantize();
+        self.store(out, stores, |first, out| {
+            // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+            unsafe { (quantize.decode_row)(&bytes[first..][..out.len()], shift, unit, out) }
+        });
+        // SAFETY: as above.
+        !unsafe { (quantize.has_three)(bytes, 1 << shift) }
+    }
+
+    /// The same for whole groups of I2_S.
+    pub(crate) fn decode_groups(
+        self,
+        layout: Layout,
+        bytes: &[u8],
+        unit: f32,
+        out: &mut [f32],
+        stores: Stores,
+    ) -> bool {
+        assert!(out.len().is_multiple_of(layout.group()) && bytes.len() == out.len() / 4);
+        let quantize = self.quantize();
+        self.store(out, stores, |first, out| {
+            let (bytes, lane) = (&bytes[first / 4..][..out.len() / 4], layout.group() / 4);
+            // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+            unsafe { (quantize.decode_groups)(lane, bytes, unit, out) }
+        });
+        // SAFETY: as above.
+        !unsafe { (quantize.has_three)(bytes, 0b01_01_01_01) }
+    }
+
+    /// Has `make` write floats, given the index of the first: all at once, or parts of them that go past the caches.
+    fn store(self, out: &mut [f32], stores: Stores, mut make: impl FnMut(usize, &mut [f32])) {
+        match self.copy_past().filter(|_| stores == Stores::Streaming) {
+            Some(copy) => {
+                let made = past(copy, out, |first, out| {
+                    make(first, out);
+                    Ok::<_, Infallible>(())
+                });
+                match made {
+                    Ok(()) => {}
+                }
+            }
+            None => make(0, out),
+        }
+    }
+
+    /// Packs Hugging Face's BitNet codes of four rows, all finite, for a scale that is positive and finite; rows and `out` have
+    /// one length.
+    pub(crate) fn pack_rows<T: Element>(self, rows: [&[T]; 4], s: f32, out: &mut [u8]) {
+        assert!(rows.iter().all(|row| row.len() == out.len()));
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.floats::<T>().pack_rows)(rows, two_bits::threshold(s), out) }
     }
 
     /// The kernels that read values of a type.
