@@ -66,7 +66,7 @@ use writer::{Layout, Writer};
 ///
 /// Memory does not grow with the tensors, of which two chunks are held at a time: below 64 MiB for up to 64 threads. Of the
 /// mapped input less than 128 MiB is in the process's page table at a time (on Unix), so that a model may be larger than memory: while
-/// a chunk is computed, the one before it is written and flushed, and the system reads ahead.
+/// a chunk is computed, the one before it is written, and the system reads ahead.
 ///
 /// A scale of a whole tensor needs all of its values before the first code: int8 and ternary tensors of groups above 65,536
 /// values are read twice (with [`ScaleRule::LeastSquares`](tercet_core::quant::ScaleRule) and the rules `Twn` and `Optimal` again for

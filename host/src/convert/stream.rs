@@ -1,7 +1,7 @@
 //! The one loop that carries a tensor of any size through bounded memory.
 //!
 //! While one chunk is written, the threads page in, code and measure the next ([`Source::view`](crate::source::Source)), and the system
-//! reads ahead of them and flushes behind. Two chunks are held at a time, whatever the tensor's size: what a target
+//! reads ahead of them. Two chunks are held at a time, whatever the tensor's size: what a target
 //! makes of a chunk is its [`Encoder`]'s matter.
 
 use crate::source::Source;

@@ -1,6 +1,5 @@
 //! The file formats: reading through memory maps, and writing that is all or nothing.
 
-mod flush;
 pub mod gguf;
 mod live;
 pub(crate) mod map;

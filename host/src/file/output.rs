@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use tempfile::Builder;
 
-use super::flush::Flusher;
 use super::live::Temporary;
 use crate::Error;
 
@@ -14,8 +13,6 @@ use crate::Error;
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
-    /// Before the file, so that on an error it is done with it first.
-    flusher: Flusher,
     temp: Temporary,
     /// Where the file's cursor stands.
     position: u64,
@@ -67,7 +64,6 @@ impl Output {
         let temp = Temporary::create(new).map_err(Error::io(path, "create"))?;
         Ok(Self {
             path: path.to_path_buf(),
-            flusher: Flusher::default(),
             temp,
             position: 0,
             length: 0,
@@ -98,7 +94,6 @@ impl Output {
             .map_err(Error::io(&self.path, "write"))?;
         self.position = offset + bytes.len() as u64;
         self.length = self.length.max(self.position);
-        self.flusher.wrote(bytes.len(), self.temp.file());
         Ok(())
     }
 
@@ -106,15 +101,13 @@ impl Output {
     pub fn finish(self) -> Result<u64, Error> {
         let Self {
             path,
-            flusher,
             mut temp,
             length,
             overwrite,
             ..
         } = self;
         // Before the rename, or a power cut could leave the name on an empty file.
-        let flushed = flusher.finish().and_then(|()| temp.file().sync_all());
-        flushed.map_err(Error::io(&path, "write"))?;
+        temp.file().sync_all().map_err(Error::io(&path, "write"))?;
         match temp.persist(&path, overwrite) {
             Ok(()) => Ok(length),
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
