@@ -32,9 +32,8 @@ pub(crate) fn measure(
                     let mut comparison = Comparison::new();
                     for at in (first..end).step_by(TILE) {
                         let len = TILE.min(end - at);
-                        original.resize(len, 0.0f32);
                         restored.resize(len, 0.0f32);
-                        source.read(at, original)?;
+                        let original = source.view(at, len, original)?;
                         restore(at, restored);
                         Backend::default()
                             .compare(&mut comparison, original, restored)
