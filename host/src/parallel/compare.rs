@@ -5,7 +5,6 @@ use tercet_core::number::{Element, RUN};
 use tercet_core::quant::{Comparison, QuantError};
 
 use super::{Threads, moved};
-use crate::simd::Backend;
 
 /// Runs that are compared before their 2 KiB each are folded: half a mebibyte, for 16 million values.
 const RUNS: usize = 256;
@@ -51,41 +50,32 @@ impl Threads {
         original: &[A],
         restored: &[B],
     ) -> Result<(), QuantError> {
-        compare_by(self.backend, comparison, original, restored)
-    }
-}
-
-fn compare_by<A: Element, B: Element>(
-    backend: Backend,
-    comparison: &mut Comparison,
-    original: &[A],
-    restored: &[B],
-) -> Result<(), QuantError> {
-    if original.len() != restored.len() {
-        return Err(QuantError::Length {
-            expected: original.len(),
-            found: restored.len(),
-        });
-    }
-    // A copy, so that nothing is added where a value is refused.
-    let mut next = comparison.clone();
-    let left = (RUN - (next.count() % RUN as u64) as usize) % RUN;
-    let (a_head, a) = original.split_at(left.min(original.len()));
-    let (b_head, b) = restored.split_at(left.min(restored.len()));
-    backend.compare(&mut next, a_head, b_head)?;
-    for (a, b) in a.chunks(RUNS * RUN).zip(b.chunks(RUNS * RUN)) {
-        let runs: Vec<_> = (a.par_chunks(RUN).zip(b.par_chunks(RUN)))
-            .map(|(a, b)| {
-                let mut run = Comparison::new();
-                backend.compare(&mut run, a, b).map(|()| run)
-            })
-            .collect();
-        // In order, so that the lowest index is the one reported.
-        for run in runs {
-            let run = run.map_err(|error| moved(error, next.count()))?;
-            next.append(&run).expect("every run but the last is whole");
+        if original.len() != restored.len() {
+            return Err(QuantError::Length {
+                expected: original.len(),
+                found: restored.len(),
+            });
         }
+        // A copy, so that nothing is added where a value is refused.
+        let mut next = comparison.clone();
+        let left = (RUN - (next.count() % RUN as u64) as usize) % RUN;
+        let (a_head, a) = original.split_at(left.min(original.len()));
+        let (b_head, b) = restored.split_at(left.min(restored.len()));
+        self.backend.compare(&mut next, a_head, b_head)?;
+        for (a, b) in a.chunks(RUNS * RUN).zip(b.chunks(RUNS * RUN)) {
+            let runs: Vec<_> = (a.par_chunks(RUN).zip(b.par_chunks(RUN)))
+                .map(|(a, b)| {
+                    let mut run = Comparison::new();
+                    self.backend.compare(&mut run, a, b).map(|()| run)
+                })
+                .collect();
+            // In order, so that the lowest index is the one reported.
+            for run in runs {
+                let run = run.map_err(|error| moved(error, next.count()))?;
+                next.append(&run).expect("every run but the last is whole");
+            }
+        }
+        *comparison = next;
+        Ok(())
     }
-    *comparison = next;
-    Ok(())
 }
