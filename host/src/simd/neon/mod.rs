@@ -2,6 +2,7 @@
 
 pub(super) mod blocks;
 pub(super) mod cluster;
+pub(super) mod float_search;
 pub(super) mod linear;
 pub(super) mod many_search;
 pub(super) mod palette;
