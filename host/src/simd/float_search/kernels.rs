@@ -11,7 +11,7 @@ macro_rules! float_kernels {
         norms: $norms:literal x $norm_passes:literal
     ) => {
         use $crate::simd::float_search::lanes::Row;
-        use $crate::simd::float_search::{Kernels, Sums, sums};
+        use $crate::simd::float_search::{Kernels, Sums, sums, wide};
 
         /// The kernels for rows of a type.
         pub(in crate::simd) const fn kernels<T: Row>() -> Kernels<T> {
@@ -38,14 +38,14 @@ macro_rules! float_kernels {
         #[target_feature(enable = $features)]
         fn products<T: Row>(query: &[f32], rows: &[T], out: &mut Sums) {
             // SAFETY: as in `dots`.
-            unsafe { sums::products::<$lanes, T, $wide, $passes, $wide_rows>(query, rows, out) }
+            unsafe { wide::products::<$lanes, T, $wide, $passes, $wide_rows>(query, rows, out) }
         }
 
         #[target_feature(enable = $features)]
         fn products_and_norms<T: Row>(query: &[f32], rows: &[T], out: &mut Sums, norms: &mut Sums) {
             // SAFETY: as in `dots`.
             unsafe {
-                sums::products_and_norms::<$lanes, T, $norms, $norm_passes>(query, rows, out, norms)
+                wide::products_and_norms::<$lanes, T, $norms, $norm_passes>(query, rows, out, norms)
             }
         }
     };

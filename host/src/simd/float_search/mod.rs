@@ -3,35 +3,10 @@
 //! Sums follow the one order of [`tercet_core::number::lanes`]: 64 lanes are vectors side by side, each product rounded, then
 //! each addition; the f64 products of f32 are exact, so that there a fused addition rounds once as well.
 
-#[cfg_attr(
-    not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )),
-    allow(
-        dead_code,
-        unused_imports,
-        unused_macros,
-        reason = "there are no vectors to be generic in"
-    )
-)]
 pub(in crate::simd) mod kernels;
-#[cfg_attr(
-    not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )),
-    allow(dead_code, reason = "there are no vectors to be generic in")
-)]
 pub(in crate::simd) mod lanes;
-#[cfg_attr(
-    not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )),
-    allow(dead_code, reason = "there are no vectors to be generic in")
-)]
 pub(in crate::simd) mod sums;
+pub(in crate::simd) mod wide;
 
 use std::any::Any;
 
@@ -39,13 +14,8 @@ use tercet_core::number::{self, Element, Lanes, RUN};
 use tercet_core::search::MetricKind;
 use tercet_core::{bf16, f16};
 
-use super::Backend;
-#[cfg(any(
-    target_arch = "x86_64",
-    all(target_arch = "aarch64", target_endian = "little")
-))]
-use super::Isa;
 use super::search::BLOCK;
+use super::{Backend, Isa};
 
 /// A sum, or a squared length, for each row of a block.
 pub(crate) type Sums = [f64; BLOCK];

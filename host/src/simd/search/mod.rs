@@ -1,30 +1,6 @@
 //! The table of the kernels of integer search.
 
-#[cfg_attr(
-    not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )),
-    allow(
-        dead_code,
-        unused_imports,
-        unused_macros,
-        reason = "there are no vectors to be generic in"
-    )
-)]
 pub(in crate::simd) mod dots;
-#[cfg_attr(
-    not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )),
-    allow(
-        dead_code,
-        unused_imports,
-        unused_macros,
-        reason = "there are no vectors to be generic in"
-    )
-)]
 pub(in crate::simd) mod passing;
 mod ternary;
 
