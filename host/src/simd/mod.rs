@@ -6,90 +6,34 @@
 //! operation; where the sets differ in their width alone, a loop is written once beside the table (`quantize/`, `cluster/`, `search/`), and
 //! the set's file says what its vectors are. Every one of them gives the bits of [`tercet_core::scalar`]; the conformance suite runs over each [`Backend`].
 
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(
+        dead_code,
+        unused_imports,
+        unused_macros,
+        reason = "loops are written for all sets: aarch64 has no kernels for some, other processors have none at all"
+    )
+)]
+
 use std::any::TypeId;
 
 use tercet_core::number::Element;
 
 mod backend;
-#[cfg_attr(
-    not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )),
-    allow(dead_code, reason = "there are no kernels to put in a table")
-)]
 pub(crate) mod blocks;
-#[cfg_attr(
-    not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )),
-    allow(dead_code, reason = "there are no vectors to be generic in")
-)]
 pub(crate) mod cluster;
-#[cfg_attr(
-    not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )),
-    allow(dead_code, reason = "there are no vectors to sum in")
-)]
 mod exact;
 pub(crate) mod float_search;
 mod isa;
-#[cfg_attr(
-    not(target_arch = "x86_64"),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "most layouts have kernels for x86-64 alone, and other machines have none"
-    )
-)]
 pub(crate) mod linear;
 mod magnitudes;
-#[cfg(any(
-    target_arch = "x86_64",
-    all(target_arch = "aarch64", target_endian = "little")
-))]
 mod many_search;
-#[cfg_attr(
-    not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "there are no vectors to be generic in"
-    )
-)]
 pub(crate) mod palette;
 pub(crate) mod peak;
-#[cfg_attr(
-    not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )),
-    allow(
-        dead_code,
-        unused_imports,
-        unused_macros,
-        reason = "there are no vectors to be generic in"
-    )
-)]
 pub(crate) mod quantize;
 pub(crate) mod search;
 mod staging;
-#[cfg_attr(
-    not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )),
-    allow(
-        dead_code,
-        reason = "the reference engine's code has no use for most of it"
-    )
-)]
 mod stores;
 pub(crate) mod stream;
 
