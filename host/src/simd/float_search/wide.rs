@@ -129,8 +129,9 @@ unsafe fn halved<S: Lanes, const PARTS: usize, const PASSES: usize>(
         let mut half = PASSES / 2;
         while half > 0 {
             for pass in 0..half {
-                for part in 0..PARTS {
-                    lanes[pass][part] = plus::<S>(lanes[pass][part], lanes[pass + half][part]);
+                let upper = lanes[pass + half];
+                for (lane, upper) in lanes[pass].iter_mut().zip(upper) {
+                    *lane = plus::<S>(*lane, upper);
                 }
             }
             half /= 2;
