@@ -3,7 +3,7 @@
 //! An operation has a table of its kernels (`quantize.rs`, `blocks.rs` …): one function a kernel, over slices, for the part
 //! of the work that one thread does. A set's table takes from a lesser set what it has no kernel of its own for, and
 //! [`Isa::Scalar`]'s holds the functions of [`tercet_core::scalar`]. The kernels lie in a folder for each set, a file an
-//! operation; where the sets differ in their width alone, a loop is written once beside the table (`quantize/`, `cluster/`), and
+//! operation; where the sets differ in their width alone, a loop is written once beside the table (`quantize/`, `cluster/`, `search/`), and
 //! the set's file says what its vectors are. Every one of them gives the bits of [`tercet_core::scalar`]; the conformance suite runs over each [`Backend`].
 
 #![cfg_attr(

@@ -4,6 +4,7 @@
 //! blocks that flush, sums next to a tie) goes block by block to [`tercet_core::block`], so there is one place that says
 //! what it means.
 
+pub(in crate::simd) mod dot;
 mod optimal;
 mod ternary;
 

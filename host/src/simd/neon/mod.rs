@@ -3,6 +3,7 @@
 pub(super) mod blocks;
 pub(super) mod cluster;
 pub(super) mod compare;
+pub(super) mod float_search;
 pub(super) mod linear;
 pub(super) mod many_search;
 pub(super) mod palette;

@@ -1,72 +1,137 @@
-//! Dot products of one int8 query with a block of rows, 16 values at a time in four rows.
+//! Integer search, 16 values a vector.
 //!
 //! A product of two bytes fits 16 bits; `SADALP` adds pairs of them to 32 bits, so nothing saturates.
 
 use std::arch::aarch64::*;
 
-use crate::simd::search::{Dots, Norms};
+use super::cluster::Neon;
+use crate::simd::cluster::lanes::Lanes as Points;
+use crate::simd::search::dots::{Lanes, dots_kernels, ones, within};
+use crate::simd::search::passing::{Compare, passing_kernel};
 
-/// As [`tercet_core::scalar::dot`] for each row.
-#[target_feature(enable = "neon")]
-pub(in crate::simd) fn dots(query: &[i8], rows: &[i8], dots: &mut Dots) {
-    let dim = query.len();
-    let mut fours = rows.chunks_exact(4 * dim);
-    let (out, rest_out) = dots.split_at_mut(rows.len() / (4 * dim) * 4);
-    for (rows, dots) in fours.by_ref().zip(out.as_chunks_mut::<4>().0) {
-        let [a, b, c, d] = sums::<4>(query, rows);
-        let sums = vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
-        // SAFETY: four sums lie there.
-        unsafe { vst1q_s32(dots.as_mut_ptr(), sums) };
-    }
-    for (row, dot) in fours.remainder().chunks_exact(dim).zip(rest_out) {
-        let [sum] = sums::<1>(query, row);
-        *dot = vaddvq_s32(sum);
-    }
-}
+dots_kernels!(Neon, "neon");
+passing_kernel!(Neon, "neon");
 
-/// [`dots`], and [`tercet_core::scalar::norm`] for each row.
-#[target_feature(enable = "neon")]
-pub(in crate::simd) fn dots_and_norms(
-    query: &[i8],
-    rows: &[i8],
-    dots: &mut Dots,
-    norms: &mut Norms,
-) {
-    let rows = rows.chunks_exact(query.len());
-    for ((row, dot), norm) in rows.zip(dots).zip(norms) {
-        let ([products], [squares]) = (sums::<1>(query, row), sums::<1>(row, row));
-        *dot = vaddvq_s32(products);
-        *norm = vaddvq_s32(squares) as u32;
-    }
-}
+impl Lanes for Neon {
+    type Values = int8x16_t;
+    type Sums = int32x4_t;
+    type Squares = int32x4_t;
+    const STEP: usize = 16;
+    const PARTIAL: bool = false;
+    const ABOVE: i32 = 0;
 
-/// Lanes of Σ row · query of N rows.
-#[inline]
-#[target_feature(enable = "neon")]
-fn sums<const N: usize>(query: &[i8], rows: &[i8]) -> [int32x4_t; N] {
-    let dim = query.len();
-    let mut sums = [vdupq_n_s32(0); N];
-    for at in (0..dim).step_by(16) {
-        let q = load(&query[at..]);
-        for (row, sum) in sums.iter_mut().enumerate() {
-            let x = load(&rows[row * dim + at..(row + 1) * dim]);
-            let low = vmull_s8(vget_low_s8(q), vget_low_s8(x));
-            *sum = vpadalq_s16(vpadalq_s16(*sum, low), vmull_high_s8(q, x));
+    #[inline(always)]
+    unsafe fn load(from: *const i8, _: usize) -> int8x16_t {
+        // SAFETY: the caller's promise.
+        unsafe { vld1q_s8(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn rest(from: *const i8, count: usize, readable: usize) -> int8x16_t {
+        let mut copy = [0; 16];
+        let ones = ones(count).cast();
+        // SAFETY: the caller's promise; so many ones lie there.
+        unsafe {
+            let from = within(&mut copy, from, count, readable);
+            vandq_s8(<Self as Lanes>::load(from, Self::STEP), vld1q_s8(ones))
         }
     }
-    sums
+
+    #[inline(always)]
+    unsafe fn start(value: i32) -> int32x4_t {
+        // SAFETY: the set runs here.
+        unsafe { vsetq_lane_s32::<0>(value, vdupq_n_s32(0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_products(sums: int32x4_t, row: int8x16_t, query: int8x16_t) -> int32x4_t {
+        // SAFETY: the set runs here.
+        unsafe {
+            let low = vmull_s8(vget_low_s8(row), vget_low_s8(query));
+            vpadalq_s16(vpadalq_s16(sums, low), vmull_high_s8(row, query))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn no_squares() -> int32x4_t {
+        // SAFETY: the set runs here.
+        unsafe { vdupq_n_s32(0) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_squares(squares: int32x4_t, row: int8x16_t) -> int32x4_t {
+        // SAFETY: the set runs here.
+        unsafe { Self::add_products(squares, row, row) }
+    }
+
+    #[inline(always)]
+    unsafe fn squares(squares: int32x4_t) -> int32x4_t {
+        squares
+    }
+
+    #[inline(always)]
+    unsafe fn totals([a, b, c, d]: [int32x4_t; 4]) -> [i32; 4] {
+        let mut totals = [0; 4];
+        // SAFETY: the set runs here; four sums have room.
+        unsafe {
+            let all = vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
+            vst1q_s32(totals.as_mut_ptr(), all);
+        }
+        totals
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch(at: *const i8) {
+        // SAFETY: a prefetch faults nowhere.
+        unsafe { <Self as Points>::prefetch(at) }
+    }
 }
 
-/// Up to 16 values of a slice, and zeros.
+impl Compare for Neon {
+    type Vector = int32x4_t;
+    const WIDTH: usize = 4;
+
+    #[inline(always)]
+    unsafe fn load(from: *const i32) -> int32x4_t {
+        // SAFETY: the caller's promise.
+        unsafe { vld1q_s32(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(value: i32) -> int32x4_t {
+        // SAFETY: the set runs here.
+        unsafe { vdupq_n_s32(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn subtract(a: int32x4_t, b: int32x4_t) -> int32x4_t {
+        // SAFETY: the set runs here.
+        unsafe { vsubq_s32(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn exceeds(a: int32x4_t, b: int32x4_t) -> u64 {
+        // SAFETY: the set runs here.
+        unsafe { bits(vcgtq_s32(a, b)) }
+    }
+
+    #[inline(always)]
+    unsafe fn reaches(dots: int32x4_t, norms: int32x4_t, square: f32) -> u64 {
+        // SAFETY: the set runs here.
+        unsafe {
+            let x = vcvtq_f32_s32(dots);
+            let squares = vmulq_f32(x, vabsq_f32(x));
+            let bars = vmulq_f32(vcvtq_f32_s32(norms), vdupq_n_f32(square));
+            bits(vcgeq_f32(squares, bars))
+        }
+    }
+}
+
+/// A bit of each lane of ones or zeros.
 #[inline]
 #[target_feature(enable = "neon")]
-pub(in crate::simd) fn load(values: &[i8]) -> int8x16_t {
-    if let Some(whole) = values.first_chunk::<16>() {
-        // SAFETY: 16 values lie there.
-        return unsafe { vld1q_s8(whole.as_ptr()) };
-    }
-    let mut padded = [0; 16];
-    padded[..values.len()].copy_from_slice(values);
-    // SAFETY: 16 values lie there.
-    unsafe { vld1q_s8(padded.as_ptr()) }
+fn bits(lanes: uint32x4_t) -> u64 {
+    // SAFETY: four words lie there.
+    let places = unsafe { vld1q_u32([1, 2, 4, 8].as_ptr()) };
+    vaddvq_u32(vandq_u32(lanes, places)).into()
 }

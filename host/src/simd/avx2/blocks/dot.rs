@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 
 use tercet_core::block::Format;
 
-use super::widen;
+use crate::simd::blocks::dot::{Terms, blocks, half};
 
 /// The product of a format's blocks; `None` where a scale is not finite.
 pub(in crate::simd) fn of(format: Format) -> unsafe fn(&[u8], &[i8]) -> Option<i128> {
@@ -23,7 +23,7 @@ pub(in crate::simd) fn of(format: Format) -> unsafe fn(&[u8], &[i8]) -> Option<i
 
 #[target_feature(enable = "avx2,f16c")]
 fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
-    blocks::<256, 54>(bytes, x, 52, |block, x| {
+    let dot = |block: &[u8; 54], x: &[i8; 256]| {
         let low = _mm256_set1_epi16(0xFF);
         // The digits of bytes in 16 bits each, as fractions of 256 · 3, against x from `first` on, `step` apart.
         let mut sums = [_mm256_setzero_si256(); 2];
@@ -48,14 +48,17 @@ fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         let digit = _mm256_srli_epi16::<8>(_mm256_mullo_epi16(fraction, _mm256_set1_epi16(3)));
         let code = _mm256_sub_epi16(digit, _mm256_set1_epi16(1));
         let last = _mm256_madd_epi16(code, wide(&x[240..]));
-        total(_mm256_add_epi32(_mm256_add_epi32(sums[0], sums[1]), last))
-    })
+        _mm256_add_epi32(_mm256_add_epi32(sums[0], sums[1]), last)
+    };
+    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    // SAFETY: the set runs where this function may be called.
+    unsafe { blocks::<Eight, STEP, 256, 54>(bytes, x, 52, dots) }
 }
 
 #[target_feature(enable = "avx2,f16c")]
 fn tq2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     let three = _mm256_set1_epi8(3);
-    blocks::<256, 66>(bytes, x, 64, |block, x| {
+    let dot = |block: &[u8; 66], x: &[i8; 256]| {
         let mut sum = _mm256_setzero_si256();
         for (bytes, x) in block.as_chunks::<32>().0.iter().zip(x.as_chunks::<128>().0) {
             let x = x.as_chunks::<32>().0;
@@ -73,13 +76,16 @@ fn tq2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
                 );
             }
         }
-        total(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)))
-    })
+        _mm256_madd_epi16(sum, _mm256_set1_epi16(1))
+    };
+    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    // SAFETY: the set runs where this function may be called.
+    unsafe { blocks::<Eight, STEP, 256, 66>(bytes, x, 64, dots) }
 }
 
 #[target_feature(enable = "avx2,f16c")]
 fn q2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
-    blocks::<64, 18>(bytes, x, 0, |block, x| {
+    let dot = |block: &[u8; 18], x: &[i8; 64]| {
         let mut sum = _mm256_setzero_si256();
         for (bytes, x) in block[2..].as_chunks().0.iter().zip(x.as_chunks().0) {
             // A byte's codes to the lowest bits of four: two steps, from 4 bits to 16 and from 2 to 8.
@@ -89,25 +95,31 @@ fn q2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
             let codes = _mm256_and_si256(spread, _mm256_set1_epi8(3));
             sum = _mm256_add_epi16(sum, less_one(codes, load_signed(x)));
         }
-        total(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)))
-    })
+        _mm256_madd_epi16(sum, _mm256_set1_epi16(1))
+    };
+    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    // SAFETY: the set runs where this function may be called.
+    unsafe { blocks::<Eight, STEP, 64, 18>(bytes, x, 0, dots) }
 }
 
 #[target_feature(enable = "avx2,f16c")]
 fn q8_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
-    blocks::<32, 34>(bytes, x, 0, |block, x| {
+    let dot = |block: &[u8; 34], x: &[i8; 32]| {
         let mut sum = _mm256_setzero_si256();
         for (codes, x) in block[2..].as_chunks().0.iter().zip(x.as_chunks::<16>().0) {
             let codes = _mm256_cvtepi8_epi16(load_half(codes));
             sum = _mm256_add_epi32(sum, _mm256_madd_epi16(codes, wide(x)));
         }
-        total(sum)
-    })
+        sum
+    };
+    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    // SAFETY: the set runs where this function may be called.
+    unsafe { blocks::<Eight, STEP, 32, 34>(bytes, x, 0, dots) }
 }
 
 #[target_feature(enable = "avx2,f16c")]
 fn q4_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
-    blocks::<32, 18>(bytes, x, 0, |block, x| {
+    let dot = |block: &[u8; 18], x: &[i8; 32]| {
         let packed = load_half(block.last_chunk().unwrap_or(&[0; 16]));
         let both = _mm256_set_m128i(_mm_srli_epi16::<4>(packed), packed);
         let nibbles = _mm256_and_si256(both, _mm256_set1_epi8(15));
@@ -115,8 +127,11 @@ fn q4_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         // At most 2 · 15 · 128 = 3,840 a pair, and 8 · 256 taken away.
         let eight = _mm256_maddubs_epi16(_mm256_set1_epi8(8), x);
         let products = _mm256_sub_epi16(_mm256_maddubs_epi16(nibbles, x), eight);
-        total(_mm256_madd_epi16(products, _mm256_set1_epi16(1)))
-    })
+        _mm256_madd_epi16(products, _mm256_set1_epi16(1))
+    };
+    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    // SAFETY: the set runs where this function may be called.
+    unsafe { blocks::<Eight, STEP, 32, 18>(bytes, x, 0, dots) }
 }
 
 /// Σ (code − 1)·x of pairs.
@@ -159,36 +174,109 @@ fn wide(x: &[i8]) -> __m256i {
     _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(x.as_ptr().cast()) })
 }
 
+/// The products of blocks, from the lanes of each.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn total(sums: __m256i) -> i32 {
-    let sums = _mm_add_epi32(
-        _mm256_castsi256_si128(sums),
-        _mm256_extracti128_si256::<1>(sums),
-    );
-    let sums = _mm_add_epi32(sums, _mm_unpackhi_epi64(sums, sums));
-    _mm_cvtsi128_si32(_mm_add_epi32(sums, _mm_shuffle_epi32::<1>(sums)))
+fn each<const LEN: usize, const BYTES: usize>(
+    blocks: &[[u8; BYTES]; STEP],
+    x: &[[i8; LEN]; STEP],
+    dot: impl Fn(&[u8; BYTES], &[i8; LEN]) -> __m256i,
+) -> __m256i {
+    let mut sums = [_mm256_setzero_si256(); STEP];
+    for ((sum, block), x) in sums.iter_mut().zip(blocks).zip(x) {
+        *sum = dot(block, x);
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    let four = |a, b, c, d| _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d));
+    let (low, high) = (four(a, b, c, d), four(e, f, g, h));
+    // Each half has a part of four of them.
+    _mm256_add_epi32(
+        _mm256_permute2x128_si256::<0x20>(low, high),
+        _mm256_permute2x128_si256::<0x31>(low, high),
+    )
 }
 
-/// Σ scale · 2²⁴ · dot over the blocks.
-///
-/// A finite f16 times 2²⁴ is an integer below 2⁴⁰ and a block's product below 2¹⁹ in magnitude, so a term has at most 59 bits; their
-/// upper and lower halves add up on their own, for up to 2³¹ blocks.
-#[inline]
-#[target_feature(enable = "avx2,f16c")]
-fn blocks<const LEN: usize, const BYTES: usize>(
-    bytes: &[u8],
-    x: &[i8],
-    at: usize,
-    dot: impl Fn(&[u8; BYTES], &[i8; LEN]) -> i32,
-) -> Option<i128> {
-    let (mut upper, mut lower) = (0i64, 0i64);
-    let blocks = bytes.as_chunks::<BYTES>().0.iter();
-    for (block, x) in blocks.zip(x.as_chunks::<LEN>().0) {
-        let scale = widen([block[at], block[at + 1]])?;
-        let term = (scale * 16_777_216.0) as i64 * i64::from(dot(block, x));
-        upper += term >> 32;
-        lower += term & 0xFFFF_FFFF;
+/// Blocks at a time.
+const STEP: usize = 8;
+
+/// Terms as the upper part of a scale times a product, in units of 2²⁰, and the lower part times it: 40 bits each.
+#[derive(Clone, Copy)]
+struct Eight {
+    upper: __m256i,
+    lower: __m256i,
+    /// Ones for scales with all ones in the exponent: infinity or NaN.
+    wide: __m128i,
+}
+
+impl Terms for Eight {
+    type Dots = __m256i;
+
+    #[inline(always)]
+    unsafe fn none() -> Self {
+        // SAFETY: the set runs here.
+        unsafe {
+            Self {
+                upper: _mm256_setzero_si256(),
+                lower: _mm256_setzero_si256(),
+                wide: _mm_setzero_si128(),
+            }
+        }
     }
-    Some((i128::from(upper) << 32) + i128::from(lower))
+
+    #[inline(always)]
+    unsafe fn plus(mut self, dots: __m256i, scales: *const u8, apart: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let exponent = _mm_set1_epi16(0x7C00);
+            let halves = halves(scales, apart);
+            let wide = _mm_cmpeq_epi16(_mm_and_si128(halves, exponent), exponent);
+            self.wide = _mm_or_si128(self.wide, wide);
+            // Below 2²⁰, and then what is left of it, in units of 2⁻²⁰: every step is exact.
+            let scales = _mm256_mul_ps(_mm256_cvtph_ps(halves), _mm256_set1_ps(16.0));
+            let upper = _mm256_cvttps_epi32(scales);
+            let rest = _mm256_sub_ps(scales, _mm256_cvtepi32_ps(upper));
+            let lower = _mm256_cvttps_epi32(_mm256_mul_ps(rest, _mm256_set1_ps(1_048_576.0)));
+            self.upper = _mm256_add_epi64(self.upper, products(upper, dots));
+            self.lower = _mm256_add_epi64(self.lower, products(lower, dots));
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn total(self) -> Option<i128> {
+        let mut sums = [[0i64; 4]; 2];
+        // SAFETY: the set runs here; four sums have room.
+        unsafe {
+            if _mm_movemask_epi8(self.wide) != 0 {
+                return None;
+            }
+            _mm256_storeu_si256(sums[0].as_mut_ptr().cast(), self.upper);
+            _mm256_storeu_si256(sums[1].as_mut_ptr().cast(), self.lower);
+        }
+        let [upper, lower] = sums.map(|sums| i128::from(sums.iter().sum::<i64>()));
+        Some((upper << 20) + lower)
+    }
+}
+
+/// The products of lanes, of two neighbours summed.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn products(a: __m256i, b: __m256i) -> __m256i {
+    let odd = _mm256_mul_epi32(_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
+    _mm256_add_epi64(_mm256_mul_epi32(a, b), odd)
+}
+
+/// The scales as they are stored.
+///
+/// # Safety
+/// Eight scales lie there; the set runs here.
+#[inline(always)]
+unsafe fn halves(at: *const u8, apart: usize) -> __m128i {
+    macro_rules! halves {
+        ($($block:literal)*) => {
+            // SAFETY: the caller's promise.
+            unsafe { _mm_setr_epi16($(half(at.add($block * apart)).cast_signed()),*) }
+        };
+    }
+    halves!(0 1 2 3 4 5 6 7)
 }

@@ -6,7 +6,8 @@ use std::arch::x86_64::*;
 
 use tercet_core::block::Format;
 
-use super::sum::{STEP, blocks, totals, totals_of_halves};
+use super::sum::{STEP, Sixteen, totals, totals_of_halves};
+use crate::simd::blocks::dot::blocks;
 
 /// The product of a format's blocks; `None` where a scale is not finite.
 pub(in crate::simd) fn of(format: Format) -> unsafe fn(&[u8], &[i8]) -> Option<i128> {
@@ -22,7 +23,7 @@ pub(in crate::simd) fn of(format: Format) -> unsafe fn(&[u8], &[i8]) -> Option<i
 /// The digits of a byte are the whole parts of its thirds: 86 · 3 and 171 · 3 are the first to reach 256 and 512.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
-    blocks::<256, 54>(bytes, x, 52, |blocks, x| {
+    let dots = |blocks: &_, x: &_| {
         each(blocks, x, |block, x| {
             // 48 bytes of five digits, four of four.
             let packed: *const i8 = block.as_ptr().cast();
@@ -51,12 +52,14 @@ fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
             }
             sum
         })
-    })
+    };
+    // SAFETY: the set runs where this function may be called.
+    unsafe { blocks::<Sixteen, STEP, 256, 54>(bytes, x, 52, dots) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn tq2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
-    blocks::<256, 66>(bytes, x, 64, |blocks, x| {
+    let dots = |blocks: &_, x: &_| {
         each(blocks, x, |block, x| {
             let packed = load(block);
             let codes = [
@@ -73,7 +76,9 @@ fn tq2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
             }
             sum
         })
-    })
+    };
+    // SAFETY: the set runs where this function may be called.
+    unsafe { blocks::<Sixteen, STEP, 256, 66>(bytes, x, 64, dots) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi")]
@@ -90,7 +95,7 @@ fn q2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         0x0100_0100_0100_0100,
     );
     let shifts = _mm512_set1_epi64(0x0E0C_0A08_0604_0200);
-    blocks::<64, 18>(bytes, x, 0, |blocks, x| {
+    let dots = |blocks: &_, x: &_| {
         each(blocks, x, |block, x| {
             let packed = _mm512_broadcast_i32x4(load_16(&block[2..]));
             let eights = _mm512_shuffle_epi8(packed, spread);
@@ -98,17 +103,21 @@ fn q2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
             let codes = _mm512_and_si512(codes, _mm512_set1_epi8(3));
             _mm512_dpbusd_epi32(_mm512_setzero_si512(), codes, load(x))
         })
-    })
+    };
+    // SAFETY: the set runs where this function may be called.
+    unsafe { blocks::<Sixteen, STEP, 64, 18>(bytes, x, 0, dots) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn q8_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
-    blocks::<32, 34>(bytes, x, 0, |blocks, x| {
+    let dots = |blocks: &_, x: &_| {
         pairs(blocks, x, 0x80, |a, b| {
             let codes = two(&a[2..], &b[2..]);
             _mm512_xor_si512(codes, _mm512_set1_epi8(i8::MIN))
         })
-    })
+    };
+    // SAFETY: the set runs where this function may be called.
+    unsafe { blocks::<Sixteen, STEP, 32, 34>(bytes, x, 0, dots) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
@@ -124,13 +133,15 @@ fn q4_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         0,
         0,
     );
-    blocks::<32, 18>(bytes, x, 0, |blocks, x| {
+    let dots = |blocks: &_, x: &_| {
         pairs(blocks, x, 8, |a, b| {
             let [a, b] = [a, b].map(|block| _mm256_broadcastsi128_si256(load_16(&block[2..])));
             let both = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(a), b);
             _mm512_and_si512(_mm512_srlv_epi16(both, shifts), _mm512_set1_epi8(15))
         })
-    })
+    };
+    // SAFETY: the set runs where this function may be called.
+    unsafe { blocks::<Sixteen, STEP, 32, 18>(bytes, x, 0, dots) }
 }
 
 /// The products of blocks whose codes are one too large in `dot`.

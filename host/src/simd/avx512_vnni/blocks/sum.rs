@@ -2,89 +2,89 @@
 
 use std::arch::x86_64::*;
 
+use crate::simd::blocks::dot::{Terms, half};
+
 /// Blocks at a time.
 pub(super) const STEP: usize = 16;
 
-/// Σ scale · 2²⁴ · dot over the blocks; `None` where a scale is not finite. `dots` gives the products of 16 blocks, `at` is
-/// where a scale lies in its block.
-///
-/// A finite f16 times 2²⁴ is an integer of 11 bits times a power of two, below 2⁴⁰, and a block's product is at most 2¹⁹ in
-/// magnitude: so a term has at most 31 bits that count, f64 holds it, and 64 bits as an integer. The upper and lower halves
-/// of terms add up on their own, for up to 2³¹ steps.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn blocks<const LEN: usize, const BYTES: usize>(
-    bytes: &[u8],
-    x: &[i8],
-    at: usize,
-    dots: impl Fn(&[[u8; BYTES]; STEP], &[[i8; LEN]; STEP]) -> __m512i,
-) -> Option<i128> {
-    let exponent = _mm256_set1_epi16(0x7C00);
-    let (mut upper, mut lower) = (_mm512_setzero_si512(), _mm512_setzero_si512());
-    let mut wide = 0;
-    let mut step = |blocks: &[[u8; BYTES]; STEP], x: &[[i8; LEN]; STEP]| {
-        let halves = scales(blocks, at);
-        // All ones in the exponent: infinity or NaN.
-        wide |= _mm256_cmpeq_epi16_mask(_mm256_and_si256(halves, exponent), exponent);
-        let scales = _mm512_mul_ps(_mm512_cvtph_ps(halves), _mm512_set1_ps(16_777_216.0));
-        let dots = dots(blocks, x);
-        let eights = [
-            (_mm512_castps512_ps256(scales), _mm512_castsi512_si256(dots)),
-            (
-                _mm512_extractf32x8_ps::<1>(scales),
-                _mm512_extracti64x4_epi64::<1>(dots),
-            ),
-        ];
-        for (scales, dots) in eights {
-            let terms = _mm512_mul_pd(_mm512_cvtps_pd(scales), _mm512_cvtepi32_pd(dots));
-            let terms = _mm512_cvtpd_epi64(terms);
-            upper = _mm512_add_epi64(upper, _mm512_srai_epi64::<32>(terms));
-            let low = _mm512_and_si512(terms, _mm512_set1_epi64(0xFFFF_FFFF));
-            lower = _mm512_add_epi64(lower, low);
+/// The upper and the lower halves of terms of 64 bits. A term has at most 30 bits that count, so f64 holds it.
+#[derive(Clone, Copy)]
+pub(super) struct Sixteen {
+    upper: __m512i,
+    lower: __m512i,
+    /// Scales with all ones in the exponent: infinity or NaN.
+    wide: __mmask16,
+}
+
+impl Terms for Sixteen {
+    type Dots = __m512i;
+
+    #[inline(always)]
+    unsafe fn none() -> Self {
+        // SAFETY: the set runs here.
+        let none = unsafe { _mm512_setzero_si512() };
+        Self {
+            upper: none,
+            lower: none,
+            wide: 0,
         }
-    };
-    let (blocks, last) = bytes.as_chunks::<BYTES>().0.as_chunks::<STEP>();
-    let (steps, last_x) = x.as_chunks::<LEN>().0.as_chunks::<STEP>();
-    for (blocks, x) in blocks.iter().zip(steps) {
-        step(blocks, x);
     }
-    if !last.is_empty() {
-        // Blocks of zeros have a scale of 0.
-        let (mut blocks, mut x) = ([[0; BYTES]; STEP], [[0; LEN]; STEP]);
-        blocks[..last.len()].copy_from_slice(last);
-        x[..last_x.len()].copy_from_slice(last_x);
-        step(&blocks, &x);
+
+    #[inline(always)]
+    unsafe fn plus(mut self, dots: __m512i, scales: *const u8, apart: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let exponent = _mm256_set1_epi16(0x7C00);
+            let halves = halves(scales, apart);
+            self.wide |= _mm256_cmpeq_epi16_mask(_mm256_and_si256(halves, exponent), exponent);
+            let scales = _mm512_mul_ps(_mm512_cvtph_ps(halves), _mm512_set1_ps(16_777_216.0));
+            let eights = [
+                (_mm512_castps512_ps256(scales), _mm512_castsi512_si256(dots)),
+                (
+                    _mm512_extractf32x8_ps::<1>(scales),
+                    _mm512_extracti64x4_epi64::<1>(dots),
+                ),
+            ];
+            for (scales, dots) in eights {
+                let terms = _mm512_mul_pd(_mm512_cvtps_pd(scales), _mm512_cvtepi32_pd(dots));
+                let terms = _mm512_cvtpd_epi64(terms);
+                self.upper = _mm512_add_epi64(self.upper, _mm512_srai_epi64::<32>(terms));
+                let low = _mm512_and_si512(terms, _mm512_set1_epi64(0xFFFF_FFFF));
+                self.lower = _mm512_add_epi64(self.lower, low);
+            }
+        }
+        self
     }
-    if wide != 0 {
-        return None;
+
+    #[inline(always)]
+    unsafe fn total(self) -> Option<i128> {
+        if self.wide != 0 {
+            return None;
+        }
+        // SAFETY: the set runs here.
+        let (upper, lower) = unsafe {
+            (
+                _mm512_reduce_add_epi64(self.upper),
+                _mm512_reduce_add_epi64(self.lower),
+            )
+        };
+        Some((i128::from(upper) << 32) + i128::from(lower))
     }
-    let [upper, lower] = [upper, lower].map(|sums| i128::from(_mm512_reduce_add_epi64(sums)));
-    Some((upper << 32) + lower)
 }
 
 /// The scales as they are stored.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn scales<const BYTES: usize>(blocks: &[[u8; BYTES]; STEP], at: usize) -> __m256i {
-    let half = |block: usize| i16::from_le_bytes([blocks[block][at], blocks[block][at + 1]]);
-    _mm256_setr_epi16(
-        half(0),
-        half(1),
-        half(2),
-        half(3),
-        half(4),
-        half(5),
-        half(6),
-        half(7),
-        half(8),
-        half(9),
-        half(10),
-        half(11),
-        half(12),
-        half(13),
-        half(14),
-        half(15),
-    )
+///
+/// # Safety
+/// 16 scales lie there; the set runs here.
+#[inline(always)]
+unsafe fn halves(at: *const u8, apart: usize) -> __m256i {
+    macro_rules! halves {
+        ($($block:literal)*) => {
+            // SAFETY: the caller's promise.
+            unsafe { _mm256_setr_epi16($(half(at.add($block * apart)).cast_signed()),*) }
+        };
+    }
+    halves!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
 }
 
 /// The sum of each vector's lanes.

@@ -195,7 +195,7 @@ unsafe fn sixteen<B: Blocks, const WHOLE: usize>(
 /// # Safety
 /// There must be `count` blocks; the set must run here.
 #[inline(always)]
-unsafe fn scales<B: Blocks>(blocks: *const u8, count: usize) -> __m256i {
+pub(super) unsafe fn scales<B: Blocks>(blocks: *const u8, count: usize) -> __m256i {
     // SAFETY: as the caller promises.
     unsafe {
         let [a, b, c, d] = [

@@ -3,7 +3,69 @@
 
 use std::arch::x86_64::*;
 
+use tercet_core::block::Format;
+
+use super::blocks::{self, Blocks};
 use super::sums::fold_four;
+use super::{load_lines, tq2_0};
+use crate::simd::linear::Line;
+
+/// A format of which four blocks meet [`Fours::LINES`] lines side by side.
+trait Fours: Sized {
+    const FORMAT: Format;
+    const LINES: usize;
+
+    /// Orders the activations of four blocks: for blocks of 32, the first sixteen of each, and then the others.
+    #[inline(always)]
+    fn lay(x: &[i8], lines: &mut [Line]) {
+        for (half, line) in lines.iter_mut().enumerate() {
+            for (line, x) in line.0.chunks_exact_mut(16).zip(x.chunks_exact(32)) {
+                line.copy_from_slice(&x[16 * half..][..16]);
+            }
+        }
+    }
+
+    /// Σ code · x of four blocks, four lanes each.
+    ///
+    /// # Safety
+    /// There must be four blocks, and [`Fours::LINES`] lines; the set must run here.
+    unsafe fn dot(blocks: *const u8, lines: *const Line) -> __m512i;
+}
+
+impl<F: Fours> Blocks for F {
+    const FORMAT: Format = <F as Fours>::FORMAT;
+    const LINES: usize = <F as Fours>::LINES;
+    const STEP: usize = 4;
+
+    #[inline(always)]
+    unsafe fn prepare(x: &[i8], lines: &mut [Line]) {
+        F::lay(x, lines);
+    }
+
+    #[inline(always)]
+    unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2] {
+        // SAFETY: as the caller promises.
+        unsafe { [F::dot(blocks[0], lines), F::dot(blocks[1], lines)] }
+    }
+
+    /// Lane 4·i + r is block i of four r.
+    #[inline(always)]
+    unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
+        // SAFETY: as the caller promises.
+        unsafe { fold_four(fours) }
+    }
+
+    #[inline(always)]
+    unsafe fn scales(at: *const u8) -> __m256i {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match <F as Fours>::FORMAT.bytes() {
+                18 => scales_of_eighteen(at),
+                _ => blocks::scales::<F>(at, 16),
+            }
+        }
+    }
+}
 
 /// Where sixteen bytes of four blocks lie in two vectors: those from `at` on in the first, and then, from `from` on, those of the second,
 /// where a block begins each `block` bytes.
@@ -34,79 +96,6 @@ unsafe fn gather(blocks: *const u8, second: usize, places: &[u8; 64]) -> __m512i
         let high = _mm512_loadu_si512(blocks.add(second).cast());
         let places = _mm512_loadu_si512(places.as_ptr().cast());
         _mm512_permutex2var_epi8(low, places, high)
-    }
-}
-
-/// Lane 4·i + r is block i of four r.
-///
-/// # Safety
-/// The set must run here.
-#[inline(always)]
-unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
-    // SAFETY: as the caller promises.
-    unsafe { fold_four(fours) }
-}
-
-/// Copies sixteen activations of each of four blocks of `len` to a line, from value `at` on.
-#[inline(always)]
-fn line(x: &[i8], len: usize, at: usize) -> [i8; 64] {
-    let mut line = [0; 64];
-    for (line, x) in line.chunks_exact_mut(16).zip(x.chunks_exact(len)) {
-        line.copy_from_slice(&x[at..at + 16]);
-    }
-    line
-}
-
-pub(in crate::simd) mod q8_0 {
-    use super::super::blocks::{Blocks, kernels};
-    use super::super::load_lines;
-    use super::*;
-    use crate::simd::linear::Line;
-    use tercet_core::block::Format;
-
-    struct Q8_0;
-
-    kernels!(Q8_0);
-
-    /// 34 bytes: a scale, 32 codes.
-    const FIRST: [u8; 64] = places(34, 2, 64);
-    /// Of vectors that begin at byte 8, so that the last ends with the last block.
-    const SECOND: [u8; 64] = places(34, 18 - 8, 64);
-
-    impl Blocks for Q8_0 {
-        const FORMAT: Format = Format::Q8_0;
-        const LINES: usize = 2;
-        const STEP: usize = 4;
-
-        #[inline(always)]
-        unsafe fn prepare(x: &[i8], lines: &mut [Line]) {
-            lines[0] = Line(line(x, 32, 0));
-            lines[1] = Line(line(x, 32, 16));
-        }
-
-        /// A sum of 8 products of at most 255·127.
-        #[inline(always)]
-        unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2] {
-            // SAFETY: as the caller promises; four blocks are 136 bytes.
-            unsafe {
-                let x = load_lines::<2>(lines);
-                let flip = _mm512_set1_epi8(i8::MIN);
-                let mut sums = [_mm512_setzero_si512(); 2];
-                for (sum, blocks) in sums.iter_mut().zip(blocks) {
-                    let first = _mm512_xor_si512(gather(blocks, 64, &FIRST), flip);
-                    let second = _mm512_xor_si512(gather(blocks.add(8), 64, &SECOND), flip);
-                    *sum = _mm512_dpbusd_epi32(*sum, first, x[0]);
-                    *sum = _mm512_dpbusd_epi32(*sum, second, x[1]);
-                }
-                sums
-            }
-        }
-
-        #[inline(always)]
-        unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
-            // SAFETY: as the caller promises.
-            unsafe { sixteen(fours) }
-        }
     }
 }
 
@@ -145,80 +134,80 @@ unsafe fn scales_of_eighteen(blocks: *const u8) -> __m256i {
     }
 }
 
-pub(in crate::simd) mod q4_0 {
-    use super::super::blocks::{Blocks, kernels};
-    use super::super::load_lines;
+pub(in crate::simd) mod q8_0 {
     use super::*;
-    use crate::simd::linear::Line;
-    use tercet_core::block::Format;
+
+    struct Q8_0;
+
+    blocks::kernels!(Q8_0);
+
+    /// 34 bytes: a scale, 32 codes.
+    const FIRST: [u8; 64] = places(34, 2, 64);
+    /// Of vectors that begin at byte 8, so that the last ends with the last block.
+    const SECOND: [u8; 64] = places(34, 18 - 8, 64);
+
+    impl Fours for Q8_0 {
+        const FORMAT: Format = Format::Q8_0;
+        const LINES: usize = 2;
+
+        /// A sum of 8 products of at most 255·127.
+        #[inline(always)]
+        unsafe fn dot(blocks: *const u8, lines: *const Line) -> __m512i {
+            // SAFETY: as the caller promises; four blocks are 136 bytes.
+            unsafe {
+                let x = load_lines::<2>(lines);
+                let flip = _mm512_set1_epi8(i8::MIN);
+                let first = _mm512_xor_si512(gather(blocks, 64, &FIRST), flip);
+                let second = _mm512_xor_si512(gather(blocks.add(8), 64, &SECOND), flip);
+                let sum = _mm512_dpbusd_epi32(_mm512_setzero_si512(), first, x[0]);
+                _mm512_dpbusd_epi32(sum, second, x[1])
+            }
+        }
+    }
+}
+
+pub(in crate::simd) mod q4_0 {
+    use super::*;
 
     struct Q4_0;
 
-    kernels!(Q4_0);
+    blocks::kernels!(Q4_0);
 
-    impl Blocks for Q4_0 {
+    impl Fours for Q4_0 {
         const FORMAT: Format = Format::Q4_0;
         const LINES: usize = 2;
-        const STEP: usize = 4;
 
         /// Value m is the lower half of byte m, value 16 + m the upper one.
         #[inline(always)]
-        unsafe fn prepare(x: &[i8], lines: &mut [Line]) {
-            lines[0] = Line(line(x, 32, 0));
-            lines[1] = Line(line(x, 32, 16));
-        }
-
-        #[inline(always)]
-        unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2] {
+        unsafe fn dot(blocks: *const u8, lines: *const Line) -> __m512i {
             // SAFETY: as the caller promises; four blocks are 72 bytes.
             unsafe {
                 let x = load_lines::<2>(lines);
                 let low = _mm512_set1_epi8(15);
-                let mut sums = [_mm512_setzero_si512(); 2];
-                for (sum, blocks) in sums.iter_mut().zip(blocks) {
-                    let bytes = gather(blocks, 8, &EIGHTEEN);
-                    let upper = _mm512_and_si512(_mm512_srli_epi16::<4>(bytes), low);
-                    let lower = _mm512_and_si512(bytes, low);
-                    *sum = _mm512_dpbusd_epi32(*sum, lower, x[0]);
-                    *sum = _mm512_dpbusd_epi32(*sum, upper, x[1]);
-                }
-                sums
+                let bytes = gather(blocks, 8, &EIGHTEEN);
+                let upper = _mm512_and_si512(_mm512_srli_epi16::<4>(bytes), low);
+                let lower = _mm512_and_si512(bytes, low);
+                let sum = _mm512_dpbusd_epi32(_mm512_setzero_si512(), lower, x[0]);
+                _mm512_dpbusd_epi32(sum, upper, x[1])
             }
-        }
-
-        #[inline(always)]
-        unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
-            // SAFETY: as the caller promises.
-            unsafe { sixteen(fours) }
-        }
-
-        #[inline(always)]
-        unsafe fn scales(blocks: *const u8) -> __m256i {
-            // SAFETY: as the caller promises.
-            unsafe { scales_of_eighteen(blocks) }
         }
     }
 }
 
 pub(in crate::simd) mod q2_0 {
-    use super::super::blocks::{Blocks, kernels};
-    use super::super::{load_lines, tq2_0};
     use super::*;
-    use crate::simd::linear::Line;
-    use tercet_core::block::Format;
 
     struct Q2_0;
 
-    kernels!(Q2_0);
+    blocks::kernels!(Q2_0);
 
-    impl Blocks for Q2_0 {
+    impl Fours for Q2_0 {
         const FORMAT: Format = Format::Q2_0;
         const LINES: usize = 4;
-        const STEP: usize = 4;
 
         /// Value 4·m + n is field n of byte m.
         #[inline(always)]
-        unsafe fn prepare(x: &[i8], lines: &mut [Line]) {
+        fn lay(x: &[i8], lines: &mut [Line]) {
             for (block, x) in x.as_chunks::<64>().0.iter().enumerate() {
                 for (m, x) in x.as_chunks::<4>().0.iter().enumerate() {
                     for (line, &x) in lines.iter_mut().zip(x) {
@@ -229,27 +218,9 @@ pub(in crate::simd) mod q2_0 {
         }
 
         #[inline(always)]
-        unsafe fn four(blocks: [*const u8; 2], lines: *const Line) -> [__m512i; 2] {
+        unsafe fn dot(blocks: *const u8, lines: *const Line) -> __m512i {
             // SAFETY: as the caller promises; four blocks are 72 bytes.
-            unsafe {
-                let x = load_lines::<4>(lines);
-                [
-                    tq2_0::dot(gather(blocks[0], 8, &EIGHTEEN), x),
-                    tq2_0::dot(gather(blocks[1], 8, &EIGHTEEN), x),
-                ]
-            }
-        }
-
-        #[inline(always)]
-        unsafe fn sixteen(fours: [__m512i; 4]) -> __m512i {
-            // SAFETY: as the caller promises.
-            unsafe { sixteen(fours) }
-        }
-
-        #[inline(always)]
-        unsafe fn scales(blocks: *const u8) -> __m256i {
-            // SAFETY: as the caller promises.
-            unsafe { scales_of_eighteen(blocks) }
+            unsafe { tq2_0::dot(gather(blocks, 8, &EIGHTEEN), load_lines::<4>(lines)) }
         }
     }
 }

@@ -3,16 +3,19 @@
 //! Sums follow the one order of [`tercet_core::number::lanes`]: 64 lanes are vectors side by side, each product rounded, then
 //! each addition; the f64 products of f32 are exact, so that there a fused addition rounds once as well.
 
+pub(in crate::simd) mod kernels;
+pub(in crate::simd) mod lanes;
+pub(in crate::simd) mod sums;
+pub(in crate::simd) mod wide;
+
 use std::any::Any;
 
 use tercet_core::number::{self, Element, Lanes, RUN};
 use tercet_core::search::MetricKind;
 use tercet_core::{bf16, f16};
 
-use super::Backend;
-#[cfg(target_arch = "x86_64")]
-use super::Isa;
 use super::search::BLOCK;
+use super::{Backend, Isa};
 
 /// A sum, or a squared length, for each row of a block.
 pub(crate) type Sums = [f64; BLOCK];
@@ -29,13 +32,13 @@ struct FloatSearch {
 #[derive(Debug)]
 pub(crate) struct Kernels<T> {
     /// [`number::dot`] for each row.
-    pub(super) dots: unsafe fn(&[f32], &[T], &mut Sums),
+    pub(in crate::simd) dots: unsafe fn(&[f32], &[T], &mut Sums),
     /// [`number::squared_distance`] for each row.
-    pub(super) distances: unsafe fn(&[f32], &[T], &mut Sums),
+    pub(in crate::simd) distances: unsafe fn(&[f32], &[T], &mut Sums),
     /// [`Lanes::products`] for each row.
-    pub(super) products: unsafe fn(&[f32], &[T], &mut Sums),
+    pub(in crate::simd) products: unsafe fn(&[f32], &[T], &mut Sums),
     /// The same, and [`number::sum_of_squares`] of each row.
-    pub(super) products_and_norms: unsafe fn(&[f32], &[T], &mut Sums, &mut Sums),
+    pub(in crate::simd) products_and_norms: unsafe fn(&[f32], &[T], &mut Sums, &mut Sums),
 }
 
 const fn scalar<T: Element>() -> Kernels<T> {
@@ -65,6 +68,13 @@ const AVX512: FloatSearch = FloatSearch {
     f32: super::avx512::float_search::kernels(),
     f16: super::avx512::float_search::kernels(),
     bf16: super::avx512::float_search::kernels(),
+};
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+const NEON: FloatSearch = FloatSearch {
+    f32: super::neon::float_search::kernels(),
+    f16: super::neon::float_search::kernels(),
+    bf16: super::neon::float_search::kernels(),
 };
 
 fn dots<T: Element>(query: &[f32], rows: &[T], sums: &mut Sums) {
@@ -103,6 +113,8 @@ impl Backend {
             Isa::Avx2 | Isa::AvxVnni => &AVX2,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 | Isa::Avx512Vnni | Isa::Amx => &AVX512,
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Isa::Neon | Isa::DotProd => &NEON,
             _ => &SCALAR,
         };
         let types: [&dyn Any; 3] = [&table.f32, &table.f16, &table.bf16];

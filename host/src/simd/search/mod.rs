@@ -1,9 +1,14 @@
 //! The table of the kernels of integer search.
 
+pub(in crate::simd) mod dots;
+pub(in crate::simd) mod passing;
+mod ternary;
+
 use tercet_core::scalar;
 use tercet_core::search::Bar;
 
 use super::{Backend, Isa};
+pub(crate) use ternary::TernaryQuery;
 
 /// Rows in a block: as many as a mask has bits.
 pub(crate) const BLOCK: usize = 64;
@@ -46,82 +51,14 @@ pub(crate) struct Queries<'a> {
     pub(crate) sums: &'a [i32],
 }
 
-/// A query laid out for packed ternary rows.
-#[derive(Clone, Debug)]
-pub(crate) struct TernaryQuery {
-    /// The four runs, each with zeros up to a multiple of [`TernaryQuery::STEP`].
-    runs: Vec<i8>,
-    /// Σ q, which codes stored as code + 1 count too much.
-    sum: i32,
-    /// Bytes of a row.
-    row_bytes: usize,
-    /// The lowest bit of each pair that is a value of a row.
-    taken: Vec<u8>,
-}
-
-impl TernaryQuery {
-    /// Bytes that runs are padded to.
-    pub(in crate::simd) const STEP: usize = 64;
-
-    /// Lays a query out.
-    pub(crate) fn new(query: &[i8]) -> Self {
-        let row_bytes = query.len().div_ceil(4);
-        let padded = row_bytes.next_multiple_of(Self::STEP);
-        let mut runs = vec![0; 4 * padded];
-        for (run, values) in runs.chunks_mut(padded).zip(query.chunks(row_bytes)) {
-            run[..values.len()].copy_from_slice(values);
-        }
-        let mut taken = vec![0; row_bytes];
-        for (run, bit) in query.chunks(row_bytes).zip([1, 4, 16, 64]) {
-            taken[..run.len()].iter_mut().for_each(|byte| *byte |= bit);
-        }
-        let sum = query.iter().map(|&x| i32::from(x)).sum();
-        Self {
-            runs,
-            sum,
-            row_bytes,
-            taken,
-        }
-    }
-
-    /// How many codes of a row are not 0: those whose bits, 0 or 2, are even.
-    #[inline]
-    pub(in crate::simd) fn coded(&self, row: &[u8]) -> u32 {
-        let (rows, rest) = row.as_chunks::<8>();
-        let (taken, rest_taken) = self.taken.as_chunks::<8>();
-        let whole = rows.iter().zip(taken).map(|(row, taken)| {
-            (!u64::from_ne_bytes(*row) & u64::from_ne_bytes(*taken)).count_ones()
-        });
-        let rest = rest.iter().zip(rest_taken);
-        let rest = rest.map(|(row, taken)| (!row & taken).count_ones());
-        whole.sum::<u32>() + rest.sum::<u32>()
-    }
-
-    /// The values that meet each pair of bits of a row's bytes.
-    pub(in crate::simd) fn runs(&self) -> [&[i8]; 4] {
-        let run = self.runs.len() / 4;
-        [0, 1, 2, 3].map(|at| &self.runs[at * run..][..run])
-    }
-
-    /// Σ q.
-    pub(in crate::simd) fn sum(&self) -> i32 {
-        self.sum
-    }
-
-    /// Bytes of a row.
-    pub(in crate::simd) fn row_bytes(&self) -> usize {
-        self.row_bytes
-    }
-}
-
 const SCALAR: Search = Search {
     dots,
     dots_and_norms,
     passing,
     many: None,
     packed_len: |_| 0,
-    ternary_dots,
-    ternary_norms,
+    ternary_dots: ternary::dots,
+    ternary_norms: ternary::norms,
 };
 
 fn dots(query: &[i8], rows: &[i8], dots: &mut Dots) {
@@ -142,26 +79,6 @@ fn passing(bar: Bar, dots: &Dots, norms: &Norms) -> u64 {
     rows.fold(0, |mask, (row, (&dot, &norm))| {
         mask | u64::from(bar.admits(dot, norm)) << row
     })
-}
-
-fn ternary_dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
-    let runs = query.runs();
-    for (row, dot) in rows.chunks_exact(query.row_bytes()).zip(dots) {
-        let mut sum = 0;
-        for (run, shift) in runs.iter().zip([0, 2, 4, 6]) {
-            let terms = row.iter().zip(*run);
-            sum += terms
-                .map(|(byte, &x)| i32::from((byte >> shift) & 3) * i32::from(x))
-                .sum::<i32>();
-        }
-        *dot = sum - query.sum();
-    }
-}
-
-fn ternary_norms(query: &TernaryQuery, rows: &[u8], norms: &mut Norms) {
-    for (row, norm) in rows.chunks_exact(query.row_bytes()).zip(norms) {
-        *norm = query.coded(row);
-    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -248,6 +165,7 @@ const NEON: Search = Search {
         dots: super::neon::many_search::dots,
     }),
     packed_len: super::neon::many_search::packed_len,
+    passing: super::neon::search::passing,
     ..SCALAR
 };
 
@@ -321,7 +239,7 @@ impl Search {
     /// The dot products of a query with up to [`BLOCK`] packed ternary rows, their magnitudes left out.
     #[inline]
     pub(crate) fn ternary_dots(&self, query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
-        check(query.row_bytes, rows.len());
+        check(query.row_bytes(), rows.len());
         // SAFETY: as in `dots`.
         unsafe { (self.ternary_dots)(query, rows, dots) }
     }
@@ -329,7 +247,7 @@ impl Search {
     /// The squared lengths of up to [`BLOCK`] packed ternary rows of a query's length, their magnitudes left out.
     #[inline]
     pub(crate) fn ternary_norms(&self, query: &TernaryQuery, rows: &[u8], norms: &mut Norms) {
-        check(query.row_bytes, rows.len());
+        check(query.row_bytes(), rows.len());
         // SAFETY: as in `dots`.
         unsafe { (self.ternary_norms)(query, rows, norms) }
     }
