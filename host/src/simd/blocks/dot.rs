@@ -22,8 +22,11 @@ pub(in crate::simd) trait Terms: Copy {
 /// Steps between sums of lanes: twice as many terms, of 40 bits or the upper 27 and the lower 32 of 59, leave 64 bits room.
 const SPILL: usize = 1 << 16;
 
+/// Values of blocks that are so short that a step of them is always whole.
+const SHORT: usize = 32;
+
 /// Σ scale · 2²⁴ · dot over whole blocks, `STEP` at a time, one for each lane of the terms; `None` where a scale is not finite. `dots`
-/// gives the products of a step, `at` is where a scale lies in its block.
+/// gives the products of a step, of fewer blocks at the end unless they are [`SHORT`], and `at` is where a scale lies in its block.
 ///
 /// # Safety
 /// The processor runs the set.
@@ -37,7 +40,7 @@ pub(in crate::simd) unsafe fn blocks<
     bytes: &[u8],
     x: &[i8],
     at: usize,
-    dots: impl Fn(&[[u8; BYTES]; STEP], &[[i8; LEN]; STEP]) -> S::Dots,
+    dots: impl Fn(&[[u8; BYTES]], &[[i8; LEN]]) -> S::Dots,
 ) -> Option<i128> {
     let (blocks, last) = bytes.as_chunks::<BYTES>().0.as_chunks::<STEP>();
     let (steps, last_x) = x.as_chunks::<LEN>().0.as_chunks::<STEP>();
@@ -54,12 +57,17 @@ pub(in crate::simd) unsafe fn blocks<
         }
         if !last.is_empty() {
             // Blocks of zeros have a scale of 0.
-            let (mut blocks, mut x) = ([[0; BYTES]; STEP], [[0; LEN]; STEP]);
+            let mut blocks = [[0; BYTES]; STEP];
             blocks[..last.len()].copy_from_slice(last);
-            x[..last_x.len()].copy_from_slice(last_x);
+            let dots = if LEN > SHORT {
+                dots(last, last_x)
+            } else {
+                let mut x = [[0; LEN]; STEP];
+                x[..last_x.len()].copy_from_slice(last_x);
+                dots(&blocks, &x)
+            };
             let scales = blocks.as_flattened()[at..].as_ptr();
-            let terms = S::none().plus(dots(&blocks, &x), scales, BYTES);
-            total += terms.total()?;
+            total += S::none().plus(dots, scales, BYTES).total()?;
         }
     }
     Some(total)

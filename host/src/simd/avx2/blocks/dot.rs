@@ -50,7 +50,7 @@ fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         let last = _mm256_madd_epi16(code, wide(&x[240..]));
         _mm256_add_epi32(_mm256_add_epi32(sums[0], sums[1]), last)
     };
-    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    let dots = |blocks: &[_], x: &[_]| each(blocks, x, dot);
     // SAFETY: the set runs where this function may be called.
     unsafe { blocks::<Eight, STEP, 256, 54>(bytes, x, 52, dots) }
 }
@@ -78,7 +78,7 @@ fn tq2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         }
         _mm256_madd_epi16(sum, _mm256_set1_epi16(1))
     };
-    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    let dots = |blocks: &[_], x: &[_]| each(blocks, x, dot);
     // SAFETY: the set runs where this function may be called.
     unsafe { blocks::<Eight, STEP, 256, 66>(bytes, x, 64, dots) }
 }
@@ -97,7 +97,7 @@ fn q2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         }
         _mm256_madd_epi16(sum, _mm256_set1_epi16(1))
     };
-    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    let dots = |blocks: &[_], x: &[_]| each(blocks, x, dot);
     // SAFETY: the set runs where this function may be called.
     unsafe { blocks::<Eight, STEP, 64, 18>(bytes, x, 0, dots) }
 }
@@ -112,7 +112,7 @@ fn q8_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         }
         sum
     };
-    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    let dots = |blocks: &[_], x: &[_]| each(blocks, x, dot);
     // SAFETY: the set runs where this function may be called.
     unsafe { blocks::<Eight, STEP, 32, 34>(bytes, x, 0, dots) }
 }
@@ -129,7 +129,7 @@ fn q4_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         let products = _mm256_sub_epi16(_mm256_maddubs_epi16(nibbles, x), eight);
         _mm256_madd_epi16(products, _mm256_set1_epi16(1))
     };
-    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    let dots = |blocks: &[_], x: &[_]| each(blocks, x, dot);
     // SAFETY: the set runs where this function may be called.
     unsafe { blocks::<Eight, STEP, 32, 18>(bytes, x, 0, dots) }
 }
@@ -174,12 +174,12 @@ fn wide(x: &[i8]) -> __m256i {
     _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(x.as_ptr().cast()) })
 }
 
-/// The products of blocks, from the lanes of each.
+/// The products of a step's blocks or fewer, from the lanes of each.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn each<const LEN: usize, const BYTES: usize>(
-    blocks: &[[u8; BYTES]; STEP],
-    x: &[[i8; LEN]; STEP],
+    blocks: &[[u8; BYTES]],
+    x: &[[i8; LEN]],
     dot: impl Fn(&[u8; BYTES], &[i8; LEN]) -> __m256i,
 ) -> __m256i {
     let mut sums = [_mm256_setzero_si256(); STEP];

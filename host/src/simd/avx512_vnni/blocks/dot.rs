@@ -23,7 +23,7 @@ pub(in crate::simd) fn of(format: Format) -> unsafe fn(&[u8], &[i8]) -> Option<i
 /// The digits of a byte are the whole parts of its thirds: 86 · 3 and 171 · 3 are the first to reach 256 and 512.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
-    let dots = |blocks: &_, x: &_| {
+    let dots = |blocks: &[_], x: &[_]| {
         each(blocks, x, |block, x| {
             // 48 bytes of five digits, four of four.
             let packed: *const i8 = block.as_ptr().cast();
@@ -59,7 +59,7 @@ fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn tq2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
-    let dots = |blocks: &_, x: &_| {
+    let dots = |blocks: &[_], x: &[_]| {
         each(blocks, x, |block, x| {
             let packed = load(block);
             let codes = [
@@ -95,7 +95,7 @@ fn q2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         0x0100_0100_0100_0100,
     );
     let shifts = _mm512_set1_epi64(0x0E0C_0A08_0604_0200);
-    let dots = |blocks: &_, x: &_| {
+    let dots = |blocks: &[_], x: &[_]| {
         each(blocks, x, |block, x| {
             let packed = _mm512_broadcast_i32x4(load_16(&block[2..]));
             let eights = _mm512_shuffle_epi8(packed, spread);
@@ -110,7 +110,7 @@ fn q2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn q8_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
-    let dots = |blocks: &_, x: &_| {
+    let dots = |blocks: &[_], x: &[_]| {
         pairs(blocks, x, 0x80, |a, b| {
             let codes = two(&a[2..], &b[2..]);
             _mm512_xor_si512(codes, _mm512_set1_epi8(i8::MIN))
@@ -133,7 +133,7 @@ fn q4_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         0,
         0,
     );
-    let dots = |blocks: &_, x: &_| {
+    let dots = |blocks: &[_], x: &[_]| {
         pairs(blocks, x, 8, |a, b| {
             let [a, b] = [a, b].map(|block| _mm256_broadcastsi128_si256(load_16(&block[2..])));
             let both = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(a), b);
@@ -144,12 +144,12 @@ fn q4_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
     unsafe { blocks::<Sixteen, STEP, 32, 18>(bytes, x, 0, dots) }
 }
 
-/// The products of blocks whose codes are one too large in `dot`.
+/// The products of a step's blocks or fewer, whose codes are one too large in `dot`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn each<const LEN: usize, const BYTES: usize>(
-    blocks: &[[u8; BYTES]; STEP],
-    x: &[[i8; LEN]; STEP],
+    blocks: &[[u8; BYTES]],
+    x: &[[i8; LEN]],
     dot: impl Fn(&[u8; BYTES], &[i8; LEN]) -> __m512i,
 ) -> __m512i {
     let mut sums = [_mm512_setzero_si512(); STEP];
@@ -163,12 +163,12 @@ fn each<const LEN: usize, const BYTES: usize>(
     totals(sums)
 }
 
-/// The products of blocks of 32 codes, two side by side, which are `above` too large.
+/// The products of a step's blocks of 32 codes, two side by side, which are `above` too large.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn pairs<const BYTES: usize>(
-    blocks: &[[u8; BYTES]; STEP],
-    x: &[[i8; 32]; STEP],
+    blocks: &[[u8; BYTES]],
+    x: &[[i8; 32]],
     above: u8,
     codes: impl Fn(&[u8; BYTES], &[u8; BYTES]) -> __m512i,
 ) -> __m512i {

@@ -36,7 +36,7 @@ fn tq1_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         let last = last_trits([block[48], block[49], block[50], block[51]]);
         vpaddlq_s16(add(sum, last, &x[15]))
     };
-    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    let dots = |blocks: &[_], x: &[_]| each(blocks, x, dot);
     // SAFETY: the set runs where this function may be called.
     unsafe { blocks::<Four, STEP, 256, 54>(bytes, x, 52, dots) }
 }
@@ -55,7 +55,7 @@ fn tq2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         }
         vpaddlq_s16(sum)
     };
-    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    let dots = |blocks: &[_], x: &[_]| each(blocks, x, dot);
     // SAFETY: the set runs where this function may be called.
     unsafe { blocks::<Four, STEP, 256, 66>(bytes, x, 64, dots) }
 }
@@ -70,7 +70,7 @@ fn q2_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         }
         vpaddlq_s16(sum)
     };
-    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    let dots = |blocks: &[_], x: &[_]| each(blocks, x, dot);
     // SAFETY: the set runs where this function may be called.
     unsafe { blocks::<Four, STEP, 64, 18>(bytes, x, 0, dots) }
 }
@@ -86,7 +86,7 @@ fn q8_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         }
         sum
     };
-    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    let dots = |blocks: &[_], x: &[_]| each(blocks, x, dot);
     // SAFETY: the set runs where this function may be called.
     unsafe { blocks::<Four, STEP, 32, 34>(bytes, x, 0, dots) }
 }
@@ -101,7 +101,7 @@ fn q4_0(bytes: &[u8], x: &[i8]) -> Option<i128> {
         }
         vpaddlq_s16(sum)
     };
-    let dots = |blocks: &_, x: &_| each(blocks, x, dot);
+    let dots = |blocks: &[_], x: &[_]| each(blocks, x, dot);
     // SAFETY: the set runs where this function may be called.
     unsafe { blocks::<Four, STEP, 32, 18>(bytes, x, 0, dots) }
 }
@@ -121,12 +121,12 @@ fn load_signed(x: &[i8; 16]) -> int8x16_t {
     unsafe { vld1q_s8(x.as_ptr()) }
 }
 
-/// The products of blocks, from the lanes of each.
+/// The products of a step's blocks or fewer, from the lanes of each.
 #[inline]
 #[target_feature(enable = "neon")]
 fn each<const LEN: usize, const BYTES: usize>(
-    blocks: &[[u8; BYTES]; STEP],
-    x: &[[i8; LEN]; STEP],
+    blocks: &[[u8; BYTES]],
+    x: &[[i8; LEN]],
     dot: impl Fn(&[u8; BYTES], &[i8; LEN]) -> int32x4_t,
 ) -> int32x4_t {
     let mut sums = [vdupq_n_s32(0); STEP];
