@@ -7,7 +7,7 @@ cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
 # the measurement of `memory`, the references run other programs, and unit tests would have the crate compiled twice. Each case of a
 # property costs several times as much as outside.
 sanitized() {
-    RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=${PROPTEST_CASES:-32} CARGO_PROFILE_TEST_OPT_LEVEL=1 CARGO_PROFILE_DEV_LTO=off \
+    RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=${PROPTEST_CASES:-8} CARGO_PROFILE_TEST_OPT_LEVEL=1 CARGO_PROFILE_DEV_LTO=off \
         cargo +nightly test --locked --target x86_64-unknown-linux-gnu --target-dir target/sanitize "$@"
 }
 sanitized -p tercet-host --test 'simd_*' --test 'parallel*' --test read --test convert_blocks --test convert_codes \
