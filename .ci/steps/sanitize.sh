@@ -7,10 +7,11 @@ cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
 # the measurement of `memory`, the references run other programs, and unit tests would have the crate compiled twice. Each case of a
 # property costs several times as much as outside.
 sanitized() {
-    RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=${PROPTEST_CASES:-8} CARGO_PROFILE_TEST_OPT_LEVEL=1 CARGO_PROFILE_DEV_LTO=off \
+    RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=${PROPTEST_CASES:-8} \
         cargo +nightly test --locked --target x86_64-unknown-linux-gnu --target-dir target/sanitize "$@"
 }
-sanitized -p tercet-host --test 'simd_*' --test 'parallel*' --test read --test convert_blocks --test convert_codes \
+# The host takes longer to compile than to run.
+CARGO_PROFILE_TEST_OPT_LEVEL=1 sanitized -p tercet-host --test 'simd_*' --test 'parallel*' --test read --test convert_blocks --test convert_codes \
     --test convert_chunks --test convert_refused --test look | tee target/ci/sanitize.out
 sanitized -p tercet-core --features critical-section --test 'pool*' | tee -a target/ci/sanitize.out
 sanitized --manifest-path firmware/c/Cargo.toml --test refusals --test laws | tee -a target/ci/sanitize.out
