@@ -17,7 +17,9 @@ use super::operation::compare::Compare;
 use super::operation::convert::Convert;
 use super::operation::linear::Product;
 use super::operation::palette::{Coded, Part};
-use super::operation::quantize::{Calibrate, Dequantize, METHODS, Mean, Quantize, halves};
+use super::operation::quantize::{
+    Calibrate, Dequantize, DequantizeFp8, METHODS, Mean, Quantize, QuantizeFp8, halves,
+};
 use super::operation::search::{Search, Storage, TOP};
 use super::work::Work;
 use crate::convert::Target;
@@ -149,6 +151,12 @@ fn quantizers(size: Option<usize>) -> impl Iterator<Item = Entry> {
             }),
             Entry::new("quantize", "dequantize int8", &[values], move || {
                 Dequantize::new(values)
+            }),
+            Entry::new("quantize", "fp8 e4m3", &[values], move || {
+                QuantizeFp8::new(values)
+            }),
+            Entry::new("quantize", "dequantize fp8 e4m3", &[values], move || {
+                DequantizeFp8::new(values)
             }),
             Entry::new("quantize", "calibration histogram", &[values], move || {
                 Calibrate::new(values)

@@ -9,6 +9,7 @@ mod blocks;
 mod cluster;
 mod compare;
 mod dequantize;
+mod fp8;
 mod histogram;
 mod linear;
 mod matmat;

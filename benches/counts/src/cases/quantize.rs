@@ -2,6 +2,7 @@
 
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
 use tercet_core::number::Element;
+use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{self, Grid, Groups, Method, Plan, QuantError, Rule, ScaleRule, int8};
 use tercet_core::{bf16, f16};
 use tercet_host::parallel::{self, Threads};
@@ -38,6 +39,9 @@ pub(super) fn cases() -> Vec<Case> {
 
     let mut restored = vec![0.0; VALUES];
     let of_codes = super::codes(VALUES, -1, 1);
+    let (floats, mut float_codes) = (values.clone(), vec![0; VALUES]);
+    let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(VALUES).collect();
+    let mut values_of_bytes = vec![0.0; VALUES];
     let compared = (values.clone(), half.clone());
     vec![
         stats("f32", values.clone()),
@@ -58,6 +62,15 @@ pub(super) fn cases() -> Vec<Case> {
             };
             let done = Threads::default().dequantize(codes, quant::ternary::RANGE, &mut restored);
             done.expect("codes of the format");
+        }),
+        Case::new("quantize_fp8", "e4m3,f32", VALUES, move || {
+            let done = Threads::default().quantize_fp8(Fp8::E4M3, 0.01, &floats, &mut float_codes);
+            done.expect("finite values");
+        }),
+        Case::new("dequantize_fp8", "e5m2", VALUES, move || {
+            let done =
+                Threads::default().dequantize_fp8(Fp8::E5M2, 0.01, &bytes, &mut values_of_bytes);
+            done.expect("as many values");
         }),
         Case::new("compare", "f32,f16", VALUES, move || {
             parallel::compare(&compared.0, &compared.1).expect("finite values");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
 use tercet_core::number::Element;
+use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{
     self, Codes, Groups, HOST_BITS, Histogram, Method, QuantError, Rule, ScaleRule, int8,
 };
@@ -137,6 +138,57 @@ impl Operation for Dequantize {
         clock.time(&mut || match by.engine_of_threads() {
             None => legal(int8::dequantize(codes, &mut out)),
             Some(engine) => legal(engine.dequantize(codes, int8::RANGE, &mut out)),
+        });
+        Bits::default().with_floats(&out).finish()
+    }
+}
+
+/// The scale that takes normal values into E4M3.
+const FP8_SCALE: f32 = 0.01;
+
+/// E4M3 codes of a tensor whose scale is known.
+pub(in crate::measure) struct QuantizeFp8(Arc<[f32]>);
+
+impl QuantizeFp8 {
+    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
+        let work = Work::pass(values, Traffic::Narrow, values * 5);
+        (work, Self(input::normals(values)))
+    }
+}
+
+impl Operation for QuantizeFp8 {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let mut codes = vec![0; self.0.len()];
+        clock.time(&mut || {
+            legal(match by.engine_of_threads() {
+                None => Fp8::E4M3.quantize(FP8_SCALE, &self.0, &mut codes),
+                Some(engine) => engine.quantize_fp8(Fp8::E4M3, FP8_SCALE, &self.0, &mut codes),
+            });
+        });
+        Bits::default().with(&codes).finish()
+    }
+}
+
+/// E4M3 codes of a tensor back to values.
+pub(in crate::measure) struct DequantizeFp8(Vec<u8>);
+
+impl DequantizeFp8 {
+    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
+        let mut codes = vec![0; values];
+        legal(Fp8::E4M3.quantize(FP8_SCALE, &input::normals(values), &mut codes));
+        let work = Work::pass(values, Traffic::Widen, values * 5);
+        (work, Self(codes))
+    }
+}
+
+impl Operation for DequantizeFp8 {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let mut out = vec![0.0; self.0.len()];
+        clock.time(&mut || {
+            legal(match by.engine_of_threads() {
+                None => Fp8::E4M3.dequantize(FP8_SCALE, &self.0, &mut out),
+                Some(engine) => engine.dequantize_fp8(Fp8::E4M3, FP8_SCALE, &self.0, &mut out),
+            });
         });
         Bits::default().with_floats(&out).finish()
     }

@@ -16,6 +16,7 @@ macro_rules! kernels {
                 read_magnitudes: read_magnitudes::<T>,
                 count: count::<T>,
                 pack_rows: pack_rows::<T>,
+                fp8: quantize_fp8::<T>,
             }
         }
 
@@ -108,6 +109,30 @@ macro_rules! kernels {
         ) {
             // SAFETY: the set runs here.
             unsafe { crate::simd::quantize::two_bits::pack_rows::<$lanes, T>(rows, threshold, out) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn quantize_fp8<T: crate::simd::quantize::lanes::Value>(
+            format: tercet_core::quant::fp8::Fp8,
+            scale: f32,
+            values: &[T],
+            codes: &mut [u8],
+            stores: crate::simd::Stores,
+            ahead: crate::simd::Ahead,
+        ) -> bool {
+            use crate::simd::quantize::fp8::quantize;
+            // SAFETY: the set runs here.
+            unsafe { quantize::<$lanes, T>(format, scale, values, codes, stores, ahead) }
+        }
+
+        #[target_feature(enable = $features)]
+        pub(in crate::simd) fn dequantize_fp8(
+            format: tercet_core::quant::fp8::Fp8,
+            scale: f32,
+            codes: &[u8],
+            out: &mut [f32],
+        ) {
+            crate::simd::quantize::fp8::dequantize(format, scale, codes, out);
         }
 
         #[target_feature(enable = $features)]

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use tercet_core::block::i2_s::Layout;
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, Stats, bits};
+use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{Applied, Grid, Plan, QuantError};
 use tercet_core::{bf16, f16, scalar};
 
@@ -17,6 +18,7 @@ use super::{Ahead, Backend, Isa, Stores, cast};
 pub(super) mod affine;
 pub(super) mod count;
 pub(super) mod dequantize;
+pub(super) mod fp8;
 pub(super) mod kernels;
 pub(super) mod lanes;
 pub(super) mod stats;
@@ -34,6 +36,7 @@ pub(crate) struct Quantize {
     bf16: Floats<bf16>,
     stream: unsafe fn(&[Line], &mut [Line]),
     dequantize: unsafe fn(&[i8], i8, f32, &mut [f32], Stores),
+    dequantize_fp8: unsafe fn(Fp8, f32, &[u8], &mut [f32]),
     decode_row: unsafe fn(&[u8], u32, f32, &mut [f32]),
     decode_groups: unsafe fn(usize, &[u8], f32, &mut [f32]),
     has_three: unsafe fn(&[u8], u8) -> bool,
@@ -53,8 +56,10 @@ pub(super) struct Floats<T> {
     pub(super) read_magnitudes: unsafe fn(&[T], &mut [u32]),
     pub(super) count: unsafe fn(&[T], &mut Tables),
     pub(super) pack_rows: unsafe fn([&[T]; 4], u32, &mut [u8]),
+    pub(super) fp8: Float8<T>,
 }
 
+type Float8<T> = unsafe fn(Fp8, f32, &[T], &mut [u8], Stores, Ahead) -> bool;
 type Ternary<T> =
     unsafe fn(&[T], u32, bool, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>;
 type AffineAndNext<T> = unsafe fn(&[T], &Grid, &mut [i8], &[T], Ahead) -> Option<(Applied, Stats)>;
@@ -68,6 +73,11 @@ const SCALAR: Quantize = Quantize {
     dequantize: |codes, zero_point, scale, out, _| {
         for (code, value) in codes.iter().zip(out) {
             *value = (i32::from(*code) - i32::from(zero_point)) as f32 * scale;
+        }
+    },
+    dequantize_fp8: |format, scale, codes, out| {
+        for (&code, value) in codes.iter().zip(out) {
+            *value = format.decode(code) * scale;
         }
     },
     decode_row: two_bits::one_by_one,
@@ -107,6 +117,7 @@ const fn scalar_floats<T: Element>() -> Floats<T> {
                 *byte = two_bits::pack_one(rows.map(|row| row[at]), threshold);
             }
         },
+        fp8: |format, scale, values, codes, _, _| format.quantize(scale, values, codes).is_ok(),
     }
 }
 
@@ -117,6 +128,7 @@ const AVX2: Quantize = Quantize {
     bf16: super::avx2::quantize::floats(),
     stream: super::avx2::quantize::stream,
     dequantize: super::avx2::quantize::dequantize,
+    dequantize_fp8: super::avx2::quantize::dequantize_fp8,
     decode_row: super::avx2::quantize::decode_row,
     decode_groups: super::avx2::quantize::decode_groups,
     has_three: super::avx2::quantize::has_three,
@@ -131,6 +143,7 @@ const AVX512: Quantize = Quantize {
     bf16: super::avx512::quantize::floats(),
     stream: super::avx512::quantize::stream,
     dequantize: super::avx512::quantize::dequantize,
+    dequantize_fp8: super::avx512::quantize::dequantize_fp8,
     decode_row: super::avx512::quantize::decode_row,
     decode_groups: super::avx512::quantize::decode_groups,
     has_three: super::avx512::quantize::has_three,
@@ -145,6 +158,7 @@ const NEON: Quantize = Quantize {
     bf16: super::neon::quantize::floats(),
     stream: super::neon::quantize::stream,
     dequantize: super::neon::quantize::dequantize,
+    dequantize_fp8: super::neon::quantize::dequantize_fp8,
     decode_row: super::neon::quantize::decode_row,
     decode_groups: super::neon::quantize::decode_groups,
     has_three: super::neon::quantize::has_three,
@@ -280,6 +294,39 @@ impl Backend {
         } else {
             widen(values, out);
         }
+    }
+
+    /// As [`Fp8::quantize`] for a scale that is positive and finite, with as many codes; false, and codes left open, where a value
+    /// is not finite. Before another thread may read them, [`Stores::finish`] is called.
+    pub(crate) fn quantize_fp8<T: Element>(
+        self,
+        format: Fp8,
+        scale: f32,
+        values: &[T],
+        codes: &mut [u8],
+        stores: Stores,
+    ) -> bool {
+        assert_eq!(values.len(), codes.len());
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.floats::<T>().fp8)(format, scale, values, codes, stores, Ahead::STREAM) }
+    }
+
+    /// As [`Fp8::dequantize`] for as many values. Before another thread may read them, [`Stores::finish`] is called.
+    pub(crate) fn dequantize_fp8(
+        self,
+        format: Fp8,
+        scale: f32,
+        codes: &[u8],
+        out: &mut [f32],
+        stores: Stores,
+    ) {
+        assert_eq!(codes.len(), out.len());
+        let quantize = self.quantize();
+        self.store(out, stores, |first, out| {
+            let codes = &codes[first..][..out.len()];
+            // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+            unsafe { (quantize.dequantize_fp8)(format, scale, codes, out) }
+        });
     }
 
     /// Writes `(code − 1) · unit` for the codes at bits `shift` and `shift + 1` of each byte; false, and the code 3 taken for 2,

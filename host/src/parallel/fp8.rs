@@ -1,0 +1,93 @@
+//! Eight-bit floats, on rayon's threads.
+
+use rayon::prelude::*;
+use tercet_core::number::{Element, Stats};
+use tercet_core::quant::QuantError;
+use tercet_core::quant::fp8::Fp8;
+
+use super::{Threads, merged, moved};
+use crate::simd::{Ahead, Stores};
+
+impl Threads {
+    /// [`Stats::extremes_of`] in parallel: what [`Fp8::scale`] needs to know of values. O(n), one pass.
+    pub fn extremes<T: Element>(&self, values: &[T]) -> Stats {
+        let tiles = values.par_chunks(self.tile);
+        let extremes = tiles.map(|tile| self.backend.extremes(tile, Ahead::STREAM));
+        extremes.reduce(|| Stats::EMPTY, merged)
+    }
+
+    /// [`Fp8::quantize`] in parallel, with its codes. O(n), one pass.
+    ///
+    /// # Errors
+    /// Those of [`Fp8::quantize`], which name the first bad value; what `out` holds then is left open.
+    ///
+    /// # Example
+    /// ```
+    /// use tercet_core::quant::fp8::Fp8;
+    /// use tercet_host::parallel::Threads;
+    ///
+    /// let values = [0.5f32, -1.0, 2.0, 0.0];
+    /// let threads = Threads::default();
+    /// let scale = Fp8::E4M3.scale(threads.extremes(&values).abs_max());
+    /// let (mut codes, mut restored) = ([0; 4], [0.0; 4]);
+    /// threads.quantize_fp8(Fp8::E4M3, scale, &values, &mut codes)?;
+    /// threads.dequantize_fp8(Fp8::E4M3, scale, &codes, &mut restored)?;
+    /// assert_eq!(codes, [0x6E, 0xF6, 0x7E, 0]);
+    /// assert_eq!(restored, values);
+    /// # Ok::<(), tercet_core::quant::QuantError>(())
+    /// ```
+    pub fn quantize_fp8<T: Element>(
+        &self,
+        format: Fp8,
+        scale: f32,
+        values: &[T],
+        out: &mut [u8],
+    ) -> Result<(), QuantError> {
+        let usable = scale > 0.0 && scale < f32::INFINITY;
+        if values.len() != out.len() || !usable {
+            return format.quantize(scale, values, out);
+        }
+        let stores = Stores::of(out.len());
+        let tiles = (values
+            .par_chunks(self.tile)
+            .zip(out.par_chunks_mut(self.tile)))
+        .enumerate();
+        let results = tiles.map(|(tile, (values, out))| {
+            if self
+                .backend
+                .quantize_fp8(format, scale, values, out, stores)
+            {
+                stores.finish();
+                return Ok(());
+            }
+            // Which one it is, is for core to say.
+            let result = format.quantize(scale, values, out);
+            result.map_err(|error| moved(error, (tile * self.tile) as u64))
+        });
+        // rayon keeps the order of an indexed reduction, so that the first error is the lowest.
+        results.reduce(|| Ok(()), Result::and)
+    }
+
+    /// [`Fp8::dequantize`] in parallel, with its floats and errors. O(n).
+    pub fn dequantize_fp8(
+        &self,
+        format: Fp8,
+        scale: f32,
+        codes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), QuantError> {
+        if codes.len() != out.len() {
+            return format.dequantize(scale, codes, out);
+        }
+        let stores = Stores::of(size_of_val(out));
+        let tiles = codes
+            .par_chunks(self.tile)
+            .zip(out.par_chunks_mut(self.tile));
+        tiles.for_each(|(codes, out)| {
+            self.backend
+                .dequantize_fp8(format, scale, codes, out, stores);
+            stores.finish();
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! Eight-bit floats: [`Fp8::quantize`] and [`Fp8::dequantize`] without branches, in lanes that the compiler makes.
+
+use std::marker::PhantomData;
+
+use tercet_core::number::bits;
+use tercet_core::quant::fp8::Fp8;
+
+use super::lanes::{Lanes, Value};
+use super::stats::VECTORS;
+use crate::simd::stores::{self, Ahead, LINE, Stores};
+
+/// A format by its bits of mantissa: 3 for E4M3, 2 for E5M2.
+struct Format<const MANTISSA: u32>;
+
+impl<const MANTISSA: u32> Format<MANTISSA> {
+    const FP8: Fp8 = match MANTISSA {
+        3 => Fp8::E4M3,
+        _ => Fp8::E5M2,
+    };
+    const MAX: u32 = Self::FP8.max_code() as u32;
+    /// Bits of an f32's mantissa that codes lack.
+    const DROPPED: u32 = 23 - MANTISSA;
+    /// An f32's exponent field less a code's.
+    const REBIAS: u32 = 127 - ((1 << (6 - MANTISSA)) - 1);
+    /// The format's least normal number.
+    const NORMAL: u32 = (Self::REBIAS + 1) << 23;
+    /// Its least number, the unit of the subnormal ones.
+    const UNIT: f32 = f32::from_bits((Self::REBIAS + 1 - MANTISSA) << 23);
+    /// 2²³ units: an f32 from here on is whole units, to which an addition rounds, to nearest and ties to even.
+    const UNITS: f32 = f32::from_bits((Self::REBIAS + 1 - MANTISSA + 23) << 23);
+
+    /// [`Fp8::encode`], saturating, of what is not a NaN.
+    #[inline(always)]
+    fn encode(x: f32) -> u8 {
+        let sign = x.to_bits() >> 24 & 0x80;
+        let magnitude = x.to_bits() & i32::MAX as u32;
+        let odd = magnitude >> Self::DROPPED & 1;
+        let rounded = magnitude + ((1 << (Self::DROPPED - 1)) - 1) + odd;
+        let normal = (rounded >> Self::DROPPED).wrapping_sub(Self::REBIAS << MANTISSA);
+        // Most numbers are no such few units; the sum is then something, and is not taken.
+        let units = f32::from_bits(magnitude) + Self::UNITS;
+        let subnormal = units.to_bits().wrapping_sub(Self::UNITS.to_bits());
+        let code = match magnitude < Self::NORMAL {
+            true => subnormal,
+            false => normal,
+        };
+        (code.min(Self::MAX) | sign) as u8
+    }
+
+    /// [`Fp8::decode`].
+    #[inline(always)]
+    fn decode(code: u8) -> f32 {
+        let sign = u32::from(code & 0x80) << 24;
+        let code = u32::from(code & 0x7F);
+        let normal = (code << Self::DROPPED) + (Self::REBIAS << 23);
+        let subnormal = (code as i32 as f32 * Self::UNIT).to_bits();
+        let magnitude = match code < 1 << MANTISSA {
+            true => subnormal,
+            false => normal,
+        };
+        let special = match MANTISSA == 2 && code == Self::MAX + 1 {
+            true => bits::INFINITE,
+            false => 0x7FC0_0000,
+        };
+        let magnitude = match code > Self::MAX {
+            true => special,
+            false => magnitude,
+        };
+        f32::from_bits(sign | magnitude)
+    }
+}
+
+/// Codes of `fl(x / scale)`, for a scale that is positive and finite; false where a value is not finite, and its code is
+/// something.
+///
+/// # Safety
+/// The processor runs the set.
+#[inline(always)]
+pub(in crate::simd) unsafe fn quantize<S: Lanes, T: Value>(
+    format: Fp8,
+    scale: f32,
+    values: &[T],
+    codes: &mut [u8],
+    stores: Stores,
+    ahead: Ahead,
+) -> bool {
+    // SAFETY: the bytes of the slice, which has no other reference; an i8 is any byte.
+    let codes = unsafe { std::slice::from_raw_parts_mut(codes.as_mut_ptr().cast(), codes.len()) };
+    match format {
+        Fp8::E4M3 => encode::<S, T, 3>(scale, values, codes, stores, ahead),
+        Fp8::E5M2 => encode::<S, T, 2>(scale, values, codes, stores, ahead),
+    }
+}
+
+/// [`quantize`] into a format; the processor runs the set.
+#[inline(always)]
+fn encode<S: Lanes, T: Value, const MANTISSA: u32>(
+    scale: f32,
+    values: &[T],
+    codes: &mut [i8],
+    stores: Stores,
+    ahead: Ahead,
+) -> bool {
+    let mut kernel = Kernel::<S, MANTISSA> {
+        scale,
+        ahead,
+        largest: 0,
+        set: PhantomData,
+    };
+    stores.lines(values, codes, &mut kernel);
+    kernel.largest < bits::INFINITE
+}
+
+/// Made only where the processor runs the set.
+struct Kernel<S, const MANTISSA: u32> {
+    scale: f32,
+    ahead: Ahead,
+    /// The largest magnitude's pattern.
+    largest: u32,
+    set: PhantomData<S>,
+}
+
+impl<S: Lanes, T: Value, const MANTISSA: u32> stores::Kernel<T> for Kernel<S, MANTISSA> {
+    #[inline(always)]
+    fn run(&mut self, values: &[T], codes: &mut [i8], streaming: bool) {
+        let mut largest = [0; LINE];
+        for (values, codes) in values.chunks_exact(LINE).zip(codes.chunks_exact_mut(LINE)) {
+            self.ahead.ask_step(values);
+            let (mut wide, mut line) = ([0.0f32; LINE], [0; LINE]);
+            // SAFETY: the set runs here; a line is whole vectors.
+            unsafe {
+                for at in (0..LINE).step_by(S::WIDTH) {
+                    let x = T::read::<S>(values.as_ptr().add(at));
+                    S::store_values(x, wide.as_mut_ptr().add(at));
+                }
+            }
+            for ((code, largest), x) in line.iter_mut().zip(&mut largest).zip(wide) {
+                *largest = bits::magnitude(x).max(*largest);
+                *code = Format::<MANTISSA>::encode(x / self.scale) as i8;
+            }
+            let step = VECTORS * S::WIDTH;
+            for (from, to) in line.chunks_exact(step).zip(codes.chunks_exact_mut(step)) {
+                // SAFETY: the set runs here; a step's codes lie in both, on a line's boundary where they stream.
+                unsafe {
+                    match streaming {
+                        true => S::stream(S::load(from.as_ptr()), to.as_mut_ptr()),
+                        false => S::store(S::load(from.as_ptr()), to.as_mut_ptr()),
+                    }
+                }
+            }
+        }
+        self.largest = largest.into_iter().fold(self.largest, u32::max);
+    }
+}
+
+/// Writes `fl(decode(code) · scale)` for each code. (Compiled for a set where it is called from one's code.)
+#[inline(always)]
+pub(in crate::simd) fn dequantize(format: Fp8, scale: f32, codes: &[u8], out: &mut [f32]) {
+    match format {
+        Fp8::E4M3 => decode::<3>(scale, codes, out),
+        Fp8::E5M2 => decode::<2>(scale, codes, out),
+    }
+}
+
+#[inline(always)]
+fn decode<const MANTISSA: u32>(scale: f32, codes: &[u8], out: &mut [f32]) {
+    for (&code, out) in codes.iter().zip(out) {
+        *out = Format::<MANTISSA>::decode(code) * scale;
+    }
+}
