@@ -1,0 +1,145 @@
+// Threads of a block as fibers: one runs until it waits for others, then another that can run, in an order drawn from the seed.
+#include "block.h"
+
+#include "fiber.h"
+#include "shared.h"
+#include "signals.h"
+#include "threads.h"
+
+#include <memory>
+#include <vector>
+
+namespace emulator {
+const Place *running = nullptr;
+dim3 block_index, block_size, grid_size;
+
+namespace {
+// Reused from launch to launch; a block has at most 1024 threads.
+std::vector<std::unique_ptr<Thread>> pool;
+Fiber scheduler;
+const Launch *launch = nullptr;
+Outcome outcome;
+Dice dice{0};
+} // namespace
+
+Block block;
+Thread *current = nullptr;
+
+bool inside() { return current != nullptr; }
+
+std::string where() {
+    auto of = [](dim3 d) { return std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z); };
+    std::string text = std::string(launch->kernel->name) + ", block (" + of(block_index) + ")";
+    return current == nullptr ? text : text + ", thread (" + of(current->place.thread) + ")";
+}
+
+void fail(int error, const std::string &message) {
+    outcome = {error, message + " [" + where() + "]"};
+    // The fiber is left as it stands; nothing in a kernel has a destructor.
+    switch_stack(current->fiber, scheduler, true);
+    __builtin_unreachable();
+}
+
+void Thread::make_ready() {
+    state = State::Ready;
+    block.ready.push_back(this);
+}
+
+void wait() { switch_stack(current->fiber, scheduler, false); }
+
+namespace {
+void thread_main() {
+    arrived();
+    launch->kernel->run(launch->values);
+    leave();
+    switch_stack(current->fiber, scheduler, true);
+    __builtin_unreachable();
+}
+
+void start_threads(unsigned count) {
+    while (pool.size() < count) {
+        pool.push_back(std::make_unique<Thread>());
+    }
+    block.reset(count);
+    dim3 size = launch->block;
+    for (unsigned i = 0; i < count; i++) {
+        Thread &thread = *pool[i];
+        thread.reset(i, {i % size.x, i / size.x % size.y, i / (size.x * size.y)});
+        prepare(thread.fiber, thread_main);
+        block.threads.push_back(&thread);
+        thread.make_ready();
+    }
+}
+
+// Runs one block to its end; false when something stopped it.
+bool run_block(unsigned count) {
+    spoil_shared(dice.roll());
+    start_threads(count);
+    while (!block.ready.empty()) {
+        unsigned pick = dice.below(unsigned(block.ready.size()));
+        current = block.ready[pick];
+        block.ready[pick] = block.ready.back();
+        block.ready.pop_back();
+        running = &current->place;
+        switch_stack(scheduler, current->fiber, false);
+        if (outcome.error != 0) {
+            return false;
+        }
+    }
+    current = nullptr;
+    if (block.left != count) {
+        outcome = {LAUNCH_FAILED, "threads wait for each other for ever: " + waiting_report() + " [" + where() + "]"};
+        return false;
+    }
+    return true;
+}
+
+// Block number `i` of the order that the seed draws: multiplication by an odd number permutes a power of two, and what falls
+// beyond the number of blocks is passed over.
+struct Order {
+    unsigned long long mask = 0, factor, offset, next = 0;
+    explicit Order(unsigned long long count) : factor(dice.roll() | 1), offset(dice.roll()) {
+        while (mask + 1 < count) {
+            mask = mask * 2 + 1;
+        }
+    }
+    unsigned long long draw(unsigned long long count) {
+        for (;;) {
+            unsigned long long at = (next++ * factor + offset) & mask;
+            // Mixed once more by steps that can be undone, so that neighbours part.
+            at ^= at >> 3 & mask;
+            if (at < count) {
+                return at;
+            }
+        }
+    }
+};
+} // namespace
+
+Outcome run(const Launch &what) {
+    launch = &what;
+    outcome = {};
+    dice = {what.seed};
+    block_size = what.block;
+    grid_size = what.grid;
+    DynamicShared shared(what.shared_bytes);
+    Signals signals(scheduler);
+    unsigned threads = what.block.x * what.block.y * what.block.z;
+    unsigned long long blocks = 1ull * what.grid.x * what.grid.y * what.grid.z;
+    Order order(blocks);
+    for (unsigned long long i = 0; i < blocks; i++) {
+        unsigned long long at = order.draw(blocks);
+        unsigned long long plane = 1ull * what.grid.x * what.grid.y;
+        block_index = {unsigned(at % what.grid.x), unsigned(at / what.grid.x % what.grid.y), unsigned(at / plane)};
+        shared.spoil(dice.roll());
+        if (!run_block(threads)) {
+            break;
+        }
+    }
+    current = nullptr;
+    launch = nullptr;
+    return outcome;
+}
+
+void record_failure(int error, const std::string &message) { outcome = {error, message + " [" + where() + "]"}; }
+} // namespace emulator
