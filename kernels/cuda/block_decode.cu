@@ -40,7 +40,7 @@ struct Store<BF16> : StoreHalf<BF16> {};
 // `not_bad` becomes the largest complement of a block's index whose scale is not finite; 0 before.
 template <class Element, class Format>
 TERCET_FN void decode(const u8 *bytes, u64 count, typename Element::Bits *out, u64 *not_bad) {
-    __shared__ __align__(16) u8 tile[Format::TILE_BYTES];
+    alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
     const u8 *share = tile + threadIdx.x / WARP * Format::SHARE_BYTES;
     for (u64 start = (u64)blockIdx.x * TILE; start < count; start += (u64)gridDim.x * TILE) {
         u64 left = (count - start) / Format::LEN * Format::BYTES;

@@ -36,7 +36,7 @@ struct DotRecord {
 
 template <class Format>
 TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 count, DotRecord *record) {
-    __shared__ __align__(16) u8 tile[Format::TILE_BYTES];
+    alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
     const u8 *share = tile + threadIdx.x / WARP * Format::SHARE_BYTES;
     Fixed sum = {0, 0};
     for (u64 start = (u64)blockIdx.x * TILE; start < count; start += (u64)gridDim.x * TILE) {

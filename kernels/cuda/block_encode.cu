@@ -46,8 +46,8 @@ TERCET_FN void load_eight(const typename Element::Bits *values, u64 at, u32 (&pa
 
 template <class Element, class Format>
 TERCET_FN void encode(const typename Element::Bits *values, u64 count, u32 rule, u32 least_squares, u8 *out, EncodeRecord *record) {
-    __shared__ __align__(16) u8 tile[Format::TILE_BYTES];
-    __shared__ __align__(16) u8 digits[Format::LEN == SHARE ? TILE : 16];
+    alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
+    alignas(16) __shared__ u8 digits[Format::LEN == SHARE ? TILE : 16];
     __shared__ u32 sorted[Format::LEN > 32 ? TILE : 1];
     u32 warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     u8 *share = tile + warp * Format::SHARE_BYTES;
