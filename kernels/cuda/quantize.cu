@@ -2,9 +2,9 @@
 //
 // `quantize_*` does all of a group in one launch: statistics, plan, codes, scale, by one team, so that a row comes from memory once and
 // from a cache the second time. Long groups take four launches, the passes over values by as many blocks as there is room for:
-// `stats_*`, `plan`, `apply_*`, `finish`.
+// `stats_*`, `quantize_plan`, `quantize_apply_*`, `quantize_finish`.
 //
-// Roofline: `quantize_*` moves 5 bytes a value (f32) or 3 (f16, bf16), for about 20 instructions; `apply_*` the same. An H200 has time
+// Roofline: `quantize_*` moves 5 bytes a value (f32) or 3 (f16, bf16), for about 20 instructions; `quantize_apply_*` the same. An H200 has time
 // for 30 while 5 bytes move, 18 for 3: memory is the limit for f32, and nearly for halves.
 
 #include "tercet/device.cuh"
@@ -20,19 +20,21 @@ struct ReportRecord {
     u64 not_bad, not_placed;
 };
 
-// Where results go; there may be no zero points.
+// Where results go; there may be no zero points. `before` groups of the tensor came earlier: its values and codes are those of a part
+// that is on the device, all else is the whole tensor's.
 struct Results {
+    u64 before;
     f32 *scales;
     i8 *zero_points;
     ReportRecord *report;
 
     // Writes what a group needs beside its codes, and counts it.
     __device__ __forceinline__ void set(u64 group, f32 scale, i32 zero_point, u32 largest, ReportRecord *counts) const {
-        scales[group] = scale;
+        scales[before + group] = scale;
         if (zero_points != nullptr) {
-            zero_points[group] = (i8)zero_point;
+            zero_points[before + group] = (i8)zero_point;
         } else if (zero_point != 0) {
-            atomicMax(&report->not_placed, ~group);
+            atomicMax(&report->not_placed, ~(before + group));
         }
         counts->zero += largest == 0 ? 1 : 0;
         counts->flushed += scale == 0.0f && largest != 0 ? 1 : 0;
@@ -64,7 +66,7 @@ TERCET_FN void quantize(const typename Element::Bits *values, u64 groups, u64 le
         u64 begin = group * len, end = begin + len;
         GroupStats stats = group_stats<Element, Team>(values, begin, end, method.mean_of_all());
         if (stats.extremes.bad != NO_INDEX) {
-            if (Team::thread() == 0) atomicMax(&results.report->not_bad, ~stats.extremes.bad);
+            if (Team::thread() == 0) atomicMax(&results.report->not_bad, ~(results.before * len + stats.extremes.bad));
             continue;
         }
         u32 threshold = NO_THRESHOLD;
@@ -88,10 +90,10 @@ TERCET_FN void quantize(const typename Element::Bits *values, u64 groups, u64 le
 
 #define QUANTIZE(NAME, ELEMENT, TEAM)                                                                                              \
     extern "C" __global__ void __launch_bounds__(256)                                                                              \
-        NAME(const ELEMENT::Bits *values, u64 groups, u64 len, u32 method, f32 grid_scale, u32 grid, i8 *codes, f32 *scales,       \
-             i8 *zero_points, ReportRecord *report) {                                                                              \
+        NAME(const ELEMENT::Bits *values, u64 before, u64 groups, u64 len, u32 method, f32 grid_scale, u32 grid, i8 *codes,        \
+             f32 *scales, i8 *zero_points, ReportRecord *report) {                                                                 \
         quantize<ELEMENT, TEAM>(values, groups, len, Method::unpack(method, grid_scale, grid), codes,                              \
-                                Results{scales, zero_points, report});                                                             \
+                                Results{before, scales, zero_points, report});                                                     \
     }
 
 // A block a group; not the optimum.
@@ -116,7 +118,7 @@ TERCET_FN Wide wide_of(const u64 *limbs) {
 // Plans of groups from their records, a thread each; `thresholds` are the optimum's, where that is the rule. Groups with a value that
 // is not finite are reported, and get a plan that codes nothing.
 extern "C" __global__ void __launch_bounds__(256)
-    plan(const StatsRecord *records, u64 groups, u64 len, u32 method, f32 grid_scale, u32 grid, const u32 *thresholds, Plan *plans,
+    quantize_plan(const StatsRecord *records, u64 groups, u64 len, u32 method, f32 grid_scale, u32 grid, const u32 *thresholds, Plan *plans,
          ReportRecord *report) {
     const Method how = Method::unpack(method, grid_scale, grid);
     for (u64 group = (u64)blockIdx.x * BLOCK + threadIdx.x; group < groups; group += (u64)gridDim.x * BLOCK) {
@@ -131,13 +133,13 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Codes by plans; pieces as in `stats`. Records hold zeros before.
+// Codes by plans, from group `first` on; pieces as in `stats`. There is a plan for each of these groups, and a record, zeros before.
 template <class Element>
-TERCET_FN void apply(const typename Element::Bits *values, u64 groups, u64 len, u64 pieces, u64 piece, const Plan *plans, i8 *codes,
+TERCET_FN void apply(const typename Element::Bits *values, u64 first, u64 groups, u64 len, u64 pieces, u64 piece, const Plan *plans, i8 *codes,
                      AppliedRecord *records) {
     for (u64 turn = blockIdx.x; turn < groups * pieces; turn += gridDim.x) {
         u64 group = turn / pieces, from = turn % pieces * piece;
-        u64 begin = group * len + from, end = group * len + (len - from < piece ? len : from + piece);
+        u64 start = (first + group) * len, begin = start + from, end = start + (len - from < piece ? len : from + piece);
         Plan plan = plans[group];
         Applied applied = apply_plan<Element, BlockTeam>(values, begin, end, plan, codes);
         if (threadIdx.x == 0) {
@@ -150,21 +152,22 @@ TERCET_FN void apply(const typename Element::Bits *values, u64 groups, u64 len, 
 }
 
 #define APPLY(NAME, ELEMENT)                                                                                                       \
-    extern "C" __global__ void __launch_bounds__(256) NAME(const ELEMENT::Bits *values, u64 groups, u64 len, u64 pieces, u64 piece, \
-                                                           const Plan *plans, i8 *codes, AppliedRecord *records) {                 \
-        apply<ELEMENT>(values, groups, len, pieces, piece, plans, codes, records);                                                 \
+    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+        NAME(const ELEMENT::Bits *values, u64 first, u64 groups, u64 len, u64 pieces, u64 piece, const Plan *plans, i8 *codes,     \
+             AppliedRecord *records) {                                                                                             \
+        apply<ELEMENT>(values, first, groups, len, pieces, piece, plans, codes, records);                                          \
     }
 
-APPLY(apply_f32, F32)
-APPLY(apply_f16, F16)
-APPLY(apply_bf16, BF16)
+APPLY(quantize_apply_f32, F32)
+APPLY(quantize_apply_f16, F16)
+APPLY(quantize_apply_bf16, BF16)
 
 // Scales of groups once their codes stand, a thread each.
 extern "C" __global__ void __launch_bounds__(256)
-    finish(const StatsRecord *stats, const AppliedRecord *records, const Plan *plans, u64 groups, u64 len, u32 method, f32 grid_scale,
+    quantize_finish(const StatsRecord *stats, const AppliedRecord *records, const Plan *plans, u64 groups, u64 len, u32 method, f32 grid_scale,
            u32 grid, f32 *scales, i8 *zero_points, ReportRecord *report) {
     const Method how = Method::unpack(method, grid_scale, grid);
-    const Results results = {scales, zero_points, report};
+    const Results results = {0, scales, zero_points, report};
     ReportRecord counts = {};
     for (u64 group = (u64)blockIdx.x * BLOCK + threadIdx.x; group < groups; group += (u64)gridDim.x * BLOCK) {
         const AppliedRecord *record = records + group;

@@ -16,22 +16,23 @@ TERCET_FN void add_to_record(const GroupStats &stats, StatsRecord *record, bool 
     if (with_sum) stats.sum.add_to(record->sum);
 }
 
-// `pieces` teams share a group, each a stretch of `piece` values of its `len`; records hold zeros before.
+// Of `groups` groups of `len` values, from group `first` on. `pieces` teams share a group, each a stretch of `piece` values; there
+// is a record for each of these groups, zeros before.
 template <class Element, class Team>
-TERCET_FN void stats(const typename Element::Bits *values, u64 groups, u64 len, u64 pieces, u64 piece, u32 with_sum,
+TERCET_FN void stats(const typename Element::Bits *values, u64 first, u64 groups, u64 len, u64 pieces, u64 piece, u32 with_sum,
                      StatsRecord *records) {
     for (u64 turn = Team::number(); turn < groups * pieces; turn += Team::count()) {
         u64 group = turn / pieces, from = turn % pieces * piece;
-        u64 begin = group * len + from, end = group * len + (len - from < piece ? len : from + piece);
+        u64 start = (first + group) * len, begin = start + from, end = start + (len - from < piece ? len : from + piece);
         GroupStats found = group_stats<Element, Team>(values, begin, end, with_sum != 0);
         if (Team::thread() == 0) add_to_record(found, records + group, with_sum != 0);
     }
 }
 
 #define STATS(NAME, ELEMENT, TEAM)                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(256)                                                                              \
-        NAME(const ELEMENT::Bits *values, u64 groups, u64 len, u64 pieces, u64 piece, u32 with_sum, StatsRecord *records) {        \
-        stats<ELEMENT, TEAM>(values, groups, len, pieces, piece, with_sum, records);                                               \
+    extern "C" __global__ void __launch_bounds__(256) NAME(const ELEMENT::Bits *values, u64 first, u64 groups, u64 len,            \
+                                                           u64 pieces, u64 piece, u32 with_sum, StatsRecord *records) {            \
+        stats<ELEMENT, TEAM>(values, first, groups, len, pieces, piece, with_sum, records);                                        \
     }
 
 // A block a piece; for long groups.
