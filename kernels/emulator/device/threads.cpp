@@ -5,6 +5,7 @@ namespace emulator {
 void Thread::reset(unsigned index, dim3 thread) {
     place = {thread, index % 32};
     warp = index / 32;
+    fiber = nullptr;
     name = file = nullptr;
     what = nullptr;
     mask = 0;

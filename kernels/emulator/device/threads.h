@@ -22,7 +22,8 @@ struct Copy {
 struct Thread {
     Place place;
     Lane words;
-    Fiber fiber;
+    // Its stack, from when it first runs to when it leaves.
+    Fiber *fiber;
     State state;
     unsigned warp;
     // What it waits for, and where in the source.
