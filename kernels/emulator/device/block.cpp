@@ -76,7 +76,7 @@ void start_threads(unsigned count) {
     while (pool.size() < count) {
         pool.push_back(std::make_unique<Thread>());
     }
-    block.reset(count);
+    block.reset();
     // A block that was stopped left its stacks where they were.
     if (idle_fibers.size() != fibers.size()) {
         idle_fibers.clear();
@@ -84,12 +84,20 @@ void start_threads(unsigned count) {
             idle_fibers.push_back(fiber.get());
         }
     }
-    dim3 size = launch->block;
+    dim3 at = {0, 0, 0};
     for (unsigned i = 0; i < count; i++) {
         Thread &thread = *pool[i];
-        thread.reset(i, {i % size.x, i / size.x % size.y, i / (size.x * size.y)});
+        thread.reset(i, at);
         block.threads.push_back(&thread);
         thread.make_ready();
+        if (++at.x == launch->block.x) {
+            at.x = 0;
+            at.y++;
+        }
+        if (at.y == launch->block.y) {
+            at.y = 0;
+            at.z++;
+        }
     }
 }
 
