@@ -14,8 +14,11 @@ const Place *running = nullptr;
 dim3 block_index, block_size, grid_size;
 
 namespace {
-// Reused from launch to launch; a block has at most 1024 threads.
+// Reused from launch to launch; a block has at most 1024 threads. A stack that was just left is the next to be taken, so threads
+// that never wait run on one, which stays in the cache.
 std::vector<std::unique_ptr<Thread>> pool;
+std::vector<std::unique_ptr<Fiber>> fibers;
+std::vector<Fiber *> idle_fibers;
 Fiber scheduler;
 const Launch *launch = nullptr;
 Outcome outcome;
@@ -36,7 +39,7 @@ std::string where() {
 void fail(int error, const std::string &message) {
     outcome = {error, message + " [" + where() + "]"};
     // The fiber is left as it stands; nothing in a kernel has a destructor.
-    switch_stack(current->fiber, scheduler, true);
+    switch_stack(*current->fiber, scheduler, true);
     __builtin_unreachable();
 }
 
@@ -45,29 +48,56 @@ void Thread::make_ready() {
     block.ready.push_back(this);
 }
 
-void wait() { switch_stack(current->fiber, scheduler, false); }
+void wait() { switch_stack(*current->fiber, scheduler, false); }
 
 namespace {
 void thread_main() {
     arrived();
     launch->kernel->run(launch->values);
     leave();
-    switch_stack(current->fiber, scheduler, true);
+    idle_fibers.push_back(current->fiber);
+    switch_stack(*current->fiber, scheduler, true);
     __builtin_unreachable();
+}
+
+// A stack that begins with `thread_main`.
+Fiber *take_fiber() {
+    if (idle_fibers.empty()) {
+        fibers.push_back(std::make_unique<Fiber>());
+        idle_fibers.push_back(fibers.back().get());
+    }
+    Fiber *fiber = idle_fibers.back();
+    idle_fibers.pop_back();
+    prepare(*fiber, unsigned(idle_fibers.size()), thread_main);
+    return fiber;
 }
 
 void start_threads(unsigned count) {
     while (pool.size() < count) {
         pool.push_back(std::make_unique<Thread>());
     }
-    block.reset(count);
-    dim3 size = launch->block;
+    block.reset();
+    // A block that was stopped left its stacks where they were.
+    if (idle_fibers.size() != fibers.size()) {
+        idle_fibers.clear();
+        for (const auto &fiber : fibers) {
+            idle_fibers.push_back(fiber.get());
+        }
+    }
+    dim3 at = {0, 0, 0};
     for (unsigned i = 0; i < count; i++) {
         Thread &thread = *pool[i];
-        thread.reset(i, {i % size.x, i / size.x % size.y, i / (size.x * size.y)});
-        prepare(thread.fiber, thread_main);
+        thread.reset(i, at);
         block.threads.push_back(&thread);
         thread.make_ready();
+        if (++at.x == launch->block.x) {
+            at.x = 0;
+            at.y++;
+        }
+        if (at.y == launch->block.y) {
+            at.y = 0;
+            at.z++;
+        }
     }
 }
 
@@ -81,7 +111,10 @@ bool run_block(unsigned count) {
         block.ready[pick] = block.ready.back();
         block.ready.pop_back();
         running = &current->place;
-        switch_stack(scheduler, current->fiber, false);
+        if (current->fiber == nullptr) {
+            current->fiber = take_fiber();
+        }
+        switch_stack(scheduler, *current->fiber, false);
         if (outcome.error != 0) {
             return false;
         }

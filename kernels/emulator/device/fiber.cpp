@@ -94,7 +94,7 @@ tercet_switch:
 extern "C" __attribute__((visibility("hidden"))) void tercet_switch(void **save, void *load);
 #endif
 
-void prepare(Fiber &fiber, void (*entry)()) {
+void prepare(Fiber &fiber, unsigned colour, void (*entry)()) {
     if (fiber.stack == nullptr) {
         void *map = mmap(nullptr, STACK + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (map == MAP_FAILED || mprotect(map, GUARD, PROT_NONE) != 0) {
@@ -106,7 +106,7 @@ void prepare(Fiber &fiber, void (*entry)()) {
     // What was left in mid-run left its red zones behind.
     __asan_unpoison_memory_region(fiber.stack, STACK);
 #endif
-    uintptr_t end = reinterpret_cast<uintptr_t>(fiber.stack) + STACK;
+    uintptr_t end = reinterpret_cast<uintptr_t>(fiber.stack) + STACK - colour % 61 * 64;
 #if defined(__x86_64__)
     // Six registers, the address that `ret` takes, and one word more so that the entry finds the stack as after a call.
     auto *top = reinterpret_cast<uintptr_t *>(end) - 8;

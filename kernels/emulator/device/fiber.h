@@ -11,8 +11,8 @@ struct Fiber {
     void *top = nullptr;
 };
 
-// Makes the next switch to it call `entry`, which must never return.
-void prepare(Fiber &fiber, void (*entry)());
+// Makes the next switch to it call `entry`, which must never return. Stacks of different colours begin in different sets of a cache.
+void prepare(Fiber &fiber, unsigned colour, void (*entry)());
 
 // Leaves the running stack for another. `leaving_for_good` says that the one that is left is not switched to again before
 // `prepare`.

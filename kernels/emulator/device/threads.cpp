@@ -5,6 +5,7 @@ namespace emulator {
 void Thread::reset(unsigned index, dim3 thread) {
     place = {thread, index % 32};
     warp = index / 32;
+    fiber = nullptr;
     name = file = nullptr;
     what = nullptr;
     mask = 0;
@@ -12,10 +13,10 @@ void Thread::reset(unsigned index, dim3 thread) {
     group = 0;
 }
 
-void Block::reset(unsigned) {
+void Block::reset() {
     threads.clear();
     ready.clear();
-    at_barrier = predicates = released_predicates = left = 0;
+    at_barrier = predicates = released_predicates = at_warp = left = 0;
 }
 
 Lane &lane() { return current->words; }
@@ -52,6 +53,7 @@ void finish_if_complete(const Thread &first) {
     for (unsigned i = 0; i < 32; i++) {
         if (lanes[i] != nullptr) {
             of_warp(first.warp, i)->make_ready();
+            block.at_warp--;
         }
     }
 }
@@ -71,6 +73,7 @@ void together(Together *what, const char *name, unsigned mask, const char *file,
         fail(LAUNCH_FAILED, std::string(name) + " at " + place_of(file, line) + ": the calling lane is not in its mask");
     }
     self.state = State::Warp;
+    block.at_warp++;
     self.what = what;
     self.name = name;
     self.mask = mask;
@@ -85,15 +88,11 @@ unsigned barrier(bool predicate, const char *file, int line) {
     if (block.left != 0) {
         fail(LAUNCH_FAILED, "a thread waits at the barrier at " + place_of(file, line) + " and another has left the kernel");
     }
-    for (const Thread *other : block.threads) {
-        if (other->state == State::Barrier) {
-            // One that waits speaks for all: they were compared as they came.
-            if (other->line != line || strcmp(other->file, file) != 0) {
-                fail(LAUNCH_FAILED, "threads wait at two barriers, " + place_of(file, line) + " and " +
-                                        place_of(other->file, other->line));
-            }
-            break;
-        }
+    if (block.at_barrier == 0) {
+        block.file = file;
+        block.line = line;
+    } else if (block.line != line || (block.file != file && strcmp(block.file, file) != 0)) {
+        fail(LAUNCH_FAILED, "threads wait at two barriers, " + place_of(file, line) + " and " + place_of(block.file, block.line));
     }
     self.state = State::Barrier;
     self.name = "__syncthreads";
@@ -116,12 +115,10 @@ void leave() {
     self.state = State::Left;
     block.left++;
     if (block.at_barrier != 0) {
-        for (const Thread *other : block.threads) {
-            if (other->state == State::Barrier) {
-                fail(LAUNCH_FAILED, "a thread left the kernel while another waits at the barrier at " +
-                                        place_of(other->file, other->line));
-            }
-        }
+        fail(LAUNCH_FAILED, "a thread left the kernel while another waits at the barrier at " + place_of(block.file, block.line));
+    }
+    if (block.at_warp == 0) {
+        return;
     }
     // Lanes that wait for this one need not any more.
     unsigned done = 0;

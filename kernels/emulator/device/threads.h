@@ -22,7 +22,8 @@ struct Copy {
 struct Thread {
     Place place;
     Lane words;
-    Fiber fiber;
+    // Its stack, from when it first runs to when it leaves.
+    Fiber *fiber;
     State state;
     unsigned warp;
     // What it waits for, and where in the source.
@@ -40,10 +41,13 @@ struct Thread {
 
 struct Block {
     std::vector<Thread *> threads, ready;
-    // Threads at the barrier, how many of them with a predicate that holds, and threads that have left the kernel.
-    unsigned at_barrier, predicates, released_predicates, left;
+    // Threads at the barrier, how many of them with a predicate that holds; threads that wait for their warp; those that have left.
+    unsigned at_barrier, predicates, released_predicates, at_warp, left;
+    // Where in the source the barrier is that threads wait at.
+    const char *file;
+    int line;
 
-    void reset(unsigned count);
+    void reset();
 };
 
 extern Block block;

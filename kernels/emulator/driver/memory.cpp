@@ -12,14 +12,11 @@ namespace emulator {
 namespace {
 // What cuMemAlloc promises of an address.
 constexpr size_t ALIGNMENT = 256;
-constexpr size_t PAGE = 4096;
 
 std::map<uintptr_t, Allocation> &all() {
     static auto *map = new std::map<uintptr_t, Allocation>;
     return *map;
 }
-
-size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
 #if defined(__SANITIZE_ADDRESS__)
 // The sanitizer knows the exact end.
@@ -29,6 +26,10 @@ void *take(size_t bytes, void *&map, size_t &map_bytes) {
 }
 void give(void *map, size_t) { free(map); }
 #else
+constexpr size_t PAGE = 4096;
+
+size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+
 void *take(size_t bytes, void *&map, size_t &map_bytes) {
     size_t whole = round_up(bytes, ALIGNMENT), body = round_up(whole, PAGE);
     map_bytes = body + PAGE;

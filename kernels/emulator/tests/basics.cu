@@ -24,3 +24,32 @@ extern "C" __global__ void test_block_sum(const i32 *in, i32 *out) {
         out[blockIdx.x] = part[0];
     }
 }
+
+// Multiplies and adds, which do not commute: what streams and graphs are told apart with.
+extern "C" __global__ void test_scale_add(u32 *values, u32 times, u32 plus, u32 n) {
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        values[i] = values[i] * times + plus;
+    }
+}
+
+// Dynamic shared memory, all of it.
+extern "C" __global__ void test_dynamic(u32 *out, u32 words) {
+    TERCET_SHARED(u32, all);
+    for (u32 i = threadIdx.x; i < words; i += blockDim.x) {
+        all[i] = i;
+    }
+    __syncthreads();
+    u32 sum = 0;
+    for (u32 i = threadIdx.x; i < words; i += blockDim.x) {
+        sum += all[words - 1 - i];
+    }
+    atomicAdd(out, sum);
+}
+
+// Where each thread of a grid of three dimensions is.
+extern "C" __global__ void test_places(u32 *out) {
+    u32 block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    u32 thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    out[block * blockDim.x * blockDim.y * blockDim.z + thread] += 1;
+}
