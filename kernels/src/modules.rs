@@ -60,6 +60,24 @@ pub(super) const MODULES: &[Module] = &[
         ],
     },
     Module {
+        name: "cluster",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/cluster.ptx"),
+        kernels: &[
+            "cluster_assign",
+            "cluster_norms",
+            "cluster_pack",
+            "cluster_accumulate",
+            "cluster_accumulate_shared",
+        ],
+    },
+    Module {
+        name: "cluster_update",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/cluster_update.ptx"),
+        kernels: &["cluster_means", "cluster_sphere", "cluster_fade", "cluster_next_empty"],
+    },
+    Module {
         name: "dequantize",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/dequantize.ptx"),
@@ -90,6 +108,20 @@ pub(super) const MODULES: &[Module] = &[
         ],
     },
     Module {
+        name: "seed",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/seed.ptx"),
+        kernels: &[
+            "seed_masses",
+            "seed_shorten",
+            "seed_potentials",
+            "seed_pick",
+            "seed_farthest",
+            "seed_unlabelled",
+            "seed_place",
+        ],
+    },
+    Module {
         name: "stats",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/stats.ptx"),
@@ -101,5 +133,11 @@ pub(super) const MODULES: &[Module] = &[
             "stats_short_f16",
             "stats_short_bf16",
         ],
+    },
+    Module {
+        name: "cluster_mma",
+        architecture: Architecture::Sm80,
+        ptx: include_str!("../ptx/80/cluster_mma.ptx"),
+        kernels: &["cluster_assign_mma"],
     },
 ];
