@@ -17,6 +17,7 @@
 
 mod api;
 mod chunks;
+pub mod cluster;
 mod context;
 mod device;
 mod driver;
