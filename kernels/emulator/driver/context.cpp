@@ -22,6 +22,10 @@ void end_context(Context &context) {
     for (Stream *stream : context.streams) {
         take_back(stream);
     }
+    // One that failed refused to free anything; what was taken in it ends with it.
+    if (context.lost != CUDA_SUCCESS) {
+        release_all(*context.device);
+    }
     take_back(&context);
 }
 } // namespace

@@ -90,6 +90,18 @@ void release(uintptr_t start) {
     count("frees");
 }
 
+void release_all(const Device &device) {
+    std::vector<uintptr_t> starts;
+    for (const auto &held : all()) {
+        if (held.second.device == device.index && held.second.kind != Kind::Registered) {
+            starts.push_back(held.first);
+        }
+    }
+    for (uintptr_t start : starts) {
+        release(start);
+    }
+}
+
 Allocation &adopt(void *start, size_t bytes, int device) {
     uintptr_t at = reinterpret_cast<uintptr_t>(start);
     return all().emplace(at, Allocation{at, bytes, Kind::Registered, device, nullptr, nullptr, 0}).first->second;

@@ -22,6 +22,8 @@ struct Allocation {
 // Takes memory, filled with a pattern; throws OUT_OF_MEMORY beyond the device's total.
 Allocation &allocate(Device &device, size_t bytes, Kind kind, Pool *pool);
 void release(uintptr_t start);
+// Frees all that counts against a device.
+void release_all(const Device &device);
 
 // The allocation that holds an address, or ends there; null for none.
 Allocation *holding(uintptr_t address);
