@@ -329,6 +329,52 @@ fn equal_errors_take_fewer_codes() {
     }
 }
 
+/// Rows for which the search has much to do: nearly constant S²/k, few distinct values, many exponents.
+#[test]
+fn optima_of_long_rows_are_cores() {
+    let Some(device) = device() else { return };
+    let mut cuda = Cuda::first().unwrap();
+    let cols = 3000;
+    let groups = Groups::rows(6, cols).unwrap();
+    for seed in 0..4 {
+        device.set(&format!("seed={seed}"));
+        let mut draw = Draw(seed);
+        let mut rows = vec![0.0; 6 * cols];
+        for (kind, row) in rows.chunks_mut(cols).enumerate() {
+            let mut sum = 1.0f64;
+            for (k, x) in row.iter_mut().enumerate() {
+                *x = match kind {
+                    // The next of x that leaves S²/k as it was.
+                    0 => {
+                        let next = sum * (((k + 2) as f64 / (k + 1) as f64).sqrt() - 1.0);
+                        sum += next;
+                        next as f32
+                    }
+                    1 => [1.0, 0.999, 0.5, 0.25, 0.1][draw.below(5) as usize],
+                    2 => f32::from_bits((draw.below(250) as u32) << 23),
+                    3 => draw.below(1 << 20) as f32,
+                    4 => f32::from_bits(draw.below(1 << 24) as u32),
+                    _ => (0..8).map(|_| value(&mut draw, 0)).sum(),
+                };
+            }
+            // In any order, with any signs.
+            for k in (1..cols).rev() {
+                row.swap(k, draw.below(k as u64 + 1) as usize);
+                row[k] = row[k].copysign(value(&mut draw, 0));
+            }
+        }
+        let bf16s = halves(&rows, bf16::from_f32);
+        let f16s = halves(&rows, f16::from_f32);
+        for scale_rule in [ScaleRule::Rule, ScaleRule::LeastSquares] {
+            let rule = Rule::Optimal;
+            let method = Method::Ternary { rule, scale_rule };
+            compare(&mut cuda, &rows, groups, method, false);
+            compare(&mut cuda, &bf16s, groups, method, false);
+            compare(&mut cuda, &f16s, groups, method, false);
+        }
+    }
+}
+
 #[test]
 fn the_first_value_that_is_not_finite_is_named() {
     let Some(_device) = device() else { return };

@@ -90,6 +90,12 @@ pub(super) const MODULES: &[Module] = &[
         ],
     },
     Module {
+        name: "quantize_optimal",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/quantize_optimal.ptx"),
+        kernels: &["quantize_optimal_f32", "quantize_optimal_f16", "quantize_optimal_bf16"],
+    },
+    Module {
         name: "stats",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/stats.ptx"),

@@ -3,7 +3,7 @@
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, Stats};
 use tercet_core::pool::Kind;
-use tercet_core::quant::{Applied, Groups, Method, Plan};
+use tercet_core::quant::{Applied, Groups, Method, Plan, Rule};
 
 use super::record;
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
@@ -18,6 +18,8 @@ const PIECE: usize = 16 << 10;
 const COUNTED: usize = 1 << 19;
 /// Values of a group that a warp takes on.
 pub(super) const SHORT: usize = 256;
+/// Values of a group in which a block can search the optimum.
+pub(super) const SEARCHED: usize = 1 << 16;
 
 /// A kernel's name for an element type.
 macro_rules! kernel {
@@ -68,6 +70,17 @@ impl Part {
         let piece = self.len.div_ceil(wanted).max(PIECE).next_multiple_of(16);
         (self.len.div_ceil(piece).max(1), piece)
     }
+}
+
+/// Whether a method is the rule that needs a search.
+pub(super) const fn is_optimal(method: Method) -> bool {
+    matches!(
+        method,
+        Method::Ternary {
+            rule: Rule::Optimal,
+            ..
+        }
+    )
 }
 
 /// Checks that a buffer of records holds `expected` words.
@@ -203,10 +216,12 @@ impl Cuda {
         here.check([values.len(), codes.len()])?;
         results.check(part.first + part.count)?;
         let most = self.most_blocks();
-        let (kernel, teams) = if part.len <= SHORT {
-            (kernel!("quantize_short", T), 8)
+        let (module, kernel, teams) = if part.len <= SHORT {
+            ("quantize", kernel!("quantize_short", T), 8)
+        } else if is_optimal(method) {
+            ("quantize_optimal", kernel!("quantize_optimal", T), 1)
         } else {
-            (kernel!("quantize", T), 1)
+            ("quantize", kernel!("quantize", T), 1)
         };
         let (method, scale, grid) = record::method(method);
         let arguments = [
@@ -224,7 +239,7 @@ impl Cuda {
         ];
         let grid = Grid::strided(part.count, teams, THREADS, most);
         // SAFETY: as in `launch_apply`; scales and zero points hold all groups up to the last of this part, and are borrowed alone.
-        unsafe { self.launch("quantize", kernel, grid, &arguments) }
+        unsafe { self.launch(module, kernel, grid, &arguments) }
     }
 
     /// Makes plans of groups from their records.

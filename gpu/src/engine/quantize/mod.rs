@@ -9,7 +9,7 @@ use tercet_core::number::Element;
 use tercet_core::pool::Kind;
 use tercet_core::quant::{self, Groups, Method, QuantError, Report, Rule};
 
-use self::launches::{Part, Results, SHORT, kernel};
+use self::launches::{Part, Results, kernel};
 pub use self::problem::CudaTensor;
 use super::device::bytes_of_mut;
 use super::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
@@ -225,7 +225,7 @@ impl Cuda {
         results: &mut Results<'_>,
     ) -> Result<(), CudaError> {
         let whole = Part::whole(groups);
-        if groups.len <= SHORT || self.takes_rows(groups) {
+        if self.takes_rows(groups) {
             return self.launch_quantize(values, whole, method, codes, results);
         }
         let with_sum = matches!(

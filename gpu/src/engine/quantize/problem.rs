@@ -5,12 +5,10 @@ use std::mem;
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeProblem};
 use tercet_core::number::{Element, Stats, bits};
-use tercet_core::quant::{
-    Applied, Groups, Method, Plan, QuantError, Report, Rule, quantize_in_order,
-};
+use tercet_core::quant::{Applied, Groups, Method, Plan, QuantError, Report, quantize_in_order};
 
 use super::DeviceCodes;
-use super::launches::{Part, Results, SHORT};
+use super::launches::{Part, Results, SEARCHED, is_optimal};
 use super::record;
 use crate::engine::{Chunks, Cuda, CudaError, DeviceBuffer, Item};
 
@@ -22,8 +20,8 @@ const LEAST: usize = 64 << 10;
 /// A tensor while the engine quantizes it: the problem that [`tercet_core::quant::quantize`] runs over.
 ///
 /// [`QuantizeProblem::quantize_groups`] does all groups in one launch, while values go to the device and codes come back, or in four where
-/// groups are few and long. Groups of more than 256 values go one by one where the rule is the optimal one, in a few launches each. The
-/// other steps upload the tensor once; where the device has no room for it, its groups pass through in chunks at each step.
+/// groups are few and long. Where the rule is the optimal one and groups are few and long, or longer than 65,536 values, they go one by
+/// one, in a few launches each. The other steps upload the tensor once; where the device has no room for it, its groups pass through in chunks at each step.
 pub struct CudaTensor<'a, T: Element> {
     cuda: &'a mut Cuda,
     groups: Groups,
@@ -275,12 +273,12 @@ fn chunks(len: usize) -> Chunks {
 }
 
 /// Whether kernels quantize by this method, all groups at once. What core refuses, it refuses group by group, after what comes before.
-fn takes_all(method: Method, len: usize) -> bool {
+fn takes_all(cuda: &Cuda, method: Method, groups: Groups) -> bool {
     match method {
         Method::Symmetric { limit } => limit > 0,
         Method::Fixed(grid) => grid.checked().is_ok(),
-        Method::Ternary { rule, .. } => rule != Rule::Optimal || len <= SHORT,
-        Method::Affine => true,
+        _ if is_optimal(method) => groups.len <= SEARCHED && cuda.takes_rows(groups),
+        Method::Ternary { .. } | Method::Affine => true,
     }
 }
 
@@ -411,7 +409,7 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
         bins: &mut [MagnitudeBin],
     ) -> Result<Report, CudaError> {
         let groups = self.groups;
-        if !takes_all(method, groups.len) {
+        if !takes_all(self.cuda, method, groups) {
             return quantize_in_order(self, method, bins);
         }
         if self.cuda.takes_rows(groups) && matches!(self.place, Place::Host { .. }) {
