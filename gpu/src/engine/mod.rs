@@ -16,6 +16,7 @@
 //! Dropping is safe from any thread and at any time. [`device_count`] and [`driver_version`] may be called from any thread.
 
 mod api;
+mod block;
 mod chunks;
 pub mod cluster;
 mod context;
@@ -28,9 +29,11 @@ mod launch;
 mod memory;
 mod modules;
 mod ptx;
+mod quantize;
 mod staging;
 mod stream;
 
+pub use block::DeviceBlocks;
 pub use chunks::{Chunks, Item};
 pub use device::{Cuda, CudaOptions};
 pub use driver::{NEEDED, device_count, driver_version};
@@ -39,3 +42,4 @@ pub use graph::Graph;
 pub use info::DeviceInfo;
 pub use launch::{Argument, Grid};
 pub use memory::{DeviceBuffer, MemoryStats};
+pub use quantize::{CudaTensor, DeviceCodes};
