@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 
 use super::bits;
+use crate::pool::Plain;
 
 mod sealed {
     use super::{bits, extremes_of_halves};
@@ -58,7 +59,7 @@ mod sealed {
 ///
 /// Every quantizer reads its values through [`Element::to_f32`], so a tensor of halves gives the bits
 /// that its widened copy gives.
-pub trait Element: Copy + PartialEq + Default + Send + Sync + sealed::Sealed + 'static {
+pub trait Element: Plain + PartialEq + Default + sealed::Sealed {
     /// Bytes of one value in a file.
     const BYTES: usize;
 

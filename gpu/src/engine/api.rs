@@ -1,0 +1,162 @@
+//! The driver's functions that the engine calls, found by name when the driver opens.
+//!
+//! cudarc finds the library and knows its types. Its own look-up panics where a function is missing, and its results are an
+//! `enum`, which a newer driver's status would not be a value of. So the functions are looked up here, all at once, and
+//! answer with integers.
+
+use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
+
+use cudarc::driver::sys::{
+    self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction,
+    CUfunction_attribute, CUgraph, CUgraphExec, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool,
+    CUmodule, CUstream, CUstreamCaptureMode,
+};
+
+use super::error::Status;
+
+macro_rules! functions {
+    ($($name:ident($($argument:ident: $kind:ty),* $(,)?);)*) => {
+        /// The driver's functions: all that the engine calls, or there is no table.
+        #[allow(non_snake_case, reason = "the driver's names")]
+        #[derive(Clone, Copy)]
+        pub(super) struct Api {
+            $($name: unsafe extern "system" fn($($kind),*) -> c_uint,)*
+        }
+
+        impl Api {
+            /// Looks up every function; the name of one that is missing.
+            ///
+            /// # Safety
+            /// The library that [`sys::is_culib_present`] found is NVIDIA's driver, or does as it does.
+            pub(super) unsafe fn load() -> Result<Self, &'static str> {
+                // SAFETY: as the caller promises: loading runs the library's initialisers.
+                let library = unsafe { sys::culib() };
+                Ok(Self {$(
+                    $name: {
+                        // SAFETY: the driver's interface gives the function of this name this type; `c_uint` has the size of its
+                        // status. The library is never unloaded, so the pointer stays good.
+                        let found = unsafe {
+                            library.get::<unsafe extern "system" fn($($kind),*) -> c_uint>(
+                                concat!(stringify!($name), "\0").as_bytes(),
+                            )
+                        };
+                        *found.map_err(|_| stringify!($name))?
+                    },
+                )*})
+            }
+
+            $(
+                /// The driver's function of this name.
+                ///
+                /// # Safety
+                /// As NVIDIA's documentation of the function asks.
+                #[allow(non_snake_case, clippy::too_many_arguments, reason = "the driver's names and arguments")]
+                pub(super) unsafe fn $name(&self, $($argument: $kind),*) -> Result<(), Status> {
+                    // SAFETY: as the caller promises.
+                    Status::check(unsafe { (self.$name)($($argument),*) })
+                }
+            )*
+        }
+    };
+}
+
+functions! {
+    cuInit(flags: c_uint);
+    cuGetErrorName(status: c_uint, name: *mut *const c_char);
+
+    cuDeviceGetCount(count: *mut c_int);
+    cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
+    cuDeviceGetName(name: *mut c_char, len: c_int, device: CUdevice);
+    cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
+    cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
+
+    cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
+    cuDevicePrimaryCtxRelease_v2(device: CUdevice);
+    cuCtxSetCurrent(context: CUcontext);
+
+    cuStreamCreate(stream: *mut CUstream, flags: c_uint);
+    cuStreamDestroy_v2(stream: CUstream);
+    cuStreamSynchronize(stream: CUstream);
+    cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
+    cuEventCreate(event: *mut CUevent, flags: c_uint);
+    cuEventDestroy_v2(event: CUevent);
+    cuEventRecord(event: CUevent, stream: CUstream);
+    cuEventSynchronize(event: CUevent);
+    cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
+
+    cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+    cuMemPoolCreate(pool: *mut CUmemoryPool, properties: *const CUmemPoolProps);
+    cuMemPoolDestroy(pool: CUmemoryPool);
+    cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void);
+    cuMemPoolGetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void);
+    cuMemPoolTrimTo(pool: CUmemoryPool, least: usize);
+    cuMemAllocFromPoolAsync(pointer: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, stream: CUstream);
+    cuMemFreeAsync(pointer: CUdeviceptr, stream: CUstream);
+
+    cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
+    cuMemFreeHost(pointer: *mut c_void);
+    cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
+    cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemsetD8Async(to: CUdeviceptr, value: u8, count: usize, stream: CUstream);
+    cuMemsetD32Async(to: CUdeviceptr, value: c_uint, count: usize, stream: CUstream);
+
+    cuModuleLoadData(module: *mut CUmodule, image: *const c_void);
+    cuModuleUnload(module: CUmodule);
+    cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
+    cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int);
+    cuLaunchKernel(
+        function: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared: c_uint,
+        stream: CUstream,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    );
+
+    cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
+    cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
+    cuGraphInstantiateWithFlags(executable: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
+    cuGraphLaunch(executable: CUgraphExec, stream: CUstream);
+    cuGraphExecDestroy(executable: CUgraphExec);
+    cuGraphDestroy(graph: CUgraph);
+}
+
+impl std::fmt::Debug for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Api")
+    }
+}
+
+/// The driver's version: 12040 for 12.4. It needs no other function of the driver, so that an old one, which lacks some, says that
+/// it is old.
+///
+/// # Safety
+/// As [`Api::load`].
+pub(super) unsafe fn version() -> Result<c_int, Missing> {
+    // SAFETY: as the caller promises.
+    let library = unsafe { sys::culib() };
+    // SAFETY: the driver's interface gives the function this type.
+    let function = unsafe {
+        library.get::<unsafe extern "system" fn(*mut c_int) -> c_uint>(b"cuDriverGetVersion\0")
+    };
+    let function = function.map_err(|_| Missing::Function("cuDriverGetVersion"))?;
+    let mut version = 0;
+    // SAFETY: the pointer is to a c_int, which is all that the function asks; it may come before cuInit.
+    Status::check(unsafe { function(&mut version) }).map_err(Missing::Failed)?;
+    Ok(version)
+}
+
+/// Why a driver tells no version.
+#[derive(Debug)]
+pub(super) enum Missing {
+    /// It has no such function.
+    Function(&'static str),
+    /// The function failed.
+    Failed(Status),
+}

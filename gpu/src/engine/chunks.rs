@@ -1,0 +1,162 @@
+//! Data that is larger than the device's memory, in chunks.
+
+use std::ops::Range;
+
+use tercet_core::pool::Plain;
+
+use super::device::{Cuda, bytes_of, bytes_of_mut};
+use super::error::CudaError;
+use super::memory::DeviceBuffer;
+use super::stream::Event;
+
+/// How [`Cuda::stream_through`] divides its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunks {
+    /// Items of the first chunk.
+    pub most: usize,
+    /// Items of the smallest chunk; each chunk but the last is a multiple of it.
+    pub least: usize,
+}
+
+/// An item's elements in input and output of [`Cuda::stream_through`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Elements of the input.
+    pub input: usize,
+    /// Elements of the output.
+    pub output: usize,
+}
+
+impl Cuda {
+    /// Does `work` on `0..len`, chunk by chunk in order. Where memory runs out, the same part is begun again with half as much.
+    ///
+    /// # Errors
+    /// Those of `work`; of [`CudaError::OutOfMemory`] that of a chunk that is the least. What was done until then stays done.
+    pub fn in_chunks(
+        &mut self,
+        len: usize,
+        chunks: Chunks,
+        mut work: impl FnMut(&mut Self, Range<usize>) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
+        let least = chunks.least.max(1);
+        let mut chunk = whole(chunks.most, least);
+        let mut done = 0;
+        while done < len {
+            let end = len.min(done.saturating_add(chunk));
+            match work(self, done..end) {
+                Ok(()) => done = end,
+                // A part that is shorter than the chunk is halved itself.
+                Err(error) if error.is_out_of_memory() && end - done > least => {
+                    chunk = whole((end - done) / 2, least);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes `input` through the device to `output`: `work` queues what makes the output of a chunk from its input, and is told which
+    /// items they are. Both buffers hold a whole chunk; a shorter last part begins them.
+    ///
+    /// Two chunks are on the device at a time: while one is worked on, the next is copied in and the last one out.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] unless input and output have the same number of items; those of `work`; [`CudaError::OutOfMemory`] where not
+    /// even two of the smallest chunks fit. The output may then be written in part.
+    pub fn stream_through<T: Plain, U: Plain>(
+        &mut self,
+        chunks: Chunks,
+        item: Item,
+        input: &[T],
+        output: &mut [U],
+        mut work: impl FnMut(
+            &mut Self,
+            Range<usize>,
+            &DeviceBuffer<T>,
+            &mut DeviceBuffer<U>,
+        ) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
+        let len = input.len() / item.input.max(1);
+        for (found, each) in [(input.len(), item.input), (output.len(), item.output)] {
+            let expected = len * each;
+            if found != expected {
+                return Err(CudaError::Length { expected, found });
+            }
+        }
+        if len == 0 {
+            return Ok(());
+        }
+        let least = chunks.least.max(1);
+        let mut chunk = whole(chunks.most.min(len), least);
+        let mut lanes = loop {
+            let made = [Lane::new(self, chunk, item), Lane::new(self, chunk, item)];
+            match made {
+                [Ok(first), Ok(second)] => break [first, second],
+                [Err(error), _] | [_, Err(error)] => {
+                    if !error.is_out_of_memory() || chunk <= least {
+                        return Err(error);
+                    }
+                }
+            }
+            chunk = whole(chunk / 2, least);
+        };
+        let parts = len.div_ceil(chunk);
+        for index in 0..=parts {
+            if index < parts {
+                let range = index * chunk..len.min((index + 1) * chunk);
+                let lane = &mut lanes[index % 2];
+                let part = &input[range.start * item.input..range.end * item.input];
+                // SAFETY: the lane's input holds a chunk, and its last use is what `done` marks.
+                unsafe {
+                    self.staging.copy_in(
+                        &self.stream,
+                        Some(&lane.done),
+                        bytes_of(part),
+                        lane.input.pointer(),
+                    )
+                }?;
+                work(self, range, &lane.input, &mut lane.output)?;
+                lane.done.record(&self.stream)?;
+            }
+            if let Some(last) = index.checked_sub(1) {
+                let lane = &lanes[last % 2];
+                let range = last * chunk..len.min((last + 1) * chunk);
+                let part = &mut output[range.start * item.output..range.end * item.output];
+                // SAFETY: the lane's output holds a chunk, which `work` wrote, and nothing writes it before the next `work`.
+                unsafe {
+                    self.staging.copy_out_after(
+                        &lane.done,
+                        lane.output.pointer(),
+                        bytes_of_mut(part),
+                    )
+                }?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `chunk` as a multiple of `least`, which is at least 1, and at least that.
+fn whole(chunk: usize, least: usize) -> usize {
+    (chunk / least).max(1) * least
+}
+
+/// The buffers of one chunk, and a mark after the work on them.
+struct Lane<T, U> {
+    input: DeviceBuffer<T>,
+    output: DeviceBuffer<U>,
+    done: Event,
+}
+
+impl<T: Plain, U: Plain> Lane<T, U> {
+    fn new(cuda: &mut Cuda, chunk: usize, item: Item) -> Result<Self, CudaError> {
+        let lane = Self {
+            input: cuda.room(chunk.saturating_mul(item.input))?,
+            output: cuda.room(chunk.saturating_mul(item.output))?,
+            done: Event::new(&cuda.context)?,
+        };
+        // Memory is given in the stream's order: the first copy, on another stream, waits for that.
+        lane.done.record(&cuda.stream)?;
+        Ok(lane)
+    }
+}

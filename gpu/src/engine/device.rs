@@ -1,0 +1,315 @@
+//! The engine: one device, and what it keeps there.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use tercet_core::pool::Plain;
+
+use super::context::Context;
+use super::error::CudaError;
+use super::info::DeviceInfo;
+use super::memory::{DeviceBuffer, MemoryStats, Pool};
+use super::modules::Modules;
+use super::staging::Staging;
+use super::stream::{Event, Stream};
+
+/// The oldest capability that kernels are shipped for.
+const OLDEST: (u32, u32) = (7, 5);
+
+/// How an engine uses its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CudaOptions {
+    /// The device's number, from 0.
+    pub device: usize,
+    /// The most bytes of the device's memory that buffers may take; `None` is all of it.
+    pub memory: Option<usize>,
+    /// Slots of pinned memory that copies pass through, two or more.
+    pub slots: usize,
+    /// Bytes of a slot, 4096 or more.
+    pub slot: usize,
+    /// Kernels for no newer capability than this; `None` is the device's own. Results are the same.
+    pub capability: Option<(u32, u32)>,
+}
+
+impl Default for CudaOptions {
+    /// The first device, all of its memory, two slots of 8 MiB, its newest kernels.
+    fn default() -> Self {
+        Self {
+            device: 0,
+            memory: None,
+            slots: 2,
+            slot: 8 << 20,
+            capability: None,
+        }
+    }
+}
+
+/// The engine on a CUDA device.
+///
+/// It has a stream of its own: what it is asked for is queued there in order, and a call that gives results to the host waits for them. It
+/// may be sent from thread to thread and used by one at a time; several engines, of one device or of several, work side by side, each
+/// with its own pool of memory. Each call makes the device's primary context the calling thread's and leaves it so: a program that uses
+/// other contexts sets its own again.
+///
+/// ```
+/// use tercet_gpu::engine::{Cuda, CudaError};
+///
+/// fn doubled_back(values: &[f32]) -> Result<Vec<f32>, CudaError> {
+///     let mut cuda = Cuda::first()?;
+///     let resident = cuda.upload(values)?;
+///     let mut back = vec![0.0; values.len()];
+///     cuda.read(&resident, &mut back)?;
+///     Ok(back)
+/// }
+///
+/// match doubled_back(&[1.0, 2.0]) {
+///     Ok(back) => assert_eq!(back, [1.0, 2.0]),
+///     Err(error) => println!("not on a GPU: {error}"),
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Cuda {
+    pub(super) context: Arc<Context>,
+    pub(super) stream: Arc<Stream>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) modules: Modules,
+    pub(super) staging: Staging,
+    pub(super) multiprocessors: u32,
+}
+
+impl Cuda {
+    /// An engine on the first device, as [`CudaOptions::default`] has it.
+    ///
+    /// # Errors
+    /// As [`Cuda::new`].
+    pub fn first() -> Result<Self, CudaError> {
+        Self::new(&CudaOptions::default())
+    }
+
+    /// An engine on a device.
+    ///
+    /// # Errors
+    /// [`CudaError::NoDriver`], [`CudaError::BrokenDriver`], [`CudaError::OldDriver`], [`CudaError::NoDevice`],
+    /// [`CudaError::OldDevice`]; [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn new(options: &CudaOptions) -> Result<Self, CudaError> {
+        let context = Context::new(options.device)?;
+        let info = DeviceInfo::read(&context)?;
+        let pools = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
+        let lacks = [
+            (
+                info.capability >= OLDEST,
+                "kernels need compute capability 7.5",
+            ),
+            (pools, "it has no memory pools"),
+        ];
+        if let Some((_, reason)) = lacks.into_iter().find(|(has, _)| !has) {
+            let name = info.name;
+            return Err(CudaError::OldDevice { name, reason });
+        }
+        let own = info.capability;
+        let capability = options.capability.map_or(own, |most| most.min(own));
+        let memory = options
+            .memory
+            .map_or(info.memory, |most| most.min(info.memory));
+        let stream = Stream::new(&context)?;
+        Ok(Self {
+            pool: Pool::new(&stream, memory)?,
+            modules: Modules::new(&context, capability),
+            staging: Staging::new(&context, options.slots, options.slot)?,
+            multiprocessors: info.multiprocessors.max(1),
+            stream,
+            context,
+        })
+    }
+
+    /// What the device tells of itself now.
+    ///
+    /// # Errors
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn device_info(&self) -> Result<DeviceInfo, CudaError> {
+        DeviceInfo::read(&self.context)
+    }
+
+    /// The compute capability that kernels are chosen for.
+    pub fn capability(&self) -> (u32, u32) {
+        self.modules.capability()
+    }
+
+    /// Multiprocessors of the device: launches of a multiple of them keep all of it busy.
+    pub const fn multiprocessors(&self) -> u32 {
+        self.multiprocessors
+    }
+
+    /// How full the engine's memory is and was.
+    ///
+    /// # Errors
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn memory(&self) -> Result<MemoryStats, CudaError> {
+        self.pool.stats()
+    }
+
+    /// Waits for all work, and gives memory that no buffer has back to the system.
+    ///
+    /// # Errors
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn trim(&mut self) -> Result<(), CudaError> {
+        self.pool.trim()
+    }
+
+    /// Waits until all work is done, and tells what failed in it.
+    ///
+    /// # Errors
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn synchronize(&mut self) -> Result<(), CudaError> {
+        self.stream.synchronize()
+    }
+
+    /// Room for `len` elements on the device, each of them 0.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn zeros<T: Plain>(&mut self, len: usize) -> Result<DeviceBuffer<T>, CudaError> {
+        let mut buffer = self.room(len)?;
+        self.clear(&mut buffer)?;
+        Ok(buffer)
+    }
+
+    /// Room for `len` elements on the device, whose values are anything until something writes them.
+    pub(super) fn room<T: Plain>(&mut self, len: usize) -> Result<DeviceBuffer<T>, CudaError> {
+        DeviceBuffer::new(&self.pool, len)
+    }
+
+    /// A copy of a slice on the device.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn upload<T: Plain>(&mut self, values: &[T]) -> Result<DeviceBuffer<T>, CudaError> {
+        let mut buffer = self.room(values.len())?;
+        self.write(values, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    /// Copies a slice to the device. What is queued from now on sees it.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] unless the buffer is of this engine and as long; [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn write<T: Plain>(
+        &mut self,
+        values: &[T],
+        buffer: &mut DeviceBuffer<T>,
+    ) -> Result<(), CudaError> {
+        buffer.check(&self.pool, values.len())?;
+        // SAFETY: the buffer has as many bytes, and all its uses were queued on this engine's stream.
+        unsafe {
+            self.staging
+                .copy_in(&self.stream, None, bytes_of(values), buffer.pointer())
+        }
+    }
+
+    /// Copies a buffer to the host, after all work that was queued.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] unless the buffer is of this engine and as long; [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn read<T: Plain>(
+        &mut self,
+        buffer: &DeviceBuffer<T>,
+        values: &mut [T],
+    ) -> Result<(), CudaError> {
+        buffer.check(&self.pool, values.len())?;
+        // SAFETY: the buffer has as many bytes; whoever gave it out had them written.
+        unsafe {
+            self.staging
+                .copy_out(&self.stream, buffer.pointer(), bytes_of_mut(values))
+        }
+    }
+
+    /// Copies one buffer to another, on the device.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] unless both are of this engine and as long; [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn copy<T: Plain>(
+        &mut self,
+        from: &DeviceBuffer<T>,
+        to: &mut DeviceBuffer<T>,
+    ) -> Result<(), CudaError> {
+        from.check(&self.pool, from.len())?;
+        to.check(&self.pool, from.len())?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        self.context.call("cuMemcpyDtoDAsync", |api| {
+            let stream = self.stream.handle();
+            // SAFETY: both have as many bytes and are not one buffer, and their uses are queued on this stream.
+            unsafe { api.cuMemcpyDtoDAsync_v2(to.pointer(), from.pointer(), from.bytes(), stream) }
+        })
+    }
+
+    /// Sets every byte of a buffer to 0.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] unless it is of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn clear<T: Plain>(&mut self, buffer: &mut DeviceBuffer<T>) -> Result<(), CudaError> {
+        buffer.check(&self.pool, buffer.len())?;
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        self.context.call("cuMemsetD8Async", |api| {
+            // SAFETY: the buffer has as many bytes, and its uses are queued on this stream.
+            unsafe {
+                api.cuMemsetD8Async(buffer.pointer(), 0, buffer.bytes(), self.stream.handle())
+            }
+        })
+    }
+
+    /// Sets every element of a buffer.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] unless it is of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn fill(&mut self, buffer: &mut DeviceBuffer<u32>, value: u32) -> Result<(), CudaError> {
+        buffer.check(&self.pool, buffer.len())?;
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        self.context.call("cuMemsetD32Async", |api| {
+            // SAFETY: the buffer has as many elements of 32 bits, and its uses are queued on this stream.
+            unsafe {
+                api.cuMemsetD32Async(buffer.pointer(), value, buffer.len(), self.stream.handle())
+            }
+        })
+    }
+
+    /// The time that the device takes for what `work` queues, in milliseconds, and what `work` gives. Waits for it.
+    ///
+    /// # Errors
+    /// Those of `work`; [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn timed<R>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<R, CudaError>,
+    ) -> Result<(f32, R), CudaError> {
+        let (start, end) = (Event::timed(&self.context)?, Event::timed(&self.context)?);
+        start.record(&self.stream)?;
+        let result = work(self)?;
+        end.record(&self.stream)?;
+        end.synchronize()?;
+        Ok((end.since(&start)?, result))
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // Modules are unloaded after this, and nothing of them may run then. A failure was told before, or there is nobody left to tell.
+        self.stream.settle();
+    }
+}
+
+/// The bytes of elements.
+pub(super) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
+    // SAFETY: plain elements are numbers without padding, so each of their bytes has a value, and bytes need no alignment.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// The bytes of elements, to be written.
+pub(super) fn bytes_of_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
+    // SAFETY: as in `bytes_of`; any bytes are values of a plain element.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
+}

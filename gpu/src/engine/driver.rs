@@ -1,0 +1,140 @@
+//! Whether there is a driver, and whether it will do.
+
+use std::ffi::{CStr, c_int};
+use std::sync::OnceLock;
+
+use cudarc::driver::sys;
+
+use super::api::{self, Api, Missing};
+use super::error::{CudaError, Status, Version};
+
+/// The oldest driver that loads the kernels as they are shipped: PTX 8.4 is CUDA 12.4's.
+pub const NEEDED: Version = Version {
+    major: 12,
+    minor: 4,
+};
+
+/// The driver once it was found to work. A failure is not kept: what is missing may come.
+static DRIVER: OnceLock<Driver> = OnceLock::new();
+
+/// A driver that works.
+#[derive(Debug)]
+pub(super) struct Driver {
+    pub(super) api: Api,
+    pub(super) version: Version,
+}
+
+/// Finds the driver and starts it, once a process.
+///
+/// Asks before it calls: cudarc panics where no library is found, so that is asked first; functions are looked up one by one;
+/// and the version is asked before functions that an old driver lacks.
+pub(super) fn driver() -> Result<&'static Driver, CudaError> {
+    if let Some(driver) = DRIVER.get() {
+        return Ok(driver);
+    }
+    let driver = open()?;
+    Ok(DRIVER.get_or_init(|| driver))
+}
+
+fn open() -> Result<Driver, CudaError> {
+    // SAFETY: it opens a library of the driver's name and closes it again. A library's initialisers may do anything; that the system
+    // has NVIDIA's under this name is what every user of CUDA trusts.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(CudaError::NoDriver);
+    }
+    let broken = |reason| CudaError::BrokenDriver { reason };
+    let lacks = |name| broken(format!("it has no function {name}"));
+    // SAFETY: a library was found; as above.
+    let version = unsafe { api::version() }.map_err(|missing| match missing {
+        Missing::Function(name) => lacks(name),
+        Missing::Failed(status) => broken(refusal(status)),
+    })?;
+    let version = version_of(version);
+    // A stub library, which serves only to link with, may give no version and says what it is in `cuInit` below.
+    if version < NEEDED && version.major > 0 {
+        return Err(CudaError::OldDriver {
+            found: version,
+            needed: NEEDED,
+        });
+    }
+    // SAFETY: a library was found; as above.
+    let api = unsafe { Api::load() }.map_err(lacks)?;
+    // SAFETY: the flags must be 0 and are; it may be called more than once.
+    match unsafe { api.cuInit(0) } {
+        Ok(()) if version < NEEDED => Err(broken("it tells no version".to_owned())),
+        Ok(()) => Ok(Driver { api, version }),
+        Err(Status::NO_DEVICE) => Err(CudaError::NoDevice {
+            ordinal: 0,
+            count: 0,
+        }),
+        Err(status) => Err(broken(refusal(status))),
+    }
+}
+
+/// A status in words, where the table that names them is not there yet.
+fn refusal(status: Status) -> String {
+    if status == Status::STUB_LIBRARY {
+        "it is a stub, which serves only to link with".to_owned()
+    } else {
+        format!("it does not start ({status})")
+    }
+}
+
+/// 12040 is 12.4.
+fn version_of(version: c_int) -> Version {
+    let version = u32::try_from(version).unwrap_or(0);
+    Version {
+        major: version / 1000,
+        minor: version % 1000 / 10,
+    }
+}
+
+/// The driver's name of a status, where a driver was found that has one.
+pub(super) fn name(status: Status) -> Option<&'static str> {
+    let mut name = std::ptr::null();
+    let driver = DRIVER.get()?;
+    // SAFETY: the pointer is to a pointer, which is all that the function asks.
+    unsafe { driver.api.cuGetErrorName(status.code(), &mut name) }.ok()?;
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: the driver gives a string that ends with a zero and is never freed.
+    unsafe { CStr::from_ptr(name) }.to_str().ok()
+}
+
+/// How many devices there are. No device is an error, which says whether it is for want of a driver.
+///
+/// # Errors
+/// [`CudaError::NoDriver`], [`CudaError::BrokenDriver`], [`CudaError::OldDriver`], [`CudaError::NoDevice`].
+///
+/// May be called from any thread.
+pub fn device_count() -> Result<usize, CudaError> {
+    let driver = driver()?;
+    let mut count = 0;
+    // SAFETY: the pointer is to a c_int, and the driver was started.
+    match unsafe { driver.api.cuDeviceGetCount(&mut count) } {
+        Ok(()) | Err(Status::NO_DEVICE) => {}
+        Err(status) => {
+            return Err(CudaError::Driver {
+                call: "cuDeviceGetCount",
+                status,
+            });
+        }
+    }
+    match usize::try_from(count) {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(CudaError::NoDevice {
+            ordinal: 0,
+            count: 0,
+        }),
+    }
+}
+
+/// The driver's version.
+///
+/// # Errors
+/// [`CudaError::NoDriver`], [`CudaError::BrokenDriver`], [`CudaError::OldDriver`]; [`CudaError::NoDevice`] where the driver does not
+/// start for want of one.
+pub fn driver_version() -> Result<Version, CudaError> {
+    Ok(driver()?.version)
+}

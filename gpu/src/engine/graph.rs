@@ -1,0 +1,121 @@
+//! Sequences of launches that are recorded once and queued again by one call.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{CUgraph, CUgraphExec, CUstreamCaptureMode};
+
+use super::context::Context;
+use super::device::Cuda;
+use super::error::CudaError;
+
+/// Launches, recorded with their arguments.
+///
+/// A launch costs the host some microseconds, a whole graph not much more: what takes many short launches again and again gains by it.
+/// It may be sent to other threads, and outlive its engine.
+pub struct Graph {
+    context: Arc<Context>,
+    executable: CUgraphExec,
+}
+
+// SAFETY: the driver's functions take graphs from any thread; one is launched only with `&mut` on its engine.
+unsafe impl Send for Graph {}
+// SAFETY: as above.
+unsafe impl Sync for Graph {}
+
+impl Cuda {
+    /// Records what `record` launches and fills, without doing it.
+    ///
+    /// Nothing inside may wait, copy from or to the host, make or drop a buffer, or need a kernel that is not loaded
+    /// ([`Cuda::prepare`]): the driver refuses that, and recording fails.
+    ///
+    /// # Errors
+    /// Those of `record` and of the driver.
+    pub fn capture(
+        &mut self,
+        record: impl FnOnce(&mut Self) -> Result<(), CudaError>,
+    ) -> Result<Graph, CudaError> {
+        let context = Arc::clone(&self.context);
+        context.call("cuStreamBeginCapture", |api| {
+            // SAFETY: the stream lives, is not the default one, and records nothing yet: `&mut self`, and the end is below.
+            unsafe {
+                api.cuStreamBeginCapture_v2(
+                    self.stream.handle(),
+                    CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                )
+            }
+        })?;
+        let recorded = record(self);
+        let mut graph = Recorded {
+            context: &context,
+            graph: std::ptr::null_mut(),
+        };
+        let ended = context.call("cuStreamEndCapture", |api| {
+            // SAFETY: recording was begun above on this stream, and the pointer is to a handle.
+            unsafe { api.cuStreamEndCapture(self.stream.handle(), &mut graph.graph) }
+        });
+        recorded?;
+        ended?;
+        let mut executable = std::ptr::null_mut();
+        context.call("cuGraphInstantiate", |api| {
+            // SAFETY: the graph was recorded, the pointer is to a handle. `drop` destroys it.
+            unsafe { api.cuGraphInstantiateWithFlags(&mut executable, graph.graph, 0) }
+        })?;
+        drop(graph);
+        Ok(Graph {
+            context,
+            executable,
+        })
+    }
+
+    /// Queues what was recorded.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] for a graph of another device; [`CudaError::Lost`], [`CudaError::Driver`].
+    ///
+    /// # Safety
+    /// What [`Cuda::launch`] asks of each launch that was recorded holds now: above all, its buffers live, and are of this engine. The
+    /// engine that recorded it lives: it has the kernels.
+    pub unsafe fn replay(&mut self, graph: &Graph) -> Result<(), CudaError> {
+        if !Arc::ptr_eq(&graph.context, &self.context) {
+            return Err(CudaError::Length {
+                expected: 1,
+                found: 0,
+            });
+        }
+        self.context.call("cuGraphLaunch", |api| {
+            // SAFETY: the graph and the stream live; its launches are as the caller promises.
+            unsafe { api.cuGraphLaunch(graph.executable, self.stream.handle()) }
+        })
+    }
+}
+
+/// What was recorded and cannot be launched yet.
+struct Recorded<'a> {
+    context: &'a Context,
+    graph: CUgraph,
+}
+
+impl Drop for Recorded<'_> {
+    fn drop(&mut self) {
+        if !self.graph.is_null() {
+            // SAFETY: recorded once and destroyed once.
+            self.context
+                .release(|api| unsafe { api.cuGraphDestroy(self.graph) });
+        }
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // SAFETY: made once and destroyed once; the driver lets it finish where it runs.
+        self.context
+            .release(|api| unsafe { api.cuGraphExecDestroy(self.executable) });
+    }
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,113 @@
+//! What a device tells of itself.
+
+use std::ffi::CStr;
+use std::fmt;
+
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+
+use super::context::Context;
+use super::error::{CudaError, Version, text};
+
+/// A device, as the driver describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its number, from 0.
+    pub ordinal: usize,
+    /// Its name.
+    pub name: String,
+    /// Its memory, in bytes.
+    pub memory: usize,
+    /// Memory that was free just now, in bytes; other programs take from it too.
+    pub free: usize,
+    /// Its compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// The driver's version.
+    pub driver: Version,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// The highest clock of the multiprocessors, in kHz; 0 where the driver does not tell.
+    pub clock: u32,
+    /// The highest clock of the memory, in kHz; 0 where the driver does not tell.
+    pub memory_clock: u32,
+    /// Wires between the device and its memory; 0 where the driver does not tell.
+    pub memory_bus: u32,
+    /// Its second-level cache, in bytes.
+    pub cache: usize,
+    /// Shared memory that one block may have, in bytes.
+    pub shared: usize,
+}
+
+impl DeviceInfo {
+    /// Asks the driver.
+    pub(super) fn read(context: &Context) -> Result<Self, CudaError> {
+        let number = |attribute| {
+            let value = context.attribute(attribute)?;
+            Ok::<u32, CudaError>(u32::try_from(value).unwrap_or(0))
+        };
+        // A driver that does not know an attribute any more has nothing to say of it.
+        let known = |attribute| match number(attribute) {
+            Err(CudaError::Driver { .. }) => Ok(0),
+            other => other,
+        };
+        let (free, _) = context.memory()?;
+        let mut memory = 0;
+        context.call("cuDeviceTotalMem", |api| {
+            // SAFETY: the pointer is to a size, and the device is one that the driver gave.
+            unsafe { api.cuDeviceTotalMem_v2(&mut memory, context.device()) }
+        })?;
+        Ok(Self {
+            ordinal: context.ordinal(),
+            name: name(context)?,
+            memory,
+            free,
+            capability: (
+                number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+            ),
+            driver: context.driver().version,
+            multiprocessors: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            clock: known(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
+            memory_clock: known(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?,
+            memory_bus: known(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,
+            cache: known(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as usize,
+            shared: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
+                as usize,
+        })
+    }
+}
+
+fn name(context: &Context) -> Result<String, CudaError> {
+    let mut bytes = [0_u8; 256];
+    context.call("cuDeviceGetName", |api| {
+        let len = bytes.len() as i32 - 1;
+        // SAFETY: the buffer has more than `len` bytes, and the device is one that the driver gave.
+        unsafe { api.cuDeviceGetName(bytes.as_mut_ptr().cast(), len, context.device()) }
+    })?;
+    // The last byte was not the driver's to write, so there is always a zero.
+    Ok(CStr::from_bytes_until_nul(&bytes).map_or_else(|_| String::new(), text))
+}
+
+impl fmt::Display for DeviceInfo {
+    /// One line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            ordinal,
+            name,
+            capability: (major, minor),
+            multiprocessors,
+            driver,
+            ..
+        } = self;
+        let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
+        write!(
+            f,
+            "device {ordinal}: {name}, {:.1} GiB ({:.1} free), capability {major}.{minor}, {multiprocessors} multiprocessors",
+            gib(self.memory),
+            gib(self.free),
+        )?;
+        if self.clock > 0 {
+            write!(f, " at {} MHz", self.clock / 1000)?;
+        }
+        write!(f, ", driver {driver}")
+    }
+}

@@ -1,0 +1,114 @@
+//! Elements in device memory.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUdeviceptr;
+use tercet_core::pool::Plain;
+
+use super::pool::{Pool, class};
+use crate::engine::error::CudaError;
+
+/// Elements in a device's memory, which returns to the engine's pool when the buffer is dropped.
+///
+/// It begins at a multiple of 256 bytes. It may be dropped, or sent to and read from other threads, at any time: its memory is reused only
+/// after what was queued with it has run. It may outlive its engine.
+pub struct DeviceBuffer<T> {
+    pool: Arc<Pool>,
+    pointer: CUdeviceptr,
+    len: usize,
+    class: usize,
+    elements: PhantomData<T>,
+}
+
+// SAFETY: it is a number that only the driver follows, and elements are plain. `T` says how they are read, and none is stored.
+unsafe impl<T: Plain> Send for DeviceBuffer<T> {}
+// SAFETY: as above; what changes the elements needs the buffer alone.
+unsafe impl<T: Plain> Sync for DeviceBuffer<T> {}
+
+impl<T: Plain> DeviceBuffer<T> {
+    /// Room for `len` elements, whose values are anything.
+    pub(in crate::engine) fn new(pool: &Arc<Pool>, len: usize) -> Result<Self, CudaError> {
+        let full = CudaError::OutOfMemory {
+            asked: usize::MAX,
+            free: 0,
+        };
+        let bytes = len
+            .checked_mul(size_of::<T>())
+            .ok_or_else(|| full.clone())?;
+        // A buffer of nothing has no memory: the driver refuses to give none.
+        let (class, pointer) = if bytes == 0 {
+            (0, 0)
+        } else {
+            let class = class(bytes).ok_or(full)?;
+            (class, pool.take(class)?)
+        };
+        Ok(Self {
+            pool: Arc::clone(pool),
+            pointer,
+            len,
+            class,
+            elements: PhantomData,
+        })
+    }
+
+    /// How many elements.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of its elements.
+    pub const fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// Where it begins on the device.
+    pub(in crate::engine) const fn pointer(&self) -> CUdeviceptr {
+        self.pointer
+    }
+
+    /// The pool of the engine that it is of.
+    pub(in crate::engine) const fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// Whether it is of the engine that has this pool.
+    pub(in crate::engine) fn is_of(&self, pool: &Arc<Pool>) -> bool {
+        Arc::ptr_eq(&self.pool, pool)
+    }
+
+    /// Checks that it is of the engine with this pool and holds `expected` elements.
+    pub(in crate::engine) fn check(
+        &self,
+        pool: &Arc<Pool>,
+        expected: usize,
+    ) -> Result<(), CudaError> {
+        let found = if self.is_of(pool) { self.len } else { 0 };
+        if found == expected && (found == self.len) {
+            return Ok(());
+        }
+        Err(CudaError::Length { expected, found })
+    }
+}
+
+impl<T> Drop for DeviceBuffer<T> {
+    fn drop(&mut self) {
+        if self.class > 0 {
+            self.pool.give(self.pointer, self.class);
+        }
+    }
+}
+
+impl<T> fmt::Debug for DeviceBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceBuffer")
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,236 @@
+//! The device's memory, given and taken back in the order of a stream.
+
+use std::ffi::{c_int, c_void};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::sys::{
+    CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType,
+    CUmemPool_attribute, CUmemPoolProps, CUmemoryPool,
+};
+use tercet_core::pool::Stats;
+
+use crate::engine::context::Context;
+use crate::engine::error::CudaError;
+use crate::engine::stream::Stream;
+
+/// What every allocation's size is a multiple of: the driver aligns to it, and kernels count on that.
+const GRAIN: usize = 256;
+
+/// How full the device's memory is, in the words of [`tercet_core::pool`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryStats {
+    /// Bytes of buffers, with what rounding to size classes adds (at most an eighth, or 255 bytes). The capacity is what the engine
+    /// may use; a failure is a buffer that could not be had.
+    pub bytes: Stats,
+    /// Bytes that the driver keeps for the pool: those in use, and those that wait for the next buffer.
+    pub reserved: usize,
+    /// The most that it kept.
+    pub reserved_high_water: usize,
+}
+
+/// A pool of the driver's, which keeps what is returned until the pool is trimmed or destroyed, and one stream in whose order memory
+/// is given and taken.
+pub(in crate::engine) struct Pool {
+    stream: Arc<Stream>,
+    handle: CUmemoryPool,
+    stats: Mutex<Stats>,
+}
+
+// SAFETY: the driver's functions take pools from any thread, and the handle is never changed.
+unsafe impl Send for Pool {}
+// SAFETY: as above; what changes is locked.
+unsafe impl Sync for Pool {}
+
+impl Pool {
+    /// A pool of at most `capacity` bytes, whose memory is ordered by `stream`.
+    pub(in crate::engine) fn new(
+        stream: &Arc<Stream>,
+        capacity: usize,
+    ) -> Result<Arc<Self>, CudaError> {
+        let context = stream.context();
+        let properties = CUmemPoolProps {
+            allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            handleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
+            location: CUmemLocation {
+                type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+                id: context.device(),
+            },
+            win32SecurityAttributes: std::ptr::null_mut(),
+            // The driver's own bound; the engine's is kept here, since the driver's may round.
+            maxSize: 0,
+            reserved: [0; 56],
+        };
+        let mut handle = std::ptr::null_mut();
+        context.call("cuMemPoolCreate", |api| {
+            // SAFETY: both pointers are to what they should be, and the properties are of a device that the driver gave.
+            unsafe { api.cuMemPoolCreate(&mut handle, &properties) }
+        })?;
+        let pool = Self {
+            stream: Arc::clone(stream),
+            handle,
+            stats: Mutex::new(Stats {
+                capacity,
+                ..Stats::default()
+            }),
+        };
+        // Without it the driver returns idle memory to the system at every synchronization, and gets it anew for the next buffer.
+        let mut threshold = u64::MAX;
+        context.call("cuMemPoolSetAttribute", |api| {
+            // SAFETY: the attribute is a 64-bit number, which the pointer is to.
+            unsafe {
+                api.cuMemPoolSetAttribute(
+                    handle,
+                    CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                    (&raw mut threshold).cast::<c_void>(),
+                )
+            }
+        })?;
+        Ok(Arc::new(pool))
+    }
+
+    fn context(&self) -> &Context {
+        self.stream.context()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stats> {
+        // Nothing panics while it is held, and numbers cannot be half written.
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Memory of a [`class`], usable by what is queued on the stream from now on. Its contents are anything.
+    ///
+    /// Where there is none it waits for the stream, has the driver give back what is idle, and tries once more.
+    pub(super) fn take(&self, class: usize) -> Result<CUdeviceptr, CudaError> {
+        self.reserve(class)?;
+        let mut found = self.allocate(class);
+        if found.as_ref().is_err_and(CudaError::is_out_of_memory) {
+            found = self.trim().and_then(|()| self.allocate(class));
+        }
+        let mut stats = self.lock();
+        if found.is_ok() {
+            stats.high_water = stats.high_water.max(stats.in_use);
+            return found;
+        }
+        stats.in_use -= class;
+        stats.failures = stats.failures.saturating_add(1);
+        drop(stats);
+        found.map_err(|error| self.described(error, class))
+    }
+
+    /// Counts `class` bytes as in use if there is room in the capacity.
+    fn reserve(&self, class: usize) -> Result<(), CudaError> {
+        let mut stats = self.lock();
+        let free = stats.free();
+        if class > free {
+            stats.failures = stats.failures.saturating_add(1);
+            return Err(CudaError::OutOfMemory { asked: class, free });
+        }
+        stats.in_use += class;
+        Ok(())
+    }
+
+    fn allocate(&self, class: usize) -> Result<CUdeviceptr, CudaError> {
+        let mut pointer = 0;
+        self.context().call("cuMemAllocFromPoolAsync", |api| {
+            // SAFETY: the pointer is to a device pointer; pool and stream live. `give` frees it.
+            unsafe {
+                api.cuMemAllocFromPoolAsync(&mut pointer, class, self.handle, self.stream.handle())
+            }
+        })?;
+        Ok(pointer)
+    }
+
+    /// How much was asked and is free, where the driver said only that there is no room.
+    fn described(&self, error: CudaError, asked: usize) -> CudaError {
+        match error {
+            CudaError::OutOfMemory { asked: 0, .. } => CudaError::OutOfMemory {
+                asked,
+                free: self.context().memory().map_or(0, |(free, _)| free),
+            },
+            other => other,
+        }
+    }
+
+    /// Returns memory of a class once what is queued on the stream has run.
+    pub(super) fn give(&self, pointer: CUdeviceptr, class: usize) {
+        // SAFETY: it came from `take`, and comes back once: a buffer gives it when it is dropped. Every use of it was queued on the
+        // pool's stream, or on one that the pool's stream waits for.
+        self.context()
+            .release(|api| unsafe { api.cuMemFreeAsync(pointer, self.stream.handle()) });
+        let mut stats = self.lock();
+        stats.in_use = stats.in_use.saturating_sub(class);
+    }
+
+    /// Waits for the stream and gives idle memory back to the system.
+    pub(in crate::engine) fn trim(&self) -> Result<(), CudaError> {
+        self.stream.synchronize()?;
+        self.context().call("cuMemPoolTrimTo", |api| {
+            // SAFETY: the pool lives.
+            unsafe { api.cuMemPoolTrimTo(self.handle, 0) }
+        })
+    }
+
+    pub(in crate::engine) fn stats(&self) -> Result<MemoryStats, CudaError> {
+        Ok(MemoryStats {
+            bytes: *self.lock(),
+            reserved: self.attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
+            reserved_high_water: self
+                .attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)?,
+        })
+    }
+
+    fn attribute(&self, attribute: CUmemPool_attribute) -> Result<usize, CudaError> {
+        let mut value = 0_u64;
+        self.context().call("cuMemPoolGetAttribute", |api| {
+            // SAFETY: the attributes asked for are 64-bit numbers, which the pointer is to.
+            unsafe {
+                api.cuMemPoolGetAttribute(self.handle, attribute, (&raw mut value).cast::<c_void>())
+            }
+        })?;
+        Ok(usize::try_from(value).unwrap_or(usize::MAX))
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: made in `new` and destroyed once. Buffers hold the pool, so all have been returned; what the stream still does with
+        // them is done before the driver frees their memory.
+        self.context()
+            .release(|api| unsafe { api.cuMemPoolDestroy(self.handle) });
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pool").field(&*self.lock()).finish()
+    }
+}
+
+/// The size that a buffer of `bytes` takes: so that buffers of about one size can follow each other in the same place, sizes are rounded
+/// up to multiples of an eighth of the power of two below them, and of 256. `None` where that leaves `usize`.
+pub(super) fn class(bytes: usize) -> Option<usize> {
+    let power = 1_usize << bytes.max(1).ilog2();
+    bytes
+        .max(1)
+        .checked_next_multiple_of((power / 8).max(GRAIN))
+}
+
+/// The driver counts devices with this type.
+const _: () = assert!(size_of::<c_int>() == 4);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_hold_what_was_asked_and_waste_an_eighth_at_most() {
+        let powers = (0..63).map(|power| 1_usize << power);
+        for bytes in powers.flat_map(|power| [power - 1, power, power + 1, power / 3 * 4]) {
+            let class = class(bytes).unwrap();
+            assert!(class >= bytes && class.is_multiple_of(GRAIN), "{bytes}");
+            assert!(class - bytes <= (bytes / 8).max(GRAIN), "{bytes}");
+        }
+        assert_eq!(class(usize::MAX), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Kernels by name, loaded when they are first used.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{CUfunction, CUfunction_attribute, CUmodule};
+use tercet_kernels::Capability;
+
+use super::context::Context;
+use super::error::CudaError;
+use super::ptx::{Parameter, parameters};
+
+/// Dynamic shared memory that a kernel may have without being asked for it.
+const UNASKED: u32 = 48 << 10;
+
+/// The modules that the device took, and their kernels.
+pub(super) struct Modules {
+    context: Arc<Context>,
+    /// What kernels are chosen for: the device's capability, or an older one.
+    capability: Capability,
+    loaded: HashMap<&'static str, Loaded>,
+}
+
+struct Loaded {
+    handle: CUmodule,
+    ptx: &'static str,
+    kernels: HashMap<&'static str, Kernel>,
+}
+
+/// A kernel of a loaded module, good as long as its engine.
+#[derive(Clone, Debug)]
+pub(super) struct Kernel {
+    pub(super) handle: CUfunction,
+    pub(super) name: &'static str,
+    pub(super) parameters: Arc<[Parameter]>,
+    /// Dynamic shared memory that it may have, in bytes.
+    shared: u32,
+}
+
+// SAFETY: the driver's functions take modules and functions from any thread; they are changed only through `&mut`.
+unsafe impl Send for Modules {}
+// SAFETY: as above.
+unsafe impl Sync for Modules {}
+
+impl Modules {
+    pub(super) fn new(context: &Arc<Context>, capability: Capability) -> Self {
+        Self {
+            context: Arc::clone(context),
+            capability,
+            loaded: HashMap::new(),
+        }
+    }
+
+    pub(super) const fn capability(&self) -> Capability {
+        self.capability
+    }
+
+    /// The kernel `name` of the module `module`, ready for `shared` bytes of dynamic shared memory.
+    ///
+    /// A module's first kernel has the driver compile its text, which it keeps on disk for the next process.
+    pub(super) fn kernel(
+        &mut self,
+        module: &'static str,
+        name: &'static str,
+        shared: u32,
+    ) -> Result<Kernel, CudaError> {
+        let absent = CudaError::NoKernel { kernel: name };
+        let loaded = match self.loaded.get_mut(module) {
+            Some(loaded) => loaded,
+            None => {
+                let found = tercet_kernels::module(module, self.capability);
+                let ptx = found.ok_or_else(|| absent.clone())?.ptx;
+                let handle = load(&self.context, ptx, name)?;
+                let kernels = HashMap::new();
+                self.loaded.entry(module).or_insert(Loaded {
+                    handle,
+                    ptx,
+                    kernels,
+                })
+            }
+        };
+        let kernel = match loaded.kernels.get_mut(name) {
+            Some(kernel) => kernel,
+            None => {
+                let parameters = parameters(loaded.ptx, name).ok_or_else(|| absent.clone())?;
+                let symbol = CString::new(name).map_err(|_| absent)?;
+                let mut handle = std::ptr::null_mut();
+                self.context.call("cuModuleGetFunction", |api| {
+                    // SAFETY: the module is loaded, the name ends with a zero, and the pointer is to a handle.
+                    unsafe { api.cuModuleGetFunction(&mut handle, loaded.handle, symbol.as_ptr()) }
+                })?;
+                let kernel = Kernel {
+                    handle,
+                    name,
+                    parameters: parameters.into(),
+                    shared: UNASKED,
+                };
+                loaded.kernels.entry(name).or_insert(kernel)
+            }
+        };
+        if shared > kernel.shared {
+            let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // More than 227 KiB no device has, so it fits an i32; what this one has not it refuses.
+            let bytes = i32::try_from(shared).unwrap_or(i32::MAX);
+            self.context.call("cuFuncSetAttribute", |api| {
+                // SAFETY: the function is of a loaded module.
+                unsafe { api.cuFuncSetAttribute(kernel.handle, attribute, bytes) }
+            })?;
+            kernel.shared = shared;
+        }
+        Ok(kernel.clone())
+    }
+}
+
+/// Has the driver compile a module's text.
+fn load(context: &Context, ptx: &str, kernel: &'static str) -> Result<CUmodule, CudaError> {
+    let text = CString::new(ptx).map_err(|_| CudaError::NoKernel { kernel })?;
+    let mut handle = std::ptr::null_mut();
+    context.call("cuModuleLoadData", |api| {
+        // SAFETY: the text ends with a zero, and the pointer is to a handle. `drop` unloads the module.
+        unsafe { api.cuModuleLoadData(&mut handle, text.as_ptr().cast()) }
+    })?;
+    Ok(handle)
+}
+
+impl Drop for Modules {
+    fn drop(&mut self) {
+        for loaded in self.loaded.values() {
+            // SAFETY: loaded once and unloaded once. The engine waits for its stream before, so no kernel of it runs.
+            self.context
+                .release(|api| unsafe { api.cuModuleUnload(loaded.handle) });
+        }
+    }
+}
+
+impl fmt::Debug for Modules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Modules")
+            .field("capability", &self.capability)
+            .field("loaded", &self.loaded.keys())
+            .finish_non_exhaustive()
+    }
+}

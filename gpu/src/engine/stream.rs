@@ -1,0 +1,167 @@
+//! Queues of work, and marks in them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{CUevent, CUstream};
+
+use super::context::Context;
+use super::error::CudaError;
+
+/// CU_STREAM_NON_BLOCKING: does not wait for the default stream, which others in the process may use.
+const NON_BLOCKING: u32 = 1;
+/// CU_EVENT_DISABLE_TIMING: an event that only marks costs less.
+const UNTIMED: u32 = 2;
+
+/// A queue of copies and launches, done in order.
+pub(super) struct Stream {
+    context: Arc<Context>,
+    handle: CUstream,
+}
+
+// SAFETY: the driver's functions take streams from any thread, and the handle is never changed.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    pub(super) fn new(context: &Arc<Context>) -> Result<Arc<Self>, CudaError> {
+        let mut handle = std::ptr::null_mut();
+        context.call("cuStreamCreate", |api| {
+            // SAFETY: the pointer is to a handle; `drop` destroys it.
+            unsafe { api.cuStreamCreate(&mut handle, NON_BLOCKING) }
+        })?;
+        Ok(Arc::new(Self {
+            context: Arc::clone(context),
+            handle,
+        }))
+    }
+
+    pub(super) const fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    pub(super) const fn handle(&self) -> CUstream {
+        self.handle
+    }
+
+    /// Waits until all that was queued is done; tells what failed in it.
+    pub(super) fn synchronize(&self) -> Result<(), CudaError> {
+        self.context.call("cuStreamSynchronize", |api| {
+            // SAFETY: the stream lives.
+            unsafe { api.cuStreamSynchronize(self.handle) }
+        })
+    }
+
+    /// Waits as [`Stream::synchronize`] does, also where the device counts as lost: for destructors and failures, before memory that
+    /// queued work may still use is given to others.
+    pub(super) fn settle(&self) {
+        // SAFETY: the stream lives.
+        self.context
+            .release(|api| unsafe { api.cuStreamSynchronize(self.handle) });
+    }
+
+    /// What is queued here from now on waits for what the event marks.
+    pub(super) fn wait_for(&self, event: &Event) -> Result<(), CudaError> {
+        self.context.call("cuStreamWaitEvent", |api| {
+            // SAFETY: both live; the flags must be 0 and are.
+            unsafe { api.cuStreamWaitEvent(self.handle, event.handle, 0) }
+        })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: made in `new` and destroyed once. What is queued is still done before the driver frees it.
+        self.context
+            .release(|api| unsafe { api.cuStreamDestroy_v2(self.handle) });
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").finish_non_exhaustive()
+    }
+}
+
+/// A mark in a stream.
+pub(super) struct Event {
+    context: Arc<Context>,
+    handle: CUevent,
+}
+
+// SAFETY: the driver's functions take events from any thread, and the handle is never changed.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// A mark of nothing, which nothing waits for.
+    pub(super) fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
+        Self::with(context, UNTIMED)
+    }
+
+    /// A mark that also tells when it was passed.
+    pub(super) fn timed(context: &Arc<Context>) -> Result<Self, CudaError> {
+        Self::with(context, 0)
+    }
+
+    fn with(context: &Arc<Context>, flags: u32) -> Result<Self, CudaError> {
+        let mut handle = std::ptr::null_mut();
+        context.call("cuEventCreate", |api| {
+            // SAFETY: the pointer is to a handle; `drop` destroys it.
+            unsafe { api.cuEventCreate(&mut handle, flags) }
+        })?;
+        Ok(Self {
+            context: Arc::clone(context),
+            handle,
+        })
+    }
+
+    /// Marks what was queued so far.
+    pub(super) fn record(&self, stream: &Stream) -> Result<(), CudaError> {
+        self.context.call("cuEventRecord", |api| {
+            // SAFETY: both live and are of one context.
+            unsafe { api.cuEventRecord(self.handle, stream.handle) }
+        })
+    }
+
+    /// Waits until what was marked is done; tells what failed before.
+    pub(super) fn synchronize(&self) -> Result<(), CudaError> {
+        self.context.call("cuEventSynchronize", |api| {
+            // SAFETY: the event lives.
+            unsafe { api.cuEventSynchronize(self.handle) }
+        })
+    }
+
+    /// Waits as [`Stream::settle`] does.
+    pub(super) fn settle(&self) {
+        // SAFETY: the event lives.
+        self.context
+            .release(|api| unsafe { api.cuEventSynchronize(self.handle) });
+    }
+
+    /// Milliseconds from `start` to this mark, both timed, recorded and passed; about half a microsecond of resolution.
+    pub(super) fn since(&self, start: &Self) -> Result<f32, CudaError> {
+        let mut milliseconds = 0.0;
+        self.context.call("cuEventElapsedTime", |api| {
+            // SAFETY: both live, and the pointer is to a float.
+            unsafe { api.cuEventElapsedTime(&mut milliseconds, start.handle, self.handle) }
+        })?;
+        Ok(milliseconds)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: made in `with` and destroyed once; the driver keeps what streams still wait for.
+        self.context
+            .release(|api| unsafe { api.cuEventDestroy_v2(self.handle) });
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Event").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,24 @@
+//! Tercet on a GPU: the operations of [`tercet_core`] on NVIDIA's devices, with the same bits.
+//!
+//! The crate also has the `tercet` command; its README says what that does.
+//!
+//! | module | is |
+//! |---|---|
+//! | `engine` | the engine on CUDA devices, in the feature `cuda`, which is on by default |
+//!
+//! Nothing of CUDA is needed to build, and running needs only the driver, from version 12.4 on. Where there is none the
+//! engine says so as an error, in one line, and the CPU's engines have the same results:
+//!
+//! ```
+//! # #[cfg(feature = "cuda")] {
+//! use tercet_gpu::engine::Cuda;
+//!
+//! match Cuda::first() {
+//!     Ok(cuda) => println!("{}", cuda.device_info().unwrap()),
+//!     Err(error) => println!("no GPU: {error}"),
+//! }
+//! # }
+//! ```
+
+#[cfg(feature = "cuda")]
+pub mod engine;

@@ -1,0 +1,163 @@
+//! No driver, what is not a driver, an old one, one without devices: each an error in one line, and never a panic.
+#![cfg(all(feature = "cuda", target_os = "linux"))]
+
+mod support;
+
+use support::{child, library};
+use tercet_gpu::engine::{Cuda, CudaError, device_count, driver_version};
+
+/// In a child: what the engine says, by each way to ask, and asked again.
+#[test]
+fn says() {
+    if !child::is_one() {
+        return;
+    }
+    let first = Cuda::first().unwrap_err();
+    assert_eq!(Cuda::first().unwrap_err(), first);
+    assert_eq!(device_count().unwrap_err(), first);
+    if !matches!(first, CudaError::NoDevice { .. }) {
+        assert_eq!(driver_version().unwrap_err(), first);
+    }
+    assert!(first.is_of_the_device() && !first.is_out_of_memory());
+    let line = first.to_string();
+    assert!(!line.contains('\n'), "{line}");
+    child::tell(&line);
+}
+
+/// What the engine says where this C is the driver; `None` without a compiler.
+fn said_of(source: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    library::compile(folder.path(), source).then(|| said_in(folder.path()))
+}
+
+fn said_in(folder: &std::path::Path) -> String {
+    let told = child::run("says", folder, &[]);
+    assert_eq!(told.len(), 1, "{told:?}");
+    told[0].clone()
+}
+
+const VERSION: &str = "unsigned cuDriverGetVersion(int *version) { *version = 12040; return 0; }\n";
+
+#[test]
+fn no_driver_is_told() {
+    // SAFETY: it opens what would be the machine's driver, as the engine would.
+    if unsafe { libloading::Library::new("libcuda.so.1") }.is_ok() {
+        return support::skip("this machine has a CUDA driver");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let said = said_in(folder.path());
+    assert_eq!(
+        said,
+        "no CUDA driver is installed (libcuda.so, on Windows nvcuda.dll)"
+    );
+    // Something of that name that is no library at all is no driver either.
+    std::fs::write(folder.path().join("libcuda.so"), "not a library").unwrap();
+    assert_eq!(said_in(folder.path()), said);
+}
+
+#[test]
+fn an_empty_library_is_a_broken_driver() {
+    let Some(said) = said_of("int unrelated;") else {
+        return;
+    };
+    assert_eq!(
+        said,
+        "the CUDA driver does not work: it has no function cuDriverGetVersion"
+    );
+}
+
+#[test]
+fn a_driver_without_a_function_is_broken() {
+    let all = library::functions();
+    // The first, the last, and one that only newer drivers have.
+    for missing in [all[0], all[all.len() - 1], "cuMemAllocFromPoolAsync"] {
+        let source = library::answering(0, VERSION);
+        let source = source.replace(&format!(" {missing}("), " somethingElse(");
+        let Some(said) = said_of(&source) else { return };
+        let expected = format!("the CUDA driver does not work: it has no function {missing}");
+        assert_eq!(said, expected);
+    }
+}
+
+#[test]
+fn a_stub_library_is_told() {
+    const STUB: u32 = 34;
+    let expected = "the CUDA driver does not work: it is a stub, which serves only to link with";
+    // The toolkit's answers so in every function; one that tells its version is no better.
+    for given in ["", VERSION] {
+        let Some(said) = said_of(&library::answering(STUB, given)) else {
+            return;
+        };
+        assert_eq!(said, expected);
+    }
+}
+
+#[test]
+fn an_old_driver_is_told_even_where_it_lacks_functions() {
+    for (version, name) in [(12030, "12.3"), (11080, "11.8"), (9020, "9.2")] {
+        let source = VERSION.replace("12040", &version.to_string());
+        let Some(said) = said_of(&source) else { return };
+        assert_eq!(
+            said,
+            format!("the CUDA driver is of version {name}; 12.4 or newer is needed")
+        );
+    }
+}
+
+#[test]
+fn a_driver_that_does_not_start_is_broken() {
+    const UNKNOWN: u32 = 999;
+    let Some(said) = said_of(&library::answering(UNKNOWN, VERSION)) else {
+        return;
+    };
+    assert_eq!(
+        said,
+        "the CUDA driver does not work: it does not start (CUDA error 999)"
+    );
+    // A status that no header knows, as of a newer driver.
+    let Some(said) = said_of(&library::answering(4_000_000_000, VERSION)) else {
+        return;
+    };
+    assert_eq!(
+        said,
+        "the CUDA driver does not work: it does not start (CUDA error 4000000000)"
+    );
+}
+
+#[test]
+fn no_device_is_told() {
+    const NO_DEVICE: u32 = 100;
+    let Some(said) = said_of(&library::answering(NO_DEVICE, VERSION)) else {
+        return;
+    };
+    assert_eq!(said, "no CUDA device 0: there are 0");
+    let none = "unsigned cuDeviceGetCount(int *count) { *count = 0; return 0; }\n";
+    let source = library::answering(0, &format!("{VERSION}{none}"));
+    let Some(said) = said_of(&source) else { return };
+    assert_eq!(said, "no CUDA device 0: there are 0");
+}
+
+#[test]
+fn a_device_that_cannot_be_used_is_told() {
+    const UNAVAILABLE: u32 = 46;
+    let found = "unsigned cuInit() { return 0; }
+        unsigned cuDeviceGetCount(int *count) { *count = 1; return 0; }
+        unsigned cuDeviceGet(int *device) { *device = 0; return 0; }
+        unsigned cuGetErrorName(unsigned status, char **name) { *name = \"BUSY\"; return 0; }\n";
+    let source = library::answering(UNAVAILABLE, &format!("{VERSION}{found}"));
+    let folder = tempfile::tempdir().unwrap();
+    if !library::compile(folder.path(), &source) {
+        return;
+    }
+    let told = child::run("is_busy", folder.path(), &[]);
+    assert_eq!(told, ["cuDevicePrimaryCtxRetain failed: BUSY (46)"]);
+}
+
+/// In a child: a device that is counted and does not open.
+#[test]
+fn is_busy() {
+    if child::is_one() {
+        assert_eq!(device_count(), Ok(1));
+        child::tell(&Cuda::first().unwrap_err().to_string());
+    }
+}

@@ -1,0 +1,18 @@
+//! What tests of the CUDA engine share: the device they run on, and C libraries made on the spot.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `TERCET_CUDA` | `device`: the machine's own driver and device instead of the emulated one |
+//! | `TERCET_SKIPS`, `TERCET_REQUIRE` | as in `host/tests/support` |
+
+// Each test binary compiles its own copy of this module and uses a part of it.
+#![allow(dead_code, unreachable_pub)]
+
+#[path = "../../../host/tests/support/mod.rs"]
+mod host;
+
+pub mod child;
+pub mod emulator;
+pub mod library;
+
+pub use host::skip;

@@ -1,0 +1,23 @@
+"""Which architectures a source file is compiled for: its name says so."""
+
+import pathlib
+
+KERNELS = pathlib.Path(__file__).resolve().parent
+# What a file's name ends with, and the virtual architecture its PTX is for. The first that fits counts.
+SUFFIXES = [("_wgmma", "90a"), ("_mma", "80"), ("", "75")]
+# The real architectures that each is measured on.
+REAL = {"75": ["75", "80", "90"], "80": ["80", "90"], "90a": ["90a"]}
+
+
+def sources():
+    return sorted((KERNELS / "cuda").glob("*.cu"))
+
+
+def architecture(source):
+    """The virtual architecture of a source file: "75", "80" or "90a"."""
+    return next(name for suffix, name in SUFFIXES if source.stem.endswith(suffix))
+
+
+def ptx(source):
+    """Where the PTX of a source file lies."""
+    return KERNELS / "ptx" / architecture(source) / f"{source.stem}.ptx"

@@ -1,0 +1,144 @@
+"""Compiles cuda/*.cu to ptx/ARCHITECTURE/*.ptx, and writes what is shipped into src/modules.rs.
+
+    python kernels/compile.py [--check] [NAME...]
+
+With --check nothing is written; where a file differs from what the sources give, says so and ends with 1. With names (`quantize`,
+`cluster_mma`) only those are compiled, and src/modules.rs lists what lies in ptx/.
+
+The same sources give the same bytes: one pinned NVRTC, and no path or date in its output.
+"""
+
+import argparse
+import ctypes
+import difflib
+import re
+import sys
+
+import architectures
+import lint
+import nvidia
+
+# Lambdas are functions of the device too.
+OPTIONS = ["--std=c++17", "--device-as-default-execution-space", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true",
+           f"--include-path={architectures.KERNELS / 'include'}"]
+MODULES = architectures.KERNELS / "src" / "modules.rs"
+
+
+class Nvrtc:
+    """The compiler as a library."""
+
+    def __init__(self):
+        path = nvidia.nvrtc()
+        # NVRTC looks for its built-in declarations by name.
+        ctypes.CDLL(str(next(path.parent.glob("libnvrtc-builtins.so.*"))), mode=ctypes.RTLD_GLOBAL)
+        self.library = ctypes.CDLL(str(path))
+        self.library.nvrtcGetErrorString.restype = ctypes.c_char_p
+
+    def call(self, name, *arguments):
+        status = getattr(self.library, name)(*arguments)
+        if status:
+            raise RuntimeError(f"{name}: {self.library.nvrtcGetErrorString(status).decode()}")
+
+    def text(self, program, what):
+        size = ctypes.c_size_t()
+        self.call(f"nvrtcGet{what}Size", program, ctypes.byref(size))
+        buffer = ctypes.create_string_buffer(size.value)
+        self.call(f"nvrtcGet{what}", program, buffer)
+        return buffer.value.decode()
+
+    def compile(self, source):
+        """The PTX of a source file; ends the program with the compiler's log where there is none."""
+        program = ctypes.c_void_p()
+        # The name is what messages say; a path would be one of this machine.
+        self.call("nvrtcCreateProgram", ctypes.byref(program), source.read_bytes(), source.name.encode(), 0, None, None)
+        options = [f"--gpu-architecture=compute_{architectures.architecture(source)}", *OPTIONS]
+        array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        status = self.library.nvrtcCompileProgram(program, len(options), array)
+        log = self.text(program, "ProgramLog").strip()
+        if status:
+            sys.exit(f"{source.name} does not compile:\n{log}")
+        if log:
+            print(log, file=sys.stderr)
+        ptx = self.text(program, "PTX")
+        self.call("nvrtcDestroyProgram", ctypes.byref(program))
+        return ptx
+
+
+def entries(ptx):
+    """The kernels of a module."""
+    return re.findall(r"\.entry\s+(\w+)", ptx)
+
+
+def modules(texts):
+    """src/modules.rs for PTX texts by their paths under ptx/."""
+    lines = ["//! What is shipped. Written by compile.py.", "", "use super::{Architecture, Module};", "",
+             "pub(super) const MODULES: &[Module] = &["]
+    for path, text in sorted(texts.items()):
+        architecture, file = path.split("/")
+        lines += ["    Module {", f'        name: "{file.removesuffix(".ptx")}",',
+                  f"        architecture: Architecture::Sm{architecture},",
+                  f'        ptx: include_str!("../ptx/{path}"),']
+        names = [f'"{name}"' for name in entries(text)]
+        flat = f"        kernels: &[{', '.join(names)}],"
+        lines += [flat] if len(flat) <= 100 else ["        kernels: &[", *(f"            {name}," for name in names), "        ],"]
+        lines += ["    },"]
+    return "\n".join([*lines, "];", ""])
+
+
+def difference(path, wanted):
+    """One line on how a file differs from what it should be; None where it does not."""
+    if not path.is_file():
+        return f"{path.relative_to(architectures.KERNELS)}: missing"
+    found = path.read_text()
+    if found == wanted:
+        return None
+    changes = [line for line in difflib.unified_diff(found.splitlines(), wanted.splitlines(), lineterm="", n=0)][2:]
+    added = sum(line.startswith("+") for line in changes)
+    removed = sum(line.startswith("-") for line in changes)
+    first = next((line for line in changes if not line.startswith("@@")), "")
+    return f"{path.relative_to(architectures.KERNELS)}: {added} lines more and {removed} less, first {first}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compiles the kernels to PTX.")
+    parser.add_argument("--check", action="store_true", help="compare with what is there, write nothing")
+    parser.add_argument("names", nargs="*", help="source files without .cu (default: all)")
+    arguments = parser.parse_args()
+
+    folder = architectures.KERNELS / "ptx"
+    sources = architectures.sources()
+    unknown = set(arguments.names) - {source.stem for source in sources}
+    if unknown:
+        sys.exit(f"no cuda/{min(unknown)}.cu")
+    nvrtc = Nvrtc()
+    wanted, compiled = {}, {}
+    for source in sources:
+        path = architectures.ptx(source)
+        if arguments.names and source.stem not in arguments.names:
+            if path.is_file():
+                wanted[path] = path.read_text()
+            continue
+        wanted[path] = nvrtc.compile(source)
+        compiled[f"ptx/{path.relative_to(folder)}"] = wanted[path]
+    if not lint.check(compiled):
+        sys.exit("refused by lint.py; nothing is written")
+    stale = [path for path in folder.glob("*/*.ptx") if path not in wanted]
+    wanted[MODULES] = modules({str(path.relative_to(folder)): text for path, text in wanted.items()})
+
+    if arguments.check:
+        differences = [difference(path, text) for path, text in wanted.items()]
+        differences = [line for line in differences if line] + [f"{path.relative_to(architectures.KERNELS)}: has no source"
+                                                                 for path in stale]
+        print("\n".join(differences or [f"{len(wanted) - 1} modules are what the sources give"]))
+        sys.exit(bool(differences))
+    for path in stale:
+        path.unlink()
+    for path, text in wanted.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if difference(path, text):
+            path.write_text(text)
+            print(f"wrote {path.relative_to(architectures.KERNELS)}")
+
+
+if __name__ == "__main__":
+    main()

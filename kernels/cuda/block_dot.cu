@@ -1,0 +1,88 @@
+// The exact product of GGUF's blocks with int8 activations, in units of 2⁻²⁴: Σ over blocks of scale · 2²⁴ · Σ code · x.
+//
+// Roofline: reads 0.21 to 1.06 bytes of weights and 1 of activations a value, for about 6 instructions: memory is the limit.
+
+#include "tercet/device.cuh"
+#include "tercet/blocks.cuh"
+#include "tercet/team.cuh"
+
+using namespace tercet;
+
+// A signed integer of 128 bits. A finite f16 times 2²⁴ is below 2⁴⁰, and a block's sum of products at most 2¹⁹, so a block's
+// term is below 2⁵⁹ and 2⁶⁸ of them have room.
+struct Fixed {
+    u64 low, high;
+
+    __device__ __forceinline__ void add(i64 term) {
+        u64 carry = add_carry(&low, (u64)term, 0);
+        high += (u64)(term >> 63) + carry;
+    }
+
+    __device__ __forceinline__ void merge(const Fixed &other) {
+        u64 carry = add_carry(&low, other.low, 0);
+        high += other.high + carry;
+    }
+
+    __device__ __forceinline__ Fixed exchange(u32 distance) const {
+        return Fixed{__shfl_xor_sync(FULL_WARP, low, distance), __shfl_xor_sync(FULL_WARP, high, distance)};
+    }
+};
+
+// The product's two words, and the complement of the first block's index whose scale is not finite; all bytes 0 before. The engine
+// reads it.
+struct DotRecord {
+    u64 low, high, not_bad;
+};
+
+template <class Format>
+TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 count, DotRecord *record) {
+    alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
+    const u8 *share = tile + threadIdx.x / WARP * Format::SHARE_BYTES;
+    Fixed sum = {0, 0};
+    for (u64 start = (u64)blockIdx.x * TILE; start < count; start += (u64)gridDim.x * TILE) {
+        u64 left = (count - start) / Format::LEN * Format::BYTES;
+        tile_in(tile, bytes + start / Format::LEN * Format::BYTES, left < Format::TILE_BYTES ? (u32)left : Format::TILE_BYTES);
+        __syncthreads();
+        u64 first = start + threadIdx.x * 8;
+        i32 product = 0;
+        u32 scale = 0;
+        if (first < count) {
+            scale = Format::scale(share);
+            Codes codes = Format::unpack(share);
+            u32x2 pair = load8(x + first);
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                product += codes.codes[i] * (i8)(pair.x >> 8 * i) + codes.codes[i + 4] * (i8)(pair.y >> 8 * i);
+            }
+        }
+#pragma unroll
+        for (u32 distance = Format::LANES / 2; distance > 0; distance /= 2) {
+            product += __shfl_xor_sync(FULL_WARP, product, distance);
+        }
+        if (threadIdx.x % Format::LANES == 0) {
+            if (is_finite_f16(scale)) {
+                sum.add((i64)(f16_to_f32((u16)scale) * 16777216.0f) * product);
+            } else {
+                atomicMax(&record->not_bad, ~(first / Format::LEN));
+            }
+        }
+        __syncthreads();
+    }
+    sum = block_all(warp_all(sum));
+    if (threadIdx.x == 0) {
+        // As in Wide::add_to: each wrap carries once.
+        u64 before = atomicAdd(&record->low, sum.low);
+        atomicAdd(&record->high, sum.high + (before + sum.low < sum.low ? 1 : 0));
+    }
+}
+
+#define DOT(NAME, FORMAT)                                                                                                          \
+    extern "C" __global__ void __launch_bounds__(256) NAME(const u8 *bytes, const i8 *x, u64 count, DotRecord *record) {           \
+        dot<FORMAT>(bytes, x, count, record);                                                                                      \
+    }
+
+DOT(block_dot_tq1_0, Tq1_0)
+DOT(block_dot_tq2_0, Tq2_0)
+DOT(block_dot_q2_0, Q2_0)
+DOT(block_dot_q8_0, Q8_0)
+DOT(block_dot_q4_0, Q4_0)

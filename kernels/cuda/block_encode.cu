@@ -1,0 +1,110 @@
+// GGUF's blocks from floats: TQ1_0, TQ2_0, Q2_0, Q8_0, Q4_0.
+//
+// Roofline: reads 4 or 2 bytes a value and writes 0.21 (TQ1_0) to 1.06 (Q8_0); about 25 instructions a value, 40 where a mean decides,
+// and for the optimum a sort of 256 values a warp. ggml's rule on f32 stays below the 25 that an H200 has time for while 4.2 bytes move;
+// means and the optimum are limited by instructions.
+
+#include "tercet/device.cuh"
+#include "tercet/block_quantize.cuh"
+
+using namespace tercet;
+
+// What happened; all bytes 0 before. The engine reads it.
+struct EncodeRecord {
+    u64 flushed;
+    // The complements of the first value that is not finite and of the first block whose scale overflows f16; 0 for none.
+    u64 not_bad, not_overflow;
+};
+
+template <class Format>
+struct Quantizer {
+    static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], u32 largest, u32 rule, bool least_squares, u32 *sorted) {
+        return quantize_ternary<Format>(patterns, largest, rule, least_squares, sorted);
+    }
+};
+
+template <>
+struct Quantizer<Q8_0> {
+    static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], u32 largest, u32, bool, u32 *) {
+        return quantize_q8_0(patterns, largest);
+    }
+};
+
+template <>
+struct Quantizer<Q4_0> {
+    static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], u32 largest, u32, bool, u32 *) {
+        return quantize_q4_0(patterns, largest);
+    }
+};
+
+// Eight neighbours; `at` is a multiple of 8.
+template <class Element>
+TERCET_FN void load_eight(const typename Element::Bits *values, u64 at, u32 (&patterns)[8]) {
+#pragma unroll
+    for (u32 i = 0; i < 8; i += Element::COUNT) Element::unpack(load16(values + at + i), patterns + i);
+}
+
+template <class Element, class Format>
+TERCET_FN void encode(const typename Element::Bits *values, u64 count, u32 rule, u32 least_squares, u8 *out, EncodeRecord *record) {
+    alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
+    alignas(16) __shared__ u8 digits[Format::LEN == SHARE ? TILE : 16];
+    __shared__ u32 sorted[Format::LEN > 32 ? TILE : 1];
+    u32 warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    u8 *share = tile + warp * Format::SHARE_BYTES;
+    for (u64 start = (u64)blockIdx.x * TILE; start < count; start += (u64)gridDim.x * TILE) {
+        u64 first = start + threadIdx.x * 8;
+        u32 patterns[8] = {};
+        // A block lies in one warp, and is there for all of its lanes or none.
+        if (first < count) load_eight<Element>(values, first, patterns);
+        u32 largest = 0;
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) largest = larger(largest, magnitude(patterns[i]));
+        if (largest >= INFINITE) {
+            u32 bad = 0;
+#pragma unroll
+            for (u32 i = 8; i-- > 0;) bad = magnitude(patterns[i]) >= INFINITE ? i : bad;
+            atomicMax(&record->not_bad, ~(first + bad));
+        }
+        largest = block_largest<Format::LANES>(largest);
+        if (largest >= INFINITE) {
+            // Refused; what comes out of it does not matter.
+            largest = 0;
+#pragma unroll
+            for (u32 i = 0; i < 8; i++) patterns[i] = 0;
+        }
+        Decision decision = Quantizer<Format>::of(patterns, largest, rule, least_squares != 0, sorted);
+        u32 scale = f32_to_f16(decision.scale);
+        if (lane % Format::LANES == 0) {
+            if (decision.flushed) atomicAdd(&record->flushed, 1ull);
+            if (!is_finite_f16(scale)) atomicMax(&record->not_overflow, ~(first / Format::LEN));
+        }
+        Format::pack(decision.codes, share, digits + (Format::LEN == SHARE ? warp * SHARE : 0));
+        Format::set_scale(share, scale);
+        __syncthreads();
+        u64 left = (count - start) / Format::LEN * Format::BYTES;
+        tile_out(out + start / Format::LEN * Format::BYTES, tile, left < Format::TILE_BYTES ? (u32)left : Format::TILE_BYTES);
+        __syncthreads();
+    }
+}
+
+#define ENCODE(NAME, ELEMENT, FORMAT)                                                                                              \
+    extern "C" __global__ void __launch_bounds__(256) NAME(const ELEMENT::Bits *values, u64 count, u32 rule, u32 least_squares,    \
+                                                           u8 *out, EncodeRecord *record) {                                        \
+        encode<ELEMENT, FORMAT>(values, count, rule, least_squares, out, record);                                                  \
+    }
+
+ENCODE(encode_tq1_0_f32, F32, Tq1_0)
+ENCODE(encode_tq1_0_f16, F16, Tq1_0)
+ENCODE(encode_tq1_0_bf16, BF16, Tq1_0)
+ENCODE(encode_tq2_0_f32, F32, Tq2_0)
+ENCODE(encode_tq2_0_f16, F16, Tq2_0)
+ENCODE(encode_tq2_0_bf16, BF16, Tq2_0)
+ENCODE(encode_q2_0_f32, F32, Q2_0)
+ENCODE(encode_q2_0_f16, F16, Q2_0)
+ENCODE(encode_q2_0_bf16, BF16, Q2_0)
+ENCODE(encode_q8_0_f32, F32, Q8_0)
+ENCODE(encode_q8_0_f16, F16, Q8_0)
+ENCODE(encode_q8_0_bf16, BF16, Q8_0)
+ENCODE(encode_q4_0_f32, F32, Q4_0)
+ENCODE(encode_q4_0_f16, F16, Q4_0)
+ENCODE(encode_q4_0_bf16, BF16, Q4_0)

@@ -1,0 +1,184 @@
+// Codes and scales of groups: ternary, int8, int4.
+//
+// `quantize_*` does all of a group in one launch: statistics, plan, codes, scale, by one team, so that a row comes from memory once and
+// from a cache the second time. Long groups take four launches, the passes over values by as many blocks as there is room for:
+// `stats_*`, `quantize_plan`, `quantize_apply_*`, `quantize_finish`.
+//
+// Roofline: `quantize_*` moves 5 bytes a value (f32) or 3 (f16, bf16), for about 20 instructions; `quantize_apply_*` the same. An H200 has time
+// for 30 while 5 bytes move, 18 for 3: memory is the limit for f32, and nearly for halves.
+
+#include "tercet/device.cuh"
+#include "tercet/apply.cuh"
+#include "tercet/optimal.cuh"
+
+using namespace tercet;
+
+// What happened to all groups; all bytes 0 before. The engine reads it.
+struct ReportRecord {
+    u64 zero, flushed, coded, clipped;
+    // The complements of the first value that is not finite and of the first group whose zero point has no place to go; 0 for none.
+    u64 not_bad, not_placed;
+};
+
+// Where results go; there may be no zero points. `before` groups of the tensor came earlier: its values and codes are those of a part
+// that is on the device, all else is the whole tensor's.
+struct Results {
+    u64 before;
+    f32 *scales;
+    i8 *zero_points;
+    ReportRecord *report;
+
+    // Writes what a group needs beside its codes, and counts it.
+    __device__ __forceinline__ void set(u64 group, f32 scale, i32 zero_point, u32 largest, ReportRecord *counts) const {
+        scales[before + group] = scale;
+        if (zero_points != nullptr) {
+            zero_points[before + group] = (i8)zero_point;
+        } else if (zero_point != 0) {
+            atomicMax(&report->not_placed, ~(before + group));
+        }
+        counts->zero += largest == 0 ? 1 : 0;
+        counts->flushed += scale == 0.0f && largest != 0 ? 1 : 0;
+    }
+
+    __device__ __forceinline__ void add(const ReportRecord &counts) const {
+        if (counts.zero != 0) atomicAdd(&report->zero, counts.zero);
+        if (counts.flushed != 0) atomicAdd(&report->flushed, counts.flushed);
+        if (counts.coded != 0) atomicAdd(&report->coded, counts.coded);
+        if (counts.clipped != 0) atomicAdd(&report->clipped, counts.clipped);
+    }
+};
+
+// Writes the magnitudes of begin..end, at most 256, and zeros after them, for a warp.
+template <class Element>
+TERCET_FN void read_patterns(const typename Element::Bits *values, u64 begin, u64 end, u32 *patterns) {
+    for (u32 i = threadIdx.x % WARP; i < 256; i += WARP) {
+        patterns[i] = begin + i < end ? magnitude(Element::widen(values[begin + i])) : 0;
+    }
+}
+
+template <class Element, class Team>
+TERCET_FN void quantize(const typename Element::Bits *values, u64 groups, u64 len, const Method &method, i8 *codes,
+                        const Results &results) {
+    // Only short groups take the optimum here, a warp each.
+    __shared__ u32 patterns[Team::SIZE == WARP ? BLOCK * 8 : 1];
+    ReportRecord counts = {};
+    for (u64 group = Team::number(); group < groups; group += Team::count()) {
+        u64 begin = group * len, end = begin + len;
+        GroupStats stats = group_stats<Element, Team>(values, begin, end, method.mean_of_all());
+        if (stats.extremes.bad != NO_INDEX) {
+            if (Team::thread() == 0) atomicMax(&results.report->not_bad, ~(results.before * len + stats.extremes.bad));
+            continue;
+        }
+        u32 threshold = NO_THRESHOLD;
+        if (Team::SIZE == WARP && method.kind == TERNARY && method.rule == OPTIMAL) {
+            u32 *own = patterns + threadIdx.x / WARP * 256;
+            read_patterns<Element>(values, begin, end, own);
+            threshold = optimal_threshold<256>(own);
+        }
+        u32 low = stats.extremes.low(), high = stats.extremes.high(), largest = stats.extremes.largest();
+        Plan plan = make_plan(method, low, high, stats.sum, len, threshold);
+        Applied applied = apply_plan<Element, Team>(values, begin, end, plan, codes);
+        f32 scale = final_scale(method, plan, largest, stats.sum, len, applied.sum, applied.counts.coded);
+        if (Team::thread() == 0) {
+            results.set(group, scale, plan.zero_point, largest, &counts);
+            counts.coded += applied.counts.coded;
+            counts.clipped += applied.counts.clipped;
+        }
+    }
+    if (Team::thread() == 0) results.add(counts);
+}
+
+#define QUANTIZE(NAME, ELEMENT, TEAM)                                                                                              \
+    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+        NAME(const ELEMENT::Bits *values, u64 before, u64 groups, u64 len, u32 method, f32 grid_scale, u32 grid, i8 *codes,        \
+             f32 *scales, i8 *zero_points, ReportRecord *report) {                                                                 \
+        quantize<ELEMENT, TEAM>(values, groups, len, Method::unpack(method, grid_scale, grid), codes,                              \
+                                Results{before, scales, zero_points, report});                                                     \
+    }
+
+// A block a group; not the optimum.
+QUANTIZE(quantize_f32, F32, BlockTeam)
+QUANTIZE(quantize_f16, F16, BlockTeam)
+QUANTIZE(quantize_bf16, BF16, BlockTeam)
+// A warp a group of at most 256 values, any rule.
+QUANTIZE(quantize_short_f32, F32, WarpTeam)
+QUANTIZE(quantize_short_f16, F16, WarpTeam)
+QUANTIZE(quantize_short_bf16, BF16, WarpTeam)
+
+// A record's extremes as patterns.
+TERCET_FN u32 from_ordered(u32 key) { return key >> 31 ? key & 0x7FFFFFFF : ~key; }
+
+TERCET_FN Wide wide_of(const u64 *limbs) {
+    Wide wide;
+#pragma unroll
+    for (u32 i = 0; i < LIMBS; i++) wide.limbs[i] = limbs[i];
+    return wide;
+}
+
+// Plans of groups from their records, a thread each; `thresholds` are the optimum's, where that is the rule. Groups with a value that
+// is not finite are reported, and get a plan that codes nothing.
+extern "C" __global__ void __launch_bounds__(256)
+    quantize_plan(const StatsRecord *records, u64 groups, u64 len, u32 method, f32 grid_scale, u32 grid, const u32 *thresholds, Plan *plans,
+         ReportRecord *report) {
+    const Method how = Method::unpack(method, grid_scale, grid);
+    for (u64 group = (u64)blockIdx.x * BLOCK + threadIdx.x; group < groups; group += (u64)gridDim.x * BLOCK) {
+        const StatsRecord *record = records + group;
+        if (record->not_bad != 0) {
+            atomicMax(&report->not_bad, record->not_bad);
+            plans[group] = Plan{NO_THRESHOLD, 1, 0, 0.0f, 0, -1, 1};
+            continue;
+        }
+        u32 threshold = thresholds == nullptr ? NO_THRESHOLD : thresholds[group];
+        plans[group] = make_plan(how, from_ordered(~record->not_low), from_ordered(record->high), wide_of(record->sum), len, threshold);
+    }
+}
+
+// Codes by plans, from group `first` on; pieces as in `stats`. There is a plan for each of these groups, and a record, zeros before.
+template <class Element>
+TERCET_FN void apply(const typename Element::Bits *values, u64 first, u64 groups, u64 len, u64 pieces, u64 piece, const Plan *plans, i8 *codes,
+                     AppliedRecord *records) {
+    for (u64 turn = blockIdx.x; turn < groups * pieces; turn += gridDim.x) {
+        u64 group = turn / pieces, from = turn % pieces * piece;
+        u64 start = (first + group) * len, begin = start + from, end = start + (len - from < piece ? len : from + piece);
+        Plan plan = plans[group];
+        Applied applied = apply_plan<Element, BlockTeam>(values, begin, end, plan, codes);
+        if (threadIdx.x == 0) {
+            AppliedRecord *record = records + group;
+            if (applied.counts.coded != 0) atomicAdd(&record->coded, (u64)applied.counts.coded);
+            if (applied.counts.clipped != 0) atomicAdd(&record->clipped, (u64)applied.counts.clipped);
+            if (plan.ternary && plan.sum) applied.sum.add_to(record->sum);
+        }
+    }
+}
+
+#define APPLY(NAME, ELEMENT)                                                                                                       \
+    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+        NAME(const ELEMENT::Bits *values, u64 first, u64 groups, u64 len, u64 pieces, u64 piece, const Plan *plans, i8 *codes,     \
+             AppliedRecord *records) {                                                                                             \
+        apply<ELEMENT>(values, first, groups, len, pieces, piece, plans, codes, records);                                          \
+    }
+
+APPLY(quantize_apply_f32, F32)
+APPLY(quantize_apply_f16, F16)
+APPLY(quantize_apply_bf16, BF16)
+
+// Scales of groups once their codes stand, a thread each.
+extern "C" __global__ void __launch_bounds__(256)
+    quantize_finish(const StatsRecord *stats, const AppliedRecord *records, const Plan *plans, u64 groups, u64 len, u32 method, f32 grid_scale,
+           u32 grid, f32 *scales, i8 *zero_points, ReportRecord *report) {
+    const Method how = Method::unpack(method, grid_scale, grid);
+    const Results results = {0, scales, zero_points, report};
+    ReportRecord counts = {};
+    for (u64 group = (u64)blockIdx.x * BLOCK + threadIdx.x; group < groups; group += (u64)gridDim.x * BLOCK) {
+        const AppliedRecord *record = records + group;
+        if (stats[group].not_bad != 0) continue;
+        Plan plan = plans[group];
+        u32 largest =
+            larger(magnitude(from_ordered(~stats[group].not_low)), magnitude(from_ordered(stats[group].high)));
+        f32 scale = final_scale(how, plan, largest, wide_of(stats[group].sum), len, wide_of(record->sum), record->coded);
+        results.set(group, scale, plan.zero_point, largest, &counts);
+        counts.coded += record->coded;
+        counts.clipped += record->clipped;
+    }
+    results.add(counts);
+}

@@ -1,0 +1,59 @@
+// Shared memory, spoiled before each block so that nothing can be read that this block did not write.
+#include "shared.h"
+
+#include "block.h"
+
+#include <cstdlib>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+// The linker's names for the section of `__shared__` variables; absent where no kernel has any.
+extern "C" char __start_tercet_shared[] __attribute__((weak, visibility("hidden")));
+extern "C" char __stop_tercet_shared[] __attribute__((weak, visibility("hidden")));
+
+namespace emulator {
+namespace {
+void *dynamic = nullptr;
+} // namespace
+
+__attribute__((no_sanitize("address"))) void spoil(void *memory, size_t bytes, unsigned long long seed) {
+    auto *at = static_cast<unsigned char *>(memory);
+    Dice dice{seed};
+    unsigned long long pattern = dice.roll();
+#if defined(__SANITIZE_ADDRESS__)
+    // Plain stores: a call of memset would trip over the red zones between variables.
+    for (size_t i = 0; i < bytes; i++) {
+        static_cast<volatile unsigned char *>(at)[i] = static_cast<unsigned char>(pattern >> (8 * (i % 8)));
+    }
+#else
+    size_t i = 0;
+    for (; i + 8 <= bytes; i += 8) {
+        memcpy(at + i, &pattern, 8);
+    }
+    memcpy(at + i, &pattern, bytes - i);
+#endif
+}
+
+void spoil_shared(unsigned long long seed) {
+    if (__start_tercet_shared != nullptr) {
+        spoil(__start_tercet_shared, size_t(__stop_tercet_shared - __start_tercet_shared), seed);
+    }
+}
+
+DynamicShared::DynamicShared(unsigned bytes) : bytes(bytes) {
+    if (bytes != 0 && posix_memalign(&dynamic, 128, bytes) != 0) {
+        abort();
+    }
+}
+
+DynamicShared::~DynamicShared() {
+    free(dynamic);
+    dynamic = nullptr;
+}
+
+void DynamicShared::spoil(unsigned long long seed) { emulator::spoil(dynamic, bytes, seed); }
+
+void *dynamic_shared() { return dynamic; }
+} // namespace emulator

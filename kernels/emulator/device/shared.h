@@ -1,0 +1,20 @@
+// Shared memory of a block: the static variables of kernels and the dynamic bytes of a launch.
+#pragma once
+
+#include <cstddef>
+
+namespace emulator {
+// Dynamic shared memory of a launch, of exactly its size.
+class DynamicShared {
+  public:
+    explicit DynamicShared(unsigned bytes);
+    ~DynamicShared();
+    void spoil(unsigned long long seed);
+
+  private:
+    size_t bytes;
+};
+
+// Spoils the variables declared `__shared__`.
+void spoil_shared(unsigned long long seed);
+} // namespace emulator

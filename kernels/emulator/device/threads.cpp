@@ -1,0 +1,150 @@
+// Where threads wait for each other: the block's barrier, and what the lanes of a warp do together.
+#include "threads.h"
+
+namespace emulator {
+void Thread::reset(unsigned index, dim3 thread) {
+    place = {thread, index % 32};
+    warp = index / 32;
+    fiber = nullptr;
+    name = file = nullptr;
+    what = nullptr;
+    mask = 0;
+    copies.clear();
+    group = 0;
+}
+
+void Block::reset() {
+    threads.clear();
+    ready.clear();
+    at_barrier = predicates = released_predicates = at_warp = left = 0;
+}
+
+Lane &lane() { return current->words; }
+
+namespace {
+std::string place_of(const char *file, int line) { return std::string(file) + ":" + std::to_string(line); }
+
+Thread *of_warp(unsigned warp, unsigned lane) {
+    size_t index = size_t(warp) * 32 + lane;
+    return index < block.threads.size() ? block.threads[index] : nullptr;
+}
+
+// Lets the lanes that a thread waits with go on, if all have come. Lanes that left the kernel are not waited for.
+void finish_if_complete(const Thread &first) {
+    Lane *lanes[32] = {};
+    for (unsigned i = 0; i < 32; i++) {
+        Thread *other = first.mask >> i & 1 ? of_warp(first.warp, i) : nullptr;
+        if (other == nullptr || other->state == State::Left) {
+            continue;
+        }
+        if (other->state != State::Warp) {
+            return;
+        }
+        if (other->mask != first.mask || other->what != first.what) {
+            fail(LAUNCH_FAILED, "lanes of a warp part: lane " + std::to_string(first.place.lane) + " calls " + first.name + " at " +
+                                    place_of(first.file, first.line) + " and lane " + std::to_string(i) + " " + other->name + " at " +
+                                    place_of(other->file, other->line) + ", or with another mask");
+        }
+        lanes[i] = &other->words;
+    }
+    if (first.what != nullptr) {
+        first.what(lanes);
+    }
+    for (unsigned i = 0; i < 32; i++) {
+        if (lanes[i] != nullptr) {
+            of_warp(first.warp, i)->make_ready();
+            block.at_warp--;
+        }
+    }
+}
+
+void release_barrier() {
+    block.released_predicates = block.predicates;
+    block.at_barrier = block.predicates = 0;
+    for (Thread *thread : block.threads) {
+        thread->make_ready();
+    }
+}
+} // namespace
+
+void together(Together *what, const char *name, unsigned mask, const char *file, int line) {
+    Thread &self = *current;
+    if ((mask >> self.place.lane & 1) == 0) {
+        fail(LAUNCH_FAILED, std::string(name) + " at " + place_of(file, line) + ": the calling lane is not in its mask");
+    }
+    self.state = State::Warp;
+    block.at_warp++;
+    self.what = what;
+    self.name = name;
+    self.mask = mask;
+    self.file = file;
+    self.line = line;
+    finish_if_complete(self);
+    wait();
+}
+
+unsigned barrier(bool predicate, const char *file, int line) {
+    Thread &self = *current;
+    if (block.left != 0) {
+        fail(LAUNCH_FAILED, "a thread waits at the barrier at " + place_of(file, line) + " and another has left the kernel");
+    }
+    if (block.at_barrier == 0) {
+        block.file = file;
+        block.line = line;
+    } else if (block.line != line || (block.file != file && strcmp(block.file, file) != 0)) {
+        fail(LAUNCH_FAILED, "threads wait at two barriers, " + place_of(file, line) + " and " + place_of(block.file, block.line));
+    }
+    self.state = State::Barrier;
+    self.name = "__syncthreads";
+    self.file = file;
+    self.line = line;
+    block.at_barrier++;
+    block.predicates += predicate;
+    if (block.at_barrier == block.threads.size()) {
+        release_barrier();
+    }
+    wait();
+    return block.released_predicates;
+}
+
+void leave() {
+    Thread &self = *current;
+    if (!self.copies.empty()) {
+        fail(LAUNCH_FAILED, "a thread leaves with asynchronous copies that it never waited for");
+    }
+    self.state = State::Left;
+    block.left++;
+    if (block.at_barrier != 0) {
+        fail(LAUNCH_FAILED, "a thread left the kernel while another waits at the barrier at " + place_of(block.file, block.line));
+    }
+    if (block.at_warp == 0) {
+        return;
+    }
+    // Lanes that wait for this one need not any more.
+    unsigned done = 0;
+    for (unsigned i = 0; i < 32; i++) {
+        Thread *other = of_warp(self.warp, i);
+        if (other != nullptr && other->state == State::Warp && (done & other->mask) == 0) {
+            done |= other->mask;
+            finish_if_complete(*other);
+        }
+    }
+}
+
+std::string waiting_report() {
+    std::string text;
+    unsigned told = 0, left = 0, waiting = 0;
+    for (const Thread *thread : block.threads) {
+        if (thread->state == State::Left) {
+            left++;
+            continue;
+        }
+        waiting++;
+        if (told++ < 4) {
+            text += "thread " + std::to_string(thread->warp * 32 + thread->place.lane) + " at " + thread->name + " (" +
+                    place_of(thread->file, thread->line) + "), ";
+        }
+    }
+    return text + std::to_string(waiting) + " wait, " + std::to_string(left) + " have left";
+}
+} // namespace emulator

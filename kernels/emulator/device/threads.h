@@ -1,0 +1,64 @@
+// The state of a block's threads, for the scheduler and for what they wait at.
+#pragma once
+
+#include "block.h"
+#include "fiber.h"
+
+#include <vector>
+
+namespace emulator {
+// The driver's numbers for what ends a launch.
+constexpr int ILLEGAL_ADDRESS = 700, LAUNCH_TIMEOUT = 702, MISALIGNED_ADDRESS = 716, LAUNCH_FAILED = 719;
+
+enum class State { Ready, Barrier, Warp, Left };
+
+// Sixteen bytes on their way from global to shared memory.
+struct Copy {
+    void *to;
+    const void *from;
+    unsigned bytes, group;
+};
+
+struct Thread {
+    Place place;
+    Lane words;
+    // Its stack, from when it first runs to when it leaves.
+    Fiber *fiber;
+    State state;
+    unsigned warp;
+    // What it waits for, and where in the source.
+    const char *name, *file;
+    int line;
+    unsigned mask;
+    Together *what;
+    // Asynchronous copies not yet done, and the number of groups closed.
+    std::vector<Copy> copies;
+    unsigned group;
+
+    void reset(unsigned index, dim3 thread);
+    void make_ready();
+};
+
+struct Block {
+    std::vector<Thread *> threads, ready;
+    // Threads at the barrier, how many of them with a predicate that holds; threads that wait for their warp; those that have left.
+    unsigned at_barrier, predicates, released_predicates, at_warp, left;
+    // Where in the source the barrier is that threads wait at.
+    const char *file;
+    int line;
+
+    void reset();
+};
+
+extern Block block;
+extern Thread *current;
+
+// Leaves the running thread until something makes it ready.
+void wait();
+// The running thread has come to the kernel's end.
+void leave();
+// What the threads that have not left wait for, in words.
+std::string waiting_report();
+// Records what ended the launch without leaving the stack.
+void record_failure(int error, const std::string &message);
+} // namespace emulator

@@ -1,0 +1,43 @@
+// Memory that kernels may reach: of devices, and pinned memory of the host.
+#pragma once
+
+#include "state.h"
+
+namespace emulator {
+enum class Kind { Device, Pinned, Registered, Managed };
+
+struct Allocation {
+    uintptr_t start;
+    size_t bytes;
+    Kind kind;
+    // The device it counts against; for the host's, the one that was current.
+    int device;
+    Pool *pool;
+    void *map;
+    size_t map_bytes;
+    // Whether a stream will free it.
+    bool freeing = false;
+};
+
+// Takes memory, filled with a pattern; throws OUT_OF_MEMORY beyond the device's total.
+Allocation &allocate(Device &device, size_t bytes, Kind kind, Pool *pool);
+void release(uintptr_t start);
+// Frees all that counts against a device.
+void release_all(const Device &device);
+
+// The allocation that holds an address, or ends there; null for none.
+Allocation *holding(uintptr_t address);
+// The allocation that holds all of a range, or null. An empty range is held anywhere.
+bool holds(uintptr_t address, size_t bytes);
+// As `holds`, but throws INVALID_VALUE.
+void need(CUdeviceptr address, size_t bytes);
+// Whether host memory at an address is pinned: known to the driver.
+bool pinned(const void *address, size_t bytes);
+// Whether kernels and copies of a context may touch an address.
+bool reachable(const Context &context, const Allocation &allocation);
+
+// A pool gives back what it holds beyond its threshold: at each synchronization.
+void trim_pools();
+void pool_took(Pool &pool, size_t bytes);
+void pool_gave(Pool &pool, size_t bytes);
+} // namespace emulator

@@ -1,0 +1,45 @@
+// Kernels by name, with the sizes of their parameters; the build script writes one TERCET_KERNEL a kernel.
+#pragma once
+
+#include <utility>
+
+namespace emulator {
+struct Parameter {
+    unsigned bytes;
+    bool pointer;
+};
+
+struct Kernel {
+    const char *name;
+    const Parameter *parameters;
+    unsigned count;
+    // Runs one thread: `values[i]` points at parameter i.
+    void (*run)(void *const *values);
+};
+
+void add_kernel(const Kernel *kernel);
+
+template <auto Function> struct Entry;
+template <typename... P, void (*Function)(P...)> struct Entry<Function> {
+    static_assert(((std::is_pointer_v<P> || std::is_arithmetic_v<P>)&&...), "parameters are pointers, integers and floats");
+    static_assert(((std::is_pointer_v<P> || sizeof(P) >= 4) && ...), "parameters have 32 or 64 bits");
+    static constexpr Parameter parameters[sizeof...(P) + 1] = {{sizeof(P), std::is_pointer_v<P>}..., {0, false}};
+
+    template <size_t... At> static void call(void *const *values, std::index_sequence<At...>) {
+        (void)values;
+        Function(*static_cast<std::remove_cv_t<P> *>(values[At])...);
+    }
+    static void run(void *const *values) { call(values, std::index_sequence_for<P...>()); }
+};
+
+template <auto Function> struct Registration {
+    Kernel kernel;
+    explicit Registration(const char *name)
+        : kernel{name, Entry<Function>::parameters, unsigned(sizeof(Entry<Function>::parameters) / sizeof(Parameter) - 1),
+                 &Entry<Function>::run} {
+        add_kernel(&kernel);
+    }
+};
+} // namespace emulator
+
+#define TERCET_KERNEL(name) static emulator::Registration<&name> tercet_registration_##name(#name)

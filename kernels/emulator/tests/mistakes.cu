@@ -1,0 +1,86 @@
+// Kernels with mistakes that the emulated device must show.
+#include "tercet/device.cuh"
+
+// Reads a neighbour's word without a barrier.
+extern "C" __global__ void test_racy(u32 *out) {
+    __shared__ u32 words[64];
+    words[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = words[(threadIdx.x + 1) % 64];
+}
+
+// Which block came last, by plain stores.
+extern "C" __global__ void test_last_block(u32 *out) { out[0] = blockIdx.x; }
+
+extern "C" __global__ void test_beyond(u32 *out, u32 at) { out[at + threadIdx.x] = 1; }
+
+extern "C" __global__ void test_beyond_shared(u32 *out, u32 at) {
+    __shared__ u32 words[40];
+    words[at + threadIdx.x] = 1;
+    out[0] = words[at];
+}
+
+extern "C" __global__ void test_beyond_dynamic(u32 *out, u32 at) {
+    TERCET_SHARED(u32, words);
+    words[at + threadIdx.x] = 1;
+    out[0] = words[at];
+}
+
+// Nobody wrote what it reads.
+extern "C" __global__ void test_unwritten(u32 *out) {
+    __shared__ u32 words[32];
+    out[blockIdx.x] = words[threadIdx.x];
+}
+
+// Thread 3 leaves, the others wait.
+extern "C" __global__ void test_early_leave(u32 *out) {
+    if (threadIdx.x == 3) {
+        return;
+    }
+    __syncthreads();
+    out[threadIdx.x] = 1;
+}
+
+// The two halves of a block wait at two barriers.
+extern "C" __global__ void test_two_barriers(u32 *out) {
+    if (threadIdx.x < 32) {
+        __syncthreads();
+        out[0] = 1;
+    } else {
+        __syncthreads();
+        out[1] = 2;
+    }
+}
+
+// Half a warp waits at the barrier, half for the whole warp.
+extern "C" __global__ void test_deadlock(u32 *out) {
+    if (threadIdx.x < 16) {
+        __syncthreads();
+    } else {
+        out[0] = __ballot_sync(FULL_WARP, 1);
+    }
+}
+
+// Lanes of one mask that call different things.
+extern "C" __global__ void test_parted(u32 *out) {
+    if (threadIdx.x < 16) {
+        out[0] = __ballot_sync(FULL_WARP, 1);
+    } else {
+        out[1] = __shfl_sync(FULL_WARP, threadIdx.x, 0);
+    }
+}
+
+extern "C" __global__ void test_misaligned(u8 *out) { store16(out + 4, u32x4{1, 2, 3, 4}); }
+
+// Reads a copy before it is waited for.
+extern "C" __global__ void test_hasty_copy(const u32 *in, u32 *out, u32 wait) {
+    alignas(16) __shared__ u32 words[128];
+    copy_async16(words + 4 * threadIdx.x, in + 4 * threadIdx.x);
+    copy_async_commit();
+    if (wait != 0) {
+        copy_async_wait<0>();
+    }
+    out[threadIdx.x] = words[4 * threadIdx.x];
+    copy_async_wait<0>();
+}
+
+extern "C" __global__ void test_divide(u32 *out, u32 by) { out[0] = 7 / by; }

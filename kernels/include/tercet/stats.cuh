@@ -1,0 +1,117 @@
+// One pass over a group: extremes, the first value that is not finite, the exact Σ|x|. As core/src/number/stats.rs.
+#pragma once
+
+#include "tercet/access.cuh"
+#include "tercet/team.cuh"
+
+namespace tercet {
+
+// Extremes in three comparisons a value, of patterns as they are: among negative floats the one farthest from 0 is the largest
+// unsigned pattern, among others the largest signed one; the smallest unsigned pattern serves where all have one sign.
+struct Extremes {
+    u32 top, bottom;
+    i32 positive;
+    // Index of the first value that is not finite, in the tensor.
+    u64 bad;
+
+    __device__ __forceinline__ void clear() {
+        top = 0;
+        bottom = ~0u;
+        positive = (i32)0x80000000;
+        bad = NO_INDEX;
+    }
+
+    __device__ __forceinline__ void add(u32 pattern) {
+        top = larger(top, pattern);
+        bottom = smaller(bottom, pattern);
+        positive = (i32)pattern > positive ? (i32)pattern : positive;
+    }
+
+    __device__ __forceinline__ void merge(const Extremes& other) {
+        top = larger(top, other.top);
+        bottom = smaller(bottom, other.bottom);
+        positive = other.positive > positive ? other.positive : positive;
+        bad = other.bad < bad ? other.bad : bad;
+    }
+
+    __device__ __forceinline__ Extremes exchange(u32 distance) const {
+        Extremes other;
+        other.top = __shfl_xor_sync(FULL_WARP, top, distance);
+        other.bottom = __shfl_xor_sync(FULL_WARP, bottom, distance);
+        other.positive = __shfl_xor_sync(FULL_WARP, positive, distance);
+        other.bad = __shfl_xor_sync(FULL_WARP, bad, distance);
+        return other;
+    }
+
+    __device__ __forceinline__ u32 low() const { return top >> 31 ? top : bottom; }
+    __device__ __forceinline__ u32 high() const { return positive >= 0 ? (u32)positive : bottom; }
+    // The largest magnitude; a NaN or an infinity among the values is at or above INFINITE.
+    __device__ __forceinline__ u32 largest() const {
+        return larger(top >> 31 ? magnitude(top) : 0, positive >= 0 ? (u32)positive : 0);
+    }
+};
+
+struct GroupStats {
+    Extremes extremes;
+    Wide sum;
+};
+
+// The statistics of begin..end of a tensor, by a team; the sum only where it is asked for.
+template <class Element, class Team>
+TERCET_FN GroupStats group_stats(const typename Element::Bits *values, u64 begin, u64 end, bool with_sum) {
+    Extremes all;
+    all.clear();
+    ExactSum sum;
+    sum.clear();
+    walk<Element>(
+        values, begin, end, Team::thread(), Team::SIZE,
+        [&](const auto& tile) {
+            const u32 N = sizeof(tile.patterns) / sizeof(u32);
+            Extremes here;
+            here.clear();
+#pragma unroll
+            for (u32 i = 0; i < N; i++) here.add(tile.patterns[i]);
+            u32 largest = here.largest();
+            all.merge(here);
+            if (largest >= INFINITE) {
+#pragma unroll
+                for (u32 i = 0; i < N; i++) {
+                    u64 index = tile.index + i / Element::COUNT * tile.stride + i % Element::COUNT;
+                    if (magnitude(tile.patterns[i]) >= INFINITE && index < all.bad) all.bad = index;
+                }
+            } else if (with_sum) {
+                u32 magnitudes[N];
+#pragma unroll
+                for (u32 i = 0; i < N; i++) magnitudes[i] = magnitude(tile.patterns[i]);
+                sum.add_chunk(magnitudes, largest);
+            }
+        },
+        [&](u32 pattern, u64 index) {
+            all.add(pattern);
+            if (magnitude(pattern) >= INFINITE) {
+                if (index < all.bad) all.bad = index;
+            } else if (with_sum) {
+                sum.add_one(magnitude(pattern));
+            }
+        });
+    GroupStats stats;
+    stats.extremes = Team::all(all);
+    if (with_sum) {
+        stats.sum = Team::sum(sum);
+    } else {
+        stats.sum.clear();
+    }
+    return stats;
+}
+
+// A group's statistics in memory, such that all bytes 0 mean no values, and every field is a sum or a maximum: any number
+// of blocks may add to one, in any order. The engine reads it.
+struct StatsRecord {
+    u64 sum[LIMBS];
+    // The complement of the first bad index in the tensor; 0 for none.
+    u64 not_bad;
+    // The complement of the smallest value's key, and the largest value's key.
+    u32 not_low, high;
+};
+
+}  // namespace tercet

@@ -1,0 +1,85 @@
+#![no_std]
+#![doc = include_str!("../README.md")]
+
+mod modules;
+
+use modules::MODULES;
+
+/// A compute capability: major and minor, as the driver tells them.
+pub type Capability = (u32, u32);
+
+/// What PTX was compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Architecture {
+    /// Compute capability 7.5 (Turing) and every later one: `dp4a`.
+    Sm75,
+    /// 8.0 (Ampere) and every later one: int8 matrix instructions of 16 × 8 × 32.
+    Sm80,
+    /// 9.0 (Hopper) alone: its features "a" are on no other.
+    Sm90a,
+}
+
+impl Architecture {
+    /// The compute capability by name.
+    pub const fn capability(self) -> Capability {
+        match self {
+            Self::Sm75 => (7, 5),
+            Self::Sm80 => (8, 0),
+            Self::Sm90a => (9, 0),
+        }
+    }
+
+    /// As PTX names it in `.target`.
+    pub const fn target(self) -> &'static str {
+        match self {
+            Self::Sm75 => "sm_75",
+            Self::Sm80 => "sm_80",
+            Self::Sm90a => "sm_90a",
+        }
+    }
+
+    /// Whether a device takes PTX for this architecture.
+    pub fn runs_on(self, device: Capability) -> bool {
+        match self {
+            Self::Sm90a => device == self.capability(),
+            _ => device >= self.capability(),
+        }
+    }
+}
+
+/// One source file of `cuda/`, compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// The name of the source file, such as `quantize`.
+    pub name: &'static str,
+    /// What it was compiled for.
+    pub architecture: Architecture,
+    /// The text a driver compiles for its device.
+    pub ptx: &'static str,
+    /// The names of its kernels.
+    pub kernels: &'static [&'static str],
+}
+
+/// The PTX version that everything here is written in; drivers of CUDA 12.4 and later read it.
+pub const PTX_VERSION: (u32, u32) = (8, 4);
+
+/// Everything that is shipped, by architecture, then by name.
+pub const fn modules() -> &'static [Module] {
+    MODULES
+}
+
+/// The newest PTX of a source file that a device takes; `None` where there is none.
+///
+/// Files whose names end with `_mma` and `_wgmma` hold faster kernels for newer devices; whoever launches them asks for
+/// those first.
+///
+/// ```
+/// let module = tercet_kernels::module("quantize", (8, 9)).unwrap();
+/// assert!(module.kernels.contains(&"quantize_f32"));
+/// assert!(tercet_kernels::module("quantize", (7, 0)).is_none());
+/// ```
+pub fn module(name: &str, device: Capability) -> Option<&'static Module> {
+    (MODULES.iter())
+        .filter(|module| module.name == name && module.architecture.runs_on(device))
+        .max_by_key(|module| module.architecture)
+}
