@@ -1,107 +1,81 @@
 // Keys of rows of f32, f16 or bf16 for a query of f32: the sums of core's order, 64 lanes, of which a thread has two.
 //
-// Roofline: the rows are read once. A value costs a multiplication and an addition that are rounded one by one, in f64 where the metric
-// is the cosine (twice that where the row's squared length is not known): memory is the limit for dot products and distances, and for
-// cosines on processors that have f64 at half of f32's rate.
+// Roofline: the rows are read once. A value costs a multiplication and an addition, rounded one by one, in f64 where the metric is the
+// cosine (twice that where the row's squared length is not known): memory is the limit of dot products and distances, and of cosines
+// on devices that have f64 at half of f32's rate.
+
+#include "tercet/device.cuh"
 #include "tercet/search.cuh"
 
-constexpr u32 WARP = 32;
+using namespace tercet;
+
 // Terms after which core's sums start anew.
-constexpr u64 RUN = 65536;
+const u64 RUN = 65536;
 
-// The values of rows, widened.
-struct Singles {
-    const u32 *values;
-    __device__ float at(u64 index) const { return __uint_as_float(values[index]); }
-};
-struct Halves {
-    const u16 *values;
-    __device__ float at(u64 index) const { return f16_to_f32(values[index]); }
-};
-struct Brains {
-    const u16 *values;
-    __device__ float at(u64 index) const { return __uint_as_float((u32)values[index] << 16); }
-};
-
-// The sum of both lanes of all threads of a warp, halving by halving; every thread has it.
-template <typename F>
-__device__ inline F halve(F low, F high) {
+// The sum of both lanes of a warp's threads, halving by halving, in every thread.
+template <class F>
+TERCET_FN F halve(F low, F high) {
     F sum = low + high;
-    for (u32 half = 16; half > 0; half /= 2) {
-        // The threads of the upper half get something too, which is not looked at.
-        sum = sum + __shfl_down_sync(0xFFFFFFFFu, sum, half);
+#pragma unroll
+    for (u32 half = WARP / 2; half > 0; half /= 2) {
+        // Threads of the upper half get something too, which nobody looks at.
+        sum = sum + __shfl_down_sync(FULL_WARP, sum, half);
     }
-    return __shfl_sync(0xFFFFFFFFu, sum, 0);
+    return __shfl_sync(FULL_WARP, sum, 0);
 }
 
-// One run of terms after another. A lane that no term reached holds -0, which changes nothing that it is added to.
-template <typename F, typename Term>
-__device__ inline F sum_of(u64 dim, Term term) {
-    u32 lane = threadIdx.x % WARP;
+// Σ term(i), one run after another. A lane that no term reached holds −0, which changes nothing that it is added to.
+template <class F, class Term>
+TERCET_FN F sum_of(u64 dim, Term term) {
     F total = (F)-0.0f;
     for (u64 start = 0; start < dim; start += RUN) {
-        u64 end = min(start + RUN, dim);
+        u64 end = start + RUN < dim ? start + RUN : dim;
         F low = (F)-0.0f, high = (F)-0.0f;
-        for (u64 at = start + lane; at < end; at += 2 * WARP) {
+        for (u64 at = start + threadIdx.x % WARP; at < end; at += 2 * WARP) {
             low = low + term(at);
-            if (at + WARP < end) {
-                high = high + term(at + WARP);
-            }
+            if (at + WARP < end) high = high + term(at + WARP);
         }
         total = total + halve(low, high);
     }
     return total;
 }
 
-template <typename Values>
-__device__ void scan(Values values, u64 dim, const double *norms, u64 first, u64 step, u64 count, const float *query, double query_norm,
-                     u32 metric, const Sink &sink) {
-    u64 warp = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    u64 warps = (u64)gridDim.x * blockDim.x / WARP;
-    for (u64 sampled = warp; sampled < count; sampled += warps) {
-        u64 row = first + sampled * step;
-        u64 begin = row * dim;
-        float sum = 0.0f;
-        double dot = 0.0, norm = 0.0;
+template <class Element>
+TERCET_FN void scan(const typename Element::Bits *values, u64 dim, const f64 *norms, const Chosen &chosen, const f32 *query, f64 query_norm,
+                    u32 metric, const Sink &sink) {
+    u64 warp = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / WARP, warps = (u64)gridDim.x * blockDim.x / WARP;
+    for (u64 index = warp; index < chosen.count; index += warps) {
+        u64 row = chosen.row(index);
+        const typename Element::Bits *own = values + row * dim;
+        auto x = [&](u64 at) { return float_of(Element::widen(own[at])); };
+        u32 key;
         if (metric == DOT) {
-            sum = sum_of<float>(dim, [&](u64 at) { return query[at] * values.at(begin + at); });
+            key = float_key(sum_of<f32>(dim, [&](u64 at) { return query[at] * x(at); }));
         } else if (metric == SQUARED_L2) {
-            sum = sum_of<float>(dim, [&](u64 at) {
-                float difference = query[at] - values.at(begin + at);
+            f32 sum = sum_of<f32>(dim, [&](u64 at) {
+                f32 difference = query[at] - x(at);
                 return difference * difference;
             });
+            key = float_key(-sum);
         } else {
-            dot = sum_of<double>(dim, [&](u64 at) { return (double)query[at] * (double)values.at(begin + at); });
-            norm = norms ? norms[row] : sum_of<double>(dim, [&](u64 at) {
-                double x = values.at(begin + at);
-                return x * x;
-            });
+            f64 dot = sum_of<f64>(dim, [&](u64 at) { return (f64)query[at] * (f64)x(at); });
+            f64 norm = norms != nullptr ? norms[row] : sum_of<f64>(dim, [&](u64 at) { return (f64)x(at) * (f64)x(at); });
+            key = square_key(dot, query_norm, norm);
         }
-        if (threadIdx.x % WARP == 0) {
-            sink.take(0, sampled, count, row, float_metric_key(metric, sum, dot, query_norm, norm));
-        }
+        if (threadIdx.x % WARP == 0) sink.take(0, index, row, key);
     }
 }
 
-// Rows lie one after another, `dim` values each. `norms` may be null. Row `i` of those that are looked at is row `first + i * step`. Keys
-// and candidates as in search_int8.
-extern "C" __global__ void search_f32(const u32 *values, u64 dim, const double *norms, u64 first, u64 step, u64 count, const float *query,
-                                      double query_norm, u32 metric, u32 *keys, const u32 *bars, Candidate *candidates, u32 *counts,
-                                      u32 capacity) {
-    Sink sink = {keys, bars, candidates, counts, capacity};
-    scan(Singles{values}, dim, norms, first, step, count, query, query_norm, metric, sink);
-}
+// Rows lie one after another, `dim` values each. `norms` may be null. Where `keys` is null candidates are taken, else all keys.
+#define SEARCH(NAME, ELEMENT)                                                                                                      \
+    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+        NAME(const ELEMENT::Bits *values, u64 dim, const f64 *norms, u64 first, u64 step, u64 count, const f32 *query, f64 query_norm, \
+             u32 metric, u32 *keys, const u32 *bars, u64 *candidates, u32 *counts, u32 capacity) {                                 \
+        Sink sink = {keys, count, bars, candidates, counts, capacity};                                                             \
+        Chosen chosen = {first, step, count};                                                                                      \
+        scan<ELEMENT>(values, dim, norms, chosen, query, query_norm, metric, sink);                                                \
+    }
 
-extern "C" __global__ void search_f16(const u16 *values, u64 dim, const double *norms, u64 first, u64 step, u64 count, const float *query,
-                                      double query_norm, u32 metric, u32 *keys, const u32 *bars, Candidate *candidates, u32 *counts,
-                                      u32 capacity) {
-    Sink sink = {keys, bars, candidates, counts, capacity};
-    scan(Halves{values}, dim, norms, first, step, count, query, query_norm, metric, sink);
-}
-
-extern "C" __global__ void search_bf16(const u16 *values, u64 dim, const double *norms, u64 first, u64 step, u64 count, const float *query,
-                                       double query_norm, u32 metric, u32 *keys, const u32 *bars, Candidate *candidates, u32 *counts,
-                                       u32 capacity) {
-    Sink sink = {keys, bars, candidates, counts, capacity};
-    scan(Brains{values}, dim, norms, first, step, count, query, query_norm, metric, sink);
-}
+SEARCH(search_f32, F32)
+SEARCH(search_f16, F16)
+SEARCH(search_bf16, BF16)

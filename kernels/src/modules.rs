@@ -63,7 +63,12 @@ pub(super) const MODULES: &[Module] = &[
         name: "dequantize",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/dequantize.ptx"),
-        kernels: &["dequantize_f32", "dequantize_f16", "dequantize_bf16", "codes_outside"],
+        kernels: &[
+            "dequantize_f32",
+            "dequantize_f16",
+            "dequantize_bf16",
+            "codes_outside",
+        ],
     },
     Module {
         name: "histogram",
@@ -88,6 +93,36 @@ pub(super) const MODULES: &[Module] = &[
             "quantize_apply_bf16",
             "quantize_finish",
         ],
+    },
+    Module {
+        name: "search_float",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_float.ptx"),
+        kernels: &["search_f32", "search_f16", "search_bf16"],
+    },
+    Module {
+        name: "search_int8",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_int8.ptx"),
+        kernels: &["search_int8"],
+    },
+    Module {
+        name: "search_rows",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_rows.ptx"),
+        kernels: &["search_rows"],
+    },
+    Module {
+        name: "search_select",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_select.ptx"),
+        kernels: &["search_bar", "search_keep"],
+    },
+    Module {
+        name: "search_ternary",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_ternary.ptx"),
+        kernels: &["search_ternary"],
     },
     Module {
         name: "stats",

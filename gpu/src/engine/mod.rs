@@ -27,6 +27,7 @@ mod launch;
 mod memory;
 mod modules;
 mod ptx;
+mod search;
 mod staging;
 mod stream;
 
@@ -38,3 +39,4 @@ pub use graph::Graph;
 pub use info::DeviceInfo;
 pub use launch::{Argument, Grid};
 pub use memory::{DeviceBuffer, MemoryStats};
+pub use search::Base;
