@@ -20,6 +20,7 @@ mod check;
 pub(super) mod cluster;
 pub(super) mod detect;
 pub(super) mod linear;
+mod nearest;
 pub(super) mod peak;
 pub(super) mod search;
 mod tile;
