@@ -42,6 +42,10 @@ struct Products<'a> {
     row: usize,
     /// Bytes from a step to the next.
     step: usize,
+    /// Points of later tiles, to ask memory for.
+    ahead: *const i8,
+    /// Lines of them for every block.
+    lines: usize,
 }
 
 impl<'a> Products<'a> {
@@ -63,6 +67,19 @@ impl<'a> Products<'a> {
             at: std::ptr::null(),
             row: 0,
             step: 0,
+            ahead: std::ptr::null(),
+            lines: 0,
+        }
+    }
+
+    /// Asks for a part of the tile after the next, while this one's products give memory time: few at once, as a core waits where
+    /// it has asked for more lines than it can.
+    #[inline]
+    fn fetch(&mut self) {
+        for _ in 0..self.lines {
+            // SAFETY: a prefetch faults nowhere.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.ahead) };
+            self.ahead = self.ahead.wrapping_add(64);
         }
     }
 
@@ -78,6 +95,9 @@ impl<'a> Products<'a> {
             ..
         } = self.panels;
         let width = 4 * words;
+        self.ahead = rows.as_ptr().wrapping_add(2 * TILE * dims);
+        let blocks = 2 * tiles.div_ceil(PIECE);
+        self.lines = dims.div_ceil(blocks);
         if tiles < STAGED && rows.len() >= (TILE - 1) * dims + steps * width {
             (self.at, self.row, self.step) = (rows.as_ptr(), dims, width);
             return;
@@ -136,9 +156,11 @@ impl<'a> Products<'a> {
     /// The set runs here.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2")]
-    unsafe fn few<const T: usize>(&self, blocks: usize, pieces: &mut Pieces) -> Nearest {
-        let (keys, tags) = (self.panels.keys, &self.panels.tags);
+    unsafe fn few<const T: usize>(&mut self, blocks: usize, pieces: &mut Pieces) -> Nearest {
+        let panels = self.panels;
+        let (keys, tags) = (panels.keys, &panels.tags);
         for (block, sums) in pieces.iter_mut().take(blocks).enumerate() {
+            self.fetch();
             // SAFETY: the set runs here; a block of a tile of points.
             unsafe { self.sums(POINTS * block, 0, &mut sums[..T]) };
         }
@@ -156,7 +178,7 @@ impl<'a> Products<'a> {
     /// The set runs here.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2")]
-    unsafe fn many(&self, blocks: usize, pieces: &mut Pieces) -> Nearest {
+    unsafe fn many(&mut self, blocks: usize, pieces: &mut Pieces) -> Nearest {
         let Panels {
             tiles, keys, tags, ..
         } = self.panels;
@@ -164,6 +186,7 @@ impl<'a> Products<'a> {
         let count = tiles.div_ceil(PIECE) * blocks;
         for piece in 0..=count {
             if piece < count {
+                self.fetch();
                 let (first, block) = (piece / blocks * PIECE, piece % blocks);
                 let width = (tiles - first).min(PIECE);
                 // SAFETY: the set runs here; a block of a tile of points, and tiles that are there.
@@ -248,11 +271,6 @@ fn assign(
     for (tile, labels) in labels.chunks_mut(TILE).enumerate() {
         let rows = &rows[tile * TILE * dims..];
         let count = labels.len();
-        // The tile after the next, while this one's products give memory time.
-        let ahead = rows.as_ptr().wrapping_add(2 * TILE * dims);
-        for line in 0..dims {
-            _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(64 * line));
-        }
         products.take(rows, dims, count, &mut work.tiles);
         let blocks = count.div_ceil(POINTS);
         // SAFETY: the set runs here.
