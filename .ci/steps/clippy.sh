@@ -16,7 +16,9 @@ need_clippy() {
 case ${1:-} in
 '')
     lint --workspace --all-targets
-    # Only core has features. Alone, so that no other crate's join in.
+    # The command without CUDA.
+    lint -p tercet-gpu --all-targets --no-default-features
+    # Core's features alone, so that no other crate's join in.
     for features in '' std defmt critical-section portable-atomic; do
         lint -p tercet-core --all-targets --no-default-features --features "$features"
     done
