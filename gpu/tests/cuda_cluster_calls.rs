@@ -246,6 +246,56 @@ fn every_fault_in_a_run_is_an_error() {
     assert!(injected > 40, "{injected}");
 }
 
+/// A step that was queued in part leaves a problem that the next step sets right.
+#[test]
+fn a_problem_goes_on_after_a_step_that_failed() {
+    let Some(device) = emulated() else { return };
+    let values = points(Cloud::Even, 130, 7, 4);
+    let points = Points::new(&values, 7).unwrap();
+    for (k, kind) in [
+        (5, "launch"),
+        (33, "launch"),
+        (5, "memset"),
+        (5, "graph"),
+        (33, "instantiate"),
+        (5, "sync"),
+    ] {
+        for (nth, at) in (1..6).flat_map(|nth| (0..4).map(move |at| (nth, at))) {
+            let mut cuda = cuda((8, 0));
+            let mut problem = cuda.clusters(points, k, Update::Mean, NOTHING()).unwrap();
+            problem.set_centroids(&values[..7 * k]).unwrap();
+            for step in 0..4 {
+                // The fourth is by the graph.
+                let faults = device.count("faults");
+                if step == at {
+                    device.set(&format!("fail={kind}:{nth}:801"));
+                }
+                let result = if step % 2 == 0 {
+                    problem.assign()
+                } else {
+                    problem.assign_update()
+                };
+                device.set("fail=none");
+                assert!(result.is_ok() || device.count("faults") > faults);
+            }
+            let mut centroids = vec![0; 7 * k];
+            problem.read_centroids(&mut centroids).unwrap();
+            let found = problem.assign().unwrap().inertia;
+            let (mut sums, mut counts) = (vec![0; 7 * k], vec![0; k]);
+            problem.read_sums(&mut sums, &mut counts).unwrap();
+            let (expected, expected_sums) = with_scalar(points, k, Update::Mean, |problem| {
+                problem.set_centroids(&centroids).unwrap();
+                let inertia = problem.assign().unwrap().inertia;
+                let (mut sums, mut counts) = (vec![0; 7 * k], vec![0; k]);
+                problem.read_sums(&mut sums, &mut counts).unwrap();
+                (inertia, (sums, counts))
+            });
+            assert_eq!(found, expected, "{kind}:{nth} in {at}, {k}");
+            assert_eq!((sums, counts), expected_sums, "{kind}:{nth} in {at}, {k}");
+        }
+    }
+}
+
 /// From the second on, a step of Lloyd's loop is one graph.
 #[test]
 fn settled_steps_are_recorded() {
