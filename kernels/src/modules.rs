@@ -114,6 +114,36 @@ pub(super) const MODULES: &[Module] = &[
         kernels: &["quantize_optimal_f32", "quantize_optimal_f16", "quantize_optimal_bf16"],
     },
     Module {
+        name: "search_float",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_float.ptx"),
+        kernels: &["search_f32", "search_f16", "search_bf16"],
+    },
+    Module {
+        name: "search_int8",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_int8.ptx"),
+        kernels: &["search_int8"],
+    },
+    Module {
+        name: "search_rows",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_rows.ptx"),
+        kernels: &["search_rows"],
+    },
+    Module {
+        name: "search_select",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_select.ptx"),
+        kernels: &["search_bar", "search_keep"],
+    },
+    Module {
+        name: "search_ternary",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_ternary.ptx"),
+        kernels: &["search_ternary"],
+    },
+    Module {
         name: "seed",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/seed.ptx"),

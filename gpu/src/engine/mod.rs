@@ -30,6 +30,7 @@ mod memory;
 mod modules;
 mod ptx;
 mod quantize;
+mod search;
 mod staging;
 mod stream;
 
@@ -43,3 +44,4 @@ pub use info::DeviceInfo;
 pub use launch::{Argument, Grid};
 pub use memory::{DeviceBuffer, MemoryStats};
 pub use quantize::{CudaTensor, DeviceCodes};
+pub use search::Base;
