@@ -8,7 +8,7 @@ use support::cluster::{
 };
 use support::emulator::device;
 use tercet_core::cluster::{Init, Kmeans, Lloyd, Points, Update, normalize};
-use tercet_core::engine::ClusterEngine;
+use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_gpu::engine::Cuda;
 
 #[track_caller]
@@ -173,4 +173,19 @@ fn spheres_cluster_as_the_reference() {
             );
         }
     }
+}
+
+/// The sum of the four axes, scaled to 127, has coordinates of 63.5.
+#[test]
+fn a_half_on_a_sphere_is_rounded_away_from_zero() {
+    let Some(_device) = device() else { return };
+    let mut values: Vec<i8> = [[9, 0, 0, 0], [0, -9, 0, 0], [0, 0, 9, 0], [0, 0, 0, -9]].concat();
+    let sphere = Update::Sphere(normalize(&mut values, 4).unwrap());
+    let points = Points::new(&values, 4).unwrap();
+    let mut cuda = cuda((9, 0));
+    let mut problem = cuda.clusters(points, 1, sphere, NOTHING()).unwrap();
+    problem.assign_update().unwrap();
+    let mut centroid = [0; 4];
+    problem.read_centroids(&mut centroid).unwrap();
+    assert_eq!(centroid, [64, -64, 64, -64]);
 }
