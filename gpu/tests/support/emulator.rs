@@ -101,7 +101,12 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         self.set("fail=none,seed=1,capability=9.0,late=drawn");
-        if !std::thread::panicking() {
+        if std::thread::panicking() {
+            let message = self.message();
+            if !message.is_empty() {
+                eprintln!("the emulated device said: {message}");
+            }
+        } else {
             // Engines and buffers were dropped before.
             assert_eq!(
                 self.held(),

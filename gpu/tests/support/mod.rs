@@ -12,6 +12,7 @@
 mod host;
 
 pub mod child;
+pub mod cluster;
 pub mod emulator;
 pub mod library;
 

@@ -40,6 +40,7 @@ int main() {
     expect("a race in global memory", "test_last_block", {"u64"}, 4, 1, 0, 1, 1);
     expect("a race in shared memory", "test_warp_order", {"u64", "u32"}, 1, 32, 0, 32, 32, 0u);
     expect(nullptr, "test_warp_order", {"u64", "u32"}, 1, 32, 0, 32, 32, 1u);
+    expect(nullptr, "test_own_shared", {"u64"}, 4, 32, 0, 1, 1);
     expect("a race in global memory", "test_block_order", {"u64", "u32"}, 8, 1, 0, 1, 1, 0u);
     expect(nullptr, "test_block_order", {"u64", "u32"}, 8, 32, 0, 1, 1, 1u);
     CUdeviceptr done = 0;

@@ -102,6 +102,14 @@ extern "C" __global__ void test_warp_order(u32 *out, u32 meet) {
     }
 }
 
+// No mistake: each block has shared memory of its own, and uses it in another order.
+extern "C" __global__ void test_own_shared(u32 *out) {
+    __shared__ u32 words[32];
+    words[(threadIdx.x + blockIdx.x) % 32] = threadIdx.x;
+    __syncthreads();
+    atomicAdd(out, words[threadIdx.x]);
+}
+
 // Each block adds to one word, by an atomic or not.
 extern "C" __global__ void test_block_order(u32 *out, u32 atomic) {
     if (atomic != 0) {

@@ -193,10 +193,10 @@ impl ClusterProblem for DeviceClusters<'_> {
     fn assign(&mut self) -> Result<Assigned, CudaError> {
         self.state.massed = false;
         self.state.empty = None;
-        self.clear_result()?;
-        self.label()?;
-        self.sum()?;
-        self.state.settled = true;
+        let queued = self.assigned();
+        // After a step that was queued in part, sums are of neither these labels nor those before.
+        self.state.settled = queued.is_ok();
+        queued?;
         let found = self.state.found(self.cuda)?;
         Ok(Assigned {
             inertia: found.inertia,
@@ -211,8 +211,10 @@ impl ClusterProblem for DeviceClusters<'_> {
 
     fn assign_update(&mut self) -> Result<Assigned, CudaError> {
         self.state.massed = false;
-        self.stepped()?;
-        self.state.settled = true;
+        self.state.empty = None;
+        let queued = self.stepped();
+        self.state.settled = queued.is_ok();
+        queued?;
         let found = self.state.found(self.cuda)?;
         self.state.empty = Some(self.lowest(found.empty));
         Ok(Assigned {

@@ -187,10 +187,15 @@ impl DeviceClusters<'_> {
 
     /// A step of Lloyd's loop.
     fn step(&mut self) -> Result<(), CudaError> {
+        self.assigned()?;
+        self.move_centroids()
+    }
+
+    /// Labels and distances, then sums and counts.
+    pub(super) fn assigned(&mut self) -> Result<(), CudaError> {
         self.clear_result()?;
         self.label()?;
-        self.sum()?;
-        self.move_centroids()
+        self.sum()
     }
 
     /// The step of a mini-batch of points, of which each is one.
