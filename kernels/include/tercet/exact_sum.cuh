@@ -9,20 +9,20 @@
 namespace tercet {
 
 struct ExactSum {
-    // (high · 2⁶⁴ + low) · 2^base.
-    u64 low, high;
+    // (words[1] · 2⁶⁴ + words[0]) · 2^base.
+    u64 words[2];
     u32 base;
     Wide wide;
 
     __device__ __forceinline__ void clear() {
-        low = high = 0;
+        words[0] = words[1] = 0;
         base = 0;
         wide.clear();
     }
 
     __device__ __forceinline__ void flush() {
-        if ((low | high) != 0) wide.add_shifted(low, high, base);
-        low = high = 0;
+        if ((words[0] | words[1]) != 0) wide.add_shifted(words[0], words[1], base);
+        words[0] = words[1] = 0;
     }
 
     // Adds integer · 2^place, integer < 2⁶¹. It moves up by at most 40, so 2²⁷ of them stay below 2¹²⁸.
@@ -34,9 +34,8 @@ struct ExactSum {
             base = place > 20 ? place - 20 : 0;
             up = place - base;
         }
-        u64 moved = integer << up;
-        u64 carry = add_carry(&low, moved, 0);
-        high += (up == 0 ? 0 : integer >> (64 - up)) + carry;
+        // In two steps, since a shift by 64 is none.
+        add_words(words, integer << up, integer >> 1 >> (63 - up));
     }
 
     __device__ __forceinline__ void add_one(u32 magnitude) { add(mantissa(magnitude), shift_of(magnitude)); }
@@ -69,26 +68,22 @@ struct ExactSum {
 
     // The sum of all lanes, in each of them.
     __device__ __forceinline__ Wide warp_sum() {
-        bool empty = (low | high) == 0;
+        bool empty = (words[0] | words[1]) == 0;
         u32 lowest = warp_min(empty ? ~0u : base);
         u32 up = empty ? 0 : base - lowest;
         // Room for 32 of them: five bits.
-        u32 zeros = high != 0 ? leading_zeros(high) : 64 + leading_zeros(low);
+        u32 zeros = words[1] != 0 ? leading_zeros(words[1]) : 64 + leading_zeros(words[0]);
         bool fits = wide.is_zero() && up + 5 <= zeros && up < 64;
         if (__all_sync(FULL_WARP, fits)) {
-            if (up > 0) {
-                high = high << up | low >> (64 - up);
-                low <<= up;
-            }
+            u64 total[2] = {words[0] << up, words[1] << up | words[0] >> 1 >> (63 - up)};
 #pragma unroll
             for (u32 distance = 16; distance > 0; distance /= 2) {
-                u64 other_low = __shfl_xor_sync(FULL_WARP, low, distance);
-                u64 other_high = __shfl_xor_sync(FULL_WARP, high, distance);
-                high += other_high + add_carry(&low, other_low, 0);
+                u64 other = __shfl_xor_sync(FULL_WARP, total[0], distance);
+                add_words(total, other, __shfl_xor_sync(FULL_WARP, total[1], distance));
             }
             Wide sum;
             sum.clear();
-            if ((low | high) != 0) sum.add_shifted(low, high, lowest);
+            if ((total[0] | total[1]) != 0) sum.add_shifted(total[0], total[1], lowest);
             return sum;
         }
         flush();
