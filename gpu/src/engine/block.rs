@@ -88,18 +88,6 @@ macro_rules! by_format {
     };
 }
 
-/// A kernel's name for a format and an element type.
-macro_rules! by_element {
-    ($format:expr, $element:ty, $name:literal) => {
-        match <$element as tercet_core::pool::Plain>::KIND {
-            Kind::F16 => by_format!($format, $name, "_f16"),
-            Kind::Bf16 => by_format!($format, $name, "_bf16"),
-            // There are three elements.
-            _ => by_format!($format, $name, "_f32"),
-        }
-    };
-}
-
 /// Values `before..before + count` of a tensor, which begin the buffers.
 #[derive(Clone, Copy, Debug)]
 struct Part {
@@ -331,8 +319,15 @@ impl Cuda {
             Rule::Twn => 2,
             Rule::Optimal => 3,
         };
+        // There are three elements; the encoder's loads tell them apart.
+        let element = match T::KIND {
+            Kind::F16 => 1u32,
+            Kind::Bf16 => 2,
+            _ => 0,
+        };
         let arguments = [
             Argument::from(values),
+            element.into(),
             part.before.into(),
             part.count.into(),
             rule.into(),
@@ -340,7 +335,7 @@ impl Cuda {
             bytes.into(),
             record.into(),
         ];
-        let kernel = by_element!(format, T, "block_encode");
+        let kernel = by_format!(format, "block_encode", "");
         // SAFETY: there are so many values, whole blocks of them, and room for their bytes; both begin at multiples of 16 bytes, and what is
         // written is borrowed alone.
         unsafe { self.launch("block_encode", kernel, part.grid(self), &arguments) }
@@ -362,7 +357,12 @@ impl Cuda {
             values.into(),
             not_bad.into(),
         ];
-        let kernel = by_element!(format, T, "block_decode");
+        let kernel = match T::KIND {
+            Kind::F16 => by_format!(format, "block_decode", "_f16"),
+            Kind::Bf16 => by_format!(format, "block_decode", "_bf16"),
+            // There are three elements.
+            _ => by_format!(format, "block_decode", "_f32"),
+        };
         // SAFETY: as in `launch_encode`.
         unsafe { self.launch("block_decode", kernel, part.grid(self), &arguments) }
     }

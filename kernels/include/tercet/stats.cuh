@@ -63,37 +63,26 @@ TERCET_FN GroupStats group_stats(const typename Element::Bits *values, u64 begin
     all.clear();
     ExactSum sum;
     sum.clear();
-    walk<Element>(
-        values, begin, end, Team::thread(), Team::SIZE,
-        [&](const auto& tile) {
-            const u32 N = sizeof(tile.patterns) / sizeof(u32);
-            Extremes here;
-            here.clear();
+    walk<Element>(values, begin, end, Team::thread(), Team::SIZE, [&](const Tile<Element> &tile) {
+        Extremes here;
+        here.clear();
 #pragma unroll
-            for (u32 i = 0; i < N; i++) here.add(tile.patterns[i]);
-            u32 largest = here.largest();
-            all.merge(here);
-            if (largest >= INFINITE) {
+        for (u32 i = 0; i < 16; i++) here.add(tile.patterns[i]);
+        u32 largest = here.largest();
+        all.merge(here);
+        if (largest >= INFINITE) {
 #pragma unroll
-                for (u32 i = 0; i < N; i++) {
-                    u64 index = tile.index + i / Element::COUNT * tile.stride + i % Element::COUNT;
-                    if (magnitude(tile.patterns[i]) >= INFINITE && index < all.bad) all.bad = index;
-                }
-            } else if (with_sum) {
-                u32 magnitudes[N];
-#pragma unroll
-                for (u32 i = 0; i < N; i++) magnitudes[i] = magnitude(tile.patterns[i]);
-                sum.add_chunk(magnitudes, largest);
+            for (u32 i = 0; i < 16; i++) {
+                bool bad = i < tile.count && magnitude(tile.patterns[i]) >= INFINITE;
+                if (bad && tile.place(i) < all.bad) all.bad = tile.place(i);
             }
-        },
-        [&](u32 pattern, u64 index) {
-            all.add(pattern);
-            if (magnitude(pattern) >= INFINITE) {
-                if (index < all.bad) all.bad = index;
-            } else if (with_sum) {
-                sum.add_one(magnitude(pattern));
-            }
-        });
+        } else if (with_sum) {
+            u32 magnitudes[16];
+#pragma unroll
+            for (u32 i = 0; i < 16; i++) magnitudes[i] = i < tile.count ? magnitude(tile.patterns[i]) : 0;
+            sum.add(magnitudes, largest);
+        }
+    });
     GroupStats stats;
     stats.extremes = Team::all(all);
     if (with_sum) {
