@@ -9,6 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "check/check.h"
 #include "language/qualifiers.h"
 #include "language/arithmetic.h"
 #include "language/threads.h"

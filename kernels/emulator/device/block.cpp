@@ -14,9 +14,10 @@ const Place *running = nullptr;
 dim3 block_index, block_size, grid_size;
 
 namespace {
-// Reused from launch to launch; a block has at most 1024 threads. A stack that was just left is the next to be taken, so threads
+// The threads of a block, at most as many as there can be. (In the library's image, where kernels may read who they are.)
+Thread pool[1024];
+// A stack that was just left is the next to be taken, so threads
 // that never wait run on one, which stays in the cache.
-std::vector<std::unique_ptr<Thread>> pool;
 std::vector<std::unique_ptr<Fiber>> fibers;
 std::vector<Fiber *> idle_fibers;
 Fiber scheduler;
@@ -44,7 +45,7 @@ void fail(int error, const std::string &message) {
 }
 
 void Thread::make_ready() {
-    state = State::Ready;
+    stage = Stage::Ready;
     block.ready.push_back(this);
 }
 
@@ -73,9 +74,6 @@ Fiber *take_fiber() {
 }
 
 void start_threads(unsigned count) {
-    while (pool.size() < count) {
-        pool.push_back(std::make_unique<Thread>());
-    }
     block.reset();
     // A block that was stopped left its stacks where they were.
     if (idle_fibers.size() != fibers.size()) {
@@ -86,7 +84,7 @@ void start_threads(unsigned count) {
     }
     dim3 at = {0, 0, 0};
     for (unsigned i = 0; i < count; i++) {
-        Thread &thread = *pool[i];
+        Thread &thread = pool[i];
         thread.reset(i, at);
         block.threads.push_back(&thread);
         thread.make_ready();
@@ -104,6 +102,7 @@ void start_threads(unsigned count) {
 // Runs one block to its end; false when something stopped it.
 bool run_block(unsigned count) {
     spoil_shared(dice.roll());
+    check_block();
     start_threads(count);
     while (!block.ready.empty()) {
         unsigned pick = dice.below(unsigned(block.ready.size()));
@@ -155,6 +154,7 @@ Outcome run(const Launch &what) {
     dice = {what.seed};
     block_size = what.block;
     grid_size = what.grid;
+    check_launch();
     DynamicShared shared(what.shared_bytes);
     Signals signals(scheduler);
     unsigned threads = what.block.x * what.block.y * what.block.z;

@@ -16,6 +16,7 @@ extern "C" char __stop_tercet_shared[] __attribute__((weak, visibility("hidden")
 namespace emulator {
 namespace {
 void *dynamic = nullptr;
+size_t dynamic_bytes = 0;
 } // namespace
 
 __attribute__((no_sanitize("address"))) void spoil(void *memory, size_t bytes, unsigned long long seed) {
@@ -43,6 +44,7 @@ void spoil_shared(unsigned long long seed) {
 }
 
 DynamicShared::DynamicShared(unsigned bytes) : bytes(bytes) {
+    dynamic_bytes = bytes;
     if (bytes != 0 && posix_memalign(&dynamic, 128, bytes) != 0) {
         abort();
     }
@@ -56,4 +58,5 @@ DynamicShared::~DynamicShared() {
 void DynamicShared::spoil(unsigned long long seed) { emulator::spoil(dynamic, bytes, seed); }
 
 void *dynamic_shared() { return dynamic; }
+size_t dynamic_shared_bytes() { return dynamic_bytes; }
 } // namespace emulator

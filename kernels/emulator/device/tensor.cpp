@@ -71,6 +71,8 @@ void copy_async_wait(int left) {
             current->copies[kept++] = copy;
             continue;
         }
+        touch(copy.from, copy.bytes, Touch::Read, __builtin_return_address(0));
+        touch(copy.to, 16, Touch::Write, __builtin_return_address(0));
         auto *to = static_cast<unsigned char *>(copy.to);
         auto *from = static_cast<const unsigned char *>(copy.from);
         for (unsigned i = 0; i < 16; i++) {

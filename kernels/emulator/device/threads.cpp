@@ -34,10 +34,10 @@ void finish_if_complete(const Thread &first) {
     Lane *lanes[32] = {};
     for (unsigned i = 0; i < 32; i++) {
         Thread *other = first.mask >> i & 1 ? of_warp(first.warp, i) : nullptr;
-        if (other == nullptr || other->state == State::Left) {
+        if (other == nullptr || other->stage == Stage::Left) {
             continue;
         }
-        if (other->state != State::Warp) {
+        if (other->stage != Stage::Warp) {
             return;
         }
         if (other->mask != first.mask || other->what != first.what) {
@@ -50,6 +50,11 @@ void finish_if_complete(const Thread &first) {
     if (first.what != nullptr) {
         first.what(lanes);
     }
+    unsigned members = 0;
+    for (unsigned i = 0; CHECKED && i < 32; i++) {
+        members |= unsigned(lanes[i] != nullptr) << i;
+    }
+    check_together(first.warp, members);
     for (unsigned i = 0; i < 32; i++) {
         if (lanes[i] != nullptr) {
             of_warp(first.warp, i)->make_ready();
@@ -59,6 +64,7 @@ void finish_if_complete(const Thread &first) {
 }
 
 void release_barrier() {
+    check_barrier();
     block.released_predicates = block.predicates;
     block.at_barrier = block.predicates = 0;
     for (Thread *thread : block.threads) {
@@ -72,7 +78,7 @@ void together(Together *what, const char *name, unsigned mask, const char *file,
     if ((mask >> self.place.lane & 1) == 0) {
         fail(LAUNCH_FAILED, std::string(name) + " at " + place_of(file, line) + ": the calling lane is not in its mask");
     }
-    self.state = State::Warp;
+    self.stage = Stage::Warp;
     block.at_warp++;
     self.what = what;
     self.name = name;
@@ -94,7 +100,7 @@ unsigned barrier(bool predicate, const char *file, int line) {
     } else if (block.line != line || (block.file != file && strcmp(block.file, file) != 0)) {
         fail(LAUNCH_FAILED, "threads wait at two barriers, " + place_of(file, line) + " and " + place_of(block.file, block.line));
     }
-    self.state = State::Barrier;
+    self.stage = Stage::Barrier;
     self.name = "__syncthreads";
     self.file = file;
     self.line = line;
@@ -112,7 +118,7 @@ void leave() {
     if (!self.copies.empty()) {
         fail(LAUNCH_FAILED, "a thread leaves with asynchronous copies that it never waited for");
     }
-    self.state = State::Left;
+    self.stage = Stage::Left;
     block.left++;
     if (block.at_barrier != 0) {
         fail(LAUNCH_FAILED, "a thread left the kernel while another waits at the barrier at " + place_of(block.file, block.line));
@@ -124,7 +130,7 @@ void leave() {
     unsigned done = 0;
     for (unsigned i = 0; i < 32; i++) {
         Thread *other = of_warp(self.warp, i);
-        if (other != nullptr && other->state == State::Warp && (done & other->mask) == 0) {
+        if (other != nullptr && other->stage == Stage::Warp && (done & other->mask) == 0) {
             done |= other->mask;
             finish_if_complete(*other);
         }
@@ -135,7 +141,7 @@ std::string waiting_report() {
     std::string text;
     unsigned told = 0, left = 0, waiting = 0;
     for (const Thread *thread : block.threads) {
-        if (thread->state == State::Left) {
+        if (thread->stage == Stage::Left) {
             left++;
             continue;
         }

@@ -10,7 +10,7 @@ namespace emulator {
 // The driver's numbers for what ends a launch.
 constexpr int ILLEGAL_ADDRESS = 700, LAUNCH_TIMEOUT = 702, MISALIGNED_ADDRESS = 716, LAUNCH_FAILED = 719;
 
-enum class State { Ready, Barrier, Warp, Left };
+enum class Stage { Ready, Barrier, Warp, Left };
 
 // Sixteen bytes on their way from global to shared memory.
 struct Copy {
@@ -24,7 +24,7 @@ struct Thread {
     Lane words;
     // Its stack, from when it first runs to when it leaves.
     Fiber *fiber;
-    State state;
+    Stage stage;
     unsigned warp;
     // What it waits for, and where in the source.
     const char *name, *file;

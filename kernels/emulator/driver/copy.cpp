@@ -15,6 +15,7 @@ Action move(CUdeviceptr to, CUdeviceptr from, size_t bytes, bool to_known, bool 
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         }
         count("bytes copied", bytes);
+        copy_written(uintptr_t(to), uintptr_t(from), bytes);
         memmove(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes);
         return CUDA_SUCCESS;
     };
@@ -77,6 +78,7 @@ template <typename T> void fill(CUdeviceptr to, T value, size_t number, Stream &
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         }
         auto *at = reinterpret_cast<T *>(to);
+        mark_written(*holding(uintptr_t(to)), uintptr_t(to), number * sizeof(T));
         for (size_t i = 0; i < number; i++) {
             at[i] = value;
         }

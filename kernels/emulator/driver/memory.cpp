@@ -56,13 +56,20 @@ Allocation &allocate(Device &device, size_t bytes, Kind kind, Pool *pool) {
     if (of_device && (bytes > device.total || device.used + bytes > device.total + held)) {
         throw Error{CUDA_ERROR_OUT_OF_MEMORY};
     }
-    Allocation made = {0, bytes, kind, device.index, pool, nullptr, 0};
+    Allocation made;
+    made.bytes = bytes;
+    made.kind = kind;
+    made.device = device.index;
+    made.pool = pool;
     void *start = take(bytes, made.map, made.map_bytes);
     if (start == nullptr) {
         throw Error{CUDA_ERROR_OUT_OF_MEMORY};
     }
     made.start = reinterpret_cast<uintptr_t>(start);
     spoil(start, bytes, options().seed ^ made.bytes);
+    if (CHECKED && of_device) {
+        made.written.reset(new unsigned char[bytes]());
+    }
     if (pool != nullptr) {
         pool_took(*pool, bytes);
     } else if (of_device) {
@@ -103,8 +110,12 @@ void release_all(const Device &device) {
 }
 
 Allocation &adopt(void *start, size_t bytes, int device) {
-    uintptr_t at = reinterpret_cast<uintptr_t>(start);
-    return all().emplace(at, Allocation{at, bytes, Kind::Registered, device, nullptr, nullptr, 0}).first->second;
+    Allocation made;
+    made.start = reinterpret_cast<uintptr_t>(start);
+    made.bytes = bytes;
+    made.kind = Kind::Registered;
+    made.device = device;
+    return all().emplace(made.start, made).first->second;
 }
 
 Allocation *holding(uintptr_t address) {
@@ -124,6 +135,29 @@ bool holds(uintptr_t address, size_t bytes) {
 void need(CUdeviceptr address, size_t bytes) {
     if (!holds(uintptr_t(address), bytes)) {
         throw Error{CUDA_ERROR_INVALID_VALUE};
+    }
+}
+
+bool is_written(const Allocation &allocation, uintptr_t address) {
+    return allocation.written == nullptr || allocation.written[address - allocation.start] != 0;
+}
+
+void mark_written(const Allocation &allocation, uintptr_t address, size_t bytes) {
+    if (allocation.written != nullptr) {
+        memset(&allocation.written[address - allocation.start], 1, bytes);
+    }
+}
+
+void copy_written(uintptr_t to, uintptr_t from, size_t bytes) {
+    const Allocation *target = CHECKED ? holding(to) : nullptr, *source = holding(from);
+    if (target == nullptr || target->written == nullptr) {
+        return;
+    }
+    bool known = source != nullptr && source->written != nullptr && from + bytes <= source->start + source->bytes;
+    if (known) {
+        memmove(&target->written[to - target->start], &source->written[from - source->start], bytes);
+    } else {
+        mark_written(*target, to, bytes);
     }
 }
 

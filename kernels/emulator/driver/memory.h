@@ -7,16 +7,18 @@ namespace emulator {
 enum class Kind { Device, Pinned, Registered, Managed };
 
 struct Allocation {
-    uintptr_t start;
-    size_t bytes;
-    Kind kind;
+    uintptr_t start = 0;
+    size_t bytes = 0;
+    Kind kind = Kind::Device;
     // The device it counts against; for the host's, the one that was current.
-    int device;
-    Pool *pool;
-    void *map;
-    size_t map_bytes;
+    int device = 0;
+    Pool *pool = nullptr;
+    void *map = nullptr;
+    size_t map_bytes = 0;
     // Whether a stream will free it.
     bool freeing = false;
+    // In the `check` variant, a 1 for each byte that something wrote.
+    std::shared_ptr<unsigned char[]> written;
 };
 
 // Takes memory, filled with a pattern; throws OUT_OF_MEMORY beyond the device's total.
@@ -35,6 +37,11 @@ void need(CUdeviceptr address, size_t bytes);
 bool pinned(const void *address, size_t bytes);
 // Whether kernels and copies of a context may touch an address.
 bool reachable(const Context &context, const Allocation &allocation);
+
+// Which bytes something wrote, for the `check` variant; memory of the host counts as written.
+bool is_written(const Allocation &allocation, uintptr_t address);
+void mark_written(const Allocation &allocation, uintptr_t address, size_t bytes);
+void copy_written(uintptr_t to, uintptr_t from, size_t bytes);
 
 // A pool gives back what it holds beyond its threshold: at each synchronization.
 void trim_pools();

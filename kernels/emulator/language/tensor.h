@@ -21,6 +21,7 @@ inline void mma_m16n8k32(int (&d)[4], const unsigned (&a)[4], const unsigned (&b
 
 inline void load_matrices(unsigned (&out)[4], const void *row, TERCET_WHERE) {
     check_aligned(row, 16);
+    touch(row, 16, Touch::Read, __builtin_return_address(0));
     Lane &mine = lane();
     mine.in[0] = reinterpret_cast<uintptr_t>(row);
     together(matrix_rows, "ldmatrix", 0xFFFFFFFF, file, line);

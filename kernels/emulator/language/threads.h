@@ -26,8 +26,9 @@ void together(Together *what, const char *name, unsigned mask, const char *file,
 // Waits for every thread of the block; returns how many gave a predicate that is not 0.
 unsigned barrier(bool predicate, const char *file, int line);
 
-// The bytes of dynamic shared memory that the launch asked for.
+// The dynamic shared memory that the launch asked for.
 void *dynamic_shared();
+size_t dynamic_shared_bytes();
 
 // Ends the launch with an error of the device unless the address is a multiple of `bytes`.
 void check_aligned(const void *address, unsigned bytes);
@@ -52,9 +53,9 @@ inline int __syncthreads_and(int predicate, TERCET_WHERE) { return emulator::bar
 inline void __syncwarp(unsigned mask = 0xFFFFFFFF, TERCET_WHERE) {
     emulator::together(nullptr, "__syncwarp", mask, file, line);
 }
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence() { emulator::check_fence(); }
+inline void __threadfence_block() {}
+inline void __threadfence_system() { emulator::check_fence(); }
 
 namespace emulator {
 // The lane to read is found by the caller; each lane names its own.

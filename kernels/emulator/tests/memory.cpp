@@ -115,6 +115,8 @@ void use_after_free_shows() {
     CUfunction kernel = function_of("test_scale_add", {"u64", "u32", "u32", "u32"});
     CUdeviceptr at;
     OK(cuMemAllocAsync(&at, 400, owner));
+    OK(cuMemsetD8Async(at, 0, 400, owner));
+    OK(cuStreamSynchronize(owner));
     OK(launch(kernel, 1, 128, 0, user, at, 1u, 1u, 100u));
     OK(cuMemFreeAsync(at, owner));
     OK(cuStreamSynchronize(owner));

@@ -84,3 +84,46 @@ extern "C" __global__ void test_hasty_copy(const u32 *in, u32 *out, u32 wait) {
 }
 
 extern "C" __global__ void test_divide(u32 *out, u32 by) { out[0] = 7 / by; }
+
+// What follows is a mistake only for the `check` variant: the results are right by luck, or the memory is.
+
+// Reads what its warp's lane 0 wrote, with or without a meeting of the warp.
+extern "C" __global__ void test_warp_order(u32 *out, u32 meet) {
+    __shared__ u32 word;
+    if (threadIdx.x == 0) {
+        word = 5;
+    }
+    if (meet != 0) {
+        __syncwarp();
+    }
+    out[threadIdx.x] = threadIdx.x == 0 || meet != 0 ? word : 0;
+    if (meet == 0 && threadIdx.x == 9) {
+        word = 6;
+    }
+}
+
+// Each block adds to one word, by an atomic or not.
+extern "C" __global__ void test_block_order(u32 *out, u32 atomic) {
+    if (atomic != 0) {
+        atomicAdd(out, 1u);
+    } else {
+        out[0] += 1;
+    }
+}
+
+// The last block sums what the others published, with or without a fence.
+extern "C" __global__ void test_last_sums(u32 *parts, u32 *done, u32 fence) {
+    parts[blockIdx.x] = blockIdx.x;
+    if (fence != 0) {
+        __threadfence();
+    }
+    if (atomicAdd(done, 1u) == gridDim.x - 1) {
+        u32 sum = 0;
+        for (u32 i = 0; i < gridDim.x; i++) {
+            sum += parts[i];
+        }
+        done[1] = sum;
+    }
+}
+
+extern "C" __global__ void test_reads_unwritten(const u32 *in, u32 *out) { out[0] = in[threadIdx.x]; }

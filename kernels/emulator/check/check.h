@@ -1,0 +1,35 @@
+// What the `check` variant is told as a launch runs; in the others all of it is nothing.
+//
+// Compiled with the hooks of -fsanitize=thread, every load and store of a kernel calls a function (hooks.cpp). Where the compiler
+// has no part (copies by the driver, barriers, what a warp does together) the emulator calls these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace emulator {
+enum class Touch { Read, Write, Atomic };
+
+#if defined(TERCET_CHECKED)
+constexpr bool CHECKED = true;
+
+// A launch and a block begin; a barrier has let its threads go; the lanes of a mask have come together.
+void check_launch();
+void check_block();
+void check_barrier();
+void check_together(unsigned warp, unsigned members);
+// The running thread orders its writes for other blocks.
+void check_fence();
+// The running thread reads or writes; ends the launch where it must not. `at` is the caller, for the report.
+void touch(const void *address, size_t bytes, Touch how, const void *at);
+#else
+constexpr bool CHECKED = false;
+
+inline void check_launch() {}
+inline void check_block() {}
+inline void check_barrier() {}
+inline void check_together(unsigned, unsigned) {}
+inline void check_fence() {}
+inline void touch(const void *, size_t, Touch, const void *) {}
+#endif
+} // namespace emulator

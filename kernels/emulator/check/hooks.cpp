@@ -1,0 +1,206 @@
+// Every load and store of a kernel: inside its memory, of something written, in order with the others.
+#include "../driver/memory.h"
+#include "order.h"
+
+#include <cstdio>
+#include <dlfcn.h>
+#include <link.h>
+
+extern "C" char __start_tercet_shared[] __attribute__((weak, visibility("hidden")));
+extern "C" char __stop_tercet_shared[] __attribute__((weak, visibility("hidden")));
+
+namespace emulator {
+namespace {
+enum class Space { Stack, Shared, Global, Own, Elsewhere };
+
+// This library's own image: tables of constants, and who the running thread is.
+struct Image {
+    uintptr_t start = ~uintptr_t(0), end = 0;
+};
+const Image &image() {
+    static const Image found = [] {
+        Image all;
+        dl_iterate_phdr(
+            [](dl_phdr_info *info, size_t, void *out) {
+                Image mine;
+                for (int i = 0; i < info->dlpi_phnum; i++) {
+                    if (info->dlpi_phdr[i].p_type == PT_LOAD) {
+                        uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+                        mine.start = at < mine.start ? at : mine.start;
+                        mine.end = at + info->dlpi_phdr[i].p_memsz > mine.end ? at + info->dlpi_phdr[i].p_memsz : mine.end;
+                    }
+                }
+                auto here = reinterpret_cast<uintptr_t>(&image);
+                if (here >= mine.start && here < mine.end) {
+                    *static_cast<Image *>(out) = mine;
+                }
+                return 0;
+            },
+            &all);
+        return all;
+    }();
+    return found;
+}
+
+Space space_of(uintptr_t at, size_t bytes, Allocation *&allocation) {
+    auto stack = reinterpret_cast<uintptr_t>(current->fiber->stack);
+    if (at - stack < (64u << 10)) {
+        return Space::Stack;
+    }
+    auto start = reinterpret_cast<uintptr_t>(__start_tercet_shared), stop = reinterpret_cast<uintptr_t>(__stop_tercet_shared);
+    if (at >= start && at + bytes <= stop) {
+        return Space::Shared;
+    }
+    auto dynamic = reinterpret_cast<uintptr_t>(dynamic_shared());
+    if (dynamic != 0 && at >= dynamic && at + bytes <= dynamic + dynamic_shared_bytes()) {
+        return Space::Shared;
+    }
+    allocation = holding(at);
+    if (allocation != nullptr && at + bytes <= allocation->start + allocation->bytes) {
+        return Space::Global;
+    }
+    return at >= image().start && at + bytes <= image().end ? Space::Own : Space::Elsewhere;
+}
+
+// "file:line" of an address in this library, as addr2line knows it.
+std::string source_of(const void *at) {
+    Dl_info info;
+    if (dladdr(at, &info) == 0) {
+        return "?";
+    }
+    char command[600], line[400] = "?";
+    // The call returns to `at`; the line is that of the instruction before.
+    uintptr_t offset = reinterpret_cast<uintptr_t>(at) - reinterpret_cast<uintptr_t>(info.dli_fbase) - 1;
+    snprintf(command, sizeof command, "addr2line -e '%s' 0x%zx 2>/dev/null", info.dli_fname, size_t(offset));
+    if (FILE *pipe = popen(command, "r")) {
+        if (fgets(line, sizeof line, pipe) != nullptr) {
+            line[strcspn(line, "\n")] = 0;
+        }
+        pclose(pipe);
+    }
+    return line;
+}
+
+const char *verb(Touch how) { return how == Touch::Read ? "reads" : how == Touch::Write ? "writes" : "changes"; }
+
+[[noreturn]] void fail_at(int error, const std::string &message, const void *at) {
+    fail(error, message + ", at " + source_of(at));
+}
+
+std::string bytes_text(size_t bytes) { return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes"); }
+
+[[noreturn]] void fail_elsewhere(uintptr_t address, size_t bytes, Touch how, const Allocation *near, const void *at) {
+    std::string text = std::string("a thread ") + verb(how) + " " + bytes_text(bytes);
+    if (near != nullptr) {
+        fail_at(ILLEGAL_ADDRESS, text + " at " + std::to_string(address - near->start) + " of " + bytes_text(near->bytes), at);
+    }
+    fail_at(ILLEGAL_ADDRESS, text + " where no memory of the device is", at);
+}
+
+[[noreturn]] void fail_race(const char *what, Stamp other, const char *space, Touch how, const void *at) {
+    fail_at(LAUNCH_FAILED,
+            std::string("a race in ") + space + " memory: the thread " + verb(how) + " what thread " + std::to_string(other.index()) +
+                " of block " + std::to_string(unsigned(other.block)) + " " + what,
+            at);
+}
+
+void check_order(uintptr_t address, Touch how, const char *space, const void *at) {
+    Cell &cell = cell_of(address);
+    bool atomic = how == Touch::Atomic;
+    if (cell.write.any() && !(atomic && cell.write.atomic) && !is_before_now(cell.write)) {
+        fail_race(cell.write.atomic ? "changes" : "writes", cell.write, space, how, at);
+    }
+    Stamp now = stamp_now(atomic);
+    if (how == Touch::Read) {
+        if (cell.read.thread != now.thread || cell.read.block != now.block) {
+            cell.other_read = cell.read;
+        }
+        cell.read = now;
+        return;
+    }
+    for (Stamp read : {cell.read, cell.other_read}) {
+        if (read.any() && !is_before_now(read)) {
+            fail_race("reads", read, space, how, at);
+        }
+    }
+    cell.write = now;
+}
+} // namespace
+
+void touch(const void *pointer, size_t bytes, Touch how, const void *at) {
+    if (!inside()) {
+        return;
+    }
+    auto address = reinterpret_cast<uintptr_t>(pointer);
+    Allocation *allocation = nullptr;
+    Space space = space_of(address, bytes, allocation);
+    if (space == Space::Stack || space == Space::Own) {
+        return;
+    }
+    if (space == Space::Elsewhere) {
+        fail_elsewhere(address, bytes, how, allocation, at);
+    }
+    if (how == Touch::Atomic) {
+        acquire();
+    }
+    const char *name = space == Space::Shared ? "shared" : "global";
+    for (size_t i = 0; i < bytes; i++) {
+        if (how != Touch::Write) {
+            // What a block before this one left in shared memory is as good as nothing.
+            bool written = space == Space::Global ? is_written(*allocation, address + i) : written_by_block(address + i);
+            if (!written) {
+                fail_at(LAUNCH_FAILED, std::string("a thread ") + verb(how) + " " + name + " memory that nobody wrote", at);
+            }
+        }
+        check_order(address + i, how, name, at);
+        if (how != Touch::Read && space == Space::Global) {
+            mark_written(*allocation, address + i, 1);
+        }
+    }
+}
+
+bool written_by_block(uintptr_t address) {
+    Stamp write = cell_of(address).write;
+    return write.any() && write.block == stamp_now(false).block;
+}
+} // namespace emulator
+
+using emulator::Touch;
+using emulator::touch;
+
+#define TERCET_HOOK(name, bytes, how)                                                                                              \
+    extern "C" __attribute__((visibility("hidden"))) void name(void *address) {                                                    \
+        touch(address, bytes, how, __builtin_return_address(0));                                                                   \
+    }
+TERCET_HOOK(__tsan_read1, 1, Touch::Read)
+TERCET_HOOK(__tsan_read2, 2, Touch::Read)
+TERCET_HOOK(__tsan_read4, 4, Touch::Read)
+TERCET_HOOK(__tsan_read8, 8, Touch::Read)
+TERCET_HOOK(__tsan_read16, 16, Touch::Read)
+TERCET_HOOK(__tsan_write1, 1, Touch::Write)
+TERCET_HOOK(__tsan_write2, 2, Touch::Write)
+TERCET_HOOK(__tsan_write4, 4, Touch::Write)
+TERCET_HOOK(__tsan_write8, 8, Touch::Write)
+TERCET_HOOK(__tsan_write16, 16, Touch::Write)
+TERCET_HOOK(__tsan_volatile_read1, 1, Touch::Read)
+TERCET_HOOK(__tsan_volatile_read2, 2, Touch::Read)
+TERCET_HOOK(__tsan_volatile_read4, 4, Touch::Read)
+TERCET_HOOK(__tsan_volatile_read8, 8, Touch::Read)
+TERCET_HOOK(__tsan_volatile_write1, 1, Touch::Write)
+TERCET_HOOK(__tsan_volatile_write2, 2, Touch::Write)
+TERCET_HOOK(__tsan_volatile_write4, 4, Touch::Write)
+TERCET_HOOK(__tsan_volatile_write8, 8, Touch::Write)
+
+#define TERCET_RANGE_HOOK(name, how)                                                                                               \
+    extern "C" __attribute__((visibility("hidden"))) void name(void *address, size_t bytes) {                                      \
+        touch(address, bytes, how, __builtin_return_address(0));                                                                   \
+    }
+TERCET_RANGE_HOOK(__tsan_read_range, Touch::Read)
+TERCET_RANGE_HOOK(__tsan_write_range, Touch::Write)
+
+#define TERCET_NO_HOOK(name)                                                                                                       \
+    extern "C" __attribute__((visibility("hidden"))) void name(void *) {}
+TERCET_NO_HOOK(__tsan_func_entry)
+TERCET_NO_HOOK(__tsan_func_exit)
+TERCET_NO_HOOK(__tsan_vptr_update)
+extern "C" __attribute__((visibility("hidden"))) void __tsan_init() {}

@@ -1,0 +1,30 @@
+// Who touched a byte last, and whether that comes before what is done now.
+#pragma once
+
+#include "../device/threads.h"
+#include "check.h"
+
+namespace emulator {
+// A touch in 64 bits; 0 is none. Numbers of blocks and phases wrap, which can hide a race and never makes one.
+struct Stamp {
+    uint64_t block : 20, phase : 13, thread : 11, clock : 19, atomic : 1;
+    bool any() const { return thread != 0; }
+    unsigned index() const { return unsigned(thread) - 1; }
+};
+static_assert(sizeof(Stamp) == 8);
+
+// The last write of a byte, and the last reads of two threads.
+struct Cell {
+    Stamp write, read, other_read;
+};
+
+Cell &cell_of(uintptr_t address);
+// The running thread's stamp.
+Stamp stamp_now(bool atomic);
+// Whether a barrier, a warp's meeting or a fence lies between a touch and now.
+bool is_before_now(Stamp stamp);
+// Whether the running block wrote a byte.
+bool written_by_block(uintptr_t address);
+// The running thread has done an atomic operation: it may learn of what others have published.
+void acquire();
+} // namespace emulator
