@@ -53,10 +53,11 @@ struct Finish {
         if (sums != nullptr) {
             sums[at] = sum;
         } else {
-            f32 by = row_scales != nullptr ? row_scales[row] : scale;
-            out[at] = (f32)sum * unit * by * x_scales[x_row];
+            out[at] = (f32)sum * unit * scale_of(row) * x_scales[x_row];
         }
     }
+
+    __device__ __forceinline__ f32 scale_of(u32 row) const { return row_scales != nullptr ? row_scales[row] : scale; }
 };
 
 }  // namespace tercet

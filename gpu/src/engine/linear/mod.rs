@@ -6,6 +6,7 @@ mod packed;
 
 use tercet_core::linear::{I8Sym, Layer, LinearError};
 
+use self::launches::Output;
 use self::packed::Packing;
 use super::{Cuda, CudaError, DeviceBuffer};
 
@@ -166,7 +167,7 @@ impl Cuda {
         out: &mut DeviceBuffer<i64>,
     ) -> Result<(), CudaError> {
         self.check_product(layer, x, out.len())?;
-        self.launch_product(layer, x, None, Some(out), None)
+        self.launch_product(layer, x, Output::Sums(out))
     }
 
     /// The product of a layer with rows of activations in f32, as [`tercet_core::linear::matvec`]: `scales` has one for each row of
@@ -183,7 +184,7 @@ impl Cuda {
     ) -> Result<(), CudaError> {
         self.check_product(layer, x, out.len())?;
         scales.check(&self.pool, x.count)?;
-        self.launch_product(layer, x, Some(scales), None, Some(out))
+        self.launch_product(layer, x, Output::Floats(out, scales))
     }
 
     /// Whether activations and outputs fit a layer.
