@@ -12,7 +12,9 @@
 mod host;
 
 pub mod child;
+pub mod draw;
 pub mod emulator;
 pub mod library;
+pub mod quantize;
 
 pub use host::skip;

@@ -1,5 +1,6 @@
 //! Quantizing on a device: ternary, int4 and int8, per tensor, row or block.
 
+mod beside;
 mod launches;
 mod problem;
 mod record;
