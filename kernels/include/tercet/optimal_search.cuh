@@ -39,8 +39,7 @@ struct Span {
 
 // Sum and count of all values from some pattern up.
 struct Front {
-    u64 sum;
-    u32 count;
+    u64 sum, count;
 
     __device__ __forceinline__ void add(const Front &other) {
         sum += other.sum;
@@ -77,7 +76,7 @@ TERCET_FN Front block_before(const Front &own, Front *total) {
 #pragma unroll
     for (u32 distance = 1; distance < WARP; distance *= 2) {
         u64 sum = __shfl_up_sync(FULL_WARP, until.sum, distance);
-        u32 count = __shfl_up_sync(FULL_WARP, until.count, distance);
+        u64 count = __shfl_up_sync(FULL_WARP, until.count, distance);
         if (lane >= distance) until.add(Front{sum, count});
     }
     if (lane == WARP - 1) warps[warp] = until;
@@ -165,7 +164,7 @@ TERCET_FN u32 search_threshold(const typename Element::Bits *values, u64 begin, 
 #pragma unroll
         for (u32 i = 0; i < OWN; i++) {
             above.add(own[i].content);
-            if (own[i].count > 0) best.merge(Choice{above.sum, above.count, own[i].first});
+            if (own[i].count > 0) best.merge(Choice{above.sum, (u32)above.count, own[i].first});
         }
         best = BlockTeam::all(best);
         f64 value = (f64)best.sum * (f64)best.sum / (f64)best.count * (1.0 - SLACK);

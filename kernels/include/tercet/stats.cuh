@@ -11,6 +11,8 @@ namespace tercet {
 struct Extremes {
     u32 top, bottom;
     i32 positive;
+    // Nothing; so that a copy reads no byte that was not written.
+    u32 unused;
     // Index of the first value that is not finite, in the tensor.
     u64 bad;
 
@@ -18,6 +20,7 @@ struct Extremes {
         top = 0;
         bottom = ~0u;
         positive = (i32)0x80000000;
+        unused = 0;
         bad = NO_INDEX;
     }
 
@@ -39,6 +42,7 @@ struct Extremes {
         other.top = __shfl_xor_sync(FULL_WARP, top, distance);
         other.bottom = __shfl_xor_sync(FULL_WARP, bottom, distance);
         other.positive = __shfl_xor_sync(FULL_WARP, positive, distance);
+        other.unused = 0;
         other.bad = __shfl_xor_sync(FULL_WARP, bad, distance);
         return other;
     }
