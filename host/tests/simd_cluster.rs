@@ -200,6 +200,17 @@ fn extremes_of_the_longest_points_agree() {
 }
 
 #[test]
+fn many_clusters_of_long_points_agree() {
+    // Scores and labels together have more than 32 bits.
+    let (n, dims, k) = (140, 3000, 130);
+    for cloud_of in [Cloud::Ends, Cloud::Low] {
+        let values = cloud(cloud_of, n, dims, 11);
+        let points = Points::new(&values, dims).unwrap();
+        agree!(points, k, Update::Mean, steps!(&values[..k * dims]));
+    }
+}
+
+#[test]
 fn short_sums_do_not_overflow() {
     // Thousands of points of −128 and of 127 in one cluster, then half of them away again.
     for x in [-128, 127] {

@@ -50,6 +50,24 @@ pub(super) const MODULES: &[Module] = &[
         ],
     },
     Module {
+        name: "cluster",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/cluster.ptx"),
+        kernels: &[
+            "cluster_assign",
+            "cluster_norms",
+            "cluster_pack",
+            "cluster_accumulate",
+            "cluster_accumulate_shared",
+        ],
+    },
+    Module {
+        name: "cluster_update",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/cluster_update.ptx"),
+        kernels: &["cluster_means", "cluster_sphere", "cluster_fade", "cluster_next_empty"],
+    },
+    Module {
         name: "dequantize",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/dequantize.ptx"),
@@ -117,6 +135,50 @@ pub(super) const MODULES: &[Module] = &[
         kernels: &["quantize_optimal_f32", "quantize_optimal_f16", "quantize_optimal_bf16"],
     },
     Module {
+        name: "search_float",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_float.ptx"),
+        kernels: &["search_f32", "search_f16", "search_bf16"],
+    },
+    Module {
+        name: "search_int8",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_int8.ptx"),
+        kernels: &["search_int8"],
+    },
+    Module {
+        name: "search_rows",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_rows.ptx"),
+        kernels: &["search_rows"],
+    },
+    Module {
+        name: "search_select",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_select.ptx"),
+        kernels: &["search_bar", "search_keep"],
+    },
+    Module {
+        name: "search_ternary",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/search_ternary.ptx"),
+        kernels: &["search_ternary"],
+    },
+    Module {
+        name: "seed",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/seed.ptx"),
+        kernels: &[
+            "seed_masses",
+            "seed_shorten",
+            "seed_potentials",
+            "seed_pick",
+            "seed_farthest",
+            "seed_unlabelled",
+            "seed_place",
+        ],
+    },
+    Module {
         name: "stats",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/stats.ptx"),
@@ -128,6 +190,12 @@ pub(super) const MODULES: &[Module] = &[
             "stats_short_f16",
             "stats_short_bf16",
         ],
+    },
+    Module {
+        name: "cluster_mma",
+        architecture: Architecture::Sm80,
+        ptx: include_str!("../ptx/80/cluster_mma.ptx"),
+        kernels: &["cluster_assign_mma"],
     },
     Module {
         name: "linear_mma",

@@ -18,6 +18,7 @@
 mod api;
 mod block;
 mod chunks;
+pub mod cluster;
 mod context;
 mod device;
 mod driver;
@@ -30,6 +31,7 @@ mod memory;
 mod modules;
 mod ptx;
 mod quantize;
+mod search;
 mod staging;
 mod stream;
 
@@ -44,3 +46,4 @@ pub use launch::{Argument, Grid};
 pub use linear::{DeviceActivations, DeviceLayer};
 pub use memory::{DeviceBuffer, MemoryStats};
 pub use quantize::{CudaTensor, DeviceCodes};
+pub use search::Base;

@@ -7,7 +7,7 @@ use tercet_core::engine::Assigned;
 use super::super::TILE as VALUES;
 use super::share::{jobs, share, work};
 use crate::simd::Backend;
-use crate::simd::cluster::{Change, Cluster, Found, Packed, Sums, TILE, Work};
+use crate::simd::cluster::{Change, Cluster, Packed, Sums, TILE, Work};
 
 /// What a job keeps from step to step, in lines of the cache (and pairs of them, which some processors fetch together) that
 /// no other job writes to.
@@ -65,11 +65,12 @@ impl Assignment<'_> {
         }
         let run =
             |job: &mut Job, (index, (labels, distances)): (usize, (&mut [u32], &mut [u32]))| {
-                let mut distances = distances.chunks_mut(TILE);
-                for (tile, labels) in labels.chunks_mut(TILE).enumerate() {
-                    let first = index * self.share + tile * TILE;
+                let span = self.kernels.span;
+                let mut distances = distances.chunks_mut(span);
+                for (part, labels) in labels.chunks_mut(span).enumerate() {
+                    let first = index * self.share + part * span;
                     let assigned =
-                        self.tile(job, first, labels, distances.next().unwrap_or_default());
+                        self.span(job, first, labels, distances.next().unwrap_or_default());
                     // Modulo 2⁶⁴ where distances are not written.
                     job.assigned.inertia = job.assigned.inertia.wrapping_add(assigned.inertia);
                     job.assigned.changed += assigned.changed;
@@ -91,8 +92,8 @@ impl Assignment<'_> {
         all
     }
 
-    /// Assigns the points from `first` on.
-    fn tile(
+    /// Assigns the points from `first` on, at most a span of the kernels.
+    fn span(
         &self,
         job: &mut Job,
         first: usize,
@@ -101,49 +102,54 @@ impl Assignment<'_> {
     ) -> Assigned {
         let (dims, count) = (self.points.dims(), labels.len());
         let rows = &self.points.values()[first * dims..];
-        let mut found_lengths = [0; TILE];
+        let Job {
+            work, sums, found, ..
+        } = job;
         let lengths = if distances.is_empty() {
             &[]
         } else if self.lengths.is_empty() {
-            self.kernels
-                .lengths(rows, dims, &mut found_lengths[..count]);
-            &found_lengths[..count]
+            found.resize(count, 0);
+            self.kernels.lengths(rows, dims, found);
+            &found[..]
         } else {
             &self.lengths[first..][..count]
         };
-        let work = &mut job.work;
-        let found = self
+        let inertia = self
             .kernels
             .assign(rows, lengths, self.packed, work, labels, distances);
         let weights = self.points.weights();
         let weights = weights.map(|weights| &weights[first..][..count]);
-        let change = Change {
-            rows,
-            weights,
-            labels,
-            moved: (self.summed == Summed::Changes).then(|| (found.changed, work.before())),
+        let mut assigned = Assigned {
+            inertia,
+            ..Assigned::default()
         };
-        if self.summed != Summed::Nothing {
-            self.kernels.sum(&mut job.sums, change);
+        if let Some(weights) = weights {
+            assigned.inertia = super::mass(Some(weights), distances);
         }
-        weighed(found, weights, distances)
+        for (tile, (changed, before)) in work.moved().enumerate() {
+            let first = tile * TILE;
+            let labels = &labels[first..][..before.len()];
+            let weights = weights.map(|weights| &weights[first..][..before.len()]);
+            assigned.changed += match weights {
+                None => changed.count_ones().into(),
+                Some(weights) => {
+                    let bits = weights.iter().enumerate();
+                    bits.map(|(bit, &weight)| u64::from(weight > 0) & changed >> bit)
+                        .sum::<u64>()
+                }
+            };
+            if self.summed != Summed::Nothing {
+                let change = Change {
+                    rows: &rows[first * dims..],
+                    weights,
+                    labels,
+                    moved: (self.summed == Summed::Changes).then_some((changed, before)),
+                };
+                self.kernels.sum(sums, change);
+            }
+        }
+        assigned
     }
-}
-
-/// What a tile found, with weights.
-fn weighed(found: Found, weights: Option<&[u32]>, distances: &[u32]) -> Assigned {
-    let Some(weights) = weights else {
-        return Assigned {
-            inertia: found.distances,
-            changed: found.changed.count_ones().into(),
-        };
-    };
-    let mut assigned = Assigned::default();
-    for (index, (&weight, &distance)) in weights.iter().zip(distances).enumerate() {
-        assigned.inertia += u64::from(weight) * u64::from(distance);
-        assigned.changed += u64::from(weight > 0) & found.changed >> index;
-    }
-    assigned
 }
 
 /// Points of `values` coordinates: whole tiles, where that is one or more.

@@ -45,6 +45,8 @@ pub struct Clusters<'a> {
     share: usize,
     /// What the kernels make distances from, a point each.
     lengths: Vec<u32>,
+    /// Their sum, as of i32, once it was needed.
+    total: Option<i64>,
     packed: Packed,
     /// Candidates for a seed.
     candidates: Packed,
@@ -83,6 +85,7 @@ impl ClusterEngine for Threads {
             kernels,
             share,
             lengths: lengths(kernels, &points, share),
+            total: None,
             packed: kernels.packed(),
             candidates: kernels.packed(),
             jobs: Vec::new(),
@@ -139,10 +142,12 @@ impl Clusters<'_> {
         self.known.extend_from_slice(buffers.centroids);
         if late {
             let mut assigned = assignment.run(jobs, buffers.labels, &mut []);
-            let lengths = self.lengths.par_iter();
-            // At most 2³¹ in magnitude each.
-            let lengths: i64 = lengths.map(|&length| i64::from(length as i32)).sum();
-            assigned.inertia = assigned.inertia.wrapping_add_signed(lengths);
+            let lengths = self.total.get_or_insert_with(|| {
+                // At most 2³¹ in magnitude each.
+                let lengths = self.lengths.par_iter();
+                lengths.map(|&length| i64::from(length as i32)).sum()
+            });
+            assigned.inertia = assigned.inertia.wrapping_add_signed(*lengths);
             return assigned;
         }
         if !pruned {

@@ -1,4 +1,4 @@
-//! Whether tiles multiply as they should, before anything relies on it: these kernels were written without a processor that has them.
+//! Whether tiles multiply as they should, before anything relies on it: few processors have them, and none of those that checks run on.
 
 use super::tile::{HEIGHT, Left, Right, Shape, Tiles};
 

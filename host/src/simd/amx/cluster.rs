@@ -1,165 +1,376 @@
-//! Clustering: centroids are rows of one side's tiles, points lanes of the other's and of the sums.
+//! Clustering: points are rows of one side's tiles, as they lie in memory, and centroids columns of the other's.
 //!
-//! A turned tile of 64 points is what products take as it is: a group of four coordinates of 16 points is a row of 64 bytes. The sums
-//! of 32 centroids and 64 points go through memory, 8 KiB of the nearest cache, to the comparisons of [`Avx512Vnni`].
+//! The sums of 32 points with two or four tiles of 16 centroids go through memory, at most 8 KiB of the nearest cache, to the
+//! comparisons of [`super::nearest`]. These come one piece behind the products, so that the tiles' unit works while vectors do.
 
 use std::arch::x86_64::*;
-use std::mem::MaybeUninit;
 
-use super::tile::{HEIGHT, Left, Right, Shape, Tiles, WORDS};
-use crate::simd::avx512_vnni::cluster::Avx512Vnni;
-use crate::simd::cluster::TILE;
-use crate::simd::cluster::lanes::{Format, Grid, Lanes};
-use crate::simd::cluster::tile::Sink;
+use super::nearest::{Exact, POINTS, Sums, greatest, greatest_of, keep};
+use super::tile::{HEIGHT, Left, Panel, Shape, Tiles};
+use crate::simd::avx512_vnni::cluster::CLUSTER as VECTORS;
+use crate::simd::cluster::keys::Keys;
+use crate::simd::cluster::lanes::Format;
+use crate::simd::cluster::panels::Panels;
+use crate::simd::cluster::{Cluster, Line, Packed, TILE, Work};
 
-/// 16 lanes, with products of tiles.
-pub(in crate::simd) struct Amx;
+/// The kernels of clustering.
+pub(in crate::simd) const CLUSTER: Cluster = Cluster {
+    format: Some(Format::Tiles),
+    // Tiles are configured once a call, which takes as long as the products of 64 points with 16 centroids.
+    span: 32 * TILE,
+    assign,
+    each,
+    ..VECTORS
+};
 
-/// The sums of two tiles of centroids with 64 points.
-#[repr(align(64))]
-struct Block(#[expect(dead_code, reason = "reached by pointers")] [[i32; TILE]; 2 * HEIGHT]);
+/// Tiles of centroids whose sums are compared together.
+const PIECE: usize = 4;
 
-impl Lanes for Amx {
-    type Vector = __m512i;
-    const WIDTH: usize = 16;
-    const FORMAT: Format = Format::Tiles;
+/// The fewest tiles of centroids for which points are copied to whole lines of the cache: they are read once for every two.
+const STAGED: usize = 5;
 
-    #[inline(always)]
-    unsafe fn products<const P: usize>(
-        points: *const i32,
-        packed: &Packed,
-        sink: &mut impl Sink<Self>,
-    ) {
-        const { assert!(P * 16 == TILE) };
-        let grid = Grid::new(packed.len(), packed.dims());
-        let step = grid.rows * grid.words;
-        assert!(packed.words().len() == grid.tiles * grid.steps * step);
-        let (starts, tags) = (packed.starts(), &packed.tags()[..packed.len()]);
-        assert!(starts.len() == tags.len());
-        let mut block = MaybeUninit::<Block>::uninit();
-        let sums: *mut i32 = block.as_mut_ptr().cast();
-        let row = size_of::<[i32; TILE]>();
-        // SAFETY: the set runs here.
-        let tiles = unsafe {
-            Tiles::new(Shape {
-                first: grid.rows,
-                second: if grid.tiles > 1 { grid.rows } else { 0 },
-                words: grid.words,
-            })
+/// Sums of two pieces.
+type Pieces = [[Sums; PIECE]; 2];
+
+/// Points of a tile, and the products with them.
+struct Products<'a> {
+    tiles: Tiles,
+    panels: &'a Panels,
+    /// Where the points lie.
+    at: *const i8,
+    /// Bytes from a point to the next.
+    row: usize,
+    /// Bytes from a step to the next.
+    step: usize,
+    /// Points of later tiles, to ask memory for.
+    ahead: *const i8,
+    /// Lines of them for every block.
+    lines: usize,
+}
+
+impl<'a> Products<'a> {
+    /// Of no points yet.
+    ///
+    /// # Safety
+    /// The set runs here.
+    #[inline]
+    unsafe fn new(panels: &'a Panels) -> Self {
+        let shape = Shape {
+            first: HEIGHT,
+            second: HEIGHT,
+            words: panels.words,
         };
-        for pair in (0..grid.tiles).step_by(2) {
-            let pairs = (grid.tiles - pair).min(2);
-            // SAFETY: the tiles of this pair lie in the words whose length was asserted, and the points of all steps as promised; 64
-            // sums of each of 32 centroids fit.
-            unsafe {
-                let at = packed.words().as_ptr().add(pair * grid.steps * step);
-                let a = Left {
-                    at: at.cast(),
-                    second: (pairs == 2).then(|| at.add(grid.steps * step).cast()),
-                    row: 4 * grid.words,
-                    step: 4 * step,
-                };
-                for lanes in [0, 2 * WORDS] {
-                    let b = Right {
-                        at: points.add(lanes).cast(),
-                        signed: true,
-                        row,
-                        step: grid.words * row,
-                    };
-                    tiles.multiply::<false>(a, b, grid.steps, sums.add(lanes), row);
+        Self {
+            // SAFETY: the caller's promise.
+            tiles: unsafe { Tiles::new(shape) },
+            panels,
+            at: std::ptr::null(),
+            row: 0,
+            step: 0,
+            ahead: std::ptr::null(),
+            lines: 0,
+        }
+    }
+
+    /// Asks for a part of the tile after the next, while this one's products give memory time: few at once, as a core waits where
+    /// it has asked for more lines than it can.
+    #[inline]
+    fn fetch(&mut self) {
+        for _ in 0..self.lines {
+            // SAFETY: a prefetch faults nowhere.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.ahead) };
+            self.ahead = self.ahead.wrapping_add(64);
+        }
+    }
+
+    /// Takes the first `count` points of `rows`, of `dims` coordinates each: where they are, or copied to `staged` in whole lines,
+    /// what lacks filled up with zeros.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    fn take(&mut self, rows: &[i8], dims: usize, count: usize, staged: &mut Vec<Line>) {
+        let &Panels {
+            steps,
+            words,
+            tiles,
+            ..
+        } = self.panels;
+        let width = 4 * words;
+        self.ahead = rows.as_ptr().wrapping_add(2 * TILE * dims);
+        let blocks = 2 * tiles.div_ceil(PIECE);
+        self.lines = dims.div_ceil(blocks);
+        if tiles < STAGED && rows.len() >= (TILE - 1) * dims + steps * width {
+            (self.at, self.row, self.step) = (rows.as_ptr(), dims, width);
+            return;
+        }
+        staged.resize(steps * TILE, Line::ZERO);
+        for (step, lines) in staged.chunks_exact_mut(TILE).enumerate() {
+            let first = step * width;
+            let mask = u64::MAX >> (64 - width.min(dims - first));
+            for (row, line) in rows.chunks_exact(dims).take(count).zip(lines) {
+                // SAFETY: as many bytes are read as the row has from `first` on, and a line is written.
+                unsafe {
+                    let part = _mm512_maskz_loadu_epi8(mask, row.as_ptr().add(first));
+                    _mm512_store_si512((&raw mut line.0).cast(), part);
                 }
             }
-            for tile in 0..pairs {
-                let first = (pair + tile) * grid.rows;
-                let last = tags.len().min(first + grid.rows);
-                for position in first..last {
-                    // SAFETY: the set runs here. The row of this centroid, `HEIGHT` after the first of the tile before, was written: 64
-                    // sums, four vectors.
-                    unsafe {
-                        let sums = sums.add((HEIGHT * tile + position - first) * TILE);
-                        let start = Self::splat(starts[position]);
-                        let tag = Self::splat(tags[position]);
-                        for vector in 0..P {
-                            let sum = Self::load(sums.add(Self::WIDTH * vector));
-                            sink.take(vector, position, tag, _mm512_add_epi32(sum, start));
-                        }
-                    }
+        }
+        (self.at, self.row, self.step) = (staged.as_ptr().cast(), 64, 64 * TILE);
+    }
+
+    /// The sums of 32 points from `first` on with `out.len()` tiles of centroids from `tile` on, an even number.
+    ///
+    /// # Safety
+    /// The set runs here; there are such points and tiles.
+    #[inline]
+    unsafe fn sums(&self, first: usize, tile: usize, out: &mut [Sums]) {
+        let &Panels { steps, words, .. } = self.panels;
+        // SAFETY: points as promised, whose rows of 4 · `words` bytes can be read for every step. A panel has a line for each of its
+        // tiles, steps and words, and a line of starts for each tile; as many tiles of sums are written as `out` has.
+        unsafe {
+            let at = self.at.add(first * self.row);
+            let a = Left {
+                at,
+                second: Some(at.add(HEIGHT * self.row)),
+                row: self.row,
+                step: self.step,
+            };
+            for (tile, out) in (tile..).step_by(2).zip(out.chunks_mut(2)) {
+                let b = Panel {
+                    at: self.panels.lines[tile * steps * words..].as_ptr().cast(),
+                    starts: self.panels.starts[tile..].as_ptr().cast(),
+                    step: 64 * words * out.len(),
+                };
+                let out_at = out.as_mut_ptr().cast();
+                if out.len() == 2 {
+                    self.tiles.panel::<true>(a, b, steps, out_at);
+                } else {
+                    self.tiles.panel::<false>(a, b, steps, out_at);
                 }
             }
         }
     }
 
-    #[inline(always)]
-    unsafe fn splat(value: i32) -> __m512i {
-        // SAFETY: the set runs here.
-        unsafe { Avx512Vnni::splat(value) }
+    /// Labels and scores of the nearest of up to two tiles of centroids.
+    ///
+    /// # Safety
+    /// The set runs here.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2")]
+    unsafe fn few<const T: usize>(&mut self, blocks: usize, pieces: &mut Pieces) -> Nearest {
+        let panels = self.panels;
+        let (keys, tags) = (panels.keys, &panels.tags);
+        for (block, sums) in pieces.iter_mut().take(blocks).enumerate() {
+            self.fetch();
+            // SAFETY: the set runs here; a block of a tile of points.
+            unsafe { self.sums(POINTS * block, 0, &mut sums[..T]) };
+        }
+        let mut nearest = [(_mm512_setzero_si512(), _mm512_setzero_si512()); 4];
+        for (lanes, nearest) in nearest.iter_mut().enumerate().take(2 * blocks) {
+            let sums = &pieces[lanes / 2][..T];
+            *nearest = parts(keys, greatest_of::<T>(sums, tags, keys, lanes % 2 * 16));
+        }
+        nearest
     }
 
-    #[inline(always)]
-    unsafe fn load(from: *const i32) -> __m512i {
-        // SAFETY: the caller's promise.
-        unsafe { Avx512Vnni::load(from) }
+    /// Labels and scores of the nearest of any number of tiles of centroids.
+    ///
+    /// # Safety
+    /// The set runs here.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2")]
+    unsafe fn many(&mut self, blocks: usize, pieces: &mut Pieces) -> Nearest {
+        let Panels {
+            tiles, keys, tags, ..
+        } = self.panels;
+        let mut best = [[Line::ZERO; POINTS]; 2];
+        let count = tiles.div_ceil(PIECE) * blocks;
+        for piece in 0..=count {
+            if piece < count {
+                self.fetch();
+                let (first, block) = (piece / blocks * PIECE, piece % blocks);
+                let width = (tiles - first).min(PIECE);
+                // SAFETY: the set runs here; a block of a tile of points, and tiles that are there.
+                unsafe { self.sums(POINTS * block, first, &mut pieces[piece % 2][..width]) };
+            }
+            if let Some(piece) = piece.checked_sub(1) {
+                let (first, block) = (piece / blocks * PIECE, piece % blocks);
+                let (sums, tags, best) = (&pieces[piece % 2], &tags[first..], &mut best[block]);
+                match tags.len() {
+                    1 => keep::<1>(sums, tags, *keys, best),
+                    2 => keep::<2>(sums, tags, *keys, best),
+                    3 => keep::<3>(sums, tags, *keys, best),
+                    _ => keep::<4>(sums, tags, *keys, best),
+                }
+            }
+        }
+        let mut nearest = [(_mm512_setzero_si512(), _mm512_setzero_si512()); 4];
+        for (lanes, nearest) in nearest.iter_mut().enumerate().take(2 * blocks) {
+            *nearest = parts(*keys, greatest(&best[lanes / 2][lanes % 2 * 16..]));
+        }
+        nearest
     }
 
-    #[inline(always)]
-    unsafe fn store(vector: __m512i, to: *mut i32) {
-        // SAFETY: the caller's promise.
-        unsafe { Avx512Vnni::store(vector, to) }
-    }
-
-    #[inline(always)]
-    unsafe fn turn(rows: *const i8, stride: usize) -> [__m512i; 4] {
-        // SAFETY: the caller's promise.
-        unsafe { Avx512Vnni::turn(rows, stride) }
-    }
-
-    #[inline(always)]
-    unsafe fn prefetch(at: *const i8) {
-        // SAFETY: a prefetch faults nowhere.
-        unsafe { Avx512Vnni::prefetch(at) }
-    }
-
-    #[inline(always)]
-    unsafe fn operands(coordinates: __m512i) -> [__m512i; 2] {
-        [coordinates; 2]
-    }
-
-    /// Of no product here: [`Amx::products`] has its own.
-    #[inline(always)]
-    unsafe fn product(sum: __m512i, points: __m512i, centroid: __m512i) -> __m512i {
-        // SAFETY: the set runs here.
-        unsafe { Avx512Vnni::product(sum, points, centroid) }
-    }
-
-    #[inline(always)]
-    unsafe fn better(best: (__m512i, __m512i), sum: __m512i, tag: __m512i) -> (__m512i, __m512i) {
-        // SAFETY: the set runs here.
-        unsafe { Avx512Vnni::better(best, sum, tag) }
-    }
-
-    #[inline(always)]
-    unsafe fn differ(a: __m512i, b: __m512i) -> u64 {
-        // SAFETY: the set runs here.
-        unsafe { Avx512Vnni::differ(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn found(length: __m512i, best: __m512i, tag: __m512i) -> (__m512i, __m512i) {
-        // SAFETY: the set runs here.
-        unsafe { Avx512Vnni::found(length, best, tag) }
-    }
-
-    #[inline(always)]
-    unsafe fn add(sums: &mut [i16; 32], row: *const i8) {
-        // SAFETY: the caller's promise.
-        unsafe { Avx512Vnni::add(sums, row) }
-    }
-
-    #[inline(always)]
-    unsafe fn subtract(sums: &mut [i16; 32], row: *const i8) {
-        // SAFETY: the caller's promise.
-        unsafe { Avx512Vnni::subtract(sums, row) }
+    /// [`Products::many`] where keys are scores alone.
+    ///
+    /// # Safety
+    /// The set runs here.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2")]
+    unsafe fn exact(&self, blocks: usize, pieces: &mut Pieces) -> Nearest {
+        let mut nearest = [(_mm512_setzero_si512(), _mm512_setzero_si512()); 4];
+        let (tiles, tags) = (self.panels.tiles, &self.panels.tags);
+        for (block, nearest) in nearest.chunks_mut(2).enumerate().take(blocks) {
+            let mut best = Exact::NONE;
+            for first in (0..tiles).step_by(PIECE) {
+                let sums = &mut pieces[0][..(tiles - first).min(PIECE)];
+                // SAFETY: the set runs here; a block of a tile of points, and tiles that are there.
+                unsafe { self.sums(POINTS * block, first, sums) };
+                for (tile, sums) in (first..).zip(sums) {
+                    best.keep(sums, &tags[tile], 16 * tile);
+                }
+            }
+            for (half, nearest) in nearest.iter_mut().enumerate() {
+                *nearest = best.greatest(16 * half);
+            }
+        }
+        nearest
     }
 }
 
-crate::simd::cluster::cluster_kernels!(Amx, 4, "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni");
+/// Labels and scores, each of 16 points.
+type Nearest = [(__m512i, __m512i); 4];
+
+/// The labels and the scores of keys.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn parts(keys: Keys, key: __m512i) -> (__m512i, __m512i) {
+    let label = _mm512_andnot_si512(key, _mm512_set1_epi32(keys.mask() as i32));
+    let score = _mm512_srl_epi32(key, _mm_cvtsi32_si128(keys.bits as i32));
+    let score = _mm512_sub_epi32(score, _mm512_set1_epi32(2 * keys.offset));
+    (label, score)
+}
+
+/// See [`Cluster::assign`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi2")]
+fn assign(
+    rows: &[i8],
+    lengths: &[u32],
+    packed: &Packed,
+    work: &mut Work,
+    labels: &mut [u32],
+    distances: &mut [u32],
+) -> u64 {
+    let (dims, panels) = (packed.dims(), packed.panels());
+    work.begin(labels);
+    let mut pieces: Pieces = [[[Line::ZERO; POINTS]; PIECE]; 2];
+    // SAFETY: a table is only reached through a backend that was found to run its set.
+    let mut products = unsafe { Products::new(panels) };
+    let mut total = _mm512_setzero_si512();
+    let mut lengths = lengths.chunks(TILE);
+    let mut distances = distances.chunks_mut(TILE);
+    for (tile, labels) in labels.chunks_mut(TILE).enumerate() {
+        let rows = &rows[tile * TILE * dims..];
+        let count = labels.len();
+        products.take(rows, dims, count, &mut work.tiles);
+        let blocks = count.div_ceil(POINTS);
+        // SAFETY: the set runs here.
+        let nearest = unsafe {
+            match panels.tiles {
+                _ if panels.keys.bits == 0 => products.exact(blocks, &mut pieces),
+                1 => products.few::<1>(blocks, &mut pieces),
+                2 => products.few::<2>(blocks, &mut pieces),
+                _ => products.many(blocks, &mut pieces),
+            }
+        };
+        let written = lengths.next().zip(distances.next());
+        let (changed, sum) = found(&nearest, labels, written);
+        total = _mm512_add_epi64(total, sum);
+        work.found(changed);
+    }
+    _mm512_reduce_add_epi64(total) as u64
+}
+
+/// Writes what is nearest to a tile's points: a bit for each whose label changed, and the sum of distances in eight parts, those of
+/// points of length 0 where there are none to write.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn found(
+    nearest: &Nearest,
+    labels: &mut [u32],
+    mut written: Option<(&[u32], &mut [u32])>,
+) -> (u64, __m512i) {
+    let (mut changed, mut total) = (0, _mm512_setzero_si512());
+    let count = labels.len();
+    for (index, labels) in labels.chunks_mut(16).enumerate() {
+        let (label, score) = nearest[index];
+        let first = 16 * index;
+        let lanes = u16::MAX >> (16 - labels.len());
+        // SAFETY: as many lanes are read and written as there are labels, and as lengths and distances from `first` on.
+        unsafe {
+            let before = _mm512_maskz_loadu_epi32(lanes, labels.as_ptr().cast());
+            let differ = _mm512_mask_cmpneq_epi32_mask(lanes, before, label);
+            changed |= u64::from(differ) << first;
+            _mm512_mask_storeu_epi32(labels.as_mut_ptr().cast(), lanes, label);
+            // Halves of 32 bits: squared distances have no sign, scores have.
+            if let Some((lengths, distances)) = &mut written {
+                assert!(lengths.len() == count && distances.len() == count);
+                let length = _mm512_maskz_loadu_epi32(lanes, lengths.as_ptr().add(first).cast());
+                let distance = _mm512_maskz_sub_epi32(lanes, length, score);
+                let to = distances.as_mut_ptr().add(first).cast();
+                _mm512_mask_storeu_epi32(to, lanes, distance);
+                let low = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(distance));
+                let high = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64::<1>(distance));
+                total = _mm512_add_epi64(total, _mm512_add_epi64(low, high));
+            } else {
+                let score = _mm512_maskz_mov_epi32(lanes, score);
+                let low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(score));
+                let high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>(score));
+                total = _mm512_sub_epi64(total, _mm512_add_epi64(low, high));
+            }
+        }
+    }
+    (changed, total)
+}
+
+/// See [`Cluster::each`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi2")]
+fn each(rows: &[i8], lengths: &[u32], packed: &Packed, work: &mut Work, out: &mut [u32]) {
+    let (dims, panels, count) = (packed.dims(), packed.panels(), lengths.len());
+    let (_, norms) = packed.plain();
+    let mut sums: [Sums; 2] = [[Line::ZERO; POINTS]; 2];
+    // SAFETY: a table is only reached through a backend that was found to run its set.
+    let mut products = unsafe { Products::new(panels) };
+    products.take(rows, dims, count, &mut work.tiles);
+    let places = _mm512_mullo_epi32(
+        _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+        _mm512_set1_epi32(16),
+    );
+    for tile in (0..panels.tiles).step_by(2) {
+        let sums = &mut sums[..panels.together(tile)];
+        for first in (0..count).step_by(POINTS) {
+            // SAFETY: the set runs here; a block of a tile of points, and tiles that are there.
+            unsafe { products.sums(first, tile, sums) };
+            let norms = norms.iter().enumerate().skip(16 * tile).take(32);
+            for (label, norm) in norms {
+                let (column, odd) = (label - 16 * tile, norm % 2);
+                let plus = _mm512_set1_epi32(2 * panels.keys.offset - odd);
+                let out = &mut out[label * TILE..][..count];
+                for (first, half) in (first..count).step_by(16).zip([0, 16]) {
+                    let lanes = u16::MAX >> (16 - (count - first).min(16));
+                    let rows = &sums[column / 16][half..][..16];
+                    // SAFETY: 16 values, a line from one another; as many lanes as there are points.
+                    unsafe {
+                        let column = rows.as_ptr().cast::<i32>().add(column % 16);
+                        let sum = _mm512_i32gather_epi32::<4>(places, column);
+                        let length = lengths.as_ptr().add(first).cast();
+                        let length = _mm512_maskz_loadu_epi32(lanes, length);
+                        let less = _mm512_sub_epi32(_mm512_add_epi32(sum, sum), plus);
+                        let distance = _mm512_sub_epi32(length, less);
+                        let to = out.as_mut_ptr().add(first).cast();
+                        _mm512_mask_storeu_epi32(to, lanes, distance);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -238,6 +238,114 @@ impl Tiles {
     }
 }
 
+/// Where panels of centroids lie: for each word of a step, four bytes of each of 16 columns, or of 32 of two tiles.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Panel {
+    /// The first step's tiles.
+    pub(super) at: *const i32,
+    /// What the sums of each column start from.
+    pub(super) starts: *const i32,
+    /// Bytes from a step to the next.
+    pub(super) step: usize,
+}
+
+impl Tiles {
+    /// Writes the sums of `steps` products of 32 rows of `a` with a panel of two tiles, or of one, tile after tile: for a tile of the
+    /// panel 32 rows of 16 sums. Modulo 2³².
+    ///
+    /// # Safety
+    /// The tiles were made for two times 16 rows. `steps` is not 0; `a` and the panel can be read for the shape, 16 or 32 starts too, and
+    /// 512 or 1024 sums written.
+    #[inline]
+    pub(super) unsafe fn panel<const TWO: bool>(
+        &self,
+        a: Left,
+        b: Panel,
+        steps: usize,
+        sums: *mut i32,
+    ) {
+        let second = a.second.unwrap_or(a.at);
+        // A tile whose rows are the same 64 bytes: no stride.
+        //
+        // SAFETY: `self` stands for the configuration; the rest is the caller's promise. All tiles that are written are named, and
+        // none is read that was not written here.
+        unsafe {
+            if TWO {
+                asm!(
+                    "tileloadd tmm0, [{starts} + {none}]",
+                    "tileloadd tmm1, [{starts} + {none} + 64]",
+                    "tileloadd tmm2, [{starts} + {none}]",
+                    "tileloadd tmm3, [{starts} + {none} + 64]",
+                    "2:",
+                    "tileloadd tmm6, [{b} + {b_row}]",
+                    "tileloadd tmm4, [{a} + {a_row}]",
+                    "tileloadd tmm7, [{b} + {b_row} + 64]",
+                    "tdpbssd tmm0, tmm4, tmm6",
+                    "tileloadd tmm5, [{second} + {a_row}]",
+                    "tdpbssd tmm1, tmm4, tmm7",
+                    "add {a}, {a_step}",
+                    "add {second}, {a_step}",
+                    "tdpbssd tmm2, tmm5, tmm6",
+                    "add {b}, {b_step}",
+                    "tdpbssd tmm3, tmm5, tmm7",
+                    "sub {steps}, 1",
+                    "jnz 2b",
+                    "tilestored [{sums} + {row}], tmm0",
+                    "tilestored [{sums} + {row} + 2048], tmm1",
+                    "tilestored [{sums} + {row} + 1024], tmm2",
+                    "tilestored [{sums} + {row} + 3072], tmm3",
+                    a = inout(reg) a.at => _,
+                    second = inout(reg) second => _,
+                    a_row = in(reg) a.row,
+                    a_step = in(reg) a.step,
+                    b = inout(reg) b.at => _,
+                    b_row = in(reg) 128usize,
+                    b_step = in(reg) b.step,
+                    steps = inout(reg) steps => _,
+                    starts = in(reg) b.starts,
+                    none = in(reg) 0usize,
+                    sums = in(reg) sums,
+                    row = in(reg) 64usize,
+                    out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                    out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                    options(nostack),
+                );
+            } else {
+                asm!(
+                    "tileloadd tmm0, [{starts} + {none}]",
+                    "tileloadd tmm2, [{starts} + {none}]",
+                    "2:",
+                    "tileloadd tmm6, [{b} + {row}]",
+                    "tileloadd tmm4, [{a} + {a_row}]",
+                    "tdpbssd tmm0, tmm4, tmm6",
+                    "tileloadd tmm5, [{second} + {a_row}]",
+                    "add {a}, {a_step}",
+                    "add {second}, {a_step}",
+                    "add {b}, {b_step}",
+                    "tdpbssd tmm2, tmm5, tmm6",
+                    "sub {steps}, 1",
+                    "jnz 2b",
+                    "tilestored [{sums} + {row}], tmm0",
+                    "tilestored [{sums} + {row} + 1024], tmm2",
+                    a = inout(reg) a.at => _,
+                    second = inout(reg) second => _,
+                    a_row = in(reg) a.row,
+                    a_step = in(reg) a.step,
+                    b = inout(reg) b.at => _,
+                    b_step = in(reg) b.step,
+                    steps = inout(reg) steps => _,
+                    starts = in(reg) b.starts,
+                    none = in(reg) 0usize,
+                    sums = in(reg) sums,
+                    row = in(reg) 64usize,
+                    out("tmm0") _, out("tmm2") _, out("tmm4") _, out("tmm5") _, out("tmm6") _,
+                    options(nostack),
+                );
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,5 @@
 //! What the tiles of clustering ask of an instruction set.
 
-use super::Packed;
-use super::tile::{self, Sink};
-
 /// How packed words hold coordinates: a word of 32 bits is what one lane multiplies at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "an architecture has its own formats")]
@@ -13,39 +10,8 @@ pub(in crate::simd) enum Format {
     Signed,
     /// Two words of i16 for four coordinates: the first and third, then the second and fourth.
     Pairs,
-    /// Four centroid bytes a word, in tiles: see [`Grid`].
+    /// Four centroid bytes a word, in [`super::panels::Panels`].
     Tiles,
-}
-
-/// Centroids in tiles of equal shape: of a tile, for each step, the words of that step of every centroid, one after another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::simd) struct Grid {
-    /// Tiles that hold all centroids, as few as can be.
-    pub(in crate::simd) tiles: usize,
-    /// Centroids of a tile, at most 16; the last tile is filled up with zeros.
-    pub(in crate::simd) rows: usize,
-    /// Steps that multiply all coordinates, as few as can be.
-    pub(in crate::simd) steps: usize,
-    /// Words of a step, at most 16; the last step is filled up with zeros.
-    pub(in crate::simd) words: usize,
-}
-
-impl Grid {
-    /// For `k` centroids of `dims` coordinates. No centroids take no tile.
-    pub(in crate::simd) const fn new(k: usize, dims: usize) -> Self {
-        let (tiles, groups) = (k.div_ceil(16), dims.div_ceil(4));
-        let steps = groups.div_ceil(16);
-        Self {
-            tiles,
-            rows: if tiles == 0 { 1 } else { k.div_ceil(tiles) },
-            steps,
-            words: if steps == 0 {
-                1
-            } else {
-                groups.div_ceil(steps)
-            },
-        }
-    }
 }
 
 impl Format {
@@ -54,17 +20,6 @@ impl Format {
         match self {
             Self::Unsigned | Self::Signed | Self::Tiles => 1,
             Self::Pairs => 2,
-        }
-    }
-
-    /// Groups of four coordinates that are multiplied; what points have beyond their own meets zeros.
-    pub(in crate::simd) const fn groups(self, dims: usize) -> usize {
-        match self {
-            Self::Tiles => {
-                let Grid { steps, words, .. } = Grid::new(1, dims);
-                steps * words
-            }
-            _ => dims.div_ceil(4),
         }
     }
 }
@@ -109,22 +64,6 @@ pub(in crate::simd) trait Lanes {
         points: Self::Vector,
         centroid: Self::Vector,
     ) -> Self::Vector;
-
-    /// Calls `sink` with every sum of `P` vectors of points, centroids in order of position.
-    ///
-    /// # Safety
-    /// `points` has [`Format::groups`] of the packed dims of `P` vectors.
-    #[inline(always)]
-    unsafe fn products<const P: usize>(
-        points: *const i32,
-        packed: &Packed,
-        sink: &mut impl Sink<Self>,
-    ) where
-        Self: Sized,
-    {
-        // SAFETY: the caller's promise.
-        unsafe { tile::products::<Self, P>(points, packed, sink) }
-    }
 
     /// (`sum`, `tag`) in the lanes where `sum` is greater than `best.0`, and `best` in the others.
     unsafe fn better(

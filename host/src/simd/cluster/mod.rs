@@ -7,7 +7,9 @@
 mod packed;
 mod sums;
 
+pub(in crate::simd) mod keys;
 pub(in crate::simd) mod lanes;
+pub(in crate::simd) mod panels;
 pub(in crate::simd) mod tile;
 
 pub(crate) use packed::Packed;
@@ -26,7 +28,13 @@ pub(crate) const TILE: usize = 64;
 /// 64 bytes that do not straddle lines of the cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(in crate::simd) struct Line(#[expect(dead_code, reason = "read as a slice")] [i32; 16]);
+pub(in crate::simd) struct Line(
+    #[allow(dead_code, reason = "most sets read them as slices")] pub(in crate::simd) [i32; 16],
+);
+
+impl Line {
+    pub(in crate::simd) const ZERO: Self = Self([0; 16]);
+}
 
 fn flat(lines: &[Line]) -> &[i32] {
     // SAFETY: a line is 16 values of i32 and nothing else.
@@ -40,40 +48,35 @@ fn flat_mut(lines: &mut [Line]) -> &mut [i32] {
 
 /// What a job needs beside its points: a turned tile and a few arrays of one value a point. Grows to 64 · d bytes, twice that
 /// on sets without byte products.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
     turned: Vec<Line>,
     staged: Vec<i8>,
     sums: Vec<i32>,
-    /// Labels before the last tile.
-    old: [u32; TILE],
-}
-
-impl Default for Work {
-    fn default() -> Self {
-        Self {
-            turned: Vec::new(),
-            staged: Vec::new(),
-            sums: Vec::new(),
-            old: [0; TILE],
-        }
-    }
+    #[allow(dead_code, reason = "an architecture has its own sets")]
+    pub(in crate::simd) tiles: Vec<Line>,
+    old: Vec<u32>,
+    changed: Vec<u64>,
 }
 
 impl Work {
-    /// The labels that the last tile of [`Cluster::assign`] had before.
-    pub(crate) const fn before(&self) -> &[u32] {
-        &self.old
+    /// For each tile of the last [`Cluster::assign`] a bit for each point whose label changed, and the labels that its points had
+    /// before.
+    pub(crate) fn moved(&self) -> impl Iterator<Item = (u64, &[u32])> {
+        self.changed.iter().copied().zip(self.old.chunks(TILE))
     }
-}
 
-/// What an assignment of a tile found, weights apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
-    /// A bit for each point whose label changed.
-    pub(crate) changed: u64,
-    /// Σ D²; where distances are not written, less the points' [`Cluster::lengths`] as of i32, modulo 2⁶⁴.
-    pub(crate) distances: u64,
+    /// Begins an assignment of points that have these labels.
+    pub(in crate::simd) fn begin(&mut self, labels: &[u32]) {
+        self.old.clear();
+        self.old.extend_from_slice(labels);
+        self.changed.clear();
+    }
+
+    /// Says which points of the next tile changed.
+    pub(in crate::simd) fn found(&mut self, changed: u64) {
+        self.changed.push(changed);
+    }
 }
 
 /// What clustering does to points, for one instruction set.
@@ -83,6 +86,8 @@ pub(crate) struct Found {
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(in crate::simd) format: Option<Format>,
+    /// Points that `assign` takes at once, whole tiles: more than one where a call costs.
+    pub(crate) span: usize,
     pub(in crate::simd) assign: Assign,
     pub(in crate::simd) each: Each,
     pub(in crate::simd) sum: unsafe fn(&mut Sums, Change<'_>),
@@ -93,18 +98,13 @@ pub(crate) struct Cluster {
     pub(in crate::simd) means: unsafe fn(&[i64], u64, &mut [i8]),
 }
 
-type Assign = unsafe fn(
-    &[i8],
-    &[u32],
-    &Packed,
-    &mut Work,
-    labels: &mut [u32],
-    distances: &mut [u32],
-) -> Found;
+type Assign =
+    unsafe fn(&[i8], &[u32], &Packed, &mut Work, labels: &mut [u32], distances: &mut [u32]) -> u64;
 type Each = unsafe fn(&[i8], &[u32], &Packed, &mut Work, out: &mut [u32]);
 
 const SCALAR: Cluster = Cluster {
     format: None,
+    span: TILE,
     assign: assign_plain,
     each: each_plain,
     sum: sums::plain,
@@ -146,8 +146,9 @@ impl Cluster {
         Packed::new(self.format)
     }
 
-    /// Gives a tile's points, as many as `labels`, at most [`TILE`], the labels of their nearest centroids, the lowest of
-    /// equals, and their squared distances.
+    /// Gives points, as many as `labels`, at most [`Cluster::span`], the labels of their nearest centroids, the lowest of
+    /// equals, and their squared distances; [`Work::moved`] then says which changed. Returns Σ D²; where distances are not written,
+    /// less the points' [`Cluster::lengths`] as of i32, modulo 2⁶⁴.
     ///
     /// `rows` begins with the first of them and may go on; kernels read on to whole 16s of a row where it does. `lengths`
     /// are what [`Cluster::lengths`] says of the points. Both `lengths` and `distances` may be empty: then nothing but labels is written.
@@ -159,9 +160,9 @@ impl Cluster {
         work: &mut Work,
         labels: &mut [u32],
         distances: &mut [u32],
-    ) -> Found {
+    ) -> u64 {
         let count = labels.len();
-        assert!((1..=TILE).contains(&count) && packed.len() > 0);
+        assert!((1..=self.span).contains(&count) && packed.len() > 0);
         assert!(lengths.len() == distances.len());
         assert!(distances.is_empty() || distances.len() == count);
         assert!(rows.len() >= count * packed.dims());
@@ -251,12 +252,12 @@ fn assign_plain(
     work: &mut Work,
     labels: &mut [u32],
     distances: &mut [u32],
-) -> Found {
+) -> u64 {
     let (count, dims) = (labels.len(), packed.dims());
+    work.begin(labels);
     let Ok(points) = Points::new(&rows[..count * dims], dims) else {
-        return Found::default();
+        return 0;
     };
-    work.old[..count].copy_from_slice(labels);
     let (centroids, norms) = packed.plain();
     let mut unwritten = [0; TILE];
     let (distances, lengths) = if distances.is_empty() {
@@ -268,12 +269,11 @@ fn assign_plain(
     };
     let assigned = reference::measure(&points, centroids, norms, labels, distances);
     let pairs = labels.iter().zip(&work.old).enumerate();
-    Found {
-        changed: pairs.fold(0, |changed, (index, (new, old))| {
-            changed | u64::from(new != old) << index
-        }),
-        distances: assigned.inertia.wrapping_sub(lengths as u64),
-    }
+    let changed = pairs.fold(0, |changed, (index, (new, old))| {
+        changed | u64::from(new != old) << index
+    });
+    work.found(changed);
+    assigned.inertia.wrapping_sub(lengths as u64)
 }
 
 /// [`Cluster::each`] by the reference.
@@ -290,11 +290,12 @@ fn each_plain(rows: &[i8], lengths: &[u32], packed: &Packed, _: &mut Work, out: 
 /// The functions of a set that are [`tile`]'s loops compiled for it, and its table.
 macro_rules! cluster_kernels {
     ($lanes:ty, $vectors:literal, $features:literal) => {
-        use $crate::simd::cluster::{self, Change, Cluster, Found, Packed, Sums, Work};
+        use $crate::simd::cluster::{self, Change, Cluster, Packed, Sums, TILE, Work};
 
         /// The kernels of clustering.
         pub(in crate::simd) const CLUSTER: Cluster = Cluster {
             format: Some(<$lanes>::FORMAT),
+            span: TILE,
             assign,
             each,
             sum,
@@ -313,7 +314,7 @@ macro_rules! cluster_kernels {
             work: &mut Work,
             labels: &mut [u32],
             distances: &mut [u32],
-        ) -> Found {
+        ) -> u64 {
             // SAFETY: the set runs where this function may be called.
             unsafe {
                 cluster::tile::assign::<$lanes, $vectors>(

@@ -1,11 +1,12 @@
 //! Centroids as the tiles of clustering take them.
 
-use super::lanes::{Format, Grid};
+use super::lanes::Format;
+use super::panels::Panels;
 
 /// Centroids that a block of a tile multiplies with at once, at most; 24 sums of 4 vectors of points fill a register file of 32.
 pub(in crate::simd) const BLOCK: usize = 6;
 
-/// Centroids in blocks, words of one group of four coordinates side by side, or in tiles, with what the scores start from.
+/// Centroids in blocks, words of one group of four coordinates side by side, with what the scores start from; or in [`Panels`].
 ///
 /// The score ‖c‖² − 2·x·c is least where v = x·c − ⌊‖c‖² / 2⌋ is greatest and, among equals, ‖c‖² is even: score =
 /// −2v + (‖c‖² mod 2). So the sums start from −⌊‖c‖² / 2⌋, centroids of even length² come before those of odd, each in
@@ -22,6 +23,7 @@ pub(crate) struct Packed {
     starts: Vec<i32>,
     /// At each position twice the label, and 1 more where length² is odd.
     tags: Vec<i32>,
+    panels: Panels,
     /// For the reference: the centroids as they came.
     rows: Vec<i8>,
     /// Their squared lengths.
@@ -40,6 +42,7 @@ impl Packed {
             words: Vec::new(),
             starts: Vec::new(),
             tags: Vec::new(),
+            panels: Panels::EMPTY,
             rows: Vec::new(),
             norms: Vec::new(),
         }
@@ -57,6 +60,9 @@ impl Packed {
             self.rows.extend_from_slice(centroids);
             return;
         };
+        if format == Format::Tiles {
+            return self.panels.pack(centroids, dims, &self.norms);
+        }
         self.tags.clear();
         for parity in [0, 1] {
             let labels = (0u32..).zip(&self.norms);
@@ -67,9 +73,6 @@ impl Packed {
         self.starts.clear();
         let starts = self.tags.iter().map(|&tag| -(self.norms[label(tag)] / 2));
         self.starts.extend(starts);
-        if format == Format::Tiles {
-            return self.tile(centroids);
-        }
         let groups = dims.div_ceil(4);
         self.words.resize(k * groups * format.words(), 0);
         let (mut tags, mut words) = (&self.tags[..], &mut self.words[..]);
@@ -84,31 +87,9 @@ impl Packed {
         }
     }
 
-    /// The words of centroids in the order of their tags, in tiles.
-    fn tile(&mut self, centroids: &[i8]) {
-        let grid = Grid::new(self.tags.len(), self.dims);
-        let step = grid.rows * grid.words;
-        self.words.clear();
-        self.words.resize(grid.tiles * grid.steps * step, 0);
-        for (tags, tile) in self
-            .tags
-            .chunks(grid.rows)
-            .zip(self.words.chunks_exact_mut(grid.steps * step))
-        {
-            for (row, &tag) in tags.iter().enumerate() {
-                let centroid = &centroids[label(tag) * self.dims..][..self.dims];
-                let steps = centroid.chunks(4 * grid.words);
-                for (centroid, words) in steps.zip(tile.chunks_exact_mut(step)) {
-                    write(
-                        Format::Signed,
-                        centroid,
-                        &mut words[row * grid.words..],
-                        0,
-                        1,
-                    );
-                }
-            }
-        }
+    /// The centroids in panels.
+    pub(in crate::simd) const fn panels(&self) -> &Panels {
+        &self.panels
     }
 
     pub(in crate::simd) const fn dims(&self) -> usize {
@@ -152,7 +133,7 @@ pub(in crate::simd) fn blocks(k: usize) -> impl Iterator<Item = usize> {
 /// Writes the words of the centroid in `column` of a block of `block`.
 ///
 /// Absent coordinates are 0 in any format, so that what points seem to have there counts for nothing.
-fn write(format: Format, row: &[i8], to: &mut [i32], column: usize, block: usize) {
+pub(super) fn write(format: Format, row: &[i8], to: &mut [i32], column: usize, block: usize) {
     let (fours, rest) = row.as_chunks::<4>();
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);

@@ -2,7 +2,7 @@
 
 use super::lanes::Lanes;
 use super::packed::{Packed, blocks};
-use super::{Found, TILE, Work};
+use super::{TILE, Work};
 
 /// What is done with the sums of a block.
 pub(in crate::simd) trait Sink<S: Lanes> {
@@ -21,7 +21,7 @@ pub(in crate::simd) unsafe fn turn<S: Lanes, const P: usize>(
     dims: usize,
     out: &mut [i32],
 ) {
-    let groups = S::FORMAT.groups(dims);
+    let groups = dims.div_ceil(4);
     let words = S::FORMAT.words();
     let part = groups * words * P * S::WIDTH;
     assert!(out.len() >= part * (TILE / (P * S::WIDTH)));
@@ -169,37 +169,39 @@ pub(in crate::simd) unsafe fn assign<S: Lanes, const P: usize>(
     work: &mut Work,
     labels: &mut [u32],
     distances: &mut [u32],
-) -> Found {
+) -> u64 {
     let count = labels.len();
+    work.begin(labels);
     // SAFETY: the set runs here.
     unsafe { turned::<S, P>(rows, packed.dims(), count, work) };
     let points = super::flat(&work.turned);
     if let Some(labels) = labels.first_chunk_mut() {
-        work.old = *labels;
         let distances = match (lengths.first_chunk(), distances.first_chunk_mut()) {
             (Some(lengths), Some(distances)) => Some((lengths, distances)),
             _ => None,
         };
         // SAFETY: the set runs here.
-        return unsafe { nearest::<S, P>(points, packed, TILE, labels, distances) };
+        let (changed, total) = unsafe { nearest::<S, P>(points, packed, TILE, labels, distances) };
+        work.found(changed);
+        return total;
     }
     // A part of a tile; what its other lanes hold is of no matter.
     let (mut all, mut near, mut found_lengths) = ([0; TILE], [0; TILE], [0; TILE]);
     all[..count].copy_from_slice(labels);
-    work.old = all;
     let written = (!distances.is_empty()).then(|| {
         found_lengths[..count].copy_from_slice(lengths);
         (&found_lengths, &mut near)
     });
     // SAFETY: the set runs here.
-    let found = unsafe { nearest::<S, P>(points, packed, count, &mut all, written) };
+    let (changed, total) = unsafe { nearest::<S, P>(points, packed, count, &mut all, written) };
+    work.found(changed);
     labels.copy_from_slice(&all[..count]);
     distances.copy_from_slice(&near[..distances.len()]);
-    found
+    total
 }
 
-/// The nearest centroids of a turned tile of which `count` points exist. Distances are written where there are lengths for them;
-/// see [`Found`].
+/// The nearest centroids of a turned tile of which `count` points exist: a bit for each that changed, and Σ D² as
+/// [`super::Cluster::assign`] has it. Distances are written where there are lengths for them.
 ///
 /// # Safety
 /// The processor runs the set.
@@ -210,8 +212,8 @@ unsafe fn nearest<S: Lanes, const P: usize>(
     count: usize,
     labels: &mut [u32; TILE],
     mut distances: Option<(&[u32; TILE], &mut [u32; TILE])>,
-) -> Found {
-    let part = S::FORMAT.groups(packed.dims()) * S::FORMAT.words() * P * S::WIDTH;
+) -> (u64, u64) {
+    let part = packed.dims().div_ceil(4) * S::FORMAT.words() * P * S::WIDTH;
     let (mut sums, mut tags) = ([0i32; TILE], [0i32; TILE]);
     let mut changed = 0;
     for (index, first) in (0..TILE).step_by(P * S::WIDTH).enumerate() {
@@ -221,7 +223,7 @@ unsafe fn nearest<S: Lanes, const P: usize>(
             // No sum is as low: v is at least −1.5 · 2¹⁴ · d, with unsigned centroids −2.5 · 2¹⁴ · d; and at most 2 · 2¹⁴ · d.
             let none = (S::splat(i32::MIN), S::splat(0));
             let mut greatest = Greatest::<S, P>([none; P]);
-            S::products::<P>(points, packed, &mut greatest);
+            products::<S, P>(points, packed, &mut greatest);
             greatest.0
         };
         for (vector, (best, tag)) in greatest.into_iter().enumerate() {
@@ -253,10 +255,7 @@ unsafe fn nearest<S: Lanes, const P: usize>(
         let scores = pairs.map(|(&sum, tag)| i64::from(tag & 1) - 2 * i64::from(sum));
         scores.sum::<i64>() as u64
     };
-    Found {
-        changed: changed & (u64::MAX >> (TILE - count)),
-        distances,
-    }
+    (changed & (u64::MAX >> (TILE - count)), distances)
 }
 
 /// Turns `count` points at the head of `rows`; copies them first where the rows end too soon to be read in whole 16s.
@@ -271,7 +270,7 @@ unsafe fn turned<S: Lanes, const P: usize>(
     work: &mut Work,
 ) {
     let whole = dims.next_multiple_of(16);
-    let words = S::FORMAT.groups(dims) * S::FORMAT.words() * TILE;
+    let words = dims.div_ceil(4) * S::FORMAT.words() * TILE;
     work.turned.resize(words.div_ceil(16), super::Line([0; 16]));
     let out = super::flat_mut(&mut work.turned);
     if rows.len() >= (TILE - 1) * dims + whole {
@@ -324,7 +323,7 @@ pub(in crate::simd) unsafe fn each<S: Lanes, const P: usize>(
     let count = lengths.len();
     // SAFETY: the set runs here.
     unsafe { turned::<S, P>(rows, packed.dims(), count, work) };
-    let part = S::FORMAT.groups(packed.dims()) * S::FORMAT.words() * P * S::WIDTH;
+    let part = packed.dims().div_ceil(4) * S::FORMAT.words() * P * S::WIDTH;
     work.sums.resize(packed.len() * TILE, 0);
     let points = super::flat(&work.turned);
     for (index, first) in (0..count).step_by(P * S::WIDTH).enumerate() {
@@ -335,7 +334,7 @@ pub(in crate::simd) unsafe fn each<S: Lanes, const P: usize>(
         // SAFETY: the set runs here; a part of a tile that was turned.
         unsafe {
             let points = points[index * part..][..part].as_ptr();
-            S::products::<P>(points, packed, &mut write);
+            products::<S, P>(points, packed, &mut write);
         }
     }
     for (sums, &tag) in work.sums.chunks_exact(TILE).zip(packed.tags()) {

@@ -1,0 +1,167 @@
+//! Similarity search: the device finds the few rows that may be among the best, core scores and ranks these.
+//!
+//! A scan computes a key of every row, an integer that orders as scores do (`kernels/include/tercet/search.cuh`). The k-th best of a
+//! sample is a bar that the k best of all rows reach; what reaches it are some thousands of rows at most, mostly, of which the device keeps
+//! those that can be among the best k. Their scores are [`Rows::scan`]'s, so that hits have core's bits, whatever a key rounds.
+
+mod ask;
+mod bar;
+mod rows;
+mod scan;
+
+use std::ops::Range;
+
+use tercet_core::engine::{SearchBase, SearchEngine};
+use tercet_core::search::{Hit, Metric, Rows, TopK, Within, check_many};
+
+use super::device::Cuda;
+use super::error::CudaError;
+use ask::{Ask, Goal, QUERIES};
+use rows::DeviceRows;
+
+/// Rows of the smallest part that a base is worth cutting into.
+const LEAST: usize = 1024;
+
+impl SearchEngine for Cuda {
+    type Error = CudaError;
+    type Base<'a, R: Rows + 'a> = Base<'a, R>;
+
+    /// Copies the rows to the device, where they stay. What does not fit is copied part by part by each call.
+    fn base<'a, R: Rows + 'a>(&'a mut self, rows: R) -> Result<Base<'a, R>, CudaError> {
+        // Kernels count rows in 32 bits.
+        let mut part = rows.len().min(u32::MAX as usize);
+        loop {
+            match DeviceRows::upload(self, &rows, 0..part) {
+                Ok(resident) => {
+                    return Ok(Base {
+                        resident: (part == rows.len()).then_some(resident),
+                        cuda: self,
+                        rows,
+                        part,
+                    });
+                }
+                // The room of a scan has to fit beside a part.
+                Err(error) if error.is_out_of_memory() && part > LEAST => {
+                    part = (part / 4).max(LEAST);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The rows of a base on a device.
+#[derive(Debug)]
+pub struct Base<'a, R> {
+    cuda: &'a mut Cuda,
+    rows: R,
+    /// All rows, where they fit.
+    resident: Option<DeviceRows>,
+    /// Rows that are looked at together.
+    part: usize,
+}
+
+impl<R: Rows> Base<'_, R> {
+    /// Whether all rows stay on the device between calls.
+    pub const fn is_resident(&self) -> bool {
+        self.resident.is_some()
+    }
+
+    /// Calls `found` with each query's number and rows that may be wanted, in ascending order: every row that is wanted is among them.
+    fn candidates<M: Metric>(
+        &mut self,
+        queries: &[R::Query],
+        goal: Goal,
+        mut found: impl FnMut(&R, usize, Range<usize>),
+    ) -> Result<(), CudaError> {
+        let group = QUERIES * self.rows.dim().max(1);
+        let all = self.rows.len();
+        for first in (0..all).step_by(self.part.max(1)) {
+            let part = first..all.min(first + self.part);
+            let copied = match &self.resident {
+                Some(_) => None,
+                None => Some(DeviceRows::upload(self.cuda, &self.rows, part.clone())?),
+            };
+            let Some(on_device) = self.resident.as_ref().or(copied.as_ref()) else {
+                continue;
+            };
+            for (number, queries) in queries.chunks(group).enumerate() {
+                let mut ask = Ask {
+                    cuda: self.cuda,
+                    on_device,
+                    goal,
+                };
+                let rows = self.rows.visit::<M, _>(queries, &mut [], &mut ask)?;
+                for (at, mut rows) in rows.into_iter().enumerate() {
+                    rows.sort_unstable();
+                    for rows in rows.chunk_by(|&a, &b| a + 1 == b) {
+                        let start = first + rows[0] as usize;
+                        found(&self.rows, number * QUERIES + at, start..start + rows.len());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<R: Rows> SearchBase for Base<'_, R> {
+    type Rows = R;
+    type Error = CudaError;
+
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn dim(&self) -> usize {
+        self.rows.dim()
+    }
+
+    fn top_k<M: Metric>(
+        &mut self,
+        query: &[R::Query],
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, CudaError> {
+        self.rows.check_query(query)?;
+        self.top_k_all::<M>(query, hits.len(), hits)
+    }
+
+    fn top_k_all<M: Metric>(
+        &mut self,
+        queries: &[R::Query],
+        k: usize,
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, CudaError> {
+        check_many(&self.rows, queries, k, hits.len())?;
+        if k == 0 {
+            return Ok(0);
+        }
+        let dim = self.rows.dim().max(1);
+        let mut best: Vec<_> = hits.chunks_mut(k).map(TopK::new).collect();
+        self.candidates::<M>(queries, Goal::Best(k), |rows, number, range| {
+            if let (Some(query), Some(best)) =
+                (queries.chunks_exact(dim).nth(number), best.get_mut(number))
+            {
+                rows.scan::<M>(query, range, |index, score| best.push(index, score));
+            }
+        })?;
+        for best in best {
+            best.into_sorted();
+        }
+        Ok(k.min(self.rows.len()))
+    }
+
+    fn range<M: Metric>(
+        &mut self,
+        query: &[R::Query],
+        threshold: f32,
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, CudaError> {
+        self.rows.check_query(query)?;
+        let mut within = Within::new(threshold, hits)?;
+        self.candidates::<M>(query, Goal::Reaching(threshold), |rows, _, range| {
+            rows.scan::<M>(query, range, |index, score| within.push(index, score));
+        })?;
+        Ok(within.total())
+    }
+}

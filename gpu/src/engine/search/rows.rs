@@ -1,0 +1,186 @@
+//! Rows on the device, each from a multiple of 16 bytes on where they are bytes.
+
+use std::any::TypeId;
+use std::ops::Range;
+
+use tercet_core::number::Element;
+use tercet_core::pool::Plain;
+use tercet_core::search::{Dot, FloatRows, Hit, Int8Rows, Metric, Rows, TernaryRows, Visitor};
+use tercet_core::{bf16, f16};
+
+use crate::engine::device::{Cuda, bytes_of};
+use crate::engine::error::CudaError;
+use crate::engine::launch::Grid;
+use crate::engine::memory::DeviceBuffer;
+
+/// Bytes that are copied at a time where rows change their pitch.
+const CHUNK: usize = 8 << 20;
+
+/// Rows of a base, or a part of them.
+#[derive(Debug)]
+pub(super) struct DeviceRows {
+    pub(super) count: usize,
+    pub(super) storage: Storage,
+}
+
+/// What rows are made of.
+#[derive(Debug)]
+pub(super) enum Storage {
+    Int8 {
+        rows: Pitched,
+        norms: Option<DeviceBuffer<u32>>,
+    },
+    Ternary {
+        rows: Pitched,
+        dim: usize,
+        magnitudes: Option<DeviceBuffer<u8>>,
+        norms: Option<DeviceBuffer<u32>>,
+    },
+    Float {
+        /// The kernel for their type.
+        kernel: &'static str,
+        values: DeviceBuffer<u8>,
+        dim: usize,
+        norms: Option<DeviceBuffer<f64>>,
+    },
+}
+
+/// Rows of bytes with zeros after them.
+#[derive(Debug)]
+pub(super) struct Pitched {
+    pub(super) bytes: DeviceBuffer<u8>,
+    /// From the start of a row to that of the next.
+    pub(super) pitch: usize,
+    /// Bytes of a row without the zeros.
+    pub(super) row: usize,
+}
+
+/// A row's bytes with as many zeros as make the next multiple of 16.
+pub(super) const fn pitch(row: usize) -> usize {
+    row.next_multiple_of(16)
+}
+
+impl DeviceRows {
+    /// Copies a range of rows to the device.
+    pub(super) fn upload<R: Rows>(
+        cuda: &mut Cuda,
+        rows: &R,
+        range: Range<usize>,
+    ) -> Result<Self, CudaError> {
+        let count = range.len();
+        let mut upload = Upload { cuda, range };
+        let storage = rows.visit::<Dot, _>(&[], &mut [], &mut upload)?;
+        Ok(Self { count, storage })
+    }
+}
+
+impl Pitched {
+    fn upload(cuda: &mut Cuda, bytes: &[u8], row: usize) -> Result<Self, CudaError> {
+        let pitch = pitch(row);
+        if pitch == row {
+            let bytes = cuda.upload(bytes)?;
+            return Ok(Self { bytes, pitch, row });
+        }
+        let out = cuda.room(bytes.len() / row * pitch)?;
+        let chunk = (CHUNK / row).max(1);
+        for (number, rows) in bytes.chunks(chunk * row).enumerate() {
+            let count = rows.len() / row;
+            let most = 8 * cuda.multiprocessors();
+            let grid = Grid::strided(count * pitch / 4, 256, 256, most);
+            let rows = cuda.upload(rows)?;
+            let to = out.at(number * chunk * pitch);
+            // SAFETY: `rows` holds `count` rows; as many of `pitch` bytes are written from `to` on, which the buffer has.
+            unsafe {
+                cuda.launch(
+                    "search_rows",
+                    "search_rows",
+                    grid,
+                    &[(&rows).into(), row.into(), count.into(), pitch.into(), to],
+                )?;
+            }
+        }
+        Ok(Self {
+            bytes: out,
+            pitch,
+            row,
+        })
+    }
+}
+
+/// The elements of a range of rows.
+fn part<'a, T>(elements: &'a [T], range: &Range<usize>, row: usize) -> &'a [T] {
+    &elements[range.start * row..range.end * row]
+}
+
+struct Upload<'a> {
+    cuda: &'a mut Cuda,
+    range: Range<usize>,
+}
+
+impl Upload<'_> {
+    fn table<T: Plain>(
+        &mut self,
+        table: Option<&[T]>,
+    ) -> Result<Option<DeviceBuffer<T>>, CudaError> {
+        let part = table.map(|table| part(table, &self.range, 1));
+        part.map(|part| self.cuda.upload(part)).transpose()
+    }
+}
+
+impl Visitor for Upload<'_> {
+    type Output = Result<Storage, CudaError>;
+
+    fn int8<M: Metric>(
+        &mut self,
+        rows: Int8Rows<'_>,
+        _: &[i8],
+        _: &mut [Hit<M::Integer>],
+    ) -> Self::Output {
+        let values = part(rows.values(), &self.range, rows.dim());
+        let norms = self.table(rows.norms())?;
+        let rows = Pitched::upload(self.cuda, bytes_of(values), rows.dim())?;
+        Ok(Storage::Int8 { rows, norms })
+    }
+
+    fn ternary<M: Metric>(
+        &mut self,
+        rows: TernaryRows<'_>,
+        _: &[i8],
+        _: &mut [Hit<M::Integer>],
+    ) -> Self::Output {
+        let (dim, row) = (rows.dim(), TernaryRows::row_bytes(rows.dim()));
+        let magnitudes = self.table(rows.magnitudes())?;
+        let norms = self.table(rows.norms())?;
+        let bytes = part(rows.bytes(), &self.range, row);
+        let rows = Pitched::upload(self.cuda, bytes, row)?;
+        Ok(Storage::Ternary {
+            rows,
+            dim,
+            magnitudes,
+            norms,
+        })
+    }
+
+    fn float<M: Metric, T: Element>(
+        &mut self,
+        rows: FloatRows<'_, T>,
+        _: &[f32],
+        _: &mut [Hit<M::Float>],
+    ) -> Self::Output {
+        let dim = rows.dim();
+        let kernel = match TypeId::of::<T>() {
+            id if id == TypeId::of::<f16>() => "search_f16",
+            id if id == TypeId::of::<bf16>() => "search_bf16",
+            _ => "search_f32",
+        };
+        let norms = self.table(rows.norms())?;
+        let values = bytes_of(part(rows.values(), &self.range, dim));
+        let values = self.cuda.upload(values)?;
+        Ok(Storage::Float {
+            kernel,
+            values,
+            dim,
+            norms,
+        })
+    }
+}
