@@ -1,4 +1,5 @@
-//! Prints the conformance table of the threads' engine, `name digest` a line, and fails where it differs from the committed one.
+//! Prints the conformance table of the threads' engine, `name digest` a line, and fails where it differs from the committed one, or
+//! where an operation that the table does not name differs from core's.
 //!
 //! `TERCET_BACKEND=avx2 cargo run -p tercet-host --example conformance_threads`; with the word `backends` after `--` it lists what
 //! `TERCET_BACKEND` may say on this machine.
@@ -33,6 +34,16 @@ fn main() -> ExitCode {
                 expected,
             };
             eprintln!("{backend}: {mismatch}");
+            status = ExitCode::FAILURE;
+        }
+    });
+    tercet_host::conformance::run(&Threads::default(), &mut |operation, agrees| {
+        println!(
+            "# {operation}: {}",
+            if agrees { "as core" } else { "differs" }
+        );
+        if !agrees {
+            eprintln!("{backend}: {operation} differs from core's");
             status = ExitCode::FAILURE;
         }
     });

@@ -28,6 +28,7 @@
 mod calibrate;
 pub mod cluster;
 mod compare;
+pub mod conformance;
 pub mod convert;
 mod dtype;
 mod error;

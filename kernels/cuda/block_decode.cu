@@ -37,9 +37,10 @@ struct Store<F16> : StoreHalf<F16> {};
 template <>
 struct Store<BF16> : StoreHalf<BF16> {};
 
-// `not_bad` becomes the largest complement of a block's index whose scale is not finite; 0 before.
+// `not_bad` becomes the largest complement of a block's index whose scale is not finite; 0 before. It counts from the tensor's start,
+// `before` values of which came earlier.
 template <class Element, class Format>
-TERCET_FN void decode(const u8 *bytes, u64 count, typename Element::Bits *out, u64 *not_bad) {
+TERCET_FN void decode(const u8 *bytes, u64 before, u64 count, typename Element::Bits *out, u64 *not_bad) {
     alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
     const u8 *share = tile + threadIdx.x / WARP * Format::SHARE_BYTES;
     for (u64 start = (u64)blockIdx.x * TILE; start < count; start += (u64)gridDim.x * TILE) {
@@ -49,7 +50,9 @@ TERCET_FN void decode(const u8 *bytes, u64 count, typename Element::Bits *out, u
         u64 first = start + threadIdx.x * 8;
         if (first < count) {
             u32 scale = Format::scale(share);
-            if (!is_finite_f16(scale) && threadIdx.x % Format::LANES == 0) atomicMax(not_bad, ~(first / Format::LEN));
+            if (!is_finite_f16(scale) && threadIdx.x % Format::LANES == 0) {
+                atomicMax(not_bad, ~((before + first) / Format::LEN));
+            }
             Codes codes = Format::unpack(share);
             f32 unit = f16_to_f32((u16)scale), values[8];
 #pragma unroll
@@ -61,22 +64,23 @@ TERCET_FN void decode(const u8 *bytes, u64 count, typename Element::Bits *out, u
 }
 
 #define DECODE(NAME, ELEMENT, FORMAT)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(256) NAME(const u8 *bytes, u64 count, ELEMENT::Bits *out, u64 *not_bad) {         \
-        decode<ELEMENT, FORMAT>(bytes, count, out, not_bad);                                                                       \
+    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+        NAME(const u8 *bytes, u64 before, u64 count, ELEMENT::Bits *out, u64 *not_bad) {                                           \
+        decode<ELEMENT, FORMAT>(bytes, before, count, out, not_bad);                                                               \
     }
 
-DECODE(decode_tq1_0_f32, F32, Tq1_0)
-DECODE(decode_tq1_0_f16, F16, Tq1_0)
-DECODE(decode_tq1_0_bf16, BF16, Tq1_0)
-DECODE(decode_tq2_0_f32, F32, Tq2_0)
-DECODE(decode_tq2_0_f16, F16, Tq2_0)
-DECODE(decode_tq2_0_bf16, BF16, Tq2_0)
-DECODE(decode_q2_0_f32, F32, Q2_0)
-DECODE(decode_q2_0_f16, F16, Q2_0)
-DECODE(decode_q2_0_bf16, BF16, Q2_0)
-DECODE(decode_q8_0_f32, F32, Q8_0)
-DECODE(decode_q8_0_f16, F16, Q8_0)
-DECODE(decode_q8_0_bf16, BF16, Q8_0)
-DECODE(decode_q4_0_f32, F32, Q4_0)
-DECODE(decode_q4_0_f16, F16, Q4_0)
-DECODE(decode_q4_0_bf16, BF16, Q4_0)
+DECODE(block_decode_tq1_0_f32, F32, Tq1_0)
+DECODE(block_decode_tq1_0_f16, F16, Tq1_0)
+DECODE(block_decode_tq1_0_bf16, BF16, Tq1_0)
+DECODE(block_decode_tq2_0_f32, F32, Tq2_0)
+DECODE(block_decode_tq2_0_f16, F16, Tq2_0)
+DECODE(block_decode_tq2_0_bf16, BF16, Tq2_0)
+DECODE(block_decode_q2_0_f32, F32, Q2_0)
+DECODE(block_decode_q2_0_f16, F16, Q2_0)
+DECODE(block_decode_q2_0_bf16, BF16, Q2_0)
+DECODE(block_decode_q8_0_f32, F32, Q8_0)
+DECODE(block_decode_q8_0_f16, F16, Q8_0)
+DECODE(block_decode_q8_0_bf16, BF16, Q8_0)
+DECODE(block_decode_q4_0_f32, F32, Q4_0)
+DECODE(block_decode_q4_0_f16, F16, Q4_0)
+DECODE(block_decode_q4_0_bf16, BF16, Q4_0)

@@ -28,14 +28,14 @@ struct Fixed {
     }
 };
 
-// The product's two words, and the complement of the first block's index whose scale is not finite; all bytes 0 before. The engine
-// reads it.
+// The product's two words, and the complement of the first block's index whose scale is not finite; all bytes 0 before. It counts
+// from the start of the vectors, `before` values of which came earlier. The engine reads it.
 struct DotRecord {
     u64 low, high, not_bad;
 };
 
 template <class Format>
-TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 count, DotRecord *record) {
+TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecord *record) {
     alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
     const u8 *share = tile + threadIdx.x / WARP * Format::SHARE_BYTES;
     Fixed sum = {0, 0};
@@ -63,7 +63,7 @@ TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 count, DotRecord *record) {
             if (is_finite_f16(scale)) {
                 sum.add((i64)(f16_to_f32((u16)scale) * 16777216.0f) * product);
             } else {
-                atomicMax(&record->not_bad, ~(first / Format::LEN));
+                atomicMax(&record->not_bad, ~((before + first) / Format::LEN));
             }
         }
         __syncthreads();
@@ -77,8 +77,9 @@ TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 count, DotRecord *record) {
 }
 
 #define DOT(NAME, FORMAT)                                                                                                          \
-    extern "C" __global__ void __launch_bounds__(256) NAME(const u8 *bytes, const i8 *x, u64 count, DotRecord *record) {           \
-        dot<FORMAT>(bytes, x, count, record);                                                                                      \
+    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+        NAME(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecord *record) {                                             \
+        dot<FORMAT>(bytes, x, before, count, record);                                                                              \
     }
 
 DOT(block_dot_tq1_0, Tq1_0)

@@ -12,7 +12,8 @@ using namespace tercet;
 // What happened; all bytes 0 before. The engine reads it.
 struct EncodeRecord {
     u64 flushed;
-    // The complements of the first value that is not finite and of the first block whose scale overflows f16; 0 for none.
+    // The complements of the first value that is not finite and of the first block whose scale overflows f16; 0 for none. They count
+    // from the tensor's start, `before` values of which came earlier.
     u64 not_bad, not_overflow;
 };
 
@@ -45,7 +46,8 @@ TERCET_FN void load_eight(const typename Element::Bits *values, u64 at, u32 (&pa
 }
 
 template <class Element, class Format>
-TERCET_FN void encode(const typename Element::Bits *values, u64 count, u32 rule, u32 least_squares, u8 *out, EncodeRecord *record) {
+TERCET_FN void encode(const typename Element::Bits *values, u64 before, u64 count, u32 rule, u32 least_squares, u8 *out,
+                      EncodeRecord *record) {
     alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
     alignas(16) __shared__ u8 digits[Format::LEN == SHARE ? TILE : 16];
     __shared__ u32 sorted[Format::LEN > 32 ? TILE : 1];
@@ -63,7 +65,7 @@ TERCET_FN void encode(const typename Element::Bits *values, u64 count, u32 rule,
             u32 bad = 0;
 #pragma unroll
             for (u32 i = 8; i-- > 0;) bad = magnitude(patterns[i]) >= INFINITE ? i : bad;
-            atomicMax(&record->not_bad, ~(first + bad));
+            atomicMax(&record->not_bad, ~(before + first + bad));
         }
         largest = block_largest<Format::LANES>(largest);
         if (largest >= INFINITE) {
@@ -76,7 +78,7 @@ TERCET_FN void encode(const typename Element::Bits *values, u64 count, u32 rule,
         u32 scale = f32_to_f16(decision.scale);
         if (lane % Format::LANES == 0) {
             if (decision.flushed) atomicAdd(&record->flushed, 1ull);
-            if (!is_finite_f16(scale)) atomicMax(&record->not_overflow, ~(first / Format::LEN));
+            if (!is_finite_f16(scale)) atomicMax(&record->not_overflow, ~((before + first) / Format::LEN));
         }
         Format::pack(decision.codes, share, digits + (Format::LEN == SHARE ? warp * SHARE : 0));
         Format::set_scale(share, scale);
@@ -88,23 +90,23 @@ TERCET_FN void encode(const typename Element::Bits *values, u64 count, u32 rule,
 }
 
 #define ENCODE(NAME, ELEMENT, FORMAT)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(256) NAME(const ELEMENT::Bits *values, u64 count, u32 rule, u32 least_squares,    \
-                                                           u8 *out, EncodeRecord *record) {                                        \
-        encode<ELEMENT, FORMAT>(values, count, rule, least_squares, out, record);                                                  \
+    extern "C" __global__ void __launch_bounds__(256) NAME(const ELEMENT::Bits *values, u64 before, u64 count, u32 rule,           \
+                                                           u32 least_squares, u8 *out, EncodeRecord *record) {                     \
+        encode<ELEMENT, FORMAT>(values, before, count, rule, least_squares, out, record);                                          \
     }
 
-ENCODE(encode_tq1_0_f32, F32, Tq1_0)
-ENCODE(encode_tq1_0_f16, F16, Tq1_0)
-ENCODE(encode_tq1_0_bf16, BF16, Tq1_0)
-ENCODE(encode_tq2_0_f32, F32, Tq2_0)
-ENCODE(encode_tq2_0_f16, F16, Tq2_0)
-ENCODE(encode_tq2_0_bf16, BF16, Tq2_0)
-ENCODE(encode_q2_0_f32, F32, Q2_0)
-ENCODE(encode_q2_0_f16, F16, Q2_0)
-ENCODE(encode_q2_0_bf16, BF16, Q2_0)
-ENCODE(encode_q8_0_f32, F32, Q8_0)
-ENCODE(encode_q8_0_f16, F16, Q8_0)
-ENCODE(encode_q8_0_bf16, BF16, Q8_0)
-ENCODE(encode_q4_0_f32, F32, Q4_0)
-ENCODE(encode_q4_0_f16, F16, Q4_0)
-ENCODE(encode_q4_0_bf16, BF16, Q4_0)
+ENCODE(block_encode_tq1_0_f32, F32, Tq1_0)
+ENCODE(block_encode_tq1_0_f16, F16, Tq1_0)
+ENCODE(block_encode_tq1_0_bf16, BF16, Tq1_0)
+ENCODE(block_encode_tq2_0_f32, F32, Tq2_0)
+ENCODE(block_encode_tq2_0_f16, F16, Tq2_0)
+ENCODE(block_encode_tq2_0_bf16, BF16, Tq2_0)
+ENCODE(block_encode_q2_0_f32, F32, Q2_0)
+ENCODE(block_encode_q2_0_f16, F16, Q2_0)
+ENCODE(block_encode_q2_0_bf16, BF16, Q2_0)
+ENCODE(block_encode_q8_0_f32, F32, Q8_0)
+ENCODE(block_encode_q8_0_f16, F16, Q8_0)
+ENCODE(block_encode_q8_0_bf16, BF16, Q8_0)
+ENCODE(block_encode_q4_0_f32, F32, Q4_0)
+ENCODE(block_encode_q4_0_f16, F16, Q4_0)
+ENCODE(block_encode_q4_0_bf16, BF16, Q4_0)

@@ -31,6 +31,11 @@ impl Sphere {
         self.numerator as f64 / self.denominator as f64
     }
 
+    /// R² as numerator and denominator, below 2⁴⁴ and at most 2¹⁴: for engines that scale by themselves.
+    pub const fn ratio(&self) -> (u64, u64) {
+        (self.numerator, self.denominator)
+    }
+
     /// `coordinate · R / √length_squared`, rounded half away from zero and clipped to ±127.
     ///
     /// With q = coordinate² · R² / length²: ⌊√q + ½⌋ = ⌊(⌊√(4q)⌋ + 1) / 2⌋, and ⌊√(4q)⌋ is the root of ⌊4q⌋. So the

@@ -75,6 +75,8 @@ pub struct Cuda {
     pub(super) modules: Modules,
     pub(super) staging: Staging,
     pub(super) multiprocessors: u32,
+    /// Shared memory that a block may have, in bytes.
+    pub(super) shared: u32,
 }
 
 impl Cuda {
@@ -117,6 +119,7 @@ impl Cuda {
             modules: Modules::new(&context, capability),
             staging: Staging::new(&context, options.slots, options.slot)?,
             multiprocessors: info.multiprocessors.max(1),
+            shared: u32::try_from(info.shared).unwrap_or(u32::MAX),
             stream,
             context,
         })

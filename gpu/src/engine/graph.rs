@@ -35,23 +35,32 @@ impl Cuda {
         &mut self,
         record: impl FnOnce(&mut Self) -> Result<(), CudaError>,
     ) -> Result<Graph, CudaError> {
-        let context = Arc::clone(&self.context);
-        context.call("cuStreamBeginCapture", |api| {
-            // SAFETY: the stream lives, is not the default one, and records nothing yet: `&mut self`, and the end is below.
-            unsafe {
-                api.cuStreamBeginCapture_v2(
-                    self.stream.handle(),
-                    CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-                )
-            }
-        })?;
+        self.begin_capture()?;
         let recorded = record(self);
+        self.end_capture(recorded)
+    }
+
+    /// Records from now on instead of doing; [`Cuda::end_capture`] must follow.
+    pub(super) fn begin_capture(&mut self) -> Result<(), CudaError> {
+        self.context.call("cuStreamBeginCapture", |api| {
+            let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+            // SAFETY: the stream lives and is not the default one; where it records already the driver refuses.
+            unsafe { api.cuStreamBeginCapture_v2(self.stream.handle(), mode) }
+        })
+    }
+
+    /// What was recorded since [`Cuda::begin_capture`], unless that failed.
+    pub(super) fn end_capture(
+        &mut self,
+        recorded: Result<(), CudaError>,
+    ) -> Result<Graph, CudaError> {
+        let context = Arc::clone(&self.context);
         let mut graph = Recorded {
             context: &context,
             graph: std::ptr::null_mut(),
         };
         let ended = context.call("cuStreamEndCapture", |api| {
-            // SAFETY: recording was begun above on this stream, and the pointer is to a handle.
+            // SAFETY: the stream lives, and the pointer is to a handle; where it records nothing the driver refuses.
             unsafe { api.cuStreamEndCapture(self.stream.handle(), &mut graph.graph) }
         });
         recorded?;

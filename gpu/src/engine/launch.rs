@@ -81,6 +81,11 @@ impl Argument<'_> {
         }
     }
 
+    /// A number of 32 bits, in a constant.
+    pub(super) const fn word(value: u32) -> Self {
+        Self::number(value as u64, Parameter::Word)
+    }
+
     /// A pointer to nothing, for an input that the kernel can do without.
     pub const fn none() -> Self {
         Self::number(0, Parameter::Long)

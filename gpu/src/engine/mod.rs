@@ -16,7 +16,9 @@
 //! Dropping is safe from any thread and at any time. [`device_count`] and [`driver_version`] may be called from any thread.
 
 mod api;
+mod block;
 mod chunks;
+pub mod cluster;
 mod context;
 mod device;
 mod driver;
@@ -29,9 +31,11 @@ mod memory;
 mod modules;
 mod palette;
 mod ptx;
+mod quantize;
 mod staging;
 mod stream;
 
+pub use block::DeviceBlocks;
 pub use chunks::{Chunks, Item};
 pub use device::{Cuda, CudaOptions};
 pub use driver::{NEEDED, device_count, driver_version};
@@ -42,3 +46,4 @@ pub use launch::{Argument, Grid};
 pub use linear::{DeviceActivations, DeviceLayer};
 pub use memory::{DeviceBuffer, MemoryStats};
 pub use palette::DevicePalette;
+pub use quantize::{CudaTensor, DeviceCodes};

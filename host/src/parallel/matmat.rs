@@ -7,7 +7,11 @@ use rayon::prelude::*;
 use tercet_core::linear::Layer;
 
 use super::Threads;
+use crate::simd::ask_to_write;
 use crate::simd::linear::{Found, Panels, ROWS, Strips};
+
+/// How many rows of outputs ahead memory is asked for: a part of a row is a few lines, far from those of the next.
+const AHEAD_ROWS: usize = 4;
 
 impl Threads {
     /// Calls `give` with some rows of a layer, the number of a row of activations, its outputs for those rows, and their sums, until all
@@ -36,6 +40,7 @@ impl Threads {
             };
             let rows = part.weights().rows();
             panels.multiply(part.weights(), x, |row, found| {
+                out.ask(row + AHEAD_ROWS, first, rows);
                 // SAFETY: no other part has these rows of weights, and this one has no other slice while `give` runs.
                 give(&part, row, unsafe { out.slice(row, first, rows) }, found);
             });
@@ -81,6 +86,15 @@ impl<'a, T> Table<'a, T> {
             cols,
             values: values.as_mut_ptr(),
             of: PhantomData,
+        }
+    }
+
+    /// Asks for values of a row that will be written.
+    #[inline]
+    fn ask(&self, row: usize, first: usize, len: usize) {
+        if row < self.rows {
+            let start = self.values.wrapping_add(row * self.cols + first).cast();
+            ask_to_write(start, len * size_of::<T>());
         }
     }
 

@@ -61,7 +61,7 @@ pub use backend::{Backend, BackendError};
 pub(crate) use counts::Counts;
 pub use isa::Isa;
 pub(crate) use staging::Staging;
-pub(crate) use stores::{Ahead, Stores};
+pub(crate) use stores::{Ahead, Stores, ask_to_write};
 
 /// The values as f32, where that is what they are.
 pub(crate) fn as_f32<T: Element>(values: &[T]) -> Option<&[f32]> {

@@ -146,3 +146,19 @@ fn ask(place: *const u8) {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = place;
 }
+
+/// Asks for the lines of so many bytes, which will be written.
+#[inline]
+pub(crate) fn ask_to_write(place: *const u8, bytes: usize) {
+    for at in (0..bytes).step_by(LINE) {
+        let line = place.wrapping_add(at);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every processor of x86-64 takes it, some as no operation; it reads nothing that a program could see, wherever it
+        // points.
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = line;
+    }
+}

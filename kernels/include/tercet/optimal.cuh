@@ -6,27 +6,43 @@
 
 namespace tercet {
 
-// A threshold, and the sum and count of what it codes.
+// A threshold, and the sum and count of what it codes; sums in some unit that those compared share.
 struct Choice {
     u64 sum;
     u32 count, threshold;
 
     // Whether S_a² · k_b exceeds S_b² · k_a; equal ones leave it to the smaller count.
     __device__ __forceinline__ bool beats(const Choice &other) const {
-        u64 high, low, other_high, other_low;
-        square_times(sum, other.count, &high, &low);
-        square_times(other.sum, count, &other_high, &other_low);
-        if (high != other_high) return high > other_high;
-        if (low != other_low) return low > other_low;
+        u64 words[3], others[3];
+        square_times(sum, other.count, words);
+        square_times(other.sum, count, others);
+        if (words[2] != others[2]) return words[2] > others[2];
+        if (words[1] != others[1]) return words[1] > others[1];
+        if (words[0] != others[0]) return words[0] > others[0];
         return count < other.count;
     }
 
-    TERCET_FN void square_times(u64 sum, u32 count, u64 *high, u64 *low) {
-        u64 square_low = sum * sum, square_high = __umul64hi(sum, sum);
-        *low = square_low * count;
-        *high = square_high * count + __umul64hi(square_low, count);
+    // sum² · count, 160 bits, least significant word first.
+    TERCET_FN void square_times(u64 sum, u32 count, u64 (&words)[3]) {
+        u64 low = sum * sum, high = __umul64hi(sum, sum);
+        u64 middle = high * count, carry = __umul64hi(low, count);
+        words[0] = low * count;
+        words[1] = middle + carry;
+        words[2] = __umul64hi(high, count) + (words[1] < middle ? 1 : 0);
+    }
+
+    __device__ __forceinline__ void merge(const Choice &other) {
+        if (other.beats(*this)) *this = other;
+    }
+
+    __device__ __forceinline__ Choice exchange(u32 distance) const {
+        return Choice{__shfl_xor_sync(FULL_WARP, sum, distance), __shfl_xor_sync(FULL_WARP, count, distance),
+                      __shfl_xor_sync(FULL_WARP, threshold, distance)};
     }
 };
+
+// What there is before anything is coded: everything beats it.
+TERCET_FN Choice nothing_coded() { return Choice{0, 1, NO_THRESHOLD}; }
 
 // Sorts each stretch of LEN of a warp's 256 patterns, largest first: Batcher's network, with a barrier a step.
 template <u32 LEN>
@@ -85,7 +101,7 @@ TERCET_FN u32 optimal_threshold(u32 *patterns) {
     }
     sum -= total;
     before -= count;
-    Choice best = {0, 1, NO_THRESHOLD};
+    Choice best = nothing_coded();
 #pragma unroll
     for (u32 i = 0; i < 8; i++) {
         u32 index = lane * 8 + i;
@@ -98,11 +114,7 @@ TERCET_FN u32 optimal_threshold(u32 *patterns) {
         if (last && choice.beats(best)) best = choice;
     }
 #pragma unroll
-    for (u32 distance = LANES / 2; distance > 0; distance /= 2) {
-        Choice other = {__shfl_xor_sync(FULL_WARP, best.sum, distance), __shfl_xor_sync(FULL_WARP, best.count, distance),
-                        __shfl_xor_sync(FULL_WARP, best.threshold, distance)};
-        if (other.beats(best)) best = other;
-    }
+    for (u32 distance = LANES / 2; distance > 0; distance /= 2) best.merge(best.exchange(distance));
     __syncwarp();
     return best.threshold;
 }

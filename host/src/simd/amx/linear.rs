@@ -12,37 +12,99 @@ pub(in crate::simd) const ORDER: Order = Order {
     words: WORDS,
 };
 
-/// Adds Σ code · activation, modulo 2³². Rows of activations that have no sum are not multiplied.
-pub(in crate::simd) fn multiply(panel: &[Group], strip: &[Word], sums: &mut [TileSums<i32>]) {
-    // A span of fewer words has them side by side.
-    let words = panel.len().min(WORDS);
-    let (steps, rows) = (panel.len() / words, sums.len());
-    assert!(panel.len().is_multiple_of(words) && strip.len() == panel.len() * ORDER.rows);
-    assert!((1..=ORDER.rows).contains(&rows));
-    let row = 4 * words;
-    let at = strip.as_ptr().cast::<i8>();
-    let second = (rows > HEIGHT).then(|| at.wrapping_add(HEIGHT * row));
-    let a = Left {
-        at,
-        second,
-        row,
-        step: ORDER.rows * row,
+/// Σ code · activation, modulo 2³², of all strips; see [`crate::simd::linear::Tiles`]. Rows of activations that have no sum are not
+/// multiplied.
+pub(in crate::simd) fn multiply_all(
+    panel: &[Group],
+    words: &[Word],
+    stride: usize,
+    sums: &mut [TileSums<i32>],
+    add: bool,
+) {
+    let strip_len = panel.len() * ORDER.rows;
+    assert!(stride >= strip_len);
+    let (strips, rest) = sums.as_chunks_mut::<{ ORDER.rows }>();
+    let mut words = words.chunks(stride);
+    let piece = |words: Option<&[Word]>| {
+        let words = words.and_then(|words| words.get(..strip_len));
+        words.expect("a strip for every sum").as_ptr()
     };
-    let b = Right {
-        at: panel.as_ptr().cast(),
-        signed: false,
-        row: size_of::<Group>(),
-        step: words * size_of::<Group>(),
-    };
-    // SAFETY: a table is only reached through a backend that was found to run its set. Each step takes `words` groups, and as many
-    // words of each row of the strip, whose second sixteen rows follow the first; there are `rows` sums.
-    unsafe {
-        let tiles = Tiles::new(Shape {
-            first: rows.min(HEIGHT),
-            second: rows.saturating_sub(HEIGHT),
+    // Readied once: that takes a quarter of the time of a strip's products.
+    if !strips.is_empty() {
+        let product = Product::new(panel, HEIGHT, HEIGHT);
+        for sums in strips {
+            // SAFETY: the strip has the words of the piece, and there are sums for its rows.
+            unsafe { product.strip(piece(words.next()), sums.as_mut_ptr(), add) };
+        }
+    }
+    if !rest.is_empty() {
+        let (first, second) = (rest.len().min(HEIGHT), rest.len().saturating_sub(HEIGHT));
+        let product = Product::new(panel, first, second);
+        // SAFETY: as above.
+        unsafe { product.strip(piece(words.next()), rest.as_mut_ptr(), add) };
+    }
+}
+
+/// A piece of a panel, and tiles that are ready for it.
+struct Product<'a> {
+    panel: &'a [Group],
+    tiles: Tiles,
+    /// Words of a step.
+    words: usize,
+    steps: usize,
+    second: bool,
+}
+
+impl<'a> Product<'a> {
+    /// For strips of so many rows in a first and a second tile.
+    fn new(panel: &'a [Group], first: usize, second: usize) -> Self {
+        // A span of fewer words has them side by side.
+        let words = panel.len().min(WORDS);
+        assert!(words > 0 && panel.len().is_multiple_of(words));
+        let shape = Shape {
+            first,
+            second,
             words,
-        });
-        let sums_row = size_of::<TileSums<i32>>();
-        tiles.multiply::<true>(a, b, steps, sums.as_mut_ptr().cast(), sums_row);
+        };
+        Self {
+            panel,
+            // SAFETY: a table is only reached through a backend that was found to run its set.
+            tiles: unsafe { Tiles::new(shape) },
+            words,
+            steps: panel.len() / words,
+            second: second > 0,
+        }
+    }
+
+    /// # Safety
+    /// At `strip` lie as many words of 32 rows as the piece has groups, at `sums` those of the rows that the tiles were made for.
+    unsafe fn strip(&self, strip: *const Word, sums: *mut TileSums<i32>, add: bool) {
+        let row = 4 * self.words;
+        let at = strip.cast::<i8>();
+        let a = Left {
+            at,
+            second: self.second.then(|| at.wrapping_add(HEIGHT * row)),
+            row,
+            step: ORDER.rows * row,
+        };
+        let b = Right {
+            at: self.panel.as_ptr().cast(),
+            signed: false,
+            row: size_of::<Group>(),
+            step: self.words * size_of::<Group>(),
+        };
+        let (sums, sums_row) = (sums.cast(), size_of::<TileSums<i32>>());
+        // SAFETY: each step takes `words` groups, and as many words of each row of the strip, whose second sixteen rows follow the
+        // first; the sums are there, as the caller says.
+        unsafe {
+            match add {
+                true => self
+                    .tiles
+                    .multiply::<true>(a, b, self.steps, sums, sums_row),
+                false => self
+                    .tiles
+                    .multiply::<false>(a, b, self.steps, sums, sums_row),
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Strips side by side, multiplied by a panel piece by piece.
 
-use super::tiles::{Group, MOST, Multiply, ROWS, Scales, Sums, Tiles, Word};
+use super::tiles::{Group, MOST, Multiply, MultiplyAll, ROWS, Scales, Sums, Tiles, Word};
 
 /// Rows of activations that meet a piece of a panel, at least.
 pub(super) const BATCH: usize = 192;
@@ -28,8 +28,15 @@ impl Batch<'_> {
                 *sums = [less.wrapping_neg(); ROWS];
             }
         }
+        let stride = self.height * panel.len();
         for (piece, groups) in panel.chunks(PIECE).enumerate() {
-            let words = self.words.chunks(self.height * panel.len());
+            if let Some(multiply) = self.tiles.multiply_all {
+                let words = &self.words[self.height * PIECE * piece..];
+                // SAFETY: tiles are only reached through a `Backend` that was found to run their set.
+                unsafe { multiply(groups, words, stride, sums, true) };
+                continue;
+            }
+            let words = self.words.chunks(stride);
             for (sums, words) in sums.chunks_mut(self.height).zip(words) {
                 let words = &words[self.height * PIECE * piece..][..self.height * groups.len()];
                 // SAFETY: tiles are only reached through a `Backend` that was found to run their set.
@@ -46,6 +53,9 @@ impl Batch<'_> {
         scales: &[Scales],
         totals: &mut [Sums<i64>],
     ) {
+        if let Some(multiply) = self.tiles.multiply_all {
+            return self.scaled_all(multiply, span, panel, scales, totals);
+        }
         let mut some = [[0; ROWS]; MOST];
         let piece = (PIECE / span).max(1);
         for (number, scales) in scales.chunks(piece).enumerate() {
@@ -65,6 +75,31 @@ impl Batch<'_> {
                         (self.tiles.add)(some, less, scales, totals);
                     }
                 }
+            }
+        }
+    }
+
+    /// The same, all strips at once.
+    fn scaled_all(
+        &self,
+        multiply: MultiplyAll,
+        span: usize,
+        panel: &[Group],
+        scales: &[Scales],
+        totals: &mut [Sums<i64>],
+    ) {
+        let stride = self.height * panel.len();
+        let mut some = vec![[0; ROWS]; totals.len()];
+        for (at, (groups, scales)) in panel.chunks(span).zip(scales).enumerate() {
+            let words = &self.words[self.height * span * at..];
+            // SAFETY: as in `plain`.
+            unsafe { multiply(groups, words, stride, &mut some, false) };
+            let less = self.less.chunks(stride / span);
+            let strips = totals.chunks_mut(self.height).zip(some.chunks(self.height));
+            for ((totals, some), less) in strips.zip(less) {
+                let less = &less[self.height * at..][..self.height];
+                // SAFETY: as in `plain`.
+                unsafe { (self.tiles.add)(some, less, scales, totals) };
             }
         }
     }

@@ -29,9 +29,7 @@ const AMX_TILES: Tiles = {
     use super::amx::linear;
     Tiles {
         order: linear::ORDER,
-        multiply: linear::multiply,
-        multiply_nibbles: linear::multiply,
-        multiply_two_bits: linear::multiply,
+        multiply_all: Some(linear::multiply_all),
         ..AVX512_VNNI_TILES
     }
 };
@@ -46,6 +44,7 @@ const AVX512_VNNI_TILES: Tiles = {
         multiply: tiles::multiply,
         multiply_nibbles: tiles::multiply,
         multiply_two_bits: tiles::multiply,
+        multiply_all: None,
         add: tiles::add,
     }
 };
@@ -60,6 +59,7 @@ const AVX2_TILES: Tiles = {
         multiply: tiles::multiply,
         multiply_nibbles: tiles::multiply_nibbles,
         multiply_two_bits: tiles::multiply_two_bits,
+        multiply_all: None,
         add: tiles::add,
     }
 };
@@ -74,6 +74,7 @@ const NEON_TILES: Tiles = {
         multiply: by_neon::multiply,
         multiply_nibbles: by_neon::multiply_small,
         multiply_two_bits: by_neon::multiply_small,
+        multiply_all: None,
         add: tiles::add,
     }
 };

@@ -100,6 +100,8 @@ pub(in crate::simd) struct Tiles {
     pub(in crate::simd) multiply_nibbles: Multiply,
     /// The same for codes of 0 to 3.
     pub(in crate::simd) multiply_two_bits: Multiply,
+    /// The same for all strips of a batch and codes of any range, where strips are better not taken one by one.
+    pub(in crate::simd) multiply_all: Option<MultiplyAll>,
     /// Adds (sum − less) · scale, a `less` a row of activations, a scale a row of weights.
     pub(in crate::simd) add: Add,
 }
@@ -108,6 +110,10 @@ pub(in crate::simd) struct Tiles {
 pub(super) type Unpack = unsafe fn(Layout, &[u8], usize, &mut [u8], usize);
 
 pub(super) type Multiply = unsafe fn(&[Group], &[Word], &mut [Sums<i32>]);
+
+/// Takes a panel's piece, the words of strips from those that meet the piece in the first one on, how many words lie from a strip's to
+/// the next one's, and sums of all rows: it adds to them where that is asked for, else it begins with 0.
+pub(super) type MultiplyAll = unsafe fn(&[Group], &[Word], usize, &mut [Sums<i32>], bool);
 
 type Add = unsafe fn(&[Sums<i32>], &[i32], &Scales, &mut [Sums<i64>]);
 

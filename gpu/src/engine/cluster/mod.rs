@@ -1,0 +1,35 @@
+//! Clustering on a CUDA device.
+//!
+//! Points go there once and stay ([`DevicePoints`]); what every driver of [`tercet_core::cluster`] runs over is [`DeviceClusters`], whose
+//! state is all on the device: a step of Lloyd's loop brings back 32 bytes.
+//!
+//! ```
+//! use tercet_core::cluster::{Kmeans, Points, Steps, Update, kmeans};
+//! use tercet_core::engine::ClusterProblem;
+//! use tercet_gpu::engine::{Cuda, CudaError};
+//!
+//! fn two_groups(values: &[i8]) -> Result<[i8; 2], CudaError> {
+//!     let mut cuda = Cuda::first()?;
+//!     let points = cuda.points(&Points::new(values, 1)?)?;
+//!     let mut clusters = cuda.clusters_of(&points, 2, Update::Mean)?;
+//!     kmeans(&mut clusters, &Kmeans::default(), &mut Steps::Full, &mut |_, _, _| ())?;
+//!     let mut centroids = [0; 2];
+//!     clusters.read_centroids(&mut centroids)?;
+//!     centroids.sort();
+//!     Ok(centroids)
+//! }
+//!
+//! match two_groups(&[0, 1, 2, 50, 51, 52]) {
+//!     Ok(centroids) => assert_eq!(centroids, [1, 51]),
+//!     Err(error) => println!("not on a GPU: {error}"),
+//! }
+//! ```
+
+mod passes;
+mod points;
+mod problem;
+mod state;
+mod steps;
+
+pub use points::DevicePoints;
+pub use problem::DeviceClusters;

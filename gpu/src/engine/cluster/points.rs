@@ -1,0 +1,154 @@
+//! Points that stay on the device.
+
+use tercet_core::cluster::{ClusterError, Points};
+
+use crate::engine::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, Grid};
+
+/// The module of the kernels over rows.
+pub(super) const MODULE: &str = "cluster";
+
+/// Threads of every kernel of clustering.
+pub(super) const THREADS: u32 = 256;
+
+/// Rows that are brought to the device at a time, where they must be made longer there, in bytes.
+const CHUNK: usize = 32 << 20;
+
+/// int8 points in a device's memory, with their squared lengths and weights: for any number of clusterings of them.
+///
+/// Rows are a multiple of 32 bytes long there (16 up to 16 coordinates): n points of d coordinates take n times that, and 4 bytes a point
+/// for its length, and 4 for its weight where there are weights.
+#[derive(Debug)]
+pub struct DevicePoints {
+    pub(super) rows: DeviceBuffer<i8>,
+    /// ‖x‖² of each point.
+    pub(super) lengths: DeviceBuffer<u32>,
+    pub(super) weights: Option<DeviceBuffer<u32>>,
+    pub(super) len: usize,
+    pub(super) dims: usize,
+    pub(super) stride: usize,
+    pub(super) weight: u64,
+    pub(super) heaviest: u32,
+    counted: usize,
+}
+
+impl DevicePoints {
+    /// How many points, at least 1.
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "there is always at least one point"
+    )]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Coordinates of a point, at least 1.
+    pub const fn dims(&self) -> usize {
+        self.dims
+    }
+
+    /// As [`Points::check_clusters`].
+    pub(super) const fn check_clusters(&self, clusters: usize) -> Result<(), ClusterError> {
+        if clusters == 0 || clusters > self.counted {
+            return Err(ClusterError::Clusters {
+                clusters,
+                points: self.counted,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Bytes from row to row on the device: vectors of 16, and of 32 where a product of the tensor cores takes as many.
+pub(super) const fn stride(dims: usize) -> usize {
+    if dims <= 16 {
+        16
+    } else {
+        dims.next_multiple_of(32)
+    }
+}
+
+impl Cuda {
+    /// Copies points to the device. O(n·d), once.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn points(&mut self, points: &Points<'_>) -> Result<DevicePoints, CudaError> {
+        let (len, dims) = (points.len(), points.dims());
+        let stride = stride(dims);
+        let rows = if stride == dims {
+            self.upload(points.values())?
+        } else {
+            self.packed(points, stride)?
+        };
+        let mut lengths = self.room::<u32>(len)?;
+        self.row_norms(&rows, stride, len, &mut lengths)?;
+        let weights = points
+            .weights()
+            .map(|weights| self.upload(weights))
+            .transpose()?;
+        Ok(DevicePoints {
+            rows,
+            lengths,
+            weights,
+            len,
+            dims,
+            stride,
+            weight: points.weight(),
+            heaviest: points.heaviest(),
+            counted: points.counted(),
+        })
+    }
+
+    /// Rows with zeros at their ends, made longer on the device.
+    fn packed(
+        &mut self,
+        points: &Points<'_>,
+        stride: usize,
+    ) -> Result<DeviceBuffer<i8>, CudaError> {
+        let (len, dims) = (points.len(), points.dims());
+        let rows = self.room::<i8>(len.saturating_mul(stride))?;
+        let chunks = Chunks {
+            most: (CHUNK / dims).max(1),
+            least: 1,
+        };
+        self.in_chunks(len, chunks, |cuda, range| {
+            let part = cuda.upload(&points.values()[range.start * dims..range.end * dims])?;
+            let arguments = [
+                Argument::from(&part),
+                count(dims),
+                count(range.len()),
+                rows.at(range.start * stride),
+                count(stride),
+            ];
+            let grid = Grid::strided(range.len() * (stride / 16), 256, THREADS, 1 << 16);
+            // SAFETY: the part has `range.len()` rows of `dims` bytes, and the rows from `range.start` on have room for as many of
+            // `stride` bytes. Nothing else has the rows yet.
+            unsafe { cuda.launch(MODULE, "cluster_pack", grid, &arguments) }
+        })?;
+        Ok(rows)
+    }
+
+    /// Squared lengths of `len` rows.
+    pub(super) fn row_norms(
+        &mut self,
+        rows: &DeviceBuffer<i8>,
+        stride: usize,
+        len: usize,
+        norms: &mut DeviceBuffer<u32>,
+    ) -> Result<(), CudaError> {
+        let arguments = [
+            Argument::from(rows),
+            count(stride),
+            count(len),
+            Argument::from(norms),
+        ];
+        let grid = Grid::strided(len, 32, THREADS, u32::MAX);
+        // SAFETY: there are `len` rows of `stride` bytes, written before, and room for as many lengths.
+        unsafe { self.launch(MODULE, "cluster_norms", grid, &arguments) }
+    }
+}
+
+/// A number that fits 32 bits: there are fewer than 2³² points and clusters, and fewer coordinates.
+pub(super) const fn count(value: usize) -> Argument<'static> {
+    Argument::word(value as u32)
+}

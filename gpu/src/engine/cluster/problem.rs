@@ -1,0 +1,314 @@
+//! Points and their clusters on the device, as drivers see them.
+
+use tercet_core::cluster::{ClusterError, Points, Update};
+use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
+
+use super::points::DevicePoints;
+use super::state::{State, UNLABELLED};
+use crate::engine::{Cuda, CudaError};
+
+/// Points that were brought for one clustering, or those that stay.
+#[derive(Debug)]
+pub(super) enum Held<'a> {
+    Own(DevicePoints),
+    Shared(&'a DevicePoints),
+}
+
+impl Held<'_> {
+    pub(super) const fn get(&self) -> &DevicePoints {
+        match self {
+            Self::Own(points) => points,
+            Self::Shared(points) => points,
+        }
+    }
+}
+
+/// A clustering on a CUDA device: all state is there.
+///
+/// Beside the points it takes 12 bytes a point, and 9 bytes a coordinate of the clusters (10 where centroids are kept). From the second on,
+/// [`ClusterProblem::assign_update`] is one recorded graph, and adds up only the points whose label changed.
+#[derive(Debug)]
+pub struct DeviceClusters<'a> {
+    pub(super) cuda: &'a mut Cuda,
+    pub(super) points: Held<'a>,
+    pub(super) state: State,
+    pub(super) k: usize,
+    pub(super) update: Update,
+}
+
+impl ClusterEngine for Cuda {
+    type Error = CudaError;
+    type Clusters<'a> = DeviceClusters<'a>;
+
+    /// Brings the points to the device; the caller's buffers stay as they are and may be empty.
+    fn clusters<'a>(
+        &'a mut self,
+        points: Points<'a>,
+        k: usize,
+        update: Update,
+        _buffers: Buffers<'a>,
+    ) -> Result<DeviceClusters<'a>, CudaError> {
+        points.check_clusters(k)?;
+        let points = Held::Own(self.points(&points)?);
+        DeviceClusters::new(self, points, k, update)
+    }
+}
+
+impl Cuda {
+    /// Takes up points that are on the device for `k` clusters, as [`ClusterEngine::clusters`] does.
+    ///
+    /// # Errors
+    /// [`ClusterError::Clusters`], [`ClusterError::Weight`]; [`CudaError::Length`] for points of another engine;
+    /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn clusters_of<'a>(
+        &'a mut self,
+        points: &'a DevicePoints,
+        k: usize,
+        update: Update,
+    ) -> Result<DeviceClusters<'a>, CudaError> {
+        points.rows.check(&self.pool, points.rows.len())?;
+        DeviceClusters::new(self, Held::Shared(points), k, update)
+    }
+}
+
+impl<'a> DeviceClusters<'a> {
+    fn new(
+        cuda: &'a mut Cuda,
+        points: Held<'a>,
+        k: usize,
+        update: Update,
+    ) -> Result<Self, CudaError> {
+        let state = State::new(cuda, points.get(), k, update)?;
+        Ok(Self {
+            cuda,
+            points,
+            state,
+            k,
+            update,
+        })
+    }
+
+    fn forget(&mut self) -> Result<(), CudaError> {
+        self.state.unsettle();
+        self.cuda.fill(&mut self.state.labels, UNLABELLED)
+    }
+
+    /// Coordinates of all clusters.
+    fn table(&self) -> usize {
+        self.k * self.points.get().dims
+    }
+}
+
+const fn index(index: usize, count: usize) -> Result<(), ClusterError> {
+    if index < count {
+        Ok(())
+    } else {
+        Err(ClusterError::Index { index, count })
+    }
+}
+
+const fn length(expected: usize, found: usize) -> Result<(), ClusterError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(ClusterError::Length { expected, found })
+    }
+}
+
+impl ClusterProblem for DeviceClusters<'_> {
+    type Error = CudaError;
+
+    fn shape(&self) -> Shape {
+        let points = self.points.get();
+        Shape {
+            points: points.len,
+            dims: points.dims,
+            clusters: self.k,
+            weight: points.weight,
+            heaviest: points.heaviest,
+            update: self.update,
+        }
+    }
+
+    fn fill(&mut self, distance: u32) -> Result<(), CudaError> {
+        self.forget()?;
+        self.cuda.fill(&mut self.state.distances, distance)
+    }
+
+    fn pick(&mut self, r: u64) -> Result<Option<usize>, CudaError> {
+        self.picked(r)
+    }
+
+    fn lowest_unlabelled(&mut self) -> Result<Option<usize>, CudaError> {
+        self.unlabelled()
+    }
+
+    fn seed(&mut self, cluster: usize, point: usize) -> Result<u32, CudaError> {
+        index(cluster, self.k)?;
+        index(point, self.points.get().len)?;
+        self.state.settled = false;
+        self.clear_result()?;
+        self.placed(cluster, point, true)?;
+        Ok(self.state.found(self.cuda)?.number as u32)
+    }
+
+    fn shorten(&mut self, cluster: usize) -> Result<u64, CudaError> {
+        index(cluster, self.k)?;
+        self.shortened(cluster)
+    }
+
+    fn potentials(&mut self, candidates: &[usize], totals: &mut [u64]) -> Result<(), CudaError> {
+        length(candidates.len(), totals.len())?;
+        for &candidate in candidates {
+            index(candidate, self.points.get().len)?;
+        }
+        self.potentials_of(candidates, totals)
+    }
+
+    fn set_centroids(&mut self, centroids: &[i8]) -> Result<(), CudaError> {
+        length(self.table(), centroids.len())?;
+        let (dims, stride) = (self.points.get().dims, self.points.get().stride);
+        let mut rows = vec![0; self.k * stride];
+        for (row, centroid) in rows
+            .chunks_exact_mut(stride)
+            .zip(centroids.chunks_exact(dims))
+        {
+            row[..dims].copy_from_slice(centroid);
+        }
+        self.cuda.write(&rows, &mut self.state.centroids)?;
+        self.forget()
+    }
+
+    fn measure(&mut self) -> Result<Assigned, CudaError> {
+        self.state.unsettle();
+        self.clear_result()?;
+        self.label()?;
+        let found = self.state.found(self.cuda)?;
+        Ok(Assigned {
+            inertia: found.inertia,
+            changed: found.changed,
+        })
+    }
+
+    fn assign(&mut self) -> Result<Assigned, CudaError> {
+        self.state.massed = false;
+        self.state.empty = None;
+        self.clear_result()?;
+        self.label()?;
+        self.sum()?;
+        self.state.settled = true;
+        let found = self.state.found(self.cuda)?;
+        Ok(Assigned {
+            inertia: found.inertia,
+            changed: found.changed,
+        })
+    }
+
+    fn update(&mut self) -> Result<(), CudaError> {
+        self.clear_result()?;
+        self.move_centroids()
+    }
+
+    fn assign_update(&mut self) -> Result<Assigned, CudaError> {
+        self.state.massed = false;
+        self.stepped()?;
+        self.state.settled = true;
+        let found = self.state.found(self.cuda)?;
+        self.state.empty = Some(self.lowest(found.empty));
+        Ok(Assigned {
+            inertia: found.inertia,
+            changed: found.changed,
+        })
+    }
+
+    fn next_empty(&mut self, first: usize) -> Result<Option<usize>, CudaError> {
+        if first >= self.k {
+            return Ok(None);
+        }
+        match self.state.empty {
+            // The lowest of all is the lowest from here on, where it is not below.
+            Some(None) => Ok(None),
+            Some(Some(lowest)) if lowest >= first => Ok(Some(lowest)),
+            _ => self.find_empty(first),
+        }
+    }
+
+    fn farthest(&mut self, last: Option<Farthest>) -> Result<Option<Farthest>, CudaError> {
+        // There are fewer than 2³² − 1 points, so indices and their complements fit.
+        let last = last.map_or(u64::MAX, |last| {
+            u64::from(last.distance) << 32 | u64::from(u32::MAX - last.index as u32)
+        });
+        let rank = self.farthest_below(last)?;
+        Ok((rank > 0).then(|| Farthest {
+            distance: (rank >> 32) as u32,
+            index: (u32::MAX - rank as u32) as usize,
+        }))
+    }
+
+    fn place(&mut self, cluster: usize, point: usize) -> Result<(), CudaError> {
+        index(cluster, self.k)?;
+        index(point, self.points.get().len)?;
+        self.placed(cluster, point, false)
+    }
+
+    fn start_batches(&mut self) -> Result<(), CudaError> {
+        self.state.settled = false;
+        self.state.empty = None;
+        self.cuda.clear(&mut self.state.sums)?;
+        self.cuda.clear(&mut self.state.counts)
+    }
+
+    fn batch(&mut self, points: &[u32], cap: u32) -> Result<(), CudaError> {
+        for &point in points {
+            index(point as usize, self.points.get().len)?;
+        }
+        self.state.settled = false;
+        self.state.empty = None;
+        self.batch_step(points, cap)
+    }
+
+    fn keep(&mut self) -> Result<(), CudaError> {
+        let mut kept = match self.state.kept.take() {
+            Some(kept) => kept,
+            None => self.cuda.room(self.state.centroids.len())?,
+        };
+        self.cuda.copy(&self.state.centroids, &mut kept)?;
+        self.state.kept = Some(kept);
+        Ok(())
+    }
+
+    fn restore(&mut self) -> Result<(), CudaError> {
+        match &self.state.kept {
+            Some(kept) => self.cuda.copy(kept, &mut self.state.centroids),
+            None => Ok(length(self.table(), 0)?),
+        }
+    }
+
+    fn read_centroids(&mut self, out: &mut [i8]) -> Result<(), CudaError> {
+        length(self.table(), out.len())?;
+        let (dims, stride) = (self.points.get().dims, self.points.get().stride);
+        let mut rows = vec![0; self.k * stride];
+        self.cuda.read(&self.state.centroids, &mut rows)?;
+        for (out, row) in out.chunks_exact_mut(dims).zip(rows.chunks_exact(stride)) {
+            out.copy_from_slice(&row[..dims]);
+        }
+        Ok(())
+    }
+
+    fn read_labels(&mut self, out: &mut [u32]) -> Result<(), CudaError> {
+        length(self.points.get().len, out.len())?;
+        self.cuda.read(&self.state.labels, out)
+    }
+
+    fn read_distances(&mut self, out: &mut [u32]) -> Result<(), CudaError> {
+        length(self.points.get().len, out.len())?;
+        self.cuda.read(&self.state.distances, out)
+    }
+
+    fn read_sums(&mut self, sums: &mut [i64], counts: &mut [u64]) -> Result<(), CudaError> {
+        length(self.k, counts.len())?;
+        length(self.table(), sums.len())?;
+        self.cuda.read(&self.state.counts, counts)?;
+        self.cuda.read(&self.state.sums, sums)
+    }
+}

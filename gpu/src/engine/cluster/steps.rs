@@ -1,0 +1,324 @@
+//! The steps of Lloyd's loop and of mini-batches: assignment, sums, centroids.
+
+use tercet_core::cluster::Update;
+
+use super::points::{MODULE, THREADS, count};
+use super::problem::DeviceClusters;
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+
+/// The module of the kernels that move centroids.
+const UPDATES: &str = "cluster_update";
+
+/// The module of the assignment by tensor cores, and the capability that has them for int8.
+const TENSOR: (&str, (u32, u32)) = ("cluster_mma", (8, 0));
+
+/// The fewest clusters that tensor cores are used for: their tiles are of 128.
+const TENSOR_CLUSTERS: usize = 32;
+
+/// Points of a tile by dp4a, and by tensor cores.
+const TILE: usize = 64;
+const TENSOR_TILE: usize = 128;
+
+/// Bytes of 128 rows' parts in shared memory, and bytes of such a part; as in `kernels/cuda/cluster_mma.cu`.
+const PANEL: u32 = 128 * 80;
+const PART: usize = 64;
+
+/// The most dynamic shared memory for tensor cores: two blocks a multiprocessor fit those of capability 8.0 and 9.0.
+const PANELS: u32 = 72 << 10;
+
+/// Bytes that a table of sums may have in shared memory: what every launch may have.
+const TABLE: usize = 48 << 10;
+
+impl DeviceClusters<'_> {
+    /// Clears what passes leave.
+    pub(super) fn clear_result(&mut self) -> Result<(), CudaError> {
+        self.cuda.clear(&mut self.state.result)
+    }
+
+    /// Labels and distances by the centroids as they are; keeps the labels before.
+    pub(super) fn label(&mut self) -> Result<(), CudaError> {
+        let Self {
+            cuda,
+            points,
+            state,
+            k,
+            ..
+        } = self;
+        let points = points.get();
+        cuda.row_norms(&state.centroids, points.stride, *k, &mut state.norms)?;
+        let (module, capability) = TENSOR;
+        let tensor = *k >= TENSOR_CLUSTERS && cuda.capability() >= capability;
+        let head = [
+            Argument::from(&points.rows),
+            count(points.stride),
+            count(points.len),
+        ];
+        let tail = [
+            Argument::from(points.weights.as_ref()),
+            Argument::from(&points.lengths),
+            Argument::from(&state.centroids),
+            Argument::from(&state.norms),
+            count(*k),
+            Argument::from(&mut state.labels),
+            Argument::from(&mut state.previous),
+            Argument::from(&mut state.distances),
+        ];
+        let result = Argument::from(&mut state.result);
+        if tensor {
+            let panels = panels(points.stride, cuda.shared);
+            let shared = (panels + 2) * PANEL;
+            let panels = [Argument::from(panels), result];
+            let arguments = [&head[..], &tail, &panels].concat();
+            let grid = Grid::strided(points.len, TENSOR_TILE, THREADS, u32::MAX).shared(shared);
+            // SAFETY: as below; the launch has the panels that the kernel is told of, and two for centroids.
+            unsafe { cuda.launch(module, "cluster_assign_mma", grid, &arguments) }
+        } else {
+            let arguments = [&head[..], &[Argument::none()], &tail, &[result]].concat();
+            let grid = Grid::strided(points.len, TILE, THREADS, u32::MAX);
+            // SAFETY: n rows and k centroids of `stride` bytes, k norms, and n of all that points have; all that is read was written,
+            // labels when they were forgotten. A block of 64 points for each tile.
+            unsafe { cuda.launch(MODULE, "cluster_assign", grid, &arguments) }
+        }
+    }
+
+    /// Sums and counts of the labels: from those of the labels before where they are settled, else from nothing.
+    pub(super) fn sum(&mut self) -> Result<(), CudaError> {
+        if !self.state.settled {
+            self.cuda.clear(&mut self.state.sums)?;
+            self.cuda.clear(&mut self.state.counts)?;
+        }
+        let Self {
+            cuda,
+            points,
+            state,
+            k,
+            ..
+        } = self;
+        let points = points.get();
+        let previous = state.settled.then_some(&state.previous);
+        let cells = (*k + *k * points.dims) * size_of::<i32>();
+        if points.weights.is_none() && cells <= TABLE {
+            let arguments = [
+                Argument::from(&points.rows),
+                count(points.stride),
+                count(points.dims),
+                count(points.len),
+                Argument::from(previous),
+                Argument::from(&state.labels),
+                count(*k),
+                Argument::from(&mut state.sums),
+                Argument::from(&mut state.counts),
+            ];
+            // Fewer than 2²⁴ points a block, so that its sums fit 32 bits.
+            let most = (4 * cuda.multiprocessors()).max((points.len >> 23) as u32 + 1);
+            let grid = Grid::strided(points.len, 64, THREADS, most).shared(cells as u32);
+            // SAFETY: as in `label`; labels are below k, and shared memory has the table.
+            return unsafe { cuda.launch(MODULE, "cluster_accumulate_shared", grid, &arguments) };
+        }
+        accumulate(
+            cuda,
+            points,
+            (points.len, None),
+            previous,
+            &state.labels,
+            (&mut state.sums, &mut state.counts),
+        )
+    }
+
+    /// Moves the centroids, and notes the lowest empty cluster in the result.
+    pub(super) fn move_centroids(&mut self) -> Result<(), CudaError> {
+        let Self {
+            cuda,
+            points,
+            state,
+            k,
+            update,
+            ..
+        } = self;
+        let (dims, stride) = (points.get().dims, points.get().stride);
+        let head = [
+            Argument::from(&state.sums),
+            Argument::from(&state.counts),
+            count(*k),
+            count(dims),
+            Argument::from(&mut state.centroids),
+            count(stride),
+        ];
+        let result = Argument::from(&mut state.result);
+        match update {
+            Update::Mean => {
+                let arguments = [&head[..], &[result]].concat();
+                let grid = Grid::strided(*k * dims, 256, THREADS, 1 << 16);
+                // SAFETY: k · d sums, k counts and k centroids of `stride` bytes, all written before.
+                unsafe { cuda.launch(UPDATES, mover(*update), grid, &arguments) }
+            }
+            Update::Sphere(sphere) => {
+                let (numerator, denominator) = sphere.ratio();
+                let rest = [numerator.into(), denominator.into(), result];
+                let arguments = [&head[..], &rest].concat();
+                let grid = Grid::strided(*k, 1, THREADS, u32::MAX);
+                // SAFETY: as above; a block for each cluster.
+                unsafe { cuda.launch(UPDATES, mover(*update), grid, &arguments) }
+            }
+        }
+    }
+
+    /// Queues a step of Lloyd's loop: the recorded one where labels are settled.
+    pub(super) fn stepped(&mut self) -> Result<(), CudaError> {
+        if !self.state.settled {
+            return self.step();
+        }
+        let graph = match self.state.graph.take() {
+            Some(graph) => graph,
+            None => {
+                // Labels are settled by an assignment, which loaded all other kernels.
+                self.cuda.prepare(UPDATES, mover(self.update), 0)?;
+                self.cuda.begin_capture()?;
+                let recorded = self.step();
+                self.cuda.end_capture(recorded)?
+            }
+        };
+        // SAFETY: the graph is of this state, whose buffers it names live as long and are never replaced; it is of a settled step, and this
+        // is one.
+        let replayed = unsafe { self.cuda.replay(&graph) };
+        self.state.graph = Some(graph);
+        replayed
+    }
+
+    /// A step of Lloyd's loop.
+    fn step(&mut self) -> Result<(), CudaError> {
+        self.clear_result()?;
+        self.label()?;
+        self.sum()?;
+        self.move_centroids()
+    }
+
+    /// The step of a mini-batch of points, of which each is one.
+    pub(super) fn batch_step(&mut self, batch: &[u32], cap: u32) -> Result<(), CudaError> {
+        self.clear_result()?;
+        let Self {
+            cuda,
+            points,
+            state,
+            k,
+            ..
+        } = self;
+        let points = points.get();
+        let (mut indices, mut labels) = match state.batch.take() {
+            Some((indices, labels)) if indices.len() == batch.len() => (indices, labels),
+            _ => (cuda.room(batch.len())?, cuda.room(batch.len())?),
+        };
+        cuda.write(batch, &mut indices)?;
+        cuda.row_norms(&state.centroids, points.stride, *k, &mut state.norms)?;
+        let arguments = [
+            Argument::from(&points.rows),
+            count(points.stride),
+            count(batch.len()),
+            Argument::from(&indices),
+            Argument::none(),
+            Argument::none(),
+            Argument::from(&state.centroids),
+            Argument::from(&state.norms),
+            count(*k),
+            Argument::from(&mut labels),
+            Argument::none(),
+            Argument::none(),
+            Argument::from(&mut state.result),
+        ];
+        let grid = Grid::strided(batch.len(), TILE, THREADS, u32::MAX);
+        // SAFETY: as in `label`; indices are of points, which the caller has checked, and without previous labels nothing but the labels of
+        // the batch is written.
+        unsafe { cuda.launch(MODULE, "cluster_assign", grid, &arguments) }?;
+        accumulate(
+            cuda,
+            points,
+            (batch.len(), Some(&indices)),
+            None,
+            &labels,
+            (&mut state.sums, &mut state.counts),
+        )?;
+        let arguments = [
+            Argument::from(&mut state.sums),
+            Argument::from(&mut state.counts),
+            count(points.dims),
+            // A cap of 0 would never be met.
+            u64::from(cap.max(1)).into(),
+        ];
+        let grid = Grid::strided(*k, 1, THREADS, u32::MAX);
+        // SAFETY: k · d sums and k counts; a block for each cluster.
+        unsafe { cuda.launch(UPDATES, "cluster_fade", grid, &arguments) }?;
+        state.batch = Some((indices, labels));
+        self.move_centroids()
+    }
+
+    /// The lowest empty cluster from `first` on.
+    pub(super) fn find_empty(&mut self, first: usize) -> Result<Option<usize>, CudaError> {
+        self.clear_result()?;
+        let Self { cuda, state, k, .. } = self;
+        let arguments = [
+            Argument::from(&state.counts),
+            count(*k),
+            count(first),
+            Argument::from(&mut state.result),
+        ];
+        let grid = Grid::strided(*k - first, 256, THREADS, 1024);
+        // SAFETY: there are k counts.
+        unsafe { cuda.launch(UPDATES, "cluster_next_empty", grid, &arguments) }?;
+        let found = state.found(cuda)?;
+        Ok(self.lowest(found.empty))
+    }
+
+    /// The cluster that a kernel noted as empty.
+    pub(super) const fn lowest(&self, empty: u64) -> Option<usize> {
+        // It is k less an index below k, or 0.
+        if empty == 0 {
+            None
+        } else {
+            Some(self.k - empty as usize)
+        }
+    }
+}
+
+/// The kernel that moves centroids.
+const fn mover(update: Update) -> &'static str {
+    match update {
+        Update::Mean => "cluster_means",
+        Update::Sphere(_) => "cluster_sphere",
+    }
+}
+
+/// Adds points to the table in the device's memory.
+fn accumulate(
+    cuda: &mut Cuda,
+    points: &super::DevicePoints,
+    (len, indices): (usize, Option<&DeviceBuffer<u32>>),
+    previous: Option<&DeviceBuffer<u32>>,
+    labels: &DeviceBuffer<u32>,
+    (sums, counts): (&mut DeviceBuffer<i64>, &mut DeviceBuffer<u64>),
+) -> Result<(), CudaError> {
+    let arguments = [
+        Argument::from(&points.rows),
+        count(points.stride),
+        count(points.dims),
+        count(len),
+        Argument::from(indices),
+        Argument::from(points.weights.as_ref()),
+        Argument::from(previous),
+        Argument::from(labels),
+        Argument::from(sums),
+        Argument::from(counts),
+    ];
+    let grid = Grid::strided(len, 8, THREADS, 64 * cuda.multiprocessors());
+    // SAFETY: there are `len` labels below k, as many previous ones, which are also below k or none, and indices of points; k · d sums and
+    // k counts.
+    unsafe { cuda.launch(MODULE, "cluster_accumulate", grid, &arguments) }
+}
+
+/// Panels of points that a block of tensor cores keeps: all parts of a row, or two that take turns.
+fn panels(stride: usize, shared: u32) -> u32 {
+    // Points of at most 43,690 coordinates have 683 parts.
+    let all = stride.div_ceil(PART) as u32;
+    // Norms and ranks of a tile lie beside the panels.
+    let room = shared.saturating_sub(2 << 10).min(PANELS) / PANEL;
+    if all + 2 <= room { all } else { 2 }
+}

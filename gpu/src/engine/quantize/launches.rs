@@ -1,0 +1,369 @@
+//! The quantizer's launches: what each kernel gets, and over how many blocks.
+
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
+use tercet_core::number::{Element, Stats};
+use tercet_core::pool::Kind;
+use tercet_core::quant::{Applied, Groups, Method, Plan, Rule};
+
+use super::record;
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+
+/// Threads of every block.
+const THREADS: u32 = 256;
+/// Blocks of a launch for each multiprocessor: enough to fill it, with some in line.
+const WAVES: u32 = 8;
+/// Values of a group that one block goes over: no fewer, so that its sum is worth making.
+const PIECE: usize = 16 << 10;
+/// Values that one block may count in bins of 32 bits.
+const COUNTED: usize = 1 << 19;
+/// Values of a group that a warp takes on.
+pub(super) const SHORT: usize = 256;
+/// Values of a group in which a block can search the optimum.
+pub(super) const SEARCHED: usize = 1 << 16;
+
+/// A kernel's name for an element type.
+macro_rules! kernel {
+    ($name:literal, $element:ty) => {
+        match <$element as tercet_core::pool::Plain>::KIND {
+            Kind::F16 => concat!($name, "_f16"),
+            Kind::Bf16 => concat!($name, "_bf16"),
+            // There are three elements.
+            _ => concat!($name, "_f32"),
+        }
+    };
+}
+pub(super) use kernel;
+
+/// Groups `first..first + count` of a buffer, `len` values each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) first: usize,
+    pub(super) count: usize,
+    pub(super) len: usize,
+}
+
+impl Part {
+    /// All groups of a tensor.
+    pub(super) const fn whole(groups: Groups) -> Self {
+        Self {
+            first: 0,
+            count: groups.count,
+            len: groups.len,
+        }
+    }
+
+    /// Checks that buffers hold these groups.
+    fn check(&self, lens: [usize; 2]) -> Result<(), CudaError> {
+        let end = self.first.checked_add(self.count);
+        let expected = end
+            .and_then(|end| end.checked_mul(self.len))
+            .unwrap_or(usize::MAX);
+        match lens.into_iter().find(|&found| found < expected) {
+            Some(found) => Err(CudaError::Length { expected, found }),
+            None => Ok(()),
+        }
+    }
+
+    /// How blocks share a group: pieces, and values of one, a multiple of 16 so that vectors are whole.
+    fn pieces(&self, blocks: usize) -> (usize, usize) {
+        let wanted = blocks.div_ceil(self.count.max(1));
+        let piece = self.len.div_ceil(wanted).max(PIECE).next_multiple_of(16);
+        (self.len.div_ceil(piece).max(1), piece)
+    }
+}
+
+/// Whether a method is the rule that needs a search.
+pub(super) const fn is_optimal(method: Method) -> bool {
+    matches!(
+        method,
+        Method::Ternary {
+            rule: Rule::Optimal,
+            ..
+        }
+    )
+}
+
+/// Checks that a buffer of records holds `expected` words.
+fn check(found: usize, expected: usize) -> Result<(), CudaError> {
+    if found >= expected {
+        Ok(())
+    } else {
+        Err(CudaError::Length { expected, found })
+    }
+}
+
+impl Cuda {
+    /// As many blocks as fill the device.
+    pub(in crate::engine) fn most_blocks(&self) -> u32 {
+        self.multiprocessors.saturating_mul(WAVES)
+    }
+
+    /// Adds the statistics of groups to their records.
+    pub(super) fn launch_stats<T: Element>(
+        &mut self,
+        values: &DeviceBuffer<T>,
+        part: Part,
+        with_sum: bool,
+        records: &mut DeviceBuffer<u64>,
+    ) -> Result<(), CudaError> {
+        part.check([values.len(), values.len()])?;
+        check(records.len(), part.count * record::STATS)?;
+        let most = self.most_blocks();
+        let (kernel, teams, (pieces, piece)) = if part.len <= SHORT {
+            (kernel!("stats_short", T), 8, (1, part.len))
+        } else {
+            (kernel!("stats", T), 1, part.pieces(most as usize))
+        };
+        let grid = Grid::strided(part.count.saturating_mul(pieces), teams, THREADS, most);
+        let arguments = [
+            Argument::from(values),
+            part.first.into(),
+            part.count.into(),
+            part.len.into(),
+            pieces.into(),
+            piece.into(),
+            u32::from(with_sum).into(),
+            records.into(),
+        ];
+        // SAFETY: the groups lie in `values`, which begins at a multiple of 16 bytes and was written; there is a record for each.
+        unsafe { self.launch("stats", kernel, grid, &arguments) }
+    }
+
+    /// The statistics of one group.
+    pub(super) fn group_stats<T: Element>(
+        &mut self,
+        values: &DeviceBuffer<T>,
+        group: usize,
+        len: usize,
+        with_sum: bool,
+    ) -> Result<Stats, CudaError> {
+        let part = Part {
+            first: group,
+            count: 1,
+            len,
+        };
+        let mut records = self.zeros(record::STATS)?;
+        self.launch_stats(values, part, with_sum, &mut records)?;
+        let mut words = [0; record::STATS];
+        self.read(&records, &mut words)?;
+        Ok(record::stats(&words, group * len, len))
+    }
+
+    /// Makes codes of groups by their plans, and adds what happened to their records.
+    pub(super) fn launch_apply<T: Element>(
+        &mut self,
+        values: &DeviceBuffer<T>,
+        part: Part,
+        plans: &DeviceBuffer<u32>,
+        codes: &mut DeviceBuffer<i8>,
+        records: &mut DeviceBuffer<u64>,
+    ) -> Result<(), CudaError> {
+        part.check([values.len(), codes.len()])?;
+        check(plans.len(), part.count * record::PLAN)?;
+        check(records.len(), part.count * record::APPLIED)?;
+        let most = self.most_blocks();
+        let (pieces, piece) = part.pieces(most as usize);
+        let grid = Grid::strided(part.count.saturating_mul(pieces), 1, THREADS, most);
+        let arguments = [
+            Argument::from(values),
+            part.first.into(),
+            part.count.into(),
+            part.len.into(),
+            pieces.into(),
+            piece.into(),
+            plans.into(),
+            codes.into(),
+            records.into(),
+        ];
+        // SAFETY: the groups lie in `values` and `codes`, which begin at multiples of 16 bytes; there are a plan and a record for each.
+        // `codes` and `records` are borrowed alone.
+        unsafe { self.launch("quantize", kernel!("quantize_apply", T), grid, &arguments) }
+    }
+
+    /// Makes the codes of one group.
+    pub(super) fn group_apply<T: Element>(
+        &mut self,
+        values: &DeviceBuffer<T>,
+        group: usize,
+        len: usize,
+        plan: &Plan,
+        codes: &mut DeviceBuffer<i8>,
+    ) -> Result<Applied, CudaError> {
+        let part = Part {
+            first: group,
+            count: 1,
+            len,
+        };
+        let plans = self.upload(&record::plan(plan))?;
+        let mut records = self.zeros(record::APPLIED)?;
+        self.launch_apply(values, part, &plans, codes, &mut records)?;
+        let mut words = [0; record::APPLIED];
+        self.read(&records, &mut words)?;
+        Ok(record::applied(&words))
+    }
+
+    /// Quantizes whole groups, each by one team; see [`Results`].
+    pub(super) fn launch_quantize<T: Element>(
+        &mut self,
+        values: &DeviceBuffer<T>,
+        part: Part,
+        method: Method,
+        codes: &mut DeviceBuffer<i8>,
+        results: &mut Results<'_>,
+    ) -> Result<(), CudaError> {
+        // `first` counts the groups before this part, whose values begin the buffer.
+        let here = Part { first: 0, ..part };
+        here.check([values.len(), codes.len()])?;
+        results.check(part.first + part.count)?;
+        let most = self.most_blocks();
+        let (module, kernel, teams) = if part.len <= SHORT {
+            ("quantize", kernel!("quantize_short", T), 8)
+        } else if is_optimal(method) {
+            ("quantize_optimal", kernel!("quantize_optimal", T), 1)
+        } else {
+            ("quantize", kernel!("quantize", T), 1)
+        };
+        let (method, scale, grid) = record::method(method);
+        let arguments = [
+            Argument::from(values),
+            part.first.into(),
+            part.count.into(),
+            part.len.into(),
+            method.into(),
+            scale.into(),
+            grid.into(),
+            codes.into(),
+            (&mut *results.scales).into(),
+            results.zero_points.as_deref().into(),
+            (&mut *results.report).into(),
+        ];
+        let grid = Grid::strided(part.count, teams, THREADS, most);
+        // SAFETY: as in `launch_apply`; scales and zero points hold all groups up to the last of this part, and are borrowed alone.
+        unsafe { self.launch(module, kernel, grid, &arguments) }
+    }
+
+    /// Makes plans of groups from their records.
+    pub(super) fn launch_plan(
+        &mut self,
+        stats: &DeviceBuffer<u64>,
+        groups: Groups,
+        method: Method,
+        plans: &mut DeviceBuffer<u32>,
+        report: &mut DeviceBuffer<u64>,
+    ) -> Result<(), CudaError> {
+        check(stats.len(), groups.count * record::STATS)?;
+        check(plans.len(), groups.count * record::PLAN)?;
+        check(report.len(), record::REPORT)?;
+        let (method, scale, grid) = record::method(method);
+        let arguments = [
+            Argument::from(stats),
+            groups.count.into(),
+            groups.len.into(),
+            method.into(),
+            scale.into(),
+            grid.into(),
+            Argument::none(),
+            plans.into(),
+            report.into(),
+        ];
+        let grid = Grid::strided(groups.count, THREADS as usize, THREADS, self.most_blocks());
+        // SAFETY: there are a record and a plan for each group; what is written is borrowed alone.
+        unsafe { self.launch("quantize", "quantize_plan", grid, &arguments) }
+    }
+
+    /// Makes scales of groups once they were applied.
+    pub(super) fn launch_finish(
+        &mut self,
+        stats: &DeviceBuffer<u64>,
+        applied: &DeviceBuffer<u64>,
+        plans: &DeviceBuffer<u32>,
+        groups: Groups,
+        method: Method,
+        results: &mut Results<'_>,
+    ) -> Result<(), CudaError> {
+        check(stats.len(), groups.count * record::STATS)?;
+        check(applied.len(), groups.count * record::APPLIED)?;
+        check(plans.len(), groups.count * record::PLAN)?;
+        results.check(groups.count)?;
+        let (method, scale, grid) = record::method(method);
+        let arguments = [
+            Argument::from(stats),
+            applied.into(),
+            plans.into(),
+            groups.count.into(),
+            groups.len.into(),
+            method.into(),
+            scale.into(),
+            grid.into(),
+            (&mut *results.scales).into(),
+            results.zero_points.as_deref().into(),
+            (&mut *results.report).into(),
+        ];
+        let grid = Grid::strided(groups.count, THREADS as usize, THREADS, self.most_blocks());
+        // SAFETY: there are records, a plan, a scale and, where there are any, a zero point for each group; what is written is borrowed
+        // alone.
+        unsafe { self.launch("quantize", "quantize_finish", grid, &arguments) }
+    }
+
+    /// Adds the magnitudes of values `start..start + len` to bins.
+    pub(super) fn magnitudes<T: Element>(
+        &mut self,
+        values: &DeviceBuffer<T>,
+        start: usize,
+        len: usize,
+        span: MagnitudeSpan,
+        bins: &mut [MagnitudeBin],
+    ) -> Result<(), CudaError> {
+        let end = start.saturating_add(len);
+        check(values.len(), end)?;
+        let most = self.most_blocks();
+        let piece = len
+            .div_ceil(most as usize)
+            .clamp(PIECE, COUNTED)
+            .next_multiple_of(16);
+        let mut table = self.zeros(bins.len() * record::BIN)?;
+        let arguments = [
+            Argument::from(values),
+            start.into(),
+            end.into(),
+            piece.into(),
+            span.first.into(),
+            span.end.into(),
+            span.shift.into(),
+            // A span has at most 2³¹ patterns.
+            (bins.len() as u32).into(),
+            (&mut table).into(),
+        ];
+        let grid = Grid::strided(len, piece, THREADS, most);
+        // SAFETY: the values lie in the buffer, which begins at a multiple of 16 bytes; there is a bin for each step of the span, as
+        // `MagnitudeSpan::check` saw.
+        unsafe { self.launch("histogram", kernel!("magnitudes", T), grid, &arguments) }?;
+        let mut words = vec![0; bins.len() * record::BIN];
+        self.read(&table, &mut words)?;
+        for (bin, words) in bins.iter_mut().zip(words.as_chunks().0) {
+            bin.merge(&record::bin(words));
+        }
+        Ok(())
+    }
+}
+
+/// What a quantized tensor has beside its codes, on the device.
+#[derive(Debug)]
+pub(super) struct Results<'a> {
+    pub(super) scales: &'a mut DeviceBuffer<f32>,
+    pub(super) zero_points: Option<&'a mut DeviceBuffer<i8>>,
+    pub(super) report: &'a mut DeviceBuffer<u64>,
+}
+
+impl Results<'_> {
+    fn check(&self, groups: usize) -> Result<(), CudaError> {
+        check(self.scales.len(), groups)?;
+        check(
+            self.zero_points
+                .as_ref()
+                .map_or(groups, |points| points.len()),
+            groups,
+        )?;
+        check(self.report.len(), record::REPORT)
+    }
+}

@@ -1,0 +1,269 @@
+//! Quantizing on a device: ternary, int4 and int8, per tensor, row or block.
+
+mod launches;
+mod problem;
+mod record;
+
+use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine};
+use tercet_core::number::Element;
+use tercet_core::pool::Kind;
+use tercet_core::quant::{self, Groups, Method, QuantError, Report, Rule};
+
+use self::launches::{Part, Results, kernel};
+pub use self::problem::CudaTensor;
+use super::device::bytes_of_mut;
+use super::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+
+/// Values of a group that one block goes over alone where there are too few groups for every multiprocessor.
+const ROW: usize = 32 << 10;
+
+/// A quantized tensor on a device: codes, a scale a group, and a zero point a group if it has them.
+///
+/// ```
+/// use tercet_core::quant::{Groups, Method};
+/// use tercet_gpu::engine::{Cuda, CudaError};
+///
+/// fn quantize(weights: &[f32], rows: usize) -> Result<Vec<f32>, CudaError> {
+///     let mut cuda = Cuda::first()?;
+///     let weights = cuda.upload(weights)?;
+///     let groups = Groups::rows(rows, weights.len() / rows)?;
+///     let mut codes = cuda.codes(groups, false)?;
+///     cuda.quantize(&weights, Method::Symmetric { limit: 127 }, &mut [], &mut codes)?;
+///     let mut restored = cuda.zeros::<f32>(weights.len())?;
+///     cuda.dequantize(&codes, &mut restored)?;
+///     let mut back = vec![0.0; restored.len()];
+///     cuda.read(&restored, &mut back)?;
+///     Ok(back)
+/// }
+///
+/// match quantize(&[127.0, -3.0, 0.0, 254.0], 2) {
+///     Ok(back) => assert_eq!(back, [127.0, -3.0, 0.0, 254.0]),
+///     Err(error) => println!("not on a GPU: {error}"),
+/// }
+/// ```
+#[derive(Debug)]
+pub struct DeviceCodes {
+    groups: Groups,
+    codes: DeviceBuffer<i8>,
+    scales: DeviceBuffer<f32>,
+    zero_points: Option<DeviceBuffer<i8>>,
+}
+
+impl DeviceCodes {
+    /// How the codes fall into groups.
+    pub const fn groups(&self) -> Groups {
+        self.groups
+    }
+
+    /// A code a value.
+    pub const fn codes(&self) -> &DeviceBuffer<i8> {
+        &self.codes
+    }
+
+    /// A scale a group.
+    pub const fn scales(&self) -> &DeviceBuffer<f32> {
+        &self.scales
+    }
+
+    /// A zero point a group; `None` stands for zeros.
+    pub const fn zero_points(&self) -> Option<&DeviceBuffer<i8>> {
+        self.zero_points.as_ref()
+    }
+
+    const fn codes_mut(&mut self) -> &mut DeviceBuffer<i8> {
+        &mut self.codes
+    }
+
+    /// Where the kernels write: codes, and what goes beside them.
+    const fn results<'a>(
+        &'a mut self,
+        report: &'a mut DeviceBuffer<u64>,
+    ) -> (&'a mut DeviceBuffer<i8>, Results<'a>) {
+        let results = Results {
+            scales: &mut self.scales,
+            zero_points: self.zero_points.as_mut(),
+            report,
+        };
+        (&mut self.codes, results)
+    }
+
+    /// Takes scales and zero points that were decided by the host; empty where none were.
+    fn write(
+        &mut self,
+        cuda: &mut Cuda,
+        scales: &[f32],
+        zero_points: &[i8],
+    ) -> Result<(), CudaError> {
+        if scales.is_empty() {
+            return Ok(());
+        }
+        cuda.write(scales, &mut self.scales)?;
+        match &mut self.zero_points {
+            Some(points) => cuda.write(zero_points, points),
+            None => Ok(()),
+        }
+    }
+}
+
+impl QuantizeEngine for Cuda {
+    type Error = CudaError;
+    type Tensor<'a, T: Element> = CudaTensor<'a, T>;
+
+    fn tensor<'a, T: Element>(
+        &'a mut self,
+        values: &'a [T],
+        groups: Groups,
+        out: Output<'a>,
+    ) -> Result<CudaTensor<'a, T>, CudaError> {
+        CudaTensor::of_host(self, values, groups, out)
+    }
+}
+
+impl Cuda {
+    /// Room for a quantized tensor, all zeros, with zero points or without.
+    ///
+    /// # Errors
+    /// [`QuantError::GroupLength`] where the count of codes exceeds `usize`; [`CudaError::OutOfMemory`], [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
+    pub fn codes(&mut self, groups: Groups, zero_points: bool) -> Result<DeviceCodes, CudaError> {
+        let len = groups.values().ok_or(QuantError::GroupLength {
+            len: usize::MAX,
+            group_len: groups.len,
+        })?;
+        Ok(DeviceCodes {
+            groups,
+            codes: self.zeros(len)?,
+            scales: self.zeros(groups.count)?,
+            zero_points: zero_points.then(|| self.zeros(groups.count)).transpose()?,
+        })
+    }
+
+    /// Quantizes a tensor that is on the device, in the groups of `out`. As [`tercet_core::quant::quantize`], of whose scratch `bins` are.
+    ///
+    /// # Errors
+    /// Those of [`tercet_core::quant::quantize`]; [`CudaError::Length`] where a buffer is of another engine; [`CudaError::OutOfMemory`],
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn quantize<T: Element>(
+        &mut self,
+        values: &DeviceBuffer<T>,
+        method: Method,
+        bins: &mut [MagnitudeBin],
+        out: &mut DeviceCodes,
+    ) -> Result<Report, CudaError> {
+        let mut tensor = CudaTensor::of_device(self, values, out)?;
+        let report = quant::quantize(&mut tensor, method, bins)?;
+        tercet_core::engine::QuantizeProblem::finish(tensor)?;
+        Ok(report)
+    }
+
+    /// Writes `fl((code − zero point) · scale)`, rounded on to the element type of `out` where that is a half. On the device all the while.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] unless `out` holds as many values, of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn dequantize<T: Element>(
+        &mut self,
+        codes: &DeviceCodes,
+        out: &mut DeviceBuffer<T>,
+    ) -> Result<(), CudaError> {
+        let count = codes.codes.len();
+        out.check(&self.pool, count)?;
+        // A thread takes as many codes as make 16 bytes.
+        let each = 256 * 16 / T::BYTES;
+        let grid = Grid::strided(count, each, 256, self.most_blocks());
+        let arguments = [
+            Argument::from(&codes.codes),
+            count.into(),
+            codes.groups.len.into(),
+            (&codes.scales).into(),
+            codes.zero_points.as_ref().into(),
+            out.into(),
+        ];
+        // SAFETY: there is a value for each code, and a scale and a zero point for each group of them; `out` is borrowed alone.
+        unsafe { self.launch("dequantize", kernel!("dequantize", T), grid, &arguments) }
+    }
+
+    /// The index of the first code outside `low..=high`, if there is one.
+    ///
+    /// # Errors
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn first_outside(
+        &mut self,
+        codes: &DeviceBuffer<i8>,
+        low: i8,
+        high: i8,
+    ) -> Result<Option<usize>, CudaError> {
+        let mut found = self.zeros::<u64>(1)?;
+        let grid = Grid::strided(codes.len(), 256 * 16, 256, self.most_blocks());
+        let arguments = [
+            Argument::from(codes),
+            codes.len().into(),
+            i32::from(low).into(),
+            i32::from(high).into(),
+            (&mut found).into(),
+        ];
+        // SAFETY: the codes are as many as the kernel is told, and begin at a multiple of 16 bytes.
+        unsafe { self.launch("dequantize", "codes_outside", grid, &arguments) }?;
+        let mut not_outside = [0];
+        self.read(&found, &mut not_outside)?;
+        let [not_outside] = not_outside;
+        // Below `usize`, since it is an index.
+        Ok((not_outside != 0).then_some(!not_outside as usize))
+    }
+
+    /// Whether a block, or a warp, a group keeps the device busy.
+    fn takes_rows(&self, groups: Groups) -> bool {
+        groups.len <= ROW || groups.count >= 2 * self.multiprocessors as usize
+    }
+
+    /// Quantizes all groups by a method that the kernels take.
+    fn quantize_all<T: Element>(
+        &mut self,
+        values: &DeviceBuffer<T>,
+        groups: Groups,
+        method: Method,
+        codes: &mut DeviceBuffer<i8>,
+        results: &mut Results<'_>,
+    ) -> Result<(), CudaError> {
+        let whole = Part::whole(groups);
+        if self.takes_rows(groups) {
+            return self.launch_quantize(values, whole, method, codes, results);
+        }
+        let with_sum = matches!(
+            method,
+            Method::Ternary {
+                rule: Rule::AbsMean | Rule::Twn,
+                ..
+            }
+        );
+        let mut stats = self.zeros(groups.count * record::STATS)?;
+        let mut plans = self.room(groups.count * record::PLAN)?;
+        let mut applied = self.zeros(groups.count * record::APPLIED)?;
+        self.launch_stats(values, whole, with_sum, &mut stats)?;
+        self.launch_plan(&stats, groups, method, &mut plans, results.report)?;
+        self.launch_apply(values, whole, &plans, codes, &mut applied)?;
+        self.launch_finish(&stats, &applied, &plans, groups, method, results)
+    }
+
+    /// Elements `start..start + len` of a buffer, copied into `copied`.
+    fn part<'c, T: Element>(
+        &mut self,
+        buffer: &DeviceBuffer<T>,
+        start: usize,
+        len: usize,
+        copied: &'c mut Vec<T>,
+    ) -> Result<&'c [T], CudaError> {
+        let expected = start.saturating_add(len);
+        if !buffer.is_of(&self.pool) || buffer.len() < expected {
+            let found = buffer.len();
+            return Err(CudaError::Length { expected, found });
+        }
+        copied.resize(len, T::default());
+        let from = buffer.pointer() + (start * T::BYTES) as u64;
+        // SAFETY: the buffer holds these elements, which were written.
+        unsafe {
+            self.staging
+                .copy_out(&self.stream, from, bytes_of_mut(copied))
+        }?;
+        Ok(copied)
+    }
+}

@@ -1,0 +1,449 @@
+//! A tensor that the engine quantizes.
+
+use std::fmt;
+use std::mem;
+
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeProblem};
+use tercet_core::number::{Element, Stats, bits};
+use tercet_core::quant::{Applied, Groups, Method, Plan, QuantError, Report, quantize_in_order};
+
+use super::DeviceCodes;
+use super::launches::{Part, Results, SEARCHED, is_optimal};
+use super::record;
+use crate::engine::{Chunks, Cuda, CudaError, DeviceBuffer, Item};
+
+/// Values of a chunk of a tensor that passes through the device.
+const CHUNK: usize = 16 << 20;
+/// Values of the smallest chunk.
+const LEAST: usize = 64 << 10;
+
+/// A tensor while the engine quantizes it: the problem that [`tercet_core::quant::quantize`] runs over.
+///
+/// [`QuantizeProblem::quantize_groups`] does all groups in one launch, while values go to the device and codes come back, or in four where
+/// groups are few and long. Where the rule is the optimal one and groups are few and long, or longer than 65,536 values, they go one by
+/// one, in a few launches each. The other steps upload the tensor once; where the device has no room for it, its groups pass through in chunks at each step.
+pub struct CudaTensor<'a, T: Element> {
+    cuda: &'a mut Cuda,
+    groups: Groups,
+    place: Place<'a, T>,
+}
+
+/// Where values are and codes go.
+enum Place<'a, T: Element> {
+    /// With the host; `streams` once it is known that they do not fit the device.
+    Host {
+        values: &'a [T],
+        out: Output<'a>,
+        streams: bool,
+    },
+    /// Copied to the device, where codes wait for [`QuantizeProblem::finish`].
+    Copied {
+        values: DeviceBuffer<T>,
+        codes: DeviceBuffer<i8>,
+        out: Output<'a>,
+    },
+    /// The caller's on the device; scales that were set one by one wait with the host.
+    Resident {
+        values: &'a DeviceBuffer<T>,
+        out: &'a mut DeviceCodes,
+        scales: Vec<f32>,
+        zero_points: Vec<i8>,
+    },
+}
+
+impl<'a, T: Element> CudaTensor<'a, T> {
+    pub(super) fn of_host(
+        cuda: &'a mut Cuda,
+        values: &'a [T],
+        groups: Groups,
+        out: Output<'a>,
+    ) -> Result<Self, CudaError> {
+        groups.check(values.len())?;
+        groups.check(out.codes.len())?;
+        let expected = groups.count;
+        let points = match out.zero_points.len() {
+            0 => expected,
+            points => points,
+        };
+        for found in [out.scales.len(), points] {
+            if found != expected {
+                return Err(QuantError::Length { expected, found }.into());
+            }
+        }
+        let place = Place::Host {
+            values,
+            out,
+            streams: false,
+        };
+        Ok(Self {
+            cuda,
+            groups,
+            place,
+        })
+    }
+
+    pub(super) fn of_device(
+        cuda: &'a mut Cuda,
+        values: &'a DeviceBuffer<T>,
+        out: &'a mut DeviceCodes,
+    ) -> Result<Self, CudaError> {
+        let groups = out.groups();
+        groups.check(values.len())?;
+        let place = Place::Resident {
+            values,
+            out,
+            scales: Vec::new(),
+            zero_points: Vec::new(),
+        };
+        Ok(Self {
+            cuda,
+            groups,
+            place,
+        })
+    }
+
+    /// Copies the values to the device unless they are there or known not to fit.
+    fn settle(&mut self) -> Result<(), CudaError> {
+        let Place::Host {
+            values,
+            out,
+            streams,
+        } = &mut self.place
+        else {
+            return Ok(());
+        };
+        if *streams {
+            return Ok(());
+        }
+        let copied = self.cuda.upload(values);
+        let room = self.cuda.zeros(values.len());
+        match copied.and_then(|values| Ok((values, room?))) {
+            Ok((values, codes)) => {
+                let empty = Output {
+                    codes: &mut [],
+                    scales: &mut [],
+                    zero_points: &mut [],
+                };
+                let out = mem::replace(out, empty);
+                self.place = Place::Copied { values, codes, out };
+            }
+            Err(error) if error.is_out_of_memory() => *streams = true,
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Checks a group's number; where it begins.
+    fn start(&self, group: usize) -> Result<usize, QuantError> {
+        let count = self.groups.count;
+        if group < count {
+            Ok(group * self.groups.len)
+        } else {
+            Err(QuantError::NoGroup { group, count })
+        }
+    }
+
+    fn stats_of(&mut self, group: usize, with_sum: bool) -> Result<Stats, CudaError> {
+        let (start, len) = (self.start(group)?, self.groups.len);
+        self.settle()?;
+        let values = match &self.place {
+            Place::Copied { values, .. } => values,
+            Place::Resident { values, .. } => values,
+            Place::Host { values, .. } => {
+                let mut total = Stats::EMPTY;
+                let group = &values[start..start + len];
+                self.cuda.in_chunks(len, chunks(1), |cuda, range| {
+                    let part = cuda.upload(&group[range])?;
+                    total.merge(&cuda.group_stats(&part, 0, part.len(), with_sum)?);
+                    Ok(())
+                })?;
+                return Ok(total);
+            }
+        };
+        self.cuda.group_stats(values, group, len, with_sum)
+    }
+
+    /// Quantizes all groups, each by one team, while the values pass through the device.
+    fn stream(&mut self, method: Method) -> Result<Report, CudaError> {
+        let Place::Host { values, out, .. } = &mut self.place else {
+            return quantize_in_order(self, method, &mut []);
+        };
+        let groups = self.groups;
+        let mut beside = Beside::new(self.cuda, groups, !out.zero_points.is_empty())?;
+        let each = Item {
+            input: groups.len,
+            output: groups.len,
+        };
+        let chunks = chunks(groups.len);
+        self.cuda.stream_through(
+            chunks,
+            each,
+            values,
+            out.codes,
+            |cuda, range, values, codes| {
+                let part = Part {
+                    first: range.start,
+                    count: range.len(),
+                    len: groups.len,
+                };
+                cuda.launch_quantize(values, part, method, codes, &mut beside.results())
+            },
+        )?;
+        beside.read(self.cuda, groups, out)
+    }
+
+    /// Quantizes all groups of a tensor that is on the device.
+    fn at_once(&mut self, method: Method) -> Result<Report, CudaError> {
+        let groups = self.groups;
+        match &mut self.place {
+            Place::Copied { values, codes, out } => {
+                let mut beside = Beside::new(self.cuda, groups, !out.zero_points.is_empty())?;
+                let results = &mut beside.results();
+                self.cuda
+                    .quantize_all(values, groups, method, codes, results)?;
+                beside.read(self.cuda, groups, out)
+            }
+            Place::Resident { values, out, .. } => {
+                let mut report = self.cuda.zeros(record::REPORT)?;
+                let (codes, mut results) = out.results(&mut report);
+                self.cuda
+                    .quantize_all(values, groups, method, codes, &mut results)?;
+                read_report(self.cuda, &report, groups)
+            }
+            Place::Host { .. } => quantize_in_order(self, method, &mut []),
+        }
+    }
+}
+
+/// Scales, zero points and a report on the device, for a tensor of the host.
+struct Beside {
+    scales: DeviceBuffer<f32>,
+    zero_points: Option<DeviceBuffer<i8>>,
+    report: DeviceBuffer<u64>,
+}
+
+impl Beside {
+    fn new(cuda: &mut Cuda, groups: Groups, zero_points: bool) -> Result<Self, CudaError> {
+        Ok(Self {
+            scales: cuda.zeros(groups.count)?,
+            zero_points: zero_points.then(|| cuda.zeros(groups.count)).transpose()?,
+            report: cuda.zeros(record::REPORT)?,
+        })
+    }
+
+    fn results(&mut self) -> Results<'_> {
+        Results {
+            scales: &mut self.scales,
+            zero_points: self.zero_points.as_mut(),
+            report: &mut self.report,
+        }
+    }
+
+    fn read(
+        &self,
+        cuda: &mut Cuda,
+        groups: Groups,
+        out: &mut Output<'_>,
+    ) -> Result<Report, CudaError> {
+        let report = read_report(cuda, &self.report, groups)?;
+        cuda.read(&self.scales, out.scales)?;
+        if let Some(points) = &self.zero_points {
+            cuda.read(points, out.zero_points)?;
+        }
+        Ok(report)
+    }
+}
+
+fn read_report(
+    cuda: &mut Cuda,
+    report: &DeviceBuffer<u64>,
+    groups: Groups,
+) -> Result<Report, CudaError> {
+    let mut words = [0; record::REPORT];
+    cuda.read(report, &mut words)?;
+    Ok(record::report(&words, groups)?)
+}
+
+/// Chunks of items of `len` values.
+fn chunks(len: usize) -> Chunks {
+    Chunks {
+        most: (CHUNK / len).max(1),
+        least: (LEAST / len).max(1),
+    }
+}
+
+/// Whether kernels quantize by this method, all groups at once. What core refuses, it refuses group by group, after what comes before.
+fn takes_all(cuda: &Cuda, method: Method, groups: Groups) -> bool {
+    match method {
+        Method::Symmetric { limit } => limit > 0,
+        Method::Fixed(grid) => grid.checked().is_ok(),
+        _ if is_optimal(method) => groups.len <= SEARCHED && cuda.takes_rows(groups),
+        Method::Ternary { .. } | Method::Affine => true,
+    }
+}
+
+impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
+    type Error = CudaError;
+
+    fn groups(&self) -> Groups {
+        self.groups
+    }
+
+    fn stats(&mut self, group: usize) -> Result<Stats, CudaError> {
+        self.stats_of(group, true)
+    }
+
+    fn extremes(&mut self, group: usize) -> Result<Stats, CudaError> {
+        self.stats_of(group, false)
+    }
+
+    fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), CudaError> {
+        let (start, expected) = (self.start(group)?, self.groups.len);
+        if out.len() != expected {
+            let found = out.len();
+            return Err(QuantError::Length { expected, found }.into());
+        }
+        let mut copied = Vec::new();
+        let values = match &self.place {
+            Place::Host { values, .. } => &values[start..start + expected],
+            Place::Copied { values, .. } => self.cuda.part(values, start, expected, &mut copied)?,
+            Place::Resident { values, .. } => {
+                self.cuda.part(values, start, expected, &mut copied)?
+            }
+        };
+        for (value, pattern) in values.iter().zip(out) {
+            *pattern = bits::magnitude(value.to_f32());
+        }
+        Ok(())
+    }
+
+    fn magnitudes(
+        &mut self,
+        group: usize,
+        span: MagnitudeSpan,
+        bins: &mut [MagnitudeBin],
+    ) -> Result<(), CudaError> {
+        span.check(bins)?;
+        let (start, len) = (self.start(group)?, self.groups.len);
+        self.settle()?;
+        let values = match &self.place {
+            Place::Copied { values, .. } => values,
+            Place::Resident { values, .. } => values,
+            Place::Host { values, .. } => {
+                let group = &values[start..start + len];
+                return self.cuda.in_chunks(len, chunks(1), |cuda, range| {
+                    let part = cuda.upload(&group[range])?;
+                    cuda.magnitudes(&part, 0, part.len(), span, bins)
+                });
+            }
+        };
+        self.cuda.magnitudes(values, start, len, span, bins)
+    }
+
+    fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, CudaError> {
+        if let Plan::Affine(grid) = plan {
+            grid.checked()?;
+        }
+        let (start, len) = (self.start(group)?, self.groups.len);
+        self.settle()?;
+        match &mut self.place {
+            Place::Copied { values, codes, .. } => {
+                self.cuda.group_apply(values, group, len, plan, codes)
+            }
+            Place::Resident { values, out, .. } => {
+                let codes = out.codes_mut();
+                self.cuda.group_apply(values, group, len, plan, codes)
+            }
+            Place::Host { values, out, .. } => {
+                let (group, out) = (
+                    &values[start..start + len],
+                    &mut out.codes[start..start + len],
+                );
+                let mut total = Applied::default();
+                self.cuda.in_chunks(len, chunks(1), |cuda, range| {
+                    let part = cuda.upload(&group[range.clone()])?;
+                    let mut codes = cuda.room(part.len())?;
+                    let applied = cuda.group_apply(&part, 0, part.len(), plan, &mut codes)?;
+                    cuda.read(&codes, &mut out[range])?;
+                    total.merge(&applied);
+                    Ok(())
+                })?;
+                Ok(total)
+            }
+        }
+    }
+
+    fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), CudaError> {
+        self.start(group)?;
+        let expected = self.groups.count;
+        let (scales, points) = match &mut self.place {
+            Place::Host { out, .. } | Place::Copied { out, .. } => {
+                (&mut *out.scales, &mut *out.zero_points)
+            }
+            Place::Resident {
+                out,
+                scales,
+                zero_points,
+                ..
+            } => {
+                scales.resize(expected, 0.0);
+                zero_points.resize(out.zero_points().map_or(0, DeviceBuffer::len), 0);
+                (scales.as_mut_slice(), zero_points.as_mut_slice())
+            }
+        };
+        scales[group] = scale;
+        match points.get_mut(group) {
+            Some(point) => *point = zero_point,
+            // Without it the codes cannot be read back.
+            None if zero_point != 0 => {
+                return Err(QuantError::Length { expected, found: 0 }.into());
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn quantize_groups(
+        &mut self,
+        method: Method,
+        bins: &mut [MagnitudeBin],
+    ) -> Result<Report, CudaError> {
+        let groups = self.groups;
+        if !takes_all(self.cuda, method, groups) {
+            return quantize_in_order(self, method, bins);
+        }
+        if self.cuda.takes_rows(groups) && matches!(self.place, Place::Host { .. }) {
+            match self.stream(method) {
+                // Not even one group has room on the device.
+                Err(error) if error.is_out_of_memory() => {}
+                done => return done,
+            }
+        }
+        self.settle()?;
+        if matches!(self.place, Place::Host { .. }) {
+            return quantize_in_order(self, method, bins);
+        }
+        self.at_once(method)
+    }
+
+    fn finish(self) -> Result<(), CudaError> {
+        match self.place {
+            Place::Host { .. } => Ok(()),
+            Place::Copied { codes, out, .. } => self.cuda.read(&codes, out.codes),
+            Place::Resident {
+                out,
+                scales,
+                zero_points,
+                ..
+            } => out.write(self.cuda, &scales, &zero_points),
+        }
+    }
+}
+
+impl<T: Element> fmt::Debug for CudaTensor<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaTensor")
+            .field("groups", &self.groups)
+            .finish_non_exhaustive()
+    }
+}

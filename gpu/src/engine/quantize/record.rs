@@ -1,0 +1,129 @@
+//! What the quantizer's kernels read and write, word by word: the structs of `kernels/include/tercet/plan.cuh`, `stats.cuh` and
+//! `apply.cuh`, and of `kernels/cuda/quantize.cu`.
+
+use tercet_core::engine::MagnitudeBin;
+use tercet_core::number::{ExactSum, Stats, bits};
+use tercet_core::quant::{Applied, Groups, Method, Plan, QuantError, Report, Rule, ScaleRule};
+
+/// Words of 64 bits of a `StatsRecord`.
+pub(super) const STATS: usize = 8;
+/// Words of 64 bits of an `AppliedRecord`.
+pub(super) const APPLIED: usize = 8;
+/// Words of 64 bits of a `ReportRecord`.
+pub(super) const REPORT: usize = 6;
+/// Words of 64 bits of a `Bin`.
+pub(super) const BIN: usize = 2;
+/// Words of 32 bits of a `Plan`.
+pub(super) const PLAN: usize = 6;
+
+/// The sum of limbs of 64 bits, least significant first.
+fn sum(limbs: &[u64]) -> ExactSum {
+    let mut sum = ExactSum::ZERO;
+    for (&limb, place) in limbs.iter().zip((0..).step_by(64)) {
+        sum.add_shifted(limb, place);
+    }
+    sum
+}
+
+/// The statistics in a record of `count` values that begin at `start`.
+pub(super) fn stats(record: &[u64; STATS], start: usize, count: usize) -> Stats {
+    let [limbs @ .., not_bad, extremes] = record;
+    let count = count as u64;
+    if *not_bad != 0 {
+        return Stats {
+            count,
+            first_bad: Some(!not_bad - start as u64),
+            ..Stats::EMPTY
+        };
+    }
+    // The halves of a word, the first one lower.
+    let (not_low, high) = (*extremes as u32, (*extremes >> 32) as u32);
+    Stats {
+        count,
+        min: bits::from_ordered(!not_low),
+        max: bits::from_ordered(high),
+        sum: sum(limbs),
+        first_bad: None,
+    }
+}
+
+pub(super) fn applied(record: &[u64; APPLIED]) -> Applied {
+    let [coded, clipped, limbs @ ..] = record;
+    Applied {
+        coded: *coded,
+        coded_sum: sum(limbs),
+        clipped: *clipped,
+    }
+}
+
+pub(super) fn bin(&[count, mantissas]: &[u64; BIN]) -> MagnitudeBin {
+    MagnitudeBin { count, mantissas }
+}
+
+/// A plan as the kernels have it.
+pub(super) fn plan(plan: &Plan) -> [u32; PLAN] {
+    match *plan {
+        Plan::Ternary { threshold, sum } => {
+            let summed = u32::from(sum) << 16;
+            [threshold, 1 | summed, 0, 0, word(-1), word(1)]
+        }
+        Plan::Affine(grid) => [
+            u32::MAX,
+            0,
+            grid.scale.to_bits(),
+            word(grid.zero_point),
+            word(grid.low),
+            word(grid.high),
+        ],
+    }
+}
+
+fn word(code: i8) -> u32 {
+    i32::from(code).cast_unsigned()
+}
+
+/// A method as the kernels have it: kind, rule and scale rule, a grid's scale, and its zero point and ends.
+pub(super) fn method(method: Method) -> (u32, f32, u32) {
+    let bytes = |bytes: [i8; 3]| {
+        let [zero_point, low, high] = bytes.map(i8::cast_unsigned);
+        u32::from_le_bytes([zero_point, low, high, 0])
+    };
+    match method {
+        Method::Ternary { rule, scale_rule } => {
+            let rule = match rule {
+                Rule::AbsMax => 0,
+                Rule::AbsMean => 1,
+                Rule::Twn => 2,
+                Rule::Optimal => 3,
+            };
+            let least_squares = u32::from(scale_rule == ScaleRule::LeastSquares);
+            (rule << 8 | least_squares << 16, 0.0, 0)
+        }
+        Method::Symmetric { limit } => (1, 0.0, bytes([0, limit.saturating_neg(), limit])),
+        Method::Affine => (2, 0.0, 0),
+        Method::Fixed(grid) => (3, grid.scale, bytes([grid.zero_point, grid.low, grid.high])),
+    }
+}
+
+/// What a launch over all groups reports, or refuses: the first thing that a loop over groups would meet.
+pub(super) fn report(record: &[u64; REPORT], groups: Groups) -> Result<Report, QuantError> {
+    let &[zero, flushed, coded, clipped, not_bad, not_placed] = record;
+    let placed = (not_placed != 0).then_some(!not_placed);
+    let bad = (not_bad != 0).then_some(!not_bad);
+    match (bad, placed) {
+        (Some(index), placed) if placed.is_none_or(|group| index / groups.len as u64 <= group) => {
+            Err(QuantError::NotFinite { index })
+        }
+        (_, Some(_)) => Err(QuantError::Length {
+            expected: groups.count,
+            found: 0,
+        }),
+        _ => Ok(Report {
+            groups: groups.count as u64,
+            zero,
+            flushed,
+            coded,
+            clipped,
+        }),
+    }
+}

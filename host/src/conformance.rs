@@ -1,0 +1,231 @@
+//! Whether the operations that [`Threads`] has beside those of core's engine traits give core's results on this machine.
+//!
+//! [`tercet_core::conformance::run_engine`] digests what the traits name. What is left has no digest of its own, since core's own
+//! work has: here it is done both ways over awkward sizes and values, and compared to the bit.
+//!
+//! ```
+//! use tercet_host::conformance;
+//! use tercet_host::parallel::Threads;
+//!
+//! conformance::run(&Threads::default(), &mut |operation, agrees| assert!(agrees, "{operation}"));
+//! ```
+
+use tercet_core::block::{
+    bitnet_hf,
+    i2_s::{self, Layout},
+};
+use tercet_core::number::{Element, RUN, Random, Stats};
+use tercet_core::quant::fp8::Fp8;
+use tercet_core::quant::{Codes, Comparison, Groups, HOST_BITS, Histogram, int8};
+use tercet_core::{bf16, f16};
+
+use crate::parallel::Threads;
+
+/// No values, parts of vectors, whole ones and a few more, more than a tile.
+const SIZES: [usize; 13] = [
+    0, 1, 7, 31, 63, 64, 65, 255, 257, 1000, 4099, 65_536, 70_001,
+];
+/// Values that threads count by themselves, and runs of sums.
+const LARGE: usize = (1 << 18) + 4 * RUN + 77;
+
+/// Runs every operation by `engine` and by core, and reports its name and whether all results, refusals too, are the same. Under
+/// a second on one core of a desktop; 20 MB of memory.
+pub fn run(engine: &Threads, report: &mut dyn FnMut(&'static str, bool)) {
+    report("extremes", sizes(|values| extremes(engine, values)));
+    report("fp8", sizes(|values| fp8(engine, values)));
+    report("dequantize", sizes(|values| dequantize(engine, values)));
+    report("histogram", histogram(engine));
+    report("compare", compare(engine));
+    report("i2_s", i2_s(engine));
+    report("bitnet_hf", bitnet_hf(engine));
+}
+
+/// Whether a check holds for values of every size, and where the last one is no number.
+fn sizes(check: impl Fn(&[f32]) -> bool) -> bool {
+    SIZES.into_iter().all(|size| {
+        let mut values = patterns(size, size as u64);
+        let mut agrees = check(&values);
+        if let Some(last) = values.last_mut() {
+            *last = f32::NAN;
+            agrees &= check(&values);
+        }
+        agrees
+    })
+}
+
+/// Finite values: ordinary ones, and every pattern.
+fn patterns(len: usize, seed: u64) -> Vec<f32> {
+    let mut random = Random::new(seed);
+    let mut draw = || {
+        let pattern = random.next_u64() as u32;
+        let exponent = match random.below(8) {
+            0 => random.below(255),
+            _ => 110 + random.below(30),
+        };
+        f32::from_bits(pattern & 0x807F_FFFF | (exponent as u32) << 23)
+    };
+    (0..len).map(|_| draw()).collect()
+}
+
+fn halves<T: Element>(values: &[f32], narrow: fn(f32) -> T) -> Vec<T> {
+    values.iter().map(|&x| narrow(x % 60_000.0)).collect()
+}
+
+/// −0 and +0 differ here; all NaNs are one.
+fn same(a: &[f32], b: &[f32]) -> bool {
+    let bits = |x: &f32| match x.is_nan() {
+        true => u32::MAX,
+        false => x.to_bits(),
+    };
+    a.iter().map(bits).eq(b.iter().map(bits))
+}
+
+fn extremes(engine: &Threads, values: &[f32]) -> bool {
+    let brains = halves(values, bf16::from_f32);
+    engine.extremes(values) == Stats::extremes_of(values)
+        && engine.extremes(&brains) == Stats::extremes_of(&brains)
+}
+
+fn fp8(engine: &Threads, values: &[f32]) -> bool {
+    [Fp8::E4M3, Fp8::E5M2].into_iter().all(|format| {
+        [1.0, 0.037].into_iter().all(|scale| {
+            fp8_of(engine, format, scale, values)
+                && fp8_of(engine, format, scale, &halves(values, f16::from_f32))
+                && fp8_of(engine, format, scale, &halves(values, bf16::from_f32))
+        })
+    })
+}
+
+fn fp8_of<T: Element>(engine: &Threads, format: Fp8, scale: f32, values: &[T]) -> bool {
+    let (mut found, mut expected) = (vec![0; values.len()], vec![0; values.len()]);
+    let of = engine.quantize_fp8(format, scale, values, &mut found);
+    if of != format.quantize(scale, values, &mut expected) {
+        return false;
+    }
+    // Where a value is refused, what codes there are is left open.
+    let codes = match of {
+        Ok(()) if found != expected => return false,
+        _ => expected,
+    };
+    let (mut found, mut expected) = (vec![0.0; codes.len()], vec![0.0; codes.len()]);
+    engine.dequantize_fp8(format, scale, &codes, &mut found) == Ok(())
+        && format.dequantize(scale, &codes, &mut expected) == Ok(())
+        && same(&found, &expected)
+}
+
+fn dequantize(engine: &Threads, values: &[f32]) -> bool {
+    let codes: Vec<i8> = values.iter().map(|x| (x.to_bits() >> 7) as i8).collect();
+    let Ok(groups) = Groups::tensor(codes.len()) else {
+        return codes.is_empty();
+    };
+    let codes = Codes {
+        groups,
+        codes: &codes,
+        scales: &[0.037],
+        zero_points: &[-3],
+    };
+    let (mut found, mut expected) = (vec![0.0; values.len()], vec![0.0; values.len()]);
+    engine.dequantize(codes, int8::RANGE, &mut found) == int8::dequantize(codes, &mut expected)
+        && same(&found, &expected)
+}
+
+fn histogram(engine: &Threads) -> bool {
+    let values = patterns(LARGE, 1);
+    histogram_of(engine, &values)
+        && histogram_of(engine, &halves(&values, f16::from_f32))
+        && histogram_of(engine, &halves(&values, bf16::from_f32))
+}
+
+fn histogram_of<T: Element>(engine: &Threads, values: &[T]) -> bool {
+    let mut buckets = [(); 2].map(|()| vec![0; Histogram::<HOST_BITS>::BUCKETS]);
+    let [found, expected] = &mut buckets;
+    let (Ok(mut found), Ok(mut expected)) = (Histogram::new(found), Histogram::new(expected))
+    else {
+        return false;
+    };
+    engine.histogram(values, &mut found) == expected.push(values) && found == expected
+}
+
+fn compare(engine: &Threads) -> bool {
+    let original = patterns(LARGE, 2);
+    let restored: Vec<f32> = original.iter().map(|x| x * 0.9375).collect();
+    let halves = halves(&restored, f16::from_f32);
+    compare_with(engine, &original, &restored)
+        && compare_with(engine, &original, &halves)
+        && SIZES[..11].iter().all(|&size| {
+            // Not from a vector's boundary on.
+            let (original, halves) = (&original[1..], &halves[1..]);
+            compare_with(engine, &original[..size], &halves[..size])
+        })
+}
+
+fn compare_with<T: Element>(engine: &Threads, original: &[f32], restored: &[T]) -> bool {
+    let (mut found, mut expected) = (Comparison::new(), Comparison::new());
+    // Debug prints floats so that they read back to the same bits, also those of a zero.
+    engine.compare_next(&mut found, original, restored) == expected.push(original, restored)
+        && format!("{found:?}") == format!("{expected:?}")
+}
+
+/// Bytes with no two bits 3, or, for every hundredth seed, with some.
+fn two_bits(len: usize, seed: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let most = if seed.is_multiple_of(100) { 4 } else { 3 };
+    let mut pair = || random.below(most) as u8;
+    (0..len)
+        .map(|_| pair() | pair() << 2 | pair() << 4 | pair() << 6)
+        .collect()
+}
+
+fn i2_s(engine: &Threads) -> bool {
+    [Layout::X86x128, Layout::Arm64].into_iter().all(|layout| {
+        [0, 1, 2, 7, 33, 100].into_iter().all(|groups| {
+            let len = groups * layout.group();
+            let mut bytes = two_bits(len / 4, groups as u64 + 1);
+            bytes.extend(0.5f32.to_le_bytes());
+            bytes.extend([0; 28]);
+            let (mut found, mut expected) = (vec![0.0; len], vec![0.0; len]);
+            let of = engine.decode_i2_s(layout, &bytes, &mut found);
+            of == i2_s::decode(layout, &bytes, &mut expected)
+                && (of.is_err() || same(&found, &expected))
+        })
+    })
+}
+
+fn bitnet_hf(engine: &Threads) -> bool {
+    let shapes = [
+        (4, 1),
+        (4, 7),
+        (8, 63),
+        (8, 65),
+        (12, 1000),
+        (6, 5),
+        (100, 64),
+    ];
+    shapes.into_iter().all(|(rows, cols)| {
+        let weights: Vec<f32> = (patterns(rows * cols, cols as u64).iter())
+            .map(|x| x % 2.0)
+            .collect();
+        bitnet_hf_of(engine, rows, cols, &weights)
+            && bitnet_hf_of(engine, rows, cols, &halves(&weights, bf16::from_f32))
+    })
+}
+
+fn bitnet_hf_of<T: Element>(engine: &Threads, rows: usize, cols: usize, weights: &[T]) -> bool {
+    let Ok(len) = bitnet_hf::packed_len(rows, cols) else {
+        return false;
+    };
+    let (mut found, mut expected) = (vec![0; len], vec![0; len]);
+    let mut codes = vec![0; weights.len()];
+    let of_core = bitnet_hf::quantize(weights, 1.25, &mut codes)
+        .and_then(|_| bitnet_hf::pack(rows, cols, &codes, &mut expected));
+    let of = engine.encode_bitnet_hf(rows, cols, weights, 1.25, &mut found);
+    if of != of_core || of.is_ok() && found != expected {
+        return false;
+    }
+    [expected, two_bits(len, 100)].into_iter().all(|packed| {
+        let (mut found, mut expected) = (vec![0.0; weights.len()], vec![0.0; weights.len()]);
+        let of = engine.decode_bitnet_hf(rows, cols, &packed, 0.8, &mut found);
+        of == bitnet_hf::decode(rows, cols, &packed, 0.8, &mut expected)
+            && (of.is_err() || same(&found, &expected))
+    })
+}

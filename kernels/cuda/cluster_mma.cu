@@ -1,0 +1,144 @@
+// Assignment of k-means by tensor cores: int8 products of 16 x 8 x 32, from compute capability 8.0.
+//
+// Roofline: n·k·d multiply-adds for n·d bytes: from k = 256 on the tensor cores are the limit. A block of 128 points goes through all
+// centroids in tiles of 128; short points stay in shared memory, and centroids come in beside the products.
+
+#include "tercet/cluster.cuh"
+
+using namespace tercet;
+
+// Points and centroids of a tile; bytes of a row that are brought at a time; from row to row in shared memory 16 more, so that eight
+// rows' vectors of 16 bytes lie in different banks.
+const u32 TILE = 128, PART = 64, PITCH = PART + 16;
+const u32 PANEL = TILE * PITCH;
+
+// 128 rows' bytes from `part` on, as an asynchronous group's part; zeros past a row's end and past the last row.
+TERCET_FN void bring(u8 *shared, const i8 *rows, u32 stride, u64 first, u64 count, u32 part) {
+#pragma unroll
+    for (u32 i = threadIdx.x; i < TILE * (PART / 16); i += 256) {
+        u32 line = i / (PART / 16), at = i % (PART / 16) * 16;
+        bool there = first + line < count && part + at < stride;
+        copy_async16(shared + line * PITCH + at, there ? rows + (first + line) * stride + part + at : rows, there ? 16 : 0);
+    }
+}
+
+// As `cluster_assign` without indices. Dynamic shared memory: `points_parts` panels of points (all parts of a row, or two) and two of
+// centroids.
+//
+// Warps lie four by two over the tile: each has 32 points by 64 centroids, two by eight products.
+extern "C" __global__ void __launch_bounds__(256) cluster_assign_mma(const i8 *points, u32 stride, u32 count, const u32 *weights,
+                                                                     const u32 *lengths, const i8 *centroids, const i32 *norms,
+                                                                     u32 clusters, u32 *labels, u32 *previous, u32 *distances,
+                                                                     u32 point_panels, u64 *result) {
+    TERCET_SHARED(u8, panels);
+    __shared__ i32 tile_norms[TILE];
+    __shared__ u64 halves[TILE];
+    u8 *const rows = panels, *const columns = panels + point_panels * PANEL;
+    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const u32 row_base = warp % 4 * 32, column_base = warp / 4 * 64;
+    const u64 first = (u64)blockIdx.x * TILE;
+    const u32 parts = (stride + PART - 1) / PART, tiles = (clusters + TILE - 1) / TILE;
+    const u32 steps = parts * tiles;
+    // Whether all parts of the points are there at once.
+    const bool resident = point_panels >= parts;
+    if (resident) {
+        for (u32 part = 0; part < parts; part++) bring(rows + part * PANEL, points, stride, first, count, part * PART);
+    } else {
+        bring(rows, points, stride, first, count, 0);
+    }
+    bring(columns, centroids, stride, 0, clusters, 0);
+    copy_async_commit();
+    u64 best[2][2];
+    i32 dots[2][8][4];
+#pragma unroll
+    for (u32 m = 0; m < 2; m++) best[m][0] = best[m][1] = ~0ull;
+    for (u32 step = 0; step < steps; step++) {
+        const u32 part = step % parts, base = step / parts * TILE;
+        if (part == 0) {
+#pragma unroll
+            for (u32 m = 0; m < 2; m++) {
+#pragma unroll
+                for (u32 n = 0; n < 8; n++) dots[m][n][0] = dots[m][n][1] = dots[m][n][2] = dots[m][n][3] = 0;
+            }
+            // The last tile's were read before the barrier that ended its step.
+            if (threadIdx.x < TILE && base + threadIdx.x < clusters) tile_norms[threadIdx.x] = norms[base + threadIdx.x];
+        }
+        // The next part comes in while this one is worked on.
+        if (step + 1 < steps) {
+            const u32 next = (step + 1) % parts, next_base = (step + 1) / parts * TILE, side = (step + 1) % 2;
+            bring(columns + side * PANEL, centroids, stride, next_base, clusters, next * PART);
+            if (!resident) bring(rows + side * PANEL, points, stride, first, count, next * PART);
+        }
+        copy_async_commit();
+        copy_async_wait<1>();
+        __syncthreads();
+        const u8 *a_panel = rows + (resident ? part : step % 2) * PANEL, *b_panel = columns + step % 2 * PANEL;
+        const u32 bytes = stride - part * PART < PART ? stride - part * PART : PART;
+#pragma unroll
+        for (u32 at = 0; at < PART; at += 32) {
+            if (at < bytes) {
+                // Lane 8i + r names row r of the i-th 8 x 16 bytes: rows 0 and 8 of the first half, then of the second.
+                u32 a[2][4];
+#pragma unroll
+                for (u32 m = 0; m < 2; m++) {
+                    load_matrices(a[m], a_panel + (row_base + m * 16 + lane % 16) * PITCH + at + lane / 16 * 16);
+                }
+#pragma unroll
+                for (u32 n = 0; n < 8; n += 2) {
+                    // Both halves of eight centroids, then of the next eight.
+                    u32 b[4];
+                    load_matrices(b, b_panel + (column_base + n * 8 + lane / 16 * 8 + lane % 8) * PITCH + at + lane / 8 % 2 * 16);
+                    const u32 low[2] = {b[0], b[1]}, high[2] = {b[2], b[3]};
+#pragma unroll
+                    for (u32 m = 0; m < 2; m++) {
+                        mma_m16n8k32(dots[m][n], a[m], low);
+                        mma_m16n8k32(dots[m][n + 1], a[m], high);
+                    }
+                }
+            }
+        }
+        if (part + 1 == parts) {
+#pragma unroll
+            for (u32 n = 0; n < 8; n++) {
+#pragma unroll
+                for (u32 i = 0; i < 2; i++) {
+                    const u32 column = column_base + n * 8 + lane % 4 * 2 + i, label = base + column;
+                    if (label < clusters) {
+                        const i32 norm = tile_norms[column];
+#pragma unroll
+                        for (u32 m = 0; m < 2; m++) {
+                            best[m][0] = least(best[m][0], ranked(norm - 2 * dots[m][n][i], label));
+                            best[m][1] = least(best[m][1], ranked(norm - 2 * dots[m][n][2 + i], label));
+                        }
+                    }
+                }
+            }
+        }
+        // Before the next step writes where this one read.
+        __syncthreads();
+    }
+    // The four lanes of a row, then the two warps beside each other.
+#pragma unroll
+    for (u32 m = 0; m < 2; m++) {
+#pragma unroll
+        for (u32 i = 0; i < 2; i++) {
+            best[m][i] = least(best[m][i], __shfl_xor_sync(FULL_WARP, best[m][i], 1));
+            best[m][i] = least(best[m][i], __shfl_xor_sync(FULL_WARP, best[m][i], 2));
+            if (warp >= 4 && lane % 4 == 0) halves[row_base + m * 16 + i * 8 + lane / 4] = best[m][i];
+        }
+    }
+    __syncthreads();
+    Labels state = {weights, lengths, labels, previous, distances, 0, 0};
+    if (warp < 4 && lane % 4 == 0) {
+#pragma unroll
+        for (u32 m = 0; m < 2; m++) {
+#pragma unroll
+            for (u32 i = 0; i < 2; i++) {
+                const u32 row = row_base + m * 16 + i * 8 + lane / 4;
+                if (first + row < count) state.settle(first + row, least(best[m][i], halves[row]));
+            }
+        }
+    }
+    block_add(state.inertia, result + INERTIA);
+    block_add(state.changed, result + CHANGED);
+}
