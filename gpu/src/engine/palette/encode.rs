@@ -8,6 +8,7 @@ use tercet_core::pool::Kind;
 use tercet_core::quant::{Grid, int8};
 
 use super::{by_groups, layout_of, rows_of};
+use crate::engine::quantize::kernel;
 use crate::engine::{Cuda, CudaError, DeviceBuffer, Grid as Blocks};
 
 /// Threads of a block.
@@ -18,18 +19,6 @@ const WAVES: usize = 8;
 const PART: usize = 16 << 10;
 /// Codes of the grid, and counts of a group.
 const CODES: usize = 256;
-
-/// A kernel's name for an element type.
-macro_rules! kernel {
-    ($name:literal, $element:ty) => {
-        match <$element as tercet_core::pool::Plain>::KIND {
-            Kind::F16 => concat!($name, "_f16"),
-            Kind::Bf16 => concat!($name, "_bf16"),
-            // There are three elements.
-            _ => concat!($name, "_f32"),
-        }
-    };
-}
 
 /// As [`palette::encode`], in as many parts as memory asks for.
 pub(super) fn encode<T: Element>(
