@@ -105,6 +105,28 @@ pub(super) const MODULES: &[Module] = &[
         ],
     },
     Module {
+        name: "palette",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/palette.ptx"),
+        kernels: &["palette_decode", "palette_product"],
+    },
+    Module {
+        name: "palette_encode",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/palette_encode.ptx"),
+        kernels: &[
+            "palette_range_f32",
+            "palette_count_f32",
+            "palette_pack_f32",
+            "palette_range_f16",
+            "palette_count_f16",
+            "palette_pack_f16",
+            "palette_range_bf16",
+            "palette_count_bf16",
+            "palette_pack_bf16",
+        ],
+    },
+    Module {
         name: "quantize",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/quantize.ptx"),

@@ -104,20 +104,20 @@ std::string bytes_text(size_t bytes) { return std::to_string(bytes) + (bytes == 
             at);
 }
 
-void check_order(uintptr_t address, Touch how, Space space_is, const char *space, const void *at) {
+void check_order(uintptr_t address, Touch how, bool shared, const void *at) {
     Cell &cell = cell_of(address);
-    if (space_is == Space::Shared) {
-        // Each block has its own; what stands there is of blocks that are over.
-        unsigned block = unsigned(stamp_now(false).block);
-        for (Stamp *stamp : {&cell.write, &cell.read, &cell.other_read}) {
-            *stamp = stamp->block == block ? *stamp : Stamp{};
+    bool atomic = how == Touch::Atomic;
+    const char *space = shared ? "shared" : "global";
+    Stamp now = stamp_now(atomic);
+    // Each block has shared memory of its own, though here all have the same.
+    for (Stamp *stamp : {&cell.write, &cell.read, &cell.other_read}) {
+        if (shared && stamp->block != now.block) {
+            *stamp = {};
         }
     }
-    bool atomic = how == Touch::Atomic;
     if (cell.write.any() && !(atomic && cell.write.atomic) && !is_before_now(cell.write)) {
         fail_race(cell.write.atomic ? "changes" : "writes", cell.write, space, how, at);
     }
-    Stamp now = stamp_now(atomic);
     if (how == Touch::Read) {
         if (cell.read.thread != now.thread || cell.read.block != now.block) {
             cell.other_read = cell.read;
@@ -159,7 +159,7 @@ void touch(const void *pointer, size_t bytes, Touch how, const void *at) {
                 fail_at(LAUNCH_FAILED, std::string("a thread ") + verb(how) + " " + name + " memory that nobody wrote", at);
             }
         }
-        check_order(address + i, how, space, name, at);
+        check_order(address + i, how, space == Space::Shared, at);
         if (how != Touch::Read && space == Space::Global) {
             mark_written(*allocation, address + i, 1);
         }

@@ -198,7 +198,7 @@ impl Cuda {
         if expected != found || layer.packing.padded() != x.stride {
             return Err(LinearError::Length { expected, found }.into());
         }
-        let expected = x.count.checked_mul(layer.rows).unwrap_or(usize::MAX);
+        let expected = x.count.saturating_mul(layer.rows);
         if expected != outputs {
             let found = outputs;
             return Err(CudaError::Length { expected, found });

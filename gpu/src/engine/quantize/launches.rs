@@ -34,7 +34,7 @@ macro_rules! kernel {
         }
     };
 }
-pub(super) use kernel;
+pub(in crate::engine) use kernel;
 
 /// Groups `first..first + count` of a buffer, `len` values each.
 #[derive(Clone, Copy, Debug)]
