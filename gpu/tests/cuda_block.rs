@@ -5,6 +5,7 @@ mod support;
 
 use half::{bf16, f16};
 use proptest::prelude::*;
+use support::draw::Draw;
 use support::emulator::device;
 use tercet_core::block::{self, BlockError, Encoded, Format};
 use tercet_core::engine::BlockEngine;
@@ -14,22 +15,6 @@ use tercet_gpu::engine::{Cuda, CudaError, CudaOptions};
 
 const RULES: [Rule; 4] = [Rule::AbsMax, Rule::AbsMean, Rule::Twn, Rule::Optimal];
 const SCALES: [ScaleRule; 2] = [ScaleRule::Rule, ScaleRule::LeastSquares];
-
-/// Numbers from a fixed seed.
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
 
 /// Kinds of data, each hard for something.
 const KINDS: u64 = 8;

@@ -11,20 +11,14 @@ using namespace tercet;
 // A signed integer of 128 bits. A finite f16 times 2²⁴ is below 2⁴⁰, and a block's sum of products at most 2¹⁹, so a block's
 // term is below 2⁵⁹ and 2⁶⁸ of them have room.
 struct Fixed {
-    u64 low, high;
+    u64 words[2];
 
-    __device__ __forceinline__ void add(i64 term) {
-        u64 carry = add_carry(&low, (u64)term, 0);
-        high += (u64)(term >> 63) + carry;
-    }
+    __device__ __forceinline__ void add(i64 term) { add_words(words, (u64)term, (u64)(term >> 63)); }
 
-    __device__ __forceinline__ void merge(const Fixed &other) {
-        u64 carry = add_carry(&low, other.low, 0);
-        high += other.high + carry;
-    }
+    __device__ __forceinline__ void merge(const Fixed &other) { add_words(words, other.words[0], other.words[1]); }
 
     __device__ __forceinline__ Fixed exchange(u32 distance) const {
-        return Fixed{__shfl_xor_sync(FULL_WARP, low, distance), __shfl_xor_sync(FULL_WARP, high, distance)};
+        return Fixed{{__shfl_xor_sync(FULL_WARP, words[0], distance), __shfl_xor_sync(FULL_WARP, words[1], distance)}};
     }
 };
 
@@ -38,7 +32,7 @@ template <class Format>
 TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecord *record) {
     alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
     const u8 *share = tile + threadIdx.x / WARP * Format::SHARE_BYTES;
-    Fixed sum = {0, 0};
+    Fixed sum = {{0, 0}};
     for (u64 start = (u64)blockIdx.x * TILE; start < count; start += (u64)gridDim.x * TILE) {
         u64 left = (count - start) / Format::LEN * Format::BYTES;
         tile_in(tile, bytes + start / Format::LEN * Format::BYTES, left < Format::TILE_BYTES ? (u32)left : Format::TILE_BYTES);
@@ -71,8 +65,8 @@ TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecor
     sum = block_all(warp_all(sum));
     if (threadIdx.x == 0) {
         // As in Wide::add_to: each wrap carries once.
-        u64 before = atomicAdd(&record->low, sum.low);
-        atomicAdd(&record->high, sum.high + (before + sum.low < sum.low ? 1 : 0));
+        u64 low = sum.words[0], before_low = atomicAdd(&record->low, low);
+        atomicAdd(&record->high, sum.words[1] + (before_low + low < low ? 1 : 0));
     }
 }
 

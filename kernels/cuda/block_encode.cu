@@ -38,16 +38,23 @@ struct Quantizer<Q4_0> {
     }
 };
 
+// Which type values are of. A kernel takes all three, since only its loads differ.
+enum Type { TYPE_F32 = 0, TYPE_F16 = 1, TYPE_BF16 = 2 };
+
 // Eight neighbours; `at` is a multiple of 8.
-template <class Element>
-TERCET_FN void load_eight(const typename Element::Bits *values, u64 at, u32 (&patterns)[8]) {
-#pragma unroll
-    for (u32 i = 0; i < 8; i += Element::COUNT) Element::unpack(load16(values + at + i), patterns + i);
+TERCET_FN void load_eight(const u8 *values, u32 type, u64 at, u32 (&patterns)[8]) {
+    if (type == TYPE_F32) {
+        F32::unpack(load16(values + at * 4), patterns);
+        F32::unpack(load16(values + at * 4 + 16), patterns + 4);
+    } else if (type == TYPE_F16) {
+        F16::unpack(load16(values + at * 2), patterns);
+    } else {
+        BF16::unpack(load16(values + at * 2), patterns);
+    }
 }
 
-template <class Element, class Format>
-TERCET_FN void encode(const typename Element::Bits *values, u64 before, u64 count, u32 rule, u32 least_squares, u8 *out,
-                      EncodeRecord *record) {
+template <class Format>
+TERCET_FN void encode(const u8 *values, u32 type, u64 before, u64 count, u32 rule, u32 least_squares, u8 *out, EncodeRecord *record) {
     alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
     alignas(16) __shared__ u8 digits[Format::LEN == SHARE ? TILE : 16];
     __shared__ u32 sorted[Format::LEN > 32 ? TILE : 1];
@@ -57,7 +64,7 @@ TERCET_FN void encode(const typename Element::Bits *values, u64 before, u64 coun
         u64 first = start + threadIdx.x * 8;
         u32 patterns[8] = {};
         // A block lies in one warp, and is there for all of its lanes or none.
-        if (first < count) load_eight<Element>(values, first, patterns);
+        if (first < count) load_eight(values, type, first, patterns);
         u32 largest = 0;
 #pragma unroll
         for (u32 i = 0; i < 8; i++) largest = larger(largest, magnitude(patterns[i]));
@@ -89,24 +96,14 @@ TERCET_FN void encode(const typename Element::Bits *values, u64 before, u64 coun
     }
 }
 
-#define ENCODE(NAME, ELEMENT, FORMAT)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(256) NAME(const ELEMENT::Bits *values, u64 before, u64 count, u32 rule,           \
-                                                           u32 least_squares, u8 *out, EncodeRecord *record) {                     \
-        encode<ELEMENT, FORMAT>(values, before, count, rule, least_squares, out, record);                                          \
+#define ENCODE(NAME, FORMAT)                                                                                                       \
+    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+        NAME(const u8 *values, u32 type, u64 before, u64 count, u32 rule, u32 least_squares, u8 *out, EncodeRecord *record) {      \
+        encode<FORMAT>(values, type, before, count, rule, least_squares, out, record);                                             \
     }
 
-ENCODE(block_encode_tq1_0_f32, F32, Tq1_0)
-ENCODE(block_encode_tq1_0_f16, F16, Tq1_0)
-ENCODE(block_encode_tq1_0_bf16, BF16, Tq1_0)
-ENCODE(block_encode_tq2_0_f32, F32, Tq2_0)
-ENCODE(block_encode_tq2_0_f16, F16, Tq2_0)
-ENCODE(block_encode_tq2_0_bf16, BF16, Tq2_0)
-ENCODE(block_encode_q2_0_f32, F32, Q2_0)
-ENCODE(block_encode_q2_0_f16, F16, Q2_0)
-ENCODE(block_encode_q2_0_bf16, BF16, Q2_0)
-ENCODE(block_encode_q8_0_f32, F32, Q8_0)
-ENCODE(block_encode_q8_0_f16, F16, Q8_0)
-ENCODE(block_encode_q8_0_bf16, BF16, Q8_0)
-ENCODE(block_encode_q4_0_f32, F32, Q4_0)
-ENCODE(block_encode_q4_0_f16, F16, Q4_0)
-ENCODE(block_encode_q4_0_bf16, BF16, Q4_0)
+ENCODE(block_encode_tq1_0, Tq1_0)
+ENCODE(block_encode_tq2_0, Tq2_0)
+ENCODE(block_encode_q2_0, Q2_0)
+ENCODE(block_encode_q8_0, Q8_0)
+ENCODE(block_encode_q4_0, Q4_0)

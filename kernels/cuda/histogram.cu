@@ -50,13 +50,12 @@ TERCET_FN void magnitudes(const typename Element::Bits *values, u64 begin, u64 e
             table.counts[bin] = table.low[bin] = table.high[bin] = 0;
         }
         __syncthreads();
-        walk<Element>(
-            values, from, to, threadIdx.x, BLOCK,
-            [&](const auto &tile) {
+        walk<Element>(values, from, to, threadIdx.x, BLOCK, [&](const Tile<Element> &tile) {
 #pragma unroll
-                for (u32 i = 0; i < sizeof(tile.patterns) / sizeof(u32); i++) add(tile.patterns[i]);
-            },
-            [&](u32 pattern, u64) { add(pattern); });
+            for (u32 i = 0; i < 16; i++) {
+                if (i < tile.count) add(tile.patterns[i]);
+            }
+        });
         __syncthreads();
         for (u32 bin = threadIdx.x; own && bin < bin_count; bin += BLOCK) {
             if (table.counts[bin] == 0) continue;

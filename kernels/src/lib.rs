@@ -50,7 +50,7 @@ impl Architecture {
 /// One source file of `cuda/`, compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// The name of the source file, such as `quantize`.
+    /// The name of the source file, such as `quantize_f32`.
     pub name: &'static str,
     /// What it was compiled for.
     pub architecture: Architecture,
@@ -74,9 +74,9 @@ pub const fn modules() -> &'static [Module] {
 /// those first.
 ///
 /// ```
-/// let module = tercet_kernels::module("quantize", (8, 9)).unwrap();
+/// let module = tercet_kernels::module("quantize_f32", (8, 9)).unwrap();
 /// assert!(module.kernels.contains(&"quantize_f32"));
-/// assert!(tercet_kernels::module("quantize", (7, 0)).is_none());
+/// assert!(tercet_kernels::module("quantize_f32", (7, 0)).is_none());
 /// ```
 pub fn module(name: &str, device: Capability) -> Option<&'static Module> {
     (MODULES.iter())

@@ -100,6 +100,9 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the last launch that failed: {}", self.message());
+        }
         self.set("fail=none,seed=1,capability=9.0,late=drawn");
         if std::thread::panicking() {
             let message = self.message();

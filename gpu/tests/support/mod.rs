@@ -13,7 +13,9 @@ mod host;
 
 pub mod child;
 pub mod cluster;
+pub mod draw;
 pub mod emulator;
 pub mod library;
+pub mod quantize;
 
 pub use host::skip;

@@ -104,18 +104,20 @@ std::string bytes_text(size_t bytes) { return std::to_string(bytes) + (bytes == 
             at);
 }
 
-// Blocks come one after another to the same shared memory, where on a device each has its own: what another touched is none of it.
-void check_order(uintptr_t address, Touch how, Space where, const void *at) {
-    const char *space = where == Space::Shared ? "shared" : "global";
+void check_order(uintptr_t address, Touch how, bool shared, const void *at) {
     Cell &cell = cell_of(address);
-    auto before = [&](Stamp stamp) {
-        return is_before_now(stamp) || (where == Space::Shared && stamp.block != stamp_now(false).block);
-    };
     bool atomic = how == Touch::Atomic;
-    if (cell.write.any() && !(atomic && cell.write.atomic) && !before(cell.write)) {
+    const char *space = shared ? "shared" : "global";
+    Stamp now = stamp_now(atomic);
+    // Each block has shared memory of its own, though here all have the same.
+    for (Stamp *stamp : {&cell.write, &cell.read, &cell.other_read}) {
+        if (shared && stamp->block != now.block) {
+            *stamp = {};
+        }
+    }
+    if (cell.write.any() && !(atomic && cell.write.atomic) && !is_before_now(cell.write)) {
         fail_race(cell.write.atomic ? "changes" : "writes", cell.write, space, how, at);
     }
-    Stamp now = stamp_now(atomic);
     if (how == Touch::Read) {
         if (cell.read.thread != now.thread || cell.read.block != now.block) {
             cell.other_read = cell.read;
@@ -124,7 +126,7 @@ void check_order(uintptr_t address, Touch how, Space where, const void *at) {
         return;
     }
     for (Stamp read : {cell.read, cell.other_read}) {
-        if (read.any() && !before(read)) {
+        if (read.any() && !is_before_now(read)) {
             fail_race("reads", read, space, how, at);
         }
     }
@@ -157,7 +159,7 @@ void touch(const void *pointer, size_t bytes, Touch how, const void *at) {
                 fail_at(LAUNCH_FAILED, std::string("a thread ") + verb(how) + " " + name + " memory that nobody wrote", at);
             }
         }
-        check_order(address + i, how, space, at);
+        check_order(address + i, how, space == Space::Shared, at);
         if (how != Touch::Read && space == Space::Global) {
             mark_written(*allocation, address + i, 1);
         }

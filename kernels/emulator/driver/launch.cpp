@@ -5,6 +5,8 @@
 #include "options.h"
 #include "stream.h"
 
+#include <cstdio>
+
 namespace emulator {
 namespace {
 // A launch with its parameters' values, copied at the call.
@@ -54,6 +56,9 @@ CUresult Queued::run() {
     Outcome outcome = emulator::run({kernel, grid, block, shared_bytes, values.data(), dice.roll()});
     if (outcome.error != 0) {
         state().message = outcome.message;
+        if (options().tell) {
+            fprintf(stderr, "tercet emulator: %s\n", outcome.message.c_str());
+        }
     }
     return CUresult(outcome.error);
 }

@@ -22,6 +22,8 @@ struct Options {
     int devices = 1, driver = 12040, multiprocessors = 4;
     size_t memory = size_t(1) << 30;
     bool pools = true, peers = true;
+    // Whether what ends a launch is told on standard error too.
+    bool tell = false;
     // 0: only what is waited for runs; 1: everything that can run does, in any order; 2: drawn anew at each wait.
     int lateness = 2;
     std::vector<Fault> faults;

@@ -1,55 +1,68 @@
 // How threads walk over a stretch of a tensor: whole vectors of 16 bytes, which any stretch has at the same places, as many at a
-// time as hold 16 values, then what is left at its two ends, one value a thread.
+// time as hold 16 values, then what is left, first vectors and then the values at the two ends.
 #pragma once
 
 #include "tercet/float.cuh"
 
 namespace tercet {
 
-// The values of one thread's turn: N vectors of 16 bytes, `stride` values apart from each other's start.
-template <class Element, u32 N>
+// The values of one thread's turn: 16 of them, or `count`, 4, 8 or 1, followed by copies, so that extremes are those of all 16.
+template <class Element>
 struct Tile {
-    u32 patterns[N * Element::COUNT];
-    u64 index;
-    u64 stride;
+    static const u32 N = 16;
+    // A vector's values, and vectors of a full turn.
+    static const u32 EACH = Element::COUNT;
+    static const u32 VECTORS = N / EACH;
+
+    u32 patterns[N];
+    u32 count;
+    // Where the first value is in the tensor, and how far vectors lie apart.
+    u64 index, stride;
+
+    __device__ __forceinline__ u64 place(u32 i) const { return index + i / EACH * stride + i % EACH; }
 };
 
-template <class Element, u32 N>
-TERCET_FN Tile<Element, N> load_tile(const typename Element::Bits *values, u64 vector, u32 threads) {
-    const u32x4 *vectors = reinterpret_cast<const u32x4 *>(values);
-    u32x4 loaded[N];
-#pragma unroll
-    for (u32 i = 0; i < N; i++) loaded[i] = load16(vectors + vector + (u64)i * threads);
-    Tile<Element, N> tile;
-#pragma unroll
-    for (u32 i = 0; i < N; i++) Element::unpack(loaded[i], tile.patterns + i * Element::COUNT);
-    tile.index = vector * Element::COUNT;
-    tile.stride = (u64)threads * Element::COUNT;
-    return tile;
-}
-
-// Calls tile(Tile) and single(pattern, index) for every value of begin..end, shared among at least 32 threads. `values` is
-// aligned to 16 bytes; begin and end are not.
-template <class Element, class OfTile, class OfSingle>
-TERCET_FN void walk(const typename Element::Bits *values, u64 begin, u64 end, u32 thread, u32 threads, OfTile of_tile,
-                                     OfSingle of_single) {
-    const u32 N = Element::COUNT;
-    u64 first = (begin + N - 1) / N, last = end / N;
-    // Without a whole vector all values are single: fewer than 2 N, which is at most 16.
+// Calls of_tile(Tile) for all values of begin..end, shared among at least 32 threads. `values` is aligned to 16 bytes; begin and end are
+// not. The call stands at one place, since kernels are long enough with one copy of it.
+template <class Element, class OfTile>
+TERCET_FN void walk(const typename Element::Bits *values, u64 begin, u64 end, u32 thread, u32 threads, OfTile of_tile) {
+    const u32 EACH = Element::COUNT, VECTORS = Tile<Element>::VECTORS;
+    u64 first = (begin + EACH - 1) / EACH, last = end / EACH;
+    // Without a whole vector all values are at the ends: fewer than 2 · EACH, at most 16.
     bool vectors = first < last;
-    u64 head = vectors ? first * N - begin : end - begin;
-    u64 tail = vectors ? end - last * N : 0;
-    if (thread < head + tail) {
-        u64 index = thread < head ? begin + thread : end - tail + (thread - head);
-        of_single(Element::widen(values[index]), index);
+    u32 head = (u32)(vectors ? first * EACH - begin : end - begin), tail = (u32)(vectors ? end - last * EACH : 0);
+    bool single = thread < head + tail;
+    u64 vector = vectors ? first + thread : last;
+    while (true) {
+        Tile<Element> tile;
+        tile.index = vector * EACH;
+        tile.stride = (u64)threads * EACH;
+        if (vector + (u64)(VECTORS - 1) * threads < last) {
+            u32x4 loaded[VECTORS];
+#pragma unroll
+            for (u32 i = 0; i < VECTORS; i++) loaded[i] = load16(values + tile.index + i * tile.stride);
+#pragma unroll
+            for (u32 i = 0; i < VECTORS; i++) Element::unpack(loaded[i], tile.patterns + i * EACH);
+            tile.count = Tile<Element>::N;
+            vector += (u64)VECTORS * threads;
+        } else if (vector < last) {
+            Element::unpack(load16(values + tile.index), tile.patterns);
+#pragma unroll
+            for (u32 i = EACH; i < Tile<Element>::N; i++) tile.patterns[i] = tile.patterns[i % EACH];
+            tile.count = EACH;
+            vector += threads;
+        } else if (single) {
+            tile.index = thread < head ? begin + thread : end - tail + (thread - head);
+            u32 pattern = Element::widen(values[tile.index]);
+#pragma unroll
+            for (u32 i = 0; i < Tile<Element>::N; i++) tile.patterns[i] = pattern;
+            tile.count = 1;
+            single = false;
+        } else {
+            break;
+        }
+        of_tile(tile);
     }
-    if (!vectors) return;
-    u64 vector = first + thread;
-    const u32 MANY = 16 / N;
-    for (; vector + (MANY - 1) * (u64)threads < last; vector += MANY * (u64)threads) {
-        of_tile(load_tile<Element, MANY>(values, vector, threads));
-    }
-    for (; vector < last; vector += threads) of_tile(load_tile<Element, 1>(values, vector, threads));
 }
 
 }  // namespace tercet

@@ -30,19 +30,29 @@ struct AppliedRecord {
     u64 sum[LIMBS];
 };
 
-// Codes come as many at once as 16 bytes hold values.
+// Writes the codes of a tile.
 template <class Element>
-TERCET_FN void store_codes(i8 *codes, u64 index, const i32 *found) {
-    u32 words[Element::COUNT / 4];
-#pragma unroll
-    for (u32 i = 0; i < Element::COUNT / 4; i++) {
-        words[i] = (found[4 * i] & 0xFF) | (found[4 * i + 1] & 0xFF) << 8 | (found[4 * i + 2] & 0xFF) << 16 |
-                   (u32)found[4 * i + 3] << 24;
+TERCET_FN void store_codes(i8 *codes, const Tile<Element> &tile, const i32 (&found)[16]) {
+    const u32 EACH = Element::COUNT;
+    if (tile.count == 1) {
+        codes[tile.index] = (i8)found[0];
+        return;
     }
-    if (Element::COUNT == 4) {
-        *reinterpret_cast<u32 *>(codes + index) = words[0];
-    } else {
-        store8(codes + index, u32x2{words[0], words[Element::COUNT / 4 - 1]});
+#pragma unroll
+    for (u32 vector = 0; vector < 16 / EACH; vector++) {
+        if (vector * EACH >= tile.count) break;
+        u32 words[EACH / 4];
+#pragma unroll
+        for (u32 i = 0; i < EACH / 4; i++) {
+            const i32 *four = found + vector * EACH + 4 * i;
+            words[i] = (four[0] & 0xFF) | (four[1] & 0xFF) << 8 | (four[2] & 0xFF) << 16 | (u32)four[3] << 24;
+        }
+        u64 at = tile.place(vector * EACH);
+        if (EACH == 4) {
+            *reinterpret_cast<u32 *>(codes + at) = words[0];
+        } else {
+            store8(codes + at, u32x2{words[0], words[EACH / 4 - 1]});
+        }
     }
 }
 
@@ -59,36 +69,20 @@ TERCET_FN Applied apply_ternary(const typename Element::Bits *values, u64 begin,
     u32 coded = 0;
     ExactSum sum;
     sum.clear();
-    walk<Element>(
-        values, begin, end, Team::thread(), Team::SIZE,
-        [&](const auto &tile) {
-            const u32 N = sizeof(tile.patterns) / sizeof(u32);
-            i32 found[N];
+    walk<Element>(values, begin, end, Team::thread(), Team::SIZE, [&](const Tile<Element> &tile) {
+        i32 found[16];
+        u32 kept[16], largest = 0;
 #pragma unroll
-            for (u32 i = 0; i < N; i++) {
-                found[i] = ternary_code(tile.patterns[i], threshold);
-                coded += found[i] & 1;
-            }
-#pragma unroll
-            for (u32 i = 0; i < N / Element::COUNT; i++) {
-                store_codes<Element>(codes, tile.index + i * tile.stride, found + i * Element::COUNT);
-            }
-            if (with_sum) {
-                u32 kept[N], largest = 0;
-#pragma unroll
-                for (u32 i = 0; i < N; i++) {
-                    kept[i] = found[i] != 0 ? magnitude(tile.patterns[i]) : 0;
-                    largest = larger(largest, kept[i]);
-                }
-                sum.add_chunk(kept, largest);
-            }
-        },
-        [&](u32 pattern, u64 index) {
-            i32 code = ternary_code(pattern, threshold);
-            codes[index] = (i8)code;
-            coded += code & 1;
-            if (with_sum && code != 0) sum.add_one(magnitude(pattern));
-        });
+        for (u32 i = 0; i < 16; i++) {
+            found[i] = ternary_code(tile.patterns[i], threshold);
+            bool counts = found[i] != 0 && i < tile.count;
+            coded += counts ? 1 : 0;
+            kept[i] = counts ? magnitude(tile.patterns[i]) : 0;
+            largest = larger(largest, kept[i]);
+        }
+        store_codes(codes, tile, found);
+        if (with_sum) sum.add(kept, largest);
+    });
     Applied applied;
     applied.counts = Team::all(Counts{coded, 0});
     if (with_sum) {
@@ -127,26 +121,17 @@ TERCET_FN Applied apply_grid(const typename Element::Bits *values, u64 begin, u6
     // A scale of 0 sends all to the zero point.
     bool flat = plan.scale == 0.0f;
     u32 coded = 0, clipped = 0;
-    auto code_of = [&](u32 pattern) {
-        i32 code = flat ? steps.zero_point : steps.code(pattern);
-        i32 inside = code < steps.low ? steps.low : code > steps.high ? steps.high : code;
-        coded += inside != steps.zero_point ? 1 : 0;
-        clipped += inside != code ? 1 : 0;
-        return inside;
-    };
-    walk<Element>(
-        values, begin, end, Team::thread(), Team::SIZE,
-        [&](const auto &tile) {
-            const u32 N = sizeof(tile.patterns) / sizeof(u32);
-            i32 found[N];
+    walk<Element>(values, begin, end, Team::thread(), Team::SIZE, [&](const Tile<Element> &tile) {
+        i32 found[16];
 #pragma unroll
-            for (u32 i = 0; i < N; i++) found[i] = code_of(tile.patterns[i]);
-#pragma unroll
-            for (u32 i = 0; i < N / Element::COUNT; i++) {
-                store_codes<Element>(codes, tile.index + i * tile.stride, found + i * Element::COUNT);
-            }
-        },
-        [&](u32 pattern, u64 index) { codes[index] = (i8)code_of(pattern); });
+        for (u32 i = 0; i < 16; i++) {
+            i32 code = flat ? steps.zero_point : steps.code(tile.patterns[i]);
+            found[i] = code < steps.low ? steps.low : code > steps.high ? steps.high : code;
+            coded += found[i] != steps.zero_point && i < tile.count ? 1 : 0;
+            clipped += found[i] != code && i < tile.count ? 1 : 0;
+        }
+        store_codes(codes, tile, found);
+    });
     Applied applied;
     applied.counts = Team::all(Counts{coded, clipped});
     applied.sum.clear();

@@ -1,7 +1,7 @@
 // The exact Σ|x| of a thread, and of a warp.
 //
 // A thread keeps 128 bits that stand at a moving place, since its values seldom lie far apart, and 384 bits for what
-// falls outside. Chunks of up to 16 values come in as one integer of 61 bits: about four instructions a value.
+// falls outside. Sixteen values at a time come in as one integer of 61 bits.
 #pragma once
 
 #include "tercet/wide.cuh"
@@ -9,92 +9,84 @@
 namespace tercet {
 
 struct ExactSum {
-    // (high · 2⁶⁴ + low) · 2^base.
-    u64 low, high;
+    // (words[1] · 2⁶⁴ + words[0]) · 2^base.
+    u64 words[2];
     u32 base;
     Wide wide;
 
     __device__ __forceinline__ void clear() {
-        low = high = 0;
+        words[0] = words[1] = 0;
         base = 0;
         wide.clear();
     }
 
-    __device__ __forceinline__ void flush() {
-        if ((low | high) != 0) wide.add_shifted(low, high, base);
-        low = high = 0;
-    }
-
-    // Adds integer · 2^place, integer < 2⁶¹. It moves up by at most 40, so 2²⁷ of them stay below 2¹²⁸.
-    __device__ __forceinline__ void add(u64 integer, u32 place) {
-        if (integer == 0) return;
-        u32 up = place - base;
-        if (up > 40) {
-            flush();
-            base = place > 20 ? place - 20 : 0;
-            up = place - base;
-        }
-        u64 moved = integer << up;
-        u64 carry = add_carry(&low, moved, 0);
-        high += (up == 0 ? 0 : integer >> (64 - up)) + carry;
-    }
-
-    __device__ __forceinline__ void add_one(u32 magnitude) { add(mantissa(magnitude), shift_of(magnitude)); }
-
-    // Adds up to 16 magnitudes of which `largest` is the largest. A mantissa of 24 bits moves by at most 32, so the sum
-    // stays below 2⁶¹; values further down, which are rare, are added one by one.
-    template <u32 N>
-    __device__ __forceinline__ void add_chunk(const u32 (&magnitudes)[N], u32 largest) {
+    // Adds 16 magnitudes of which `largest` is the largest. A mantissa of 24 bits moves by at most 32, so their sum stays below 2⁶¹; it
+    // moves up by at most 40, so that 2²⁷ of them stay below 2¹²⁸. Values further down than 32 places, and what stood too far from this
+    // sum, go to the 384 bits; both are rare.
+    __device__ __forceinline__ void add(const u32 (&magnitudes)[16], u32 largest) {
         u32 top = shift_of(largest);
         u32 floor = top > 32 ? top - 32 : 0;
         u64 sum = 0;
         u32 outside = 0;
 #pragma unroll
-        for (u32 i = 0; i < N; i++) {
+        for (u32 i = 0; i < 16; i++) {
             u32 integer = mantissa(magnitudes[i]), place = shift_of(magnitudes[i]);
             bool inside = place >= floor;
             sum += inside ? (u64)integer << ((place - floor) & 63) : 0;
             outside |= inside || integer == 0 ? 0 : 1u << i;
         }
-        add(sum, floor);
-        while (outside != 0) {
-            u32 next = find_first_set(outside) - 1, found = 0;
-            outside &= outside - 1;
-            // A choice among registers, where an index would move them all to memory.
+        bool moves = floor - base > 40 && sum != 0;
+        while (outside != 0 || moves) {
+            u64 low = words[0], high = words[1];
+            u32 place = base;
+            if (moves) {
+                words[0] = words[1] = 0;
+                base = floor > 20 ? floor - 20 : 0;
+                moves = false;
+            } else {
+                u32 next = find_first_set(outside) - 1, found = 0;
+                outside &= outside - 1;
+                // A choice among registers, where an index would move them all to memory.
 #pragma unroll
-            for (u32 i = 0; i < N; i++) found = i == next ? magnitudes[i] : found;
-            wide.add_shifted(mantissa(found), 0, shift_of(found));
+                for (u32 i = 0; i < 16; i++) found = i == next ? magnitudes[i] : found;
+                low = mantissa(found);
+                high = 0;
+                place = shift_of(found);
+            }
+            wide.add_shifted(low, high, place);
         }
+        u32 up = floor - base;
+        // In two steps, since a shift by 64 is none. A sum of zeros may stand anywhere.
+        if (sum != 0) add_words(words, sum << up, sum >> 1 >> (63 - up));
     }
 
     // The sum of all lanes, in each of them.
     __device__ __forceinline__ Wide warp_sum() {
-        bool empty = (low | high) == 0;
+        bool empty = (words[0] | words[1]) == 0;
         u32 lowest = warp_min(empty ? ~0u : base);
         u32 up = empty ? 0 : base - lowest;
         // Room for 32 of them: five bits.
-        u32 zeros = high != 0 ? leading_zeros(high) : 64 + leading_zeros(low);
-        bool fits = wide.is_zero() && up + 5 <= zeros && up < 64;
-        if (__all_sync(FULL_WARP, fits)) {
-            if (up > 0) {
-                high = high << up | low >> (64 - up);
-                low <<= up;
-            }
+        u32 zeros = words[1] != 0 ? leading_zeros(words[1]) : 64 + leading_zeros(words[0]);
+        // The usual case, and much the cheaper one: all lanes' 128 bits at one place.
+        bool fits = __all_sync(FULL_WARP, wide.is_zero() && up + 5 <= zeros && up < 64);
+        u64 total[2] = {words[0], words[1]};
+        u32 place = base;
+        if (fits) {
+            total[1] = words[1] << up | words[0] >> 1 >> (63 - up);
+            total[0] = words[0] << up;
+            place = lowest == ~0u ? 0 : lowest;
 #pragma unroll
             for (u32 distance = 16; distance > 0; distance /= 2) {
-                u64 other_low = __shfl_xor_sync(FULL_WARP, low, distance);
-                u64 other_high = __shfl_xor_sync(FULL_WARP, high, distance);
-                high += other_high + add_carry(&low, other_low, 0);
+                u64 other = __shfl_xor_sync(FULL_WARP, total[0], distance);
+                add_words(total, other, __shfl_xor_sync(FULL_WARP, total[1], distance));
             }
-            Wide sum;
-            sum.clear();
-            if ((low | high) != 0) sum.add_shifted(low, high, lowest);
-            return sum;
         }
-        flush();
         Wide sum = wide;
+        sum.add_shifted(total[0], total[1], place);
+        if (!fits) {
 #pragma unroll 1
-        for (u32 distance = 16; distance > 0; distance /= 2) sum.merge(sum.exchange(distance));
+            for (u32 distance = 16; distance > 0; distance /= 2) sum.merge(sum.exchange(distance));
+        }
         return sum;
     }
 };

@@ -39,8 +39,7 @@ struct Span {
 
 // Sum and count of all values from some pattern up.
 struct Front {
-    u64 sum;
-    u32 count;
+    u64 sum, count;
 
     __device__ __forceinline__ void add(const Front &other) {
         sum += other.sum;
@@ -77,7 +76,7 @@ TERCET_FN Front block_before(const Front &own, Front *total) {
 #pragma unroll
     for (u32 distance = 1; distance < WARP; distance *= 2) {
         u64 sum = __shfl_up_sync(FULL_WARP, until.sum, distance);
-        u32 count = __shfl_up_sync(FULL_WARP, until.count, distance);
+        u64 count = __shfl_up_sync(FULL_WARP, until.count, distance);
         if (lane >= distance) until.add(Front{sum, count});
     }
     if (lane == WARP - 1) warps[warp] = until;
@@ -137,21 +136,17 @@ TERCET_FN u32 search_threshold(const typename Element::Bits *values, u64 begin, 
         u32 bins = span.bins();
         for (u32 i = threadIdx.x; i < SEARCH_BINS; i += BLOCK) table.counts[i] = table.low[i] = table.high[i] = 0;
         __syncthreads();
-        auto add = [&](u32 pattern) {
-            u32 offset = magnitude(pattern) - span.first;
-            if (offset >= span.end - span.first) return;
-            u32 integer = mantissa(magnitude(pattern)), bin = offset >> span.shift;
-            atomicAdd(&table.counts[bin], 1u);
-            atomicAdd(&table.low[bin], integer & 0xFFF);
-            atomicAdd(&table.high[bin], integer >> 12);
-        };
-        walk<Element>(
-            values, begin, end, threadIdx.x, BLOCK,
-            [&](const auto &tile) {
+        walk<Element>(values, begin, end, threadIdx.x, BLOCK, [&](const Tile<Element> &tile) {
 #pragma unroll
-                for (u32 i = 0; i < sizeof(tile.patterns) / sizeof(u32); i++) add(tile.patterns[i]);
-            },
-            [&](u32 pattern, u64) { add(pattern); });
+            for (u32 i = 0; i < 16; i++) {
+                u32 pattern = magnitude(tile.patterns[i]), offset = pattern - span.first;
+                if (i >= tile.count || offset >= span.end - span.first) continue;
+                u32 bin = offset >> span.shift;
+                atomicAdd(&table.counts[bin], 1u);
+                atomicAdd(&table.low[bin], mantissa(pattern) & 0xFFF);
+                atomicAdd(&table.high[bin], mantissa(pattern) >> 12);
+            }
+        });
         __syncthreads();
         // A thread has neighbours, and the first thread the topmost: thread by thread and bin by bin patterns fall.
         SearchBin own[OWN];
@@ -169,7 +164,7 @@ TERCET_FN u32 search_threshold(const typename Element::Bits *values, u64 begin, 
 #pragma unroll
         for (u32 i = 0; i < OWN; i++) {
             above.add(own[i].content);
-            if (own[i].count > 0) best.merge(Choice{above.sum, above.count, own[i].first});
+            if (own[i].count > 0) best.merge(Choice{above.sum, (u32)above.count, own[i].first});
         }
         best = BlockTeam::all(best);
         f64 value = (f64)best.sum * (f64)best.sum / (f64)best.count * (1.0 - SLACK);

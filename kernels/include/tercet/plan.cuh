@@ -130,8 +130,12 @@ TERCET_FN f32 final_scale(const Method &method, const Plan &plan, u32 largest, c
                           u64 coded) {
     if (!plan.ternary) return plan.scale;
     if (coded == 0) return 0.0f;
-    if (method.mean_of_coded()) return coded_sum.mean(coded);
-    return method.rule == ABS_MEAN ? sum.mean(count) : float_of(largest);
+    bool of_coded = method.mean_of_coded();
+    if (!of_coded && method.rule != ABS_MEAN) return float_of(largest);
+    Wide whole;
+#pragma unroll
+    for (u32 i = 0; i < LIMBS; i++) whole.limbs[i] = of_coded ? coded_sum.limbs[i] : sum.limbs[i];
+    return whole.mean(of_coded ? coded : count);
 }
 
 }  // namespace tercet

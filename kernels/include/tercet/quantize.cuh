@@ -1,4 +1,4 @@
-// All of a group by one team: statistics, plan, codes, scale.
+// All of a group by one team: statistics, plan, codes, scale; and codes alone, by plans that were made before.
 #pragma once
 
 #include "tercet/apply.cuh"
@@ -93,12 +93,37 @@ TERCET_FN void quantize(const typename Element::Bits *values, u64 groups, u64 le
     if (Team::thread() == 0) results.add(counts);
 }
 
+// Codes by plans, from group `first` on; pieces as in `stats`. There is a plan for each of these groups, and a record, zeros before.
+template <class Element>
+TERCET_FN void apply(const typename Element::Bits *values, u64 first, u64 groups, u64 len, u64 pieces, u64 piece,
+                     const Plan *plans, i8 *codes, AppliedRecord *records) {
+    for (u64 turn = blockIdx.x; turn < groups * pieces; turn += gridDim.x) {
+        u64 group = turn / pieces, from = turn % pieces * piece;
+        u64 start = (first + group) * len, begin = start + from, end = start + (len - from < piece ? len : from + piece);
+        Plan plan = plans[group];
+        Applied applied = apply_plan<Element, BlockTeam>(values, begin, end, plan, codes);
+        if (threadIdx.x == 0) {
+            AppliedRecord *record = records + group;
+            if (applied.counts.coded != 0) atomicAdd(&record->coded, (u64)applied.counts.coded);
+            if (applied.counts.clipped != 0) atomicAdd(&record->clipped, (u64)applied.counts.clipped);
+            if (plan.ternary && plan.sum) applied.sum.add_to(record->sum);
+        }
+    }
+}
+
 }  // namespace tercet
 
-#define QUANTIZE(NAME, ELEMENT, TEAM, OPTIMUM)                                                                                            \
+#define QUANTIZE(NAME, ELEMENT, TEAM, OPTIMUM)                                                                                     \
     extern "C" __global__ void __launch_bounds__(256)                                                                              \
         NAME(const ELEMENT::Bits *values, u64 before, u64 groups, u64 len, u32 method, f32 grid_scale, u32 grid, i8 *codes,        \
              f32 *scales, i8 *zero_points, ReportRecord *report) {                                                                 \
         quantize<ELEMENT, TEAM, OPTIMUM>(values, groups, len, Method::unpack(method, grid_scale, grid), codes,                     \
                                          Results{before, scales, zero_points, report});                                            \
+    }
+
+#define APPLY(NAME, ELEMENT)                                                                                                       \
+    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+        NAME(const ELEMENT::Bits *values, u64 first, u64 groups, u64 len, u64 pieces, u64 piece, const Plan *plans, i8 *codes,     \
+             AppliedRecord *records) {                                                                                             \
+        apply<ELEMENT>(values, first, groups, len, pieces, piece, plans, codes, records);                                          \
     }

@@ -11,6 +11,8 @@ namespace tercet {
 struct Extremes {
     u32 top, bottom;
     i32 positive;
+    // Nothing; so that a copy reads no byte that was not written.
+    u32 unused;
     // Index of the first value that is not finite, in the tensor.
     u64 bad;
 
@@ -18,6 +20,7 @@ struct Extremes {
         top = 0;
         bottom = ~0u;
         positive = (i32)0x80000000;
+        unused = 0;
         bad = NO_INDEX;
     }
 
@@ -39,6 +42,7 @@ struct Extremes {
         other.top = __shfl_xor_sync(FULL_WARP, top, distance);
         other.bottom = __shfl_xor_sync(FULL_WARP, bottom, distance);
         other.positive = __shfl_xor_sync(FULL_WARP, positive, distance);
+        other.unused = 0;
         other.bad = __shfl_xor_sync(FULL_WARP, bad, distance);
         return other;
     }
@@ -63,37 +67,26 @@ TERCET_FN GroupStats group_stats(const typename Element::Bits *values, u64 begin
     all.clear();
     ExactSum sum;
     sum.clear();
-    walk<Element>(
-        values, begin, end, Team::thread(), Team::SIZE,
-        [&](const auto& tile) {
-            const u32 N = sizeof(tile.patterns) / sizeof(u32);
-            Extremes here;
-            here.clear();
+    walk<Element>(values, begin, end, Team::thread(), Team::SIZE, [&](const Tile<Element> &tile) {
+        Extremes here;
+        here.clear();
 #pragma unroll
-            for (u32 i = 0; i < N; i++) here.add(tile.patterns[i]);
-            u32 largest = here.largest();
-            all.merge(here);
-            if (largest >= INFINITE) {
+        for (u32 i = 0; i < 16; i++) here.add(tile.patterns[i]);
+        u32 largest = here.largest();
+        all.merge(here);
+        if (largest >= INFINITE) {
 #pragma unroll
-                for (u32 i = 0; i < N; i++) {
-                    u64 index = tile.index + i / Element::COUNT * tile.stride + i % Element::COUNT;
-                    if (magnitude(tile.patterns[i]) >= INFINITE && index < all.bad) all.bad = index;
-                }
-            } else if (with_sum) {
-                u32 magnitudes[N];
-#pragma unroll
-                for (u32 i = 0; i < N; i++) magnitudes[i] = magnitude(tile.patterns[i]);
-                sum.add_chunk(magnitudes, largest);
+            for (u32 i = 0; i < 16; i++) {
+                bool bad = i < tile.count && magnitude(tile.patterns[i]) >= INFINITE;
+                if (bad && tile.place(i) < all.bad) all.bad = tile.place(i);
             }
-        },
-        [&](u32 pattern, u64 index) {
-            all.add(pattern);
-            if (magnitude(pattern) >= INFINITE) {
-                if (index < all.bad) all.bad = index;
-            } else if (with_sum) {
-                sum.add_one(magnitude(pattern));
-            }
-        });
+        } else if (with_sum) {
+            u32 magnitudes[16];
+#pragma unroll
+            for (u32 i = 0; i < 16; i++) magnitudes[i] = i < tile.count ? magnitude(tile.patterns[i]) : 0;
+            sum.add(magnitudes, largest);
+        }
+    });
     GroupStats stats;
     stats.extremes = Team::all(all);
     if (with_sum) {

@@ -7,15 +7,6 @@ namespace tercet {
 
 const u32 LIMBS = 6;
 
-// Adds and tells the carry.
-TERCET_FN u64 add_carry(u64 *limb, u64 value, u64 carry) {
-    u64 sum = *limb + value;
-    u64 over = sum < value ? 1 : 0;
-    u64 total = sum + carry;
-    *limb = total;
-    return over | (total < sum ? 1 : 0);
-}
-
 struct Wide {
     u64 limbs[LIMBS];
 
@@ -31,25 +22,19 @@ struct Wide {
         return any == 0;
     }
 
-    // Adds (high · 2⁶⁴ + low) · 2^shift; shift is at most 254. Every limb is written, so that all stay in registers.
+    // Adds (high · 2⁶⁴ + low) · 2^shift; shift is at most 254. Every limb is added to, so that all stay in registers.
     __device__ __forceinline__ void add_shifted(u64 low, u64 high, u32 shift) {
         u32 place = shift / 64, within = shift % 64;
         u64 a = low << within;
         u64 b = high << within | (within == 0 ? 0 : low >> (64 - within));
         u64 c = within == 0 ? 0 : high >> (64 - within);
-        u64 carry = 0;
+        u64 parts[LIMBS];
 #pragma unroll
-        for (u32 i = 0; i < LIMBS; i++) {
-            u64 part = i == place ? a : i == place + 1 ? b : i == place + 2 ? c : 0;
-            carry = add_carry(&limbs[i], part, carry);
-        }
+        for (u32 i = 0; i < LIMBS; i++) parts[i] = i == place ? a : i == place + 1 ? b : i == place + 2 ? c : 0;
+        add_words(limbs, parts);
     }
 
-    __device__ __forceinline__ void merge(const Wide& other) {
-        u64 carry = 0;
-#pragma unroll
-        for (u32 i = 0; i < LIMBS; i++) carry = add_carry(&limbs[i], other.limbs[i], carry);
-    }
+    __device__ __forceinline__ void merge(const Wide &other) { add_words(limbs, other.limbs); }
 
     __device__ __forceinline__ Wide exchange(u32 distance) const {
         Wide other;

@@ -16,8 +16,10 @@ const WAVES: u32 = 8;
 const PIECE: usize = 16 << 10;
 /// Values that one block may count in bins of 32 bits.
 const COUNTED: usize = 1 << 19;
-/// Values of a group that a warp takes on.
-pub(super) const SHORT: usize = 256;
+/// Values of a group that a warp takes on: its lanes have up to 64 each, and there are no barriers.
+const SHORT: usize = 2048;
+/// Values that a warp can sort for the optimum.
+const SORTED: usize = 256;
 /// Values of a group in which a block can search the optimum.
 pub(super) const SEARCHED: usize = 1 << 16;
 
@@ -32,7 +34,7 @@ macro_rules! kernel {
         }
     };
 }
-pub(super) use kernel;
+pub(in crate::engine) use kernel;
 
 /// Groups `first..first + count` of a buffer, `len` values each.
 #[derive(Clone, Copy, Debug)]
@@ -177,7 +179,14 @@ impl Cuda {
         ];
         // SAFETY: the groups lie in `values` and `codes`, which begin at multiples of 16 bytes; there are a plan and a record for each.
         // `codes` and `records` are borrowed alone.
-        unsafe { self.launch("quantize", kernel!("quantize_apply", T), grid, &arguments) }
+        unsafe {
+            self.launch(
+                kernel!("quantize", T),
+                kernel!("quantize_apply", T),
+                grid,
+                &arguments,
+            )
+        }
     }
 
     /// Makes the codes of one group.
@@ -216,12 +225,13 @@ impl Cuda {
         here.check([values.len(), codes.len()])?;
         results.check(part.first + part.count)?;
         let most = self.most_blocks();
-        let (module, kernel, teams) = if part.len <= SHORT {
-            ("quantize", kernel!("quantize_short", T), 8)
-        } else if is_optimal(method) {
+        let optimal = is_optimal(method);
+        let (module, kernel, teams) = if part.len <= if optimal { SORTED } else { SHORT } {
+            (kernel!("quantize", T), kernel!("quantize_short", T), 8)
+        } else if optimal {
             ("quantize_optimal", kernel!("quantize_optimal", T), 1)
         } else {
-            ("quantize", kernel!("quantize", T), 1)
+            (kernel!("quantize", T), kernel!("quantize", T), 1)
         };
         let (method, scale, grid) = record::method(method);
         let arguments = [
@@ -262,7 +272,6 @@ impl Cuda {
             method.into(),
             scale.into(),
             grid.into(),
-            Argument::none(),
             plans.into(),
             report.into(),
         ];

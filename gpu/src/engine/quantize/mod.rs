@@ -1,5 +1,6 @@
 //! Quantizing on a device: ternary, int4 and int8, per tensor, row or block.
 
+mod beside;
 mod launches;
 mod problem;
 mod record;
@@ -9,7 +10,8 @@ use tercet_core::number::Element;
 use tercet_core::pool::Kind;
 use tercet_core::quant::{self, Groups, Method, QuantError, Report, Rule};
 
-use self::launches::{Part, Results, kernel};
+pub(super) use self::launches::kernel;
+use self::launches::{Part, Results};
 pub use self::problem::CudaTensor;
 use super::device::bytes_of_mut;
 use super::{Argument, Cuda, CudaError, DeviceBuffer, Grid};

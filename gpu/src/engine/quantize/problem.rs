@@ -8,7 +8,8 @@ use tercet_core::number::{Element, Stats, bits};
 use tercet_core::quant::{Applied, Groups, Method, Plan, QuantError, Report, quantize_in_order};
 
 use super::DeviceCodes;
-use super::launches::{Part, Results, SEARCHED, is_optimal};
+use super::beside::{Beside, read_report};
+use super::launches::{Part, SEARCHED, is_optimal};
 use super::record;
 use crate::engine::{Chunks, Cuda, CudaError, DeviceBuffer, Item};
 
@@ -213,55 +214,6 @@ impl<'a, T: Element> CudaTensor<'a, T> {
             Place::Host { .. } => quantize_in_order(self, method, &mut []),
         }
     }
-}
-
-/// Scales, zero points and a report on the device, for a tensor of the host.
-struct Beside {
-    scales: DeviceBuffer<f32>,
-    zero_points: Option<DeviceBuffer<i8>>,
-    report: DeviceBuffer<u64>,
-}
-
-impl Beside {
-    fn new(cuda: &mut Cuda, groups: Groups, zero_points: bool) -> Result<Self, CudaError> {
-        Ok(Self {
-            scales: cuda.zeros(groups.count)?,
-            zero_points: zero_points.then(|| cuda.zeros(groups.count)).transpose()?,
-            report: cuda.zeros(record::REPORT)?,
-        })
-    }
-
-    fn results(&mut self) -> Results<'_> {
-        Results {
-            scales: &mut self.scales,
-            zero_points: self.zero_points.as_mut(),
-            report: &mut self.report,
-        }
-    }
-
-    fn read(
-        &self,
-        cuda: &mut Cuda,
-        groups: Groups,
-        out: &mut Output<'_>,
-    ) -> Result<Report, CudaError> {
-        let report = read_report(cuda, &self.report, groups)?;
-        cuda.read(&self.scales, out.scales)?;
-        if let Some(points) = &self.zero_points {
-            cuda.read(points, out.zero_points)?;
-        }
-        Ok(report)
-    }
-}
-
-fn read_report(
-    cuda: &mut Cuda,
-    report: &DeviceBuffer<u64>,
-    groups: Groups,
-) -> Result<Report, CudaError> {
-    let mut words = [0; record::REPORT];
-    cuda.read(report, &mut words)?;
-    Ok(record::report(&words, groups)?)
 }
 
 /// Chunks of items of `len` values.

@@ -1,0 +1,210 @@
+//! Launches of the block kernels, and what they tell.
+
+use tercet_core::block::{BlockError, Encoded, Format, fixed_to_f32};
+use tercet_core::number::Element;
+use tercet_core::pool::Kind;
+use tercet_core::quant::{Rule, ScaleRule};
+
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+
+/// Values that a block of threads holds at a time.
+const TILE: usize = 2048;
+/// Words of an `EncodeRecord` and of a `DotRecord` (`kernels/cuda/block_encode.cu`, `block_dot.cu`).
+pub(super) const RECORD: usize = 3;
+
+/// A kernel's name for a format.
+macro_rules! by_format {
+    ($format:expr, $name:literal, $suffix:literal) => {
+        match $format {
+            Format::Tq1_0 => concat!($name, "_tq1_0", $suffix),
+            Format::Tq2_0 => concat!($name, "_tq2_0", $suffix),
+            Format::Q2_0 => concat!($name, "_q2_0", $suffix),
+            Format::Q8_0 => concat!($name, "_q8_0", $suffix),
+            Format::Q4_0 => concat!($name, "_q4_0", $suffix),
+        }
+    };
+}
+
+/// Values `before..before + count` of a tensor, which begin the buffers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    before: usize,
+    count: usize,
+}
+
+impl Part {
+    /// Of blocks `first..first + count`.
+    pub(super) const fn of_blocks(format: Format, blocks: &std::ops::Range<usize>) -> Self {
+        Self {
+            before: blocks.start * format.len(),
+            count: (blocks.end - blocks.start) * format.len(),
+        }
+    }
+
+    pub(super) const fn whole(count: usize) -> Self {
+        Self { before: 0, count }
+    }
+
+    fn grid(self, cuda: &Cuda) -> Grid {
+        Grid::strided(self.count, TILE, 256, cuda.most_blocks())
+    }
+
+    /// Checks that buffers hold these values and their bytes.
+    fn check(self, format: Format, values: usize, bytes: usize) -> Result<(), CudaError> {
+        for (expected, found) in [
+            (self.count, values),
+            (format.encoded_len(self.count)?, bytes),
+        ] {
+            if found < expected {
+                return Err(CudaError::Length { expected, found });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An index that a kernel wrote as its complement, so that 0 is none.
+fn index(complement: u64) -> Option<usize> {
+    // Below `usize`, since it is an index.
+    (complement != 0).then_some(!complement as usize)
+}
+
+impl Cuda {
+    pub(super) fn launch_encode<T: Element>(
+        &mut self,
+        format: Format,
+        (rule, scale): (Rule, ScaleRule),
+        values: &DeviceBuffer<T>,
+        part: Part,
+        bytes: &mut DeviceBuffer<u8>,
+        record: &mut DeviceBuffer<u64>,
+    ) -> Result<(), CudaError> {
+        part.check(format, values.len(), bytes.len())?;
+        let rule = match rule {
+            Rule::AbsMax => 0u32,
+            Rule::AbsMean => 1,
+            Rule::Twn => 2,
+            Rule::Optimal => 3,
+        };
+        // There are three elements; the encoder's loads tell them apart.
+        let element = match T::KIND {
+            Kind::F16 => 1u32,
+            Kind::Bf16 => 2,
+            _ => 0,
+        };
+        let arguments = [
+            Argument::from(values),
+            element.into(),
+            part.before.into(),
+            part.count.into(),
+            rule.into(),
+            u32::from(scale == ScaleRule::LeastSquares).into(),
+            bytes.into(),
+            record.into(),
+        ];
+        let kernel = by_format!(format, "block_encode", "");
+        // SAFETY: there are so many values, whole blocks of them, and room for their bytes; both begin at multiples of 16 bytes, and what is
+        // written is borrowed alone.
+        unsafe { self.launch("block_encode", kernel, part.grid(self), &arguments) }
+    }
+
+    pub(super) fn launch_decode<T: Element>(
+        &mut self,
+        format: Format,
+        bytes: &DeviceBuffer<u8>,
+        part: Part,
+        values: &mut DeviceBuffer<T>,
+        not_bad: &mut DeviceBuffer<u64>,
+    ) -> Result<(), CudaError> {
+        part.check(format, values.len(), bytes.len())?;
+        let arguments = [
+            Argument::from(bytes),
+            part.before.into(),
+            part.count.into(),
+            values.into(),
+            not_bad.into(),
+        ];
+        let kernel = match T::KIND {
+            Kind::F16 => by_format!(format, "block_decode", "_f16"),
+            Kind::Bf16 => by_format!(format, "block_decode", "_bf16"),
+            // There are three elements.
+            _ => by_format!(format, "block_decode", "_f32"),
+        };
+        // SAFETY: as in `launch_encode`.
+        unsafe { self.launch("block_decode", kernel, part.grid(self), &arguments) }
+    }
+
+    pub(super) fn launch_dot(
+        &mut self,
+        format: Format,
+        bytes: &DeviceBuffer<u8>,
+        x: &DeviceBuffer<i8>,
+        part: Part,
+        record: &mut DeviceBuffer<u64>,
+    ) -> Result<(), CudaError> {
+        part.check(format, x.len(), bytes.len())?;
+        let arguments = [
+            Argument::from(bytes),
+            x.into(),
+            part.before.into(),
+            part.count.into(),
+            record.into(),
+        ];
+        let kernel = by_format!(format, "block_dot", "");
+        // SAFETY: as in `launch_encode`.
+        unsafe { self.launch("block_dot", kernel, part.grid(self), &arguments) }
+    }
+
+    /// What an `EncodeRecord` tells.
+    pub(super) fn encoded(
+        &mut self,
+        format: Format,
+        values: usize,
+        record: &DeviceBuffer<u64>,
+    ) -> Result<Encoded, CudaError> {
+        let mut words = [0; RECORD];
+        self.read(record, &mut words)?;
+        let [flushed, not_bad, not_overflow] = words;
+        // The block with the lowest index is named; one with a value that is not finite has no scale.
+        let overflow = index(not_overflow);
+        match index(not_bad) {
+            Some(index) if overflow.is_none_or(|block| index / format.len() < block) => {
+                return Err(BlockError::NotFinite { index }.into());
+            }
+            _ => {}
+        }
+        match overflow {
+            Some(block) => Err(BlockError::ScaleOverflow { block }.into()),
+            None => Ok(Encoded {
+                blocks: values / format.len(),
+                // No more than there are blocks.
+                flushed: flushed as usize,
+            }),
+        }
+    }
+
+    pub(super) fn decoded(&mut self, not_bad: &DeviceBuffer<u64>) -> Result<(), CudaError> {
+        let mut words = [0];
+        self.read(not_bad, &mut words)?;
+        match index(words[0]) {
+            Some(block) => Err(BlockError::ScaleNotFinite { block }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// What a `DotRecord` tells.
+    pub(super) fn product(
+        &mut self,
+        record: &DeviceBuffer<u64>,
+        x_scale: f32,
+    ) -> Result<f32, CudaError> {
+        let mut words = [0; RECORD];
+        self.read(record, &mut words)?;
+        let [low, high, not_bad] = words;
+        if let Some(block) = index(not_bad) {
+            return Err(BlockError::ScaleNotFinite { block }.into());
+        }
+        let sum = (u128::from(high) << 64 | u128::from(low)).cast_signed();
+        Ok(fixed_to_f32(sum) * x_scale)
+    }
+}

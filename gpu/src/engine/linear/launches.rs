@@ -1,0 +1,169 @@
+//! The launches of products: which kernel serves how many rows of activations.
+
+use super::{DeviceActivations, DeviceLayer};
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+/// Rows of activations that one pass over the weights serves.
+const MOST: usize = 8;
+/// The first capability with int8 products of 16 × 8 × 32 on tensor cores.
+const TENSOR_CORES: (u32, u32) = (8, 0);
+
+/// Where a product goes.
+#[derive(Debug)]
+pub(super) enum Output<'a> {
+    /// Exact sums.
+    Sums(&'a mut DeviceBuffer<i64>),
+    /// Floats, and a scale for each row of activations.
+    Floats(&'a mut DeviceBuffer<f32>, &'a DeviceBuffer<f32>),
+}
+
+/// A kernel, and what a block of it takes.
+struct Choice {
+    module: &'static str,
+    kernel: &'static str,
+    /// Rows of weights of a block.
+    rows: usize,
+    /// Rows of activations of a block; as many as there are where it is none.
+    tile: Option<usize>,
+}
+
+impl Cuda {
+    /// Queues a product. The caller has checked the lengths.
+    pub(super) fn launch_product(
+        &mut self,
+        layer: &DeviceLayer,
+        x: &DeviceActivations,
+        mut output: Output<'_>,
+    ) -> Result<(), CudaError> {
+        if layer.rows == 0 {
+            return Ok(());
+        }
+        let tensor_cores = self.capability() >= TENSOR_CORES;
+        let mut first = 0;
+        while first < x.count {
+            let left = x.count - first;
+            let tile = tensor_cores.then(|| tile(layer, left)).flatten();
+            let count = if tile.is_some() { left } else { MOST.min(left) };
+            let few = || tensor_cores.then(|| few_rows(layer)).flatten();
+            let choice = tile.or_else(few).unwrap_or_else(|| dots(layer, count));
+            self.launch_part(layer, x, &mut output, first, count, &choice)?;
+            first += count;
+        }
+        Ok(())
+    }
+
+    /// Queues the product with `count` rows of activations from `first` on.
+    fn launch_part(
+        &mut self,
+        layer: &DeviceLayer,
+        x: &DeviceActivations,
+        output: &mut Output<'_>,
+        first: usize,
+        count: usize,
+        choice: &Choice,
+    ) -> Result<(), CudaError> {
+        let packing = &layer.packing;
+        // What `Cuda::layer` and core's bound on columns make sure of.
+        let narrow = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        let place = first * layer.rows;
+        let (sums, out, scales) = match output {
+            Output::Sums(sums) => (sums.at(place), Argument::none(), Argument::none()),
+            Output::Floats(out, scales) => (Argument::none(), out.at(place), scales.at(first)),
+        };
+        let mut arguments = vec![
+            Argument::from(&layer.weights),
+            packing.row_bytes().into(),
+            layer.block_scales.as_ref().into(),
+            narrow(packing.blocks()).into(),
+        ];
+        if choice.module == "linear" {
+            let chunks = packing
+                .block
+                .map_or(1, |block| block / packing.chunk_cols());
+            arguments.push(narrow(chunks).into());
+        }
+        arguments.extend([
+            narrow(layer.rows).into(),
+            x.values.at(first * x.stride),
+            x.stride.into(),
+            narrow(count).into(),
+            layer.bias.as_ref().into(),
+            layer.row_scales.as_ref().into(),
+            layer.scale.into(),
+            layer.unit.into(),
+            scales,
+            sums,
+            out,
+        ]);
+        let blocks = narrow(layer.rows.div_ceil(choice.rows));
+        let tiles = choice.tile.map_or(1, |tile| count.div_ceil(tile));
+        let grid = Grid::new(blocks, THREADS).rows(narrow(tiles));
+        // SAFETY: rows of weights and of activations begin at multiples of 16 bytes and have whole chunks, a scale for each block and one
+        // for each row; there are outputs for `count` rows from `place` on.
+        unsafe { self.launch(choice.module, choice.kernel, grid, &arguments) }
+    }
+}
+
+/// Tiles of 128 rows of weights on tensor cores, where there are more rows of activations than one pass serves and as many tiles as a grid
+/// has rows; `None` where blocks are not those that they know.
+fn tile(layer: &DeviceLayer, count: usize) -> Option<Choice> {
+    let (kernel, tile) = match (layer.packing.bits, layer.packing.block) {
+        (2, None) => ("linear_mma_tile_2", 128),
+        (2, Some(256)) => ("linear_mma_tile_2_blocks", 64),
+        (4, None) => ("linear_mma_tile_4", 128),
+        (8, None) => ("linear_mma_tile_8", 128),
+        _ => return None,
+    };
+    (count > MOST && count.div_ceil(tile) < 1 << 16).then_some(Choice {
+        module: "linear_mma",
+        kernel,
+        rows: 128,
+        tile: Some(tile),
+    })
+}
+
+/// One pass over the weights for up to eight rows of activations, on tensor cores; `None` as for [`tile`].
+const fn few_rows(layer: &DeviceLayer) -> Option<Choice> {
+    let kernel = match (layer.packing.bits, layer.packing.block) {
+        (2, None) => "linear_mma_rows_2",
+        (2, Some(256)) => "linear_mma_rows_2_blocks",
+        (4, None) => "linear_mma_rows_4",
+        (8, None) => "linear_mma_rows_8",
+        _ => return None,
+    };
+    Some(Choice {
+        module: "linear_mma",
+        kernel,
+        rows: 32,
+        tile: None,
+    })
+}
+
+/// One pass over the weights by products of four bytes, for every packing.
+fn dots(layer: &DeviceLayer, count: usize) -> Choice {
+    macro_rules! of {
+        ($name:literal) => {
+            match count {
+                1 => (concat!($name, "_1"), 4),
+                2..=4 => (concat!($name, "_4"), 2),
+                _ => (concat!($name, "_8"), 2),
+            }
+        };
+    }
+    let (kernel, rows_of_a_warp) = match (layer.packing.bits, layer.packing.block.is_some()) {
+        (2, false) => of!("linear_2"),
+        (2, true) => of!("linear_2_blocks"),
+        (4, false) => of!("linear_4"),
+        (4, true) => of!("linear_4_blocks"),
+        (_, false) => of!("linear_8"),
+        (_, true) => of!("linear_8_blocks"),
+    };
+    Choice {
+        module: "linear",
+        kernel,
+        rows: rows_of_a_warp * THREADS as usize / 32,
+        tile: None,
+    }
+}
