@@ -43,4 +43,6 @@ template <auto Function> struct Registration {
 };
 } // namespace emulator
 
-#define TERCET_KERNEL(name) static emulator::Registration<&name> tercet_registration_##name(#name)
+// Not among the variables that the build script takes for shared memory.
+#define TERCET_KERNEL(name)                                                                                                        \
+    __attribute__((section("tercet_kernels"))) static emulator::Registration<&name> tercet_registration_##name(#name)
