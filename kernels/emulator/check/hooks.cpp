@@ -151,14 +151,16 @@ void touch(const void *pointer, size_t bytes, Touch how, const void *at) {
         acquire();
     }
     const char *name = space == Space::Shared ? "shared" : "global";
+    // One byte is enough: the compiler copies what fills up a structure along with its members.
+    bool written = how == Touch::Write;
+    for (size_t i = 0; i < bytes && !written; i++) {
+        // What a block before this one left in shared memory is as good as nothing.
+        written = space == Space::Global ? is_written(*allocation, address + i) : written_by_block(address + i);
+    }
+    if (!written) {
+        fail_at(LAUNCH_FAILED, std::string("a thread ") + verb(how) + " " + name + " memory that nobody wrote", at);
+    }
     for (size_t i = 0; i < bytes; i++) {
-        if (how != Touch::Write) {
-            // What a block before this one left in shared memory is as good as nothing.
-            bool written = space == Space::Global ? is_written(*allocation, address + i) : written_by_block(address + i);
-            if (!written) {
-                fail_at(LAUNCH_FAILED, std::string("a thread ") + verb(how) + " " + name + " memory that nobody wrote", at);
-            }
-        }
         check_order(address + i, how, space == Space::Shared, at);
         if (how != Touch::Read && space == Space::Global) {
             mark_written(*allocation, address + i, 1);
