@@ -6,9 +6,6 @@
 #include <dlfcn.h>
 #include <link.h>
 
-extern "C" char __start_tercet_shared[] __attribute__((weak, visibility("hidden")));
-extern "C" char __stop_tercet_shared[] __attribute__((weak, visibility("hidden")));
-
 namespace emulator {
 namespace {
 enum class Space { Stack, Shared, Global, Own, Elsewhere };
@@ -47,7 +44,8 @@ Space space_of(uintptr_t at, size_t bytes, Allocation *&allocation) {
     if (at - stack < (64u << 10)) {
         return Space::Stack;
     }
-    auto start = reinterpret_cast<uintptr_t>(__start_tercet_shared), stop = reinterpret_cast<uintptr_t>(__stop_tercet_shared);
+    auto start = reinterpret_cast<uintptr_t>(running_kernel().shared);
+    auto stop = reinterpret_cast<uintptr_t>(running_kernel().shared_end);
     if (at >= start && at + bytes <= stop) {
         return Space::Shared;
     }
