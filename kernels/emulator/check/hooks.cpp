@@ -6,9 +6,6 @@
 #include <dlfcn.h>
 #include <link.h>
 
-extern "C" char __start_tercet_shared[] __attribute__((weak, visibility("hidden")));
-extern "C" char __stop_tercet_shared[] __attribute__((weak, visibility("hidden")));
-
 namespace emulator {
 namespace {
 enum class Space { Stack, Shared, Global, Own, Elsewhere };
@@ -47,7 +44,8 @@ Space space_of(uintptr_t at, size_t bytes, Allocation *&allocation) {
     if (at - stack < (64u << 10)) {
         return Space::Stack;
     }
-    auto start = reinterpret_cast<uintptr_t>(__start_tercet_shared), stop = reinterpret_cast<uintptr_t>(__stop_tercet_shared);
+    auto start = reinterpret_cast<uintptr_t>(running_kernel().shared);
+    auto stop = reinterpret_cast<uintptr_t>(running_kernel().shared_end);
     if (at >= start && at + bytes <= stop) {
         return Space::Shared;
     }
@@ -151,14 +149,16 @@ void touch(const void *pointer, size_t bytes, Touch how, const void *at) {
         acquire();
     }
     const char *name = space == Space::Shared ? "shared" : "global";
+    // One byte is enough: the compiler copies what fills up a structure along with its members.
+    bool written = how == Touch::Write;
+    for (size_t i = 0; i < bytes && !written; i++) {
+        // What a block before this one left in shared memory is as good as nothing.
+        written = space == Space::Global ? is_written(*allocation, address + i) : written_by_block(address + i);
+    }
+    if (!written) {
+        fail_at(LAUNCH_FAILED, std::string("a thread ") + verb(how) + " " + name + " memory that nobody wrote", at);
+    }
     for (size_t i = 0; i < bytes; i++) {
-        if (how != Touch::Write) {
-            // What a block before this one left in shared memory is as good as nothing.
-            bool written = space == Space::Global ? is_written(*allocation, address + i) : written_by_block(address + i);
-            if (!written) {
-                fail_at(LAUNCH_FAILED, std::string("a thread ") + verb(how) + " " + name + " memory that nobody wrote", at);
-            }
-        }
         check_order(address + i, how, space == Space::Shared, at);
         if (how != Touch::Read && space == Space::Global) {
             mark_written(*allocation, address + i, 1);

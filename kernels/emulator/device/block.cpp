@@ -29,6 +29,8 @@ Dice dice{0};
 Block block;
 Thread *current = nullptr;
 
+const Kernel &running_kernel() { return *launch->kernel; }
+
 bool inside() { return current != nullptr; }
 
 std::string where() {
@@ -101,7 +103,7 @@ void start_threads(unsigned count) {
 
 // Runs one block to its end; false when something stopped it.
 bool run_block(unsigned count) {
-    spoil_shared(dice.roll());
+    spoil(launch->kernel->shared, size_t(launch->kernel->shared_end - launch->kernel->shared), dice.roll());
     check_block();
     start_threads(count);
     while (!block.ready.empty()) {

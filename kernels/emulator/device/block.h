@@ -27,6 +27,9 @@ Outcome run(const Launch &launch);
 // Called on a thread's stack: ends the launch. Does not return.
 [[noreturn]] void fail(int error, const std::string &message);
 
+// The kernel of the launch that runs.
+const Kernel &running_kernel();
+
 // Whether a thread of a block is running, on the calling thread of the system.
 bool inside();
 

@@ -9,10 +9,6 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-// The linker's names for the section of `__shared__` variables; absent where no kernel has any.
-extern "C" char __start_tercet_shared[] __attribute__((weak, visibility("hidden")));
-extern "C" char __stop_tercet_shared[] __attribute__((weak, visibility("hidden")));
-
 namespace emulator {
 namespace {
 void *dynamic = nullptr;
@@ -35,12 +31,6 @@ __attribute__((no_sanitize("address"))) void spoil(void *memory, size_t bytes, u
     }
     memcpy(at + i, &pattern, bytes - i);
 #endif
-}
-
-void spoil_shared(unsigned long long seed) {
-    if (__start_tercet_shared != nullptr) {
-        spoil(__start_tercet_shared, size_t(__stop_tercet_shared - __start_tercet_shared), seed);
-    }
 }
 
 DynamicShared::DynamicShared(unsigned bytes) : bytes(bytes) {

@@ -14,7 +14,4 @@ class DynamicShared {
   private:
     size_t bytes;
 };
-
-// Spoils the variables declared `__shared__`.
-void spoil_shared(unsigned long long seed);
 } // namespace emulator

@@ -14,8 +14,9 @@
 #define __launch_bounds__(...)
 #define __constant__ static const
 #define __align__(n) alignas(n)
-// In a section of their own, so that the emulator can spoil them before each block.
-#define __shared__ static __attribute__((section("tercet_shared")))
+// The build script moves them to a section of their own, so that the emulator can spoil them before each block. (An attribute that
+// names the section is without effect in templates. This one keeps the compiler from proving that nobody writes them.)
+#define __shared__ static __attribute__((used))
 
 struct uint2 {
     unsigned x, y;

@@ -15,6 +15,8 @@ struct Kernel {
     unsigned count;
     // Runs one thread: `values[i]` points at parameter i.
     void (*run)(void *const *values);
+    // The variables of its file that are shared memory.
+    char *shared, *shared_end;
 };
 
 void add_kernel(const Kernel *kernel);
@@ -35,12 +37,19 @@ template <typename... P, void (*Function)(P...)> struct Entry<Function> {
 
 template <auto Function> struct Registration {
     Kernel kernel;
-    explicit Registration(const char *name)
+    Registration(const char *name, char *shared, char *shared_end)
         : kernel{name, Entry<Function>::parameters, unsigned(sizeof(Entry<Function>::parameters) / sizeof(Parameter) - 1),
-                 &Entry<Function>::run} {
+                 &Entry<Function>::run, shared, shared_end} {
         add_kernel(&kernel);
     }
 };
 } // namespace emulator
 
-#define TERCET_KERNEL(name) static emulator::Registration<&name> tercet_registration_##name(#name)
+// The linker's names for the section that the build script makes of a file's shared memory; both null where it has none.
+#define TERCET_FILE(file)                                                                                                          \
+    extern "C" __attribute__((weak, visibility("hidden"))) char __start_tercet_shared_##file[], __stop_tercet_shared_##file[]
+
+// Not among the variables that the build script takes for shared memory.
+#define TERCET_KERNEL(name, file)                                                                                                  \
+    __attribute__((section("tercet_kernels"))) static emulator::Registration<&name> tercet_registration_##name(                    \
+        #name, __start_tercet_shared_##file, __stop_tercet_shared_##file)

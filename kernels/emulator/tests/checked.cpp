@@ -70,6 +70,7 @@ int main() {
         fresh();
     }
     expect("shared memory that nobody wrote", "test_unwritten", {"u64"}, 1, 32, 0, 1, 1);
+    expect("shared memory that nobody wrote", "test_unwritten_template", {"u64"}, 1, 32, 0, 1, 1);
     // To the byte.
     expect(nullptr, "test_beyond", {"u64", "u32"}, 1, 1, 0, 25, 25, 24u);
     expect("4 bytes at 100 of 100 bytes", "test_beyond", {"u64", "u32"}, 1, 1, 0, 25, 25, 25u);

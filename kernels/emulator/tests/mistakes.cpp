@@ -84,6 +84,7 @@ int main(int, char **arguments) {
     CHECK(results("test_racy", 1, 64, 64) > 5);
     CHECK(results("test_last_block", 16, 1, 1) > 3);
     CHECK(results("test_unwritten", 4, 1, 4) > 5);
+    CHECK(results("test_unwritten_template", 4, 1, 4) > 5);
     repeats();
     hasty_copy();
     CUdeviceptr out = device_memory(4096);

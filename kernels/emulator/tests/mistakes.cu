@@ -143,3 +143,11 @@ extern "C" __global__ void test_own_shared(u32 *out) {
     __syncthreads();
     out[blockIdx.x * 32 + threadIdx.x] = words[31 - threadIdx.x];
 }
+
+template <u32 N> TERCET_FN void in_a_template(u32 *out) {
+    __shared__ u32 words[N];
+    out[blockIdx.x] = words[threadIdx.x];
+}
+
+// As `test_unwritten`, in a template.
+extern "C" __global__ void test_unwritten_template(u32 *out) { in_a_template<48>(out); }
