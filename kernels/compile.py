@@ -79,8 +79,10 @@ def modules(texts):
                   f"        architecture: Architecture::Sm{architecture},",
                   f'        ptx: include_str!("../ptx/{path}"),']
         names = [f'"{name}"' for name in entries(text)]
-        flat = f"        kernels: &[{', '.join(names)}],"
-        lines += [flat] if len(flat) <= 100 else ["        kernels: &[", *(f"            {name}," for name in names), "        ],"]
+        flat = f"[{', '.join(names)}]"
+        # As rustfmt has it.
+        lines += ([f"        kernels: &{flat},"] if len(flat) <= 60 else
+                  ["        kernels: &[", *(f"            {name}," for name in names), "        ],"])
         lines += ["    },"]
     return "\n".join([*lines, "];", ""])
 

@@ -65,13 +65,23 @@ pub(super) const MODULES: &[Module] = &[
         name: "cluster_update",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/cluster_update.ptx"),
-        kernels: &["cluster_means", "cluster_sphere", "cluster_fade", "cluster_next_empty"],
+        kernels: &[
+            "cluster_means",
+            "cluster_sphere",
+            "cluster_fade",
+            "cluster_next_empty",
+        ],
     },
     Module {
         name: "dequantize",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/dequantize.ptx"),
-        kernels: &["dequantize_f32", "dequantize_f16", "dequantize_bf16", "codes_outside"],
+        kernels: &[
+            "dequantize_f32",
+            "dequantize_f16",
+            "dequantize_bf16",
+            "codes_outside",
+        ],
     },
     Module {
         name: "histogram",
@@ -136,7 +146,11 @@ pub(super) const MODULES: &[Module] = &[
         name: "quantize_bf16",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/quantize_bf16.ptx"),
-        kernels: &["quantize_bf16", "quantize_short_bf16", "quantize_apply_bf16"],
+        kernels: &[
+            "quantize_bf16",
+            "quantize_short_bf16",
+            "quantize_apply_bf16",
+        ],
     },
     Module {
         name: "quantize_f16",
@@ -154,7 +168,11 @@ pub(super) const MODULES: &[Module] = &[
         name: "quantize_optimal",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/quantize_optimal.ptx"),
-        kernels: &["quantize_optimal_f32", "quantize_optimal_f16", "quantize_optimal_bf16"],
+        kernels: &[
+            "quantize_optimal_f32",
+            "quantize_optimal_f16",
+            "quantize_optimal_bf16",
+        ],
     },
     Module {
         name: "search_float",
