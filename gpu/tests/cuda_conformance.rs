@@ -1,0 +1,31 @@
+//! The conformance table on a device: every digest of an engine is the committed one, with kernels for old devices and for new ones.
+#![cfg(all(feature = "cuda", target_os = "linux"))]
+
+mod support;
+
+use support::emulator::device;
+use tercet_core::conformance;
+use tercet_gpu::engine::{Cuda, CudaOptions};
+
+#[test]
+fn every_digest_is_the_committed_one() {
+    let Some(device) = device() else { return };
+    for (seed, capability) in [(1, (7, 5)), (2, (9, 0))] {
+        device.set(&format!("seed={seed}"));
+        let options = CudaOptions {
+            capability: Some(capability),
+            ..CudaOptions::default()
+        };
+        let mut cuda = Cuda::new(&options).unwrap();
+        let mut digests = 0;
+        conformance::run_engine(&mut cuda, &mut |name, found| {
+            assert_eq!(
+                conformance::expected(name),
+                Some(found),
+                "{name}, {capability:?}"
+            );
+            digests += 1;
+        });
+        assert_eq!(digests, 80, "{capability:?}");
+    }
+}
