@@ -27,7 +27,7 @@ emulator)
     kernels/emulator/test
     ;;
 checked)
-    tests=(--test cuda_memory --test cuda_graph --test cuda_quantize --test cuda_block --test cuda_cluster)
+    tests=(--test cuda_conformance --test cuda_memory --test cuda_graph --test cuda_quantize --test cuda_block --test cuda_cluster)
     TERCET_EMULATOR_VARIANT=check cargo test --locked -p tercet-gpu "${tests[@]}" | tee target/ci/cuda-checked.out
     note "$(tests_in target/ci/cuda-checked.out) tests"
     ;;

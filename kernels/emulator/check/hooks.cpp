@@ -133,7 +133,8 @@ void check_order(uintptr_t address, Touch how, bool shared, const void *at) {
 } // namespace
 
 void touch(const void *pointer, size_t bytes, Touch how, const void *at) {
-    if (!inside()) {
+    // An asynchronous copy of no bytes reads none, wherever it points.
+    if (!inside() || bytes == 0) {
         return;
     }
     auto address = reinterpret_cast<uintptr_t>(pointer);
