@@ -77,6 +77,6 @@ int main() {
     expect(nullptr, "test_beyond_dynamic", {"u64", "u32"}, 1, 1, 64, 1, 1, 15u);
     expect("no memory of the device", "test_beyond_dynamic", {"u64", "u32"}, 1, 1, 64, 1, 1, 16u);
     // Right ones.
-    expect(nullptr, "test_own_shared", {"u64"}, 4, 32, 0, 128, 128);
+    expect(nullptr, "test_own_places", {"u64"}, 4, 32, 0, 128, 128);
     expect(nullptr, "test_places", {"u64"}, 4, 64, 0, 256, 256);
 }

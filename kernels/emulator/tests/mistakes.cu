@@ -137,7 +137,7 @@ extern "C" __global__ void test_last_sums(u32 *parts, u32 *done, u32 fence) {
 extern "C" __global__ void test_reads_unwritten(const u32 *in, u32 *out) { out[0] = in[threadIdx.x]; }
 
 // Right: each block has shared memory of its own.
-extern "C" __global__ void test_own_shared(u32 *out) {
+extern "C" __global__ void test_own_places(u32 *out) {
     __shared__ u32 words[32];
     words[threadIdx.x] = blockIdx.x;
     __syncthreads();
