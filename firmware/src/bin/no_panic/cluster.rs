@@ -68,6 +68,7 @@ reach! {
     greedy_candidates,
     seed::<Clusters<'static, i32>>,
     Sphere::squared_radius,
+    Sphere::ratio,
     normalize,
     normalize_floats::<f32>,
     Summary::merge,
