@@ -6,7 +6,11 @@
 //! | `TERCET_SKIPS`, `TERCET_REQUIRE` | as in `host/tests/support` |
 
 // Each test binary compiles its own copy of this module and uses a part of it.
-#![allow(dead_code, unreachable_pub)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary compiles it whole and uses a part"
+)]
 
 #[path = "../../../host/tests/support/mod.rs"]
 mod host;

@@ -1,6 +1,6 @@
 //! Strips side by side, multiplied by a panel piece by piece.
 
-use super::tiles::{Group, MOST, Multiply, MultiplyAll, ROWS, Scales, Sums, Tiles, Word};
+use super::tiles::{By, Group, MOST, MultiplyAll, MultiplyStrip, ROWS, Scales, Sums, Tiles, Word};
 
 /// Rows of activations that meet a piece of a panel, at least.
 pub(super) const BATCH: usize = 192;
@@ -11,7 +11,7 @@ const PIECE: usize = 128;
 /// A few strips, and what multiplies them.
 pub(super) struct Batch<'a> {
     pub(super) tiles: Tiles,
-    pub(super) multiply: Multiply,
+    pub(super) multiply: By,
     /// Rows of a strip.
     pub(super) height: usize,
     pub(super) words: &'a [Word],
@@ -30,17 +30,20 @@ impl Batch<'_> {
         }
         let stride = self.height * panel.len();
         for (piece, groups) in panel.chunks(PIECE).enumerate() {
-            if let Some(multiply) = self.tiles.multiply_all {
-                let words = &self.words[self.height * PIECE * piece..];
+            let first = self.height * PIECE * piece;
+            match self.multiply {
                 // SAFETY: tiles are only reached through a `Backend` that was found to run their set.
-                unsafe { multiply(groups, words, stride, sums, true) };
-                continue;
-            }
-            let words = self.words.chunks(stride);
-            for (sums, words) in sums.chunks_mut(self.height).zip(words) {
-                let words = &words[self.height * PIECE * piece..][..self.height * groups.len()];
-                // SAFETY: tiles are only reached through a `Backend` that was found to run their set.
-                unsafe { (self.multiply)(groups, words, sums) };
+                By::All(multiply) => unsafe {
+                    multiply(groups, &self.words[first..], stride, sums, true);
+                },
+                By::Strip(multiply) => {
+                    let words = self.words.chunks(stride);
+                    for (sums, words) in sums.chunks_mut(self.height).zip(words) {
+                        let words = &words[first..][..self.height * groups.len()];
+                        // SAFETY: as above.
+                        unsafe { multiply(groups, words, sums) };
+                    }
+                }
             }
         }
     }
@@ -53,9 +56,21 @@ impl Batch<'_> {
         scales: &[Scales],
         totals: &mut [Sums<i64>],
     ) {
-        if let Some(multiply) = self.tiles.multiply_all {
-            return self.scaled_all(multiply, span, panel, scales, totals);
+        match self.multiply {
+            By::All(multiply) => self.scaled_all(multiply, span, panel, scales, totals),
+            By::Strip(multiply) => self.scaled_strips(multiply, span, panel, scales, totals),
         }
+    }
+
+    /// Strip by strip.
+    fn scaled_strips(
+        &self,
+        multiply: MultiplyStrip,
+        span: usize,
+        panel: &[Group],
+        scales: &[Scales],
+        totals: &mut [Sums<i64>],
+    ) {
         let mut some = [[0; ROWS]; MOST];
         let piece = (PIECE / span).max(1);
         for (number, scales) in scales.chunks(piece).enumerate() {
@@ -71,7 +86,7 @@ impl Batch<'_> {
                     some.fill([0; ROWS]);
                     // SAFETY: as in `plain`.
                     unsafe {
-                        (self.multiply)(groups, words, some);
+                        multiply(groups, words, some);
                         (self.tiles.add)(some, less, scales, totals);
                     }
                 }
@@ -79,7 +94,7 @@ impl Batch<'_> {
         }
     }
 
-    /// The same, all strips at once.
+    /// All strips at once.
     fn scaled_all(
         &self,
         multiply: MultiplyAll,

@@ -13,7 +13,7 @@ pub(in crate::simd) use activations::{Activations, Line, Start};
 pub(in crate::simd) use codes::unpack;
 pub(crate) use tiles::{Found, Panels, ROWS, Strips};
 pub(in crate::simd) use tiles::{
-    Group, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack,
+    Group, Multiply, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack,
 };
 
 use super::{Backend, Isa};
@@ -29,7 +29,7 @@ const AMX_TILES: Tiles = {
     use super::amx::linear;
     Tiles {
         order: linear::ORDER,
-        multiply_all: Some(linear::multiply_all),
+        multiply: Multiply::All(linear::multiply_all),
         ..AVX512_VNNI_TILES
     }
 };
@@ -41,10 +41,11 @@ const AVX512_VNNI_TILES: Tiles = {
         order: Order::COLUMNS,
         unpack: tiles::unpack,
         pack: tiles::pack,
-        multiply: tiles::multiply,
-        multiply_nibbles: tiles::multiply,
-        multiply_two_bits: tiles::multiply,
-        multiply_all: None,
+        multiply: Multiply::Strips {
+            any: tiles::multiply,
+            nibbles: tiles::multiply,
+            two_bits: tiles::multiply,
+        },
         add: tiles::add,
     }
 };
@@ -56,10 +57,11 @@ const AVX2_TILES: Tiles = {
         order: Order::COLUMNS,
         unpack: tiles::unpack,
         pack: tiles::pack,
-        multiply: tiles::multiply,
-        multiply_nibbles: tiles::multiply_nibbles,
-        multiply_two_bits: tiles::multiply_two_bits,
-        multiply_all: None,
+        multiply: Multiply::Strips {
+            any: tiles::multiply,
+            nibbles: tiles::multiply_nibbles,
+            two_bits: tiles::multiply_two_bits,
+        },
         add: tiles::add,
     }
 };
@@ -71,10 +73,11 @@ const NEON_TILES: Tiles = {
         order: Order::COLUMNS,
         unpack: tiles::unpack,
         pack: tiles::pack,
-        multiply: by_neon::multiply,
-        multiply_nibbles: by_neon::multiply_small,
-        multiply_two_bits: by_neon::multiply_small,
-        multiply_all: None,
+        multiply: Multiply::Strips {
+            any: by_neon::multiply,
+            nibbles: by_neon::multiply_small,
+            two_bits: by_neon::multiply_small,
+        },
         add: tiles::add,
     }
 };
@@ -83,9 +86,11 @@ const NEON_TILES: Tiles = {
 const DOTPROD_TILES: Tiles = {
     use super::dotprod::linear;
     Tiles {
-        multiply: linear::multiply,
-        multiply_nibbles: linear::multiply_small,
-        multiply_two_bits: linear::multiply_small,
+        multiply: Multiply::Strips {
+            any: linear::multiply,
+            nibbles: linear::multiply_small,
+            two_bits: linear::multiply_small,
+        },
         ..NEON_TILES
     }
 };

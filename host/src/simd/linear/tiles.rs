@@ -94,14 +94,8 @@ pub(in crate::simd) struct Tiles {
     pub(in crate::simd) unpack: Unpack,
     /// Half a panel, from codes of 16 rows that lie a stride apart: its first rows, or those after them.
     pub(in crate::simd) pack: unsafe fn(&[u8], &mut [Group], bool),
-    /// Adds Σ code · activation, modulo 2³², of as many rows of a strip as there are sums.
+    /// What multiplies.
     pub(in crate::simd) multiply: Multiply,
-    /// The same for codes of 0 to 15.
-    pub(in crate::simd) multiply_nibbles: Multiply,
-    /// The same for codes of 0 to 3.
-    pub(in crate::simd) multiply_two_bits: Multiply,
-    /// The same for all strips of a batch and codes of any range, where strips are better not taken one by one.
-    pub(in crate::simd) multiply_all: Option<MultiplyAll>,
     /// Adds (sum − less) · scale, a `less` a row of activations, a scale a row of weights.
     pub(in crate::simd) add: Add,
 }
@@ -109,7 +103,24 @@ pub(in crate::simd) struct Tiles {
 /// [`codes::unpack`].
 pub(super) type Unpack = unsafe fn(Layout, &[u8], usize, &mut [u8], usize);
 
-pub(super) type Multiply = unsafe fn(&[Group], &[Word], &mut [Sums<i32>]);
+/// How Σ code · activation is made, modulo 2³².
+#[derive(Clone, Copy, Debug)]
+pub(in crate::simd) enum Multiply {
+    /// Strip by strip.
+    Strips {
+        /// For any codes.
+        any: MultiplyStrip,
+        /// For codes of 0 to 15.
+        nibbles: MultiplyStrip,
+        /// For codes of 0 to 3.
+        two_bits: MultiplyStrip,
+    },
+    /// All strips of a batch at once.
+    All(MultiplyAll),
+}
+
+/// Adds to as many sums as rows of the strip are wanted.
+pub(super) type MultiplyStrip = unsafe fn(&[Group], &[Word], &mut [Sums<i32>]);
 
 /// Takes a panel's piece, the words of strips from those that meet the piece in the first one on, how many words lie from a strip's to
 /// the next one's, and sums of all rows: it adds to them where that is asked for, else it begins with 0.
@@ -117,13 +128,27 @@ pub(super) type MultiplyAll = unsafe fn(&[Group], &[Word], usize, &mut [Sums<i32
 
 type Add = unsafe fn(&[Sums<i32>], &[i32], &Scales, &mut [Sums<i64>]);
 
-impl Tiles {
+/// [`Multiply`] for the codes of a layout.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum By {
+    Strip(MultiplyStrip),
+    All(MultiplyAll),
+}
+
+impl Multiply {
     /// For the codes of a layout.
-    const fn multiply(&self, layout: Layout) -> Multiply {
-        match codes::offset(layout) {
-            1 => self.multiply_two_bits,
-            8 => self.multiply_nibbles,
-            _ => self.multiply,
+    const fn of(self, layout: Layout) -> By {
+        match self {
+            Self::All(all) => By::All(all),
+            Self::Strips {
+                any,
+                nibbles,
+                two_bits,
+            } => By::Strip(match codes::offset(layout) {
+                1 => two_bits,
+                8 => nibbles,
+                _ => any,
+            }),
         }
     }
 }
@@ -283,7 +308,7 @@ impl Panels {
             let first = number * batch;
             let batch = Batch {
                 tiles: self.tiles,
-                multiply: self.tiles.multiply(layout),
+                multiply: self.tiles.multiply.of(layout),
                 height: x.order.rows,
                 words,
                 less,
