@@ -10,7 +10,7 @@ need readelf "apt-get install binutils"
 # As crates.io would get them: whole, with their licences, and no larger than sources are.
 packages=target/ci/packages
 rm -rf "$packages/package"
-cargo package --locked --no-verify --allow-dirty -p tercet-core -p tercet-host -p tercet-gpu --target-dir "$packages"
+cargo package --locked --no-verify --allow-dirty -p tercet-core -p tercet-kernels -p tercet-host -p tercet-gpu --target-dir "$packages"
 for crate in "$packages"/package/*.crate; do
     name=$(basename "$crate" .crate)
     tar -xzf "$crate" -C "$packages"
