@@ -4,6 +4,8 @@
 //! [`DeviceBuffer`] lives, and is worked on by kernels of [`tercet_kernels`], which the driver compiles when they are first used.
 //! Their arithmetic is that of [`tercet_core`]: integers, and floats in one stated order, so the bits are the same.
 //!
+//! [`Cudas`] is several devices as one engine, with the same bits again: what is shared, and what crosses between them, is said there.
+//!
 //! # Failures
 //!
 //! No driver, a broken or an old one, no device: an [`CudaError`] with one line for the user, never a panic. After
@@ -20,6 +22,7 @@ mod block;
 mod chunks;
 pub mod cluster;
 mod context;
+mod cudas;
 mod device;
 mod driver;
 mod error;
@@ -38,6 +41,7 @@ mod stream;
 
 pub use block::DeviceBlocks;
 pub use chunks::{Chunks, Item};
+pub use cudas::Cudas;
 pub use device::{Cuda, CudaOptions};
 pub use driver::{NEEDED, device_count, driver_version};
 pub use error::{CudaError, Status, Version};
@@ -47,5 +51,5 @@ pub use launch::{Argument, Grid};
 pub use linear::{DeviceActivations, DeviceLayer};
 pub use memory::{DeviceBuffer, MemoryStats};
 pub use palette::DevicePalette;
-pub use quantize::{CudaTensor, DeviceCodes};
-pub use search::Base;
+pub use quantize::{CudaTensor, CudasTensor, DeviceCodes};
+pub use search::{Base, CudasBase};

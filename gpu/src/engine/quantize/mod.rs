@@ -1,6 +1,7 @@
 //! Quantizing on a device: ternary, int4 and int8, per tensor, row or block.
 
 mod beside;
+mod cudas;
 mod launches;
 mod problem;
 mod record;
@@ -10,10 +11,10 @@ use tercet_core::number::Element;
 use tercet_core::pool::Kind;
 use tercet_core::quant::{self, Groups, Method, QuantError, Report, Rule};
 
+pub use self::cudas::CudasTensor;
 pub(super) use self::launches::kernel;
 use self::launches::{Part, Results};
 pub use self::problem::CudaTensor;
-use super::device::bytes_of_mut;
 use super::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 
 /// Values of a group that one block goes over alone where there are too few groups for every multiprocessor.
@@ -254,18 +255,8 @@ impl Cuda {
         len: usize,
         copied: &'c mut Vec<T>,
     ) -> Result<&'c [T], CudaError> {
-        let expected = start.saturating_add(len);
-        if !buffer.is_of(&self.pool) || buffer.len() < expected {
-            let found = buffer.len();
-            return Err(CudaError::Length { expected, found });
-        }
         copied.resize(len, T::default());
-        let from = buffer.pointer() + (start * T::BYTES) as u64;
-        // SAFETY: the buffer holds these elements, which were written.
-        unsafe {
-            self.staging
-                .copy_out(&self.stream, from, bytes_of_mut(copied))
-        }?;
+        self.read_at(buffer, start, copied)?;
         Ok(copied)
     }
 }

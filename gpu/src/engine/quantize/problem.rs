@@ -24,8 +24,8 @@ const LEAST: usize = 64 << 10;
 /// groups are few and long. Where the rule is the optimal one and groups are few and long, or longer than 65,536 values, they go one by
 /// one, in a few launches each. The other steps upload the tensor once; where the device has no room for it, its groups pass through in chunks at each step.
 pub struct CudaTensor<'a, T: Element> {
-    cuda: &'a mut Cuda,
-    groups: Groups,
+    pub(super) cuda: &'a mut Cuda,
+    pub(super) groups: Groups,
     place: Place<'a, T>,
 }
 
@@ -59,28 +59,37 @@ impl<'a, T: Element> CudaTensor<'a, T> {
         groups: Groups,
         out: Output<'a>,
     ) -> Result<Self, CudaError> {
-        groups.check(values.len())?;
-        groups.check(out.codes.len())?;
-        let expected = groups.count;
-        let points = match out.zero_points.len() {
-            0 => expected,
-            points => points,
+        check(values.len(), groups, &out)?;
+        Ok(Self::unchecked(cuda, values, groups, out))
+    }
+
+    /// A range of a longer group, as a group of its own without a scale.
+    pub(super) fn of_range(cuda: &'a mut Cuda, values: &'a [T], codes: &'a mut [i8]) -> Self {
+        let (count, len) = (1, values.len());
+        let out = Output {
+            codes,
+            scales: &mut [],
+            zero_points: &mut [],
         };
-        for found in [out.scales.len(), points] {
-            if found != expected {
-                return Err(QuantError::Length { expected, found }.into());
-            }
-        }
+        Self::unchecked(cuda, values, Groups { count, len }, out)
+    }
+
+    const fn unchecked(
+        cuda: &'a mut Cuda,
+        values: &'a [T],
+        groups: Groups,
+        out: Output<'a>,
+    ) -> Self {
         let place = Place::Host {
             values,
             out,
             streams: false,
         };
-        Ok(Self {
+        Self {
             cuda,
             groups,
             place,
-        })
+        }
     }
 
     pub(super) fn of_device(
@@ -216,6 +225,43 @@ impl<'a, T: Element> CudaTensor<'a, T> {
     }
 }
 
+/// Checks a tensor of the host's and where its codes go.
+pub(super) fn check(values: usize, groups: Groups, out: &Output<'_>) -> Result<(), QuantError> {
+    groups.check(values)?;
+    groups.check(out.codes.len())?;
+    let expected = groups.count;
+    let points = match out.zero_points.len() {
+        0 => expected,
+        points => points,
+    };
+    for found in [out.scales.len(), points] {
+        if found != expected {
+            return Err(QuantError::Length { expected, found });
+        }
+    }
+    Ok(())
+}
+
+/// Sets the scale and zero point of a group that exists.
+pub(super) fn set_scale(
+    scales: &mut [f32],
+    zero_points: &mut [i8],
+    group: usize,
+    (scale, zero_point): (f32, i8),
+) -> Result<(), QuantError> {
+    scales[group] = scale;
+    match zero_points.get_mut(group) {
+        Some(point) => *point = zero_point,
+        // Without it the codes cannot be read back.
+        None if zero_point != 0 => {
+            let (expected, found) = (scales.len(), 0);
+            return Err(QuantError::Length { expected, found });
+        }
+        None => {}
+    }
+    Ok(())
+}
+
 /// Chunks of items of `len` values.
 fn chunks(len: usize) -> Chunks {
     Chunks {
@@ -328,7 +374,7 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
     fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), CudaError> {
         self.start(group)?;
         let expected = self.groups.count;
-        let (scales, points) = match &mut self.place {
+        let (scales, zero_points) = match &mut self.place {
             Place::Host { out, .. } | Place::Copied { out, .. } => {
                 (&mut *out.scales, &mut *out.zero_points)
             }
@@ -343,16 +389,7 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
                 (scales.as_mut_slice(), zero_points.as_mut_slice())
             }
         };
-        scales[group] = scale;
-        match points.get_mut(group) {
-            Some(point) => *point = zero_point,
-            // Without it the codes cannot be read back.
-            None if zero_point != 0 => {
-                return Err(QuantError::Length { expected, found: 0 }.into());
-            }
-            None => {}
-        }
-        Ok(())
+        Ok(set_scale(scales, zero_points, group, (scale, zero_point))?)
     }
 
     fn quantize_groups(

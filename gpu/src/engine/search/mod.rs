@@ -6,6 +6,7 @@
 
 mod ask;
 mod bar;
+mod cudas;
 mod rows;
 mod scan;
 
@@ -16,6 +17,8 @@ use tercet_core::search::{Hit, Metric, Rows, TopK, Within, check_many};
 
 use super::device::Cuda;
 use super::error::CudaError;
+pub use cudas::CudasBase;
+
 use ask::{Ask, Goal, QUERIES};
 use rows::DeviceRows;
 
@@ -28,15 +31,24 @@ impl SearchEngine for Cuda {
 
     /// Copies the rows to the device, where they stay. What does not fit is copied part by part by each call.
     fn base<'a, R: Rows + 'a>(&'a mut self, rows: R) -> Result<Base<'a, R>, CudaError> {
+        let range = 0..rows.len();
+        Base::new(self, rows, range)
+    }
+}
+
+impl<'a, R: Rows> Base<'a, R> {
+    /// Takes up a range of the rows.
+    fn new(cuda: &'a mut Cuda, rows: R, range: Range<usize>) -> Result<Self, CudaError> {
         // Kernels count rows in 32 bits.
-        let mut part = rows.len().min(u32::MAX as usize);
+        let mut part = range.len().min(u32::MAX as usize);
         loop {
-            match DeviceRows::upload(self, &rows, 0..part) {
+            match DeviceRows::upload(cuda, &rows, range.start..range.start + part) {
                 Ok(resident) => {
-                    return Ok(Base {
-                        resident: (part == rows.len()).then_some(resident),
-                        cuda: self,
+                    return Ok(Self {
+                        resident: (part == range.len()).then_some(resident),
+                        cuda,
                         rows,
+                        range,
                         part,
                     });
                 }
@@ -55,7 +67,9 @@ impl SearchEngine for Cuda {
 pub struct Base<'a, R> {
     cuda: &'a mut Cuda,
     rows: R,
-    /// All rows, where they fit.
+    /// The rows that are looked at: all, or a device's share.
+    range: Range<usize>,
+    /// All of these, where they fit.
     resident: Option<DeviceRows>,
     /// Rows that are looked at together.
     part: usize,
@@ -75,9 +89,9 @@ impl<R: Rows> Base<'_, R> {
         mut found: impl FnMut(&R, usize, Range<usize>),
     ) -> Result<(), CudaError> {
         let group = QUERIES * self.rows.dim().max(1);
-        let all = self.rows.len();
-        for first in (0..all).step_by(self.part.max(1)) {
-            let part = first..all.min(first + self.part);
+        let Range { start, end } = self.range;
+        for first in (start..end).step_by(self.part.max(1)) {
+            let part = first..end.min(first + self.part);
             let copied = match &self.resident {
                 Some(_) => None,
                 None => Some(DeviceRows::upload(self.cuda, &self.rows, part.clone())?),
@@ -102,6 +116,47 @@ impl<R: Rows> Base<'_, R> {
             }
         }
         Ok(())
+    }
+}
+
+impl<R: Rows> Base<'_, R> {
+    /// [`SearchBase::top_k_all`] of what was checked.
+    fn best<M: Metric>(
+        &mut self,
+        queries: &[R::Query],
+        k: usize,
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, CudaError> {
+        if k == 0 {
+            return Ok(0);
+        }
+        let dim = self.rows.dim().max(1);
+        let mut best: Vec<_> = hits.chunks_mut(k).map(TopK::new).collect();
+        self.candidates::<M>(queries, Goal::Best(k), |rows, number, range| {
+            if let (Some(query), Some(best)) =
+                (queries.chunks_exact(dim).nth(number), best.get_mut(number))
+            {
+                rows.scan::<M>(query, range, |index, score| best.push(index, score));
+            }
+        })?;
+        for best in best {
+            best.into_sorted();
+        }
+        Ok(k.min(self.range.len()))
+    }
+
+    /// [`SearchBase::range`] of a query that was checked.
+    fn within<M: Metric>(
+        &mut self,
+        query: &[R::Query],
+        threshold: f32,
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, CudaError> {
+        let mut within = Within::new(threshold, hits)?;
+        self.candidates::<M>(query, Goal::Reaching(threshold), |rows, _, range| {
+            rows.scan::<M>(query, range, |index, score| within.push(index, score));
+        })?;
+        Ok(within.total())
     }
 }
 
@@ -133,22 +188,7 @@ impl<R: Rows> SearchBase for Base<'_, R> {
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, CudaError> {
         check_many(&self.rows, queries, k, hits.len())?;
-        if k == 0 {
-            return Ok(0);
-        }
-        let dim = self.rows.dim().max(1);
-        let mut best: Vec<_> = hits.chunks_mut(k).map(TopK::new).collect();
-        self.candidates::<M>(queries, Goal::Best(k), |rows, number, range| {
-            if let (Some(query), Some(best)) =
-                (queries.chunks_exact(dim).nth(number), best.get_mut(number))
-            {
-                rows.scan::<M>(query, range, |index, score| best.push(index, score));
-            }
-        })?;
-        for best in best {
-            best.into_sorted();
-        }
-        Ok(k.min(self.rows.len()))
+        self.best::<M>(queries, k, hits)
     }
 
     fn range<M: Metric>(
@@ -158,10 +198,6 @@ impl<R: Rows> SearchBase for Base<'_, R> {
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, CudaError> {
         self.rows.check_query(query)?;
-        let mut within = Within::new(threshold, hits)?;
-        self.candidates::<M>(query, Goal::Reaching(threshold), |rows, _, range| {
-            rows.scan::<M>(query, range, |index, score| within.push(index, score));
-        })?;
-        Ok(within.total())
+        self.within::<M>(query, threshold, hits)
     }
 }
