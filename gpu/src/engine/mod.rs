@@ -9,8 +9,26 @@
 //! # Failures
 //!
 //! No driver, a broken or an old one, no device: an [`CudaError`] with one line for the user, never a panic. After
-//! [`CudaError::OutOfMemory`] the engine is as it was: [`Cuda::in_chunks`] goes on with half of a chunk, and where even the least does not
-//! fit, the CPU's engines do the same work. After [`CudaError::Lost`] the device is lost to the process.
+//! [`CudaError::OutOfMemory`] the engine is as it was, and the CPU's engines do the same work. After [`CudaError::Lost`] the device is lost
+//! to the process.
+//!
+//! # Data larger than the device's memory
+//!
+//! The traits of [`tercet_core::engine`] take slices of the host, of any length. What has no room on the device goes there in parts,
+//! which [`Cuda::in_chunks`] and [`Cuda::stream_through`] halve until they fit:
+//!
+//! | operation | what does not fit |
+//! |---|---|
+//! | quantizing | passes through in whole groups; a group that is longer than the device's memory by its values, once for each step |
+//! | [`Cuda::dequantize_slices`], blocks | pass through |
+//! | search | rows are copied part by part for each call |
+//! | layers | rows of weights are copied part by part; all activations must fit |
+//! | palettes | groups of rows are copied part by part; each group must fit |
+//! | k-means | is [`CudaError::OutOfMemory`]: each of its passes would wait for all points to cross. [`Cudas`] holds more of them |
+//! | what stays there ([`Cuda::upload`], [`Cuda::layer`], …) | is [`CudaError::OutOfMemory`] |
+//!
+//! What passes through is copied in and out beside the kernels. Of search, layers and palettes a part is copied, then worked on: the
+//! copy is nearly all of the time.
 //!
 //! # Threads
 //!

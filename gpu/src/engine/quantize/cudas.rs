@@ -7,6 +7,7 @@ use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{Applied, Groups, Method, Plan, QuantError, Report, quantize_in_order};
 
 use super::CudaTensor;
+use super::output::{check, set_scale};
 use crate::engine::cudas::{at_once, cut};
 use crate::engine::{CudaError, Cudas};
 
@@ -39,7 +40,7 @@ impl QuantizeEngine for Cudas {
         groups: Groups,
         out: Output<'a>,
     ) -> Result<CudasTensor<'a, T>, CudaError> {
-        super::problem::check(values.len(), groups, &out)?;
+        check(values.len(), groups, &out)?;
         let mut values = values;
         let mut take = |len| values.split_off(..len).unwrap_or_default();
         if groups.count == 1 {
@@ -218,7 +219,7 @@ impl<T: Element> QuantizeProblem for CudasTensor<'_, T> {
         });
         let set = set.map_err(|error| of_all(error, 0, expected))?;
         if let (None, Some((scales, zero_points))) = (set, &mut self.alone) {
-            super::problem::set_scale(scales, zero_points, group, (scale, zero_point))?;
+            set_scale(scales, zero_points, group, (scale, zero_point))?;
         }
         Ok(())
     }

@@ -10,13 +10,10 @@ use tercet_core::quant::{Applied, Groups, Method, Plan, QuantError, Report, quan
 use super::DeviceCodes;
 use super::beside::{Beside, read_report};
 use super::launches::{Part, SEARCHED, is_optimal};
+use super::output::{check, set_scale};
 use super::record;
-use crate::engine::{Chunks, Cuda, CudaError, DeviceBuffer, Item};
-
-/// Values of a chunk of a tensor that passes through the device.
-const CHUNK: usize = 16 << 20;
-/// Values of the smallest chunk.
-const LEAST: usize = 64 << 10;
+use super::through::chunks;
+use crate::engine::{Cuda, CudaError, DeviceBuffer, Item};
 
 /// A tensor while the engine quantizes it: the problem that [`tercet_core::quant::quantize`] runs over.
 ///
@@ -160,14 +157,8 @@ impl<'a, T: Element> CudaTensor<'a, T> {
             Place::Copied { values, .. } => values,
             Place::Resident { values, .. } => values,
             Place::Host { values, .. } => {
-                let mut total = Stats::EMPTY;
                 let group = &values[start..start + len];
-                self.cuda.in_chunks(len, chunks(1), |cuda, range| {
-                    let part = cuda.upload(&group[range])?;
-                    total.merge(&cuda.group_stats(&part, 0, part.len(), with_sum)?);
-                    Ok(())
-                })?;
-                return Ok(total);
+                return self.cuda.stats_through(group, with_sum);
             }
         };
         self.cuda.group_stats(values, group, len, with_sum)
@@ -222,51 +213,6 @@ impl<'a, T: Element> CudaTensor<'a, T> {
             }
             Place::Host { .. } => quantize_in_order(self, method, &mut []),
         }
-    }
-}
-
-/// Checks a tensor of the host's and where its codes go.
-pub(super) fn check(values: usize, groups: Groups, out: &Output<'_>) -> Result<(), QuantError> {
-    groups.check(values)?;
-    groups.check(out.codes.len())?;
-    let expected = groups.count;
-    let points = match out.zero_points.len() {
-        0 => expected,
-        points => points,
-    };
-    for found in [out.scales.len(), points] {
-        if found != expected {
-            return Err(QuantError::Length { expected, found });
-        }
-    }
-    Ok(())
-}
-
-/// Sets the scale and zero point of a group that exists.
-pub(super) fn set_scale(
-    scales: &mut [f32],
-    zero_points: &mut [i8],
-    group: usize,
-    (scale, zero_point): (f32, i8),
-) -> Result<(), QuantError> {
-    scales[group] = scale;
-    match zero_points.get_mut(group) {
-        Some(point) => *point = zero_point,
-        // Without it the codes cannot be read back.
-        None if zero_point != 0 => {
-            let (expected, found) = (scales.len(), 0);
-            return Err(QuantError::Length { expected, found });
-        }
-        None => {}
-    }
-    Ok(())
-}
-
-/// Chunks of items of `len` values.
-fn chunks(len: usize) -> Chunks {
-    Chunks {
-        most: (CHUNK / len).max(1),
-        least: (LEAST / len).max(1),
     }
 }
 
@@ -329,10 +275,7 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
             Place::Resident { values, .. } => values,
             Place::Host { values, .. } => {
                 let group = &values[start..start + len];
-                return self.cuda.in_chunks(len, chunks(1), |cuda, range| {
-                    let part = cuda.upload(&group[range])?;
-                    cuda.magnitudes(&part, 0, part.len(), span, bins)
-                });
+                return self.cuda.magnitudes_through(group, span, bins);
             }
         };
         self.cuda.magnitudes(values, start, len, span, bins)
@@ -353,20 +296,9 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
                 self.cuda.group_apply(values, group, len, plan, codes)
             }
             Place::Host { values, out, .. } => {
-                let (group, out) = (
-                    &values[start..start + len],
-                    &mut out.codes[start..start + len],
-                );
-                let mut total = Applied::default();
-                self.cuda.in_chunks(len, chunks(1), |cuda, range| {
-                    let part = cuda.upload(&group[range.clone()])?;
-                    let mut codes = cuda.room(part.len())?;
-                    let applied = cuda.group_apply(&part, 0, part.len(), plan, &mut codes)?;
-                    cuda.read(&codes, &mut out[range])?;
-                    total.merge(&applied);
-                    Ok(())
-                })?;
-                Ok(total)
+                let codes = &mut out.codes[start..start + len];
+                self.cuda
+                    .apply_through(&values[start..start + len], plan, codes)
             }
         }
     }

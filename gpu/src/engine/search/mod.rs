@@ -82,40 +82,63 @@ impl<R: Rows> Base<'_, R> {
     }
 
     /// Calls `found` with each query's number and rows that may be wanted, in ascending order: every row that is wanted is among them.
+    ///
+    /// Where the room of a scan does not fit beside the rows, they are looked at in smaller parts, from now on.
     fn candidates<M: Metric>(
         &mut self,
         queries: &[R::Query],
         goal: Goal,
         mut found: impl FnMut(&R, usize, Range<usize>),
     ) -> Result<(), CudaError> {
-        let group = QUERIES * self.rows.dim().max(1);
         let Range { start, end } = self.range;
-        for first in (start..end).step_by(self.part.max(1)) {
+        let mut first = start;
+        while first < end {
             let part = first..end.min(first + self.part);
-            let copied = match &self.resident {
-                Some(_) => None,
-                None => Some(DeviceRows::upload(self.cuda, &self.rows, part.clone())?),
-            };
-            let Some(on_device) = self.resident.as_ref().or(copied.as_ref()) else {
-                continue;
-            };
-            for (number, queries) in queries.chunks(group).enumerate() {
-                let mut ask = Ask {
-                    cuda: self.cuda,
-                    on_device,
-                    goal,
-                };
-                let rows = self.rows.visit::<M, _>(queries, &mut [], &mut ask)?;
-                for (at, mut rows) in rows.into_iter().enumerate() {
-                    rows.sort_unstable();
-                    for rows in rows.chunk_by(|&a, &b| a + 1 == b) {
-                        let start = first + rows[0] as usize;
-                        found(&self.rows, number * QUERIES + at, start..start + rows.len());
+            match self.candidates_of::<M>(queries, goal, part.clone()) {
+                Ok(lists) => {
+                    for (number, mut rows) in lists.into_iter().enumerate() {
+                        rows.sort_unstable();
+                        for rows in rows.chunk_by(|&a, &b| a + 1 == b) {
+                            let start = first + rows[0] as usize;
+                            found(&self.rows, number, start..start + rows.len());
+                        }
                     }
+                    first = part.end;
                 }
+                Err(error) if error.is_out_of_memory() && self.part > LEAST => {
+                    self.resident = None;
+                    self.part = (self.part / 4).max(LEAST);
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// The rows of a part that may be wanted, counted from its first, a list for each query.
+    fn candidates_of<M: Metric>(
+        &mut self,
+        queries: &[R::Query],
+        goal: Goal,
+        part: Range<usize>,
+    ) -> Result<Vec<Vec<u32>>, CudaError> {
+        let copied = match &self.resident {
+            Some(_) => None,
+            None => Some(DeviceRows::upload(self.cuda, &self.rows, part)?),
+        };
+        let mut lists = Vec::new();
+        let Some(on_device) = self.resident.as_ref().or(copied.as_ref()) else {
+            return Ok(lists);
+        };
+        for queries in queries.chunks(QUERIES * self.rows.dim().max(1)) {
+            let mut ask = Ask {
+                cuda: self.cuda,
+                on_device,
+                goal,
+            };
+            lists.extend(self.rows.visit::<M, _>(queries, &mut [], &mut ask)?);
+        }
+        Ok(lists)
     }
 }
 
