@@ -50,12 +50,12 @@ impl Machine {
         )
     }
 
-    /// Processor and threads as part of a file's name: `amd-epyc-2`.
+    /// Processor and threads as part of a file's name, without trademark signs and words that name no model: `intel-xeon-2`.
     pub fn slug(&self) -> String {
         let name = format!("{} {}", self.processor, self.threads).to_lowercase();
         let words = name
             .split(|c: char| !c.is_ascii_alphanumeric())
-            .filter(|word| !word.is_empty());
+            .filter(|word| !matches!(*word, "" | "r" | "tm" | "cpu" | "processor"));
         words.collect::<Vec<_>>().join("-")
     }
 }
@@ -108,8 +108,18 @@ mod tests {
 
     #[test]
     fn a_slug_is_plain() {
-        let mut machine = Machine::here();
-        (machine.processor, machine.threads) = ("AMD EPYC (R) 9B45".into(), 4);
-        assert_eq!(machine.slug(), "amd-epyc-r-9b45-4");
+        let slugs = [
+            ("AMD EPYC (R) 9B45", "amd-epyc-9b45-4"),
+            ("Intel(R) Xeon(R) Processor", "intel-xeon-4"),
+            (
+                "Intel(R) Core(TM) i7-1185G7 CPU @ 3.00GHz",
+                "intel-core-i7-1185g7-3-00ghz-4",
+            ),
+        ];
+        for (processor, slug) in slugs {
+            let mut machine = Machine::here();
+            (machine.processor, machine.threads) = (processor.into(), 4);
+            assert_eq!(machine.slug(), slug);
+        }
     }
 }
