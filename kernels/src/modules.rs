@@ -265,4 +265,10 @@ pub(super) const MODULES: &[Module] = &[
             "linear_tile_8_32",
         ],
     },
+    Module {
+        name: "search_mma",
+        architecture: Architecture::Sm80,
+        ptx: include_str!("../ptx/80/search_mma.ptx"),
+        kernels: &["search_mma_int8", "search_mma_ternary"],
+    },
 ];
