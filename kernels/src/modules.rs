@@ -84,6 +84,21 @@ pub(super) const MODULES: &[Module] = &[
         ],
     },
     Module {
+        name: "fp8",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/fp8.ptx"),
+        kernels: &[
+            "fp8_quantize_e4m3_f32",
+            "fp8_quantize_e4m3_f16",
+            "fp8_quantize_e4m3_bf16",
+            "fp8_quantize_e5m2_f32",
+            "fp8_quantize_e5m2_f16",
+            "fp8_quantize_e5m2_bf16",
+            "fp8_dequantize_e4m3",
+            "fp8_dequantize_e5m2",
+        ],
+    },
+    Module {
         name: "histogram",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/histogram.ptx"),
