@@ -1,6 +1,7 @@
 //! Quantizing on a device: ternary, int4 and int8, per tensor, row or block.
 
 mod beside;
+mod fp8;
 mod launches;
 mod problem;
 mod record;
