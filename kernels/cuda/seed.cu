@@ -17,6 +17,9 @@ TERCET_FN i32 team_sum(i32 value) {
     return value;
 }
 
+// Where the steps of 32 teams over a share end when `left` points are left: the same for all teams, since warps work together.
+TERCET_FN u32 steps_end(u64 left) { return left < SHARE ? ((u32)left + 31) / 32 * 32 : SHARE; }
+
 // Σ w·D² of each share of points.
 extern "C" __global__ void __launch_bounds__(256) seed_masses(const u32 *distances, const u32 *weights, u32 count, u64 *masses) {
     const u64 first = (u64)blockIdx.x * SHARE;
@@ -42,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(256) seed_shorten(const i8 *points,
     norm = team_sum(norm);
     const u64 first = (u64)blockIdx.x * SHARE;
     u64 mass = 0;
-    for (u32 i = team; i < SHARE; i += 32) {
+    for (u32 i = team, end = steps_end(count - first); i < end; i += 32) {
         const u64 point = first + i;
         i32 dot = 0;
         if (point < count) {
@@ -74,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(256) seed_potentials(const i8 *poin
     const u32 norm = lengths[candidates[lane < tried ? lane : 0]];
     const u64 first = (u64)blockIdx.x * SHARE;
     u64 total = 0;
-    for (u32 i = team; i < SHARE; i += 32) {
+    for (u32 i = team, end = steps_end(count - first); i < end; i += 32) {
         const u64 point = first + i;
         i32 dots[8] = {};
         if (point < count) {

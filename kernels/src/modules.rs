@@ -190,6 +190,12 @@ pub(super) const MODULES: &[Module] = &[
         ],
     },
     Module {
+        name: "reduce",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/reduce.ptx"),
+        kernels: &["reduce_sum"],
+    },
+    Module {
         name: "search_float",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/search_float.ptx"),

@@ -8,8 +8,8 @@ use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction,
-    CUfunction_attribute, CUgraph, CUgraphExec, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool,
-    CUmodule, CUstream, CUstreamCaptureMode,
+    CUfunction_attribute, CUgraph, CUgraphExec, CUmemAccessDesc, CUmemPool_attribute,
+    CUmemPoolProps, CUmemoryPool, CUmodule, CUstream, CUstreamCaptureMode,
 };
 
 use super::error::Status;
@@ -68,6 +68,7 @@ functions! {
     cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
     cuDeviceGetName(name: *mut c_char, len: c_int, device: CUdevice);
     cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
+    cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice);
     cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
 
     cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
@@ -89,6 +90,7 @@ functions! {
     cuMemPoolDestroy(pool: CUmemoryPool);
     cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void);
     cuMemPoolGetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void);
+    cuMemPoolSetAccess(pool: CUmemoryPool, access: *const CUmemAccessDesc, count: usize);
     cuMemPoolTrimTo(pool: CUmemoryPool, least: usize);
     cuMemAllocFromPoolAsync(pointer: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, stream: CUstream);
     cuMemFreeAsync(pointer: CUdeviceptr, stream: CUstream);
@@ -98,6 +100,14 @@ functions! {
     cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
     cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    cuMemcpyPeerAsync(
+        to: CUdeviceptr,
+        to_context: CUcontext,
+        from: CUdeviceptr,
+        from_context: CUcontext,
+        bytes: usize,
+        stream: CUstream,
+    );
     cuMemsetD8Async(to: CUdeviceptr, value: u8, count: usize, stream: CUstream);
     cuMemsetD32Async(to: CUdeviceptr, value: c_uint, count: usize, stream: CUstream);
 

@@ -60,6 +60,23 @@ impl Context {
         self.device
     }
 
+    pub(super) const fn handle(&self) -> CUcontext {
+        self.handle
+    }
+
+    /// Whether this device's memory and the other's can be copied between them without the host.
+    pub(super) fn reaches(&self, other: &Self) -> Result<bool, CudaError> {
+        if self.device == other.device {
+            return Ok(true);
+        }
+        let mut can = 0;
+        self.call("cuDeviceCanAccessPeer", |api| {
+            // SAFETY: both devices are ones that the driver gave, and the pointer is to a c_int.
+            unsafe { api.cuDeviceCanAccessPeer(&mut can, self.device, other.device) }
+        })?;
+        Ok(can != 0)
+    }
+
     pub(super) const fn driver(&self) -> &'static Driver {
         self.driver
     }

@@ -209,6 +209,36 @@ impl Cuda {
         }
     }
 
+    /// Copies a slice to the elements from `start` on, as [`Cuda::write`] does to all of them.
+    pub(super) fn write_at<T: Plain>(
+        &mut self,
+        values: &[T],
+        buffer: &mut DeviceBuffer<T>,
+        start: usize,
+    ) -> Result<(), CudaError> {
+        let to = buffer.part(&self.pool, start, values.len())?;
+        // SAFETY: the buffer has as many bytes from there on, and all its uses were queued on this engine's stream.
+        unsafe {
+            self.staging
+                .copy_in(&self.stream, None, bytes_of(values), to)
+        }
+    }
+
+    /// Copies the elements from `start` on to the host, as [`Cuda::read`] does all of them.
+    pub(super) fn read_at<T: Plain>(
+        &mut self,
+        buffer: &DeviceBuffer<T>,
+        start: usize,
+        values: &mut [T],
+    ) -> Result<(), CudaError> {
+        let from = buffer.part(&self.pool, start, values.len())?;
+        // SAFETY: the buffer has as many bytes from there on; whoever gave it out had them written.
+        unsafe {
+            self.staging
+                .copy_out(&self.stream, from, bytes_of_mut(values))
+        }
+    }
+
     /// Copies a buffer to the host, after all work that was queued.
     ///
     /// # Errors

@@ -104,6 +104,14 @@ pub enum CudaError {
         /// Its answer.
         status: Status,
     },
+    /// What failed on one of several devices.
+    #[error("on CUDA device {ordinal}: {error}")]
+    OnDevice {
+        /// The device's number.
+        ordinal: usize,
+        /// What failed there.
+        error: Box<Self>,
+    },
     /// What quantizing refuses.
     #[error(transparent)]
     Quantize(#[from] QuantError),
@@ -125,9 +133,26 @@ pub enum CudaError {
 }
 
 impl CudaError {
+    /// What failed, wherever it did: [`CudaError::OnDevice`] without the device.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::OnDevice { error, .. } => error,
+            _ => self,
+        }
+    }
+
+    /// The error with the device that it is about; what core refuses is about none.
+    pub(super) fn on(self, ordinal: usize) -> Self {
+        if matches!(self, Self::OnDevice { .. }) || !self.is_of_the_device() {
+            return self;
+        }
+        let error = Box::new(self);
+        Self::OnDevice { ordinal, error }
+    }
+
     /// Whether less of the same, or the same later, may succeed.
-    pub const fn is_out_of_memory(&self) -> bool {
-        matches!(self, Self::OutOfMemory { .. })
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self.cause(), Self::OutOfMemory { .. })
     }
 
     /// Whether it is about the device and not about what was asked: another engine would do it.

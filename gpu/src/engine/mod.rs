@@ -4,11 +4,31 @@
 //! [`DeviceBuffer`] lives, and is worked on by kernels of [`tercet_kernels`], which the driver compiles when they are first used.
 //! Their arithmetic is that of [`tercet_core`]: integers, and floats in one stated order, so the bits are the same.
 //!
+//! [`Cudas`] is several devices as one engine, with the same bits again: what is shared, and what crosses between them, is said there.
+//!
 //! # Failures
 //!
 //! No driver, a broken or an old one, no device: an [`CudaError`] with one line for the user, never a panic. After
-//! [`CudaError::OutOfMemory`] the engine is as it was: [`Cuda::in_chunks`] goes on with half of a chunk, and where even the least does not
-//! fit, the CPU's engines do the same work. After [`CudaError::Lost`] the device is lost to the process.
+//! [`CudaError::OutOfMemory`] the engine is as it was, and the CPU's engines do the same work. After [`CudaError::Lost`] the device is lost
+//! to the process.
+//!
+//! # Data larger than the device's memory
+//!
+//! The traits of [`tercet_core::engine`] take slices of the host, of any length. What has no room on the device goes there in parts,
+//! which [`Cuda::in_chunks`] and [`Cuda::stream_through`] halve until they fit:
+//!
+//! | operation | what does not fit |
+//! |---|---|
+//! | quantizing | passes through in whole groups; a group that is longer than the device's memory by its values, once for each step |
+//! | [`Cuda::dequantize_slices`], blocks | pass through |
+//! | search | rows are copied part by part for each call |
+//! | layers | rows of weights are copied part by part; all activations must fit |
+//! | palettes | groups of rows are copied part by part; each group must fit |
+//! | k-means | is [`CudaError::OutOfMemory`]: each of its passes would wait for all points to cross. [`Cudas`] holds more of them |
+//! | what stays there ([`Cuda::upload`], [`Cuda::layer`], …) | is [`CudaError::OutOfMemory`] |
+//!
+//! What passes through is copied in and out beside the kernels. Of search, layers and palettes a part is copied, then worked on: the
+//! copy is nearly all of the time.
 //!
 //! # Threads
 //!
@@ -20,6 +40,7 @@ mod block;
 mod chunks;
 pub mod cluster;
 mod context;
+mod cudas;
 mod device;
 mod driver;
 mod error;
@@ -38,6 +59,7 @@ mod stream;
 
 pub use block::DeviceBlocks;
 pub use chunks::{Chunks, Item};
+pub use cudas::Cudas;
 pub use device::{Cuda, CudaOptions};
 pub use driver::{NEEDED, device_count, driver_version};
 pub use error::{CudaError, Status, Version};
@@ -47,5 +69,5 @@ pub use launch::{Argument, Grid};
 pub use linear::{DeviceActivations, DeviceLayer};
 pub use memory::{DeviceBuffer, MemoryStats};
 pub use palette::DevicePalette;
-pub use quantize::{CudaTensor, DeviceCodes};
-pub use search::Base;
+pub use quantize::{CudaTensor, CudasTensor, DeviceCodes};
+pub use search::{Base, CudasBase};

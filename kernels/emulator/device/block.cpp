@@ -1,4 +1,6 @@
 // Threads of a block as fibers: one runs until it waits for others, then another that can run, in an order drawn from the seed.
+//
+// The next is mostly of the same warp, whose stacks are in the cache; now and then of any, in the middle of whatever its warp does.
 #include "block.h"
 
 #include "fiber.h"
@@ -24,6 +26,22 @@ Fiber scheduler;
 const Launch *launch = nullptr;
 Outcome outcome;
 Dice dice{0};
+// The warp of the thread that ran last.
+unsigned last_warp = 0;
+
+// The sanitizer learns the bounds of stacks on the way from the scheduler's.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool DIRECT = false;
+#else
+constexpr bool DIRECT = true;
+#endif
+
+// One of the bits that are set.
+unsigned drawn(unsigned bits, unsigned long long roll) {
+    unsigned by = unsigned(roll) & 31;
+    unsigned turned = bits >> by | bits << (-by & 31);
+    return (unsigned(__builtin_ctz(turned)) + by) & 31;
+}
 } // namespace
 
 Block block;
@@ -48,19 +66,28 @@ void fail(int error, const std::string &message) {
 
 void Thread::make_ready() {
     stage = Stage::Ready;
-    block.ready.push_back(this);
+    block.ready[warp] |= 1u << place.lane;
+    block.ready_warps |= 1u << warp;
 }
 
-void wait() { switch_stack(*current->fiber, scheduler, false); }
-
 namespace {
-void thread_main() {
-    arrived();
-    launch->kernel->run(launch->values);
-    leave();
-    idle_fibers.push_back(current->fiber);
-    switch_stack(*current->fiber, scheduler, true);
-    __builtin_unreachable();
+void thread_main();
+
+// The thread that runs next, which is no longer among those that can; null for none.
+Thread *draw_next() {
+    if (block.ready_warps == 0) {
+        return nullptr;
+    }
+    unsigned long long roll = dice.roll();
+    if (block.ready[last_warp] == 0 || roll % 16 == 0) {
+        last_warp = drawn(block.ready_warps, roll >> 16);
+    }
+    unsigned lane = drawn(block.ready[last_warp], roll >> 32);
+    block.ready[last_warp] &= ~(1u << lane);
+    if (block.ready[last_warp] == 0) {
+        block.ready_warps &= ~(1u << last_warp);
+    }
+    return block.threads[size_t(last_warp) * 32 + lane];
 }
 
 // A stack that begins with `thread_main`.
@@ -74,6 +101,53 @@ Fiber *take_fiber() {
     prepare(*fiber, unsigned(idle_fibers.size()), thread_main);
     return fiber;
 }
+
+// Goes from a stack on to a thread.
+void enter(Fiber &from, Thread &next, bool leaving_for_good) {
+    current = &next;
+    running = &next.place;
+    if (next.fiber == nullptr) {
+        next.fiber = take_fiber();
+    }
+    switch_stack(from, *next.fiber, leaving_for_good);
+}
+
+void thread_main() {
+    arrived();
+    for (;;) {
+        launch->kernel->run(launch->values);
+        leave();
+        Fiber &own = *current->fiber;
+        Thread *next = DIRECT ? draw_next() : nullptr;
+        if (next != nullptr && next->fiber == nullptr) {
+            // A thread that has not begun can do so right here.
+            next->fiber = &own;
+            current = next;
+            running = &next->place;
+            continue;
+        }
+        idle_fibers.push_back(&own);
+        if (next != nullptr) {
+            enter(own, *next, true);
+        } else {
+            switch_stack(own, scheduler, true);
+        }
+        __builtin_unreachable();
+    }
+}
+} // namespace
+
+void wait() {
+    Thread &self = *current;
+    Thread *next = DIRECT ? draw_next() : nullptr;
+    if (next == nullptr) {
+        switch_stack(*self.fiber, scheduler, false);
+    } else if (next != &self) {
+        enter(*self.fiber, *next, false);
+    }
+}
+
+namespace {
 
 void start_threads(unsigned count) {
     block.reset();
@@ -89,6 +163,7 @@ void start_threads(unsigned count) {
         Thread &thread = pool[i];
         thread.reset(i, at);
         block.threads.push_back(&thread);
+        block.lanes[thread.warp] |= 1u << thread.place.lane;
         thread.make_ready();
         if (++at.x == launch->block.x) {
             at.x = 0;
@@ -106,16 +181,9 @@ bool run_block(unsigned count) {
     spoil(launch->kernel->shared, size_t(launch->kernel->shared_end - launch->kernel->shared), dice.roll());
     check_block();
     start_threads(count);
-    while (!block.ready.empty()) {
-        unsigned pick = dice.below(unsigned(block.ready.size()));
-        current = block.ready[pick];
-        block.ready[pick] = block.ready.back();
-        block.ready.pop_back();
-        running = &current->place;
-        if (current->fiber == nullptr) {
-            current->fiber = take_fiber();
-        }
-        switch_stack(scheduler, *current->fiber, false);
+    last_warp = drawn(block.ready_warps, dice.roll());
+    while (Thread *next = draw_next()) {
+        enter(scheduler, *next, false);
         if (outcome.error != 0) {
             return false;
         }

@@ -15,8 +15,10 @@ void Thread::reset(unsigned index, dim3 thread) {
 
 void Block::reset() {
     threads.clear();
-    ready.clear();
-    at_barrier = predicates = released_predicates = at_warp = left = 0;
+    for (unsigned warp = 0; warp < 32; warp++) {
+        lanes[warp] = ready[warp] = waiting[warp] = gone[warp] = 0;
+    }
+    ready_warps = at_barrier = predicates = released_predicates = left = 0;
 }
 
 Lane &lane() { return current->words; }
@@ -24,43 +26,32 @@ Lane &lane() { return current->words; }
 namespace {
 std::string place_of(const char *file, int line) { return std::string(file) + ":" + std::to_string(line); }
 
-Thread *of_warp(unsigned warp, unsigned lane) {
-    size_t index = size_t(warp) * 32 + lane;
-    return index < block.threads.size() ? block.threads[index] : nullptr;
-}
-
 // Lets the lanes that a thread waits with go on, if all have come. Lanes that left the kernel are not waited for.
 void finish_if_complete(const Thread &first) {
+    const unsigned warp = first.warp, members = first.mask & block.lanes[warp] & ~block.gone[warp];
+    if ((members & ~block.waiting[warp]) != 0) {
+        return;
+    }
+    Thread *const *threads = &block.threads[size_t(warp) * 32];
     Lane *lanes[32] = {};
-    for (unsigned i = 0; i < 32; i++) {
-        Thread *other = first.mask >> i & 1 ? of_warp(first.warp, i) : nullptr;
-        if (other == nullptr || other->stage == Stage::Left) {
-            continue;
-        }
-        if (other->stage != Stage::Warp) {
-            return;
-        }
-        if (other->mask != first.mask || other->what != first.what) {
+    for (unsigned rest = members; rest != 0; rest &= rest - 1) {
+        unsigned i = unsigned(__builtin_ctz(rest));
+        Thread &other = *threads[i];
+        if (other.mask != first.mask || other.what != first.what) {
             fail(LAUNCH_FAILED, "lanes of a warp part: lane " + std::to_string(first.place.lane) + " calls " + first.name + " at " +
-                                    place_of(first.file, first.line) + " and lane " + std::to_string(i) + " " + other->name + " at " +
-                                    place_of(other->file, other->line) + ", or with another mask");
+                                    place_of(first.file, first.line) + " and lane " + std::to_string(i) + " " + other.name + " at " +
+                                    place_of(other.file, other.line) + ", or with another mask");
         }
-        lanes[i] = &other->words;
+        lanes[i] = &other.words;
     }
     if (first.what != nullptr) {
         first.what(lanes);
     }
-    unsigned members = 0;
-    for (unsigned i = 0; CHECKED && i < 32; i++) {
-        members |= unsigned(lanes[i] != nullptr) << i;
+    check_together(warp, members);
+    for (unsigned rest = members; rest != 0; rest &= rest - 1) {
+        threads[__builtin_ctz(rest)]->make_ready();
     }
-    check_together(first.warp, members);
-    for (unsigned i = 0; i < 32; i++) {
-        if (lanes[i] != nullptr) {
-            of_warp(first.warp, i)->make_ready();
-            block.at_warp--;
-        }
-    }
+    block.waiting[warp] &= ~members;
 }
 
 void release_barrier() {
@@ -79,7 +70,7 @@ void together(Together *what, const char *name, unsigned mask, const char *file,
         fail(LAUNCH_FAILED, std::string(name) + " at " + place_of(file, line) + ": the calling lane is not in its mask");
     }
     self.stage = Stage::Warp;
-    block.at_warp++;
+    block.waiting[self.warp] |= 1u << self.place.lane;
     self.what = what;
     self.name = name;
     self.mask = mask;
@@ -120,19 +111,17 @@ void leave() {
     }
     self.stage = Stage::Left;
     block.left++;
+    block.gone[self.warp] |= 1u << self.place.lane;
     if (block.at_barrier != 0) {
         fail(LAUNCH_FAILED, "a thread left the kernel while another waits at the barrier at " + place_of(block.file, block.line));
     }
-    if (block.at_warp == 0) {
-        return;
-    }
     // Lanes that wait for this one need not any more.
     unsigned done = 0;
-    for (unsigned i = 0; i < 32; i++) {
-        Thread *other = of_warp(self.warp, i);
-        if (other != nullptr && other->stage == Stage::Warp && (done & other->mask) == 0) {
-            done |= other->mask;
-            finish_if_complete(*other);
+    for (unsigned rest = block.waiting[self.warp]; rest != 0; rest &= rest - 1) {
+        const Thread &other = *block.threads[size_t(self.warp) * 32 + unsigned(__builtin_ctz(rest))];
+        if (other.stage == Stage::Warp && (done & other.mask) == 0) {
+            done |= other.mask;
+            finish_if_complete(other);
         }
     }
 }

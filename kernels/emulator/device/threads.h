@@ -40,9 +40,13 @@ struct Thread {
 };
 
 struct Block {
-    std::vector<Thread *> threads, ready;
-    // Threads at the barrier, how many of them with a predicate that holds; threads that wait for their warp; those that have left.
-    unsigned at_barrier, predicates, released_predicates, at_warp, left;
+    std::vector<Thread *> threads;
+    // A bit for each lane of a warp: there is one; it can run; it waits for its warp; it has left.
+    unsigned lanes[32], ready[32], waiting[32], gone[32];
+    // A bit for each warp with a lane that can run.
+    unsigned ready_warps;
+    // Threads at the barrier, how many of them with a predicate that holds; those that have left.
+    unsigned at_barrier, predicates, released_predicates, left;
     // Where in the source the barrier is that threads wait at.
     const char *file;
     int line;

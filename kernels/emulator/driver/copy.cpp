@@ -4,6 +4,7 @@
 #include "stream.h"
 
 #include <cstring>
+#include <utility>
 
 namespace emulator {
 namespace {
@@ -54,13 +55,25 @@ void download(Context &context, void *to, CUdeviceptr from, size_t bytes, Stream
     }
 }
 
-void across(CUdeviceptr to, CUdeviceptr from, size_t bytes, Stream &stream) {
+void across(CUdeviceptr to, CUdeviceptr from, size_t bytes, Stream &stream, const char *kind = "copies on the device") {
     reach("copy");
     need(to, bytes);
     need(from, bytes);
     if (bytes != 0) {
-        submit(stream, "copies on the device", move(to, from, bytes, true, true));
+        submit(stream, kind, move(to, from, bytes, true, true));
     }
+}
+
+// From the memory of one context's device to that of another's, whether they reach each other or not: without access the driver takes
+// the way by the host.
+void between(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, Stream &stream) {
+    for (auto [address, context] : {std::pair(to, to_context), std::pair(from, from_context)}) {
+        const Allocation *found = holding(uintptr_t(address));
+        if (found != nullptr && found->kind == Kind::Device && found->device != valid(context).device->index) {
+            throw Error{CUDA_ERROR_INVALID_VALUE};
+        }
+    }
+    across(to, from, bytes, stream, "copies between devices");
 }
 
 template <typename T> void fill(CUdeviceptr to, T value, size_t number, Stream &stream) {
@@ -139,16 +152,12 @@ TERCET_API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
 TERCET_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
                                       CUstream on) {
     return on_stream(on, [&](Context &, Stream &stream) {
-        valid(to_context);
-        valid(from_context);
-        across(to, from, bytes, stream);
+        between(to, to_context, from, from_context, bytes, stream);
     });
 }
 TERCET_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes) {
     return at_once([&](Context &, Stream &stream) {
-        valid(to_context);
-        valid(from_context);
-        across(to, from, bytes, stream);
+        between(to, to_context, from, from_context, bytes, stream);
     });
 }
 TERCET_API CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t number) {

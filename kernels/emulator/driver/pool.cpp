@@ -156,8 +156,21 @@ TERCET_API CUresult cuMemPoolSetAttribute(CUmemoryPool handle, int attribute, vo
     });
 }
 
-TERCET_API CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *, size_t) {
-    return initialized([&] { valid(handle); });
+// Which devices it names is checked; kernels reach what their context's peers allow.
+TERCET_API CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *access, size_t number) {
+    return initialized([&] {
+        const Pool &pool = valid(handle);
+        for (size_t i = 0; i < number; i++) {
+            const CUmemAccessDesc &one = (&given(access))[i];
+            // 1: a device; 0, 1, 3: nothing, reading, both.
+            if (one.location_type != 1 || (one.flags != 0 && one.flags != 1 && one.flags != 3)) {
+                throw Error{CUDA_ERROR_INVALID_VALUE};
+            }
+            if (device_of(one.location_id).index != pool.device && !options().peers) {
+                throw Error{CUDA_ERROR_INVALID_DEVICE};
+            }
+        }
+    });
 }
 
 TERCET_API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice device) {

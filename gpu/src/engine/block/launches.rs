@@ -1,6 +1,6 @@
 //! Launches of the block kernels, and what they tell.
 
-use tercet_core::block::{BlockError, Encoded, Format, fixed_to_f32};
+use tercet_core::block::{BlockError, Encoded, Format};
 use tercet_core::number::Element;
 use tercet_core::pool::Kind;
 use tercet_core::quant::{Rule, ScaleRule};
@@ -192,19 +192,14 @@ impl Cuda {
         }
     }
 
-    /// What a `DotRecord` tells.
-    pub(super) fn product(
-        &mut self,
-        record: &DeviceBuffer<u64>,
-        x_scale: f32,
-    ) -> Result<f32, CudaError> {
+    /// What a `DotRecord` tells: the sum in units of 2⁻²⁴.
+    pub(super) fn product(&mut self, record: &DeviceBuffer<u64>) -> Result<i128, CudaError> {
         let mut words = [0; RECORD];
         self.read(record, &mut words)?;
         let [low, high, not_bad] = words;
         if let Some(block) = index(not_bad) {
             return Err(BlockError::ScaleNotFinite { block }.into());
         }
-        let sum = (u128::from(high) << 64 | u128::from(low)).cast_signed();
-        Ok(fixed_to_f32(sum) * x_scale)
+        Ok((u128::from(high) << 64 | u128::from(low)).cast_signed())
     }
 }

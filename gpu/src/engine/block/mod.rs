@@ -1,8 +1,9 @@
 //! GGUF's blocks on a device: encoding, decoding and products with int8 activations.
 
+mod cudas;
 mod launches;
 
-use tercet_core::block::{BlockError, Encoded, Format};
+use tercet_core::block::{BlockError, Encoded, Format, fixed_to_f32};
 use tercet_core::engine::BlockEngine;
 use tercet_core::number::Element;
 use tercet_core::quant::{Rule, ScaleRule};
@@ -156,6 +157,13 @@ impl BlockEngine for Cuda {
         x_scale: f32,
     ) -> Result<f32, CudaError> {
         expect(format.encoded_len(x.len())?, bytes.len())?;
+        Ok(fixed_to_f32(self.dot_fixed(format, bytes, x)?) * x_scale)
+    }
+}
+
+impl Cuda {
+    /// As [`tercet_core::block::dot_fixed`], of whole blocks.
+    fn dot_fixed(&mut self, format: Format, bytes: &[u8], x: &[i8]) -> Result<i128, CudaError> {
         let (len, size) = format.layout();
         let mut record = self.zeros(RECORD)?;
         self.in_chunks(x.len() / len, chunks(format), |cuda, blocks| {
@@ -164,11 +172,9 @@ impl BlockEngine for Cuda {
             let part = Part::of_blocks(format, &blocks);
             cuda.launch_dot(format, &weights, &x, part, &mut record)
         })?;
-        self.product(&record, x_scale)
+        self.product(&record)
     }
-}
 
-impl Cuda {
     /// Room for the blocks of `values` values, all bytes 0.
     ///
     /// # Errors
@@ -240,6 +246,6 @@ impl Cuda {
         let mut record = self.zeros(RECORD)?;
         let part = Part::whole(blocks.values);
         self.launch_dot(blocks.format, &blocks.bytes, x, part, &mut record)?;
-        self.product(&record, x_scale)
+        Ok(fixed_to_f32(self.product(&record)?) * x_scale)
     }
 }

@@ -25,11 +25,13 @@
 //! }
 //! ```
 
+mod cudas;
 mod passes;
 mod points;
 mod problem;
 mod state;
 mod steps;
 
+pub use cudas::CudasClusters;
 pub use points::DevicePoints;
 pub use problem::DeviceClusters;

@@ -9,7 +9,7 @@ const MODULE: &str = "seed";
 
 impl DeviceClusters<'_> {
     /// Σ w·D² of each share, where they are not known.
-    fn weigh(&mut self) -> Result<(), CudaError> {
+    pub(super) fn weigh(&mut self) -> Result<(), CudaError> {
         if self.state.massed {
             return Ok(());
         }
@@ -33,8 +33,8 @@ impl DeviceClusters<'_> {
         Ok(())
     }
 
-    /// The lowest point at which the running sum of w·D² exceeds `r`.
-    pub(super) fn picked(&mut self, r: u64) -> Result<Option<usize>, CudaError> {
+    /// Leaves the lowest point at which the running sum of w·D² exceeds `r`, as its index plus one.
+    pub(super) fn pick_queued(&mut self, r: u64) -> Result<(), CudaError> {
         self.weigh()?;
         self.clear_result()?;
         let Self {
@@ -54,14 +54,11 @@ impl DeviceClusters<'_> {
             Argument::from(&mut state.result),
         ];
         // SAFETY: as in `weigh`; one block.
-        unsafe { cuda.launch(MODULE, "seed_pick", Grid::new(1, THREADS), &arguments) }?;
-        // The index plus one.
-        let found = state.found(cuda)?.number;
-        Ok(found.checked_sub(1).map(|index| index as usize))
+        unsafe { cuda.launch(MODULE, "seed_pick", Grid::new(1, THREADS), &arguments) }
     }
 
-    /// Shortens distances to those to a cluster's centroid; Σ w·D².
-    pub(super) fn shortened(&mut self, cluster: usize) -> Result<u64, CudaError> {
+    /// Shortens distances to those to a cluster's centroid; leaves Σ w·D².
+    pub(super) fn shorten_queued(&mut self, cluster: usize) -> Result<(), CudaError> {
         self.clear_result()?;
         let Self {
             cuda,
@@ -85,14 +82,14 @@ impl DeviceClusters<'_> {
         // SAFETY: n rows and one centroid of `stride` bytes, n of all that points have, a mass for each share; a block a share.
         unsafe { cuda.launch(MODULE, "seed_shorten", grid, &arguments) }?;
         state.massed = true;
-        Ok(state.found(cuda)?.number)
+        Ok(())
     }
 
-    /// What [`DeviceClusters::shortened`] would give with each candidate, which the caller has checked.
-    pub(super) fn potentials_of(
+    /// What [`DeviceClusters::shorten_queued`] would leave with each of up to eight candidates, which are rows on the device: in the state's
+    /// totals.
+    pub(super) fn potentials_queued(
         &mut self,
-        candidates: &[usize],
-        totals: &mut [u64],
+        candidates: impl Iterator<Item = u32>,
     ) -> Result<(), CudaError> {
         let Self {
             cuda,
@@ -101,37 +98,31 @@ impl DeviceClusters<'_> {
             ..
         } = self;
         let points = points.get();
-        for (candidates, totals) in candidates.chunks(TRIED).zip(totals.chunks_mut(TRIED)) {
-            let mut indices = [0; TRIED];
-            for (index, &candidate) in indices.iter_mut().zip(candidates) {
-                // There are fewer than 2³² points.
-                *index = candidate as u32;
-            }
-            cuda.write(&indices, &mut state.candidates)?;
-            cuda.clear(&mut state.totals)?;
-            let arguments = [
-                Argument::from(&points.rows),
-                count(points.stride),
-                count(points.len),
-                Argument::from(points.weights.as_ref()),
-                Argument::from(&points.lengths),
-                Argument::from(&state.candidates),
-                count(candidates.len()),
-                Argument::from(&state.distances),
-                Argument::from(&mut state.totals),
-            ];
-            let grid = Grid::strided(points.len, SHARE, THREADS, u32::MAX);
-            // SAFETY: as in `shortened`; up to eight candidates, which are points, and as many totals.
-            unsafe { cuda.launch(MODULE, "seed_potentials", grid, &arguments) }?;
-            let mut found = [0; TRIED];
-            cuda.read(&state.totals, &mut found)?;
-            totals.copy_from_slice(&found[..totals.len()]);
+        let (mut indices, mut tried) = ([0; TRIED], 0);
+        for (index, candidate) in indices.iter_mut().zip(candidates) {
+            *index = candidate;
+            tried += 1;
         }
-        Ok(())
+        cuda.write(&indices, &mut state.candidates)?;
+        cuda.clear(&mut state.totals)?;
+        let arguments = [
+            Argument::from(&points.rows),
+            count(points.stride),
+            count(points.len),
+            Argument::from(points.weights.as_ref()),
+            Argument::from(&points.lengths),
+            Argument::from(&state.candidates),
+            count(tried),
+            Argument::from(&state.distances),
+            Argument::from(&mut state.totals),
+        ];
+        let grid = Grid::strided(points.len, SHARE, THREADS, u32::MAX);
+        // SAFETY: as in `shorten_queued`; up to eight candidates, which have rows and lengths, and as many totals.
+        unsafe { cuda.launch(MODULE, "seed_potentials", grid, &arguments) }
     }
 
-    /// The largest rank D² · 2³² + (2³² − 1 − index) below `last` among points of positive weight and distance; 0 for none.
-    pub(super) fn farthest_below(&mut self, last: u64) -> Result<u64, CudaError> {
+    /// Leaves the largest rank D² · 2³² + (2³² − 1 − index) below `last` among points of positive weight and distance; 0 for none.
+    pub(super) fn farthest_queued(&mut self, last: u64) -> Result<(), CudaError> {
         self.clear_result()?;
         let Self {
             cuda,
@@ -149,12 +140,11 @@ impl DeviceClusters<'_> {
         ];
         let grid = Grid::strided(points.len, 256, THREADS, 16 * cuda.multiprocessors());
         // SAFETY: n distances, and n weights or none.
-        unsafe { cuda.launch(MODULE, "seed_farthest", grid, &arguments) }?;
-        Ok(state.found(cuda)?.number)
+        unsafe { cuda.launch(MODULE, "seed_farthest", grid, &arguments) }
     }
 
-    /// The lowest point of positive weight without a label.
-    pub(super) fn unlabelled(&mut self) -> Result<Option<usize>, CudaError> {
+    /// Leaves the lowest point of positive weight without a label, as the number of points less its index; 0 for none.
+    pub(super) fn unlabelled_queued(&mut self) -> Result<(), CudaError> {
         self.clear_result()?;
         let Self {
             cuda,
@@ -171,10 +161,7 @@ impl DeviceClusters<'_> {
         ];
         let grid = Grid::strided(points.len, 256, THREADS, 16 * cuda.multiprocessors());
         // SAFETY: n labels, and n weights or none.
-        unsafe { cuda.launch(MODULE, "seed_unlabelled", grid, &arguments) }?;
-        // n less the index, or 0.
-        let found = state.found(cuda)?.number as usize;
-        Ok((found > 0).then(|| points.len - found))
+        unsafe { cuda.launch(MODULE, "seed_unlabelled", grid, &arguments) }
     }
 
     /// Gives a centroid a point's coordinates; with `seed` the point gets the label and D² = 0. Both exist.

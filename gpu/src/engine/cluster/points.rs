@@ -73,14 +73,25 @@ impl Cuda {
     /// # Errors
     /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn points(&mut self, points: &Points<'_>) -> Result<DevicePoints, CudaError> {
+        self.points_and_guests(points, 0)
+    }
+
+    /// As [`Cuda::points`], with room for rows of `guests` more points after them, which are none of these.
+    pub(super) fn points_and_guests(
+        &mut self,
+        points: &Points<'_>,
+        guests: usize,
+    ) -> Result<DevicePoints, CudaError> {
         let (len, dims) = (points.len(), points.dims());
         let stride = stride(dims);
-        let rows = if stride == dims {
-            self.upload(points.values())?
+        let room = len.saturating_add(guests);
+        let mut rows = self.room::<i8>(room.saturating_mul(stride))?;
+        if stride == dims {
+            self.write_at(points.values(), &mut rows, 0)?;
         } else {
-            self.packed(points, stride)?
-        };
-        let mut lengths = self.room::<u32>(len)?;
+            self.pack(points, stride, &rows)?;
+        }
+        let mut lengths = self.room::<u32>(room)?;
         self.row_norms(&rows, stride, len, &mut lengths)?;
         let weights = points
             .weights()
@@ -99,14 +110,14 @@ impl Cuda {
         })
     }
 
-    /// Rows with zeros at their ends, made longer on the device.
-    fn packed(
+    /// Fills rows with those of points and zeros at their ends: they are made longer on the device.
+    fn pack(
         &mut self,
         points: &Points<'_>,
         stride: usize,
-    ) -> Result<DeviceBuffer<i8>, CudaError> {
+        rows: &DeviceBuffer<i8>,
+    ) -> Result<(), CudaError> {
         let (len, dims) = (points.len(), points.dims());
-        let rows = self.room::<i8>(len.saturating_mul(stride))?;
         let chunks = Chunks {
             most: (CHUNK / dims).max(1),
             least: 1,
@@ -124,8 +135,7 @@ impl Cuda {
             // SAFETY: the part has `range.len()` rows of `dims` bytes, and the rows from `range.start` on have room for as many of
             // `stride` bytes. Nothing else has the rows yet.
             unsafe { cuda.launch(MODULE, "cluster_pack", grid, &arguments) }
-        })?;
-        Ok(rows)
+        })
     }
 
     /// Squared lengths of `len` rows.

@@ -4,7 +4,7 @@ use tercet_core::cluster::{ClusterError, Points, Update};
 use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
 
 use super::points::DevicePoints;
-use super::state::{State, UNLABELLED};
+use super::state::{State, TRIED, UNLABELLED, check_weight};
 use crate::engine::{Cuda, CudaError};
 
 /// Points that were brought for one clustering, or those that stay.
@@ -78,7 +78,19 @@ impl<'a> DeviceClusters<'a> {
         k: usize,
         update: Update,
     ) -> Result<Self, CudaError> {
-        let state = State::new(cuda, points.get(), k, update)?;
+        points.get().check_clusters(k)?;
+        check_weight(points.get().weight, update)?;
+        Self::unchecked(cuda, points, k, update)
+    }
+
+    /// The points may be a part of those that there are at least `k` of.
+    pub(super) fn unchecked(
+        cuda: &'a mut Cuda,
+        points: Held<'a>,
+        k: usize,
+        update: Update,
+    ) -> Result<Self, CudaError> {
+        let state = State::new(cuda, points.get(), k)?;
         Ok(Self {
             cuda,
             points,
@@ -88,7 +100,24 @@ impl<'a> DeviceClusters<'a> {
         })
     }
 
-    fn forget(&mut self) -> Result<(), CudaError> {
+    /// The number that the last pass found. Waits for it.
+    pub(super) fn number(&mut self) -> Result<u64, CudaError> {
+        Ok(self.state.found(self.cuda)?.number)
+    }
+
+    /// Writes rows and squared lengths of guests behind the points ([`Cuda::points_and_guests`]).
+    pub(super) fn invite(&mut self, rows: &[i8], lengths: &[u32]) -> Result<(), CudaError> {
+        let Held::Own(points) = &mut self.points else {
+            // Points that stay have no room for any.
+            let (expected, found) = (lengths.len(), 0);
+            return Err(CudaError::Length { expected, found });
+        };
+        let (first, stride) = (points.len, points.stride);
+        self.cuda.write_at(rows, &mut points.rows, first * stride)?;
+        self.cuda.write_at(lengths, &mut points.lengths, first)
+    }
+
+    pub(super) fn forget(&mut self) -> Result<(), CudaError> {
         self.state.unsettle();
         self.cuda.fill(&mut self.state.labels, UNLABELLED)
     }
@@ -99,7 +128,7 @@ impl<'a> DeviceClusters<'a> {
     }
 }
 
-const fn index(index: usize, count: usize) -> Result<(), ClusterError> {
+pub(super) const fn index(index: usize, count: usize) -> Result<(), ClusterError> {
     if index < count {
         Ok(())
     } else {
@@ -107,12 +136,36 @@ const fn index(index: usize, count: usize) -> Result<(), ClusterError> {
     }
 }
 
-const fn length(expected: usize, found: usize) -> Result<(), ClusterError> {
+pub(super) const fn length(expected: usize, found: usize) -> Result<(), ClusterError> {
     if expected == found {
         Ok(())
     } else {
         Err(ClusterError::Length { expected, found })
     }
+}
+
+/// Rows of `dims` coordinates with zeros up to `stride`.
+pub(super) fn padded(values: &[i8], dims: usize, stride: usize) -> Vec<i8> {
+    let mut rows = vec![0; values.len() / dims * stride];
+    let out = rows.chunks_exact_mut(stride);
+    for (row, values) in out.zip(values.chunks_exact(dims)) {
+        row[..dims].copy_from_slice(values);
+    }
+    rows
+}
+
+/// A number that rises with the distance and falls with the index. There are fewer than 2³² − 1 points, so that indices and their
+/// complements fit.
+pub(super) fn ranked(point: Farthest) -> u64 {
+    u64::from(point.distance) << 32 | u64::from(u32::MAX - point.index as u32)
+}
+
+/// The point of such a number; 0 is none.
+pub(super) fn farthest_of(rank: u64) -> Option<Farthest> {
+    (rank > 0).then(|| Farthest {
+        distance: (rank >> 32) as u32,
+        index: (u32::MAX - rank as u32) as usize,
+    })
 }
 
 impl ClusterProblem for DeviceClusters<'_> {
@@ -136,11 +189,16 @@ impl ClusterProblem for DeviceClusters<'_> {
     }
 
     fn pick(&mut self, r: u64) -> Result<Option<usize>, CudaError> {
-        self.picked(r)
+        self.pick_queued(r)?;
+        // The index plus one.
+        Ok(self.number()?.checked_sub(1).map(|index| index as usize))
     }
 
     fn lowest_unlabelled(&mut self) -> Result<Option<usize>, CudaError> {
-        self.unlabelled()
+        self.unlabelled_queued()?;
+        // n less the index, or 0.
+        let found = self.number()? as usize;
+        Ok((found > 0).then(|| self.points.get().len - found))
     }
 
     fn seed(&mut self, cluster: usize, point: usize) -> Result<u32, CudaError> {
@@ -149,12 +207,13 @@ impl ClusterProblem for DeviceClusters<'_> {
         self.state.settled = false;
         self.clear_result()?;
         self.placed(cluster, point, true)?;
-        Ok(self.state.found(self.cuda)?.number as u32)
+        Ok(self.number()? as u32)
     }
 
     fn shorten(&mut self, cluster: usize) -> Result<u64, CudaError> {
         index(cluster, self.k)?;
-        self.shortened(cluster)
+        self.shorten_queued(cluster)?;
+        self.number()
     }
 
     fn potentials(&mut self, candidates: &[usize], totals: &mut [u64]) -> Result<(), CudaError> {
@@ -162,19 +221,21 @@ impl ClusterProblem for DeviceClusters<'_> {
         for &candidate in candidates {
             index(candidate, self.points.get().len)?;
         }
-        self.potentials_of(candidates, totals)
+        for (candidates, totals) in candidates.chunks(TRIED).zip(totals.chunks_mut(TRIED)) {
+            // There are fewer than 2³² points.
+            let indices = candidates.iter().map(|&candidate| candidate as u32);
+            self.potentials_queued(indices)?;
+            let mut found = [0; TRIED];
+            self.cuda.read(&self.state.totals, &mut found)?;
+            totals.copy_from_slice(&found[..totals.len()]);
+        }
+        Ok(())
     }
 
     fn set_centroids(&mut self, centroids: &[i8]) -> Result<(), CudaError> {
         length(self.table(), centroids.len())?;
-        let (dims, stride) = (self.points.get().dims, self.points.get().stride);
-        let mut rows = vec![0; self.k * stride];
-        for (row, centroid) in rows
-            .chunks_exact_mut(stride)
-            .zip(centroids.chunks_exact(dims))
-        {
-            row[..dims].copy_from_slice(centroid);
-        }
+        let points = self.points.get();
+        let rows = padded(centroids, points.dims, points.stride);
         self.cuda.write(&rows, &mut self.state.centroids)?;
         self.forget()
     }
@@ -236,15 +297,8 @@ impl ClusterProblem for DeviceClusters<'_> {
     }
 
     fn farthest(&mut self, last: Option<Farthest>) -> Result<Option<Farthest>, CudaError> {
-        // There are fewer than 2³² − 1 points, so indices and their complements fit.
-        let last = last.map_or(u64::MAX, |last| {
-            u64::from(last.distance) << 32 | u64::from(u32::MAX - last.index as u32)
-        });
-        let rank = self.farthest_below(last)?;
-        Ok((rank > 0).then(|| Farthest {
-            distance: (rank >> 32) as u32,
-            index: (u32::MAX - rank as u32) as usize,
-        }))
+        self.farthest_queued(last.map_or(u64::MAX, ranked))?;
+        Ok(farthest_of(self.number()?))
     }
 
     fn place(&mut self, cluster: usize, point: usize) -> Result<(), CudaError> {

@@ -63,23 +63,21 @@ pub(super) struct State {
     pub(super) graph: Option<Graph>,
 }
 
+/// Refuses more weight than the sums of a rule may have.
+pub(super) const fn check_weight(total: u64, update: Update) -> Result<(), ClusterError> {
+    let limit = match update {
+        Update::Mean => <i64 as Accumulator>::MAX_WEIGHT,
+        Update::Sphere(_) => MAX_SPHERE_WEIGHT,
+    };
+    if total > limit {
+        return Err(ClusterError::Weight { total, limit });
+    }
+    Ok(())
+}
+
 impl State {
     /// No centroids (all zeros) and no labels.
-    pub(super) fn new(
-        cuda: &mut Cuda,
-        points: &DevicePoints,
-        k: usize,
-        update: Update,
-    ) -> Result<Self, CudaError> {
-        points.check_clusters(k)?;
-        let limit = match update {
-            Update::Mean => <i64 as Accumulator>::MAX_WEIGHT,
-            Update::Sphere(_) => MAX_SPHERE_WEIGHT,
-        };
-        if points.weight > limit {
-            let total = points.weight;
-            return Err(ClusterError::Weight { total, limit }.into());
-        }
+    pub(super) fn new(cuda: &mut Cuda, points: &DevicePoints, k: usize) -> Result<Self, CudaError> {
         let n = points.len;
         let mut labels = cuda.room(n)?;
         cuda.fill(&mut labels, UNLABELLED)?;

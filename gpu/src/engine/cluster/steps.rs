@@ -135,32 +135,9 @@ impl DeviceClusters<'_> {
             update,
             ..
         } = self;
-        let (dims, stride) = (points.get().dims, points.get().stride);
-        let head = [
-            Argument::from(&state.sums),
-            Argument::from(&state.counts),
-            count(*k),
-            count(dims),
-            Argument::from(&mut state.centroids),
-            count(stride),
-        ];
-        let result = Argument::from(&mut state.result);
-        match update {
-            Update::Mean => {
-                let arguments = [&head[..], &[result]].concat();
-                let grid = Grid::strided(*k * dims, 256, THREADS, 1 << 16);
-                // SAFETY: k · d sums, k counts and k centroids of `stride` bytes, all written before.
-                unsafe { cuda.launch(UPDATES, mover(*update), grid, &arguments) }
-            }
-            Update::Sphere(sphere) => {
-                let (numerator, denominator) = sphere.ratio();
-                let rest = [numerator.into(), denominator.into(), result];
-                let arguments = [&head[..], &rest].concat();
-                let grid = Grid::strided(*k, 1, THREADS, u32::MAX);
-                // SAFETY: as above; a block for each cluster.
-                unsafe { cuda.launch(UPDATES, mover(*update), grid, &arguments) }
-            }
-        }
+        let sums = (&state.sums, &state.counts);
+        let to = (&state.centroids, &state.result);
+        moved(cuda, points.get(), *update, (0, *k), sums, to)
     }
 
     /// Queues a step of Lloyd's loop: the recorded one where labels are settled.
@@ -200,6 +177,16 @@ impl DeviceClusters<'_> {
 
     /// The step of a mini-batch of points, of which each is one.
     pub(super) fn batch_step(&mut self, batch: &[u32], cap: u32) -> Result<(), CudaError> {
+        self.batch_sums(batch)?;
+        let clusters = (self.k, self.points.get().dims);
+        let state = &mut self.state;
+        let sums = (&mut state.sums, &mut state.counts);
+        faded(self.cuda, clusters, cap, sums)?;
+        self.move_centroids()
+    }
+
+    /// Adds the points of a mini-batch to the sums and counts of their nearest centroids.
+    pub(super) fn batch_sums(&mut self, batch: &[u32]) -> Result<(), CudaError> {
         self.clear_result()?;
         let Self {
             cuda,
@@ -242,18 +229,8 @@ impl DeviceClusters<'_> {
             &labels,
             (&mut state.sums, &mut state.counts),
         )?;
-        let arguments = [
-            Argument::from(&mut state.sums),
-            Argument::from(&mut state.counts),
-            count(points.dims),
-            // A cap of 0 would never be met.
-            u64::from(cap.max(1)).into(),
-        ];
-        let grid = Grid::strided(*k, 1, THREADS, u32::MAX);
-        // SAFETY: k · d sums and k counts; a block for each cluster.
-        unsafe { cuda.launch(UPDATES, "cluster_fade", grid, &arguments) }?;
         state.batch = Some((indices, labels));
-        self.move_centroids()
+        Ok(())
     }
 
     /// The lowest empty cluster from `first` on.
@@ -282,6 +259,58 @@ impl DeviceClusters<'_> {
             Some(self.k - empty as usize)
         }
     }
+}
+
+/// Moves `count` centroids from `first` on to where their sums and counts say, and notes the lowest empty one of them in the result.
+pub(super) fn moved(
+    cuda: &mut Cuda,
+    points: &super::DevicePoints,
+    update: Update,
+    (first, clusters): (usize, usize),
+    (sums, counts): (&DeviceBuffer<i64>, &DeviceBuffer<u64>),
+    (centroids, result): (&DeviceBuffer<i8>, &DeviceBuffer<u64>),
+) -> Result<(), CudaError> {
+    let (dims, stride) = (points.dims, points.stride);
+    let mut arguments = vec![
+        Argument::from(sums),
+        Argument::from(counts),
+        count(clusters),
+        count(dims),
+        centroids.at(first * stride),
+        count(stride),
+    ];
+    let grid = match update {
+        Update::Mean => Grid::strided(clusters * dims, 256, THREADS, 1 << 16),
+        Update::Sphere(sphere) => {
+            let (numerator, denominator) = sphere.ratio();
+            arguments.extend([Argument::from(numerator), denominator.into()]);
+            // A block for each cluster.
+            Grid::strided(clusters, 1, THREADS, u32::MAX)
+        }
+    };
+    arguments.push(result.into());
+    // SAFETY: there are a sum of each coordinate and a count of each of these clusters, all written before, and centroids of `stride` bytes,
+    // which only this launch and what follows it on the stream use.
+    unsafe { cuda.launch(UPDATES, mover(update), grid, &arguments) }
+}
+
+/// Halves the counts that reach the cap, and sums with them.
+pub(super) fn faded(
+    cuda: &mut Cuda,
+    (clusters, dims): (usize, usize),
+    cap: u32,
+    (sums, counts): (&mut DeviceBuffer<i64>, &mut DeviceBuffer<u64>),
+) -> Result<(), CudaError> {
+    let arguments = [
+        Argument::from(sums),
+        Argument::from(counts),
+        count(dims),
+        // A cap of 0 would never be met.
+        u64::from(cap.max(1)).into(),
+    ];
+    let grid = Grid::strided(clusters, 1, THREADS, u32::MAX);
+    // SAFETY: as many sums and counts as there are clusters; a block for each of them.
+    unsafe { cuda.launch(UPDATES, "cluster_fade", grid, &arguments) }
 }
 
 /// The kernel that moves centroids.

@@ -4,15 +4,25 @@ use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, LinearError, Matrix, Rescale, Sums};
 use tercet_core::scalar::Scalar;
 
-use crate::engine::{Chunks, Cuda, CudaError};
+use crate::engine::{Chunks, Cuda, CudaError, Cudas};
 
 /// Rows of weights of a part are multiples of the largest group of rows that a layout has.
-const GROUP: usize = 8;
+pub(super) const GROUP: usize = 8;
 
-impl Cuda {
-    /// The sums of rows of weights without their bias, a row for each row of activations, in as many parts as memory asks for.
+/// The products of [`LinearEngine`] without what follows them.
+pub(super) trait BareSums {
+    /// The sums of rows of weights without their bias, a row for each row of activations.
     ///
     /// `None` where a weight is wider than the kernels take.
+    fn bare_sums(
+        &mut self,
+        matrix: &Matrix<'_>,
+        x: I8Sym<'_>,
+    ) -> Result<Option<Vec<i64>>, CudaError>;
+}
+
+impl BareSums for Cuda {
+    /// In as many parts as memory asks for.
     fn bare_sums(
         &mut self,
         matrix: &Matrix<'_>,
@@ -48,97 +58,111 @@ impl Cuda {
     }
 }
 
-/// Weights cross to the device with each call; [`Cuda::layer`] keeps them there.
-impl LinearEngine for Cuda {
-    type Error = CudaError;
+/// The engine over its bare sums: bias, scales and rounding are core's.
+macro_rules! linear_engine {
+    ($(#[$about:meta])* $engine:ty) => {
+        $(#[$about])*
+        impl LinearEngine for $engine {
+            type Error = CudaError;
 
-    fn sums(
-        &mut self,
-        layer: &Layer<'_>,
-        x: I8Sym<'_>,
-        out: &mut [i64],
-        scratch: &mut [u32],
-    ) -> Result<(), CudaError> {
-        layer.check(x, out.len(), scratch.len())?;
-        match self.bare_sums(layer.weights(), x)? {
-            Some(sums) => layer.exact(out).wide(&sums),
-            None => Scalar.sums(layer, x, out, scratch)?,
-        }
-        Ok(())
-    }
+            fn sums(
+                &mut self,
+                layer: &Layer<'_>,
+                x: I8Sym<'_>,
+                out: &mut [i64],
+                scratch: &mut [u32],
+            ) -> Result<(), CudaError> {
+                layer.check(x, out.len(), scratch.len())?;
+                match self.bare_sums(layer.weights(), x)? {
+                    Some(sums) => layer.exact(out).wide(&sums),
+                    None => Scalar.sums(layer, x, out, scratch)?,
+                }
+                Ok(())
+            }
 
-    fn matvec(
-        &mut self,
-        layer: &Layer<'_>,
-        x: I8Sym<'_>,
-        x_scale: f32,
-        out: &mut [f32],
-        scratch: &mut [u32],
-    ) -> Result<(), CudaError> {
-        layer.check(x, out.len(), scratch.len())?;
-        match self.bare_sums(layer.weights(), x)? {
-            Some(sums) => layer.scaled(x_scale, out).wide(&sums),
-            None => Scalar.matvec(layer, x, x_scale, out, scratch)?,
-        }
-        Ok(())
-    }
+            fn matvec(
+                &mut self,
+                layer: &Layer<'_>,
+                x: I8Sym<'_>,
+                x_scale: f32,
+                out: &mut [f32],
+                scratch: &mut [u32],
+            ) -> Result<(), CudaError> {
+                layer.check(x, out.len(), scratch.len())?;
+                match self.bare_sums(layer.weights(), x)? {
+                    Some(sums) => layer.scaled(x_scale, out).wide(&sums),
+                    None => Scalar.matvec(layer, x, x_scale, out, scratch)?,
+                }
+                Ok(())
+            }
 
-    fn dense(
-        &mut self,
-        layer: &Layer<'_>,
-        rescale: &Rescale<'_>,
-        x: I8Sym<'_>,
-        out: &mut [i8],
-        scratch: &mut [u32],
-    ) -> Result<(), CudaError> {
-        layer.check(x, out.len(), scratch.len())?;
-        rescale.check(out.len())?;
-        match self.bare_sums(layer.weights(), x)? {
-            Some(sums) => layer.rounded(rescale, out).wide(&sums),
-            None => Scalar.dense(layer, rescale, x, out, scratch)?,
-        }
-        Ok(())
-    }
+            fn dense(
+                &mut self,
+                layer: &Layer<'_>,
+                rescale: &Rescale<'_>,
+                x: I8Sym<'_>,
+                out: &mut [i8],
+                scratch: &mut [u32],
+            ) -> Result<(), CudaError> {
+                layer.check(x, out.len(), scratch.len())?;
+                rescale.check(out.len())?;
+                match self.bare_sums(layer.weights(), x)? {
+                    Some(sums) => layer.rounded(rescale, out).wide(&sums),
+                    None => Scalar.dense(layer, rescale, x, out, scratch)?,
+                }
+                Ok(())
+            }
 
-    fn sums_many(
-        &mut self,
-        layer: &Layer<'_>,
-        x: I8Sym<'_>,
-        out: &mut [i64],
-        scratch: &mut [u32],
-    ) -> Result<(), CudaError> {
-        layer.check_many(x, out.len(), scratch.len())?;
-        let Some(sums) = self.bare_sums(layer.weights(), x)? else {
-            return Ok(Scalar.sums_many(layer, x, out, scratch)?);
-        };
-        let rows = layer.weights().rows().max(1);
-        for (sums, out) in sums.chunks_exact(rows).zip(out.chunks_exact_mut(rows)) {
-            layer.exact(out).wide(sums);
-        }
-        Ok(())
-    }
+            fn sums_many(
+                &mut self,
+                layer: &Layer<'_>,
+                x: I8Sym<'_>,
+                out: &mut [i64],
+                scratch: &mut [u32],
+            ) -> Result<(), CudaError> {
+                layer.check_many(x, out.len(), scratch.len())?;
+                let Some(sums) = self.bare_sums(layer.weights(), x)? else {
+                    return Ok(Scalar.sums_many(layer, x, out, scratch)?);
+                };
+                let rows = layer.weights().rows().max(1);
+                for (sums, out) in sums.chunks_exact(rows).zip(out.chunks_exact_mut(rows)) {
+                    layer.exact(out).wide(sums);
+                }
+                Ok(())
+            }
 
-    fn matmat(
-        &mut self,
-        layer: &Layer<'_>,
-        x: I8Sym<'_>,
-        x_scales: &[f32],
-        out: &mut [f32],
-        scratch: &mut [u32],
-    ) -> Result<(), CudaError> {
-        let expected = layer.check_many(x, out.len(), scratch.len())?;
-        let found = x_scales.len();
-        if expected != found {
-            return Err(LinearError::Length { expected, found }.into());
+            fn matmat(
+                &mut self,
+                layer: &Layer<'_>,
+                x: I8Sym<'_>,
+                x_scales: &[f32],
+                out: &mut [f32],
+                scratch: &mut [u32],
+            ) -> Result<(), CudaError> {
+                let expected = layer.check_many(x, out.len(), scratch.len())?;
+                let found = x_scales.len();
+                if expected != found {
+                    return Err(LinearError::Length { expected, found }.into());
+                }
+                let Some(sums) = self.bare_sums(layer.weights(), x)? else {
+                    return Ok(Scalar.matmat(layer, x, x_scales, out, scratch)?);
+                };
+                let rows = layer.weights().rows().max(1);
+                let outs = out.chunks_exact_mut(rows).zip(x_scales);
+                for (sums, (out, &x_scale)) in sums.chunks_exact(rows).zip(outs) {
+                    layer.scaled(x_scale, out).wide(sums);
+                }
+                Ok(())
+            }
         }
-        let Some(sums) = self.bare_sums(layer.weights(), x)? else {
-            return Ok(Scalar.matmat(layer, x, x_scales, out, scratch)?);
-        };
-        let rows = layer.weights().rows().max(1);
-        let outs = out.chunks_exact_mut(rows).zip(x_scales);
-        for (sums, (out, &x_scale)) in sums.chunks_exact(rows).zip(outs) {
-            layer.scaled(x_scale, out).wide(sums);
-        }
-        Ok(())
-    }
+    };
 }
+
+linear_engine!(
+    /// Weights cross to the device with each call; [`Cuda::layer`] keeps them there.
+    Cuda
+);
+linear_engine!(
+    /// Each device has a share of the rows of weights, which cross to it with each call.
+    Cudas
+);

@@ -1,5 +1,6 @@
 //! Layers on a device: rows of weights by rows of int8 activations, with the sums of [`tercet_core::linear`].
 
+mod cudas;
 mod engine;
 mod launches;
 mod packed;

@@ -83,6 +83,21 @@ impl<T: Plain> DeviceBuffer<T> {
         Arc::ptr_eq(&self.pool, pool)
     }
 
+    /// Where `len` elements from `start` on begin, of the engine with this pool.
+    pub(in crate::engine) fn part(
+        &self,
+        pool: &Arc<Pool>,
+        start: usize,
+        len: usize,
+    ) -> Result<CUdeviceptr, CudaError> {
+        let expected = start.saturating_add(len);
+        let found = if self.is_of(pool) { self.len } else { 0 };
+        if found < expected {
+            return Err(CudaError::Length { expected, found });
+        }
+        Ok(self.pointer + (start * size_of::<T>()) as u64)
+    }
+
     /// Checks that it is of the engine with this pool and holds `expected` elements.
     pub(in crate::engine) fn check(
         &self,

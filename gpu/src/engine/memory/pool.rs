@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::{
-    CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType,
-    CUmemPool_attribute, CUmemPoolProps, CUmemoryPool,
+    CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType,
+    CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute, CUmemPoolProps,
+    CUmemoryPool,
 };
 use tercet_core::pool::Stats;
 
@@ -87,6 +88,26 @@ impl Pool {
             }
         })?;
         Ok(Arc::new(pool))
+    }
+
+    /// Lets another device read and write the pool's memory, which [`Context::reaches`] must have allowed.
+    ///
+    /// Memory of pools does not follow `cuCtxEnablePeerAccess`: each pool is opened by itself.
+    pub(in crate::engine) fn open_to(&self, other: &Context) -> Result<(), CudaError> {
+        if other.device() == self.context().device() {
+            return Ok(());
+        }
+        let access = CUmemAccessDesc {
+            location: CUmemLocation {
+                type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+                id: other.device(),
+            },
+            flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+        };
+        self.context().call("cuMemPoolSetAccess", |api| {
+            // SAFETY: the pool lives, and the pointer is to one description, of a device that the driver gave.
+            unsafe { api.cuMemPoolSetAccess(self.handle, &access, 1) }
+        })
     }
 
     fn context(&self) -> &Context {

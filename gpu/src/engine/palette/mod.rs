@@ -1,5 +1,6 @@
 //! Palettes on a device: decoding, products, encoding.
 
+mod cudas;
 mod encode;
 
 use std::ops::Range;

@@ -1,6 +1,5 @@
 //! The quantizer's launches: what each kernel gets, and over how many blocks.
 
-use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, Stats};
 use tercet_core::pool::Kind;
 use tercet_core::quant::{Applied, Groups, Method, Plan, Rule};
@@ -9,13 +8,11 @@ use super::record;
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 
 /// Threads of every block.
-const THREADS: u32 = 256;
+pub(super) const THREADS: u32 = 256;
 /// Blocks of a launch for each multiprocessor: enough to fill it, with some in line.
 const WAVES: u32 = 8;
 /// Values of a group that one block goes over: no fewer, so that its sum is worth making.
-const PIECE: usize = 16 << 10;
-/// Values that one block may count in bins of 32 bits.
-const COUNTED: usize = 1 << 19;
+pub(super) const PIECE: usize = 16 << 10;
 /// Values of a group that a warp takes on: its lanes have up to 64 each, and there are no barriers.
 const SHORT: usize = 2048;
 /// Values that a warp can sort for the optimum.
@@ -54,6 +51,15 @@ impl Part {
         }
     }
 
+    /// One group.
+    pub(super) const fn alone(len: usize) -> Self {
+        Self {
+            first: 0,
+            count: 1,
+            len,
+        }
+    }
+
     /// Checks that buffers hold these groups.
     fn check(&self, lens: [usize; 2]) -> Result<(), CudaError> {
         let end = self.first.checked_add(self.count);
@@ -86,7 +92,7 @@ pub(super) const fn is_optimal(method: Method) -> bool {
 }
 
 /// Checks that a buffer of records holds `expected` words.
-fn check(found: usize, expected: usize) -> Result<(), CudaError> {
+pub(super) fn check(found: usize, expected: usize) -> Result<(), CudaError> {
     if found >= expected {
         Ok(())
     } else {
@@ -100,16 +106,17 @@ impl Cuda {
         self.multiprocessors.saturating_mul(WAVES)
     }
 
-    /// Adds the statistics of groups to their records.
+    /// Adds the statistics of groups to their records, the first of which is the one numbered `at`.
     pub(super) fn launch_stats<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
         part: Part,
         with_sum: bool,
         records: &mut DeviceBuffer<u64>,
+        at: usize,
     ) -> Result<(), CudaError> {
         part.check([values.len(), values.len()])?;
-        check(records.len(), part.count * record::STATS)?;
+        check(records.len(), (at + part.count) * record::STATS)?;
         let most = self.most_blocks();
         let (kernel, teams, (pieces, piece)) = if part.len <= SHORT {
             (kernel!("stats_short", T), 8, (1, part.len))
@@ -125,7 +132,7 @@ impl Cuda {
             pieces.into(),
             piece.into(),
             u32::from(with_sum).into(),
-            records.into(),
+            records.at(at * record::STATS),
         ];
         // SAFETY: the groups lie in `values`, which begins at a multiple of 16 bytes and was written; there is a record for each.
         unsafe { self.launch("stats", kernel, grid, &arguments) }
@@ -145,7 +152,7 @@ impl Cuda {
             len,
         };
         let mut records = self.zeros(record::STATS)?;
-        self.launch_stats(values, part, with_sum, &mut records)?;
+        self.launch_stats(values, part, with_sum, &mut records, 0)?;
         let mut words = [0; record::STATS];
         self.read(&records, &mut words)?;
         Ok(record::stats(&words, group * len, len))
@@ -312,47 +319,6 @@ impl Cuda {
         // SAFETY: there are records, a plan, a scale and, where there are any, a zero point for each group; what is written is borrowed
         // alone.
         unsafe { self.launch("quantize", "quantize_finish", grid, &arguments) }
-    }
-
-    /// Adds the magnitudes of values `start..start + len` to bins.
-    pub(super) fn magnitudes<T: Element>(
-        &mut self,
-        values: &DeviceBuffer<T>,
-        start: usize,
-        len: usize,
-        span: MagnitudeSpan,
-        bins: &mut [MagnitudeBin],
-    ) -> Result<(), CudaError> {
-        let end = start.saturating_add(len);
-        check(values.len(), end)?;
-        let most = self.most_blocks();
-        let piece = len
-            .div_ceil(most as usize)
-            .clamp(PIECE, COUNTED)
-            .next_multiple_of(16);
-        let mut table = self.zeros(bins.len() * record::BIN)?;
-        let arguments = [
-            Argument::from(values),
-            start.into(),
-            end.into(),
-            piece.into(),
-            span.first.into(),
-            span.end.into(),
-            span.shift.into(),
-            // A span has at most 2³¹ patterns.
-            (bins.len() as u32).into(),
-            (&mut table).into(),
-        ];
-        let grid = Grid::strided(len, piece, THREADS, most);
-        // SAFETY: the values lie in the buffer, which begins at a multiple of 16 bytes; there is a bin for each step of the span, as
-        // `MagnitudeSpan::check` saw.
-        unsafe { self.launch("histogram", kernel!("magnitudes", T), grid, &arguments) }?;
-        let mut words = vec![0; bins.len() * record::BIN];
-        self.read(&table, &mut words)?;
-        for (bin, words) in bins.iter_mut().zip(words.as_chunks().0) {
-            bin.merge(&record::bin(words));
-        }
-        Ok(())
     }
 }
 

@@ -1,21 +1,25 @@
 //! Quantizing on a device: ternary, int4 and int8, per tensor, row or block.
 
 mod beside;
+mod cudas;
+mod dequantize;
 mod fp8;
 mod launches;
+mod magnitudes;
+mod output;
 mod problem;
 mod record;
+mod through;
 
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine};
 use tercet_core::number::Element;
-use tercet_core::pool::Kind;
 use tercet_core::quant::{self, Groups, Method, QuantError, Report, Rule};
 
+pub use self::cudas::CudasTensor;
 pub(super) use self::launches::kernel;
 use self::launches::{Part, Results};
 pub use self::problem::CudaTensor;
-use super::device::bytes_of_mut;
-use super::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+use super::{Cuda, CudaError, DeviceBuffer};
 
 /// Values of a group that one block goes over alone where there are too few groups for every multiprocessor.
 const ROW: usize = 32 << 10;
@@ -159,60 +163,6 @@ impl Cuda {
         Ok(report)
     }
 
-    /// Writes `fl((code − zero point) · scale)`, rounded on to the element type of `out` where that is a half. On the device all the while.
-    ///
-    /// # Errors
-    /// [`CudaError::Length`] unless `out` holds as many values, of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
-    pub fn dequantize<T: Element>(
-        &mut self,
-        codes: &DeviceCodes,
-        out: &mut DeviceBuffer<T>,
-    ) -> Result<(), CudaError> {
-        let count = codes.codes.len();
-        out.check(&self.pool, count)?;
-        // A thread takes as many codes as make 16 bytes.
-        let each = 256 * 16 / T::BYTES;
-        let grid = Grid::strided(count, each, 256, self.most_blocks());
-        let arguments = [
-            Argument::from(&codes.codes),
-            count.into(),
-            codes.groups.len.into(),
-            (&codes.scales).into(),
-            codes.zero_points.as_ref().into(),
-            out.into(),
-        ];
-        // SAFETY: there is a value for each code, and a scale and a zero point for each group of them; `out` is borrowed alone.
-        unsafe { self.launch("dequantize", kernel!("dequantize", T), grid, &arguments) }
-    }
-
-    /// The index of the first code outside `low..=high`, if there is one.
-    ///
-    /// # Errors
-    /// [`CudaError::Lost`], [`CudaError::Driver`].
-    pub fn first_outside(
-        &mut self,
-        codes: &DeviceBuffer<i8>,
-        low: i8,
-        high: i8,
-    ) -> Result<Option<usize>, CudaError> {
-        let mut found = self.zeros::<u64>(1)?;
-        let grid = Grid::strided(codes.len(), 256 * 16, 256, self.most_blocks());
-        let arguments = [
-            Argument::from(codes),
-            codes.len().into(),
-            i32::from(low).into(),
-            i32::from(high).into(),
-            (&mut found).into(),
-        ];
-        // SAFETY: the codes are as many as the kernel is told, and begin at a multiple of 16 bytes.
-        unsafe { self.launch("dequantize", "codes_outside", grid, &arguments) }?;
-        let mut not_outside = [0];
-        self.read(&found, &mut not_outside)?;
-        let [not_outside] = not_outside;
-        // Below `usize`, since it is an index.
-        Ok((not_outside != 0).then_some(!not_outside as usize))
-    }
-
     /// Whether a block, or a warp, a group keeps the device busy.
     fn takes_rows(&self, groups: Groups) -> bool {
         groups.len <= ROW || groups.count >= 2 * self.multiprocessors as usize
@@ -241,7 +191,7 @@ impl Cuda {
         let mut stats = self.zeros(groups.count * record::STATS)?;
         let mut plans = self.room(groups.count * record::PLAN)?;
         let mut applied = self.zeros(groups.count * record::APPLIED)?;
-        self.launch_stats(values, whole, with_sum, &mut stats)?;
+        self.launch_stats(values, whole, with_sum, &mut stats, 0)?;
         self.launch_plan(&stats, groups, method, &mut plans, results.report)?;
         self.launch_apply(values, whole, &plans, codes, &mut applied)?;
         self.launch_finish(&stats, &applied, &plans, groups, method, results)
@@ -255,18 +205,8 @@ impl Cuda {
         len: usize,
         copied: &'c mut Vec<T>,
     ) -> Result<&'c [T], CudaError> {
-        let expected = start.saturating_add(len);
-        if !buffer.is_of(&self.pool) || buffer.len() < expected {
-            let found = buffer.len();
-            return Err(CudaError::Length { expected, found });
-        }
         copied.resize(len, T::default());
-        let from = buffer.pointer() + (start * T::BYTES) as u64;
-        // SAFETY: the buffer holds these elements, which were written.
-        unsafe {
-            self.staging
-                .copy_out(&self.stream, from, bytes_of_mut(copied))
-        }?;
+        self.read_at(buffer, start, copied)?;
         Ok(copied)
     }
 }

@@ -10,13 +10,10 @@ use tercet_core::quant::{Applied, Groups, Method, Plan, QuantError, Report, quan
 use super::DeviceCodes;
 use super::beside::{Beside, read_report};
 use super::launches::{Part, SEARCHED, is_optimal};
+use super::output::{check, set_scale};
 use super::record;
-use crate::engine::{Chunks, Cuda, CudaError, DeviceBuffer, Item};
-
-/// Values of a chunk of a tensor that passes through the device.
-const CHUNK: usize = 16 << 20;
-/// Values of the smallest chunk.
-const LEAST: usize = 64 << 10;
+use super::through::chunks;
+use crate::engine::{Cuda, CudaError, DeviceBuffer, Item};
 
 /// A tensor while the engine quantizes it: the problem that [`tercet_core::quant::quantize`] runs over.
 ///
@@ -24,8 +21,8 @@ const LEAST: usize = 64 << 10;
 /// groups are few and long. Where the rule is the optimal one and groups are few and long, or longer than 65,536 values, they go one by
 /// one, in a few launches each. The other steps upload the tensor once; where the device has no room for it, its groups pass through in chunks at each step.
 pub struct CudaTensor<'a, T: Element> {
-    cuda: &'a mut Cuda,
-    groups: Groups,
+    pub(super) cuda: &'a mut Cuda,
+    pub(super) groups: Groups,
     place: Place<'a, T>,
 }
 
@@ -59,28 +56,37 @@ impl<'a, T: Element> CudaTensor<'a, T> {
         groups: Groups,
         out: Output<'a>,
     ) -> Result<Self, CudaError> {
-        groups.check(values.len())?;
-        groups.check(out.codes.len())?;
-        let expected = groups.count;
-        let points = match out.zero_points.len() {
-            0 => expected,
-            points => points,
+        check(values.len(), groups, &out)?;
+        Ok(Self::unchecked(cuda, values, groups, out))
+    }
+
+    /// A range of a longer group, as a group of its own without a scale.
+    pub(super) fn of_range(cuda: &'a mut Cuda, values: &'a [T], codes: &'a mut [i8]) -> Self {
+        let (count, len) = (1, values.len());
+        let out = Output {
+            codes,
+            scales: &mut [],
+            zero_points: &mut [],
         };
-        for found in [out.scales.len(), points] {
-            if found != expected {
-                return Err(QuantError::Length { expected, found }.into());
-            }
-        }
+        Self::unchecked(cuda, values, Groups { count, len }, out)
+    }
+
+    const fn unchecked(
+        cuda: &'a mut Cuda,
+        values: &'a [T],
+        groups: Groups,
+        out: Output<'a>,
+    ) -> Self {
         let place = Place::Host {
             values,
             out,
             streams: false,
         };
-        Ok(Self {
+        Self {
             cuda,
             groups,
             place,
-        })
+        }
     }
 
     pub(super) fn of_device(
@@ -151,14 +157,8 @@ impl<'a, T: Element> CudaTensor<'a, T> {
             Place::Copied { values, .. } => values,
             Place::Resident { values, .. } => values,
             Place::Host { values, .. } => {
-                let mut total = Stats::EMPTY;
                 let group = &values[start..start + len];
-                self.cuda.in_chunks(len, chunks(1), |cuda, range| {
-                    let part = cuda.upload(&group[range])?;
-                    total.merge(&cuda.group_stats(&part, 0, part.len(), with_sum)?);
-                    Ok(())
-                })?;
-                return Ok(total);
+                return self.cuda.stats_through(group, with_sum);
             }
         };
         self.cuda.group_stats(values, group, len, with_sum)
@@ -213,14 +213,6 @@ impl<'a, T: Element> CudaTensor<'a, T> {
             }
             Place::Host { .. } => quantize_in_order(self, method, &mut []),
         }
-    }
-}
-
-/// Chunks of items of `len` values.
-fn chunks(len: usize) -> Chunks {
-    Chunks {
-        most: (CHUNK / len).max(1),
-        least: (LEAST / len).max(1),
     }
 }
 
@@ -283,10 +275,7 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
             Place::Resident { values, .. } => values,
             Place::Host { values, .. } => {
                 let group = &values[start..start + len];
-                return self.cuda.in_chunks(len, chunks(1), |cuda, range| {
-                    let part = cuda.upload(&group[range])?;
-                    cuda.magnitudes(&part, 0, part.len(), span, bins)
-                });
+                return self.cuda.magnitudes_through(group, span, bins);
             }
         };
         self.cuda.magnitudes(values, start, len, span, bins)
@@ -307,20 +296,9 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
                 self.cuda.group_apply(values, group, len, plan, codes)
             }
             Place::Host { values, out, .. } => {
-                let (group, out) = (
-                    &values[start..start + len],
-                    &mut out.codes[start..start + len],
-                );
-                let mut total = Applied::default();
-                self.cuda.in_chunks(len, chunks(1), |cuda, range| {
-                    let part = cuda.upload(&group[range.clone()])?;
-                    let mut codes = cuda.room(part.len())?;
-                    let applied = cuda.group_apply(&part, 0, part.len(), plan, &mut codes)?;
-                    cuda.read(&codes, &mut out[range])?;
-                    total.merge(&applied);
-                    Ok(())
-                })?;
-                Ok(total)
+                let codes = &mut out.codes[start..start + len];
+                self.cuda
+                    .apply_through(&values[start..start + len], plan, codes)
             }
         }
     }
@@ -328,7 +306,7 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
     fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), CudaError> {
         self.start(group)?;
         let expected = self.groups.count;
-        let (scales, points) = match &mut self.place {
+        let (scales, zero_points) = match &mut self.place {
             Place::Host { out, .. } | Place::Copied { out, .. } => {
                 (&mut *out.scales, &mut *out.zero_points)
             }
@@ -343,16 +321,7 @@ impl<T: Element> QuantizeProblem for CudaTensor<'_, T> {
                 (scales.as_mut_slice(), zero_points.as_mut_slice())
             }
         };
-        scales[group] = scale;
-        match points.get_mut(group) {
-            Some(point) => *point = zero_point,
-            // Without it the codes cannot be read back.
-            None if zero_point != 0 => {
-                return Err(QuantError::Length { expected, found: 0 }.into());
-            }
-            None => {}
-        }
-        Ok(())
+        Ok(set_scale(scales, zero_points, group, (scale, zero_point))?)
     }
 
     fn quantize_groups(

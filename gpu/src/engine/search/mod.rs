@@ -6,6 +6,7 @@
 
 mod ask;
 mod bar;
+mod cudas;
 mod rows;
 mod scan;
 
@@ -16,6 +17,8 @@ use tercet_core::search::{Hit, Metric, Rows, TopK, Within, check_many};
 
 use super::device::Cuda;
 use super::error::CudaError;
+pub use cudas::CudasBase;
+
 use ask::{Ask, Goal, QUERIES};
 use rows::DeviceRows;
 
@@ -28,15 +31,24 @@ impl SearchEngine for Cuda {
 
     /// Copies the rows to the device, where they stay. What does not fit is copied part by part by each call.
     fn base<'a, R: Rows + 'a>(&'a mut self, rows: R) -> Result<Base<'a, R>, CudaError> {
+        let range = 0..rows.len();
+        Base::new(self, rows, range)
+    }
+}
+
+impl<'a, R: Rows> Base<'a, R> {
+    /// Takes up a range of the rows.
+    fn new(cuda: &'a mut Cuda, rows: R, range: Range<usize>) -> Result<Self, CudaError> {
         // Kernels count rows in 32 bits.
-        let mut part = rows.len().min(u32::MAX as usize);
+        let mut part = range.len().min(u32::MAX as usize);
         loop {
-            match DeviceRows::upload(self, &rows, 0..part) {
+            match DeviceRows::upload(cuda, &rows, range.start..range.start + part) {
                 Ok(resident) => {
-                    return Ok(Base {
-                        resident: (part == rows.len()).then_some(resident),
-                        cuda: self,
+                    return Ok(Self {
+                        resident: (part == range.len()).then_some(resident),
+                        cuda,
                         rows,
+                        range,
                         part,
                     });
                 }
@@ -55,7 +67,9 @@ impl SearchEngine for Cuda {
 pub struct Base<'a, R> {
     cuda: &'a mut Cuda,
     rows: R,
-    /// All rows, where they fit.
+    /// The rows that are looked at: all, or a device's share.
+    range: Range<usize>,
+    /// All of these, where they fit.
     resident: Option<DeviceRows>,
     /// Rows that are looked at together.
     part: usize,
@@ -68,40 +82,104 @@ impl<R: Rows> Base<'_, R> {
     }
 
     /// Calls `found` with each query's number and rows that may be wanted, in ascending order: every row that is wanted is among them.
+    ///
+    /// Where the room of a scan does not fit beside the rows, they are looked at in smaller parts, from now on.
     fn candidates<M: Metric>(
         &mut self,
         queries: &[R::Query],
         goal: Goal,
         mut found: impl FnMut(&R, usize, Range<usize>),
     ) -> Result<(), CudaError> {
-        let group = QUERIES * self.rows.dim().max(1);
-        let all = self.rows.len();
-        for first in (0..all).step_by(self.part.max(1)) {
-            let part = first..all.min(first + self.part);
-            let copied = match &self.resident {
-                Some(_) => None,
-                None => Some(DeviceRows::upload(self.cuda, &self.rows, part.clone())?),
-            };
-            let Some(on_device) = self.resident.as_ref().or(copied.as_ref()) else {
-                continue;
-            };
-            for (number, queries) in queries.chunks(group).enumerate() {
-                let mut ask = Ask {
-                    cuda: self.cuda,
-                    on_device,
-                    goal,
-                };
-                let rows = self.rows.visit::<M, _>(queries, &mut [], &mut ask)?;
-                for (at, mut rows) in rows.into_iter().enumerate() {
-                    rows.sort_unstable();
-                    for rows in rows.chunk_by(|&a, &b| a + 1 == b) {
-                        let start = first + rows[0] as usize;
-                        found(&self.rows, number * QUERIES + at, start..start + rows.len());
+        let Range { start, end } = self.range;
+        let mut first = start;
+        while first < end {
+            let part = first..end.min(first + self.part);
+            match self.candidates_of::<M>(queries, goal, part.clone()) {
+                Ok(lists) => {
+                    for (number, mut rows) in lists.into_iter().enumerate() {
+                        rows.sort_unstable();
+                        for rows in rows.chunk_by(|&a, &b| a + 1 == b) {
+                            let start = first + rows[0] as usize;
+                            found(&self.rows, number, start..start + rows.len());
+                        }
                     }
+                    first = part.end;
                 }
+                Err(error) if error.is_out_of_memory() && self.part > LEAST => {
+                    self.resident = None;
+                    self.part = (self.part / 4).max(LEAST);
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// The rows of a part that may be wanted, counted from its first, a list for each query.
+    fn candidates_of<M: Metric>(
+        &mut self,
+        queries: &[R::Query],
+        goal: Goal,
+        part: Range<usize>,
+    ) -> Result<Vec<Vec<u32>>, CudaError> {
+        let copied = match &self.resident {
+            Some(_) => None,
+            None => Some(DeviceRows::upload(self.cuda, &self.rows, part)?),
+        };
+        let mut lists = Vec::new();
+        let Some(on_device) = self.resident.as_ref().or(copied.as_ref()) else {
+            return Ok(lists);
+        };
+        for queries in queries.chunks(QUERIES * self.rows.dim().max(1)) {
+            let mut ask = Ask {
+                cuda: self.cuda,
+                on_device,
+                goal,
+            };
+            lists.extend(self.rows.visit::<M, _>(queries, &mut [], &mut ask)?);
+        }
+        Ok(lists)
+    }
+}
+
+impl<R: Rows> Base<'_, R> {
+    /// [`SearchBase::top_k_all`] of what was checked.
+    fn best<M: Metric>(
+        &mut self,
+        queries: &[R::Query],
+        k: usize,
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, CudaError> {
+        if k == 0 {
+            return Ok(0);
+        }
+        let dim = self.rows.dim().max(1);
+        let mut best: Vec<_> = hits.chunks_mut(k).map(TopK::new).collect();
+        self.candidates::<M>(queries, Goal::Best(k), |rows, number, range| {
+            if let (Some(query), Some(best)) =
+                (queries.chunks_exact(dim).nth(number), best.get_mut(number))
+            {
+                rows.scan::<M>(query, range, |index, score| best.push(index, score));
+            }
+        })?;
+        for best in best {
+            best.into_sorted();
+        }
+        Ok(k.min(self.range.len()))
+    }
+
+    /// [`SearchBase::range`] of a query that was checked.
+    fn within<M: Metric>(
+        &mut self,
+        query: &[R::Query],
+        threshold: f32,
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, CudaError> {
+        let mut within = Within::new(threshold, hits)?;
+        self.candidates::<M>(query, Goal::Reaching(threshold), |rows, _, range| {
+            rows.scan::<M>(query, range, |index, score| within.push(index, score));
+        })?;
+        Ok(within.total())
     }
 }
 
@@ -133,22 +211,7 @@ impl<R: Rows> SearchBase for Base<'_, R> {
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, CudaError> {
         check_many(&self.rows, queries, k, hits.len())?;
-        if k == 0 {
-            return Ok(0);
-        }
-        let dim = self.rows.dim().max(1);
-        let mut best: Vec<_> = hits.chunks_mut(k).map(TopK::new).collect();
-        self.candidates::<M>(queries, Goal::Best(k), |rows, number, range| {
-            if let (Some(query), Some(best)) =
-                (queries.chunks_exact(dim).nth(number), best.get_mut(number))
-            {
-                rows.scan::<M>(query, range, |index, score| best.push(index, score));
-            }
-        })?;
-        for best in best {
-            best.into_sorted();
-        }
-        Ok(k.min(self.rows.len()))
+        self.best::<M>(queries, k, hits)
     }
 
     fn range<M: Metric>(
@@ -158,10 +221,6 @@ impl<R: Rows> SearchBase for Base<'_, R> {
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, CudaError> {
         self.rows.check_query(query)?;
-        let mut within = Within::new(threshold, hits)?;
-        self.candidates::<M>(query, Goal::Reaching(threshold), |rows, _, range| {
-            rows.scan::<M>(query, range, |index, score| within.push(index, score));
-        })?;
-        Ok(within.total())
+        self.within::<M>(query, threshold, hits)
     }
 }

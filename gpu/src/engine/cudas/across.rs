@@ -1,0 +1,58 @@
+//! Copies from device to device, and the order between their streams.
+
+use tercet_core::pool::Plain;
+
+use crate::engine::stream::Event;
+use crate::engine::{Cuda, CudaError, DeviceBuffer};
+
+/// What any of these devices is given from now on waits for all that any of them was given before.
+pub(in crate::engine) fn meet(devices: &[&Cuda]) -> Result<(), CudaError> {
+    let mark = |cuda: &&Cuda| {
+        let mark = Event::new(&cuda.context)?;
+        mark.record(&cuda.stream)?;
+        Ok(mark)
+    };
+    let marks = devices.iter().map(|cuda| cuda.named(mark(cuda)));
+    let marks = marks.collect::<Result<Vec<_>, _>>()?;
+    for (at, cuda) in devices.iter().enumerate() {
+        for (other, mark) in marks.iter().enumerate() {
+            if at != other {
+                cuda.named(cuda.stream.wait_for(mark))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies `len` elements of one device's buffer to another's, each from a place on.
+///
+/// Queued on the stream of `to` where it reaches the other's memory, and by way of pinned memory of the host where not.
+/// What wrote the elements, and what used their new place, was queued before the devices last met ([`meet`]); what changes either, or
+/// gives a buffer back, is queued after they meet again.
+pub(in crate::engine) fn across<T: Plain + Default>(
+    reaches: bool,
+    (from, source, first): (&mut Cuda, &DeviceBuffer<T>, usize),
+    (to, target, place): (&mut Cuda, &mut DeviceBuffer<T>, usize),
+    len: usize,
+) -> Result<(), CudaError> {
+    if len == 0 {
+        return Ok(());
+    }
+    if !reaches {
+        let mut values = vec![T::default(); len];
+        let read = from.read_at(source, first, &mut values);
+        from.named(read)?;
+        let written = to.write_at(&values, target, place);
+        return to.named(written);
+    }
+    let source = from.named(source.part(&from.pool, first, len))?;
+    let target = to.named(target.part(&to.pool, place, len))?;
+    let bytes = len * size_of::<T>();
+    let copied = to.context.call("cuMemcpyPeerAsync", |api| {
+        let (there, here) = (from.context.handle(), to.context.handle());
+        // SAFETY: both buffers have as many bytes from there on, in pools that the other device may use. The caller sees to it that
+        // neither is written or given back before the copy is done.
+        unsafe { api.cuMemcpyPeerAsync(target, here, source, there, bytes, to.stream.handle()) }
+    });
+    to.named(copied)
+}

@@ -1,0 +1,106 @@
+//! Palettes on several devices: each has some groups of rows.
+
+use std::ops::Range;
+
+use tercet_core::engine::PaletteEngine;
+use tercet_core::number::Element;
+use tercet_core::palette::{self, Encoded, Layout, Output, Palette, PaletteError};
+
+use super::{check_dot, expect, layout_of, part, rows_of};
+use crate::engine::cudas::cut;
+use crate::engine::{Cuda, CudaError, Cudas};
+
+impl Cudas {
+    /// Shares of whole groups, the rows of each, and the part of `out` with `each` elements a row that is for them.
+    fn groups<'o, T>(
+        &self,
+        layout: &Layout,
+        out: &'o mut [T],
+        each: usize,
+    ) -> Vec<(Range<usize>, &'o mut [T])> {
+        let shares = self.shares(layout.groups(), 1, layout.group_len());
+        let rows = shares.iter().map(|groups| rows_of(layout, groups).len());
+        let outs = cut(out, rows.map(|rows| rows * each));
+        shares.into_iter().zip(outs).collect()
+    }
+}
+
+/// Shares are of whole groups.
+impl PaletteEngine for Cudas {
+    type Error = CudaError;
+
+    fn encode<T: Element>(
+        &mut self,
+        layout: &Layout,
+        values: &[T],
+        importances: &[u32],
+        out: Output<'_>,
+        scratch: &mut [u64],
+    ) -> Result<Encoded, CudaError> {
+        palette::check(layout, values, importances, &out, scratch)?;
+        let entries = layout.width().entries();
+        let shares = self.groups(layout, out.indices, layout.row_bytes());
+        let lengths: Vec<_> = shares.iter().map(|(groups, _)| groups.len()).collect();
+        let codebooks = cut(out.codebooks, lengths.iter().map(|groups| groups * entries));
+        let scales = cut(out.scales, lengths.iter().copied());
+        let shares = shares.into_iter().zip(codebooks).zip(scales);
+        let done = self.each(shares, |cuda, (((groups, indices), codebooks), scales)| {
+            let rows = rows_of(layout, &groups);
+            let among = rows.start * layout.cols()..rows.end * layout.cols();
+            let importances = importances.get(among.clone()).unwrap_or_default();
+            let out = Output {
+                indices,
+                codebooks,
+                scales,
+            };
+            let first = among.start as u64;
+            let part = layout_of(layout, &groups)?;
+            // Each device's host needs scratch of its own.
+            let mut scratch = vec![0; part.scratch_len()];
+            let values = &values[among];
+            let done = PaletteEngine::encode(cuda, &part, values, importances, out, &mut scratch);
+            done.map_err(|error| match error {
+                CudaError::Palette(PaletteError::NotFinite { index }) => {
+                    let index = first + index;
+                    PaletteError::NotFinite { index }.into()
+                }
+                other => other,
+            })
+        })?;
+        let mut all = Encoded::default();
+        for done in &done {
+            all.merge(done);
+        }
+        Ok(all)
+    }
+
+    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), CudaError> {
+        palette.check()?;
+        let layout = palette.layout;
+        expect(layout.values(), out.len())?;
+        let shares = self.groups(&layout, out, layout.cols());
+        self.each(shares, |cuda, (groups, out)| {
+            PaletteEngine::decode(cuda, &part(palette, &groups)?, out)
+        })?;
+        Ok(())
+    }
+
+    fn matvec(
+        &mut self,
+        palette: &Palette<'_>,
+        x: &[i8],
+        x_scale: f32,
+        out: &mut [f32],
+    ) -> Result<(), CudaError> {
+        palette.check()?;
+        let layout = palette.layout;
+        expect(layout.cols(), x.len())?;
+        expect(layout.rows(), out.len())?;
+        check_dot(x.len())?;
+        let shares = self.groups(&layout, out, 1);
+        self.each(shares, |cuda: &mut Cuda, (groups, out)| {
+            PaletteEngine::matvec(cuda, &part(palette, &groups)?, x, x_scale, out)
+        })?;
+        Ok(())
+    }
+}

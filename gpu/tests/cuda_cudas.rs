@@ -1,0 +1,541 @@
+//! Several devices as one engine: the bits of one, whatever their number and however they reach each other; and what happens when one fails.
+#![cfg(all(feature = "cuda", target_os = "linux"))]
+
+mod support;
+
+use support::cluster::{CLOUDS, Cloud, NOTHING, Run, options, points, run, weights, with_scalar};
+use support::emulator::{Device, device, emulated};
+use support::quantize::{bins, methods, quantized, values};
+use tercet_core::block::{BlockError, Format};
+use tercet_core::cluster::{Init, Points, Steps, Update, kmeans, normalize};
+use tercet_core::conformance;
+use tercet_core::engine::{
+    BlockEngine, ClusterEngine, ClusterProblem, LinearEngine, PaletteEngine, SearchBase,
+    SearchEngine,
+};
+use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
+use tercet_core::palette::{self, Output, PaletteError, Width};
+use tercet_core::quant::{self, Groups, Method, QuantError, Rule, ScaleRule, quantize_in_order};
+use tercet_core::scalar::{self, Scalar};
+use tercet_core::search::{Cosine, Dot, Hit, Int8Rows, SquaredL2};
+use tercet_gpu::engine::{CudaError, CudaOptions, Cudas, device_count};
+
+/// The emulated device has three; a machine may have one, which then comes three times.
+fn devices() -> Option<Device> {
+    let device = device()?;
+    // Before the driver starts.
+    device.set("devices=3");
+    Some(device)
+}
+
+fn emulated_devices() -> Option<Device> {
+    let device = emulated()?;
+    device.set("devices=3");
+    Some(device)
+}
+
+/// Small slots, kernels of an old device, and a share for every device however little there is.
+fn cudas(devices: usize) -> Cudas {
+    with_memory(devices, None)
+}
+
+fn with_memory(devices: usize, memory: Option<usize>) -> Cudas {
+    let count = device_count().unwrap();
+    let options = |device| CudaOptions {
+        device: device % count,
+        memory: memory.filter(|_| device + 1 == devices),
+        slot: 4096,
+        capability: Some((7, 5)),
+        ..CudaOptions::default()
+    };
+    let options: Vec<_> = (0..devices).map(options).collect();
+    Cudas::new(&options).unwrap().with_least(1)
+}
+
+/// Does `test` with devices that reach each other and with devices that do not.
+fn by_both_ways(device: &Device, mut test: impl FnMut(&str)) {
+    for way in ["peers=1", "peers=0"] {
+        device.set(way);
+        test(way);
+    }
+    device.set("peers=1");
+}
+
+#[test]
+fn every_digest_is_the_committed_one() {
+    let Some(device) = devices() else { return };
+    for (seed, devices, way) in [(1, 2, "peers=1"), (2, 3, "peers=0"), (3, 1, "peers=1")] {
+        device.set(&format!("seed={seed},{way}"));
+        let mut cudas = cudas(devices);
+        let mut digests = 0;
+        conformance::run_engine(&mut cudas, &mut |name, found| {
+            let expected = conformance::expected(name);
+            assert_eq!(expected, Some(found), "{name}, {devices} devices, {way}");
+            digests += 1;
+        });
+        assert_eq!(digests, 80);
+    }
+    device.set("peers=1");
+}
+
+fn clustered(
+    cudas: &mut Cudas,
+    points: Points<'_>,
+    k: usize,
+    update: Update,
+    init: Init,
+    batch: usize,
+) -> Run {
+    let mut problem = cudas.clusters(points, k, update, NOTHING()).unwrap();
+    run(&mut problem, &options(init, 7), batch)
+}
+
+/// Shares of points and of clusters that are equal, unequal, and fewer than devices.
+#[test]
+fn points_cluster_as_on_the_reference() {
+    let Some(device) = devices() else { return };
+    let shapes = [
+        (2, 3, 2),
+        (7, 1, 1),
+        (100, 16, 5),
+        (131, 33, 40),
+        (257, 5, 9),
+    ];
+    by_both_ways(&device, |way| {
+        for (index, (n, dims, k)) in shapes.into_iter().enumerate() {
+            device.set(&format!("seed={index}"));
+            let values = points(CLOUDS[index], n, dims, 3);
+            let weights = weights(n, 3);
+            let plain = Points::new(&values, dims).unwrap();
+            let weighted = Points::weighted(&values, dims, &weights).unwrap();
+            for (devices, points, init, batch) in [
+                (3, plain, Init::Greedy, 0),
+                (2, plain, Init::Random, 8),
+                (2, weighted, Init::PlusPlus, 0),
+            ] {
+                let k = k.min(points.counted());
+                let expected = with_scalar(points, k, Update::Mean, |problem| {
+                    run(problem, &options(init, 7), batch)
+                });
+                let found = clustered(&mut cudas(devices), points, k, Update::Mean, init, batch);
+                assert_eq!(
+                    found, expected,
+                    "{way}, {n} x {dims}, {k}, {devices} devices"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn spheres_cluster_as_on_the_reference() {
+    let Some(_devices) = devices() else { return };
+    let mut values = points(Cloud::Even, 90, 6, 1);
+    let sphere = Update::Sphere(normalize(&mut values, 6).unwrap());
+    let points = Points::new(&values, 6).unwrap();
+    let init = Init::PlusPlus;
+    let expected = with_scalar(points, 7, sphere, |problem| {
+        run(problem, &options(init, 7), 0)
+    });
+    assert_eq!(
+        clustered(&mut cudas(3), points, 7, sphere, init, 0),
+        expected
+    );
+}
+
+/// The calls of a problem that drivers make rarely.
+#[test]
+fn every_call_of_a_problem_gives_what_the_reference_gives() {
+    let Some(_devices) = devices() else { return };
+    let values = points(Cloud::Ties, 40, 2, 5);
+    let weights: Vec<u32> = (0..40).map(|i| [0, 3, 1][i % 3]).collect();
+    let points = Points::weighted(&values, 2, &weights).unwrap();
+    /// What calls gave, one after another.
+    fn calls<P: ClusterProblem<Error: std::fmt::Debug>>(problem: &mut P) -> Vec<u64> {
+        let mut told = Vec::new();
+        let mut tell = |value: Option<usize>| told.push(value.map_or(u64::MAX, |x| x as u64));
+        problem.fill(1).unwrap();
+        for r in [0, 1, 12, 13, 30, 52, 53] {
+            tell(problem.pick(r).unwrap());
+        }
+        tell(problem.lowest_unlabelled().unwrap());
+        problem.fill(u32::MAX).unwrap();
+        tell(Some(problem.seed(0, 17).unwrap() as usize));
+        tell(Some(problem.shorten(0).unwrap() as usize));
+        let mut totals = [0; 11];
+        let candidates = [0, 39, 17, 13, 14, 26, 27, 1, 2, 3, 38];
+        problem.potentials(&candidates, &mut totals).unwrap();
+        totals.iter().for_each(|&total| tell(Some(total as usize)));
+        let mut last = None;
+        while let Some(next) = problem.farthest(last).unwrap() {
+            tell(Some(next.index));
+            tell(Some(next.distance as usize));
+            last = Some(next);
+        }
+        problem.place(1, 39).unwrap();
+        problem.place(2, 39).unwrap();
+        problem.keep().unwrap();
+        let measured = problem.measure().unwrap();
+        tell(Some(measured.inertia as usize));
+        tell(Some(measured.changed as usize));
+        problem.assign().unwrap();
+        for first in 0..4 {
+            tell(problem.next_empty(first).unwrap());
+        }
+        problem.update().unwrap();
+        problem.assign_update().unwrap();
+        for first in 0..4 {
+            tell(problem.next_empty(first).unwrap());
+        }
+        problem.restore().unwrap();
+        let mut centroids = [0; 6];
+        problem.read_centroids(&mut centroids).unwrap();
+        centroids.iter().for_each(|&x| tell(Some(x as usize)));
+        told
+    }
+    let expected = with_scalar(points, 3, Update::Mean, |problem| calls(problem));
+    assert!(expected.len() > 60, "{}", expected.len());
+    for devices in 1..4 {
+        let mut cudas = cudas(devices);
+        let mut problem = cudas.clusters(points, 3, Update::Mean, NOTHING()).unwrap();
+        assert_eq!(calls(&mut problem), expected, "{devices} devices");
+    }
+}
+
+/// Devices that reach each other copy straight; others by way of the host.
+#[test]
+fn sums_go_straight_where_they_can() {
+    let Some(device) = emulated_devices() else {
+        return;
+    };
+    let values = points(Cloud::Even, 60, 4, 2);
+    let points = Points::new(&values, 4).unwrap();
+    by_both_ways(&device, |way| {
+        let before = device.count("copies between devices");
+        clustered(&mut cudas(3), points, 6, Update::Mean, Init::Random, 0);
+        let straight = device.count("copies between devices") - before;
+        assert_eq!(straight > 0, way == "peers=1", "{straight}");
+    });
+}
+
+#[test]
+fn tensors_quantize_as_on_the_reference() {
+    let Some(device) = devices() else { return };
+    let mut cudas = cudas(3);
+    for (index, method) in methods().into_iter().enumerate() {
+        device.set(&format!("seed={index}"));
+        // One group, fewer than devices, more, and one that is shorter than there are devices.
+        for (count, len) in [(1, 700), (2, 33), (7, 64), (1, 2)] {
+            let values = values(index as u64, index as u64 % 5, count * len);
+            let groups = Groups { count, len };
+            for points in [false, true] {
+                let expected = quantized(&mut Scalar, &values, groups, points, |tensor| {
+                    quant::quantize(tensor, method, &mut bins())
+                })
+                .map_err(CudaError::from);
+                let found = quantized(&mut cudas, &values, groups, points, |tensor| {
+                    quant::quantize(tensor, method, &mut bins())
+                });
+                assert_eq!(found, expected, "{groups:?}, {method:?}, points {points}");
+            }
+            let expected = quantized(&mut Scalar, &values, groups, true, |tensor| {
+                quantize_in_order(tensor, method, &mut bins())
+            })
+            .map_err(CudaError::from);
+            let found = quantized(&mut cudas, &values, groups, true, |tensor| {
+                quantize_in_order(tensor, method, &mut bins())
+            });
+            assert_eq!(found, expected, "in order, {groups:?}, {method:?}");
+        }
+    }
+}
+
+#[test]
+fn the_first_bad_value_is_named_wherever_it_is() {
+    let Some(_devices) = devices() else { return };
+    let mut cudas = cudas(3);
+    let optimal = Method::Ternary {
+        rule: Rule::Optimal,
+        scale_rule: ScaleRule::Rule,
+    };
+    for bad in [0, 300, 767] {
+        let mut values = values(1, 0, 768);
+        values[bad] = f32::NAN;
+        values[767] = f32::INFINITY;
+        for groups in [Groups { count: 1, len: 768 }, Groups { count: 6, len: 128 }] {
+            for method in [Method::Affine, optimal] {
+                let found = quantized(&mut cudas, &values, groups, true, |tensor| {
+                    quant::quantize(tensor, method, &mut bins())
+                });
+                let index = bad as u64;
+                assert_eq!(found, Err(QuantError::NotFinite { index }.into()));
+            }
+        }
+        let mut bytes = vec![0; Format::Q4_0.encoded_len(768).unwrap()];
+        let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
+        let refused =
+            BlockEngine::encode(&mut cudas, Format::Q4_0, rule, scale, &values, &mut bytes);
+        assert_eq!(refused, Err(BlockError::NotFinite { index: bad }.into()));
+        let layout = palette::Layout::new(Width::new(4).unwrap(), 24, 32, 5).unwrap();
+        let out = Output {
+            indices: &mut vec![0; layout.index_bytes()],
+            codebooks: &mut vec![0; layout.codebook_len()],
+            scales: &mut vec![0.0; layout.groups()],
+        };
+        let scratch = &mut vec![0; layout.scratch_len()];
+        let refused = PaletteEngine::encode(&mut cudas, &layout, &values, &[], out, scratch);
+        let index = bad as u64;
+        assert_eq!(refused, Err(PaletteError::NotFinite { index }.into()));
+    }
+    // Values of 6e4 overflow the f16 of a block at 32 · 20.
+    let mut values = vec![1.0; 1024];
+    values[650] = 1e30;
+    let mut bytes = vec![0; Format::Q8_0.encoded_len(1024).unwrap()];
+    let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
+    let refused = BlockEngine::encode(&mut cudas, Format::Q8_0, rule, scale, &values, &mut bytes);
+    assert_eq!(refused, Err(BlockError::ScaleOverflow { block: 20 }.into()));
+}
+
+#[test]
+fn blocks_and_layers_and_palettes_are_those_of_the_reference() {
+    let Some(_devices) = devices() else { return };
+    let mut cudas = cudas(3);
+    let weights = values(4, 0, 11 * 256);
+    let x: Vec<i8> = (0..weights.len())
+        .map(|i| (i * 37 % 255) as u8 as i8)
+        .collect();
+    for format in [Format::Tq1_0, Format::Q4_0] {
+        let len = format.encoded_len(weights.len()).unwrap();
+        let (mut expected, mut found) = (vec![0; len], vec![1; len]);
+        let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
+        let done = BlockEngine::encode(&mut Scalar, format, rule, scale, &weights, &mut expected);
+        assert_eq!(
+            BlockEngine::encode(&mut cudas, format, rule, scale, &weights, &mut found),
+            Ok(done.unwrap())
+        );
+        assert_eq!(found, expected);
+        let (mut wide, mut back) = (vec![0.0; weights.len()], vec![1.0; weights.len()]);
+        BlockEngine::decode(&mut Scalar, format, &expected, &mut wide).unwrap();
+        BlockEngine::decode(&mut cudas, format, &found, &mut back).unwrap();
+        assert_eq!(back, wide);
+        let product = BlockEngine::dot(&mut Scalar, format, &expected, &x, 0.25).unwrap();
+        assert_eq!(
+            BlockEngine::dot(&mut cudas, format, &found, &x, 0.25),
+            Ok(product)
+        );
+    }
+    // 8-row groups of weights on three devices, the last of 5.
+    let bytes: Vec<u8> = (0..45 * 33).map(|i| (i * 91 % 251) as u8).collect();
+    let matrix = Matrix::new(Layout::Int8, 45, 33, &bytes).unwrap();
+    let layer = Layer::new(matrix);
+    let x = I8Sym::new(&x[..33 * 3]).unwrap_or_else(|_| panic!("-128 among them"));
+    let mut scratch = vec![0; Layout::Int8.scratch_len(45, 33)];
+    let (mut expected, mut found) = (vec![0; 45 * 3], vec![1; 45 * 3]);
+    Scalar
+        .sums_many(&layer, x, &mut expected, &mut scratch)
+        .unwrap();
+    cudas
+        .sums_many(&layer, x, &mut found, &mut scratch)
+        .unwrap();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn rows_are_found_as_by_the_reference() {
+    let Some(device) = devices() else { return };
+    let mut cudas = cudas(3);
+    for (count, dim) in [(1, 3), (2, 16), (100, 33)] {
+        device.set(&format!("seed={count}"));
+        let rows = points(Cloud::Ties, count, dim, 9);
+        let queries = points(Cloud::Even, 3, dim, 8);
+        let rows = Int8Rows::new(&rows, dim).unwrap();
+        let mut base = cudas.base(rows).unwrap();
+        assert!(base.is_resident());
+        let mut reference = scalar::Base::new(rows);
+        for k in [1, 4, count, count + 3] {
+            let (mut expected, mut found) =
+                (vec![Hit::default(); 3 * k], vec![Hit::default(); 3 * k]);
+            let len = reference
+                .top_k_all::<Cosine>(&queries, k, &mut expected)
+                .unwrap();
+            assert_eq!(base.top_k_all::<Cosine>(&queries, k, &mut found), Ok(len));
+            for (found, expected) in found.chunks(k).zip(expected.chunks(k)) {
+                assert_eq!(found[..len], expected[..len], "{k} of {count}");
+            }
+            let query = &queries[..dim];
+            let (mut expected, mut found) = (vec![Hit::default(); k], vec![Hit::default(); k]);
+            let total = reference.range::<Dot>(query, -20.0, &mut expected).unwrap();
+            assert_eq!(base.range::<Dot>(query, -20.0, &mut found), Ok(total));
+            let len = total.min(k);
+            assert_eq!(found[..len], expected[..len], "{k} of {count}");
+        }
+        assert_eq!(base.top_k::<SquaredL2>(&queries[..dim], &mut []), Ok(0));
+    }
+}
+
+#[test]
+fn little_work_stays_on_few_devices() {
+    let Some(_devices) = devices() else { return };
+    let values = values(3, 0, 6000);
+    for (least, used) in [(1, 3), (2001, 2), (6000, 1), (1 << 20, 1)] {
+        let mut cudas = cudas(3).with_least(least);
+        let groups = Groups {
+            count: 1,
+            len: 6000,
+        };
+        quantized(&mut cudas, &values, groups, true, |tensor| {
+            quant::quantize(tensor, Method::Affine, &mut [])
+        })
+        .unwrap();
+        let busy = cudas.devices().iter();
+        let busy = busy.filter(|device| device.memory().unwrap().bytes.high_water > 0);
+        assert_eq!(busy.count(), used, "{least}");
+    }
+}
+
+#[test]
+fn an_engine_has_a_device_at_least() {
+    let Some(_devices) = devices() else { return };
+    let none = Cudas::new(&[]).unwrap_err();
+    assert_eq!(
+        none,
+        CudaError::NoDevice {
+            ordinal: 0,
+            count: 0
+        }
+    );
+    let options = CudaOptions {
+        device: 99,
+        ..CudaOptions::default()
+    };
+    let error = Cudas::new(&[CudaOptions::default(), options]).unwrap_err();
+    assert!(matches!(
+        error.cause(),
+        CudaError::NoDevice { ordinal: 99, .. }
+    ));
+    assert!(
+        error.to_string().starts_with("on CUDA device 99: "),
+        "{error}"
+    );
+    let all = Cudas::all().unwrap();
+    assert_eq!(all.devices().len(), device_count().unwrap());
+}
+
+/// What runs on one device when another has no memory left is not told as if all was well.
+#[test]
+fn a_device_without_memory_is_named() {
+    let Some(_devices) = emulated_devices() else {
+        return;
+    };
+    let values = points(Cloud::Even, 9000, 8, 2);
+    let points = Points::new(&values, 8).unwrap();
+    let mut cudas = with_memory(3, Some(32 << 10));
+    let error = cudas
+        .clusters(points, 3, Update::Mean, NOTHING())
+        .unwrap_err();
+    assert!(error.is_out_of_memory() && error.is_of_the_device());
+    assert!(matches!(error, CudaError::OnDevice { ordinal: 2, .. }));
+    assert!(
+        error
+            .to_string()
+            .starts_with("on CUDA device 2: out of device memory: "),
+        "{error}"
+    );
+    // Less has room.
+    let less = Points::new(&values[..800], 8).unwrap();
+    let expected = with_scalar(less, 3, Update::Mean, |problem| {
+        run(problem, &options(Init::Random, 7), 0)
+    });
+    let found = clustered(&mut cudas, less, 3, Update::Mean, Init::Random, 0);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_lost_device_is_named_and_the_others_go_on() {
+    let Some(device) = emulated_devices() else {
+        return;
+    };
+    let values = points(Cloud::Groups, 64, 5, 1);
+    let points = Points::new(&values, 5).unwrap();
+    let expected = with_scalar(points, 4, Update::Mean, |problem| {
+        run(problem, &options(Init::Random, 7), 0)
+    });
+    let mut named = [false; 3];
+    for nth in [1, 2, 3, 5, 9, 20, 31, 47] {
+        device.set(&format!("seed={nth},fail=lost:{nth}"));
+        let mut cudas = cudas(3);
+        let problem = cudas.clusters(points, 4, Update::Mean, NOTHING());
+        let done = problem.and_then(|mut problem| {
+            let options = options(Init::Random, 7);
+            kmeans(&mut problem, &options, &mut Steps::Full, &mut |_, _, _| ())
+        });
+        device.set("fail=none");
+        let error = done.unwrap_err();
+        let CudaError::OnDevice {
+            ordinal,
+            error: cause,
+        } = &error
+        else {
+            panic!("{error}");
+        };
+        assert!(matches!(**cause, CudaError::Lost { .. }), "{error}");
+        named[*ordinal] = true;
+        // All engines of that device are lost until it is no longer used.
+        let options = [0, 1, 2].map(|device| CudaOptions {
+            device,
+            ..CudaOptions::default()
+        });
+        let others: Vec<_> = options
+            .into_iter()
+            .filter(|options| options.device != *ordinal)
+            .collect();
+        let mut others = Cudas::new(&others).unwrap().with_least(1);
+        let found = clustered(&mut others, points, 4, Update::Mean, Init::Random, 0);
+        assert_eq!(found, expected, "without device {ordinal}");
+    }
+    assert!(
+        named.iter().filter(|&&named| named).count() > 1,
+        "{named:?}"
+    );
+}
+
+/// A run that fails anywhere names the device, and the next one gives the reference's bits.
+#[test]
+fn every_fault_in_a_run_is_an_error() {
+    let Some(device) = emulated_devices() else {
+        return;
+    };
+    let values = points(Cloud::Groups, 48, 5, 1);
+    let points = Points::new(&values, 5).unwrap();
+    let options = options(Init::Greedy, 2);
+    let expected = with_scalar(points, 4, Update::Mean, |problem| run(problem, &options, 0));
+    let mut injected = 0;
+    for kind in ["alloc", "copy", "memset", "launch", "event", "sync"] {
+        for nth in [1, 2, 4, 30, 77] {
+            let mut cudas = cudas(2);
+            device.set(&format!("fail={kind}:{nth}:801"));
+            let faults = device.count("faults");
+            let done =
+                cudas
+                    .clusters(points, 4, Update::Mean, NOTHING())
+                    .and_then(|mut problem| {
+                        let steps = &mut Steps::Full;
+                        kmeans(&mut problem, &options, steps, &mut |_, _, _| ())
+                    });
+            device.set("fail=none");
+            if device.count("faults") == faults {
+                assert_eq!(done, Ok(expected.outcome));
+                break;
+            }
+            injected += 1;
+            let error = done.unwrap_err();
+            assert!(
+                matches!(error, CudaError::OnDevice { .. }),
+                "{kind}:{nth}, {error}"
+            );
+            let mut problem = cudas.clusters(points, 4, Update::Mean, NOTHING()).unwrap();
+            assert_eq!(run(&mut problem, &options, 0), expected, "{kind}:{nth}");
+        }
+    }
+    assert!(injected > 20, "{injected}");
+}
