@@ -6,6 +6,7 @@
 
 mod ask;
 mod bar;
+mod launches;
 mod rows;
 mod scan;
 
@@ -16,7 +17,8 @@ use tercet_core::search::{Hit, Metric, Rows, TopK, Within, check_many};
 
 use super::device::Cuda;
 use super::error::CudaError;
-use ask::{Ask, Goal, QUERIES};
+use ask::{Ask, Goal};
+use launches::QUERIES;
 use rows::DeviceRows;
 
 /// Rows of the smallest part that a base is worth cutting into.
