@@ -10,7 +10,7 @@ use tercet_gpu::engine::{Cuda, CudaOptions};
 #[test]
 fn every_digest_is_the_committed_one() {
     let Some(device) = device() else { return };
-    for (seed, capability) in [(1, (7, 5)), (2, (9, 0))] {
+    for (seed, capability) in [(1, (7, 5)), (2, (9, 0)), (3, (8, 0))] {
         device.set(&format!("seed={seed}"));
         let options = CudaOptions {
             capability: Some(capability),

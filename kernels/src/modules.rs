@@ -199,7 +199,14 @@ pub(super) const MODULES: &[Module] = &[
         name: "search_float",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/search_float.ptx"),
-        kernels: &["search_f32", "search_f16", "search_bf16"],
+        kernels: &[
+            "search_f32",
+            "search_f16",
+            "search_bf16",
+            "search_four_f32",
+            "search_four_f16",
+            "search_four_bf16",
+        ],
     },
     Module {
         name: "search_int8",
