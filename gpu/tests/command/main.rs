@@ -9,6 +9,7 @@ mod compare;
 mod demo;
 mod elbow;
 mod frame;
+mod info;
 mod inspect;
 #[cfg(unix)]
 mod interrupt;

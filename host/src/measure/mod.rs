@@ -27,6 +27,7 @@ mod measured;
 mod memory;
 mod operation;
 mod peak;
+mod processor;
 mod runner;
 mod work;
 
@@ -39,5 +40,6 @@ pub use machine::{Machine, date};
 pub use measured::Measured;
 pub use memory::Growth;
 pub use peak::{BackendPeak, Peak, peak};
+pub use processor::{Cache, Processor};
 pub use runner::{Guest, Runner, Settings, WrongBits};
 pub use work::{Arithmetic, Bound, Pass, Work};

@@ -14,6 +14,8 @@ mod dequantize;
 mod elbow;
 mod failure;
 mod format;
+mod gpus;
+mod info;
 mod inspect;
 mod interrupt;
 mod kmeans;
@@ -42,6 +44,7 @@ Examples:
   tercet kmeans images.npy -k 10 --report clusters.html        groups, in exact integers, with pictures
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
   tercet bench --quick                                         how fast this machine is
+  tercet info                                                  processor, instruction sets, GPUs
 
 Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 wrong usage, \
 130 interrupted.";
@@ -70,6 +73,7 @@ enum Command {
     Search(search::Arguments),
     Network(network::Arguments),
     Bench(bench::Arguments),
+    Info(info::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
 }
@@ -110,6 +114,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Search(arguments) => search::run(&arguments),
         Command::Network(arguments) => network::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments, &cli.threads),
+        Command::Info(arguments) => info::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }
