@@ -35,6 +35,7 @@ mod quantize;
 mod search;
 mod staging;
 mod stream;
+mod worker;
 
 pub use block::DeviceBlocks;
 pub use chunks::{Chunks, Item};

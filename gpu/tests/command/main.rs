@@ -2,6 +2,7 @@
 
 mod assign;
 mod auto;
+mod backend;
 mod bad_input;
 mod bench;
 mod calibrate;

@@ -65,12 +65,16 @@ mod found {
     }
 }
 
+/// Why a build has no devices.
+#[cfg(not(feature = "cuda"))]
+pub(crate) const WITHOUT: &str = "this build has no CUDA: it was made without the feature `cuda`";
+
 #[cfg(not(feature = "cuda"))]
 mod found {
-    use super::Gpu;
+    use super::{Gpu, WITHOUT};
 
     pub(crate) fn all() -> Result<Vec<Gpu>, String> {
-        Err("this build has no CUDA: it was made without the feature `cuda`".to_owned())
+        Err(WITHOUT.to_owned())
     }
 }
 

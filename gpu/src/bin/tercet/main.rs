@@ -12,6 +12,7 @@ mod completions;
 mod demo;
 mod dequantize;
 mod elbow;
+mod engine;
 mod failure;
 mod format;
 mod gpus;
@@ -78,6 +79,20 @@ enum Command {
     Completions(completions::Arguments),
 }
 
+impl Command {
+    /// The engine that was asked for, of the commands that let it be chosen.
+    fn engine(&self) -> Option<&engine::Named> {
+        match self {
+            Self::Quantize(arguments) => Some(&arguments.engine),
+            Self::Kmeans(arguments) => Some(&arguments.engine),
+            Self::Assign(arguments) => Some(&arguments.engine),
+            Self::Elbow(arguments) => Some(&arguments.engine),
+            Self::Search(arguments) => Some(&arguments.engine),
+            _ => None,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli) {
@@ -88,6 +103,9 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     interrupt::handle()?;
+    if let Some(engine) = cli.command.engine() {
+        engine.settle()?;
+    }
     // A wrong name is told before any work.
     Backend::chosen()?;
     if cli.threads.len() > 1 && !matches!(cli.command, Command::Bench(_)) {

@@ -1,22 +1,9 @@
-//! The `tercet` command where there is a device: the emulated one, or the machine's.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
+//! `tercet info` beside a device.
 
-mod support;
-
-#[allow(dead_code, reason = "shared with the tests of the command")]
-#[path = "command/support.rs"]
-mod folder;
-
-use folder::{Folder, fields, finish};
 use serde_json::Value;
-use support::emulator::lend;
 
-/// Runs the command beside the device, with its switches; `None` without one.
-fn on_device(folder: &Folder, arguments: &[&str], switches: &str) -> Option<folder::Run> {
-    let mut command = folder.command(arguments);
-    command.env("TERCET_EMULATOR", switches);
-    lend(&mut command).then(|| finish(&mut command))
-}
+use super::folder::{Folder, fields};
+use super::{is_emulated, on_device};
 
 #[test]
 fn info_has_a_row_for_each_device() {
@@ -56,7 +43,7 @@ fn info_has_a_row_for_each_device() {
         .out;
     let (_, table) = text.split_once("\n\n").unwrap();
     assert_eq!(table.lines().count(), 1 + gpus.len(), "{text}");
-    if std::env::var_os("TERCET_CUDA").is_none() {
+    if is_emulated() {
         assert_eq!(gpus.len(), 2);
         assert_eq!(
             (&gpus[1]["capability"], &gpus[1]["driver"]),
@@ -77,7 +64,7 @@ fn info_says_why_a_device_is_not_used() {
         let Some(run) = on_device(&folder, &["info"], switches) else {
             return;
         };
-        if std::env::var_os("TERCET_CUDA").is_none() {
+        if is_emulated() {
             assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
             assert!(
                 run.out.contains(&format!("  not used: {reason}\n")),
@@ -101,7 +88,7 @@ fn info_says_why_there_is_no_device() {
         let Some(run) = on_device(&folder, &["info"], switches) else {
             return;
         };
-        if std::env::var_os("TERCET_CUDA").is_none() {
+        if is_emulated() {
             assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
             assert!(
                 run.out
