@@ -10,7 +10,7 @@ use super::info::DeviceInfo;
 use super::memory::{DeviceBuffer, MemoryStats, Pool};
 use super::modules::Modules;
 use super::staging::Staging;
-use super::stream::{Event, Stream};
+use super::stream::Stream;
 
 /// How an engine uses its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,22 +267,6 @@ impl Cuda {
                 api.cuMemsetD32Async(buffer.pointer(), value, buffer.len(), self.stream.handle())
             }
         })
-    }
-
-    /// The time that the device takes for what `work` queues, in milliseconds, and what `work` gives. Waits for it.
-    ///
-    /// # Errors
-    /// Those of `work`; [`CudaError::Lost`], [`CudaError::Driver`].
-    pub fn timed<R>(
-        &mut self,
-        work: impl FnOnce(&mut Self) -> Result<R, CudaError>,
-    ) -> Result<(f32, R), CudaError> {
-        let (start, end) = (Event::timed(&self.context)?, Event::timed(&self.context)?);
-        start.record(&self.stream)?;
-        let result = work(self)?;
-        end.record(&self.stream)?;
-        end.synchronize()?;
-        Ok((end.since(&start)?, result))
     }
 }
 

@@ -35,6 +35,7 @@ mod quantize;
 mod search;
 mod staging;
 mod stream;
+mod watch;
 mod worker;
 
 pub use block::DeviceBlocks;
@@ -50,3 +51,4 @@ pub use memory::{DeviceBuffer, MemoryStats};
 pub use palette::DevicePalette;
 pub use quantize::{CudaTensor, DeviceCodes};
 pub use search::Base;
+pub use watch::Watch;

@@ -8,6 +8,7 @@ mod support;
 #[path = "../command/support.rs"]
 mod folder;
 
+mod bench;
 mod faults;
 mod flows;
 mod info;

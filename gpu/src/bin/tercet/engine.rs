@@ -24,7 +24,7 @@ use tercet_host::quantize_with;
 
 /// What [`Named`] may name beside instruction sets.
 const AUTO: &str = "auto";
-const CUDA: &str = "cuda";
+pub(crate) const CUDA: &str = "cuda";
 
 /// Which engine does the work.
 #[derive(Clone, Copy, Debug, clap::Args)]
