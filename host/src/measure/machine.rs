@@ -1,10 +1,10 @@
 //! Which machine, and which day.
 
-use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use super::Processor;
 use crate::simd::Backend;
 
 /// What results are of.
@@ -25,15 +25,8 @@ pub struct Machine {
 impl Machine {
     /// This one.
     pub fn here() -> Self {
-        let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let name = info
-            .lines()
-            .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
         Self {
-            processor: name.map_or_else(
-                || std::env::consts::ARCH.into(),
-                |(_, name)| name.trim().into(),
-            ),
+            processor: Processor::here().name,
             threads: rayon::current_num_threads(),
             system: std::env::consts::OS,
             architecture: std::env::consts::ARCH,

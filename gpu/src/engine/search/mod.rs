@@ -20,7 +20,6 @@ use super::device::Cuda;
 use super::error::CudaError;
 pub use cudas::CudasBase;
 
-use ask::{Ask, Goal, QUERIES};
 use ask::{Ask, Goal};
 use launches::QUERIES;
 use rows::DeviceRows;
