@@ -3,9 +3,11 @@
 # cuda.sh ptx: the committed PTX and ptxas' report are what the sources give, and the lint finds what it looks for.
 # cuda.sh emulator: the emulated device does what a device does, and catches what it should.
 # cuda.sh checked: tests of the engine with every load and store of kernels checked (`.ci/test test` has all of them without).
+# cuda.sh asan: tests of the engine with the emulated device under the address sanitizer.
 . .ci/lib.sh
 
 need c++ "install a C++ compiler (Debian: apt-get install g++)"
+# Tests are chosen from the whole workspace, whose features are those of `.ci/test test`: nothing is built again.
 case ${1:-} in
 ptx)
     python3 -c 'import ensurepip, venv' 2>/dev/null || skip "no venv; apt-get install python3-venv"
@@ -28,11 +30,24 @@ emulator)
     ;;
 checked)
     tests=(--test cuda_conformance --test cuda_memory --test cuda_graph --test cuda_quantize --test cuda_block --test cuda_cluster)
-    TERCET_EMULATOR_VARIANT=check cargo test --locked -p tercet-gpu "${tests[@]}" | tee target/ci/cuda-checked.out
+    tests+=(--test cuda_linear --test cuda_palette --test cuda_search --test cuda_search_many --test cuda_fp8 --test cuda_through --test cuda_cudas)
+    TERCET_EMULATOR_VARIANT=check cargo test --locked --workspace "${tests[@]}" | tee target/ci/cuda-checked.out
     note "$(tests_in target/ci/cuda-checked.out) tests"
     ;;
+asan)
+    tests=(--test cuda_memory --test cuda_graph --test cuda_block --test cuda_quantize --test cuda_linear --test cuda_palette)
+    tests+=(--test cuda_through)
+    # The sanitizer comes before everything else in the process, and finds functions of the C++ library only where that is there too.
+    preload=$(c++ -print-file-name=libasan.so):$(c++ -print-file-name=libstdc++.so)
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    runner=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$host")_RUNNER
+    # Test binaries alone get it, not the compiler. What the processes' own libraries keep is no leak of the device's.
+    export "$runner=env ASAN_OPTIONS=detect_leaks=0 TERCET_EMULATOR_VARIANT=asan LD_PRELOAD=$preload"
+    cargo test --locked --workspace "${tests[@]}" | tee target/ci/cuda-asan.out
+    note "$(tests_in target/ci/cuda-asan.out) tests"
+    ;;
 *)
-    echo "cuda.sh ptx|emulator|checked" >&2
+    echo "cuda.sh ptx|emulator|checked|asan" >&2
     exit 2
     ;;
 esac

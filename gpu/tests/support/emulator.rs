@@ -67,6 +67,11 @@ pub fn emulated() -> Option<Device> {
     Some(device)
 }
 
+/// Whether every load and store of kernels is checked, which takes some four times as long: tests of many sizes then take fewer.
+pub fn checked() -> bool {
+    env::var("TERCET_EMULATOR_VARIANT").is_ok_and(|variant| variant == "check")
+}
+
 impl Device {
     /// Sets options of the emulated device ("seed=3,fail=alloc:2"); a real one stays as it is.
     pub fn set(&self, options: &str) {

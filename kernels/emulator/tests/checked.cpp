@@ -76,6 +76,11 @@ int main() {
     expect("4 bytes at 100 of 100 bytes", "test_beyond", {"u64", "u32"}, 1, 1, 0, 25, 25, 25u);
     expect(nullptr, "test_beyond_dynamic", {"u64", "u32"}, 1, 1, 64, 1, 1, 15u);
     expect("no memory of the device", "test_beyond_dynamic", {"u64", "u32"}, 1, 1, 64, 1, 1, 16u);
+    // Copies of no bytes read none, also where nothing is: at null, and behind the word that there is.
+    for (unsigned long long step : {0ull, 4ull}) {
+        expect(nullptr, "test_copies_nothing", {"u64", "u64", "u32"}, 1, 1, 0, 1, 1, step, 0u);
+        expect("a thread reads 16 bytes", "test_copies_nothing", {"u64", "u64", "u32"}, 1, 1, 0, 1, 1, step, 16u);
+    }
     // Right ones.
     expect(nullptr, "test_own_places", {"u64"}, 4, 32, 0, 128, 128);
     expect(nullptr, "test_places", {"u64"}, 4, 64, 0, 256, 256);

@@ -102,6 +102,16 @@ extern "C" __global__ void test_warp_order(u32 *out, u32 meet) {
     }
 }
 
+// No mistake with 0 bytes, wherever they are: an asynchronous copy then reads none, and fills its place with zeros.
+extern "C" __global__ void test_copies_nothing(u32 *out, u64 step, u32 bytes) {
+    alignas(16) __shared__ u32 words[4];
+    const u32 *from = step == 0 ? nullptr : out + step;
+    copy_async16(words, from, bytes);
+    copy_async_commit();
+    copy_async_wait<0>();
+    out[0] = words[0] | words[1] | words[2] | words[3];
+}
+
 // No mistake: each block has shared memory of its own, and uses it in another order.
 extern "C" __global__ void test_own_shared(u32 *out) {
     __shared__ u32 words[32];
