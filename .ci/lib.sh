@@ -95,6 +95,13 @@ need_board() {
     esac
 }
 
+# The `tercet` command as the tests build it: for one package alone Cargo would choose other features of what the library depends
+# on, and compile it once more.
+tercet() {
+    cargo test --locked -q --workspace --test command --no-run
+    target/debug/tercet "$@"
+}
+
 # The tool of firmware/runner.
 runner() {
     cargo run --locked -q --manifest-path firmware/runner/Cargo.toml --target-dir target/firmware-runner -- "$@"

@@ -33,7 +33,7 @@ no_panic() {
 }
 
 mkdir -p "$out"
-cargo run --locked -q -p tercet-gpu -- network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$out/digits.txt"
+tercet network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$out/digits.txt"
 
 if [[ $1 == host ]]; then
     need gcc "apt-get install gcc"

@@ -7,6 +7,7 @@
 . .ci/lib.sh
 
 need c++ "install a C++ compiler (Debian: apt-get install g++)"
+# Tests are chosen from the whole workspace, whose features are those of `.ci/test test`: nothing is built again.
 case ${1:-} in
 ptx)
     python3 -c 'import ensurepip, venv' 2>/dev/null || skip "no venv; apt-get install python3-venv"
@@ -29,8 +30,9 @@ emulator)
     ;;
 checked)
     tests=(--test cuda_conformance --test cuda_memory --test cuda_graph --test cuda_quantize --test cuda_block --test cuda_cluster)
-    tests+=(--test cuda_linear --test cuda_palette --test cuda_search --test cuda_through --test cuda_cudas --test cuda_cudas_faults)
-    TERCET_EMULATOR_VARIANT=check cargo test --locked -p tercet-gpu "${tests[@]}" | tee target/ci/cuda-checked.out
+    tests+=(--test cuda_linear --test cuda_palette --test cuda_search --test cuda_search_many --test cuda_fp8 --test cuda_through)
+    tests+=(--test cuda_cudas --test cuda_cudas_faults)
+    TERCET_EMULATOR_VARIANT=check cargo test --locked --workspace "${tests[@]}" | tee target/ci/cuda-checked.out
     note "$(tests_in target/ci/cuda-checked.out) tests"
     ;;
 asan)
@@ -42,7 +44,7 @@ asan)
     runner=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$host")_RUNNER
     # Test binaries alone get it, not the compiler. What the processes' own libraries keep is no leak of the device's.
     export "$runner=env ASAN_OPTIONS=detect_leaks=0 TERCET_EMULATOR_VARIANT=asan LD_PRELOAD=$preload"
-    cargo test --locked -p tercet-gpu "${tests[@]}" | tee target/ci/cuda-asan.out
+    cargo test --locked --workspace "${tests[@]}" | tee target/ci/cuda-asan.out
     note "$(tests_in target/ci/cuda-asan.out) tests"
     ;;
 *)

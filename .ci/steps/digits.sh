@@ -6,7 +6,7 @@ board=$1
 need_board "$board"
 here=target/ci/digits-${board/:/-}-here.txt printed=target/ci/digits-${board/:/-}.txt
 
-cargo run --locked -q -p tercet-gpu -- network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$here"
+tercet network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$here"
 # Without a panic that could be reached, or it would not link.
 firmware "$board" digits --budget >"$printed"
 diff "$here" <(grep -v '^#' "$printed" | tr -d '\r')

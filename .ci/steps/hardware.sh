@@ -48,7 +48,7 @@ done
 if [[ $package == nucleo-f411re ]]; then
     need qemu-system-arm "apt-get install qemu-system-arm"
     here=target/ci/hardware-digits-host.txt printed=target/ci/hardware-digits.txt
-    cargo run --locked -q -p tercet-gpu -- network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$here"
+    tercet network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$here"
     python3 .ci/rtt.py "$images/digits" netduinoplus2 >"$printed.frames"
     runner decode "$images/digits" <"$printed.frames" >"$printed"
     diff "$here" <(sed 's/^INFO //' "$printed")

@@ -13,6 +13,6 @@ awk '/^```sh run$/ { on = 1; next } /^```/ { on = 0 } on' README.md >"$copy/read
     exit 1
 }
 cat "$copy/readme-commands.sh"
-# One target folder for all copies: dependencies need no second build.
-(cd "$copy" && CARGO_TARGET_DIR=$PWD/../../readme-target bash -euxo pipefail readme-commands.sh)
+# One target folder for all copies: dependencies need no second build. Nothing is optimized across crates, which would take longer.
+(cd "$copy" && CARGO_PROFILE_RELEASE_LTO=off CARGO_TARGET_DIR=$PWD/../../readme-target bash -euxo pipefail readme-commands.sh)
 note "$(grep -c . "$copy/readme-commands.sh") lines"

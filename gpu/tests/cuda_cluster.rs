@@ -32,8 +32,9 @@ fn compare(
     );
 }
 
-/// Points, coordinates, clusters: around tiles of 64 and 128, parts of 64 bytes, rows of 16 and 32, shares of 1024.
-const SHAPES: [(usize, usize, usize); 18] = [
+/// Points, coordinates, clusters: around tiles of 64 and 128, parts of 64 bytes, rows of 16 and 32, shares of 1024, and the longest rows whose
+/// scores leave room for a column.
+const SHAPES: [(usize, usize, usize); 20] = [
     (1, 1, 1),
     (2, 1, 2),
     (31, 3, 8),
@@ -52,6 +53,8 @@ const SHAPES: [(usize, usize, usize); 18] = [
     (1025, 8, 12),
     (2100, 4, 3),
     (129, 500, 33),
+    (40, 2720, 33),
+    (40, 2721, 34),
 ];
 
 #[test]

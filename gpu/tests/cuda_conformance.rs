@@ -10,7 +10,7 @@ use tercet_gpu::engine::{Cuda, CudaOptions};
 #[test]
 fn every_digest_is_the_committed_one() {
     let Some(device) = device() else { return };
-    let capabilities = [(1, (7, 5)), (2, (9, 0))];
+    let capabilities = [(1, (7, 5)), (2, (9, 0)), (3, (8, 0))];
     // Only the old device's where all accesses are checked: other tests run a newer one's kernels on larger cases.
     let capabilities = if checked() {
         &capabilities[..1]

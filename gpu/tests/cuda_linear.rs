@@ -4,7 +4,7 @@
 mod support;
 
 use support::emulator::{device, emulated};
-use tercet_core::block;
+use tercet_core::block::{self, Format};
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{
     I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale, Table, pack,
@@ -31,15 +31,29 @@ impl Draw {
     }
 }
 
-/// Weights of a layout: random codes, or for `extreme` those of the largest magnitude.
-fn weights(layout: Layout, rows: usize, cols: usize, extreme: bool, draw: &mut Draw) -> Vec<u8> {
+/// What weights are.
+#[derive(Clone, Copy)]
+enum Fill {
+    /// Random codes; blocks of small, middling and large values, all of whose scales are below 128.
+    Drawn,
+    /// The code of largest magnitude; in blocks with this scale.
+    Largest(f32),
+}
+
+fn weights(layout: Layout, rows: usize, cols: usize, fill: Fill, draw: &mut Draw) -> Vec<u8> {
     let mut bytes = vec![0; layout.bytes(rows, cols).unwrap()];
     match layout {
         Layout::Block(format) => {
-            let value = |i: usize, draw: &mut Draw| match extreme {
-                true => 60_000.0,
-                false => {
-                    ((draw.next() % 2001) as f32 - 1000.0) * [1e-6, 1.0, 40.0][i / format.len() % 3]
+            let steps = match format {
+                Format::Q8_0 => 127.0,
+                Format::Q4_0 => -8.0,
+                _ => 1.0,
+            };
+            let value = |i: usize, draw: &mut Draw| match fill {
+                Fill::Largest(scale) => scale * steps,
+                Fill::Drawn => {
+                    let of_block = [1e-6, 1e-3, 0.12][i / format.len() % 3];
+                    ((draw.next() % 2001) as f32 - 1000.0) * of_block
                 }
             };
             let values: Vec<f32> = (0..rows * cols).map(|i| value(i, draw)).collect();
@@ -47,7 +61,10 @@ fn weights(layout: Layout, rows: usize, cols: usize, extreme: bool, draw: &mut D
         }
         _ => {
             let range = layout.codes();
-            let code = |draw: &mut Draw| if extreme { range.0 } else { draw.code(range) };
+            let code = |draw: &mut Draw| match fill {
+                Fill::Largest(_) => range.0,
+                Fill::Drawn => draw.code(range),
+            };
             let codes: Vec<i8> = (0..rows * cols).map(|_| code(draw)).collect();
             pack::pack(layout, rows, cols, &codes, &mut bytes).unwrap();
         }
@@ -138,13 +155,13 @@ fn columns(layout: Layout) -> Vec<usize> {
 fn every_layout_gives_the_references_bits() {
     let Some(device) = device() else { return };
     let mut draw = Draw(7);
-    for capability in ["7.5", "9.0"] {
+    for capability in ["7.5", "8.0", "9.0"] {
         device.set(&format!("capability={capability}"));
         let mut cuda = Cuda::first().unwrap();
         for layout in Layout::ALL {
             for cols in columns(layout) {
                 for (rows, count) in [(1, 1), (3, 2), (33, 5), (50, 8), (7, 19), (5, 0), (0, 2)] {
-                    let bytes = weights(layout, rows, cols, false, &mut draw);
+                    let bytes = weights(layout, rows, cols, Fill::Drawn, &mut draw);
                     let matrix = Matrix::new(layout, rows, cols, &bytes).unwrap();
                     let x = activations(count * cols, false, &mut draw);
                     compare(&mut cuda, &Layer::new(matrix), &x);
@@ -160,13 +177,13 @@ fn extremes_are_exact() {
     let mut cuda = Cuda::first().unwrap();
     let mut draw = Draw(8);
     for layout in Layout::ALL {
-        let bytes = weights(layout, 9, 4096, true, &mut draw);
+        let bytes = weights(layout, 9, 4096, Fill::Largest(470.0), &mut draw);
         let matrix = Matrix::new(layout, 9, 4096, &bytes).unwrap();
         let x = activations(2 * 4096, true, &mut draw);
         compare(&mut cuda, &Layer::new(matrix), &x);
     }
     let cols = 1 << 16;
-    let bytes = weights(Layout::Int8, 2, cols, true, &mut draw);
+    let bytes = weights(Layout::Int8, 2, cols, Fill::Largest(470.0), &mut draw);
     let matrix = Matrix::new(Layout::Int8, 2, cols, &bytes).unwrap();
     compare(&mut cuda, &Layer::new(matrix), &vec![-127; cols]);
 }
@@ -184,7 +201,7 @@ fn scales_and_biases_are_the_references() {
         .map(|i| ((i as f32 - 9.5) * 0.037).to_bits().cast_signed())
         .collect();
     for layout in Layout::ALL {
-        let bytes = weights(layout, rows, cols, false, &mut draw);
+        let bytes = weights(layout, rows, cols, Fill::Drawn, &mut draw);
         let x = activations(3 * cols, false, &mut draw);
         let matrix = Matrix::new(layout, rows, cols, &bytes).unwrap();
         for shift in [0, 9, 30] {
@@ -247,7 +264,7 @@ fn little_memory_takes_more_parts() {
     };
     let mut cuda = Cuda::new(&options).unwrap();
     let mut draw = Draw(11);
-    let bytes = weights(Layout::Int8, 100, 500, false, &mut draw);
+    let bytes = weights(Layout::Int8, 100, 500, Fill::Drawn, &mut draw);
     let layer = Layer::new(Matrix::new(Layout::Int8, 100, 500, &bytes).unwrap());
     let x = activations(500, false, &mut draw);
     let x = I8Sym::new(&x).unwrap();
@@ -329,6 +346,31 @@ fn faults_are_errors_and_leave_nothing_behind() {
     assert!(failed >= 5, "{failed}");
 }
 
+/// Below 128 a block's scale is a number of 32 bits, and tensor cores take part; from there on they do not.
+#[test]
+fn scales_at_the_border_of_32_bits_are_exact() {
+    let Some(_device) = device() else { return };
+    let mut cuda = Cuda::first().unwrap();
+    let mut draw = Draw(13);
+    for layout in Layout::ALL {
+        let Layout::Block(format) = layout else {
+            continue;
+        };
+        for scale in [127.9375, -127.9375, 128.0] {
+            let cols = 6 * format.len().max(64);
+            let bytes = weights(layout, 5, cols, Fill::Largest(scale), &mut draw);
+            let layer = Layer::new(Matrix::new(layout, 5, cols, &bytes).unwrap());
+            for count in [2, 11] {
+                compare(
+                    &mut cuda,
+                    &layer,
+                    &activations(count * cols, true, &mut draw),
+                );
+            }
+        }
+    }
+}
+
 /// More than one tile both ways, and a last one of each that is not whole.
 #[test]
 fn many_rows_of_activations_take_tiles() {
@@ -336,7 +378,7 @@ fn many_rows_of_activations_take_tiles() {
     let mut cuda = Cuda::first().unwrap();
     let mut draw = Draw(12);
     for layout in Layout::ALL {
-        let bytes = weights(layout, 131, 512, false, &mut draw);
+        let bytes = weights(layout, 131, 512, Fill::Drawn, &mut draw);
         let matrix = Matrix::new(layout, 131, 512, &bytes).unwrap();
         let x = activations(130 * 512, false, &mut draw);
         compare(&mut cuda, &Layer::new(matrix), &x);

@@ -13,8 +13,10 @@
 //! ```
 
 pub mod data;
+mod memory;
 mod score;
 
+pub(crate) use memory::nearest_in_parts;
 pub use score::{davies_bouldin, silhouette};
 
 use rayon::prelude::*;
@@ -22,10 +24,12 @@ use tercet_core::cluster::float::Labelled;
 use tercet_core::cluster::{
     self, BATCH_CAP, ClusterError, Init, Kmeans, Lloyd, Outcome, Points, Sphere, Steps, Update,
 };
-use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem};
+use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_core::number::{Element, Lanes, RUN};
 
+use crate::engine::{Fault, Worker};
 use crate::parallel::Threads;
+use memory::Memory;
 
 /// Where clustering starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,46 +128,6 @@ impl Clustering {
     }
 }
 
-/// The memory of a problem on all threads.
-struct Memory {
-    labels: Vec<u32>,
-    distances: Vec<u32>,
-    centroids: Vec<i8>,
-    kept: Vec<i8>,
-    norms: Vec<i32>,
-    sums: Vec<i64>,
-    counts: Vec<u64>,
-}
-
-impl Memory {
-    fn new(points: &Points<'_>, k: usize, keeps: bool) -> Result<Self, ClusterError> {
-        // Before anything is allocated for it.
-        points.check_clusters(k)?;
-        let table = k * points.dims();
-        Ok(Self {
-            labels: vec![0; points.len()],
-            distances: vec![0; points.len()],
-            centroids: vec![0; table],
-            kept: vec![0; if keeps { table } else { 0 }],
-            norms: vec![0; k],
-            sums: vec![0; table],
-            counts: vec![0; k],
-        })
-    }
-
-    fn buffers(&mut self) -> Buffers<'_> {
-        Buffers {
-            labels: &mut self.labels,
-            distances: &mut self.distances,
-            centroids: &mut self.centroids,
-            kept: &mut self.kept,
-            norms: &mut self.norms,
-            sums: &mut self.sums,
-            counts: &mut self.counts,
-        }
-    }
-}
-
 fn points<'a>(
     codes: &'a [i8],
     dims: usize,
@@ -189,10 +153,31 @@ pub fn kmeans(
     options: &KmeansOptions,
     observe: &mut dyn FnMut(Step),
 ) -> Result<Clustering, ClusterError> {
+    kmeans_with(
+        &mut Threads::default(),
+        codes,
+        dims,
+        weights,
+        options,
+        observe,
+    )
+}
+
+/// [`kmeans`] by another engine: the same bits. Memory is the engine's, beside what comes back.
+///
+/// # Errors
+/// Those of [`kmeans`]; the engine's.
+pub fn kmeans_with<E: Worker>(
+    engine: &mut E,
+    codes: &[i8],
+    dims: usize,
+    weights: Option<&[u32]>,
+    options: &KmeansOptions,
+    observe: &mut dyn FnMut(Step),
+) -> Result<Clustering, <E as ClusterEngine>::Error> {
     let points = points(codes, dims, weights)?;
     let keeps = options.restarts > 1 || options.batch.is_some() || options.sphere.is_some();
-    let mut memory = Memory::new(&points, options.clusters, keeps)?;
-    let mut engine = Threads::default();
+    let mut memory = Memory::of::<E>(&points, options.clusters, keeps)?;
     let update = options.sphere.map_or(Update::Mean, Update::Sphere);
     let mut clusters = engine.clusters(points, options.clusters, update, memory.buffers())?;
     let init = match &options.start {
@@ -236,6 +221,9 @@ pub fn kmeans(
             observe(step);
         },
     )?;
+    let brought = Memory::brought::<E, _>(&mut clusters)?;
+    drop(clusters);
+    let memory = brought.unwrap_or(memory);
     Ok(Clustering {
         dims,
         outcome,
@@ -270,19 +258,49 @@ pub struct Assignment {
 pub fn assign(codes: &[i8], dims: usize, centroids: &[i8]) -> Result<Assignment, ClusterError> {
     let points = Points::new(codes, dims)?;
     let k = Points::new(centroids, dims)?.len();
-    let (mut labels, mut distances) = (vec![u32::MAX; points.len()], vec![0; points.len()]);
-    let Assigned { inertia, .. } =
-        crate::parallel::nearest(points, centroids, &mut labels, &mut distances);
-    let mut counts = vec![0; k];
-    for &label in &labels {
-        counts[label as usize] += 1;
+    let (mut labels, mut distances) = unassigned(&points);
+    crate::parallel::nearest(points, centroids, &mut labels, &mut distances);
+    Ok(Assignment::of(labels, distances, k))
+}
+
+/// [`assign`] by another engine: the same bits.
+///
+/// # Errors
+/// Those of [`assign`]; the engine's.
+pub fn assign_with<E: Worker>(
+    engine: &mut E,
+    codes: &[i8],
+    dims: usize,
+    centroids: &[i8],
+) -> Result<Assignment, Fault> {
+    let points = Points::new(codes, dims)?;
+    let k = Points::new(centroids, dims)?.len();
+    let (mut labels, mut distances) = unassigned(&points);
+    engine.nearest(points, centroids, &mut labels, &mut distances)?;
+    Ok(Assignment::of(labels, distances, k))
+}
+
+/// Labels that are of no cluster, and distances.
+fn unassigned(points: &Points<'_>) -> (Vec<u32>, Vec<u32>) {
+    (vec![u32::MAX; points.len()], vec![0; points.len()])
+}
+
+impl Assignment {
+    /// Counts the labels, all below `k`, and sums the distances.
+    fn of(labels: Vec<u32>, distances: Vec<u32>, k: usize) -> Self {
+        let mut counts = vec![0; k];
+        for &label in &labels {
+            counts[label as usize] += 1;
+        }
+        // Fewer than 2³² points of D² below 2³²: the sum fits.
+        let inertia = distances.par_iter().map(|&distance| u64::from(distance));
+        Self {
+            inertia: inertia.sum(),
+            labels,
+            distances,
+            counts,
+        }
     }
-    Ok(Assignment {
-        labels,
-        distances,
-        counts,
-        inertia,
-    })
 }
 
 /// [`tercet_core::cluster::float::inertia`] on all threads, with the same bits and errors.

@@ -85,6 +85,14 @@ pub enum Error {
         /// What does not fit, and what would.
         reason: String,
     },
+    /// The engine that was to do the work failed; files and options have no part in it.
+    #[error("{engine}: {source}")]
+    Engine {
+        /// Its name.
+        engine: String,
+        /// What failed.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The options contradict each other.
     #[error("{reason}")]
     Options {

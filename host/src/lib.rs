@@ -3,7 +3,8 @@
 //! [`Model::open`] maps a safetensors, npy or GGUF file; [`quantize`] writes it in another format, with every core
 //! busy and memory bounded; [`dequantize`] goes back, [`inspect`], [`compare`] and [`calibrate`] look.
 //! [`search`] finds the nearest rows of a matrix.
-//! All numbers come from [`tercet_core`]: the number of threads and the size of the tiles do not show in a bit.
+//! All numbers come from [`tercet_core`]: the number of threads and the size of the tiles do not show in a bit, nor does the
+//! engine that these flows run on, which [`engine`] says how to choose.
 //!
 //! ```
 //! use tercet_host::convert::{DequantizeOptions, FloatType, Target};
@@ -31,6 +32,7 @@ mod compare;
 pub mod conformance;
 pub mod convert;
 mod dtype;
+pub mod engine;
 mod error;
 pub mod file;
 mod floats;
@@ -51,7 +53,9 @@ mod source;
 
 pub use calibrate::{Calibration, Method, calibrate};
 pub use compare::{CompareReport, Measured, TensorCompare, compare};
-pub use convert::{DequantizeOptions, QuantizeOptions, Report, dequantize, quantize};
+pub use convert::{
+    DequantizeOptions, QuantizeOptions, Report, dequantize, quantize, quantize_with,
+};
 pub use error::Error;
 pub use inspect::{BARS, Summary, TensorSummary, ValueSummary, inspect};
 pub use model::{Container, DType, Metadata, Model, Reading, Tensor};

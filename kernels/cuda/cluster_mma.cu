@@ -1,7 +1,10 @@
 // Assignment of k-means by tensor cores: int8 products of 16 x 8 x 32, from compute capability 8.0.
 //
-// Roofline: n·k·d multiply-adds for n·d bytes: from k = 256 on the tensor cores are the limit. A block of 128 points goes through all
-// centroids in tiles of 128; short points stay in shared memory, and centroids come in beside the products.
+// Roofline: n·k·d multiply-adds for n·d bytes: from k = 256 on arithmetic is the limit. A block of 128 points goes through all centroids in
+// tiles of 128; short points stay in shared memory, and centroids come in beside the products. Of Hopper's int8 rate mma.sync reaches about
+// 0.62: 2,600 products a clock and multiprocessor, 20 scores of 128 coordinates. A score takes two instructions more, the norm among
+// them (`Nearest`), each 64 a clock on a pipe of its own: 32 to 64 scores. So tensor cores are the limit from 128 coordinates on; for 32 it
+// is the scores.
 
 #include "tercet/cluster.cuh"
 
@@ -11,6 +14,32 @@ using namespace tercet;
 // rows' vectors of 16 bytes lie in different banks.
 const u32 TILE = 128, PART = 64, PITCH = PART + 16;
 const u32 PANEL = TILE * PITCH;
+
+// The longest rows whose scores times 16 fit 32 bits: ‖c‖² − 2 x·c is at most 3 · 2¹⁴ in magnitude for each coordinate.
+const u32 SHORT = 2720;
+static_assert(48ull * (SHORT << 14) + 15 < 1ull << 31, "a score times 16 and a column fit");
+
+// A lane's best centroid so far for one of its points, by 2 x·c − ‖c‖²: the larger, of equals the lower label.
+struct Nearest {
+    i32 score;
+    u32 label;
+
+    __device__ __forceinline__ void offer(i32 found, u32 column) {
+        if (found > score) {
+            score = found;
+            label = column;
+        }
+    }
+
+    __device__ __forceinline__ u64 rank() const { return ranked(-score, label); }
+};
+
+// What a lane's column adds to 32 x·c: the key of a short score, 16 times the score and 15 less the column's number among the lane's 16,
+// so that one shift and addition makes a key and one maximum keeps it. A column past the last centroid is below all.
+TERCET_FN i32 column_key(bool there, i32 norm, u32 column) {
+    u32 number = column % 64 / 8 * 2 + column % 2;
+    return there ? (i32)(15 - number) - 16 * norm : (i32)0x80000000;
+}
 
 // 128 rows' bytes from `part` on, as an asynchronous group's part; zeros past a row's end and past the last row.
 TERCET_FN void bring(u8 *shared, const i8 *rows, u32 stride, u64 first, u64 count, u32 part) {
@@ -31,7 +60,8 @@ extern "C" __global__ void __launch_bounds__(256) cluster_assign_mma(const i8 *p
                                                                      u32 clusters, u32 *labels, u32 *previous, u32 *distances,
                                                                      u32 point_panels, u64 *result) {
     TERCET_SHARED(u8, panels);
-    __shared__ i32 tile_norms[TILE];
+    // Of short rows each column's key, of others its norm.
+    __shared__ i32 column_terms[TILE];
     __shared__ u64 halves[TILE];
     u8 *const rows = panels, *const columns = panels + point_panels * PANEL;
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -48,20 +78,20 @@ extern "C" __global__ void __launch_bounds__(256) cluster_assign_mma(const i8 *p
     }
     bring(columns, centroids, stride, 0, clusters, 0);
     copy_async_commit();
-    u64 best[2][2];
+    const bool is_short = stride <= SHORT;
+    Nearest best[2][2];
     i32 dots[2][8][4];
 #pragma unroll
-    for (u32 m = 0; m < 2; m++) best[m][0] = best[m][1] = ~0ull;
+    for (u32 m = 0; m < 2; m++) best[m][0] = best[m][1] = Nearest{-0x7FFFFFFF, UNLABELLED};
     for (u32 step = 0; step < steps; step++) {
         const u32 part = step % parts, base = step / parts * TILE;
         if (part == 0) {
-#pragma unroll
-            for (u32 m = 0; m < 2; m++) {
-#pragma unroll
-                for (u32 n = 0; n < 8; n++) dots[m][n][0] = dots[m][n][1] = dots[m][n][2] = dots[m][n][3] = 0;
-            }
             // The last tile's were read before the barrier that ended its step.
-            if (threadIdx.x < TILE && base + threadIdx.x < clusters) tile_norms[threadIdx.x] = norms[base + threadIdx.x];
+            if (threadIdx.x < TILE) {
+                const bool there = base + threadIdx.x < clusters;
+                const i32 norm = there ? norms[base + threadIdx.x] : 0;
+                column_terms[threadIdx.x] = is_short ? column_key(there, norm, threadIdx.x) : norm;
+            }
         }
         // The next part comes in while this one is worked on.
         if (step + 1 < steps) {
@@ -74,41 +104,67 @@ extern "C" __global__ void __launch_bounds__(256) cluster_assign_mma(const i8 *p
         __syncthreads();
         const u8 *a_panel = rows + (resident ? part : step % 2) * PANEL, *b_panel = columns + step % 2 * PANEL;
         const u32 bytes = stride - part * PART < PART ? stride - part * PART : PART;
+        // 32 bytes of a row, into products that begin with them where it is the first.
+        auto multiply = [&](u32 at, bool first_of_row) {
+            // Lane 8i + r names row r of the i-th 8 x 16 bytes: rows 0 and 8 of the first half, then of the second.
+            u32 a[2][4];
 #pragma unroll
-        for (u32 at = 0; at < PART; at += 32) {
-            if (at < bytes) {
-                // Lane 8i + r names row r of the i-th 8 x 16 bytes: rows 0 and 8 of the first half, then of the second.
-                u32 a[2][4];
+            for (u32 m = 0; m < 2; m++) {
+                load_matrices(a[m], a_panel + (row_base + m * 16 + lane % 16) * PITCH + at + lane / 16 * 16);
+            }
+#pragma unroll
+            for (u32 n = 0; n < 8; n += 2) {
+                // Both halves of eight centroids, then of the next eight.
+                u32 b[4];
+                load_matrices(b, b_panel + (column_base + n * 8 + lane / 16 * 8 + lane % 8) * PITCH + at + lane / 8 % 2 * 16);
+                const u32 low[2] = {b[0], b[1]}, high[2] = {b[2], b[3]};
 #pragma unroll
                 for (u32 m = 0; m < 2; m++) {
-                    load_matrices(a[m], a_panel + (row_base + m * 16 + lane % 16) * PITCH + at + lane / 16 * 16);
-                }
-#pragma unroll
-                for (u32 n = 0; n < 8; n += 2) {
-                    // Both halves of eight centroids, then of the next eight.
-                    u32 b[4];
-                    load_matrices(b, b_panel + (column_base + n * 8 + lane / 16 * 8 + lane % 8) * PITCH + at + lane / 8 % 2 * 16);
-                    const u32 low[2] = {b[0], b[1]}, high[2] = {b[2], b[3]};
-#pragma unroll
-                    for (u32 m = 0; m < 2; m++) {
+                    if (first_of_row) {
+                        mma_m16n8k32_first(dots[m][n], a[m], low);
+                        mma_m16n8k32_first(dots[m][n + 1], a[m], high);
+                    } else {
                         mma_m16n8k32(dots[m][n], a[m], low);
                         mma_m16n8k32(dots[m][n + 1], a[m], high);
                     }
                 }
             }
+        };
+        if (part == 0) {
+            multiply(0, true);
+        } else {
+            multiply(0, false);
         }
-        if (part + 1 == parts) {
+        if (bytes > 32) multiply(32, false);
+        if (part + 1 == parts && is_short) {
+#pragma unroll
+            for (u32 m = 0; m < 2; m++) {
+#pragma unroll
+                for (u32 half = 0; half < 2; half++) {
+                    i32 key = (i32)0x80000000;
+#pragma unroll
+                    for (u32 n = 0; n < 8; n++) {
+#pragma unroll
+                        for (u32 i = 0; i < 2; i++) {
+                            const i32 other = 32 * dots[m][n][2 * half + i] + column_terms[column_base + n * 8 + lane % 4 * 2 + i];
+                            key = other > key ? other : key;
+                        }
+                    }
+                    const u32 number = 15 - (u32)(key & 15);
+                    best[m][half].offer(key >> 4, base + column_base + number / 2 * 8 + lane % 4 * 2 + number % 2);
+                }
+            }
+        } else if (part + 1 == parts) {
 #pragma unroll
             for (u32 n = 0; n < 8; n++) {
 #pragma unroll
                 for (u32 i = 0; i < 2; i++) {
                     const u32 column = column_base + n * 8 + lane % 4 * 2 + i, label = base + column;
                     if (label < clusters) {
-                        const i32 norm = tile_norms[column];
 #pragma unroll
                         for (u32 m = 0; m < 2; m++) {
-                            best[m][0] = least(best[m][0], ranked(norm - 2 * dots[m][n][i], label));
-                            best[m][1] = least(best[m][1], ranked(norm - 2 * dots[m][n][2 + i], label));
+                            best[m][0].offer(2 * dots[m][n][i] - column_terms[column], label);
+                            best[m][1].offer(2 * dots[m][n][2 + i] - column_terms[column], label);
                         }
                     }
                 }
@@ -118,13 +174,15 @@ extern "C" __global__ void __launch_bounds__(256) cluster_assign_mma(const i8 *p
         __syncthreads();
     }
     // The four lanes of a row, then the two warps beside each other.
+    u64 ranks[2][2];
 #pragma unroll
     for (u32 m = 0; m < 2; m++) {
 #pragma unroll
         for (u32 i = 0; i < 2; i++) {
-            best[m][i] = least(best[m][i], __shfl_xor_sync(FULL_WARP, best[m][i], 1));
-            best[m][i] = least(best[m][i], __shfl_xor_sync(FULL_WARP, best[m][i], 2));
-            if (warp >= 4 && lane % 4 == 0) halves[row_base + m * 16 + i * 8 + lane / 4] = best[m][i];
+            ranks[m][i] = best[m][i].rank();
+            ranks[m][i] = least(ranks[m][i], __shfl_xor_sync(FULL_WARP, ranks[m][i], 1));
+            ranks[m][i] = least(ranks[m][i], __shfl_xor_sync(FULL_WARP, ranks[m][i], 2));
+            if (warp >= 4 && lane % 4 == 0) halves[row_base + m * 16 + i * 8 + lane / 4] = ranks[m][i];
         }
     }
     __syncthreads();
@@ -135,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(256) cluster_assign_mma(const i8 *p
 #pragma unroll
             for (u32 i = 0; i < 2; i++) {
                 const u32 row = row_base + m * 16 + i * 8 + lane / 4;
-                if (first + row < count) state.settle(first + row, least(best[m][i], halves[row]));
+                if (first + row < count) state.settle(first + row, least(ranks[m][i], halves[row]));
             }
         }
     }

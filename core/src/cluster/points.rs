@@ -157,6 +157,7 @@ impl<'a> Points<'a> {
     }
 
     /// The points one after another, each with its weight.
+    #[inline]
     pub fn rows(&self) -> impl Iterator<Item = (&'a [i8], u32)> + use<'a> {
         let mut weights = self.weights.map(|weights| weights.iter());
         // `dims` is at least 1; the maximum only tells the compiler.

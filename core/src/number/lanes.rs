@@ -73,6 +73,7 @@ macro_rules! lanes_of {
             }
 
             /// The sum of the terms so far. O(1); the reduction can go on afterwards.
+            #[inline]
             pub fn total(&self) -> $float {
                 if self.count == 0 {
                     return 0.0;
@@ -240,6 +241,7 @@ impl Lanes<f64> {
     }
 
     /// Goes on from what [`Self::before_rows`] gave, to which an engine has added as many rows of terms.
+    #[inline]
     pub(crate) fn after_rows(&mut self, rows: usize, lanes: &[f64; LANES]) {
         self.count += (rows * LANES) as u64;
         self.lanes = *lanes;

@@ -87,6 +87,7 @@ impl Fp8 {
     ///
     /// NaN becomes [`Fp8::nan_code`] with the sign of `x`; −0 keeps its sign. "Above the largest value" is
     /// judged after rounding: 464 is halfway from 448 to the 480 that E4M3 lacks, ties to even, and so is 448.
+    #[inline]
     pub fn encode(self, x: f32, overflow: Overflow) -> u8 {
         let sign = (x.to_bits() >> 24) as u8 & 0x80;
         let magnitude = bits::magnitude(x);
@@ -105,6 +106,7 @@ impl Fp8 {
     }
 
     /// The code of a magnitude, as if the exponent had no upper end.
+    #[inline]
     fn round(self, magnitude: u32) -> u32 {
         let dropped = 23 - self.mantissa_bits();
         // The f32 exponent field of the format's smallest normal number, less one.
@@ -124,6 +126,7 @@ impl Fp8 {
     }
 
     /// The value of a code; exact, since every OFP8 value is an f32.
+    #[inline]
     pub fn decode(self, code: u8) -> f32 {
         let sign = u32::from(code & 0x80) << 24;
         let code = code & 0x7F;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use tercet_core::pool::Plain;
 
 use super::context::Context;
@@ -11,10 +10,7 @@ use super::info::DeviceInfo;
 use super::memory::{DeviceBuffer, MemoryStats, Pool};
 use super::modules::Modules;
 use super::staging::Staging;
-use super::stream::{Event, Stream};
-
-/// The oldest capability that kernels are shipped for.
-const OLDEST: (u32, u32) = (7, 5);
+use super::stream::Stream;
 
 /// How an engine uses its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,15 +92,7 @@ impl Cuda {
     pub fn new(options: &CudaOptions) -> Result<Self, CudaError> {
         let context = Context::new(options.device)?;
         let info = DeviceInfo::read(&context)?;
-        let pools = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
-        let lacks = [
-            (
-                info.capability >= OLDEST,
-                "kernels need compute capability 7.5",
-            ),
-            (pools, "it has no memory pools"),
-        ];
-        if let Some((_, reason)) = lacks.into_iter().find(|(has, _)| !has) {
+        if let Some(reason) = info.refused {
             let name = info.name;
             return Err(CudaError::OldDevice { name, reason });
         }
@@ -309,22 +297,6 @@ impl Cuda {
                 api.cuMemsetD32Async(buffer.pointer(), value, buffer.len(), self.stream.handle())
             }
         })
-    }
-
-    /// The time that the device takes for what `work` queues, in milliseconds, and what `work` gives. Waits for it.
-    ///
-    /// # Errors
-    /// Those of `work`; [`CudaError::Lost`], [`CudaError::Driver`].
-    pub fn timed<R>(
-        &mut self,
-        work: impl FnOnce(&mut Self) -> Result<R, CudaError>,
-    ) -> Result<(f32, R), CudaError> {
-        let (start, end) = (Event::timed(&self.context)?, Event::timed(&self.context)?);
-        start.record(&self.stream)?;
-        let result = work(self)?;
-        end.record(&self.stream)?;
-        end.synchronize()?;
-        Ok((end.since(&start)?, result))
     }
 }
 

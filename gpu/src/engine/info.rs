@@ -35,6 +35,20 @@ pub struct DeviceInfo {
     pub cache: usize,
     /// Shared memory that one block may have, in bytes.
     pub shared: usize,
+    /// Why the engine cannot use it; `None` where it can.
+    pub refused: Option<&'static str>,
+}
+
+/// The oldest capability that kernels are shipped for.
+const OLDEST: (u32, u32) = (7, 5);
+
+/// What a device tells of itself now, whether the engine can use it or not.
+///
+/// # Errors
+/// [`CudaError::NoDriver`], [`CudaError::BrokenDriver`], [`CudaError::OldDriver`], [`CudaError::NoDevice`]; [`CudaError::Lost`],
+/// [`CudaError::Driver`].
+pub fn device_info(ordinal: usize) -> Result<DeviceInfo, CudaError> {
+    DeviceInfo::read(&*Context::new(ordinal)?)
 }
 
 impl DeviceInfo {
@@ -50,6 +64,16 @@ impl DeviceInfo {
             other => other,
         };
         let (free, _) = context.memory()?;
+        let capability = (
+            number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        );
+        let pools = number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
+        let refused = match (capability >= OLDEST, pools) {
+            (false, _) => Some("kernels need compute capability 7.5"),
+            (true, false) => Some("it has no memory pools"),
+            (true, true) => None,
+        };
         let mut memory = 0;
         context.call("cuDeviceTotalMem", |api| {
             // SAFETY: the pointer is to a size, and the device is one that the driver gave.
@@ -60,10 +84,7 @@ impl DeviceInfo {
             name: name(context)?,
             memory,
             free,
-            capability: (
-                number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
-                number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
-            ),
+            capability,
             driver: context.driver().version,
             multiprocessors: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             clock: known(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
@@ -72,6 +93,7 @@ impl DeviceInfo {
             cache: known(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as usize,
             shared: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
                 as usize,
+            refused,
         })
     }
 }

@@ -33,7 +33,7 @@
 //! # Threads
 //!
 //! [`Cuda`], buffers and graphs may be sent to other threads. An engine does one thing at a time (`&mut`); several work side by side.
-//! Dropping is safe from any thread and at any time. [`device_count`] and [`driver_version`] may be called from any thread.
+//! Dropping is safe from any thread and at any time. [`device_count`], [`device_info`] and [`driver_version`] may be called from any thread.
 
 mod api;
 mod block;
@@ -56,6 +56,8 @@ mod quantize;
 mod search;
 mod staging;
 mod stream;
+mod watch;
+mod worker;
 
 pub use block::DeviceBlocks;
 pub use chunks::{Chunks, Item};
@@ -64,10 +66,11 @@ pub use device::{Cuda, CudaOptions};
 pub use driver::{NEEDED, device_count, driver_version};
 pub use error::{CudaError, Status, Version};
 pub use graph::Graph;
-pub use info::DeviceInfo;
+pub use info::{DeviceInfo, device_info};
 pub use launch::{Argument, Grid};
 pub use linear::{DeviceActivations, DeviceLayer};
 pub use memory::{DeviceBuffer, MemoryStats};
 pub use palette::DevicePalette;
 pub use quantize::{CudaTensor, CudasTensor, DeviceCodes};
 pub use search::{Base, CudasBase};
+pub use watch::Watch;

@@ -84,7 +84,17 @@ fn the_nearest_of_given_centroids_is_the_nearest() {
     assert_eq!(
         fields(&found),
         [
-            "clipped", "counts", "data", "dims", "files", "grid", "inertia", "k", "points",
+            "clipped",
+            "counts",
+            "data",
+            "dims",
+            "engine",
+            "engine_note",
+            "files",
+            "grid",
+            "inertia",
+            "k",
+            "points",
             "seconds"
         ]
     );

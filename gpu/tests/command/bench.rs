@@ -66,7 +66,9 @@ fn the_json_is_as_the_help_says() {
         [
             "bandwidth",
             "date",
+            "device",
             "files",
+            "left_out",
             "machine",
             "peaks",
             "quick",
@@ -80,6 +82,7 @@ fn the_json_is_as_the_help_says() {
         ["architecture", "backends", "processor", "system", "threads"]
     );
     assert_eq!(report["machine"]["threads"], 2);
+    assert!(report["device"].is_null() && report["left_out"].as_array().unwrap().is_empty());
     let results = report["results"].as_array().unwrap();
     let engines: Vec<_> = results.iter().map(|found| &found["engine"]).collect();
     assert_eq!(engines, ["scalar", "threads", "scalar", "threads"]);
@@ -93,6 +96,7 @@ fn the_json_is_as_the_help_says() {
             "bound",
             "bytes",
             "bytes_per_second",
+            "device",
             "engine",
             "median_seconds",
             "operation",
@@ -270,4 +274,22 @@ fn options_that_are_none_are_refused() {
     fs::write(folder.path("file"), "").unwrap();
     let line = folder.fails(&small(&["--report", "file"]));
     assert!(line.contains("file"), "{line}");
+}
+
+/// Where this machine has no device, or the build no CUDA; `tests/cuda_command` has the others.
+#[test]
+fn a_device_that_is_named_must_be_there_and_all_are_those_that_are() {
+    let folder = Folder::new();
+    if !folder.json(&["info", "--json"])["no_gpu"].is_string() {
+        return;
+    }
+    let line = folder.fails(&small(&["--backend", "cuda"]));
+    assert!(line.starts_with("error: --backend cuda: "), "{line}");
+    let report = folder.json(&small(&["--json", "--threads", "1", "--backend", "all"]));
+    assert!(report["device"].is_null());
+    let results = report["results"].as_array().unwrap();
+    assert!(
+        results.iter().all(|found| found["device"] == false),
+        "{report}"
+    );
 }

@@ -23,7 +23,17 @@ fn the_number_of_groups_has_the_highest_silhouette() {
     assert_eq!(
         fields(&found),
         [
-            "best", "data", "dims", "files", "points", "sampled", "seconds", "seed", "trials"
+            "best",
+            "data",
+            "dims",
+            "engine",
+            "engine_note",
+            "files",
+            "points",
+            "sampled",
+            "seconds",
+            "seed",
+            "trials"
         ]
     );
     assert_eq!(

@@ -4,13 +4,14 @@ use std::process::Stdio;
 
 use super::support::{Folder, finish};
 
-const SUBCOMMANDS: [&str; 8] = [
+const SUBCOMMANDS: [&str; 9] = [
     "quantize",
     "dequantize",
     "inspect",
     "compare",
     "calibrate",
     "bench",
+    "info",
     "demo",
     "completions",
 ];

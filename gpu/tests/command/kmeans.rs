@@ -67,6 +67,8 @@ fn groups_are_found_and_the_report_is_documented_whole() {
             "data",
             "dims",
             "empty",
+            "engine",
+            "engine_note",
             "files",
             "grid",
             "inertia",

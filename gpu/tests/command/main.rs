@@ -2,6 +2,7 @@
 
 mod assign;
 mod auto;
+mod backend;
 mod bad_input;
 mod bench;
 mod calibrate;
@@ -9,6 +10,7 @@ mod compare;
 mod demo;
 mod elbow;
 mod frame;
+mod info;
 mod inspect;
 #[cfg(unix)]
 mod interrupt;

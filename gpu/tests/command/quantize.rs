@@ -54,6 +54,8 @@ fn every_format_comes_back_with_the_error_that_was_reported() {
                 "bits_per_weight",
                 "bytes_after",
                 "bytes_before",
+                "engine",
+                "engine_note",
                 "megabytes_per_second",
                 "seconds",
                 "tensors"
@@ -71,6 +73,7 @@ fn every_format_comes_back_with_the_error_that_was_reported() {
             [
                 "beside",
                 "bits_per_weight",
+                "engine",
                 "flushed",
                 "from",
                 "name",
@@ -85,6 +88,11 @@ fn every_format_comes_back_with_the_error_that_was_reported() {
             (&tensor["from"], &tensor["shape"]),
             (&"f32".into(), &serde_json::json!([8, 512]))
         );
+        let engine = &report["engine"];
+        assert_eq!(
+            (&tensor["engine"], &report["engine_note"]),
+            (engine, &serde_json::Value::Null)
+        );
         assert_eq!(
             tensor["bits_per_weight"].as_f64().unwrap(),
             bits,
@@ -98,6 +106,7 @@ fn every_format_comes_back_with_the_error_that_was_reported() {
             (&bias["to"], &bias["relative_error"]),
             (&"f32".into(), &serde_json::Value::Null)
         );
+        assert!(bias["engine"].is_null(), "{bias}");
 
         let summary = folder.json(&["inspect", &out, "--json"]);
         assert_eq!(

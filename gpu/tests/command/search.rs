@@ -95,6 +95,8 @@ fn a_report_says_what_was_held_and_what_it_cost() {
     let report = run(&["-k", "5"]);
     let all = [
         "dims",
+        "engine",
+        "engine_note",
         "exact",
         "hits",
         "metric",
@@ -248,7 +250,7 @@ fn people_get_the_recall_and_the_first_hits() {
         ]
     );
     assert!(
-        lines[6].contains("0 (1.000)  4 (1.000)  2 (0.9950)  1 (0)  3 (-1.000)"),
+        lines[7].contains("0 (1.000)  4 (1.000)  2 (0.9950)  1 (0)  3 (-1.000)"),
         "{text}"
     );
     assert_eq!(

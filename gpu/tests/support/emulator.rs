@@ -38,6 +38,25 @@ pub fn device() -> Option<Device> {
     Some(device)
 }
 
+/// Has a program find the emulated driver where it looks for one, or leaves it the machine's own; false after a call of
+/// [`super::skip`] where there is none.
+pub fn lend(program: &mut Command) -> bool {
+    if env::var("TERCET_CUDA").as_deref() == Ok("device") {
+        return true;
+    }
+    match build() {
+        Ok(library) => {
+            let folder = library.parent().expect("a library lies in a folder");
+            program.env("LD_LIBRARY_PATH", folder);
+            true
+        }
+        Err(reason) => {
+            super::skip(&reason);
+            false
+        }
+    }
+}
+
 /// The emulated device, whose faults and counters a test needs; `None` after a call of [`super::skip`] where there is none.
 pub fn emulated() -> Option<Device> {
     let device = device()?;

@@ -22,5 +22,6 @@ pub mod draw;
 pub mod emulator;
 pub mod library;
 pub mod quantize;
+pub mod search;
 
 pub use host::skip;

@@ -24,6 +24,8 @@ use tercet_core::quant::calibrate::{Method, Scheme};
 
 use super::{Assignment, Clustering, KmeansOptions, Start, Step, inertia};
 use crate::Error;
+use crate::engine::{By, Worker};
+use crate::parallel::Threads;
 use crate::points::{Codes, Points, Values};
 
 /// How to cluster points.
@@ -71,6 +73,8 @@ pub struct Found {
     pub inertia: f64,
     /// The squared error of the codes as a part of the values' squared distance from their mean; 0 where they are exact.
     pub coding_error: f64,
+    /// Who clustered them.
+    pub by: By,
 }
 
 impl Found {
@@ -119,6 +123,19 @@ pub fn fit(
     fit: &Fit<'_>,
     observe: &mut dyn FnMut(Step, f64),
 ) -> Result<Found, Error> {
+    fit_with(&mut Threads::default(), points, fit, observe)
+}
+
+/// [`fit`] by another engine, or by the processor where that has no room for the points: `observe` then hears it all anew.
+///
+/// # Errors
+/// Those of [`fit`]; [`Error::Engine`].
+pub fn fit_with<E: Worker>(
+    engine: &mut E,
+    points: &Points,
+    fit: &Fit<'_>,
+    observe: &mut dyn FnMut(Step, f64),
+) -> Result<Found, Error> {
     let dims = points.dims();
     let refuse = |reason: &dyn std::fmt::Display| points.refuse(reason);
     let mut options = fit.options.clone();
@@ -140,8 +157,13 @@ pub fn fit(
         options.start = Start::Given(placed(centroids, &codes.grid, fit.spherical)?.codes);
     }
     let mut observe = |step: Step| observe(step, codes.squared(step.inertia));
-    let clustering = super::kmeans(&codes.codes, dims, fit.weights, &options, &mut observe)
-        .map_err(|e| refuse(&e))?;
+    let (rows, weights) = (&codes.codes, fit.weights);
+    let done = super::kmeans_with(engine, rows, dims, weights, &options, &mut observe);
+    let (clustering, by) = By::or_threads(engine.name(), done, |threads| {
+        let done = super::kmeans_with(threads, rows, dims, weights, &options, &mut observe);
+        Ok(done?)
+    })
+    .map_err(|fault| fault.told(engine.name(), refuse))?;
     let mut clusters = vec![Summary::default(); options.clusters];
     super::points(&codes.codes, dims, fit.weights)
         .and_then(|points| {
@@ -164,6 +186,7 @@ pub fn fit(
         false => coding_error(values.as_ref(), &codes, dims),
     };
     Ok(Found {
+        by,
         inertia,
         coding_error,
         centroids,
@@ -185,6 +208,8 @@ pub struct Assigned {
     pub inertia: f64,
     /// Values of points and centroids that lie beyond the grid's ends and were moved there.
     pub clipped: u64,
+    /// Who compared points with centroids.
+    pub by: By,
 }
 
 /// Finds the nearest of the given centroids for every point.
@@ -200,6 +225,19 @@ pub struct Assigned {
 /// [`Error::Options`] where the centroids have not the points' number of values; [`Error::Unsupported`] for all that
 /// [`super::assign`] refuses.
 pub fn assign(points: &Points, centroids: &Points, spherical: bool) -> Result<Assigned, Error> {
+    assign_with(&mut Threads::default(), points, centroids, spherical)
+}
+
+/// [`assign`] by another engine, or by the processor where that has no room for the points.
+///
+/// # Errors
+/// Those of [`assign`]; [`Error::Engine`].
+pub fn assign_with<E: Worker>(
+    engine: &mut E,
+    points: &Points,
+    centroids: &Points,
+    spherical: bool,
+) -> Result<Assigned, Error> {
     let dims = points.dims();
     if centroids.dims() != dims {
         return Err(Error::options(format!(
@@ -228,8 +266,11 @@ pub fn assign(points: &Points, centroids: &Points, spherical: bool) -> Result<As
         }
     };
     let refuse = |reason: &dyn std::fmt::Display| points.refuse(reason);
-    let assignment =
-        super::assign(&codes.codes, dims, &of_centroids.codes).map_err(|e| refuse(&e))?;
+    let done = super::assign_with(engine, &codes.codes, dims, &of_centroids.codes);
+    let (assignment, by) = By::or_threads(engine.name(), done, |threads| {
+        super::assign_with(threads, &codes.codes, dims, &of_centroids.codes)
+    })
+    .map_err(|fault| fault.told(engine.name(), refuse))?;
     let values = units(points, spherical);
     let labelled = float::Labelled {
         values: values.as_ref(),
@@ -240,6 +281,7 @@ pub fn assign(points: &Points, centroids: &Points, spherical: bool) -> Result<As
     };
     Ok(Assigned {
         inertia: inertia(&labelled).map_err(|e| refuse(&e))?,
+        by,
         clipped: codes.clipped + of_centroids.clipped,
         grid: codes.grid,
         assignment,

@@ -5,6 +5,7 @@ use tercet_core::quant::adaptive::{Adaptive, AdaptiveError, Cost};
 
 use super::codec::{self, Codec};
 use super::codes;
+use super::hands::Hands;
 use super::options::QuantizeOptions;
 use super::plan::{Action, Step};
 use super::report::AutoReport;
@@ -35,7 +36,8 @@ enum Choice {
 ///
 /// Each tensor is encoded in every format that its rows divide into, so this takes [`PASSES`] times the reading
 /// of a plain conversion. `None` where no tensor is to be quantized.
-pub(crate) fn choose(
+pub(super) fn choose(
+    hands: &mut impl Hands,
     model: &Model,
     options: &QuantizeOptions,
     steps: &mut [Step<'_>],
@@ -53,7 +55,7 @@ pub(crate) fn choose(
         progress.advance(bytes);
         values += step.source.values() as u64;
         for choice in CHOICES {
-            costs.push(cost(&step.source, choice, options));
+            costs.push(cost(hands, &step.source, choice, options));
             progress.advance(bytes);
         }
     }
@@ -95,7 +97,12 @@ pub(crate) fn choose(
 }
 
 /// Bytes and squared error of a tensor in a format; `None` where it cannot take it.
-fn cost(source: &Source<'_>, choice: Choice, options: &QuantizeOptions) -> Option<Cost> {
+fn cost(
+    hands: &mut impl Hands,
+    source: &Source<'_>,
+    choice: Choice,
+    options: &QuantizeOptions,
+) -> Option<Cost> {
     let values = source.values() as u64;
     let (codec, bytes) = match choice {
         Choice::Blocks(format) => {
@@ -108,7 +115,7 @@ fn cost(source: &Source<'_>, choice: Choice, options: &QuantizeOptions) -> Optio
         }
         Choice::F16 => (Codec::Floats(DType::F16), values * 2),
     };
-    let done = codec::encode(source, codec, &(), &mut |_, _| Ok(())).ok()?;
+    let done = codec::encode(hands, source, codec, &(), &mut |_, _| Ok(())).ok()?;
     let error = done.measures?.squared_error;
     Some(Cost { bytes, error })
 }

@@ -3,9 +3,10 @@
 use tercet_core::block::{BlockError, Format};
 use tercet_core::quant::{Measures, Rule, ScaleRule};
 
+use super::hands::{Hands, Span};
 use super::measure::Loss;
 use super::options::{QuantizeOptions, Target};
-use super::runs::{self, Coder};
+use super::runs::Coder;
 use super::stream::{Encoder, Parts, Sink, stream};
 use crate::dtype::DType;
 use crate::simd::{Backend, Stores};
@@ -80,10 +81,7 @@ impl Coder for Codec {
                 scale,
             } => match Backend::default().encode_blocks(format, rule, scale, values, out) {
                 Ok(done) => Ok(done.flushed as u64),
-                Err(BlockError::NotFinite { index }) => {
-                    Err(format!("value {} is not finite", first + index))
-                }
-                Err(error) => Err(place_block(error, first / format.len())),
+                Err(error) => Err(refusal(format, first, error)),
             },
         }
     }
@@ -101,8 +99,17 @@ impl Coder for Codec {
     }
 }
 
+/// What a format refuses of the values that begin at `first`.
+pub(super) fn refusal(format: Format, first: usize, error: BlockError) -> String {
+    match error {
+        BlockError::NotFinite { index } => format!("value {} is not finite", first + index),
+        error => place_block(error, first / format.len()),
+    }
+}
+
 /// A tensor on its way through a codec.
-struct Coded<'a, 's> {
+struct Coded<'a, 's, H> {
+    hands: &'a mut H,
     source: &'a Source<'s>,
     codec: Codec,
     flushed: u64,
@@ -111,7 +118,7 @@ struct Coded<'a, 's> {
     loss: Option<Loss>,
 }
 
-impl Encoder for Coded<'_, '_> {
+impl<H: Hands> Encoder for Coded<'_, '_, H> {
     fn end(&self) -> usize {
         self.source.values()
     }
@@ -119,13 +126,12 @@ impl Encoder for Coded<'_, '_> {
     fn chunk(&mut self, first: usize, out: &mut Parts) -> Result<usize, Error> {
         let len = CHUNK.min(self.end() - first);
         let out = out.room(0, self.codec.bytes(len));
-        self.flushed += runs::encode(
-            self.source,
-            &self.codec,
-            (first, len),
-            out,
-            self.loss.as_mut(),
-        )?;
+        let chunk = Span {
+            source: self.source,
+            first,
+            len,
+        };
+        self.flushed += (self.hands).stream(chunk, &self.codec, out, self.loss.as_mut())?;
         Ok(first + len)
     }
 }
@@ -140,13 +146,15 @@ pub(crate) struct Done {
 }
 
 /// Encodes a tensor of at least one value.
-pub(crate) fn encode(
+pub(super) fn encode(
+    hands: &mut impl Hands,
     source: &Source<'_>,
     codec: Codec,
     progress: &dyn Progress,
     sink: &mut Sink<'_>,
 ) -> Result<Done, Error> {
     let mut coded = Coded {
+        hands,
         source,
         codec,
         flushed: 0,

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use tercet_core::number::RUN;
 use tercet_core::quant::{Comparison, Measures};
 
+use super::hands::Span;
 use crate::Error;
 use crate::parallel::moved;
 use crate::simd::Backend;
@@ -37,14 +38,13 @@ impl Loss {
     }
 
     /// Goes on with the values of a chunk of any length; `restore` makes those that begin at a value of the tensor from their
-    /// originals, or from the codes that are known for their place.
-    pub(crate) fn chunk(
+    /// originals, or from the codes that are known for their place, or says why they cannot be made.
+    pub(super) fn chunk(
         &mut self,
-        source: &Source<'_>,
-        values: Range<usize>,
-        restore: impl Fn(usize, &[f32], &mut [f32]) + Sync,
+        chunk: Span<'_, '_>,
+        restore: impl Fn(usize, &[f32], &mut [f32]) -> Result<(), String> + Sync,
     ) -> Result<(), Error> {
-        let Range { start, end } = values;
+        let (source, start, end) = (chunk.source, chunk.first, chunk.end());
         // The rest of the run under way goes on where it stood; whole runs need not wait for it.
         let head = start.next_multiple_of(RUN).min(end);
         let whole = &mut self.0;
@@ -81,14 +81,15 @@ fn tiles(
     run: usize,
     values: Range<usize>,
     comparison: &mut Comparison,
-    restore: &(impl Fn(usize, &[f32], &mut [f32]) + Sync),
+    restore: &(impl Fn(usize, &[f32], &mut [f32]) -> Result<(), String> + Sync),
 ) -> Result<(), Error> {
     let (mut buffer, mut restored) = (Vec::new(), Vec::new());
     for at in values.clone().step_by(TILE) {
         let len = TILE.min(values.end - at);
         let original = source.view(at, len, &mut buffer)?;
         restored.resize(len, 0.0);
-        restore(at, original, &mut restored);
+        restore(at, original, &mut restored)
+            .map_err(|reason| Error::tensor(source.path, source.tensor.name, reason))?;
         compare(source, run, comparison, original, &restored)?;
     }
     Ok(())

@@ -32,6 +32,7 @@ mod auto;
 mod check;
 mod codec;
 mod codes;
+mod hands;
 mod importance;
 mod measure;
 mod options;
@@ -50,10 +51,12 @@ use std::time::Instant;
 pub use options::{DequantizeOptions, FloatType, Grid, Per, QuantizeOptions, Target};
 pub use report::{AutoReport, Beside, Report, TensorReport};
 
+use crate::engine::Worker;
 use crate::file::gguf::About;
 use crate::file::output::Output;
 use crate::{Error, Model, Progress};
 use codec::Done;
+use hands::{Chunked, Fused, Hands};
 use plan::{Action, Step};
 use stream::{Copied, stream};
 use tercet_core::block::bitnet_hf::WeightScale;
@@ -65,18 +68,57 @@ use writer::{Layout, Writer};
 /// Uses the threads of the current rayon pool. `out` appears whole or not at all.
 ///
 /// Memory does not grow with the tensors, of which two chunks are held at a time: below 64 MiB for up to 64 threads. Of the
-/// mapped input less than 128 MiB is in the process's page table at a time (on Unix), so that a model may be larger than memory: while
-/// a chunk is computed, the one before it is written, and the system reads ahead.
+/// mapped input less than 128 MiB is in the process's page table at a time (on Unix), so that a model may be larger than memory:
+/// while a chunk is computed, the one before it is written, and the system reads ahead.
 ///
 /// A scale of a whole tensor needs all of its values before the first code: int8 and ternary tensors of groups above 65,536
-/// values are read twice (with [`ScaleRule::LeastSquares`](tercet_core::quant::ScaleRule) and the rules `Twn` and `Optimal` again for
-/// each sum or count), palettes of such groups and `bitnet-hf` three times. Block formats and shorter groups are read once;
+/// values are read twice (with [`ScaleRule::LeastSquares`](tercet_core::quant::ScaleRule) and the rules `Twn` and `Optimal` again
+/// for each sum or count), palettes of such groups and `bitnet-hf` three times. Block formats and shorter groups are read once;
 /// `auto` reads a tensor once for each format besides.
 ///
 /// # Errors
 /// [`Error::Options`] and [`Error::Unsupported`] for what does not go together; [`Error::OutputExists`] and
 /// [`Error::OutputIsInput`]; [`Error::Tensor`] for a value that is not finite, with its index; [`Error::Io`].
 pub fn quantize(
+    model: &Model,
+    options: &QuantizeOptions,
+    out: &Path,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    by(&mut Fused, model, options, out, progress)
+}
+
+/// [`quantize`] with an engine for the steps over the values: the same file, byte for byte.
+///
+/// The processor's threads read chunks in, write them out and measure what was lost, and they do what is no step of an engine:
+/// plain floats, and the choice of a codebook from its counts. So do they chunks that the engine has no room for;
+/// [`TensorReport::engine`] says who coded a tensor, [`Report::engine_note`] why the engine did not do it all.
+///
+/// Memory is [`quantize`]'s, but for palettes, whose groups an engine encodes whole: their values where they are not `f32`
+/// already (4 bytes each), importances (4 bytes each) and indices are held for the longest group.
+///
+/// # Errors
+/// Those of [`quantize`]; [`Error::Engine`] where the engine fails; [`Error::Options`] for `bitnet-hf`, which no engine has a
+/// step for.
+pub fn quantize_with<E: Worker>(
+    engine: &mut E,
+    model: &Model,
+    options: &QuantizeOptions,
+    out: &Path,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    if options.target == Target::BitnetHf {
+        let (name, target) = (engine.name(), options.target);
+        return Err(Error::options(format!(
+            "{name} does not make {target}, which the processor makes: leave out --backend, or name an instruction set"
+        )));
+    }
+    by(&mut Chunked::new(engine), model, options, out, progress)
+}
+
+/// Quantizes, by those hands.
+fn by(
+    hands: &mut impl Hands,
     model: &Model,
     options: &QuantizeOptions,
     out: &Path,
@@ -100,7 +142,7 @@ pub fn quantize(
             .sum::<u64>();
     progress.start(model.tensor_bytes() + extra);
     let chosen = match options.target {
-        Target::Auto => auto::choose(model, options, &mut steps, progress)?,
+        Target::Auto => auto::choose(hands, model, options, &mut steps, progress)?,
         _ => None,
     };
     let job = Job {
@@ -111,7 +153,7 @@ pub fn quantize(
         importance,
         started,
     };
-    let report = run(model, container, output, &steps, &job, progress)?;
+    let report = run(hands, model, container, output, &steps, &job, progress)?;
     Ok(Report {
         auto: chosen,
         ..report
@@ -150,7 +192,7 @@ pub fn dequantize(
         importance: None,
         started,
     };
-    run(model, container, output, &steps, &job, progress)
+    run(&mut Fused, model, container, output, &steps, &job, progress)
 }
 
 /// What holds for a whole conversion.
@@ -165,6 +207,7 @@ struct Job {
 
 /// Carries out the steps.
 fn run(
+    hands: &mut impl Hands,
     model: &Model,
     container: crate::Container,
     output: Output,
@@ -180,29 +223,32 @@ fn run(
     let mut first_part = 0;
     for (step, parts) in steps.iter().zip(&parts) {
         progress.tensor(step.source.tensor.name);
-        let outcome = convert(step, &mut writer, first_part, job, progress)?;
+        let outcome = convert(hands, step, &mut writer, first_part, job, progress)?;
         let bytes = parts.iter().map(|part| part.bytes).sum();
         tensors.push(report::tensor(step, bytes, outcome));
         first_part += parts.len();
     }
     let bytes_after = writer.finish()?;
-    Ok(report::whole(
-        model,
-        tensors,
-        bytes_after,
-        job.started.elapsed(),
-    ))
+    let report = report::whole(model, tensors, bytes_after, job.started.elapsed());
+    Ok(Report {
+        engine: hands.name(),
+        engine_note: hands.note(),
+        ..report
+    })
 }
 
 /// What came out of one step.
 #[derive(Debug, Default)]
 struct Outcome {
+    /// Who coded it, if anybody did.
+    engine: Option<String>,
     flushed: u64,
     measures: Option<Measures>,
     beside: Vec<Beside>,
 }
 
 fn convert(
+    hands: &mut impl Hands,
     step: &Step<'_>,
     writer: &mut Writer<'_>,
     first_part: usize,
@@ -219,9 +265,9 @@ fn convert(
         }
         // Nothing to stream, and nothing to measure.
         _ if source.values() == 0 => Done::default(),
-        Action::Stream(codec) => codec::encode(source, codec, progress, sink)?,
+        Action::Stream(codec) => codec::encode(hands, source, codec, progress, sink)?,
         Action::Codes { method, groups, .. } => {
-            codes::quantize(source, method, groups, progress, sink)?
+            codes::quantize(hands, source, method, groups, progress, sink)?
         }
         Action::Packed => {
             let packed = packed::pack(source, progress, sink)?;
@@ -234,19 +280,25 @@ fn convert(
         }
         Action::Palette(layout) => {
             let importance = job.importance.as_ref();
-            let done = palette::quantize(source, layout, importance, progress, sink)?;
+            let done = palette::quantize(hands, source, layout, importance, progress, sink)?;
             let shape = source.shape().into_iter();
             let shape: Vec<u8> = shape.flat_map(|dim| (dim as i64).to_le_bytes()).collect();
             sink(3, &shape)?;
             done
         }
     };
+    let worked = hands.worked();
+    let engine = match step.action {
+        Action::Copy => None,
+        _ => Some(worked).filter(|_| source.values() > 0),
+    };
     let beside = match step.action {
-        Action::Palette(_) => palette::beside(source, progress),
+        Action::Palette(_) => palette::beside(hands, source, progress),
         _ => Vec::new(),
     };
     source.release();
     Ok(Outcome {
+        engine,
         flushed: done.flushed,
         measures: done.measures,
         beside,

@@ -8,6 +8,7 @@ use tercet_core::block::bitnet_hf;
 use tercet_core::quant::Measures;
 
 use super::codes;
+use super::hands::Span;
 use super::measure::Loss;
 use super::stream::{Encoder, Parts, Sink, stream};
 use crate::simd::{Backend, Stores};
@@ -75,8 +76,12 @@ fn measure(source: &Source<'_>, s: f32) -> Result<Option<Measures>, Error> {
     let unit = bitnet_hf::WeightScale::Divisor.unit(s).map_err(refuse)?;
     let mut loss = Loss::default();
     for first in (0..source.values()).step_by(CHUNK) {
-        let chunk = first..source.values().min(first + CHUNK);
-        loss.chunk(source, chunk, |_, values, out| {
+        let chunk = Span {
+            source,
+            first,
+            len: CHUNK.min(source.values() - first),
+        };
+        loss.chunk(chunk, |_, values, out| {
             // Packed as a matrix of four rows of their own, of which no code is 3.
             let mut packed = [0; TILE / 4];
             let row = values.len() / 4;
@@ -86,6 +91,7 @@ fn measure(source: &Source<'_>, s: f32) -> Result<Option<Measures>, Error> {
             for (out, shift) in out.chunks_mut(row).zip([0, 2, 4, 6]) {
                 Backend::default().decode_row(packed, shift, unit, out, Stores::Cached);
             }
+            Ok(())
         })?;
     }
     Ok(loss.finish())

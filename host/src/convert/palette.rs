@@ -1,6 +1,6 @@
 //! Palettes with their codebooks and scales beside them.
 //!
-//! A group of up to 65,536 values is read once. Of a longer one, all threads read the values for the grid and for the counts
+//! A group that is encoded whole is read once. Of a longer one, all threads read the values for the grid and for the counts
 //! that the codebook is chosen from, and then for the indices.
 
 use tercet_core::block::Format;
@@ -8,18 +8,19 @@ use tercet_core::palette::{Coder, Layout, Output, PaletteError};
 use tercet_core::quant::{Grid, Rule, ScaleRule};
 
 use super::codec::{self, Codec, Done};
+use super::hands::{Hands, Span};
 use super::importance::Importance;
 use super::measure::Loss;
 use super::report::Beside;
 use super::stream::{Encoder, Parts, Sink, stream};
 use crate::palette::Stored;
-use crate::parallel::palette::{Group, Matrix, encode, moved};
+use crate::parallel::palette::{Group, Matrix, moved};
 use crate::simd::Backend;
 use crate::source::{CHUNK, Source};
 use crate::{Error, Model, Progress};
 
 /// Values of a group that one thread takes whole; of a larger one, values a task.
-const TILE: usize = 1 << 16;
+pub(super) const TILE: usize = 1 << 16;
 
 /// What each tensor is set beside.
 const BESIDE: [Format; 2] = [Format::Q4_0, Format::Q8_0];
@@ -27,9 +28,10 @@ const BESIDE: [Format; 2] = [Format::Q4_0, Format::Q8_0];
 /// How often a tensor is read besides, for [`beside`].
 pub(crate) const PASSES: u64 = BESIDE.len() as u64;
 
-/// Encodes a tensor of plain floats, with the importances that `importance` holds under its name. The parts are indices, codebooks
-/// and scales.
-pub(crate) fn quantize(
+/// Encodes a tensor of plain floats, with the importances that `importance` holds under its name. The parts are indices,
+/// codebooks and scales.
+pub(super) fn quantize(
+    hands: &mut impl Hands,
     source: &Source<'_>,
     layout: Layout,
     importance: Option<&Model>,
@@ -38,6 +40,7 @@ pub(crate) fn quantize(
 ) -> Result<Done, Error> {
     let importance = importance.map(|model| Importance::of(model, source.tensor.name));
     let mut palettes = Palettes {
+        hands,
         source,
         importance: importance.transpose()?,
         layout,
@@ -55,7 +58,8 @@ pub(crate) fn quantize(
 }
 
 /// A tensor on its way.
-struct Palettes<'a, 's> {
+struct Palettes<'a, 's, H> {
+    hands: &'a mut H,
     source: &'a Source<'s>,
     importance: Option<Importance<'a>>,
     layout: Layout,
@@ -69,7 +73,7 @@ struct Palettes<'a, 's> {
     loss: Loss,
 }
 
-impl Encoder for Palettes<'_, '_> {
+impl<H: Hands> Encoder for Palettes<'_, '_, H> {
     fn end(&self) -> usize {
         self.layout.values()
     }
@@ -77,7 +81,7 @@ impl Encoder for Palettes<'_, '_> {
     fn chunk(&mut self, first: usize, out: &mut Parts) -> Result<usize, Error> {
         let chunk = self.layout_of_chunk(first);
         let indices = out.room(0, chunk.index_bytes());
-        if self.layout.group_len() <= TILE {
+        if self.layout.group_len() <= H::WHOLE_PALETTE {
             self.groups(first, &chunk, indices)?;
         } else {
             self.part(first, &chunk, indices)?;
@@ -91,33 +95,41 @@ impl Encoder for Palettes<'_, '_> {
             codebooks: &codebooks,
             scales: &scales,
         };
-        let end = first + chunk.values();
-        self.loss.chunk(self.source, first..end, |at, _, out| {
-            stored
-                .read(at - first, out)
-                .expect("scales of finite values are finite");
+        let chunk = Span {
+            source: self.source,
+            first,
+            len: chunk.values(),
+        };
+        self.loss.chunk(chunk, |at, _, out| {
+            let read = stored.read(at - first, out);
+            read.map_err(|group| format!("the scale of group {group} is not finite"))
         })?;
         // A group's codebook is written with the first of its indices.
         if first.is_multiple_of(self.layout.group_len()) {
             out.extend(1, codebooks);
             out.extend(2, scales);
         }
-        Ok(end)
+        Ok(chunk.end())
     }
 }
 
-impl Palettes<'_, '_> {
-    /// The chunk that begins at value `first`, as a matrix of its own: whole groups; or else whole rows of a group; or else a part
-    /// of a row, whose length is a multiple of eight where more of the row follows.
+impl<H: Hands> Palettes<'_, '_, H> {
+    /// The chunk that begins at value `first`, as a matrix of its own: whole groups, one at least; or else whole rows of a group;
+    /// or else a part of a row, whose length is a multiple of eight where more of the row follows.
     fn layout_of_chunk(&self, first: usize) -> Layout {
         let (all, width) = (self.layout, self.layout.width());
         let (cols, group_rows) = (all.cols(), all.group_rows());
         let (row, col) = (first / cols, first % cols);
         // The last group may be shorter: its rows alone do not tell where groups begin, so it is a chunk of its own.
         let left = all.rows() - row;
-        let made = if all.group_len() <= TILE && left >= group_rows {
-            let groups = (CHUNK / all.group_len()).min(left / group_rows);
-            Layout::new(width, groups * group_rows, cols, groups)
+        let made = if all.group_len() <= H::WHOLE_PALETTE {
+            match left / group_rows {
+                0 => Layout::new(width, left, cols, 1),
+                groups => {
+                    let groups = (CHUNK / all.group_len()).clamp(1, groups);
+                    Layout::new(width, groups * group_rows, cols, groups)
+                }
+            }
         } else if cols <= CHUNK {
             let rows = (group_rows - row % group_rows).min(left);
             Layout::new(width, rows.min(CHUNK / cols), cols, 1)
@@ -127,15 +139,7 @@ impl Palettes<'_, '_> {
         made.expect("a part of a layout is one")
     }
 
-    fn matrix(&self, first: usize) -> Weighed<'_, '_> {
-        Weighed {
-            source: self.source,
-            importance: self.importance.as_ref(),
-            first,
-        }
-    }
-
-    /// Encodes the short groups of a chunk.
+    /// Encodes the whole groups of a chunk.
     fn groups(&mut self, first: usize, chunk: &Layout, indices: &mut [u8]) -> Result<(), Error> {
         let mut codebooks = vec![0; chunk.codebook_len()];
         let mut scales = vec![0.0; chunk.groups()];
@@ -144,16 +148,23 @@ impl Palettes<'_, '_> {
             codebooks: &mut codebooks,
             scales: &mut scales,
         };
-        let matrix = self.matrix(first);
-        let encoded = encode(Backend::default(), chunk, &matrix, out, TILE);
-        self.flushed += encoded.map_err(|error| self.refuse(error, first))?.flushed;
+        let matrix = Weighed {
+            source: self.source,
+            importance: self.importance.as_ref(),
+            first,
+        };
+        self.flushed += self.hands.palette(&matrix, chunk, out)?.flushed;
         (self.codebooks, self.scales) = (codebooks, scales);
         Ok(())
     }
 
     /// Encodes a part of a long group, whose codebook is chosen where it begins.
     fn part(&mut self, first: usize, chunk: &Layout, indices: &mut [u8]) -> Result<(), Error> {
-        let matrix = self.matrix(0);
+        let matrix = Weighed {
+            source: self.source,
+            importance: self.importance.as_ref(),
+            first: 0,
+        };
         let len = self.layout.group_len();
         let group = |layout, first, len| Group {
             first,
@@ -167,9 +178,9 @@ impl Palettes<'_, '_> {
             let mut codebook = vec![0; self.layout.width().entries()];
             let whole = group(&self.layout, first, len.min(self.layout.values() - first));
             let (grid, done) =
-                (whole.large(&mut codebook, TILE)).map_err(|error| self.refuse(error, 0))?;
+                (whole.large(&mut codebook, TILE)).map_err(|error| matrix.refuse(error))?;
             let coder = Coder::new(self.layout.width(), &codebook);
-            let coder = coder.map_err(|error| self.refuse(error.into(), 0))?;
+            let coder = coder.map_err(|error| matrix.refuse(error.into()))?;
             chosen = Some((coder, grid, codebook, done.flushed));
         }
         let (coder, grid) = match (&chosen, &self.chosen) {
@@ -178,7 +189,7 @@ impl Palettes<'_, '_> {
         };
         group(chunk, first, chunk.values())
             .pack(coder, grid, indices, TILE)
-            .map_err(|error| self.refuse(error, 0))?;
+            .map_err(|error| matrix.refuse(error))?;
         if let Some((coder, grid, codebook, flushed)) = chosen {
             self.codebooks = codebook;
             self.scales = vec![grid.scale];
@@ -187,22 +198,14 @@ impl Palettes<'_, '_> {
         }
         Ok(())
     }
-
-    /// The error of a matrix that begins at value `first` of the tensor.
-    fn refuse(&self, error: Refusal, first: usize) -> Error {
-        match error {
-            Refusal::Palette(error) => Error::tensor(
-                self.source.path,
-                self.source.tensor.name,
-                moved(error, first),
-            ),
-            Refusal::Host(error) => error,
-        }
-    }
 }
 
 /// What the same tensor loses in GGUF's blocks, where its rows divide into them and its scales fit.
-pub(crate) fn beside(source: &Source<'_>, progress: &dyn Progress) -> Vec<Beside> {
+pub(super) fn beside(
+    hands: &mut impl Hands,
+    source: &Source<'_>,
+    progress: &dyn Progress,
+) -> Vec<Beside> {
     let mut all = Vec::new();
     for format in BESIDE {
         let (len, bytes) = format.layout();
@@ -212,7 +215,7 @@ pub(crate) fn beside(source: &Source<'_>, progress: &dyn Progress) -> Vec<Beside
                 rule: Rule::default(),
                 scale: ScaleRule::Rule,
             };
-            let done = codec::encode(source, codec, &(), &mut |_, _| Ok(()));
+            let done = codec::encode(hands, source, codec, &(), &mut |_, _| Ok(()));
             let measures = done.ok().and_then(|done| done.measures);
             all.extend(measures.map(|measures| Beside {
                 format: format.name(),
@@ -226,14 +229,28 @@ pub(crate) fn beside(source: &Source<'_>, progress: &dyn Progress) -> Vec<Beside
 }
 
 /// A tensor from value `first` on, with its importances, read by any thread.
-struct Weighed<'a, 's> {
-    source: &'a Source<'s>,
+pub(super) struct Weighed<'a, 's> {
+    pub(super) source: &'a Source<'s>,
     importance: Option<&'a Importance<'a>>,
-    first: usize,
+    pub(super) first: usize,
+}
+
+impl Weighed<'_, '_> {
+    /// The error of the matrix, as that of its tensor.
+    pub(super) fn refuse(&self, error: Refusal) -> Error {
+        match error {
+            Refusal::Palette(error) => Error::tensor(
+                self.source.path,
+                self.source.tensor.name,
+                moved(error, self.first),
+            ),
+            Refusal::Host(error) => error,
+        }
+    }
 }
 
 /// What stops the work on a tensor.
-enum Refusal {
+pub(super) enum Refusal {
     Palette(PaletteError),
     Host(Error),
 }

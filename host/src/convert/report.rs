@@ -20,6 +20,8 @@ pub struct TensorReport {
     pub from: String,
     /// Its type in the output, the same where it was copied.
     pub to: String,
+    /// The name of the engine that coded it, or of two that did a part each; `None` where it was copied.
+    pub engine: Option<String>,
     /// Bits that a value takes in the output, scales and zero points included.
     pub bits_per_weight: f64,
     /// Σ(x − x̂)² / Σx²; `None` where the tensor was copied.
@@ -71,6 +73,10 @@ pub struct Report {
     pub bytes_after: u64,
     /// Bits a weight over the tensors that were quantized, fallbacks included; 0 where there is none.
     pub bits_per_weight: f64,
+    /// The engine that was to do it: an instruction set of the processor, or [`crate::engine::Worker::name`].
+    pub engine: String,
+    /// Why the processor did some of that engine's work; `None` where it did none.
+    pub engine_note: Option<String>,
     /// What `auto` guarantees; `None` for other targets, and where there was no tensor to choose for.
     pub auto: Option<AutoReport>,
     /// Wall-clock seconds, the flush to disk included.
@@ -88,6 +94,7 @@ pub(super) fn tensor(step: &Step<'_>, bytes: u64, outcome: Outcome) -> TensorRep
         shape: step.source.shape(),
         from: step.source.type_name(),
         to: step.type_name(),
+        engine: outcome.engine,
         bits_per_weight: match values {
             0 => 0.0,
             _ => bytes as f64 * 8.0 / values as f64,
@@ -124,6 +131,8 @@ pub(super) fn whole(
         bytes_before: model.file_bytes(),
         bytes_after,
         bits_per_weight: if values > 0.0 { bits / values } else { 0.0 },
+        engine: String::new(),
+        engine_note: None,
         auto: None,
         seconds,
         megabytes_per_second: model.tensor_bytes() as f64 / 1e6 / seconds.max(1e-9),

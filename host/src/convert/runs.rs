@@ -4,6 +4,7 @@ use rayon::prelude::*;
 use tercet_core::number::RUN;
 use tercet_core::quant::Comparison;
 
+use super::hands::Span;
 use super::measure::{Loss, compare};
 use crate::Error;
 use crate::source::{Source, TILE};
@@ -20,15 +21,15 @@ pub(crate) trait Coder: Sync {
     fn restore(&self, first: usize, bytes: &[u8], out: &mut [f32]) -> Result<(), String>;
 }
 
-/// Codes the `len` values from `first` on, where a run begins, on all threads, into as many bytes as they take; returns how many
-/// blocks were flushed. Measures them too where there is a `loss` to go on with.
-pub(crate) fn encode(
-    source: &Source<'_>,
+/// Codes a chunk, which begins where a run does, on all threads, into as many bytes as it takes; returns how many
+/// blocks were flushed. Measures it too where there is a `loss` to go on with.
+pub(super) fn encode(
+    chunk: Span<'_, '_>,
     coder: &impl Coder,
-    (first, len): (usize, usize),
     out: &mut [u8],
     mut loss: Option<&mut Loss>,
 ) -> Result<u64, Error> {
+    let Span { source, first, len } = chunk;
     let measured = loss.is_some();
     let runs = out.par_chunks_mut(coder.bytes(RUN)).enumerate();
     let results: Vec<Result<(u64, Comparison), Error>> = runs

@@ -59,8 +59,8 @@ impl Traffic {
 pub struct Rates {
     /// By plain loads and stores.
     pub plain: f64,
-    /// By loads with software prefetch and by non-temporal stores, which pass the caches by. As `plain` on machines that this crate
-    /// has no such loop for.
+    /// By loads with software prefetch and by non-temporal stores, which pass the caches by. As `plain` on machines that this
+    /// crate has no such loop for.
     pub streamed: f64,
 }
 

@@ -21,6 +21,8 @@ use super::operation::quantize::{
     Calibrate, Dequantize, DequantizeFp8, METHODS, Mean, Quantize, QuantizeFp8, halves,
 };
 use super::operation::search::{Search, Storage, TOP};
+use super::size::words;
+use super::task::Task;
 use super::work::Work;
 use crate::convert::Target;
 
@@ -51,6 +53,11 @@ impl Case {
     /// Gives a hash of what the last run wrote, which is the same for every contender.
     pub fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         self.body.run(by, clock)
+    }
+
+    /// What it does, for a [`super::Device`]; `None` where devices have no words for it.
+    pub fn task(&self) -> Option<Task<'_>> {
+        self.body.task()
     }
 }
 
@@ -112,8 +119,8 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// Every operation, over inputs of about `size` values (rounded up to whole rows), or else over one input that caches hold and one
-/// that they do not, and over the shapes that others publish figures for.
+/// Every operation, over inputs of about `size` values (rounded up to whole rows), or else over one input that caches hold and
+/// one that they do not, and over the shapes that others publish figures for.
 pub fn catalogue(size: Option<usize>) -> impl Iterator<Item = Entry> {
     quantizers(size)
         .chain(blocks(size))
@@ -330,30 +337,6 @@ fn conversions(size: Option<usize>) -> impl Iterator<Item = Entry> {
     })
 }
 
-/// A shape: `1Mi`, `4096 × 4096`, `4096 × 4096 × 128`, `100K × 64, k = 64`, `100K × 384, 64 queries`.
-fn words(area: &str, shape: &[usize]) -> String {
-    match *shape {
-        [rows, cols, count] if area == "linear" => format!("{rows} × {cols} × {count}"),
-        [rows, dim, queries] if area == "search" => {
-            format!("{} × {dim}, {queries} queries", short(rows))
-        }
-        [values] => short(values),
-        [rows, cols] => format!("{} × {cols}", short(rows)),
-        [points, dims, k] => format!("{} × {dims}, k = {k}", short(points)),
-        _ => format!("{shape:?}"),
-    }
-}
-
-/// A count as people say it: `1M`, `100K`, `16Mi` (times 2²⁰), or its digits.
-pub fn short(count: usize) -> String {
-    const UNITS: [(&str, usize); 3] = [("Mi", MI), ("M", 1_000_000), ("K", 1_000)];
-    let whole = |&&(_, unit): &&(&str, usize)| count > 0 && count.is_multiple_of(unit);
-    match UNITS.iter().find(whole) {
-        Some((name, unit)) => format!("{}{name}", count / unit),
-        None => count.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -385,19 +368,6 @@ mod tests {
                 assert!(seen.insert((entry.operation, entry.size)));
             }
             assert!(seen.len() > 30, "{}", seen.len());
-        }
-    }
-
-    #[test]
-    fn counts_are_short() {
-        for (count, text) in [
-            (MI, "1Mi"),
-            (1_000_000, "1M"),
-            (100_000, "100K"),
-            (4096, "4096"),
-            (0, "0"),
-        ] {
-            assert_eq!(short(count), text);
         }
     }
 }

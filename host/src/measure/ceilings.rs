@@ -80,7 +80,8 @@ impl Ceilings {
     }
 
     /// The least seconds that `work` can take with a backend on so many threads, and why: the sum of its passes over
-    /// memory, or its multiply-adds. Without an instruction set of its own ([`Backend::SCALAR`]) it is held against the best one's.
+    /// memory, or its multiply-adds. Without an instruction set of its own ([`Backend::SCALAR`]) it is held against the best
+    /// one's.
     pub fn attainable(&mut self, work: &Work, backend: Backend, threads: usize) -> (f64, Bound) {
         let moving: f64 = work
             .passes

@@ -68,6 +68,8 @@ pub(super) const GUEST: &str = "guest";
 pub(super) fn name(engine: &str, backend: &str, threads: usize) -> String {
     match (engine, backend) {
         ("scalar", _) | (_, GUEST) => engine.to_owned(),
+        // A device's.
+        _ if engine == backend => engine.to_owned(),
         (_, "scalar") => format!("{engine} × {threads}"),
         _ => format!("{backend} × {threads}"),
     }

@@ -1,10 +1,10 @@
 //! Which machine, and which day.
 
-use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use super::Processor;
 use crate::simd::Backend;
 
 /// What results are of.
@@ -25,15 +25,8 @@ pub struct Machine {
 impl Machine {
     /// This one.
     pub fn here() -> Self {
-        let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let name = info
-            .lines()
-            .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
         Self {
-            processor: name.map_or_else(
-                || std::env::consts::ARCH.into(),
-                |(_, name)| name.trim().into(),
-            ),
+            processor: Processor::here().name,
             threads: rayon::current_num_threads(),
             system: std::env::consts::OS,
             architecture: std::env::consts::ARCH,
@@ -50,12 +43,12 @@ impl Machine {
         )
     }
 
-    /// Processor and threads as part of a file's name: `amd-epyc-2`.
+    /// Processor and threads as part of a file's name, without trademark signs and words that name no model: `intel-xeon-2`.
     pub fn slug(&self) -> String {
         let name = format!("{} {}", self.processor, self.threads).to_lowercase();
         let words = name
             .split(|c: char| !c.is_ascii_alphanumeric())
-            .filter(|word| !word.is_empty());
+            .filter(|word| !matches!(*word, "" | "r" | "tm" | "cpu" | "processor"));
         words.collect::<Vec<_>>().join("-")
     }
 }
@@ -108,8 +101,18 @@ mod tests {
 
     #[test]
     fn a_slug_is_plain() {
-        let mut machine = Machine::here();
-        (machine.processor, machine.threads) = ("AMD EPYC (R) 9B45".into(), 4);
-        assert_eq!(machine.slug(), "amd-epyc-r-9b45-4");
+        let slugs = [
+            ("AMD EPYC (R) 9B45", "amd-epyc-9b45-4"),
+            ("Intel(R) Xeon(R) Processor", "intel-xeon-4"),
+            (
+                "Intel(R) Core(TM) i7-1185G7 CPU @ 3.00GHz",
+                "intel-core-i7-1185g7-3-00ghz-4",
+            ),
+        ];
+        for (processor, slug) in slugs {
+            let mut machine = Machine::here();
+            (machine.processor, machine.threads) = (processor.into(), 4);
+            assert_eq!(machine.slug(), slug);
+        }
     }
 }

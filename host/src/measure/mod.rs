@@ -2,7 +2,8 @@
 //!
 //! Ceilings: [`bandwidth`] is what memory moves by working set, [`peak`] what an instruction set multiplies and adds.
 //! [`catalogue`] lists the operations with their sizes; a [`Runner`] has contenders ([`Contender`]) do each of them in turn,
-//! checks that the bits are those of the reference engine, and gives times beside what the ceilings allow.
+//! checks that the bits are those of the reference engine, and gives times beside what the ceilings allow. An engine with memory
+//! and a clock of its own is a [`Device`].
 //!
 //! ```
 //! use tercet_host::measure::{Contender, Runner, Settings, catalogue};
@@ -21,23 +22,32 @@ mod case;
 mod ceilings;
 mod clock;
 mod contender;
+mod device;
 pub mod input;
 mod machine;
 mod measured;
 mod memory;
 mod operation;
 mod peak;
+mod processor;
 mod runner;
+mod size;
+mod task;
 mod work;
 
 pub use bandwidth::{Bandwidth, Rates, Traffic, bandwidth, curve, rates};
-pub use case::{Case, Entry, catalogue, short};
+pub use case::{Case, Entry, catalogue};
 pub use ceilings::Ceilings;
 pub use clock::Clock;
 pub use contender::Contender;
+pub use device::{Device, DeviceError, DeviceRun, Stopped};
 pub use machine::{Machine, date};
 pub use measured::Measured;
 pub use memory::Growth;
+pub use operation::Bits;
 pub use peak::{BackendPeak, Peak, peak};
+pub use processor::{Cache, Processor};
 pub use runner::{Guest, Runner, Settings, WrongBits};
+pub use size::short;
+pub use task::{Floats, Searched, Task};
 pub use work::{Arithmetic, Bound, Pass, Work};

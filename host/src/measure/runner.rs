@@ -9,7 +9,7 @@ use super::case::Case;
 use super::ceilings::Ceilings;
 use super::clock::{Clock, First, Stopwatch};
 use super::contender::{self, Contender};
-use super::measured::Measured;
+use super::measured::{Measured, Row};
 use super::memory::Growth;
 use crate::simd::Backend;
 
@@ -76,7 +76,7 @@ pub struct WrongBits {
 /// Measures cases.
 #[derive(Debug)]
 pub struct Runner {
-    settings: Settings,
+    pub(super) settings: Settings,
     ceilings: Ceilings,
 }
 
@@ -94,7 +94,8 @@ impl Runner {
 
     /// Has every contender run a case once, checks that all wrote the first one's bits, and times them in turns.
     ///
-    /// The speed-up is over the first contender. Contenders whom the case says nothing about are left out ([`Work::is_for`](super::Work::is_for)).
+    /// The speed-up is over the first contender. Contenders whom the case says nothing about are left out
+    /// ([`Work::is_for`](super::Work::is_for)).
     ///
     /// # Errors
     /// [`WrongBits`].
@@ -116,8 +117,19 @@ impl Runner {
         contenders: &[Contender],
         guests: &mut [Guest],
     ) -> Result<Vec<Measured>, WrongBits> {
+        let (found, _) = self.compete(case, contenders, guests)?;
+        Ok(found)
+    }
+
+    /// What contenders and guests took, and the bits that they agree on.
+    pub(super) fn compete(
+        &mut self,
+        case: &Case,
+        contenders: &[Contender],
+        guests: &mut [Guest],
+    ) -> Result<(Vec<Measured>, Option<u64>), WrongBits> {
         let steps = f64::from(case.work.steps);
-        let mut trials = self.check(case, contenders)?;
+        let (mut trials, bits) = self.check(case, contenders)?;
         for guest in guests.iter_mut() {
             let mut first = First::new(self.settings.budget);
             first.time(&mut guest.run);
@@ -160,14 +172,19 @@ impl Runner {
             samples.sort_by(f64::total_cmp);
         }
         let baseline = trials.first().map_or(0.0, |(_, samples, _)| samples[0]);
-        Ok(trials
+        let found = trials
             .iter()
             .map(|(who, samples, growth)| self.measured(case, *who, samples, *growth, baseline))
-            .collect())
+            .collect();
+        Ok((found, bits))
     }
 
-    /// Runs every contender once or twice and compares their bits.
-    fn check(&mut self, case: &Case, contenders: &[Contender]) -> Result<Vec<Trial>, WrongBits> {
+    /// Runs every contender once or twice and compares their bits, which are given too.
+    fn check(
+        &mut self,
+        case: &Case,
+        contenders: &[Contender],
+    ) -> Result<(Vec<Trial>, Option<u64>), WrongBits> {
         let mut trials = Vec::new();
         let mut bits = None;
         for &by in contenders {
@@ -187,7 +204,7 @@ impl Runner {
             let samples = first.sample.into_iter().collect();
             trials.push((Who::Contender(by), samples, first.growth));
         }
-        Ok(trials)
+        Ok((trials, bits))
     }
 
     fn turn(&mut self, case: &Case, by: Contender, clock: &mut dyn Clock) -> u64 {
@@ -202,8 +219,6 @@ impl Runner {
         growth: Option<Growth>,
         baseline: f64,
     ) -> Measured {
-        let work = &case.work;
-        let seconds = samples[0];
         let (engine, name, backend, threads) = match who {
             Who::Contender(by) => {
                 let name = by.backend().isa().name();
@@ -211,30 +226,14 @@ impl Runner {
             }
             Who::Guest(name) => (name, contender::GUEST, Backend::best(), 1),
         };
-        let (attainable, bound) = self.ceilings.attainable(work, backend, threads);
-        Measured {
-            operation: case.operation.clone(),
-            size: case.size.clone(),
-            values: work.values,
+        let ceiling = self.ceilings.attainable(&case.work, backend, threads);
+        let row = Row {
             engine,
             backend: name,
             threads,
-            seconds,
-            median_seconds: samples[samples.len() / 2],
-            samples: samples.len(),
-            values_per_second: work.values as f64 / seconds,
-            bytes: work.bytes(),
-            bytes_per_second: work.bytes() as f64 / seconds,
-            products: work.products,
-            arithmetic: work.arithmetic,
-            products_per_second: work.products as f64 / seconds,
-            attainable_seconds: attainable,
-            bound,
-            roofline: attainable / seconds,
-            speedup: baseline / seconds,
-            peak_memory: growth.map(|growth| growth.peak),
-            added_memory: growth.map(|growth| growth.added),
-        }
+            device: false,
+        };
+        Measured::new(case, row, samples, growth, ceiling, baseline)
     }
 }
 

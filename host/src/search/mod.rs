@@ -31,6 +31,8 @@ mod write;
 use serde::Serialize;
 use tercet_core::search::{Cosine, Dot, MAX_DIM, MetricKind, SquaredL2};
 
+use crate::engine::Worker;
+use crate::parallel::Threads;
 use crate::points::Points;
 use crate::{Error, Progress};
 
@@ -136,6 +138,10 @@ pub struct SearchReport {
     pub reranked: Option<usize>,
     /// The part of the hits of an exact search by `f32` rows that was found, over all queries.
     pub recall: Option<f64>,
+    /// The engine that searched: an instruction set of the processor, or [`crate::engine::Worker::name`].
+    pub engine: String,
+    /// Why that is not the engine that was asked to; `None` where it is.
+    pub engine_note: Option<String>,
     /// The hits of each query.
     pub hits: Vec<Vec<Neighbour>>,
 }
@@ -152,7 +158,7 @@ pub struct SearchReport {
 ///   an integer up to 127, on the grid of the queries. Queries as in int8.
 ///
 /// Hits, scores and recall do not depend on the number of threads. O(queries · rows · dims); memory: the storage, the base
-/// as `f32`, and the hits. Progress counts the bytes of queries.
+/// as `f32`, and the hits. Progress counts the bytes of queries, twice where recall takes a search of its own.
 ///
 /// # Errors
 /// [`Error::Differ`] where queries have another length than rows; [`Error::Unsupported`] where k exceeds the rows,
@@ -164,11 +170,28 @@ pub fn search(
     options: &SearchOptions,
     progress: &dyn Progress,
 ) -> Result<SearchReport, Error> {
+    search_with(&mut Threads::default(), base, queries, options, progress)
+}
+
+/// [`search`] by another engine, or by the processor where that has no room. Rows are put into their storage, and candidates into
+/// their new order, by the processor.
+///
+/// # Errors
+/// Those of [`search`]; [`Error::Engine`].
+pub fn search_with<E: Worker>(
+    engine: &mut E,
+    base: &Points,
+    queries: &Points,
+    options: &SearchOptions,
+    progress: &dyn Progress,
+) -> Result<SearchReport, Error> {
     check(base, queries, options)?;
     match options.metric {
-        MetricKind::Dot => run::search::<Dot>(base, queries, options, progress),
-        MetricKind::Cosine => run::search::<Cosine>(base, queries, options, progress),
-        MetricKind::SquaredL2 => run::search::<SquaredL2>(base, queries, options, progress),
+        MetricKind::Dot => run::search::<Dot, E>(engine, base, queries, options, progress),
+        MetricKind::Cosine => run::search::<Cosine, E>(engine, base, queries, options, progress),
+        MetricKind::SquaredL2 => {
+            run::search::<SquaredL2, E>(engine, base, queries, options, progress)
+        }
     }
 }
 

@@ -1,15 +1,16 @@
 //! One search: rows in their storage, hits, re-ranking and recall.
 
 use rayon::prelude::*;
-use tercet_core::engine::{SearchBase, SearchEngine};
+use tercet_core::engine::{BaseQuery, BaseScore, SearchBase};
 use tercet_core::number::sum_of_squares;
 use tercet_core::scalar::norm;
 use tercet_core::search::{
-    FloatRows, Hit, Int8Rows, Metric, Rows, Score, SearchError, TernaryRows, recall, rerank,
+    FloatRows, Hit, Int8Rows, Metric, Rows, Score, SearchError, TernaryRows, rerank,
 };
 
 use super::codes::Floats;
 use super::{Find, Neighbour, SearchOptions, SearchReport, Storage, refuse};
+use crate::engine::{By, Fault, Worker};
 use crate::parallel::Threads;
 use crate::points::Points;
 use crate::{Error, Progress};
@@ -19,7 +20,8 @@ const QUERIES: usize = 256;
 /// Places for the rows of a range at first; a query with more searches twice.
 const ROOM: usize = 1024;
 
-pub(super) fn search<M: Metric>(
+pub(super) fn search<M: Metric, E: Worker>(
+    engine: &mut E,
     base: &Points,
     queries: &Points,
     options: &SearchOptions,
@@ -32,7 +34,8 @@ pub(super) fn search<M: Metric>(
         dims: base.dims(),
         metric: M::KIND,
     };
-    progress.start((asked.len() * size_of::<f32>()) as u64);
+    let passes = if measures(options) { 2 } else { 1 };
+    progress.start((passes * asked.len() * size_of::<f32>()) as u64);
     progress.tensor(queries.name());
     let dims = base.dims();
     // The points' own checks leave nothing for these to refuse but what the messages say.
@@ -55,7 +58,7 @@ pub(super) fn search<M: Metric>(
     let ones = || vec![1.0; count];
     let (found, storage_bytes, exact) = match options.storage {
         Storage::F32 => {
-            let found = run.hits::<M, _>(truth, &asked, &ones());
+            let found = run.hits::<M, _, _>(engine, truth, &asked, &ones());
             (found, size_of_val(&rows[..]), true)
         }
         Storage::F16 => {
@@ -72,7 +75,7 @@ pub(super) fn search<M: Metric>(
                 row_norms = norms(&halves, dims, sum_of_squares);
                 held = held.with_norms(&row_norms).map_err(wrong)?;
             }
-            let found = run.hits::<M, _>(held, &asked, &ones());
+            let found = run.hits::<M, _, _>(engine, held, &asked, &ones());
             (found, size_of_val(&halves[..]), exact)
         }
         Storage::Int8 => {
@@ -83,7 +86,7 @@ pub(super) fn search<M: Metric>(
                 row_norms = norms(&codes.rows, dims, norm);
                 held = held.with_norms(&row_norms).map_err(wrong)?;
             }
-            let found = run.hits::<M, _>(held, &codes.queries, &codes.units);
+            let found = run.hits::<M, _, _>(engine, held, &codes.queries, &codes.units);
             (found, codes.rows.len(), codes.exact)
         }
         Storage::Ternary => {
@@ -96,13 +99,16 @@ pub(super) fn search<M: Metric>(
                 held.write_norms(&mut row_norms).map_err(wrong)?;
                 held = held.with_norms(&row_norms).map_err(wrong)?;
             }
-            let found = run.hits::<M, _>(held, &codes.queries, &codes.units);
+            let found = run.hits::<M, _, _>(engine, held, &codes.queries, &codes.units);
             let bytes = codes.rows.len() + codes.magnitudes.len();
             (found, bytes, codes.exact)
         }
     };
-    let found = found.map_err(wrong)?;
+    let (found, by) =
+        found.map_err(|fault| fault.told(engine.name(), |refusal| refuse(base, refusal)))?;
     Ok(SearchReport {
+        engine: by.engine,
+        engine_note: by.note,
         rows: base.rows(),
         dims,
         queries: count,
@@ -139,25 +145,57 @@ struct Run<'a> {
     progress: &'a dyn Progress,
 }
 
-impl Run<'_> {
-    /// Whether recall takes a search of its own; `f32` rows are the truth themselves.
-    fn measures(&self) -> bool {
-        self.options.recall && self.options.storage != Storage::F32
-    }
+/// Whether recall takes a search of its own; `f32` rows are the truth themselves.
+fn measures(options: &SearchOptions) -> bool {
+    options.recall && options.storage != Storage::F32
+}
 
-    /// Searches block by block of queries; `units` has what a score of 1 stands for, for each query.
-    fn hits<M: Metric, R: Rows>(
+impl Run<'_> {
+    /// Searches; `units` has what a score of 1 stands for, for each query.
+    fn hits<M: Metric, R: Rows, E: Worker>(
         &self,
+        engine: &mut E,
         rows: R,
         queries: &[R::Query],
         units: &[f64],
-    ) -> Result<Found, SearchError> {
-        let dims = self.floats.dims;
-        let mut found = Found {
-            hits: Vec::with_capacity(units.len()),
-            recall: None,
+    ) -> Result<(Found, By), Fault> {
+        let done = self.hits_by::<M, R, E>(engine, rows, queries, units);
+        By::or_threads(engine.name(), done, |threads| {
+            // What was told of progress stays told.
+            let progress = &();
+            Run { progress, ..*self }.hits_by::<M, R, Threads>(threads, rows, queries, units)
+        })
+    }
+
+    fn hits_by<M: Metric, R: Rows, E: Worker>(
+        &self,
+        engine: &mut E,
+        rows: R,
+        queries: &[R::Query],
+        units: &[f64],
+    ) -> Result<Found, Fault> {
+        let hits = self.found::<M, _, _>(engine, rows, queries, units)?;
+        let recall = match (self.options.recall, self.options.find) {
+            (true, Find::Nearest(k)) if measures(self.options) => {
+                Some(self.recall::<M, E>(engine, &hits, k)?)
+            }
+            (true, _) => Some(1.0),
+            (false, _) => None,
         };
-        let (mut shared, mut sought) = (0, 0);
+        Ok(Found { hits, recall })
+    }
+
+    /// The hits of all queries, block by block.
+    fn found<M: Metric, R: Rows, E: Worker>(
+        &self,
+        engine: &mut E,
+        rows: R,
+        queries: &[R::Query],
+        units: &[f64],
+    ) -> Result<Vec<Vec<Neighbour>>, Fault> {
+        let dims = self.floats.dims;
+        let mut found = Vec::with_capacity(units.len());
+        let mut searched = engine.base(rows).map_err(Into::into)?;
         let blocks = queries
             .chunks(QUERIES * dims)
             .zip(self.floats.queries.chunks(QUERIES * dims))
@@ -168,50 +206,50 @@ impl Run<'_> {
                     for (query, &unit) in queries.chunks(dims).zip(units) {
                         // Where codes stand for floats the threshold is rounded to their grid's f32.
                         let threshold = (f64::from(threshold) / unit) as f32;
-                        let near = within::<M, R>(rows, query, threshold)?;
-                        found.hits.push(neighbours(&near, unit));
+                        let near = within::<M, _>(&mut searched, query, threshold);
+                        found.push(neighbours(&near.map_err(Into::into)?, unit));
                     }
                 }
                 Find::Nearest(k) => {
                     let candidates = self.options.rerank.unwrap_or(k).min(rows.len());
-                    let best = nearest::<M, R>(rows, queries, candidates)?;
-                    let reranked = match self.options.rerank {
-                        Some(_) => Some(self.rerank::<M, _>(exact, &best, candidates, k)?),
-                        None => None,
-                    };
-                    if self.measures() {
-                        let truth = nearest::<M, _>(self.truth, exact, k)?;
-                        sought += truth.len();
-                        for (query, truth) in truth.chunks(k).enumerate() {
-                            shared += match &reranked {
-                                Some(hits) => recall(&hits[query * k..][..k], truth),
-                                None => recall(&best[query * k..][..k], truth),
-                            };
-                        }
-                    }
-                    match reranked {
-                        Some(hits) => {
-                            let hits = hits.chunks(k).map(|hits| neighbours(hits, 1.0));
-                            found.hits.extend(hits);
+                    let best = nearest::<M, _>(&mut searched, queries, candidates);
+                    let best = best.map_err(Into::into)?;
+                    match self.options.rerank {
+                        Some(_) => {
+                            let hits = self.rerank::<M, _>(exact, &best, candidates, k)?;
+                            found.extend(hits.chunks(k).map(|hits| neighbours(hits, 1.0)));
                         }
                         None => {
                             let hits = best.chunks(k).zip(units);
-                            let hits = hits.map(|(hits, &unit)| neighbours(hits, unit));
-                            found.hits.extend(hits);
+                            found.extend(hits.map(|(hits, &unit)| neighbours(hits, unit)));
                         }
                     }
                 }
             }
             self.progress.advance(size_of_val(exact) as u64);
         }
-        if self.options.recall {
-            found.recall = Some(if self.measures() {
-                shared as f64 / sought as f64
-            } else {
-                1.0
-            });
-        }
         Ok(found)
+    }
+
+    /// The part of the true nearest `k` of all queries that is among their hits.
+    fn recall<M: Metric, E: Worker>(
+        &self,
+        engine: &mut E,
+        hits: &[Vec<Neighbour>],
+        k: usize,
+    ) -> Result<f64, Fault> {
+        let (mut shared, mut sought) = (0, 0);
+        let mut searched = engine.base(self.truth).map_err(Into::into)?;
+        let blocks = self.floats.queries.chunks(QUERIES * self.floats.dims);
+        for (queries, hits) in blocks.zip(hits.chunks(QUERIES)) {
+            let truth = nearest::<M, _>(&mut searched, queries, k).map_err(Into::into)?;
+            sought += truth.len();
+            for (truth, hits) in truth.chunks(k).zip(hits) {
+                shared += recall(hits, truth);
+            }
+            self.progress.advance(size_of_val(queries) as u64);
+        }
+        Ok(shared as f64 / sought as f64)
     }
 
     /// The best `k` of each query's candidates by the floats.
@@ -236,26 +274,23 @@ impl Run<'_> {
 }
 
 /// The best `k` rows of each query, of at least as many.
-fn nearest<M: Metric, R: Rows>(
-    rows: R,
-    queries: &[R::Query],
+fn nearest<M: Metric, B: SearchBase>(
+    base: &mut B,
+    queries: &[BaseQuery<B>],
     k: usize,
-) -> Result<Vec<Hit<R::Score<M>>>, SearchError> {
-    let mut hits = vec![Hit::default(); queries.len() / rows.dim() * k];
-    let mut engine = Threads::default();
-    engine.base(rows)?.top_k_all::<M>(queries, k, &mut hits)?;
+) -> Result<Vec<Hit<BaseScore<B, M>>>, B::Error> {
+    let mut hits = vec![Hit::default(); queries.len() / base.dim() * k];
+    base.top_k_all::<M>(queries, k, &mut hits)?;
     Ok(hits)
 }
 
 /// The rows that reach a threshold.
-fn within<M: Metric, R: Rows>(
-    rows: R,
-    query: &[R::Query],
+fn within<M: Metric, B: SearchBase>(
+    base: &mut B,
+    query: &[BaseQuery<B>],
     threshold: f32,
-) -> Result<Vec<Hit<R::Score<M>>>, SearchError> {
+) -> Result<Vec<Hit<BaseScore<B, M>>>, B::Error> {
     let mut hits = vec![Hit::default(); ROOM];
-    let mut engine = Threads::default();
-    let mut base = engine.base(rows)?;
     let mut total = base.range::<M>(query, threshold, &mut hits)?;
     if total > hits.len() {
         hits.resize(total, Hit::default());
@@ -263,6 +298,12 @@ fn within<M: Metric, R: Rows>(
     }
     hits.truncate(total);
     Ok(hits)
+}
+
+/// How many of the rows in `truth` are among those `found`, as [`tercet_core::search::recall`].
+fn recall<S>(found: &[Neighbour], truth: &[Hit<S>]) -> usize {
+    let hit = |row: &&Hit<S>| found.iter().any(|hit| hit.index == row.index);
+    truth.iter().filter(hit).count()
 }
 
 fn neighbours<S: Score>(hits: &[Hit<S>], unit: f64) -> Vec<Neighbour> {

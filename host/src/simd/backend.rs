@@ -14,6 +14,9 @@ use super::Isa;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Backend(Isa);
 
+/// What the process uses, once it was asked for.
+static CHOSEN: OnceLock<Result<Backend, BackendError>> = OnceLock::new();
+
 /// Why there is no such backend.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -23,6 +26,14 @@ pub enum BackendError {
     Unavailable {
         /// The set.
         isa: Isa,
+    },
+    /// Work was done by another backend already.
+    #[error("{isa} is chosen too late: {used} is in use")]
+    Late {
+        /// The set that was to be used.
+        isa: Isa,
+        /// The set in use.
+        used: Isa,
     },
     /// `TERCET_BACKEND` names no set.
     #[error("TERCET_BACKEND: {name} names no instruction set; {}", available())]
@@ -65,10 +76,22 @@ impl Backend {
     /// # Errors
     /// [`BackendError::Unknown`], [`BackendError::Unavailable`].
     pub fn chosen() -> Result<Self, BackendError> {
-        static CHOSEN: OnceLock<Result<Backend, BackendError>> = OnceLock::new();
         CHOSEN
             .get_or_init(|| Self::named(std::env::var_os("TERCET_BACKEND")))
             .clone()
+    }
+
+    /// Makes this the backend that [`Backend::chosen`] and [`Backend::default`] give in this process, whatever `TERCET_BACKEND`
+    /// says; it must come before either is asked for, and so before any work.
+    ///
+    /// # Errors
+    /// [`BackendError::Late`].
+    pub fn choose(self) -> Result<(), BackendError> {
+        let used = CHOSEN.get_or_init(|| Ok(self)).clone();
+        match used.unwrap_or_else(|_| Self::best()) {
+            used if used == self => Ok(()),
+            Self(used) => Err(BackendError::Late { isa: self.0, used }),
+        }
     }
 
     fn named(name: Option<OsString>) -> Result<Self, BackendError> {
@@ -112,6 +135,20 @@ fn available() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_choice_that_comes_late_is_refused_unless_it_changes_nothing() {
+        let used = Backend::default();
+        for backend in Backend::all() {
+            let chosen = backend.choose();
+            let late = BackendError::Late {
+                isa: backend.isa(),
+                used: used.isa(),
+            };
+            assert_eq!(chosen, if backend == used { Ok(()) } else { Err(late) });
+        }
+        assert_eq!(Backend::default(), used);
+    }
 
     #[test]
     fn a_name_is_a_set_of_this_machine_or_an_error_that_lists_them() {

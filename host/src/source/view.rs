@@ -19,20 +19,28 @@ impl Source<'_> {
         len: usize,
         buffer: &'b mut Vec<f32>,
     ) -> Result<&'b [f32], Error> {
-        if let (Kind::Plain, DType::F32) = (self.kind, self.tensor.dtype)
-            && cfg!(target_endian = "little")
-        {
-            let bytes = &self.tensor.bytes[start * 4..][..len * 4];
-            // SAFETY: every pattern of four bytes is an f32.
-            let (before, values, after) = unsafe { bytes.align_to() };
-            if before.is_empty() && after.is_empty() {
-                self.page_in(start, len);
-                return Ok(values);
-            }
+        if let Some(values) = self.lying(start, len) {
+            return Ok(values);
         }
         buffer.resize(len, 0.0);
         self.read(start, buffer)?;
         Ok(buffer)
+    }
+
+    /// The `len` values from `start` on where they lie, if as aligned `f32` of this machine.
+    pub(crate) fn lying(&self, start: usize, len: usize) -> Option<&[f32]> {
+        let plain = matches!((self.kind, self.tensor.dtype), (Kind::Plain, DType::F32));
+        if !plain || cfg!(target_endian = "big") {
+            return None;
+        }
+        let bytes = &self.tensor.bytes[start * 4..][..len * 4];
+        // SAFETY: every pattern of four bytes is an f32.
+        let (before, values, after) = unsafe { bytes.align_to() };
+        if !before.is_empty() || !after.is_empty() {
+            return None;
+        }
+        self.page_in(start, len);
+        Some(values)
     }
 
     /// Where the `len` values from `start` on enter a chunk, reads all of its bytes in: whoever comes first to a chunk, so that

@@ -35,6 +35,21 @@ struct FixedScale {
     __device__ __forceinline__ i64 times(i32 dot) const { return (i64)((u64)(i64)(mantissa * dot) << shift); }
 };
 
+// A scale as above in one word, for magnitudes below 128: 11 bits and a sign, at most 20 up.
+TERCET_FN i32 narrow_scale(u32 bits) {
+    FixedScale scale;
+    scale.read(bits);
+    return (i32)((u32)scale.mantissa << scale.shift);
+}
+
+// Four words of a row of weights, as a lane loads them.
+TERCET_FN void unpack(u32x4 vector, u32 *words) {
+    words[0] = vector.x;
+    words[1] = vector.y;
+    words[2] = vector.z;
+    words[3] = vector.w;
+}
+
 // What becomes of the sum of a row of weights and a row of activations: with the bias, as it is (`sums`), or times the unit of the layout
 // and both scales, each product rounded (`out`).
 struct Finish {

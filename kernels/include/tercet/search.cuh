@@ -69,7 +69,7 @@ struct Chosen {
 
 // Threads that share a row of bytes: eight times 16 bytes are a line.
 const u32 TEAM = 8;
-// The most queries of a launch.
+// The most queries of a launch by dp4a.
 const u32 QUERIES = 8;
 
 // Adds up over a team; every member gets the sum.

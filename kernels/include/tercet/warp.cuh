@@ -47,6 +47,18 @@ TERCET_FN void mma_m16n8k32(i32 (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 #endif
 }
 
+// d = a * b: as above from zeros, which take no instructions.
+TERCET_FN void mma_m16n8k32_first(i32 (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+#if TERCET_DEVICE
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(0));
+#else
+    d[0] = d[1] = d[2] = d[3] = 0;
+    emulator::mma_m16n8k32(d, a, b);
+#endif
+}
+
 // Four 8 x 8 matrices of 16-bit elements from shared memory: lane 8i + r names the 16 bytes of row r of matrix i; lane L gets the
 // pair 2t, 2t + 1 (t = L % 4) of row L / 4 of each. From 7.5. For bytes: 8 rows of 16, four of them a lane.
 TERCET_FN void load_matrices(u32 (&out)[4], const void *shared_row) {

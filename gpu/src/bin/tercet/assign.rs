@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
-use tercet_host::cluster::data::assign;
 use tercet_host::points::write_labels;
 
 use crate::clustering::{Data, Outputs, describe};
 use crate::failure::Failure;
 use crate::table::{Align, Table};
-use crate::{format, output};
+use crate::{engine, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +19,7 @@ Examples:
 The points that the centroids were found from get the labels they had. Centroids from .safetensors bring the int8 grid they \
 were found on; others go on one grid with the points.
 
-JSON (--json): data, points, dims, k, inertia, grid (scale, zero_point), clipped, counts[], files[], seconds.";
+JSON (--json): data, points, dims, k, engine (that compared), engine_note (null, or why it is not the one asked for), inertia, grid (scale, zero_point), clipped, counts[], files[], seconds.";
 
 /// Give every point the label of its nearest centroid
 #[derive(Debug, clap::Args)]
@@ -40,6 +39,8 @@ pub(crate) struct Arguments {
     /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    pub(crate) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -51,6 +52,8 @@ struct Summary {
     points: usize,
     dims: usize,
     k: usize,
+    engine: String,
+    engine_note: Option<String>,
     inertia: f64,
     grid: Grid,
     clipped: u64,
@@ -74,7 +77,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.labels {
         outputs.check(&[(path, &["npy"])])?;
     }
-    let found = assign(&points, &centroids, arguments.spherical)?;
+    let mut engine = arguments.engine.open()?;
+    let found = engine.assign(&points, &centroids, arguments.spherical)?;
     if let Some(path) = &arguments.labels {
         outputs.with(path, |to| write_labels(to, &found.assignment.labels))?;
     }
@@ -83,6 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         points: points.rows(),
         dims: points.dims(),
         k: centroids.rows(),
+        engine: found.by.engine,
+        engine_note: found.by.note,
         inertia: found.inertia,
         grid: Grid {
             scale: found.grid.scale,
@@ -117,9 +123,10 @@ fn people(summary: &Summary, points: &str) -> String {
         .map(|path| format!("wrote {}\n", path.display()))
         .collect();
     format!(
-        "{}: {points}\ninertia {}\n{clipped}\n{}\n{written}{} s\n",
+        "{}: {points}\ninertia {}\nengine {}\n{clipped}\n{}\n{written}{} s\n",
         summary.data,
         format::significant(summary.inertia),
+        engine::words(&summary.engine, summary.engine_note.as_deref()),
         table.render(),
         format::significant(summary.seconds),
     )

@@ -8,10 +8,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use tercet_core::cluster::Stop;
 use tercet_core::quant::calibrate::Method;
-use tercet_host::cluster::data::{Fit, Found, fit};
+use tercet_host::cluster::data::{Fit, Found};
 use tercet_host::cluster::{KmeansOptions, Start};
 use tercet_host::points::{Codes, Destination, Points, ReadOptions, Values, read_weights};
 
+use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::format;
 use crate::words::words;
@@ -171,6 +172,7 @@ impl Ready<'_> {
     /// Clusters with these options, telling progress.
     pub(crate) fn run(
         &self,
+        engine: &mut Engine,
         points: &Points,
         k: usize,
         spinner: &Spinner,
@@ -197,7 +199,7 @@ impl Ready<'_> {
         how.spherical = self.options.spherical;
         how.centroids = self.centroids.as_ref();
         how.weights = self.weights.as_deref();
-        let found = fit(points, &how, &mut |step, inertia| {
+        let found = engine.fit(points, &how, &mut |step, inertia| {
             let restart = match n_init {
                 1 => String::new(),
                 n => format!("restart {} of {n}, ", step.restart + 1),

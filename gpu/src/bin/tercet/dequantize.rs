@@ -17,7 +17,7 @@ Examples:
   tercet dequantize model.gguf -o model-f16.gguf --to f16
   tercet dequantize bitnet.safetensors -o floats.safetensors --weight-scale multiplier
 
-JSON (--json): tensors[] (name, shape, from, to, bits_per_weight, note), bytes_before, bytes_after, seconds, \
+JSON (--json): tensors[] (name, shape, from, to, engine, bits_per_weight, note), bytes_before, bytes_after, engine, seconds, \
 megabytes_per_second.";
 
 /// Restore the quantized tensors of a model to floats

@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tercet_core::cluster::ClusterError;
+use tercet_host::cluster::data::Found;
 use tercet_host::cluster::{davies_bouldin, silhouette};
-use tercet_host::points::Points;
 use tercet_host::report::{Elbow, Trial};
 
 use crate::clustering::{self, Data, Options, Outputs, Ready, Spinner};
 use crate::failure::Failure;
 use crate::table::{Align, Table};
-use crate::{format, output};
+use crate::{engine, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,7 +24,7 @@ Inertia always falls as k grows; where the curve bends, more clusters stop payin
 and the Davies-Bouldin index lowest where clusters are compact and apart. Both are taken of the int8 codes, the \
 silhouette of more than 4,096 points of a sample drawn by --seed; neither exists for one cluster.
 
-JSON (--json): data, points, dims, seed, best (the k of the highest silhouette, or null), trials[] (k, inertia, \
+JSON (--json): data, points, dims, seed, engine (that was to cluster), engine_note (null, or why the processor did it for some k), best (the k of the highest silhouette, or null), trials[] (k, inertia, \
 iterations, stop, silhouette, davies_bouldin), sampled (null or points that the silhouette is of), files[], seconds.";
 
 /// Cluster with one k after another, and show what each is worth
@@ -44,6 +44,8 @@ pub(crate) struct Arguments {
     /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    pub(crate) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -91,6 +93,8 @@ struct Summary {
     points: usize,
     dims: usize,
     seed: u64,
+    engine: String,
+    engine_note: Option<String>,
     best: Option<usize>,
     trials: Vec<Row>,
     sampled: Option<usize>,
@@ -116,13 +120,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         outputs.check(&[(path, &["html", "htm", "svg"])])?;
     }
     let ready = arguments.options.ready(&arguments.data, &points)?;
-    let (mut trials, mut sampled) = (Vec::new(), None);
+    let mut engine = arguments.engine.open()?;
+    let (mut trials, mut sampled, mut note) = (Vec::new(), None, None);
     {
         let spinner = Spinner::new();
         // The largest first: what k > n refuses is refused at once.
         for k in arguments.range.falling() {
-            let (row, sample) = trial(&ready, &points, k, arguments.options.seed(), &spinner)?;
+            spinner.tell(format!("k = {k}"));
+            let found = ready.run(&mut engine, &points, k, &spinner)?;
+            let (row, sample) = trial(&ready, &found, k, arguments.options.seed(), &spinner)?;
             sampled = sampled.max(sample);
+            note = note.or(found.by.note);
             trials.insert(0, row);
         }
     }
@@ -153,6 +161,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         points: points.rows(),
         dims: points.dims(),
         seed: arguments.options.seed(),
+        engine: engine.name(),
+        engine_note: note,
         best: elbow.best(),
         trials,
         sampled,
@@ -169,12 +179,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// One clustering and its scores, and how many points the silhouette is of where that is a sample.
 fn trial(
     ready: &Ready<'_>,
-    points: &Points,
+    found: &Found,
     k: usize,
     seed: u64,
     spinner: &Spinner,
 ) -> Result<(Row, Option<usize>), Failure> {
-    let found = ready.run(points, k, spinner)?;
     let outcome = found.clustering.outcome;
     let coded = found.points(ready.weights())?;
     let labels = &found.clustering.labels;
@@ -226,6 +235,10 @@ fn people(summary: &Summary, line: &str) -> String {
             if best { "highest silhouette" } else { "" }.to_owned(),
         ]);
     }
+    let note = summary.engine_note.as_ref();
+    let note = note.map_or_else(String::new, |note| {
+        format!("partly by the processor: {note}\n")
+    });
     let sampled = summary.sampled.map_or_else(String::new, |points| {
         format!("silhouette of a sample of {points} points\n")
     });
@@ -235,8 +248,9 @@ fn people(summary: &Summary, line: &str) -> String {
         .map(|path| format!("wrote {}\n", path.display()))
         .collect();
     format!(
-        "{}: {line}\n\n{}\n{sampled}{written}{} s\n",
+        "{}: {line}, by {}\n\n{}\n{note}{sampled}{written}{} s\n",
         summary.data,
+        summary.engine,
         table.render(),
         format::significant(summary.seconds)
     )

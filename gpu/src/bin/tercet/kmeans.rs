@@ -14,7 +14,7 @@ use tercet_host::report::{Clusters, Picture};
 use crate::clustering::{self, Data, Grid, Options, Outputs, Spinner};
 use crate::failure::Failure;
 use crate::table::{Align, Table};
-use crate::{format, output};
+use crate::{engine, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +22,7 @@ Examples:
   tercet kmeans model.safetensors:embed.weight -k 64 --spherical --report clusters.html
   tercet kmeans sensors.csv -k 8 --n-init 10 --json
   tercet kmeans big.npy -k 1000 --mini-batch 4096 --representatives small.npy
+  tercet kmeans big.npy -k 1000 --backend cuda
 
 Clusters are found in exact integers: the same data, options and seed give the same labels and centroids on every \
 machine and with any number of threads. int8 and uint8 data is taken as it is; floats are put on an int8 grid \
@@ -32,7 +33,8 @@ first, which the report names. Inertia is that of the data itself.
 point; OUT.weights.npy and OUT.indices.npy beside it say how much it stands for and where it came from (.safetensors: \
 one file).
 
-JSON (--json): data, points, dims, columns (null or names), k, seed, iterations, stop (labels, inertia, tolerance or \
+JSON (--json): data, points, dims, columns (null or names), k, seed, engine (that clustered), engine_note (null, or why it is not \
+the one asked for), iterations, stop (labels, inertia, tolerance or \
 iterations), inertia, inertia_codes, reseeded, empty, grid (scale, zero_point, exact, clipped, relative_error), \
 clusters[] (points, weight, radius, representative: null or a row), curve[] (restart, step, inertia in codes), files[], seconds.";
 
@@ -65,6 +67,8 @@ pub(crate) struct Arguments {
     /// Replace outputs that exist
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    pub(crate) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -78,6 +82,8 @@ struct Summary {
     columns: Option<Vec<String>>,
     k: usize,
     seed: u64,
+    engine: String,
+    engine_note: Option<String>,
     iterations: u32,
     stop: &'static str,
     inertia: f64,
@@ -108,7 +114,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     outputs.check(&paths)?;
     let picture = picture(arguments, &points)?;
     let ready = arguments.options.ready(&arguments.data, &points)?;
-    let found = ready.run(&points, arguments.k, &Spinner::new())?;
+    let mut engine = arguments.engine.open()?;
+    let found = ready.run(&mut engine, &points, arguments.k, &Spinner::new())?;
     let summary = summary(arguments, &points, &found, start);
 
     if let Some(path) = &arguments.labels {
@@ -196,6 +203,8 @@ fn summary(arguments: &Arguments, points: &Points, found: &Found, start: Instant
         columns: points.header().map(<[String]>::to_vec),
         k: arguments.k,
         seed: arguments.options.seed(),
+        engine: found.by.engine.clone(),
+        engine_note: found.by.note.clone(),
         iterations: outcome.iterations,
         stop: clustering::stop(outcome.stop).0,
         inertia: found.inertia,
@@ -238,6 +247,10 @@ fn facts(
         ),
         (of, format::significant(summary.inertia)),
         ("iterations", format!("{}: {stop}", summary.iterations)),
+        (
+            "engine",
+            engine::words(&summary.engine, summary.engine_note.as_deref()),
+        ),
     ];
     if let Some(columns) = &summary.columns {
         facts.insert(1, ("columns", columns.join(", ")));

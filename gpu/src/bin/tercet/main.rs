@@ -12,8 +12,11 @@ mod completions;
 mod demo;
 mod dequantize;
 mod elbow;
+mod engine;
 mod failure;
 mod format;
+mod gpus;
+mod info;
 mod inspect;
 mod interrupt;
 mod kmeans;
@@ -42,6 +45,7 @@ Examples:
   tercet kmeans images.npy -k 10 --report clusters.html        groups, in exact integers, with pictures
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
   tercet bench --quick                                         how fast this machine is
+  tercet info                                                  processor, instruction sets, GPUs
 
 Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 wrong usage, \
 130 interrupted.";
@@ -70,8 +74,23 @@ enum Command {
     Search(search::Arguments),
     Network(network::Arguments),
     Bench(bench::Arguments),
+    Info(info::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
+}
+
+impl Command {
+    /// The engine that was asked for, of the commands that let it be chosen.
+    fn engine(&self) -> Option<&engine::Named> {
+        match self {
+            Self::Quantize(arguments) => Some(&arguments.engine),
+            Self::Kmeans(arguments) => Some(&arguments.engine),
+            Self::Assign(arguments) => Some(&arguments.engine),
+            Self::Elbow(arguments) => Some(&arguments.engine),
+            Self::Search(arguments) => Some(&arguments.engine),
+            _ => None,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -84,6 +103,9 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     interrupt::handle()?;
+    if let Some(engine) = cli.command.engine() {
+        engine.settle()?;
+    }
     // A wrong name is told before any work.
     Backend::chosen()?;
     if cli.threads.len() > 1 && !matches!(cli.command, Command::Bench(_)) {
@@ -110,6 +132,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Search(arguments) => search::run(&arguments),
         Command::Network(arguments) => network::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments, &cli.threads),
+        Command::Info(arguments) => info::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }

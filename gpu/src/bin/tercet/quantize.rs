@@ -9,11 +9,10 @@ use tercet_host::Model;
 use tercet_host::convert::{AutoReport, Grid, Per, QuantizeOptions, Report, Target};
 
 use crate::failure::Failure;
-use crate::progress::Bar;
 use crate::reading::weight_scale;
 use crate::table::{Align, Table};
 use crate::words::{grid, words};
-use crate::{format, output};
+use crate::{engine, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,6 +23,7 @@ Examples:
   tercet quantize model.safetensors -o small.safetensors --to palette:4 --per rows:64
   tercet quantize model.safetensors -o small.safetensors --to palette:3 --importance squares.safetensors
   tercet quantize weights.npy -o weights.gguf --to q4_0 --json
+  tercet quantize model.safetensors -o model.gguf --to tq2_0 --backend cuda
 
 Formats of GGUF (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q8_0, auto. \
 Formats of safetensors (OUT ends in .safetensors): int8 and ternary (a byte a code), bitnet-hf (four codes a byte), palette:1 to palette:8 (indices of that many bits \
@@ -35,9 +35,13 @@ of that error another choice could save at most.
 A tensor whose rows the format's blocks do not divide goes to a fallback type, as in llama.cpp, and the report says \
 so. A palette is shown beside what the same tensor would lose in q4_0 and q8_0. Tensors of fewer than two dimensions are copied unless --include names them.
 
-JSON (--json): tensors[] (name, shape, from, to, bits_per_weight, relative_error, sqnr_db, flushed, \
+With --backend cuda the device quantizes and encodes, and the processor reads, writes and measures; the file is the same, \
+byte for byte. What has no room on the device the processor does, and the report says so. bitnet-hf is made by the processor alone.
+
+JSON (--json): tensors[] (name, shape, from, to, engine (null where copied), bits_per_weight, relative_error, sqnr_db, flushed, \
 beside[] (format, bits_per_weight, relative_error), note), \
-bytes_before, bytes_after, bits_per_weight, auto (null or bits, squared_error, gap), seconds, megabytes_per_second.";
+bytes_before, bytes_after, bits_per_weight, engine, engine_note (null, or why the processor did some of its work), \
+auto (null or bits, squared_error, gap), seconds, megabytes_per_second.";
 
 /// Quantize a model: safetensors, npy or GGUF in, GGUF or safetensors out
 #[derive(Debug, clap::Args)]
@@ -84,6 +88,8 @@ pub(crate) struct Arguments {
     /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    pub(crate) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -120,8 +126,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         force: arguments.force,
         ..QuantizeOptions::new(arguments.to)
     };
+    let mut engine = arguments.engine.open()?;
     let model = Model::open(&arguments.input)?;
-    let report = tercet_host::quantize(&model, &options, &arguments.output, &Bar::new())?;
+    let report = engine.quantize(&model, &options, &arguments.output)?;
     if arguments.json {
         output::json(&report)
     } else {
@@ -171,12 +178,16 @@ fn people(report: &Report) -> String {
         row.push(tensor.note.clone().unwrap_or_default());
         table.row(row);
     }
+    let note = report.engine_note.as_ref();
+    let note = note.map_or_else(String::new, |note| {
+        format!("partly by the processor: {note}\n")
+    });
     let quantized = match report.bits_per_weight {
         0.0 => "nothing quantized, see the notes".to_owned(),
         bits => format!("{bits:.4} bits/weight where quantized"),
     };
     format!(
-        "{}\n{}{} -> {} ({quantized}), {:.2} s, {:.0} MB/s\n",
+        "{}\n{note}{}{} -> {} ({quantized}), {:.2} s, {:.0} MB/s\n",
         table.render(),
         report.auto.as_ref().map_or_else(String::new, guarantee),
         format::bytes(report.bytes_before),

@@ -5,15 +5,12 @@ use std::path::PathBuf;
 use clap::builder::TypedValueParser;
 use tercet_core::search::MetricKind;
 use tercet_host::points::{Points, ReadOptions};
-use tercet_host::search::{
-    Find, HitsFile, Neighbour, SearchOptions, SearchReport, Storage, search,
-};
+use tercet_host::search::{Find, HitsFile, Neighbour, SearchOptions, SearchReport, Storage};
 
 use crate::failure::Failure;
-use crate::progress::Bar;
 use crate::table::{Align, Table};
 use crate::words::words;
-use crate::{format, output};
+use crate::{engine, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,6 +18,7 @@ Examples:
   tercet search base.npy queries.npy --metric l2 --storage ternary --rerank 100
   tercet search base.npy queries.npy --metric cosine --storage f32 --threshold 0.8 --json
   tercet search base.npy queries.npy --indices hits.npy --scores scores.npy
+  tercet search base.npy queries.npy -k 100 --backend cuda
 
 BASE and QUERIES are npy, CSV, safetensors or GGUF files (FILE:TENSOR where there are several tensors), one row a \
 point. Every row is compared with every query: hits are the exact nearest of the storage, ties going to the lower \
@@ -30,7 +28,7 @@ Integers from -128 to 127 are held by int8 as they are. Of other values int8 and
 a scale for each row, for dot with one for the base, for l2 on one grid of base and queries.
 
 JSON (--json): rows, dims, queries, metric, storage, storage_bytes, exact (no value was rounded), reranked \
-(candidates a query, or null), recall (or null), hits[][] (index, score). The score of l2 is the squared distance.";
+(candidates a query, or null), recall (or null), engine (that searched), engine_note (null, or why it is not the one asked for), hits[][] (index, score). The score of l2 is the squared distance.";
 
 /// Queries that people see.
 const SHOWN: usize = 20;
@@ -79,6 +77,8 @@ pub(crate) struct Arguments {
     /// Replace output files that exist
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    pub(crate) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -121,7 +121,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         |path: &PathBuf| HitsFile::create(path, [base.path(), queries.path()], arguments.force);
     let indices = arguments.indices.as_ref().map(create).transpose()?;
     let scores = arguments.scores.as_ref().map(create).transpose()?;
-    let report = search(&base, &queries, &options, &Bar::new())?;
+    let mut engine = arguments.engine.open()?;
+    let report = engine.search(&base, &queries, &options)?;
     if let Some(file) = indices {
         file.write_indices(&report)?;
     }
@@ -154,6 +155,8 @@ fn people(report: &SearchReport) -> String {
     if let Some(recall) = report.recall {
         text += &format!("recall    {recall:.4}\n");
     }
+    let engine = engine::words(&report.engine, report.engine_note.as_deref());
+    text += &format!("engine    {engine}\n");
     text.push('\n');
     let mut table = Table::new(&[("query", Align::Right), ("rows (scores)", Align::Left)]);
     for (query, hits) in report.hits.iter().enumerate().take(SHOWN) {

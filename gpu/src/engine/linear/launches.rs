@@ -46,7 +46,7 @@ impl Cuda {
             let left = x.count - first;
             let tile = tensor_cores.then(|| tile(layer, left)).flatten();
             let count = if tile.is_some() { left } else { MOST.min(left) };
-            let few = || tensor_cores.then(|| few_rows(layer)).flatten();
+            let few = || tensor_cores.then(|| few_rows(layer, count)).flatten();
             let choice = tile.or_else(few).unwrap_or_else(|| dots(layer, count));
             self.launch_part(layer, x, &mut output, first, count, &choice)?;
             first += count;
@@ -106,31 +106,38 @@ impl Cuda {
     }
 }
 
-/// Tiles of 128 rows of weights on tensor cores, where there are more rows of activations than one pass serves and as many tiles as a grid
-/// has rows; `None` where blocks are not those that they know.
+/// Tiles of 128 rows of weights on tensor cores, where there are more rows of activations than one pass serves and no more tiles than a grid
+/// has rows; `None` where blocks or their scales are not those that they know.
 fn tile(layer: &DeviceLayer, count: usize) -> Option<Choice> {
-    let (kernel, tile) = match (layer.packing.bits, layer.packing.block) {
-        (2, None) => ("linear_mma_tile_2", 128),
-        (2, Some(256)) => ("linear_mma_tile_2_blocks", 64),
-        (4, None) => ("linear_mma_tile_4", 128),
-        (8, None) => ("linear_mma_tile_8", 128),
+    let (kernel, tile) = match (layer.packing.bits, layer.block()?) {
+        (2, None) => ("linear_tile_2", 128),
+        (2, Some(64)) => ("linear_tile_2_64", 64),
+        (2, Some(256)) => ("linear_tile_2_256", 64),
+        (4, None) => ("linear_tile_4", 128),
+        (4, Some(32)) => ("linear_tile_4_32", 64),
+        (8, None) => ("linear_tile_8", 128),
+        (8, Some(32)) => ("linear_tile_8_32", 64),
         _ => return None,
     };
     (count > MOST && count.div_ceil(tile) < 1 << 16).then_some(Choice {
-        module: "linear_mma",
+        module: "linear_tile_mma",
         kernel,
         rows: 128,
         tile: Some(tile),
     })
 }
 
-/// One pass over the weights for up to eight rows of activations, on tensor cores; `None` as for [`tile`].
-const fn few_rows(layer: &DeviceLayer) -> Option<Choice> {
-    let kernel = match (layer.packing.bits, layer.packing.block) {
+/// One pass over the weights for up to eight rows of activations, on tensor cores; `None` as for [`tile`], and where products of four bytes
+/// take fewer instructions: small blocks with one row.
+fn few_rows(layer: &DeviceLayer, count: usize) -> Option<Choice> {
+    let kernel = match (layer.packing.bits, layer.block()?) {
         (2, None) => "linear_mma_rows_2",
-        (2, Some(256)) => "linear_mma_rows_2_blocks",
+        (2, Some(64)) if count > 1 => "linear_mma_rows_2_64",
+        (2, Some(256)) => "linear_mma_rows_2_256",
         (4, None) => "linear_mma_rows_4",
+        (4, Some(32)) if count > 1 => "linear_mma_rows_4_32",
         (8, None) => "linear_mma_rows_8",
+        (8, Some(32)) if count > 1 => "linear_mma_rows_8_32",
         _ => return None,
     };
     Some(Choice {

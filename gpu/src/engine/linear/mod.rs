@@ -11,6 +11,9 @@ use self::launches::Output;
 use self::packed::Packing;
 use super::{Cuda, CudaError, DeviceBuffer};
 
+/// The bits of 128 as an f16.
+const WIDE: u16 = 0x5800;
+
 /// A layer's weights, scales and bias on a device.
 ///
 /// ```
@@ -44,6 +47,8 @@ pub struct DeviceLayer {
     weights: DeviceBuffer<u8>,
     /// Bits of an f16 a block.
     block_scales: Option<DeviceBuffer<u16>>,
+    /// Whether all of those are below 128 in magnitude, so that each is a whole number of 2⁻²⁴ in 32 bits.
+    narrow: bool,
     /// That of every row, where `row_scales` is none.
     scale: f32,
     row_scales: Option<DeviceBuffer<f32>>,
@@ -68,6 +73,11 @@ impl DeviceLayer {
             None => 0,
         };
         self.weights.bytes() + scales
+    }
+
+    /// Columns of a block for kernels that take scales as 32-bit integers, `Some(None)` without blocks; `None` where scales are wider.
+    fn block(&self) -> Option<Option<usize>> {
+        self.narrow.then_some(self.packing.block)
     }
 }
 
@@ -116,6 +126,7 @@ impl Cuda {
             packing,
             weights: self.upload(&packed.bytes)?,
             block_scales: blocks.then(|| self.upload(&packed.scales)).transpose()?,
+            narrow: packed.scales.iter().all(|bits| bits & 0x7FFF < WIDE),
             scale,
             row_scales: (!one).then(|| self.upload(&scales)).transpose()?,
             bias: biased.then(|| self.upload(&bias)).transpose()?,

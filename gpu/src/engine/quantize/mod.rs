@@ -3,6 +3,7 @@
 mod beside;
 mod cudas;
 mod dequantize;
+mod fp8;
 mod launches;
 mod magnitudes;
 mod output;
@@ -12,7 +13,7 @@ mod through;
 
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine};
 use tercet_core::number::Element;
-use tercet_core::quant::{self, Groups, Method, QuantError, Report, Rule};
+use tercet_core::quant::{self, Codes, Groups, Method, QuantError, Report, Rule};
 
 pub use self::cudas::CudasTensor;
 pub(super) use self::launches::kernel;
@@ -141,6 +142,41 @@ impl Cuda {
             codes: self.zeros(len)?,
             scales: self.zeros(groups.count)?,
             zero_points: zero_points.then(|| self.zeros(groups.count)).transpose()?,
+        })
+    }
+
+    /// A quantized tensor that the host has, on the device.
+    ///
+    /// # Errors
+    /// [`QuantError::Length`] where codes, scales or zero points do not fit the groups; [`CudaError::OutOfMemory`],
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn upload_codes(&mut self, codes: &Codes<'_>) -> Result<DeviceCodes, CudaError> {
+        let Codes {
+            codes,
+            groups,
+            scales,
+            zero_points,
+        } = *codes;
+        groups.check(codes.len())?;
+        let points = !zero_points.is_empty();
+        for found in [
+            scales.len(),
+            if points {
+                zero_points.len()
+            } else {
+                groups.count
+            },
+        ] {
+            let expected = groups.count;
+            if found != expected {
+                return Err(QuantError::Length { expected, found }.into());
+            }
+        }
+        Ok(DeviceCodes {
+            groups,
+            codes: self.upload(codes)?,
+            scales: self.upload(scales)?,
+            zero_points: points.then(|| self.upload(zero_points)).transpose()?,
         })
     }
 

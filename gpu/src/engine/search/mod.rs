@@ -7,6 +7,7 @@
 mod ask;
 mod bar;
 mod cudas;
+mod launches;
 mod rows;
 mod scan;
 
@@ -19,7 +20,8 @@ use super::device::Cuda;
 use super::error::CudaError;
 pub use cudas::CudasBase;
 
-use ask::{Ask, Goal, QUERIES};
+use ask::{Ask, Goal};
+use launches::QUERIES;
 use rows::DeviceRows;
 
 /// Rows of the smallest part that a base is worth cutting into.

@@ -37,8 +37,8 @@ pub(super) enum Storage {
         norms: Option<DeviceBuffer<u32>>,
     },
     Float {
-        /// The kernel for their type.
-        kernel: &'static str,
+        /// The kernels for their type, of one query and of four.
+        kernels: [&'static str; 2],
         values: DeviceBuffer<u8>,
         dim: usize,
         norms: Option<DeviceBuffer<f64>>,
@@ -168,16 +168,16 @@ impl Visitor for Upload<'_> {
         _: &mut [Hit<M::Float>],
     ) -> Self::Output {
         let dim = rows.dim();
-        let kernel = match TypeId::of::<T>() {
-            id if id == TypeId::of::<f16>() => "search_f16",
-            id if id == TypeId::of::<bf16>() => "search_bf16",
-            _ => "search_f32",
+        let kernels = match TypeId::of::<T>() {
+            id if id == TypeId::of::<f16>() => ["search_f16", "search_four_f16"],
+            id if id == TypeId::of::<bf16>() => ["search_bf16", "search_four_bf16"],
+            _ => ["search_f32", "search_four_f32"],
         };
         let norms = self.table(rows.norms())?;
         let values = bytes_of(part(rows.values(), &self.range, dim));
         let values = self.cuda.upload(values)?;
         Ok(Storage::Float {
-            kernel,
+            kernels,
             values,
             dim,
             norms,

@@ -76,19 +76,50 @@ pub(super) trait Scan {
     fn scan(&self, cuda: &mut Cuda, chosen: Chosen, sink: &Sink<'_>) -> Result<(), CudaError>;
 }
 
+/// Rows for each query; `None` for one that more rows fit than there is room for.
+pub(super) type Lists = Vec<Option<Vec<u32>>>;
+
 /// The rows among the first `rows` that may be wanted, in any order, a list for each of `queries` queries. A scan has `padded` of them,
 /// of which the last stand for nothing.
 pub(super) fn find(
     cuda: &mut Cuda,
     rows: usize,
-    (queries, padded): (usize, usize),
+    queries: (usize, usize),
     wanted: Wanted,
     scan: &impl Scan,
 ) -> Result<Vec<Vec<u32>>, CudaError> {
+    let (mut lists, candidates) = scanned(cuda, rows, queries, wanted, scan)?;
+    if let Some(mut candidates) = candidates
+        && lists.iter().any(Option::is_none)
+    {
+        one_by_one(cuda, rows, &mut candidates, &mut lists, scan)?;
+    }
+    Ok(lists.into_iter().map(Option::unwrap_or_default).collect())
+}
+
+/// As [`find`], but `None` for a query that more rows fit than there is room for.
+pub(super) fn find_at_once(
+    cuda: &mut Cuda,
+    rows: usize,
+    queries: (usize, usize),
+    wanted: Wanted,
+    scan: &impl Scan,
+) -> Result<Lists, CudaError> {
+    scanned(cuda, rows, queries, wanted, scan).map(|(lists, _)| lists)
+}
+
+/// One scan's lists, `None` where they had no room, and the memory it took.
+fn scanned(
+    cuda: &mut Cuda,
+    rows: usize,
+    (queries, padded): (usize, usize),
+    wanted: Wanted,
+    scan: &impl Scan,
+) -> Result<(Lists, Option<Candidates>), CudaError> {
     if let Wanted::Best(k, _) = wanted
         && k >= rows
     {
-        return Ok(vec![(0..rows as u32).collect(); queries]);
+        return Ok((vec![Some((0..rows as u32).collect()); queries], None));
     }
     let mut candidates = Candidates {
         bars: cuda.room(padded)?,
@@ -127,11 +158,8 @@ pub(super) fn find(
         count: rows,
     };
     scan.scan(cuda, all, &Sink::Candidates(&candidates))?;
-    let mut lists = keep(cuda, &candidates, queries, k, slack)?;
-    if lists.iter().any(Option::is_none) {
-        one_by_one(cuda, rows, &mut candidates, &mut lists, scan)?;
-    }
-    Ok(lists.into_iter().map(Option::unwrap_or_default).collect())
+    let lists = keep(cuda, &candidates, queries, k, slack)?;
+    Ok((lists, Some(candidates)))
 }
 
 /// Of the candidates of each query those that may be among its best `k`, or all where `k` is 0; `None` where they have no room.
@@ -141,7 +169,7 @@ fn keep(
     queries: usize,
     k: usize,
     slack: u32,
-) -> Result<Vec<Option<Vec<u32>>>, CudaError> {
+) -> Result<Lists, CudaError> {
     let (rows, kept) = (cuda.zeros(queries * ROOM)?, cuda.zeros(queries)?);
     let arguments = [
         (&candidates.found).into(),

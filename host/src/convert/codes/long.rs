@@ -1,31 +1,26 @@
-//! Groups that all threads share: one after another is looked at whole, and then coded with what that decided.
+//! Long groups: one after another is looked at whole, and then coded with what that decided.
 
-use rayon::prelude::*;
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
 use tercet_core::number::{Stats, bits};
 use tercet_core::quant::{self, Applied, Groups, Plan, QuantError};
 
-use super::{Encoder, Job, Parts, Step, refuse, restore};
+use super::{Encoder, Job, Parts, Settled, Step, refuse};
 use crate::Error;
-use crate::convert::runs::{self, Coder};
-use crate::simd::{Ahead, Backend, Stores};
-use crate::source::{CHUNK, Source, TILE, signed, signed_mut, tiles, windows};
+use crate::convert::hands::{Hands, Span};
+use crate::source::CHUNK;
 
 /// Bins for the optimal ternary rule over a large group: 64 KiB, three passes on data of usual shape.
 const BINS: usize = 4096;
 
-/// Tiles that are counted into one table of bins, at the least: 262,144 values.
-const TILES_A_TABLE: usize = 16;
-
 /// A tensor of long groups.
-pub(super) struct Long<'a, 's> {
-    pub(super) job: Job<'a, 's>,
+pub(super) struct Long<'a, 's, H> {
+    pub(super) job: Job<'a, 's, H>,
     bins: Vec<MagnitudeBin>,
     settled: Settled,
 }
 
-impl<'a, 's> Long<'a, 's> {
-    pub(super) fn new(job: Job<'a, 's>) -> Self {
+impl<'a, 's, H: Hands> Long<'a, 's, H> {
+    pub(super) fn new(job: Job<'a, 's, H>) -> Self {
         // More bins than it must have: fewer passes over the values.
         let bins = match job.method.scratch_len(job.groups.len) {
             0 => 0,
@@ -44,28 +39,32 @@ impl<'a, 's> Long<'a, 's> {
 
     /// Looks at a group and decides how it is coded.
     fn settle(&mut self, group: usize) -> Result<(Plan, Step), Error> {
-        let Job { source, groups, .. } = self.job;
-        let first = group * groups.len;
+        let job = &mut self.job;
+        let group = Span {
+            source: job.source,
+            first: group * job.groups.len,
+            len: job.groups.len,
+        };
         let mut survey = Survey {
-            source,
-            first,
-            len: groups.len,
+            hands: &mut *job.hands,
+            group,
             largest: 0,
             plan: None,
             step: Step::default(),
         };
-        let report = quant::quantize(&mut survey, self.job.method, &mut self.bins);
+        let report = quant::quantize(&mut survey, job.method, &mut self.bins);
         let report = report.map_err(|error| match error {
-            SurveyError::Quant(error) => refuse(source, first, error),
+            SurveyError::Quant(error) => refuse(group.source, group.first, error),
             SurveyError::Host(error) => error,
         })?;
-        self.job.flushed += report.flushed;
         let plan = survey.plan.expect("every group is given a plan");
-        Ok((plan, survey.step))
+        let step = survey.step;
+        job.flushed += report.flushed;
+        Ok((plan, step))
     }
 }
 
-impl Encoder for Long<'_, '_> {
+impl<H: Hands> Encoder for Long<'_, '_, H> {
     fn end(&self) -> usize {
         self.job.source.values()
     }
@@ -85,56 +84,22 @@ impl Encoder for Long<'_, '_> {
             }
         }
         let job = &mut self.job;
-        let codes = out.room(0, end - first);
-        let chunk = (first, end - first);
-        runs::encode(job.source, &self.settled, chunk, codes, Some(&mut job.loss))?;
+        let chunk = Span {
+            source: job.source,
+            first,
+            len: end - first,
+        };
+        let codes = out.room(0, chunk.len);
+        job.hands
+            .apply(chunk, &self.settled, codes, &mut job.loss)?;
         Ok(end)
     }
 }
 
-/// How the groups that a chunk has values of are coded.
-struct Settled {
-    /// Values of a group.
-    len: usize,
-    /// The number of the first one here.
-    first: usize,
-    groups: Vec<(Plan, Step)>,
-}
-
-impl Coder for Settled {
-    fn bytes(&self, values: usize) -> usize {
-        values
-    }
-
-    fn encode(&self, first: usize, values: &[f32], out: &mut [u8]) -> Result<u64, String> {
-        let (mut at, mut values, mut codes) = (first, values, signed_mut(out));
-        while !values.is_empty() {
-            let (plan, _) = &self.groups[at / self.len - self.first];
-            let left = (self.len - at % self.len).min(values.len());
-            let (now, after) = values.split_at(left);
-            let (out, codes_after) = codes.split_at_mut(left);
-            Backend::default()
-                .apply(plan, now, out, Stores::Cached, Ahead::STREAM)
-                .map_err(|error| error.to_string())?;
-            (values, codes) = (after, codes_after);
-            at += left;
-        }
-        // Groups are counted, when they are looked at, not parts of them.
-        Ok(0)
-    }
-
-    fn restore(&self, first: usize, bytes: &[u8], out: &mut [f32]) -> Result<(), String> {
-        let step = |group: usize| self.groups[group - self.first].1;
-        restore(self.len, step, first, signed(bytes), out);
-        Ok(())
-    }
-}
-
-/// One group that all threads look at. Nothing is coded: what is to be done with it, and its scale, are what remains.
-struct Survey<'a, 's> {
-    source: &'a Source<'s>,
-    first: usize,
-    len: usize,
+/// One group that is looked at. Nothing is coded: what is to be done with it, and its scale, are what remains.
+struct Survey<'a, 's, H> {
+    hands: &'a mut H,
+    group: Span<'a, 's>,
     /// The pattern of the largest magnitude.
     largest: u32,
     plan: Option<Plan>,
@@ -153,63 +118,38 @@ impl From<QuantError> for SurveyError {
     }
 }
 
-impl Survey<'_, '_> {
-    fn reduce(
-        &mut self,
-        of: impl Fn(Backend, &[f32], Ahead) -> Stats + Sync + Send,
-    ) -> Result<Stats, SurveyError> {
-        let stats = super::reduce(self.source, (self.first, self.len), of);
+impl<H: Hands> Survey<'_, '_, H> {
+    fn look(&mut self, with_sum: bool) -> Result<Stats, SurveyError> {
+        let stats = self.hands.stats(self.group, with_sum);
         let stats = stats.map_err(SurveyError::Host)?;
         self.largest = bits::magnitude(stats.abs_max());
         Ok(stats)
     }
-
-    /// What a plan would code, counted and summed exactly.
-    fn count(&self, plan: &Plan) -> Result<Applied, SurveyError> {
-        let applied = tiles(
-            self.source,
-            self.first,
-            self.len,
-            |values| {
-                let mut codes = [0; TILE];
-                let codes = &mut codes[..values.len()];
-                Backend::default().apply(plan, values, codes, Stores::Cached, Ahead::STREAM)
-            },
-            |a, b| {
-                let (mut a, b) = (a?, b?);
-                a.merge(&b);
-                Ok(a)
-            },
-        );
-        let applied = applied.map_err(SurveyError::Host)?;
-        Ok(applied.unwrap_or_else(|| Ok(Applied::default()))?)
-    }
 }
 
-impl QuantizeProblem for Survey<'_, '_> {
+impl<H: Hands> QuantizeProblem for Survey<'_, '_, H> {
     type Error = SurveyError;
 
     fn groups(&self) -> Groups {
         Groups {
             count: 1,
-            len: self.len,
+            len: self.group.len,
         }
     }
 
     fn stats(&mut self, _: usize) -> Result<Stats, SurveyError> {
-        self.reduce(Backend::stats)
+        self.look(true)
     }
 
     fn extremes(&mut self, _: usize) -> Result<Stats, SurveyError> {
-        self.reduce(Backend::extremes)
+        self.look(false)
     }
 
     fn read_magnitudes(&mut self, _: usize, out: &mut [u32]) -> Result<(), SurveyError> {
         // Groups this small never come here, yet the contract holds.
         let mut values = vec![0.0; out.len()];
-        self.source
-            .read(self.first, &mut values)
-            .map_err(SurveyError::Host)?;
+        let Span { source, first, .. } = self.group;
+        source.read(first, &mut values).map_err(SurveyError::Host)?;
         Ok(tercet_core::scalar::read_magnitudes(&values, out)?)
     }
 
@@ -220,31 +160,8 @@ impl QuantizeProblem for Survey<'_, '_> {
         bins: &mut [MagnitudeBin],
     ) -> Result<(), SurveyError> {
         span.check(bins)?;
-        let empty = || vec![MagnitudeBin::EMPTY; span.bins()];
-        for window in windows(self.first, self.len) {
-            let table = (0..window.len().div_ceil(TILE))
-                .into_par_iter()
-                // A table a job, which takes as long to merge as a tile to count.
-                .with_min_len(TILES_A_TABLE)
-                .try_fold(
-                    || (Vec::new(), empty()),
-                    |(mut buffer, mut table), tile| {
-                        let from = window.start + tile * TILE;
-                        let values = (self.source)
-                            .view(from, TILE.min(window.end - from), &mut buffer)
-                            .map_err(SurveyError::Host)?;
-                        Backend::default().magnitudes(values, span, &mut table)?;
-                        Ok::<_, SurveyError>((buffer, table))
-                    },
-                )
-                .map(|job| job.map(|(_, table)| table))
-                .try_reduce(empty, |mut a, b| {
-                    add(&mut a, &b);
-                    Ok(a)
-                })?;
-            add(bins, &table);
-        }
-        Ok(())
+        let done = self.hands.magnitudes(self.group, span, bins);
+        done.map_err(SurveyError::Host)
     }
 
     /// Keeps the plan. What it codes is counted, at the cost of a read, where the scale is a mean over that; else the scale only
@@ -252,7 +169,10 @@ impl QuantizeProblem for Survey<'_, '_> {
     fn apply(&mut self, _: usize, plan: &Plan) -> Result<Applied, SurveyError> {
         self.plan = Some(*plan);
         match *plan {
-            Plan::Ternary { sum: true, .. } => self.count(plan),
+            Plan::Ternary { sum: true, .. } => {
+                let counted = self.hands.count(self.group, plan);
+                counted.map_err(SurveyError::Host)
+            }
             Plan::Ternary { threshold, .. } => Ok(Applied {
                 coded: u64::from(self.largest >= threshold),
                 ..Applied::default()
@@ -264,12 +184,5 @@ impl QuantizeProblem for Survey<'_, '_> {
     fn set_scale(&mut self, _: usize, scale: f32, zero_point: i8) -> Result<(), SurveyError> {
         self.step = Step { scale, zero_point };
         Ok(())
-    }
-}
-
-/// Adds what was counted elsewhere.
-fn add(bins: &mut [MagnitudeBin], more: &[MagnitudeBin]) {
-    for (bin, more) in bins.iter_mut().zip(more) {
-        bin.merge(more);
     }
 }

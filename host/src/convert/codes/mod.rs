@@ -1,28 +1,32 @@
 //! int8 and ternary codes with scales beside them.
 //!
-//! Short groups, such as rows, are quantized by one thread each, many at once, in one read of the values. A long group, such as a
-//! whole tensor, is first looked at by all threads, which takes a read of its own (more for rules that count), and then
+//! Short groups, such as rows, are quantized many at once, in one read of the values. A long group, such as a
+//! whole tensor, is first looked at, which takes a read of its own (more for rules that count), and then
 //! coded chunk by chunk. Statistics, bins and counts are exact integers, so the split does not show.
 
 mod long;
+mod settled;
 mod short;
 
 use tercet_core::number::Stats;
 use tercet_core::quant::{Groups, Method, QuantError};
 
+pub(super) use settled::Settled;
+
 use super::codec::Done;
+use super::hands::{Fused, Hands, Span};
 use super::measure::Loss;
 use super::stream::{Encoder, Parts, Sink, stream};
-use crate::parallel::merged;
-use crate::simd::{Ahead, Backend, Stores};
-use crate::source::{Source, tiles};
+use crate::simd::{Backend, Stores};
+use crate::source::Source;
 use crate::{Error, Progress};
 
-/// Groups of up to this many values (256 KiB as `f32`) are done by one thread.
-const ONE_THREAD: usize = 1 << 16;
+/// Groups of up to this many values (256 KiB as `f32`) are done whole.
+const WHOLE: usize = 1 << 16;
 
 /// Quantizes a tensor of plain floats. The parts are codes, scales, and zero points where the method has them.
-pub(crate) fn quantize(
+pub(super) fn quantize(
+    hands: &mut impl Hands,
     source: &Source<'_>,
     method: Method,
     groups: Groups,
@@ -30,13 +34,14 @@ pub(crate) fn quantize(
     sink: &mut Sink<'_>,
 ) -> Result<Done, Error> {
     let job = Job {
+        hands,
         source,
         method,
         groups,
         flushed: 0,
         loss: Loss::default(),
     };
-    if groups.len <= ONE_THREAD {
+    if groups.len <= WHOLE {
         let mut short = short::Short::new(job);
         stream(source, &mut short, progress, sink)?;
         Ok(short.job.done())
@@ -48,7 +53,8 @@ pub(crate) fn quantize(
 }
 
 /// A tensor on its way, whatever its groups.
-struct Job<'a, 's> {
+struct Job<'a, 's, H> {
+    hands: &'a mut H,
     source: &'a Source<'s>,
     method: Method,
     groups: Groups,
@@ -56,7 +62,7 @@ struct Job<'a, 's> {
     loss: Loss,
 }
 
-impl Job<'_, '_> {
+impl<H> Job<'_, '_, H> {
     /// Whether there is a third part.
     fn has_zero_points(&self) -> bool {
         self.method == Method::Affine
@@ -97,7 +103,7 @@ fn restore(
 }
 
 /// A quantizer's refusal about the part of a tensor that begins at value `first`.
-fn refuse(source: &Source<'_>, first: usize, error: QuantError) -> Error {
+pub(super) fn refuse(source: &Source<'_>, first: usize, error: QuantError) -> Error {
     let placed = match error {
         QuantError::NotFinite { index } => QuantError::NotFinite {
             index: index + first as u64,
@@ -109,20 +115,14 @@ fn refuse(source: &Source<'_>, first: usize, error: QuantError) -> Error {
 
 /// The statistics of a whole tensor of at least one value, all finite.
 pub(crate) fn stats(source: &Source<'_>) -> Result<Stats, Error> {
-    let stats = reduce(source, (0, source.values()), Backend::stats)?;
+    let whole = Span {
+        source,
+        first: 0,
+        len: source.values(),
+    };
+    let stats = Fused.stats(whole, true)?;
     match stats.first_bad {
         Some(index) => Err(refuse(source, 0, QuantError::NotFinite { index })),
         None => Ok(stats),
     }
-}
-
-/// What `of` finds about the `len` values from `first` on.
-fn reduce(
-    source: &Source<'_>,
-    (first, len): (usize, usize),
-    of: impl Fn(Backend, &[f32], Ahead) -> Stats + Sync + Send,
-) -> Result<Stats, Error> {
-    let of = |values: &[f32]| of(Backend::default(), values, Ahead::STREAM);
-    let stats = tiles(source, first, len, of, merged)?;
-    Ok(stats.unwrap_or(Stats::EMPTY))
 }

@@ -9,6 +9,7 @@ use tercet_core::quant::{Rule, ScaleRule};
 use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
+use crate::measure::task::Task;
 use crate::measure::work::{Arithmetic, Work};
 use crate::measure::{Traffic, input};
 
@@ -61,6 +62,14 @@ impl Operation for Encode {
             with_engine!(by, engine => encode(&mut engine, self.format, self.rule, &self.values, &mut out));
         });
         Bits::default().with(&out).finish()
+    }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Encode {
+            values: &self.values,
+            format: self.format,
+            rule: self.rule,
+        })
     }
 }
 
@@ -123,7 +132,18 @@ impl Operation for Decode {
         });
         Bits::default().with_floats(&out).finish()
     }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Decode {
+            bytes: &self.bytes,
+            values: self.values,
+            format: self.format,
+        })
+    }
 }
+
+/// The scale of activations.
+const SCALE: f32 = 0.01;
 
 /// A row of blocks times int8 activations.
 pub(in crate::measure) struct Dot {
@@ -148,8 +168,17 @@ impl Operation for Dot {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         let mut out = 0.0;
         clock.time(&mut || {
-            out = with_engine!(by, engine => legal(engine.dot(self.format, &self.bytes, &self.x, 0.01)));
+            out = with_engine!(by, engine => legal(engine.dot(self.format, &self.bytes, &self.x, SCALE)));
         });
         Bits::default().with_floats(&[out]).finish()
+    }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Dot {
+            bytes: &self.bytes,
+            x: &self.x,
+            x_scale: SCALE,
+            format: self.format,
+        })
     }
 }

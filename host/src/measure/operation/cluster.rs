@@ -7,6 +7,7 @@ use tercet_core::number::Random;
 use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
+use crate::measure::task::Task;
 use crate::measure::work::{Arithmetic, Work};
 use crate::measure::{Traffic, input};
 
@@ -59,6 +60,15 @@ impl Operation for Lloyd {
             result(&mut problem, self.shape, last.inertia)
         })
     }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Lloyd {
+            points: &self.points,
+            dims: self.shape.dims,
+            clusters: self.shape.k,
+            steps: STEPS,
+        })
+    }
 }
 
 /// k-means++ as published: a draw by D² for each centroid.
@@ -89,6 +99,14 @@ impl Operation for Seed {
                 legal(seed(&mut problem, Init::PlusPlus, &mut Random::new(1)));
             });
             result(&mut problem, self.shape, 0)
+        })
+    }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Seed {
+            points: &self.points,
+            dims: self.shape.dims,
+            clusters: self.shape.k,
         })
     }
 }

@@ -6,8 +6,12 @@ use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix, pack};
 use super::{Bits, Operation, blocks, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
+use crate::measure::task::Task;
 use crate::measure::work::{Arithmetic, Work};
 use crate::measure::{Traffic, input};
+
+/// The scale of every vector.
+const X_SCALE: f32 = 0.01;
 
 /// A matrix and vectors.
 pub(in crate::measure) struct Product {
@@ -73,13 +77,21 @@ impl Operation for Product {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         let layer = self.layer();
         let mut out = vec![0.0; self.count * self.rows];
-        let scales = vec![0.01; self.count];
+        let scales = vec![X_SCALE; self.count];
         let mut scratch = vec![0; layer.weights().fast_scratch_len()];
         clock.time(&mut || {
             let x = legal(I8Sym::new(&self.x));
             with_engine!(by, engine => multiply(&mut engine, &layer, x, &scales, &mut out, &mut scratch));
         });
         Bits::default().with_floats(&out).finish()
+    }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Product {
+            layer: self.layer(),
+            x: &self.x,
+            scales: vec![X_SCALE; self.count],
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::clock::Clock;
 use super::contender::Contender;
+use super::task::Task;
 
 pub(super) mod blocks;
 pub(super) mod cluster;
@@ -19,26 +20,36 @@ pub(super) trait Operation: Send + Sync {
     /// Prepares outputs, has `clock` time one run (or what counts as one: [`super::Work::steps`]), and gives a hash of what
     /// it wrote. Runs in the pool of the contender's threads.
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64;
+
+    /// What it does, in words that a device understands; `None` where it has none for it.
+    fn task(&self) -> Option<Task<'_>> {
+        None
+    }
 }
 
-/// A hash of results; floats go in as their bits.
-#[derive(Default)]
-struct Bits(DefaultHasher);
+/// A hash of results, the same in every process of one build.
+#[derive(Clone, Debug, Default)]
+pub struct Bits(DefaultHasher);
 
 impl Bits {
-    fn with(mut self, values: &[impl Hash]) -> Self {
+    /// Adds integers, or bytes.
+    #[must_use]
+    pub fn with(mut self, values: &[impl Hash]) -> Self {
         values.hash(&mut self.0);
         self
     }
 
-    fn with_floats(mut self, values: &[f32]) -> Self {
+    /// Adds floats as their bits.
+    #[must_use]
+    pub fn with_floats(mut self, values: &[f32]) -> Self {
         values
             .iter()
             .for_each(|value| self.0.write_u32(value.to_bits()));
         self
     }
 
-    fn finish(self) -> u64 {
+    /// The hash.
+    pub fn finish(self) -> u64 {
         self.0.finish()
     }
 }

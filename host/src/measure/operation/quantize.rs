@@ -12,14 +12,12 @@ use tercet_core::quant::{
 use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
+use crate::measure::task::{Floats, Task};
 use crate::measure::work::Work;
 use crate::measure::{Traffic, input};
 
 /// Values in a row of the per-row case.
 pub(in crate::measure) const ROW: usize = 1024;
-/// Bins for the optimal ternary rule: 64 KiB.
-const BINS: usize = 4096;
-
 /// The quantizers: name, method, and whether a row has a scale of its own.
 pub(in crate::measure) const METHODS: [(&str, Method, bool); 5] = [
     ("ternary absmean", ternary(Rule::AbsMean), false),
@@ -90,7 +88,7 @@ impl<T: Element> Operation for Quantize<T> {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         let (mut codes, mut scales) = (vec![0; self.values.len()], vec![0.0; self.groups.count]);
         let mut zero_points = vec![0; self.groups.count];
-        let mut bins = vec![MagnitudeBin::EMPTY; BINS];
+        let mut bins = vec![MagnitudeBin::EMPTY; Task::BINS];
         clock.time(&mut || {
             let out = Output {
                 codes: &mut codes,
@@ -101,6 +99,14 @@ impl<T: Element> Operation for Quantize<T> {
         });
         let bits = Bits::default().with(&codes).with(&zero_points);
         bits.with_floats(&scales).finish()
+    }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Quantize {
+            values: Floats::of(&self.values)?,
+            groups: self.groups,
+            method: self.method,
+        })
     }
 }
 
@@ -115,6 +121,9 @@ fn quantize<E: QuantizeEngine<Error = QuantError>, T: Element>(
     let mut tensor = legal(engine.tensor(values, groups, out));
     legal(quant::quantize(&mut tensor, method, bins));
 }
+
+/// The scale of codes that go back to values.
+const SCALE: f32 = 0.01;
 
 /// int8 codes of a tensor back to values.
 pub(in crate::measure) struct Dequantize(Vec<i8>);
@@ -132,7 +141,7 @@ impl Operation for Dequantize {
         let codes = Codes {
             groups: legal(Groups::tensor(self.0.len())),
             codes: &self.0,
-            scales: &[0.01],
+            scales: &[SCALE],
             zero_points: &[],
         };
         clock.time(&mut || match by.engine_of_threads() {
@@ -140,6 +149,13 @@ impl Operation for Dequantize {
             Some(engine) => legal(engine.dequantize(codes, int8::RANGE, &mut out)),
         });
         Bits::default().with_floats(&out).finish()
+    }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Dequantize {
+            codes: &self.0,
+            scale: SCALE,
+        })
     }
 }
 

@@ -10,6 +10,7 @@ use tercet_core::search::{
 use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
+use crate::measure::task::{Searched, Task};
 use crate::measure::work::{Arithmetic, Work};
 use crate::measure::{Traffic, input};
 
@@ -90,27 +91,43 @@ impl Search {
         };
         (work, body)
     }
-}
 
-impl Operation for Search {
-    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+    fn searched(&self) -> Searched<'_> {
         let len = self.queries * self.dim;
         match &self.base {
             Base::Int8(codes, norms) => {
                 let rows = legal(legal(Int8Rows::new(codes, self.dim)).with_norms(norms));
-                by_metric(by, rows, &input::codes(len), self.metric, clock)
+                Searched::Int8(rows, input::codes(len))
             }
             Base::Ternary(bytes, norms) => {
                 let rows = legal(legal(TernaryRows::new(bytes, self.dim)).with_norms(norms));
-                by_metric(by, rows, &input::codes(len), self.metric, clock)
+                Searched::Ternary(rows, input::codes(len))
             }
             Base::Float(values) => {
                 let rows = legal(FloatRows::new(values, self.dim));
                 // Not the first row, whose score would be its squared length.
-                let queries: Vec<f32> = values[..len].iter().rev().copied().collect();
-                by_metric(by, rows, &queries, self.metric, clock)
+                let queries = values[..len].iter().rev().copied().collect();
+                Searched::Float(rows, queries)
             }
         }
+    }
+}
+
+impl Operation for Search {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        match self.searched() {
+            Searched::Int8(rows, queries) => by_metric(by, rows, &queries, self.metric, clock),
+            Searched::Ternary(rows, queries) => by_metric(by, rows, &queries, self.metric, clock),
+            Searched::Float(rows, queries) => by_metric(by, rows, &queries, self.metric, clock),
+        }
+    }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Search {
+            rows: self.searched(),
+            metric: self.metric,
+            top: TOP,
+        })
     }
 }
 

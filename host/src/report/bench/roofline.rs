@@ -16,8 +16,13 @@ const COLUMNS: usize = 3;
 const SMALL: &str = r#"class="faint" font-size="11""#;
 
 pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
-    // The last contender is the one of most threads and the best backend.
-    let last = bench.contenders().pop();
+    // The last contender is the one of most threads and the best backend; ceilings are the processor's.
+    let on_device = |name: &String| {
+        let named = bench.results.iter().filter(|found| found.device);
+        named.map(Measured::contender).any(|other| other == *name)
+    };
+    let mut names = bench.contenders().into_iter().rev();
+    let last = names.find(|name| !on_device(name));
     let points: Vec<&Measured> = bench
         .results
         .iter()

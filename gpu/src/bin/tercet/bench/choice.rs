@@ -5,11 +5,17 @@ use std::str::FromStr;
 use tercet_host::measure::Contender;
 use tercet_host::simd::{Backend, Isa};
 
+use super::device::OnDevice;
+use crate::engine::CUDA;
+use crate::failure::Failure;
+
 /// A word of `--backend`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Backends {
-    /// Every one of this machine.
+    /// Every one of this machine, and its first CUDA device if there is one.
     All,
+    /// The first CUDA device.
+    Cuda,
     /// One of them.
     One(Backend),
 }
@@ -21,12 +27,18 @@ impl FromStr for Backends {
         if text.eq_ignore_ascii_case("all") {
             return Ok(Self::All);
         }
+        if text.eq_ignore_ascii_case(CUDA) {
+            return Ok(Self::Cuda);
+        }
         let names = || {
             let names: Vec<_> = Backend::all().map(|backend| backend.isa().name()).collect();
             names.join(", ")
         };
         let Some(isa) = Isa::from_name(text) else {
-            return Err(format!("no instruction set; here are {}", names()));
+            return Err(format!(
+                "no instruction set; here are {}, and {CUDA}",
+                names()
+            ));
         };
         let backend = Backend::new(isa).map_err(|error| error.to_string());
         backend.map(Self::One)
@@ -81,6 +93,7 @@ pub(super) fn contenders(backends: &[Backends], threads: &[u16]) -> Vec<Contende
         [] => *backend == Backend::default(),
         words => words.iter().any(|word| match word {
             Backends::All => true,
+            Backends::Cuda => false,
             Backends::One(one) => one == backend,
         }),
     };
@@ -90,6 +103,22 @@ pub(super) fn contenders(backends: &[Backends], threads: &[u16]) -> Vec<Contende
             .map(move |&threads| Contender::Threads { backend, threads })
     });
     std::iter::once(Contender::Scalar).chain(every).collect()
+}
+
+/// The device that is to be measured too: one that was named must be there.
+pub(super) fn device(backends: &[Backends]) -> Result<Option<OnDevice>, Failure> {
+    let asked = |word| backends.contains(&word);
+    if !asked(Backends::Cuda) && !asked(Backends::All) {
+        return Ok(None);
+    }
+    match OnDevice::first() {
+        Ok(device) => Ok(Some(device)),
+        Err(reason) if asked(Backends::Cuda) => {
+            let line = format_args!("--backend {CUDA}: {reason}");
+            Err(Failure::new(line))
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 #[cfg(test)]
@@ -126,5 +155,6 @@ mod tests {
             threads: 2,
         };
         assert_eq!(all.last(), Some(&best));
+        assert_eq!(contenders(&[Backends::Cuda], &[2]), [Contender::Scalar]);
     }
 }

@@ -1,6 +1,9 @@
 //! `tercet bench`: how fast the engines are on this machine, and how near its limits.
 
 mod choice;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod device;
 mod results;
 mod tables;
 
@@ -8,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use tercet_host::measure::{
-    Bandwidth, Contender, Entry, Machine, Runner, Settings, bandwidth, catalogue, date,
+    Bandwidth, Contender, Entry, Machine, Runner, Settings, Stopped, bandwidth, catalogue, date,
 };
 use tercet_host::simd::Backend;
 
@@ -25,6 +28,7 @@ Examples:
   tercet bench --report speed                            minutes; speed/bench.html shows it in pictures
   tercet bench --op matvec search --backend all          two kinds, each instruction set side by side
   tercet bench --op \"k-means\" --threads 1,2,4,8 --json   scaling over threads
+  tercet bench --backend cuda --op encode matmat         the first CUDA device beside the scalar engine
   tercet bench --list                                    operations and sizes, without measuring
 
 Every contender's result is compared with that of the scalar engine before it is timed. They are timed in turns; the \
@@ -32,11 +36,17 @@ table shows each one's best time. The speed-up is over the scalar engine on one 
 that the bytes and the products need by this machine's own ceilings, measured in the same run: memory at the case's \
 working set, and the multiply-adds of the contender's instruction set (of the best one here where it has none). Other load on the machine shows in all of it.
 
+A CUDA device works on data that stays there, and its times are those of its own events, what the processor does between kernels \
+included. Its roofline is the case's bytes by a copy within the device's memory of the same working set, measured in the same run; \
+multiply-adds do not count. Operations that it has no kernel for have no row of it.
+
 JSON (--json, and bench.json of --report): version, date, machine (processor, threads, system, architecture, backends), \
 quick, bandwidth[] (bytes, threads, and plain and streamed bytes a second of read, write, copy, narrow, widen), peaks[] \
-(backend, threads, multiply-adds a second of f32, int8, ternary), results[] (operation, size, values, engine, backend, \
-threads, seconds, median_seconds, samples, values_per_second, bytes, bytes_per_second, products, arithmetic, \
-products_per_second, attainable_seconds, bound, roofline, speedup, peak_memory, added_memory), files[], seconds.";
+(backend, threads, multiply-adds a second of f32, int8, ternary), device (null, or as in `tercet info`, and copies[] (bytes, \
+bytes_per_second)), results[] (operation, size, values, engine, backend, threads (0 on a device), device (whether it is one), \
+seconds, median_seconds, samples, values_per_second, bytes, bytes_per_second, products, arithmetic, \
+products_per_second, attainable_seconds, bound, roofline, speedup, peak_memory, added_memory), left_out[] (what the device had no \
+room for), files[], seconds.";
 
 /// Time every operation on this machine, engines side by side, against its limits
 #[derive(Debug, clap::Args)]
@@ -48,7 +58,8 @@ pub(crate) struct Arguments {
     /// Only operations whose name contains one of these words
     #[arg(long, value_name = "WORD", num_args = 1..)]
     op: Vec<String>,
-    /// Instruction sets beside the scalar engine: names, or `all` [default: the best one here]
+    /// What is timed beside the scalar engine: instruction sets, `cuda`, or `all` of these that are here [default: the best set
+    /// here]
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     backend: Vec<Backends>,
     /// About so many values, as 1000000, 100K, 1M or 16Mi, in place of the sizes that --list shows
@@ -79,6 +90,7 @@ pub(crate) fn run(arguments: &Arguments, threads: &[u16]) -> Result<(), Failure>
         return output::text(&tables::list(&entries));
     }
     let contenders = choice::contenders(&arguments.backend, threads);
+    let mut device = choice::device(&arguments.backend)?;
     let files = arguments.report.as_deref();
     let files = files.map(|folder| Files::prepare(folder, arguments.force));
     let files = files.transpose()?;
@@ -95,13 +107,26 @@ pub(crate) fn run(arguments: &Arguments, threads: &[u16]) -> Result<(), Failure>
         .iter()
         .map(|by| runner.ceilings().named_peak(by.backend(), by.threads()));
     let peaks = peaks.collect();
-    let mut found = Vec::new();
+    let (mut found, mut left_out) = (Vec::new(), Vec::new());
     for entry in &entries {
         steps.next(&format!("{}, {}", entry.operation, entry.size));
-        let measured = runner.run(&entry.build(), &contenders);
-        found.extend(measured.map_err(Failure::new)?);
+        let case = entry.build();
+        let measured = match &mut device {
+            None => runner
+                .run(&case, &contenders)
+                .map(|rows| found.extend(rows))
+                .map_err(Stopped::from),
+            Some(on) => runner.run_with(&case, &contenders, &mut *on.device, &mut found),
+        };
+        match measured {
+            Ok(()) => {}
+            Err(stopped @ Stopped::NoRoom { .. }) => left_out.push(stopped.to_string()),
+            Err(stopped) => return Err(Failure::new(stopped)),
+        }
     }
     drop(steps);
+    let device = device.map(|on| on.describe(arguments.quick, settings.ceiling));
+    let device = device.transpose().map_err(Failure::new)?;
     let mut results = Results {
         version: env!("CARGO_PKG_VERSION"),
         date: date(),
@@ -109,7 +134,9 @@ pub(crate) fn run(arguments: &Arguments, threads: &[u16]) -> Result<(), Failure>
         quick: arguments.quick,
         bandwidth,
         peaks,
+        device,
         results: found,
+        left_out,
         files: Vec::new(),
         seconds: start.elapsed().as_secs_f64(),
     };

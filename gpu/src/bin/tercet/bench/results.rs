@@ -9,6 +9,7 @@ use tercet_host::measure::{BackendPeak, Bandwidth, Machine, Measured};
 use tercet_host::points::Destination;
 use tercet_host::report::Bench;
 
+use super::device::Described;
 use super::tables;
 use crate::failure::Failure;
 use crate::format;
@@ -22,7 +23,10 @@ pub(super) struct Results {
     pub(super) quick: bool,
     pub(super) bandwidth: Vec<Bandwidth>,
     pub(super) peaks: Vec<BackendPeak>,
+    pub(super) device: Option<Described>,
     pub(super) results: Vec<Measured>,
+    /// What the device had no room for, a line each.
+    pub(super) left_out: Vec<String>,
     pub(super) files: Vec<PathBuf>,
     pub(super) seconds: f64,
 }
@@ -76,6 +80,8 @@ impl Results {
     /// The page with the pictures.
     fn page(&self) -> Bench<'_> {
         let fact = |name: &str, value: String| (name.to_owned(), value);
+        let device = self.device.as_ref().map(tables::describe);
+        let device = device.map(|words| fact("device", words));
         Bench {
             title: format!("tercet bench on {}", self.machine.processor),
             line: format!(
@@ -98,10 +104,14 @@ impl Results {
                 ),
                 fact(
                     "roofline",
-                    "the least time by this machine's bandwidth at the working set, or by its multiply-adds, over the best time"
+                    "the least time by this machine's bandwidth at the working set, or by its multiply-adds, over the best time; \
+                     on a device by a copy there"
                         .to_owned(),
                 ),
-            ],
+            ]
+            .into_iter()
+            .chain(device)
+            .collect(),
             results: &self.results,
             bandwidths: &self.bandwidth,
             peaks: &self.peaks,

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use tercet_host::measure::{Bandwidth, Entry, Traffic};
 
+use super::device::Described;
 use super::results::Results;
 use crate::format;
+use crate::gpus::Gpu;
 use crate::table::Align::{Left, Right};
 use crate::table::Table;
 
@@ -50,12 +52,18 @@ pub(super) fn people(results: &Results) -> String {
         .iter()
         .map(|path| format!("wrote {}\n", path.display()))
         .collect();
+    let left_out: String = results
+        .left_out
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
     format!(
-        "{}, {}\n\n{}\n{}\n{}\n{}, {} s\n{written}",
+        "{}, {}\n\n{}\n{}\n{}{}\n{left_out}{}, {} s\n{written}",
         results.machine.describe(),
         results.date,
         memory(results),
         arithmetic(results),
+        results.device.as_ref().map_or_else(String::new, copies),
         cases(results),
         counted(results),
         format::significant(results.seconds),
@@ -100,6 +108,34 @@ fn shown(all: &[Bandwidth]) -> impl Iterator<Item = &Bandwidth> {
             .filter(move |(place, _)| kept(*place))
             .map(|(_, measured)| measured)
     })
+}
+
+/// The device in a line, with its fastest copy.
+pub(super) fn describe(device: &Described) -> String {
+    let Gpu {
+        name,
+        memory,
+        capability,
+        multiprocessors,
+        driver,
+        ..
+    } = &device.gpu;
+    let rates = device.copies.iter().map(|copy| copy.bytes_per_second);
+    format!(
+        "{name}, {}, capability {capability}, {multiprocessors} multiprocessors, driver {driver}; copies up to {:.1} GB/s",
+        format::bytes(*memory),
+        rates.fold(0.0, f64::max) / 1e9,
+    )
+}
+
+/// The device, and its copies: one row each, and an empty line after them.
+fn copies(device: &Described) -> String {
+    let mut table = Table::new(&[("device copy", Right), ("GB/s", Right)]);
+    for copy in &device.copies {
+        let rate = format!("{:.1}", copy.bytes_per_second / 1e9);
+        table.row([format::bytes(copy.bytes as u64), rate]);
+    }
+    format!("{}\n{}\n", describe(device), table.render())
 }
 
 fn arithmetic(results: &Results) -> String {

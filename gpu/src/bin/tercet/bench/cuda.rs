@@ -1,0 +1,349 @@
+//! The CUDA device as a contender of `tercet bench`: data that stays there, times by its own events.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use tercet_core::block::Format;
+use tercet_core::cluster::{Init, Points, Update, seed};
+use tercet_core::engine::{ClusterProblem, MagnitudeBin, SearchBase, SearchEngine};
+use tercet_core::linear::{I8Sym, Layer};
+use tercet_core::number::{Element, Random};
+use tercet_core::quant::{Codes, Groups, Method, Rule, ScaleRule};
+use tercet_core::search::{Cosine, Dot, Hit, Metric, MetricKind, Rows, Score, SquaredL2};
+use tercet_gpu::engine::{Cuda, CudaError, Watch};
+use tercet_host::measure::{Bits, Device, DeviceError, DeviceRun, Floats, Searched, Task};
+
+/// The most runs of a task that are timed.
+const MOST: usize = 1000;
+/// What events resolve: no time is told to be shorter.
+const RESOLUTION: f64 = 5e-7;
+
+/// A device, and the copies that were measured on it.
+#[derive(Debug)]
+pub(super) struct OnCuda {
+    cuda: Cuda,
+    rates: HashMap<usize, f64>,
+}
+
+impl OnCuda {
+    pub(super) fn new(cuda: Cuda) -> Self {
+        Self {
+            cuda,
+            rates: HashMap::new(),
+        }
+    }
+}
+
+impl Device for OnCuda {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn run(&mut self, task: &Task<'_>, budget: Duration) -> Result<DeviceRun, DeviceError> {
+        let mut clock = Clock {
+            watch: self.cuda.watch().map_err(told)?,
+            budget,
+            seconds: Vec::new(),
+        };
+        let bits = done(&mut self.cuda, &mut clock, task).map_err(told)?;
+        match (bits, clock.seconds.is_empty()) {
+            (Some(bits), false) => Ok(DeviceRun {
+                bits,
+                seconds: clock.seconds,
+            }),
+            _ => Err(DeviceError::NoKernel),
+        }
+    }
+
+    fn copy_rate(&mut self, set: usize, budget: Duration) -> Result<f64, DeviceError> {
+        if let Some(&rate) = self.rates.get(&set) {
+            return Ok(rate);
+        }
+        let rate = copied(&mut self.cuda, set, budget).map_err(told)?;
+        self.rates.insert(set, rate);
+        Ok(rate)
+    }
+}
+
+fn told(error: CudaError) -> DeviceError {
+    match error {
+        CudaError::NoKernel { .. } => DeviceError::NoKernel,
+        error if error.is_out_of_memory() => DeviceError::NoRoom(error.to_string()),
+        error => DeviceError::Failed(error.to_string()),
+    }
+}
+
+/// Times runs after the first.
+struct Clock {
+    watch: Watch,
+    budget: Duration,
+    seconds: Vec<f64>,
+}
+
+impl Clock {
+    fn time(&mut self, mut work: impl FnMut() -> Result<(), CudaError>) -> Result<(), CudaError> {
+        let begin = Instant::now();
+        while self.seconds.is_empty()
+            || (begin.elapsed() < self.budget && self.seconds.len() < MOST)
+        {
+            let (milliseconds, ()) = self.watch.time(&mut work)?;
+            let seconds = f64::from(milliseconds) / 1e3;
+            self.seconds.push(seconds.max(RESOLUTION));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes a second, read and written, of the best copy of half of `set`.
+fn copied(cuda: &mut Cuda, set: usize, budget: Duration) -> Result<f64, CudaError> {
+    let words = (set / 8).max(1024);
+    let (from, mut to) = (cuda.zeros::<u32>(words)?, cuda.zeros::<u32>(words)?);
+    let mut clock = Clock {
+        watch: cuda.watch()?,
+        budget,
+        seconds: Vec::new(),
+    };
+    cuda.copy(&from, &mut to)?;
+    clock.time(|| cuda.copy(&from, &mut to))?;
+    let best = clock.seconds.into_iter().fold(f64::INFINITY, f64::min);
+    Ok((2 * 4 * words) as f64 / best)
+}
+
+/// Does a task; the bits of its results, or none where there is no kernel for it.
+fn done(cuda: &mut Cuda, clock: &mut Clock, task: &Task<'_>) -> Result<Option<u64>, CudaError> {
+    Ok(Some(match task {
+        Task::Quantize {
+            values,
+            groups,
+            method,
+        } => match values {
+            Floats::F32(values) => quantize(cuda, clock, values, *groups, *method)?,
+            Floats::F16(values) => quantize(cuda, clock, values, *groups, *method)?,
+            Floats::Bf16(values) => quantize(cuda, clock, values, *groups, *method)?,
+        },
+        Task::Dequantize { codes, scale } => dequantize(cuda, clock, codes, *scale)?,
+        Task::Encode {
+            values,
+            format,
+            rule,
+        } => encode(cuda, clock, values, *format, *rule)?,
+        Task::Decode {
+            bytes,
+            values,
+            format,
+        } => decode(cuda, clock, bytes, *values, *format)?,
+        Task::Dot {
+            bytes,
+            x,
+            x_scale,
+            format,
+        } => dot(cuda, clock, (bytes, *format), x, *x_scale)?,
+        Task::Lloyd {
+            points,
+            dims,
+            clusters,
+            steps,
+        } => cluster(
+            cuda,
+            clock,
+            &Points::new(points, *dims)?,
+            *clusters,
+            |problem| {
+                problem.set_centroids(&points[..clusters * dims])?;
+                let mut inertia = 0;
+                for _ in 0..*steps {
+                    inertia = problem.assign_update()?.inertia;
+                }
+                Ok(inertia)
+            },
+        )?,
+        Task::Seed {
+            points,
+            dims,
+            clusters,
+        } => cluster(
+            cuda,
+            clock,
+            &Points::new(points, *dims)?,
+            *clusters,
+            |problem| {
+                seed(problem, Init::PlusPlus, &mut Random::new(1))?;
+                Ok(0)
+            },
+        )?,
+        Task::Search { rows, metric, top } => match rows {
+            Searched::Int8(rows, queries) => search(cuda, clock, *rows, queries, *metric, *top)?,
+            Searched::Ternary(rows, queries) => search(cuda, clock, *rows, queries, *metric, *top)?,
+            Searched::Float(rows, queries) => search(cuda, clock, *rows, queries, *metric, *top)?,
+        },
+        Task::Product { layer, x, scales } => product(cuda, clock, layer, x, scales)?,
+        _ => return Ok(None),
+    }))
+}
+
+fn quantize<T: Element>(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    values: &[T],
+    groups: Groups,
+    method: Method,
+) -> Result<u64, CudaError> {
+    let values = cuda.upload(values)?;
+    let mut out = cuda.codes(groups, true)?;
+    let mut bins = vec![MagnitudeBin::EMPTY; Task::BINS];
+    let mut work = |cuda: &mut Cuda| {
+        cuda.quantize(&values, method, &mut bins, &mut out)
+            .map(|_| ())
+    };
+    work(cuda)?;
+    clock.time(|| work(cuda))?;
+    let (mut codes, mut scales) = (vec![0; values.len()], vec![0.0; groups.count]);
+    let mut zero_points = vec![0; groups.count];
+    cuda.read(out.codes(), &mut codes)?;
+    cuda.read(out.scales(), &mut scales)?;
+    if let Some(points) = out.zero_points() {
+        cuda.read(points, &mut zero_points)?;
+    }
+    let bits = Bits::default().with(&codes).with(&zero_points);
+    Ok(bits.with_floats(&scales).finish())
+}
+
+fn dequantize(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    codes: &[i8],
+    scale: f32,
+) -> Result<u64, CudaError> {
+    let there = cuda.upload_codes(&Codes {
+        groups: Groups::tensor(codes.len())?,
+        codes,
+        scales: &[scale],
+        zero_points: &[],
+    })?;
+    let mut out = cuda.zeros::<f32>(codes.len())?;
+    cuda.dequantize(&there, &mut out)?;
+    clock.time(|| cuda.dequantize(&there, &mut out))?;
+    let mut values = vec![0.0; codes.len()];
+    cuda.read(&out, &mut values)?;
+    Ok(Bits::default().with_floats(&values).finish())
+}
+
+fn encode(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    values: &[f32],
+    format: Format,
+    rule: Rule,
+) -> Result<u64, CudaError> {
+    let values = cuda.upload(values)?;
+    let mut out = cuda.blocks(format, values.len())?;
+    let mut work = |cuda: &mut Cuda| {
+        let encoded = cuda.encode_blocks(&values, rule, ScaleRule::Rule, &mut out);
+        encoded.map(|_| ())
+    };
+    work(cuda)?;
+    clock.time(|| work(cuda))?;
+    let mut bytes = vec![0; out.bytes().len()];
+    cuda.read(out.bytes(), &mut bytes)?;
+    Ok(Bits::default().with(&bytes).finish())
+}
+
+fn decode(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    bytes: &[u8],
+    values: usize,
+    format: Format,
+) -> Result<u64, CudaError> {
+    let mut blocks = cuda.blocks(format, values)?;
+    cuda.write(bytes, blocks.bytes_mut())?;
+    let mut out = cuda.zeros::<f32>(values)?;
+    cuda.decode_blocks(&blocks, &mut out)?;
+    clock.time(|| cuda.decode_blocks(&blocks, &mut out))?;
+    let mut restored = vec![0.0; values];
+    cuda.read(&out, &mut restored)?;
+    Ok(Bits::default().with_floats(&restored).finish())
+}
+
+fn dot(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    (bytes, format): (&[u8], Format),
+    x: &[i8],
+    x_scale: f32,
+) -> Result<u64, CudaError> {
+    let mut blocks = cuda.blocks(format, x.len())?;
+    cuda.write(bytes, blocks.bytes_mut())?;
+    let x = cuda.upload(x)?;
+    let product = cuda.dot_blocks(&blocks, &x, x_scale)?;
+    clock.time(|| cuda.dot_blocks(&blocks, &x, x_scale).map(|_| ()))?;
+    Ok(Bits::default().with_floats(&[product]).finish())
+}
+
+/// Runs over points that are there; `work` gives the inertia that it ended with.
+fn cluster(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    points: &Points<'_>,
+    k: usize,
+    mut work: impl FnMut(&mut tercet_gpu::engine::cluster::DeviceClusters<'_>) -> Result<u64, CudaError>,
+) -> Result<u64, CudaError> {
+    let there = cuda.points(points)?;
+    let mut problem = cuda.clusters_of(&there, k, Update::Mean)?;
+    let inertia = work(&mut problem)?;
+    clock.time(|| work(&mut problem).map(|_| ()))?;
+    let (mut labels, mut centroids) = (vec![0; points.len()], vec![0; k * points.dims()]);
+    problem.read_labels(&mut labels)?;
+    problem.read_centroids(&mut centroids)?;
+    let bits = Bits::default().with(&labels).with(&centroids);
+    Ok(bits.with(&[inertia]).finish())
+}
+
+fn search<R: Rows>(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    rows: R,
+    queries: &[R::Query],
+    metric: MetricKind,
+    top: usize,
+) -> Result<u64, CudaError> {
+    match metric {
+        MetricKind::Dot => nearest::<Dot, R>(cuda, clock, rows, queries, top),
+        MetricKind::Cosine => nearest::<Cosine, R>(cuda, clock, rows, queries, top),
+        MetricKind::SquaredL2 => nearest::<SquaredL2, R>(cuda, clock, rows, queries, top),
+    }
+}
+
+fn nearest<M: Metric, R: Rows>(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    rows: R,
+    queries: &[R::Query],
+    top: usize,
+) -> Result<u64, CudaError> {
+    let mut hits = vec![Hit::default(); queries.len() / rows.dim().max(1) * top];
+    let mut base = cuda.base(rows)?;
+    base.top_k_all::<M>(queries, top, &mut hits)?;
+    clock.time(|| base.top_k_all::<M>(queries, top, &mut hits).map(|_| ()))?;
+    let indices: Vec<usize> = hits.iter().map(|hit| hit.index).collect();
+    let scores: Vec<f32> = hits.iter().map(|hit| hit.score.value()).collect();
+    Ok(Bits::default().with(&indices).with_floats(&scores).finish())
+}
+
+fn product(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    layer: &Layer<'_>,
+    x: &[i8],
+    scales: &[f32],
+) -> Result<u64, CudaError> {
+    let there = cuda.layer(layer)?;
+    let x = cuda.activations(&there, I8Sym::new(x)?)?;
+    let mut y = vec![0.0; scales.len() * there.rows()];
+    let scales = cuda.upload(scales)?;
+    let mut out = cuda.zeros::<f32>(y.len())?;
+    cuda.multiply(&there, &x, &scales, &mut out)?;
+    clock.time(|| cuda.multiply(&there, &x, &scales, &mut out))?;
+    cuda.read(&out, &mut y)?;
+    Ok(Bits::default().with_floats(&y).finish())
+}

@@ -1,0 +1,77 @@
+//! The device that is measured beside the processor, and what it copies.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+use tercet_host::measure::{Device, DeviceError};
+
+use crate::gpus::Gpu;
+
+/// A device, and what it tells of itself.
+pub(super) struct OnDevice {
+    pub(super) device: Box<dyn Device>,
+    gpu: Gpu,
+}
+
+impl fmt::Debug for OnDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.device.fmt(f)
+    }
+}
+
+/// A device as the report has it.
+#[derive(Debug, Serialize)]
+pub(super) struct Described {
+    #[serde(flatten)]
+    pub(super) gpu: Gpu,
+    /// By rising working set.
+    pub(super) copies: Vec<Copied>,
+}
+
+/// A copy within the device's memory.
+#[derive(Debug, Serialize)]
+pub(super) struct Copied {
+    /// Bytes read and written.
+    pub(super) bytes: usize,
+    pub(super) bytes_per_second: f64,
+}
+
+impl OnDevice {
+    /// The first CUDA device, or why there is none.
+    #[cfg(feature = "cuda")]
+    pub(super) fn first() -> Result<Self, String> {
+        let open = || {
+            let cuda = tercet_gpu::engine::Cuda::first()?;
+            let gpu = cuda.device_info()?.into();
+            let device = Box::new(super::cuda::OnCuda::new(cuda));
+            Ok(Self { device, gpu })
+        };
+        open().map_err(|error: tercet_gpu::engine::CudaError| error.to_string())
+    }
+
+    /// Why this build has none.
+    #[cfg(not(feature = "cuda"))]
+    pub(super) fn first() -> Result<Self, String> {
+        Err(crate::gpus::WITHOUT.to_owned())
+    }
+
+    /// Copies of some sizes, as many as fit the device.
+    pub(super) fn describe(mut self, quick: bool, budget: Duration) -> Result<Described, String> {
+        let most = if quick { 24 } else { 30 };
+        let mut copies = Vec::new();
+        for power in (15..=most).step_by(3) {
+            let bytes = 1 << power;
+            match self.device.copy_rate(bytes, budget) {
+                Ok(bytes_per_second) => copies.push(Copied {
+                    bytes,
+                    bytes_per_second,
+                }),
+                Err(DeviceError::NoRoom(_) | DeviceError::NoKernel) => break,
+                Err(DeviceError::Failed(reason)) => return Err(reason),
+            }
+        }
+        let gpu = self.gpu;
+        Ok(Described { gpu, copies })
+    }
+}

@@ -1,0 +1,116 @@
+//! Eight-bit floats on a device, with the bits of [`tercet_core::quant::fp8`].
+
+use tercet_core::number::{Element, Stats};
+use tercet_core::pool::Kind;
+use tercet_core::quant::QuantError;
+use tercet_core::quant::fp8::Fp8;
+
+use super::launches::kernel;
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+
+impl Cuda {
+    /// [`Stats::extremes_of`] of values on the device: what [`Fp8::scale`] needs to know of them. O(n), one pass.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] where the buffer is of another engine; [`CudaError::OutOfMemory`], [`CudaError::Lost`],
+    /// [`CudaError::Driver`].
+    pub fn extremes<T: Element>(&mut self, values: &DeviceBuffer<T>) -> Result<Stats, CudaError> {
+        values.check(&self.pool, values.len())?;
+        if values.is_empty() {
+            return Ok(Stats::EMPTY);
+        }
+        self.group_stats(values, 0, values.len(), false)
+    }
+
+    /// [`Fp8::quantize`] on the device: the codes of `fl(x / scale)`, saturating; all 0 where the scale is not positive and finite. O(n),
+    /// one pass.
+    ///
+    /// ```
+    /// use tercet_core::quant::fp8::Fp8;
+    /// use tercet_gpu::engine::{Cuda, CudaError};
+    ///
+    /// fn restored(values: &[f32]) -> Result<Vec<f32>, CudaError> {
+    ///     let mut cuda = Cuda::first()?;
+    ///     let resident = cuda.upload(values)?;
+    ///     let scale = Fp8::E4M3.scale(cuda.extremes(&resident)?.abs_max());
+    ///     let mut codes = cuda.zeros::<u8>(values.len())?;
+    ///     cuda.quantize_fp8(Fp8::E4M3, scale, &resident, &mut codes)?;
+    ///     let mut floats = cuda.zeros::<f32>(values.len())?;
+    ///     cuda.dequantize_fp8(Fp8::E4M3, scale, &codes, &mut floats)?;
+    ///     let mut back = vec![0.0; values.len()];
+    ///     cuda.read(&floats, &mut back)?;
+    ///     Ok(back)
+    /// }
+    ///
+    /// match restored(&[0.5, -1.0, 2.0, 0.0]) {
+    ///     Ok(back) => assert_eq!(back, [0.5, -1.0, 2.0, 0.0]),
+    ///     Err(error) => println!("not on a GPU: {error}"),
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`QuantError::NotFinite`] at the first value that is not finite; what `out` holds then is left open. [`CudaError::Length`] unless
+    /// `out` holds as many codes, both of this engine; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn quantize_fp8<T: Element>(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        values: &DeviceBuffer<T>,
+        out: &mut DeviceBuffer<u8>,
+    ) -> Result<(), CudaError> {
+        let count = values.len();
+        values.check(&self.pool, count)?;
+        out.check(&self.pool, count)?;
+        let mut not_bad = self.zeros::<u64>(1)?;
+        // A thread takes 16 values at a time.
+        let grid = Grid::strided(count, 256 * 16, 256, self.most_blocks());
+        let name = match format {
+            Fp8::E4M3 => kernel!("fp8_quantize_e4m3", T),
+            Fp8::E5M2 => kernel!("fp8_quantize_e5m2", T),
+        };
+        let arguments = [
+            Argument::from(values),
+            count.into(),
+            scale.into(),
+            out.into(),
+            (&mut not_bad).into(),
+        ];
+        // SAFETY: there is a code for each value, which were written and begin at a multiple of 16 bytes; `out` is borrowed alone.
+        unsafe { self.launch("fp8", name, grid, &arguments) }?;
+        let mut found = [0];
+        self.read(&not_bad, &mut found)?;
+        match found {
+            [0] => Ok(()),
+            [not_bad] => Err(QuantError::NotFinite { index: !not_bad }.into()),
+        }
+    }
+
+    /// [`Fp8::dequantize`] on the device: `fl(decode(code) · scale)`. O(n).
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] unless `out` holds as many floats, both of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn dequantize_fp8(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        codes: &DeviceBuffer<u8>,
+        out: &mut DeviceBuffer<f32>,
+    ) -> Result<(), CudaError> {
+        let count = codes.len();
+        codes.check(&self.pool, count)?;
+        out.check(&self.pool, count)?;
+        let grid = Grid::strided(count, 256 * 4, 256, self.most_blocks());
+        let name = match format {
+            Fp8::E4M3 => "fp8_dequantize_e4m3",
+            Fp8::E5M2 => "fp8_dequantize_e5m2",
+        };
+        let arguments = [
+            Argument::from(codes),
+            count.into(),
+            scale.into(),
+            out.into(),
+        ];
+        // SAFETY: there is a float for each code, which were written; `out` is borrowed alone.
+        unsafe { self.launch("fp8", name, grid, &arguments) }
+    }
+}

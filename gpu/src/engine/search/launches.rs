@@ -1,0 +1,208 @@
+//! Queries on the device, and the launches that give them keys.
+
+use tercet_core::scalar;
+
+use super::rows::{Pitched, Storage};
+use super::scan::{Chosen, Scan, Sink};
+use crate::engine::device::Cuda;
+use crate::engine::error::CudaError;
+use crate::engine::launch::{Argument, Grid};
+use crate::engine::memory::DeviceBuffer;
+
+/// Queries of a launch, at most: of the kernels on tensor cores, and of those without.
+pub(super) const QUERIES: usize = 64;
+const FEW: usize = 8;
+/// Of floats.
+pub(super) const FLOATS: usize = 4;
+/// More queries than these go to tensor cores: from there on the other kernels wait for shared memory, not for the rows.
+const BORDER: usize = 4;
+/// The first capability with int8 products of 16 × 8 × 32 on tensor cores.
+const TENSOR_CORES: (u32, u32) = (8, 0);
+/// Rows of a tile on tensor cores, and bytes of what a block has of them (as in `kernels/cuda/search_mma.cu`).
+const TILE: usize = 128;
+const PANELS: usize = 4 * 128 * 80;
+/// The most dynamic shared memory for tensor cores: two blocks a multiprocessor fit those of capability 9.0.
+const MOST_SHARED: usize = 96 << 10;
+/// Threads of a block, and of those that share a row of bytes.
+const THREADS: u32 = 256;
+const TEAM: usize = 8;
+/// Threads that share a row of floats.
+const WARP: usize = 32;
+/// Blocks for each multiprocessor.
+const BLOCKS: u32 = 8;
+/// Dynamic shared memory that every device gives a block.
+const SHARED: usize = 48 << 10;
+
+/// How a query of `dim` values lies: in runs of `run`, each followed by zeros up to `pitch`.
+#[derive(Clone, Copy)]
+pub(super) struct Order {
+    pub(super) dim: usize,
+    pub(super) runs: usize,
+    pub(super) run: usize,
+    pub(super) pitch: usize,
+}
+
+/// Queries as kernels take them: a power of two of them, the last of which may be zeros that stand for nothing.
+pub(super) struct Queries {
+    pub(super) count: usize,
+    pub(super) padded: usize,
+    pub(super) values: DeviceBuffer<i8>,
+    pub(super) sums: DeviceBuffer<i32>,
+    pub(super) norms: DeviceBuffer<u32>,
+    /// The norms.
+    pub(super) squares: Vec<u32>,
+}
+
+impl Queries {
+    pub(super) fn upload(cuda: &mut Cuda, queries: &[i8], order: Order) -> Result<Self, CudaError> {
+        let each = order.runs * order.pitch;
+        let count = queries.len() / order.dim;
+        let padded = count.next_power_of_two();
+        let mut values = vec![0; padded * each];
+        let (mut sums, mut squares) = (vec![0; padded], vec![0; padded]);
+        for (number, query) in queries.chunks_exact(order.dim).enumerate() {
+            let room = values[number * each..][..each].chunks_exact_mut(order.pitch);
+            for (from, to) in query.chunks(order.run).zip(room) {
+                to[..from.len()].copy_from_slice(from);
+            }
+            sums[number] = query.iter().map(|&x| i32::from(x)).sum();
+            squares[number] = scalar::norm(query);
+        }
+        Ok(Self {
+            count,
+            padded,
+            values: cuda.upload(&values)?,
+            sums: cuda.upload(&sums)?,
+            norms: cuda.upload(&squares)?,
+            squares,
+        })
+    }
+}
+
+/// The kernels for rows of integers.
+pub(super) struct Kernel<'a> {
+    /// That for few queries, and that for many, of the module `search_mma`.
+    pub(super) names: [&'static str; 2],
+    /// What they take of rows.
+    pub(super) rows: Vec<Argument<'a>>,
+    /// Runs of a row's values that lie in one place of its bytes; with more than one they take the sums of queries.
+    pub(super) runs: usize,
+}
+
+/// How queries are asked: the most at a time, on tensor cores or not, and bytes of shared memory beside and for each query.
+pub(super) struct Way {
+    pub(super) queries: usize,
+    pub(super) tiles: bool,
+    pub(super) shared: usize,
+    pub(super) each: usize,
+}
+
+impl Way {
+    /// That of so many queries.
+    pub(super) fn of(cuda: &Cuda, kernel: &Kernel<'_>, rows: &Pitched, queries: usize) -> Self {
+        let room = MOST_SHARED.min(cuda.shared as usize);
+        (queries > BORDER && cuda.capability() >= TENSOR_CORES)
+            .then(|| Self::tiles(kernel, rows, room))
+            .flatten()
+            .unwrap_or_else(|| Self::few(kernel, rows))
+    }
+
+    /// By products of four bytes.
+    pub(super) fn few(kernel: &Kernel<'_>, rows: &Pitched) -> Self {
+        let each = kernel.runs * rows.pitch;
+        // A query has at most 43,690 values, so that one has room.
+        let most = [FEW, 4, 2].into_iter().find(|most| most * each <= SHARED);
+        Self {
+            queries: most.unwrap_or(1),
+            tiles: false,
+            shared: 0,
+            each,
+        }
+    }
+
+    /// By tensor cores; `None` where `room` bytes of shared memory do not hold more queries than the others would take.
+    fn tiles(kernel: &Kernel<'_>, rows: &Pitched, room: usize) -> Option<Self> {
+        let each = kernel.runs * rows.pitch.next_multiple_of(32) + 16;
+        let queries = [QUERIES, 32, 16]
+            .into_iter()
+            .find(|most| PANELS + most * each <= room)?;
+        Some(Self {
+            queries,
+            tiles: true,
+            shared: PANELS,
+            each,
+        })
+    }
+}
+
+/// Launches over rows of integers.
+pub(super) struct Integers<'a> {
+    pub(super) kernel: &'a Kernel<'a>,
+    pub(super) way: &'a Way,
+    pub(super) queries: &'a Queries,
+    pub(super) metric: u32,
+}
+
+impl Scan for Integers<'_> {
+    fn scan(&self, cuda: &mut Cuda, chosen: Chosen, sink: &Sink<'_>) -> Result<(), CudaError> {
+        let (queries, way) = (self.queries, self.way);
+        let [few, many] = self.kernel.names;
+        // The kernel for many has places for 16 at least.
+        let (module, kernel, rows, places) = match way.tiles {
+            true => ("search_mma", many, TILE, queries.padded.max(16)),
+            false => (few, few, THREADS as usize / TEAM, queries.padded),
+        };
+        let most = BLOCKS * cuda.multiprocessors();
+        let grid = Grid::strided(chosen.count, rows, THREADS, most);
+        let grid = grid.shared((way.shared + places * way.each) as u32);
+        let mut arguments = self.kernel.rows.clone();
+        arguments.extend(chosen.arguments());
+        arguments.push((&queries.values).into());
+        if self.kernel.runs > 1 {
+            arguments.push((&queries.sums).into());
+        }
+        arguments.push((&queries.norms).into());
+        arguments.push((queries.padded as u32).into());
+        arguments.push(self.metric.into());
+        arguments.extend(sink.arguments());
+        // SAFETY: rows, queries and sums lie as the kernel says, which `DeviceRows` and `Queries` see to; the rows chosen are there, and
+        // the sink has room for the keys of as many queries, or counts what it has none for. Shared memory has the kernel's panels and
+        // the queries' places.
+        unsafe { cuda.launch(module, kernel, grid, &arguments) }
+    }
+}
+
+/// Launches over rows of floats.
+pub(super) struct Floats<'a> {
+    pub(super) storage: &'a Storage,
+    /// One or four, the last of which may be zeros that stand for nothing.
+    pub(super) queries: DeviceBuffer<f32>,
+    pub(super) norms: DeviceBuffer<f64>,
+    pub(super) metric: u32,
+}
+
+impl Scan for Floats<'_> {
+    fn scan(&self, cuda: &mut Cuda, chosen: Chosen, sink: &Sink<'_>) -> Result<(), CudaError> {
+        let Storage::Float {
+            kernels: [one, four],
+            values,
+            dim,
+            norms,
+        } = self.storage
+        else {
+            return Ok(());
+        };
+        let most = BLOCKS * cuda.multiprocessors();
+        let each = THREADS as usize / WARP;
+        let grid = Grid::strided(chosen.count, each, THREADS, most);
+        let mut arguments = vec![values.into(), (*dim).into(), norms.as_ref().into()];
+        arguments.extend(chosen.arguments());
+        arguments.push((&self.queries).into());
+        arguments.push((&self.norms).into());
+        arguments.push(self.metric.into());
+        arguments.extend(sink.arguments());
+        let kernel = if self.norms.len() == 1 { one } else { four };
+        // SAFETY: as above.
+        unsafe { cuda.launch("search_float", kernel, grid, &arguments) }
+    }
+}

@@ -1,0 +1,158 @@
+//! `--backend`.
+
+use std::fs;
+
+use tercet_host::simd::{Backend, Isa};
+
+use super::support::{Folder, finish};
+
+/// A command that takes it each, and the file it writes.
+const COMMANDS: [(&[&str], &str); 5] = [
+    (
+        &[
+            "quantize",
+            "in.safetensors",
+            "-o",
+            "o.gguf",
+            "--to",
+            "tq2_0",
+        ],
+        "o.gguf",
+    ),
+    (
+        &[
+            "kmeans",
+            "in.safetensors:wide.weight",
+            "-k",
+            "3",
+            "--labels",
+            "l.npy",
+        ],
+        "l.npy",
+    ),
+    (
+        &[
+            "assign",
+            "in.safetensors:wide.weight",
+            "--centroids",
+            "in.safetensors:wide.weight",
+            "--labels",
+            "a.npy",
+        ],
+        "a.npy",
+    ),
+    (
+        &[
+            "elbow",
+            "in.safetensors:wide.weight",
+            "--k",
+            "2..3",
+            "--report",
+            "e.svg",
+        ],
+        "e.svg",
+    ),
+    (
+        &[
+            "search",
+            "in.safetensors:wide.weight",
+            "in.safetensors:wide.weight",
+            "-k",
+            "2",
+            "--scores",
+            "s.npy",
+        ],
+        "s.npy",
+    ),
+];
+
+#[test]
+fn every_set_of_the_machine_writes_the_same_and_is_named() {
+    let folder = Folder::new();
+    folder.model("in.safetensors");
+    for (command, output) in COMMANDS {
+        let mut written = Vec::new();
+        let sets: Vec<_> = Backend::all().map(|backend| backend.isa().name()).collect();
+        for (choice, used) in [("auto", Backend::default().isa().name())]
+            .into_iter()
+            .chain(sets.iter().map(|&name| (name, name)))
+        {
+            let more = ["--backend", choice, "--force", "--json"];
+            let report = folder.json(&[command, &more[..]].concat());
+            assert_eq!(report["engine"], used, "{command:?}");
+            assert!(report["engine_note"].is_null());
+            written.push(fs::read(folder.path(output)).unwrap());
+        }
+        assert!(
+            written.iter().all(|bytes| *bytes == written[0]),
+            "{command:?}"
+        );
+        let text = folder.ok(&[command, &["--backend", "scalar", "--force"]].concat());
+        assert!(
+            command[0] == "quantize" || text.contains("scalar"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_choice_outdoes_the_variable() {
+    let folder = Folder::new();
+    folder.model("in.safetensors");
+    let (command, _) = COMMANDS[1];
+    for variable in ["scalar", "not a set"] {
+        let name = Backend::best().isa().name();
+        let mut run = folder.command(&[command, &["--json", "--backend", name]].concat());
+        let run = finish(run.env("TERCET_BACKEND", variable));
+        assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{variable}");
+        let report: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+        assert_eq!(report["engine"], name);
+        fs::remove_file(folder.path("l.npy")).unwrap();
+    }
+}
+
+#[test]
+fn a_name_that_is_none_or_not_of_this_machine_is_wrong_usage() {
+    let folder = Folder::new();
+    folder.model("in.safetensors");
+    let before = folder.files();
+    for (command, _) in COMMANDS {
+        let run = |name: &str| {
+            let run = folder.run(&[command, &["--backend", name]].concat());
+            assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{command:?}");
+            run.err
+        };
+        let line = run("sse9");
+        assert!(
+            line.contains("sse9") && line.contains("cuda") && line.contains("avx2"),
+            "{line}"
+        );
+        for isa in Isa::ALL.into_iter().filter(|isa| !isa.is_available()) {
+            let line = run(isa.name());
+            let expected = format!("error: {isa} does not run on this machine; here are scalar");
+            assert!(line.starts_with(&expected), "{line}");
+            assert_eq!(line.lines().count(), 1);
+        }
+    }
+    assert_eq!(folder.files(), before);
+}
+
+/// Where this machine has no device, or the build no CUDA; `tests/cuda_command` has the others.
+#[test]
+fn cuda_without_a_device_is_a_failure_in_one_line() {
+    let folder = Folder::new();
+    folder.model("in.safetensors");
+    if !folder.json(&["info", "--json"])["no_gpu"].is_string() {
+        return;
+    }
+    for (command, _) in COMMANDS {
+        let line = folder.fails(&[command, &["--backend", "cuda"]].concat());
+        assert!(line.starts_with("error: --backend cuda: "), "{line}");
+        let reason = if cfg!(feature = "cuda") {
+            "CUDA d"
+        } else {
+            "this build has no CUDA"
+        };
+        assert!(line.contains(reason), "{line}");
+    }
+}

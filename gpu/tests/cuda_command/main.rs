@@ -1,0 +1,30 @@
+//! The `tercet` command where there is a device: the emulated one, or the machine's.
+#![cfg(all(feature = "cuda", target_os = "linux"))]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+#[allow(dead_code, reason = "shared with the tests of the command")]
+#[path = "../command/support.rs"]
+mod folder;
+
+mod bench;
+mod faults;
+mod flows;
+mod info;
+
+use folder::{Folder, Run, finish};
+use support::emulator::lend;
+
+/// Whether the device is the emulated one, whose switches work.
+fn is_emulated() -> bool {
+    std::env::var_os("TERCET_CUDA").is_none()
+}
+
+/// Runs the command beside the device, with its switches; `None` without one.
+fn on_device(folder: &Folder, arguments: &[&str], switches: &str) -> Option<Run> {
+    let mut command = folder.command(arguments);
+    // What ends a launch is told in an error too.
+    command.env("TERCET_EMULATOR", format!("tell=0,{switches}"));
+    lend(&mut command).then(|| finish(&mut command))
+}

@@ -1,0 +1,347 @@
+//! An engine that was given: it gets the values of a chunk, and the processor reads them in and measures what they lost.
+
+use rayon::prelude::*;
+use tercet_core::engine::{
+    BlockEngine, MagnitudeBin, MagnitudeSpan, Output, PaletteEngine, QuantizeEngine,
+    QuantizeProblem,
+};
+use tercet_core::number::Stats;
+use tercet_core::palette::{self, Encoded};
+use tercet_core::quant::{self, Applied, Groups, Method, Plan, Report};
+
+use super::fused::add;
+use super::{Fused, Hands, Span};
+use crate::Error;
+use crate::convert::codec::{self, Codec};
+use crate::convert::codes::{Settled, refuse};
+use crate::convert::measure::Loss;
+use crate::convert::palette::{Refusal, Weighed};
+use crate::convert::runs::Coder;
+use crate::engine::{Fault, Worker, no_room};
+use crate::parallel::palette::Matrix;
+use crate::source::{CHUNK, TILE, signed_mut};
+
+/// An engine, and the processor's threads for what it has no room for, and for floats that are only narrowed.
+pub(in crate::convert) struct Chunked<'e, E> {
+    engine: &'e mut E,
+    /// A chunk, where it does not lie in memory as `f32`.
+    values: Vec<f32>,
+    /// Codes of a part that is only looked at.
+    codes: Vec<i8>,
+    /// Who worked on the tensor.
+    by_engine: bool,
+    by_processor: bool,
+    note: Option<String>,
+}
+
+impl<'e, E: Worker> Chunked<'e, E> {
+    pub(in crate::convert) fn new(engine: &'e mut E) -> Self {
+        Self {
+            engine,
+            values: Vec::new(),
+            codes: Vec::new(),
+            by_engine: false,
+            by_processor: false,
+            note: None,
+        }
+    }
+
+    /// What the engine gave; `None` where it has no room and the processor is to do it.
+    fn settle<T>(
+        &mut self,
+        done: Result<T, Fault>,
+        refuse: impl FnOnce(Fault) -> Error,
+    ) -> Result<Option<T>, Error> {
+        match done {
+            Ok(done) => {
+                self.by_engine = true;
+                Ok(Some(done))
+            }
+            Err(Fault::NoRoom(reason)) => {
+                self.by_processor = true;
+                let name = self.engine.name();
+                self.note.get_or_insert_with(|| no_room(&name, &reason));
+                Ok(None)
+            }
+            Err(Fault::Engine(source)) => Err(Error::Engine {
+                engine: self.engine.name(),
+                source,
+            }),
+            Err(fault) => Err(refuse(fault)),
+        }
+    }
+
+    /// Has the engine work on each chunk of a part as on a group of its own: `step` does it, and `fallback` what the engine has
+    /// no room for.
+    fn parts<T>(
+        &mut self,
+        part: Span<'_, '_>,
+        step: impl Fn(&mut E::Tensor<'_, f32>) -> Result<T, Fault>,
+        fallback: impl Fn(Span<'_, '_>) -> Result<T, Error>,
+        mut merge: impl FnMut(T),
+    ) -> Result<(), Error> {
+        for first in (part.first..part.end()).step_by(CHUNK) {
+            let len = CHUNK.min(part.end() - first);
+            let chunk = Span {
+                first,
+                len,
+                source: part.source,
+            };
+            let values = gather(chunk, &mut self.values)?;
+            self.codes.resize(len, 0);
+            let out = Output {
+                codes: &mut self.codes,
+                scales: &mut [0.0],
+                zero_points: &mut [],
+            };
+            let done = (Groups::tensor(len).map_err(Fault::from)).and_then(|groups| {
+                let mut tensor = self
+                    .engine
+                    .tensor(values, groups, out)
+                    .map_err(Into::into)?;
+                step(&mut tensor)
+            });
+            let refused = |fault| refused(chunk, fault);
+            match self.settle(done, refused)? {
+                Some(done) => merge(done),
+                None => merge(fallback(chunk)?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A refusal of values that begin where `chunk` does.
+fn refused(chunk: Span<'_, '_>, fault: Fault) -> Error {
+    match fault {
+        Fault::Quantize(error) => refuse(chunk.source, chunk.first, error),
+        other => Error::tensor(chunk.source.path, chunk.source.tensor.name, other),
+    }
+}
+
+/// The values of a chunk: where they lie, or read by all threads.
+fn gather<'b>(chunk: Span<'b, '_>, buffer: &'b mut Vec<f32>) -> Result<&'b [f32], Error> {
+    if let Some(values) = chunk.source.lying(chunk.first, chunk.len) {
+        return Ok(values);
+    }
+    buffer.resize(chunk.len, 0.0);
+    let tiles = buffer.par_chunks_mut(TILE).enumerate();
+    let read: Vec<_> = tiles
+        .map(|(tile, out)| chunk.source.read(chunk.first + tile * TILE, out))
+        .collect();
+    // In order, so that the lowest index is the one reported.
+    read.into_iter().collect::<Result<(), Error>>()?;
+    Ok(buffer)
+}
+
+impl<E: Worker> Hands for Chunked<'_, E> {
+    const WHOLE_PALETTE: usize = usize::MAX;
+
+    fn stream(
+        &mut self,
+        chunk: Span<'_, '_>,
+        codec: &Codec,
+        out: &mut [u8],
+        loss: Option<&mut Loss>,
+    ) -> Result<u64, Error> {
+        let Codec::Blocks {
+            format,
+            rule,
+            scale,
+        } = *codec
+        else {
+            self.by_processor = true;
+            return Fused.stream(chunk, codec, out, loss);
+        };
+        let values = gather(chunk, &mut self.values)?;
+        let done = BlockEngine::encode(self.engine, format, rule, scale, values, out);
+        let refused = |fault| match fault {
+            Fault::Block(error) => Error::tensor(
+                chunk.source.path,
+                chunk.source.tensor.name,
+                codec::refusal(format, chunk.first, error),
+            ),
+            other => refused(chunk, other),
+        };
+        let Some(done) = self.settle(done.map_err(Into::into), refused)? else {
+            return Fused.stream(chunk, codec, out, loss);
+        };
+        if let Some(loss) = loss {
+            let bytes: &[u8] = out;
+            loss.chunk(chunk, |at, _, restored| {
+                let bytes = &bytes[codec.bytes(at - chunk.first)..][..codec.bytes(restored.len())];
+                codec.restore(at, bytes, restored)
+            })?;
+        }
+        Ok(done.flushed as u64)
+    }
+
+    fn groups(
+        &mut self,
+        chunk: Span<'_, '_>,
+        groups: Groups,
+        method: Method,
+        out: Output<'_>,
+    ) -> Result<u64, Error> {
+        let values = gather(chunk, &mut self.values)?;
+        let mut bins = vec![MagnitudeBin::EMPTY; method.scratch_len(groups.len)];
+        let lent = Output {
+            codes: out.codes,
+            scales: out.scales,
+            zero_points: out.zero_points,
+        };
+        let engine = &mut *self.engine;
+        let done = (|| -> Result<Report, <E as QuantizeEngine>::Error> {
+            let mut tensor = engine.tensor(values, groups, lent)?;
+            let report = quant::quantize(&mut tensor, method, &mut bins)?;
+            tensor.finish()?;
+            Ok(report)
+        })();
+        match self.settle(done.map_err(Into::into), |fault| refused(chunk, fault))? {
+            Some(report) => Ok(report.flushed),
+            None => Fused.groups(chunk, groups, method, out),
+        }
+    }
+
+    fn stats(&mut self, part: Span<'_, '_>, with_sum: bool) -> Result<Stats, Error> {
+        let mut all = Stats::EMPTY;
+        self.parts(
+            part,
+            |tensor| {
+                let stats = match with_sum {
+                    true => tensor.stats(0),
+                    false => tensor.extremes(0),
+                };
+                stats.map_err(Into::into)
+            },
+            |part| Fused.stats(part, with_sum),
+            |stats| all.merge(&stats),
+        )?;
+        Ok(all)
+    }
+
+    fn magnitudes(
+        &mut self,
+        part: Span<'_, '_>,
+        span: MagnitudeSpan,
+        bins: &mut [MagnitudeBin],
+    ) -> Result<(), Error> {
+        // Into a table of its own: what ran out of room in the middle of a part counts for nothing.
+        let empty = || vec![MagnitudeBin::EMPTY; span.bins()];
+        self.parts(
+            part,
+            |tensor| {
+                let mut table = empty();
+                tensor.magnitudes(0, span, &mut table).map_err(Into::into)?;
+                Ok(table)
+            },
+            |part| {
+                let mut table = empty();
+                Fused.magnitudes(part, span, &mut table)?;
+                Ok(table)
+            },
+            |table| add(bins, &table),
+        )
+    }
+
+    fn count(&mut self, part: Span<'_, '_>, plan: &Plan) -> Result<Applied, Error> {
+        let mut all = Applied::default();
+        self.parts(
+            part,
+            |tensor| tensor.apply(0, plan).map_err(Into::into),
+            |part| Fused.count(part, plan),
+            |applied| all.merge(&applied),
+        )?;
+        Ok(all)
+    }
+
+    fn apply(
+        &mut self,
+        chunk: Span<'_, '_>,
+        settled: &Settled,
+        out: &mut [u8],
+        loss: &mut Loss,
+    ) -> Result<(), Error> {
+        let values = gather(chunk, &mut self.values)?;
+        let mut done = Ok(());
+        for (plan, run) in settled.runs(chunk.first, chunk.len) {
+            let from = run.start - chunk.first..run.end - chunk.first;
+            let lent = Output {
+                codes: signed_mut(&mut out[from.clone()]),
+                scales: &mut [0.0],
+                zero_points: &mut [],
+            };
+            let engine = &mut *self.engine;
+            let coded = (|| -> Result<(), <E as QuantizeEngine>::Error> {
+                let groups = Groups::tensor(from.len())?;
+                let mut tensor = engine.tensor(&values[from], groups, lent)?;
+                tensor.apply(0, plan)?;
+                tensor.finish()
+            })();
+            if let Err(error) = coded {
+                done = Err(error.into());
+                break;
+            }
+        }
+        if self.settle(done, |fault| refused(chunk, fault))?.is_none() {
+            return Fused.apply(chunk, settled, out, loss);
+        }
+        let codes: &[u8] = out;
+        loss.chunk(chunk, |at, _, restored| {
+            let codes = &codes[at - chunk.first..][..restored.len()];
+            settled.restore(at, codes, restored)
+        })
+    }
+
+    fn palette(
+        &mut self,
+        matrix: &Weighed<'_, '_>,
+        layout: &palette::Layout,
+        out: palette::Output<'_>,
+    ) -> Result<Encoded, Error> {
+        let chunk = Span {
+            source: matrix.source,
+            first: matrix.first,
+            len: layout.values(),
+        };
+        let values = gather(chunk, &mut self.values)?;
+        let mut buffer = Vec::new();
+        let importances = matrix
+            .importances(0, chunk.len, &mut buffer)
+            .map_err(|refusal| matrix.refuse(refusal))?;
+        let mut scratch = vec![0; layout.scratch_len()];
+        let lent = palette::Output {
+            indices: out.indices,
+            codebooks: out.codebooks,
+            scales: out.scales,
+        };
+        let engine = &mut *self.engine;
+        let done = PaletteEngine::encode(engine, layout, values, importances, lent, &mut scratch);
+        let refused = |fault| match fault {
+            Fault::Palette(error) => matrix.refuse(Refusal::Palette(error)),
+            other => refused(chunk, other),
+        };
+        match self.settle(done.map_err(Into::into), refused)? {
+            Some(done) => Ok(done),
+            None => Fused.palette(matrix, layout, out),
+        }
+    }
+
+    fn name(&self) -> String {
+        self.engine.name()
+    }
+
+    fn worked(&mut self) -> String {
+        let names = [
+            (self.by_engine, self.engine.name()),
+            (self.by_processor, Fused.name()),
+        ];
+        (self.by_engine, self.by_processor) = (false, false);
+        let names = names.into_iter().filter(|(worked, _)| *worked);
+        names.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
+    }
+
+    fn note(&self) -> Option<String> {
+        self.note.clone()
+    }
+}

@@ -1,0 +1,189 @@
+//! The threads of the processor: each takes a tile from reading to measuring, so that it stays in the thread's cache.
+
+use rayon::prelude::*;
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output};
+use tercet_core::number::Stats;
+use tercet_core::palette::{self, Encoded};
+use tercet_core::quant::{Applied, Groups, Method, Plan};
+
+use super::{Hands, Span};
+use crate::Error;
+use crate::convert::codec::Codec;
+use crate::convert::codes::{Settled, refuse};
+use crate::convert::measure::Loss;
+use crate::convert::palette::{TILE as PALETTE, Weighed};
+use crate::convert::runs;
+use crate::parallel::palette::encode;
+use crate::parallel::{Rows, merged};
+use crate::simd::{Ahead, Backend, Stores};
+use crate::source::{TILE, tiles, windows};
+
+/// Tiles that are counted into one table of bins, at the least: 262,144 values.
+const TILES_A_TABLE: usize = 16;
+
+/// All threads of the pool, by [`Backend::default`].
+pub(in crate::convert) struct Fused;
+
+impl Hands for Fused {
+    const WHOLE_PALETTE: usize = PALETTE;
+
+    fn stream(
+        &mut self,
+        chunk: Span<'_, '_>,
+        codec: &Codec,
+        out: &mut [u8],
+        loss: Option<&mut Loss>,
+    ) -> Result<u64, Error> {
+        runs::encode(chunk, codec, out, loss)
+    }
+
+    /// Some groups at a time a thread.
+    fn groups(
+        &mut self,
+        chunk: Span<'_, '_>,
+        groups: Groups,
+        method: Method,
+        out: Output<'_>,
+    ) -> Result<u64, Error> {
+        let len = groups.len;
+        let count = (TILE / len).max(1);
+        let codes = out.codes.par_chunks_mut(count * len);
+        let scales = out.scales.par_chunks_mut(count);
+        // A tile without zero points gets an empty slice.
+        let mut zero_points: Vec<&mut [i8]> = out.zero_points.chunks_mut(count).collect();
+        zero_points.resize_with(scales.len(), Default::default);
+        let tiles = codes.zip(scales).zip(zero_points).enumerate();
+        let scratch = || {
+            let bins = vec![MagnitudeBin::EMPTY; method.scratch_len(len)];
+            (Vec::new(), bins)
+        };
+        let results: Vec<Result<u64, Error>> = tiles
+            .map_init(
+                scratch,
+                |(buffer, bins), (tile, ((codes, scales), zero_points))| {
+                    let first = chunk.first + tile * count * len;
+                    let groups = Groups {
+                        count: scales.len(),
+                        len,
+                    };
+                    let values = chunk.source.view(first, codes.len(), buffer)?;
+                    let out = Output {
+                        codes,
+                        scales,
+                        zero_points,
+                    };
+                    Rows::new(values, groups, out, Backend::default(), Stores::Cached)
+                        .quantize(method, bins)
+                        .map(|report| report.flushed)
+                        .map_err(|error| refuse(chunk.source, first, error))
+                },
+            )
+            .collect();
+        // In order, so that the lowest index is the one reported.
+        results.into_iter().sum()
+    }
+
+    fn stats(&mut self, part: Span<'_, '_>, with_sum: bool) -> Result<Stats, Error> {
+        let of = match with_sum {
+            true => Backend::stats,
+            false => Backend::extremes,
+        };
+        let of = |values: &[f32]| of(Backend::default(), values, Ahead::STREAM);
+        let stats = tiles(part.source, part.first, part.len, of, merged)?;
+        Ok(stats.unwrap_or(Stats::EMPTY))
+    }
+
+    fn magnitudes(
+        &mut self,
+        part: Span<'_, '_>,
+        span: MagnitudeSpan,
+        bins: &mut [MagnitudeBin],
+    ) -> Result<(), Error> {
+        let Span { source, first, len } = part;
+        let empty = || vec![MagnitudeBin::EMPTY; span.bins()];
+        for window in windows(first, len) {
+            let table = (0..window.len().div_ceil(TILE))
+                .into_par_iter()
+                // A table a job, which takes as long to merge as a tile to count.
+                .with_min_len(TILES_A_TABLE)
+                .try_fold(
+                    || (Vec::new(), empty()),
+                    |(mut buffer, mut table), tile| {
+                        let from = window.start + tile * TILE;
+                        let values = source.view(from, TILE.min(window.end - from), &mut buffer)?;
+                        Backend::default()
+                            .magnitudes(values, span, &mut table)
+                            .map_err(|error| refuse(source, first, error))?;
+                        Ok::<_, Error>((buffer, table))
+                    },
+                )
+                .map(|job| job.map(|(_, table)| table))
+                .try_reduce(empty, |mut a, b| {
+                    add(&mut a, &b);
+                    Ok(a)
+                })?;
+            add(bins, &table);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, part: Span<'_, '_>, plan: &Plan) -> Result<Applied, Error> {
+        let Span { source, first, len } = part;
+        let applied = tiles(
+            source,
+            first,
+            len,
+            |values| {
+                let mut codes = [0; TILE];
+                let codes = &mut codes[..values.len()];
+                Backend::default().apply(plan, values, codes, Stores::Cached, Ahead::STREAM)
+            },
+            |a, b| {
+                let (mut a, b) = (a?, b?);
+                a.merge(&b);
+                Ok(a)
+            },
+        )?;
+        let applied = applied.unwrap_or_else(|| Ok(Applied::default()));
+        applied.map_err(|error| refuse(source, first, error))
+    }
+
+    fn apply(
+        &mut self,
+        chunk: Span<'_, '_>,
+        settled: &Settled,
+        out: &mut [u8],
+        loss: &mut Loss,
+    ) -> Result<(), Error> {
+        runs::encode(chunk, settled, out, Some(loss)).map(|_| ())
+    }
+
+    fn palette(
+        &mut self,
+        matrix: &Weighed<'_, '_>,
+        layout: &palette::Layout,
+        out: palette::Output<'_>,
+    ) -> Result<Encoded, Error> {
+        encode(Backend::default(), layout, matrix, out, PALETTE)
+            .map_err(|refusal| matrix.refuse(refusal))
+    }
+
+    fn name(&self) -> String {
+        Backend::default().to_string()
+    }
+
+    fn worked(&mut self) -> String {
+        self.name()
+    }
+
+    fn note(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Adds what was counted elsewhere.
+pub(super) fn add(bins: &mut [MagnitudeBin], more: &[MagnitudeBin]) {
+    for (bin, more) in bins.iter_mut().zip(more) {
+        bin.merge(more);
+    }
+}

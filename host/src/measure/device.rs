@@ -1,0 +1,251 @@
+//! Engines with memory and a clock of their own.
+
+use std::fmt;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::case::Case;
+use super::contender::Contender;
+use super::measured::{Measured, Row};
+use super::runner::{Runner, WrongBits};
+use super::task::Task;
+use super::work::Bound;
+
+/// An engine that does the work of cases on data it brings to a device beforehand, and times it there: a contender of
+/// [`super::Runner::run_with`].
+pub trait Device: fmt::Debug {
+    /// What tables call it.
+    fn name(&self) -> &'static str;
+
+    /// Does a task once, untimed, and then as often as fits `budget`, at least once.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    fn run(&mut self, task: &Task<'_>, budget: Duration) -> Result<DeviceRun, DeviceError>;
+
+    /// Bytes a second that a copy within the device's memory reads and writes, the best within `budget`, `set` of them in all.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    fn copy_rate(&mut self, set: usize, budget: Duration) -> Result<f64, DeviceError>;
+}
+
+/// What a device did.
+#[derive(Clone, Debug)]
+pub struct DeviceRun {
+    /// [`Bits`](super::Bits) of the first run's results, as its [`Task`] says.
+    pub bits: u64,
+    /// The seconds that each timed run took on the device, at least one.
+    pub seconds: Vec<f64>,
+}
+
+/// Why a device did not do a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceError {
+    /// There is no kernel for it.
+    NoKernel,
+    /// Its memory has no room for the input, with the reason.
+    NoRoom(String),
+    /// It failed.
+    Failed(String),
+}
+
+/// Why a case was not measured to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Stopped {
+    /// Somebody gave other bits.
+    #[error(transparent)]
+    Bits(#[from] WrongBits),
+    /// A device failed.
+    #[error("{operation} of {size}: {device}: {reason}")]
+    Device {
+        /// The operation.
+        operation: String,
+        /// The size of its input.
+        size: String,
+        /// The device's name.
+        device: &'static str,
+        /// What failed.
+        reason: String,
+    },
+    /// A device has no room for the input; the others were measured.
+    #[error("{operation} of {size}: left out on {device}: {reason}")]
+    NoRoom {
+        /// The operation.
+        operation: String,
+        /// The size of its input.
+        size: String,
+        /// The device's name.
+        device: &'static str,
+        /// How much was asked for.
+        reason: String,
+    },
+}
+
+impl Runner {
+    /// [`Runner::run`] with a device, whose results come last: it is held against the first contender's bits and time, and its
+    /// roofline is a copy within its own memory, measured for the case's working set. `found` gets what was measured before
+    /// anything failed.
+    ///
+    /// # Errors
+    /// [`Stopped`]. A case that has no [`Case::task`], or for which the device has no kernel, is no failure; there is no row of
+    /// the device then.
+    pub fn run_with(
+        &mut self,
+        case: &Case,
+        contenders: &[Contender],
+        device: &mut dyn Device,
+        found: &mut Vec<Measured>,
+    ) -> Result<(), Stopped> {
+        let (measured, bits) = self.compete(case, contenders, &mut [])?;
+        let first = measured.first().cloned();
+        found.extend(measured);
+        let (Some(task), Some(first)) = (case.task(), first) else {
+            return Ok(());
+        };
+        let (operation, size) = (case.operation.clone(), case.size.clone());
+        let name = device.name();
+        let stopped = |error| match error {
+            DeviceError::NoRoom(reason) => Some(Stopped::NoRoom {
+                operation: operation.clone(),
+                size: size.clone(),
+                device: name,
+                reason,
+            }),
+            DeviceError::Failed(reason) => Some(Stopped::Device {
+                operation: operation.clone(),
+                size: size.clone(),
+                device: name,
+                reason,
+            }),
+            DeviceError::NoKernel => None,
+        };
+        let done = device.run(&task, self.settings.budget);
+        let run = match done {
+            Ok(run) if run.seconds.is_empty() => {
+                let error = DeviceError::Failed("it gave no times".to_owned());
+                return stopped(error).map_or(Ok(()), Err);
+            }
+            Ok(run) => run,
+            Err(error) => return stopped(error).map_or(Ok(()), Err),
+        };
+        if Some(run.bits) != bits {
+            return Err(Stopped::Bits(WrongBits {
+                operation,
+                size,
+                by: name.to_owned(),
+                first: first.contender(),
+            }));
+        }
+        let rate = match device.copy_rate(case.work.set, self.settings.ceiling) {
+            Ok(rate) => rate,
+            Err(error) => return stopped(error).map_or(Ok(()), Err),
+        };
+        let mut samples = run.seconds;
+        let steps = f64::from(case.work.steps);
+        samples.iter_mut().for_each(|sample| *sample /= steps);
+        samples.sort_by(f64::total_cmp);
+        let ceiling = (case.work.bytes() as f64 / rate, Bound::Memory);
+        let who = Row {
+            engine: name,
+            backend: name,
+            threads: 0,
+            device: true,
+        };
+        found.push(Measured::new(
+            case,
+            who,
+            &samples,
+            None,
+            ceiling,
+            first.seconds,
+        ));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::clock::Once;
+    use crate::measure::{Settings, catalogue};
+
+    /// Says what it is told to.
+    #[derive(Debug)]
+    struct Told(Result<DeviceRun, DeviceError>);
+
+    impl Device for Told {
+        fn name(&self) -> &'static str {
+            "told"
+        }
+
+        fn run(&mut self, _: &Task<'_>, _: Duration) -> Result<DeviceRun, DeviceError> {
+            self.0.clone()
+        }
+
+        fn copy_rate(&mut self, set: usize, _: Duration) -> Result<f64, DeviceError> {
+            Ok(set as f64)
+        }
+    }
+
+    #[test]
+    fn a_device_comes_last_and_is_held_against_the_first() {
+        let mut runner = Runner::new(Settings {
+            budget: Duration::from_millis(2),
+            rounds: 1,
+            ceiling: Duration::ZERO,
+        });
+        let entry = catalogue(Some(1 << 15)).find(|entry| entry.operation == "k-means step");
+        let case = entry.expect("it is listed").build();
+        let bits = case.run(Contender::Scalar, &mut Once);
+        let mut run = |told| {
+            let mut found = Vec::new();
+            let done = runner.run_with(&case, &[Contender::Scalar], &mut Told(told), &mut found);
+            (done, found)
+        };
+        let seconds = vec![4.0, 2.0, 3.0];
+        let (done, found) = run(Ok(DeviceRun { bits, seconds }));
+        assert_eq!(done, Ok(()));
+        let [scalar, device] = &found[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!((device.contender(), device.threads), ("told".to_owned(), 0));
+        assert!(device.device && !scalar.device);
+        // Eight steps a run; the working set takes a second.
+        assert_eq!(
+            (device.seconds, device.median_seconds),
+            (2.0 / 8.0, 3.0 / 8.0)
+        );
+        assert_eq!(device.roofline, 4.0);
+        assert_eq!(device.speedup, scalar.seconds / device.seconds);
+
+        let wrong = run(Ok(DeviceRun {
+            bits: !bits,
+            seconds: vec![1.0],
+        }));
+        let text = wrong.0.unwrap_err().to_string();
+        assert!(
+            text.ends_with("told gives other bits than scalar"),
+            "{text}"
+        );
+        let reason = || "so it is".to_owned();
+        for (told, stops) in [
+            (DeviceError::NoKernel, None),
+            (
+                DeviceError::NoRoom(reason()),
+                Some("left out on told: so it is"),
+            ),
+            (DeviceError::Failed(reason()), Some("told: so it is")),
+        ] {
+            let (done, found) = run(Err(told));
+            assert_eq!(found.len(), 1);
+            let text = done.err().map(|stopped| stopped.to_string());
+            let expected = stops.map(|words| {
+                format!("{case:?}").split(':').next().unwrap().to_owned() + ": " + words
+            });
+            assert_eq!(text, expected);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Sizes of inputs, as people say them.
+
+/// Two to the twentieth.
+const MI: usize = 1 << 20;
+
+/// A shape: `1Mi`, `4096 × 4096`, `4096 × 4096 × 128`, `100K × 64, k = 64`, `100K × 384, 64 queries`.
+pub(super) fn words(area: &str, shape: &[usize]) -> String {
+    match *shape {
+        [rows, cols, count] if area == "linear" => format!("{rows} × {cols} × {count}"),
+        [rows, dim, queries] if area == "search" => {
+            format!("{} × {dim}, {queries} queries", short(rows))
+        }
+        [values] => short(values),
+        [rows, cols] => format!("{} × {cols}", short(rows)),
+        [points, dims, k] => format!("{} × {dims}, k = {k}", short(points)),
+        _ => format!("{shape:?}"),
+    }
+}
+
+/// A count as people say it: `1M`, `100K`, `16Mi` (times 2²⁰), or its digits.
+pub fn short(count: usize) -> String {
+    const UNITS: [(&str, usize); 3] = [("Mi", MI), ("M", 1_000_000), ("K", 1_000)];
+    let whole = |&&(_, unit): &&(&str, usize)| count > 0 && count.is_multiple_of(unit);
+    match UNITS.iter().find(whole) {
+        Some((name, unit)) => format!("{}{name}", count / unit),
+        None => count.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_short() {
+        for (count, text) in [
+            (MI, "1Mi"),
+            (1_000_000, "1M"),
+            (100_000, "100K"),
+            (4096, "4096"),
+            (0, "0"),
+        ] {
+            assert_eq!(short(count), text);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Flows that are given an engine: the same bits as those on the threads of the processor.
+
+mod files;
+
+use std::fs;
+
+use files::{Folder, Given, le, safetensors, weights};
+use half::bf16;
+use safetensors::Dtype;
+use tercet_core::number::Random;
+use tercet_core::palette::Width;
+use tercet_core::quant::{Rule, ScaleRule};
+use tercet_core::scalar::Scalar;
+use tercet_core::search::MetricKind;
+use tercet_host::cluster::data::{Fit, assign, assign_with, fit, fit_with};
+use tercet_host::cluster::{self, KmeansOptions, Start, kmeans, kmeans_with};
+use tercet_host::convert::{Grid, Per, Target};
+use tercet_host::engine::Worker;
+use tercet_host::parallel::Threads;
+use tercet_host::points::{Points, Values};
+use tercet_host::search::{Find, SearchOptions, Storage, search, search_with};
+use tercet_host::simd::Backend;
+use tercet_host::{Error, Model, QuantizeOptions, Report, quantize, quantize_with};
+
+/// A report without what differs from run to run.
+fn lasting(mut report: Report) -> Report {
+    (report.seconds, report.megabytes_per_second) = (0.0, 0.0);
+    report
+}
+
+/// Quantizes by an engine and by the processor; the files and reports must be the same but for the engine's name, and so must
+/// refusals.
+fn same<E: Worker>(engine: &mut E, folder: &Folder, input: &str, options: &QuantizeOptions) {
+    let extension = match options.target {
+        Target::Int8 | Target::Ternary | Target::Palette(_) => "safetensors",
+        _ => "gguf",
+    };
+    let out = |name: &str| folder.file(&format!("{name}.{extension}"));
+    let options = QuantizeOptions {
+        force: true,
+        ..options.clone()
+    };
+    let model = Model::open(folder.file(input)).unwrap();
+    let expected = quantize(&model, &options, &out("expected"), &());
+    let found = quantize_with(engine, &model, &options, &out("found"), &());
+    let (expected, found) = match (expected, found) {
+        (Ok(expected), Ok(found)) => (lasting(expected), lasting(found)),
+        (Err(expected), Err(found)) => {
+            assert_eq!(found.to_string(), expected.to_string(), "{options:?}");
+            return;
+        }
+        (expected, found) => panic!("{options:?}: {expected:?}, {found:?}"),
+    };
+    let bytes = |name| fs::read(out(name)).unwrap();
+    assert!(bytes("found") == bytes("expected"), "{options:?}");
+    assert_eq!(
+        (found.engine.as_str(), &found.engine_note),
+        (engine.name().as_str(), &None)
+    );
+    for (found, expected) in found.tensors.iter().zip(&expected.tensors) {
+        assert_eq!(
+            found.engine.is_some(),
+            expected.engine.is_some(),
+            "{found:?}"
+        );
+        let mut expected = expected.clone();
+        expected.engine.clone_from(&found.engine);
+        assert_eq!(*found, expected, "{options:?}");
+    }
+    assert_eq!(found.auto, expected.auto);
+}
+
+fn targets() -> Vec<QuantizeOptions> {
+    let mut all: Vec<_> = [
+        Target::Tq1_0,
+        Target::Tq2_0,
+        Target::Q2_0,
+        Target::Q8_0,
+        Target::Q4_0,
+    ]
+    .map(QuantizeOptions::new)
+    .into();
+    all.push(QuantizeOptions {
+        rule: Some(Rule::Optimal),
+        scale: ScaleRule::LeastSquares,
+        ..QuantizeOptions::new(Target::Tq2_0)
+    });
+    all.push(QuantizeOptions {
+        bits: Some(4.0),
+        ..QuantizeOptions::new(Target::Auto)
+    });
+    for per in [Per::Tensor, Per::Row, Per::Block(64)] {
+        for grid in [Grid::Symmetric, Grid::Affine] {
+            all.push(QuantizeOptions {
+                per: Some(per),
+                grid,
+                ..QuantizeOptions::new(Target::Int8)
+            });
+        }
+        for (rule, scale) in [
+            (Rule::AbsMean, ScaleRule::Rule),
+            (Rule::Twn, ScaleRule::LeastSquares),
+            (Rule::Optimal, ScaleRule::Rule),
+        ] {
+            all.push(QuantizeOptions {
+                per: Some(per),
+                rule: Some(rule),
+                scale,
+                ..QuantizeOptions::new(Target::Ternary)
+            });
+        }
+    }
+    for (bits, per) in [(4, Per::Tensor), (2, Per::Row), (3, Per::Rows(2))] {
+        all.push(QuantizeOptions {
+            per: Some(per),
+            ..QuantizeOptions::new(Target::Palette(Width::new(bits).unwrap()))
+        });
+    }
+    all
+}
+
+/// A tensor of several chunks of values, whose groups end within chunks; one where nothing lies as `f32`; rows that blocks do not
+/// divide.
+fn model(folder: &Folder, name: &str, change: impl Fn(&mut [f32])) {
+    let mut wide = weights(1, 3 * 400_384);
+    change(&mut wide);
+    let halves = weights(2, 2 * 512);
+    let halves = halves.iter().flat_map(|&x| bf16::from_f32(x).to_le_bytes());
+    let given = [
+        Given::new("half.weight", Dtype::BF16, &[2, 512], halves.collect()),
+        Given::f32("narrow.weight", &[5, 64], &weights(3, 320)),
+        Given::f32("norm.weight", &[256], &weights(4, 256)),
+        Given::new("wide.weight", Dtype::F32, &[3, 400_384], le(&wide)),
+    ];
+    safetensors(&folder.file(name), &given, &[]);
+}
+
+#[test]
+fn conversions_have_the_same_bytes() {
+    let folder = Folder::new();
+    model(&folder, "in.safetensors", |_| ());
+    for options in targets() {
+        same(&mut Threads::default(), &folder, "in.safetensors", &options);
+    }
+    // The reference engine has no tiles at all.
+    for options in targets().iter().step_by(4) {
+        same(&mut Scalar, &folder, "in.safetensors", options);
+    }
+}
+
+#[test]
+fn what_is_refused_is_named_in_the_same_words() {
+    let folder = Folder::new();
+    // In the second chunk, and in the second row.
+    model(&folder, "bad.safetensors", |values| {
+        values[1_100_000] = f32::NAN
+    });
+    // A scale that f16 does not hold.
+    model(&folder, "huge.safetensors", |values| {
+        values[1_100_000] = 1e30
+    });
+    for input in ["bad.safetensors", "huge.safetensors"] {
+        for options in targets() {
+            same(&mut Threads::default(), &folder, input, &options);
+        }
+    }
+}
+
+#[test]
+fn importances_reach_the_engine() {
+    let folder = Folder::new();
+    let mut random = Random::new(5);
+    let importance: Vec<f32> = (0..1024).map(|_| random.below(100) as f32).collect();
+    let given = |values: &[f32]| [Given::f32("a.weight", &[4, 256], values)];
+    safetensors(
+        &folder.file("in.safetensors"),
+        &given(&weights(1, 1024)),
+        &[],
+    );
+    safetensors(&folder.file("imp.safetensors"), &given(&importance), &[]);
+    for per in [Per::Tensor, Per::Rows(3)] {
+        let options = QuantizeOptions {
+            per: Some(per),
+            importance: Some(folder.file("imp.safetensors")),
+            ..QuantizeOptions::new(Target::Palette(Width::new(2).unwrap()))
+        };
+        same(&mut Threads::default(), &folder, "in.safetensors", &options);
+    }
+}
+
+#[test]
+fn bitnet_is_the_processors_alone() {
+    let folder = Folder::new();
+    let given = [Given::f32("a.weight", &[4, 256], &weights(1, 1024))];
+    safetensors(&folder.file("in.safetensors"), &given, &[]);
+    let model = Model::open(folder.file("in.safetensors")).unwrap();
+    let options = QuantizeOptions::new(Target::BitnetHf);
+    let out = folder.file("out.safetensors");
+    let error = quantize_with(&mut Scalar, &model, &options, &out, &()).unwrap_err();
+    assert!(matches!(error, Error::Options { .. }));
+    assert!(
+        error
+            .to_string()
+            .starts_with("scalar does not make bitnet-hf"),
+        "{error}"
+    );
+    assert!(!out.exists());
+}
+
+fn cloud(seed: u64, n: usize, dims: usize) -> Vec<i8> {
+    let mut random = Random::new(seed);
+    (0..n * dims)
+        .map(|_| random.below(256) as u8 as i8)
+        .collect()
+}
+
+#[test]
+fn clusters_are_the_same() {
+    let (n, dims) = (700, 5);
+    let codes = cloud(1, n, dims);
+    let weights: Vec<u32> = (0..n as u32).map(|i| i % 4).collect();
+    let mut given = KmeansOptions::new(3);
+    given.start = Start::Given(codes[..3 * dims].to_vec());
+    let mut batches = KmeansOptions::new(6);
+    (batches.batch, batches.restarts, batches.max_iter) = (Some(50), 2, 4);
+    for options in [KmeansOptions::new(40), given, batches] {
+        for weights in [None, Some(&weights[..])] {
+            let (mut expected, mut heard) = (Vec::new(), Vec::new());
+            let reference = kmeans(&codes, dims, weights, &options, &mut |step| {
+                expected.push(step)
+            })
+            .unwrap();
+            let mut observe = |step| heard.push(step);
+            let found = kmeans_with(&mut Scalar, &codes, dims, weights, &options, &mut observe);
+            assert_eq!(found.unwrap(), reference);
+            assert_eq!(heard, expected);
+        }
+    }
+    let refused = kmeans_with(
+        &mut Scalar,
+        &codes,
+        dims,
+        None,
+        &KmeansOptions::new(701),
+        &mut |_| (),
+    );
+    let expected = kmeans(&codes, dims, None, &KmeansOptions::new(701), &mut |_| ());
+    assert_eq!(refused, expected);
+}
+
+/// More centroids than points go to engines in parts; ties between parts, and within them, go to the lower index.
+#[test]
+fn the_nearest_of_more_centroids_than_points() {
+    let dims = 3;
+    for (n, k) in [(1, 9), (4, 4), (5, 23), (64, 7)] {
+        let points = cloud(n as u64, n, dims);
+        let mut centroids = cloud(99, k, dims);
+        // Each point itself, twice.
+        let twice = [&points[..3], &points[..3]].concat();
+        let end = centroids.len() - twice.len().min(centroids.len());
+        let len = centroids.len() - end;
+        centroids[end..].copy_from_slice(&twice[..len]);
+        let expected = cluster::assign(&points, dims, &centroids).unwrap();
+        let found = cluster::assign_with(&mut Scalar, &points, dims, &centroids).unwrap();
+        assert_eq!(found, expected, "{n} {k}");
+        let found = cluster::assign_with(&mut Threads::default(), &points, dims, &centroids);
+        assert_eq!(found.unwrap(), expected);
+    }
+}
+
+fn floats(name: &str, seed: u64, rows: usize, dims: usize) -> Points {
+    Points::new(name, rows, dims, Values::F32(weights(seed, rows * dims))).unwrap()
+}
+
+#[test]
+fn clustering_in_the_datas_own_units_says_who_did_it() {
+    let points = floats("points", 1, 300, 6);
+    let mut how = Fit::new(KmeansOptions::new(5));
+    for spherical in [false, true] {
+        how.spherical = spherical;
+        let expected = fit(&points, &how, &mut |_, _| ()).unwrap();
+        let found = fit_with(&mut Scalar, &points, &how, &mut |_, _| ()).unwrap();
+        assert_eq!(found.clustering, expected.clustering);
+        assert_eq!(found.inertia.to_bits(), expected.inertia.to_bits());
+        assert_eq!(
+            (found.by.engine.as_str(), &found.by.note),
+            ("scalar", &None)
+        );
+        assert_eq!(expected.by.engine, Backend::default().to_string());
+
+        let centroids = floats("centroids", 7, 4, 6);
+        let expected = assign(&points, &centroids, spherical).unwrap();
+        let found = assign_with(&mut Scalar, &points, &centroids, spherical).unwrap();
+        assert_eq!(found.assignment, expected.assignment);
+        assert_eq!(found.by.engine, "scalar");
+    }
+    // What every engine refuses names the data.
+    let how = Fit::new(KmeansOptions::new(301));
+    let refused = fit_with(&mut Scalar, &points, &how, &mut |_, _| ()).unwrap_err();
+    let expected = fit(&points, &how, &mut |_, _| ()).unwrap_err();
+    assert_eq!(refused.to_string(), expected.to_string());
+}
+
+#[test]
+fn searches_find_the_same() {
+    let (base, queries) = (floats("base", 1, 400, 9), floats("queries", 2, 300, 9));
+    for metric in [MetricKind::Cosine, MetricKind::Dot, MetricKind::SquaredL2] {
+        for storage in Storage::ALL {
+            for (find, rerank, recall) in [
+                (Find::Nearest(3), None, true),
+                (Find::Nearest(3), Some(20), true),
+                (Find::Within(0.01), None, false),
+            ] {
+                let options = SearchOptions {
+                    find,
+                    metric,
+                    storage,
+                    rerank,
+                    recall,
+                };
+                let expected = search(&base, &queries, &options, &()).unwrap();
+                let found = search_with(&mut Scalar, &base, &queries, &options, &()).unwrap();
+                assert_eq!(found.engine, "scalar");
+                assert_eq!((found.hits, found.recall), (expected.hits, expected.recall));
+            }
+        }
+    }
+}
