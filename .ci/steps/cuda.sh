@@ -30,7 +30,8 @@ emulator)
     ;;
 checked)
     tests=(--test cuda_conformance --test cuda_memory --test cuda_graph --test cuda_quantize --test cuda_block --test cuda_cluster)
-    tests+=(--test cuda_linear --test cuda_palette --test cuda_search --test cuda_search_many --test cuda_fp8 --test cuda_through --test cuda_cudas)
+    tests+=(--test cuda_linear --test cuda_palette --test cuda_search --test cuda_search_many --test cuda_fp8 --test cuda_through)
+    tests+=(--test cuda_cudas --test cuda_cudas_faults)
     TERCET_EMULATOR_VARIANT=check cargo test --locked --workspace "${tests[@]}" | tee target/ci/cuda-checked.out
     note "$(tests_in target/ci/cuda-checked.out) tests"
     ;;

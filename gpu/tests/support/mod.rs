@@ -17,6 +17,7 @@ mod host;
 
 pub mod child;
 pub mod cluster;
+pub mod cudas;
 pub mod draw;
 pub mod emulator;
 pub mod library;

@@ -1,0 +1,52 @@
+//! Several devices as one engine, for tests.
+
+use tercet_core::cluster::{Init, Points, Update};
+use tercet_core::engine::ClusterEngine;
+use tercet_gpu::engine::{CudaOptions, Cudas, device_count};
+
+use super::cluster::{NOTHING, Run, options, run};
+use super::emulator::{Device, device, emulated};
+
+/// The emulated device has three; a machine may have one, which then comes three times.
+pub fn devices() -> Option<Device> {
+    let device = device()?;
+    // Before the driver starts.
+    device.set("devices=3");
+    Some(device)
+}
+
+pub fn emulated_devices() -> Option<Device> {
+    let device = emulated()?;
+    device.set("devices=3");
+    Some(device)
+}
+
+/// Small slots, kernels of an old device, and a share for every device however little there is.
+pub fn cudas(devices: usize) -> Cudas {
+    with_memory(devices, None)
+}
+
+pub fn with_memory(devices: usize, memory: Option<usize>) -> Cudas {
+    let count = device_count().unwrap();
+    let options = |device| CudaOptions {
+        device: device % count,
+        memory: memory.filter(|_| device + 1 == devices),
+        slot: 4096,
+        capability: Some((7, 5)),
+        ..CudaOptions::default()
+    };
+    let options: Vec<_> = (0..devices).map(options).collect();
+    Cudas::new(&options).unwrap().with_least(1)
+}
+
+pub fn clustered(
+    cudas: &mut Cudas,
+    points: Points<'_>,
+    k: usize,
+    update: Update,
+    init: Init,
+    batch: usize,
+) -> Run {
+    let mut problem = cudas.clusters(points, k, update, NOTHING()).unwrap();
+    run(&mut problem, &options(init, 7), batch)
+}
