@@ -32,8 +32,18 @@ checked)
     tests=(--test cuda_conformance --test cuda_memory --test cuda_graph --test cuda_quantize --test cuda_block --test cuda_cluster)
     tests+=(--test cuda_linear --test cuda_palette --test cuda_search --test cuda_search_many --test cuda_fp8 --test cuda_through)
     tests+=(--test cuda_cudas --test cuda_cudas_faults)
-    TERCET_EMULATOR_VARIANT=check cargo test --locked --workspace "${tests[@]}" | tee target/ci/cuda-checked.out
-    note "$(tests_in target/ci/cuda-checked.out) tests"
+    launched=$PWD/target/ci/cuda-launched.txt
+    rm -f "$launched"
+    TERCET_EMULATOR_LAUNCHED=$launched TERCET_EMULATOR_VARIANT=check cargo test --locked --workspace "${tests[@]}" |
+        tee target/ci/cuda-checked.out
+    shipped=target/ci/cuda-shipped.txt
+    sed -n 's/^\.visible \.entry \([a-z0-9_]*\)(.*/\1/p' kernels/ptx/*/*.ptx | sort -u >"$shipped"
+    missed=$(comm -23 "$shipped" <(sort -u "$launched"))
+    if [[ $missed ]]; then
+        printf 'never launched here:\n%s\n' "$missed"
+        exit 1
+    fi
+    note "$(tests_in target/ci/cuda-checked.out) tests, each of $(wc -l <"$shipped") kernels launched"
     ;;
 asan)
     tests=(--test cuda_memory --test cuda_graph --test cuda_block --test cuda_quantize --test cuda_linear --test cuda_palette)

@@ -10,6 +10,8 @@ use support::emulator::device;
 use support::quantize::{
     KINDS, bins, compare, compare_steps, halves, methods, quantized, value, values,
 };
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeEngine, QuantizeProblem};
+use tercet_core::number::Element;
 use tercet_core::quant::{self, Codes, Grid, Groups, Method, QuantError, Rule, ScaleRule};
 use tercet_core::scalar::Scalar;
 use tercet_gpu::engine::{Cuda, CudaError, CudaOptions};
@@ -194,6 +196,39 @@ fn optima_of_long_rows_are_cores() {
             compare(&mut cuda, &f16s, groups, method, false);
         }
     }
+}
+
+/// Magnitudes from 2⁻⁶ up, as any engine counts them; quantizing must not be disturbed by it.
+fn counted<E: QuantizeEngine, T: Element>(engine: &mut E, values: &[T]) -> Vec<MagnitudeBin> {
+    let span = MagnitudeSpan {
+        first: 121 << 23,
+        end: 130 << 23,
+        shift: 16,
+    };
+    let groups = Groups::tensor(values.len()).unwrap();
+    let mut table = vec![MagnitudeBin::EMPTY; span.bins()];
+    let done = quantized(engine, values, groups, false, |tensor| {
+        tensor.magnitudes(0, span, &mut table)?;
+        quant::quantize(tensor, Method::Symmetric { limit: 127 }, &mut bins())
+    });
+    assert!(done.is_ok());
+    table
+}
+
+#[test]
+fn magnitudes_of_every_type_are_counted_as_by_core() {
+    let Some(_device) = device() else { return };
+    let mut cuda = Cuda::first().unwrap();
+    let values = values(7, 0, 30_001);
+    let (f16s, bf16s) = (
+        halves(&values, f16::from_f32),
+        halves(&values, bf16::from_f32),
+    );
+    let expected = counted(&mut Scalar, &values);
+    assert!(expected.iter().any(|bin| bin.count > 1));
+    assert_eq!(counted(&mut cuda, &values), expected);
+    assert_eq!(counted(&mut cuda, &f16s), counted(&mut Scalar, &f16s));
+    assert_eq!(counted(&mut cuda, &bf16s), counted(&mut Scalar, &bf16s));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 // Launches: what the real driver refuses at the call, what a device finds when it runs them.
 #include "../device/block.h"
+#include "launched.h"
 #include "memory.h"
 #include "module.h"
 #include "options.h"
@@ -53,6 +54,7 @@ CUresult Queued::run() {
     }
     count("blocks", 1ull * grid.x * grid.y * grid.z);
     count("threads", 1ull * grid.x * grid.y * grid.z * block.x * block.y * block.z);
+    launched(kernel->name);
     Outcome outcome = emulator::run({kernel, grid, block, shared_bytes, values.data(), dice.roll()});
     if (outcome.error != 0) {
         state().message = outcome.message;
