@@ -4,6 +4,7 @@
 //!
 //! | module | is |
 //! |---|---|
+//! | [`batch`] | small requests of one kind grouped into one launch, for every engine |
 //! | `engine` | the engine on CUDA devices, in the feature `cuda`, which is on by default |
 //!
 //! Nothing of CUDA is needed to build, and running needs only the driver, from version 12.4 on. Where there is none the
@@ -20,5 +21,7 @@
 //! # }
 //! ```
 
+pub mod batch;
 #[cfg(feature = "cuda")]
 pub mod engine;
+mod sync;
