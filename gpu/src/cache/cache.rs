@@ -1,90 +1,35 @@
 //! The cache as its users see it.
 
 use std::collections::HashMap;
-use std::error::Error;
 use std::fmt;
 use std::hash::Hash;
 use std::mem;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::flight::Flight;
-use super::table::{Found, Table, Victim};
-use super::{CacheStats, Clock, Computed, Monotonic, Tiers};
+use super::lead::{Lead, Leaving, Room};
+use super::table::{Evicted, Found, Table};
+use super::{CacheError, CacheOptions, CacheStats, Clock, Computed, Monotonic, Pinned, Tiers};
 use crate::sync::{Mutex, MutexGuard, lock};
-
-/// How much a cache may hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheOptions {
-    /// Bytes on the device. 0: nothing stays there.
-    pub device_bytes: usize,
-    /// Bytes on the host. 0: what leaves the device is dropped.
-    pub host_bytes: usize,
-    /// How long a value is good for after it was computed; `None` is for ever.
-    pub time_to_live: Option<Duration>,
-}
-
-/// A value on the device, which stays there as long as this does: it is not evicted, and where the cache has forgotten it, it is this
-/// handle's alone.
-pub struct Pinned<D>(Arc<D>);
-
-impl<D> Deref for Pinned<D> {
-    type Target = D;
-
-    fn deref(&self) -> &D {
-        &self.0
-    }
-}
-
-impl<D> Clone for Pinned<D> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<D: fmt::Debug> fmt::Debug for Pinned<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Pinned").field(&self.0).finish()
-    }
-}
-
-/// Why there is no value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheError<C, T> {
-    /// It could not be computed.
-    Compute(C),
-    /// It could not be brought to the device.
-    Tier(T),
-}
-
-impl<C: fmt::Display, T: fmt::Display> fmt::Display for CacheError<C, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Compute(error) => error.fmt(f),
-            Self::Tier(error) => error.fmt(f),
-        }
-    }
-}
-
-impl<C: Error, T: Error> Error for CacheError<C, T> {}
 
 /// A result of [`Cache::get_or_compute`].
 pub type Got<T, C> = Result<Pinned<<T as Tiers>::Device>, CacheError<C, <T as Tiers>::Error>>;
 
-struct State<K, D, H> {
-    table: Table<K, D, H>,
-    flights: HashMap<K, Flying<D>>,
+pub(super) struct State<K, D, H> {
+    pub(super) table: Table<K, D, H>,
+    pub(super) flights: HashMap<K, Flying<D>>,
 }
 
 /// A key whose value is on its way.
-struct Flying<D> {
-    flight: Arc<Flight<D>>,
+pub(super) struct Flying<D> {
+    pub(super) flight: Arc<Flight<D>>,
     /// Whether the key was removed meanwhile: the value is given out, and not kept.
-    stale: bool,
+    pub(super) stale: bool,
 }
 
-type StateOf<K, T> = State<K, <T as Tiers>::Device, <T as Tiers>::Host>;
+type TableOf<K, T> = Table<K, <T as Tiers>::Device, <T as Tiers>::Host>;
+pub(super) type StateOf<K, T> = State<K, <T as Tiers>::Device, <T as Tiers>::Host>;
 
 /// A cache of values that never change, on a device and on the host. See the [module](super).
 pub struct Cache<K, T: Tiers, C = Monotonic> {
@@ -127,12 +72,12 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         &self.tiers
     }
 
-    fn lock(&self) -> MutexGuard<'_, StateOf<K, T>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, StateOf<K, T>> {
         lock(&self.state)
     }
 
     /// Does something to the state; what it leaves to be dropped is dropped after the lock.
-    fn with<R>(&self, work: impl FnOnce(&mut StateOf<K, T>) -> R) -> R {
+    pub(super) fn with<R>(&self, work: impl FnOnce(&mut StateOf<K, T>) -> R) -> R {
         let mut state = self.lock();
         let result = work(&mut state);
         let litter = mem::take(&mut state.table.litter);
@@ -215,7 +160,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
             let step = match state.table.find(key, now) {
                 Found::Device(value) => {
                     state.table.stats.device_hits += 1;
-                    return Step::Done(Pinned(value));
+                    return Step::Done(Pinned { value });
                 }
                 Found::Host(value, born) => {
                     state.table.stats.host_hits += 1;
@@ -238,7 +183,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
     fn shared(&self, flight: &Flight<T::Device>) -> Option<Pinned<T::Device>> {
         let value = flight.wait()?;
         self.lock().table.stats.shared += 1;
-        Some(Pinned(value))
+        Some(Pinned { value })
     }
 
     /// Brings a value from the host to the device. `kept` tells whether the host has it under the key.
@@ -269,7 +214,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
                 table.keep(key, copy, host_bytes, born);
             }
         });
-        Ok(Pinned(value))
+        Ok(Pinned { value })
     }
 
     /// Takes up a value that was computed on the device.
@@ -282,43 +227,47 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
                 table.commit(key, Arc::clone(&value), room.used(), born);
             }
         });
-        Pinned(value)
+        Pinned { value }
     }
 
     /// Makes room on the device, if there can be any.
     fn make_room(&self, bytes: usize) -> Option<Room<'_, K, T, C>> {
-        let now = self.clock.now();
-        let victims = self.with(|state| {
-            let victims = state.table.reserve(bytes, now)?;
-            for victim in &victims {
-                state.fly(&victim.key);
-            }
-            Some(victims)
-        })?;
+        let evicted = self.evict(|table, now| table.reserve(bytes, now))?;
         let room = Room { cache: self, bytes };
-        self.demote(victims);
+        self.demote(evicted);
         Some(room)
     }
 
     /// Evicts one value from the device; false where none can be.
     fn evict_one(&self) -> bool {
+        let evicted = self.evict(Table::evict_one);
+        evicted.map(|evicted| self.demote(evicted)).is_some()
+    }
+
+    /// Has the table evict; what is to be brought to the host is on its way from now on.
+    fn evict(
+        &self,
+        evict: impl FnOnce(&mut TableOf<K, T>, Duration) -> Option<Evicted<K, T::Device>>,
+    ) -> Option<Evicted<K, T::Device>> {
         let now = self.clock.now();
-        let evicted = self.with(|state| {
-            let evicted = state.table.evict_one(now)?;
-            if let Some(victim) = &evicted {
+        self.with(|state| {
+            let evicted = evict(&mut state.table, now)?;
+            for victim in &evicted.victims {
                 state.fly(&victim.key);
             }
             Some(evicted)
-        });
-        let found = evicted.is_some();
-        self.demote(evicted.into_iter().flatten());
-        found
+        })
     }
 
     /// Brings values that left the device to the host.
-    fn demote(&self, victims: impl IntoIterator<Item = Victim<K, T::Device>>) {
+    fn demote(&self, evicted: Evicted<K, T::Device>) {
+        let surplus = evicted.surplus;
+        let _leaving = Leaving {
+            cache: self,
+            surplus,
+        };
         // All are led before anything can fail.
-        let victims = victims.into_iter().map(|victim| {
+        let victims = evicted.victims.into_iter().map(|victim| {
             let lead = Lead::new(self, victim.key);
             (lead, victim.value, victim.born)
         });
@@ -391,74 +340,5 @@ impl<K: Clone + Eq + Hash, D, H> State<K, D, H> {
 impl<K, T: Tiers, C> fmt::Debug for Cache<K, T, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cache").finish_non_exhaustive()
-    }
-}
-
-/// The thread that leads a key's flight. However it ends, those who wait hear of it.
-struct Lead<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> {
-    cache: &'a Cache<K, T, C>,
-    key: K,
-    /// Whether the end was told.
-    ended: bool,
-}
-
-impl<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> Lead<'a, K, T, C> {
-    /// The key's flight has begun.
-    const fn new(cache: &'a Cache<K, T, C>, key: K) -> Self {
-        Self {
-            cache,
-            key,
-            ended: false,
-        }
-    }
-
-    /// Keeps what came, unless the key was removed meanwhile, and tells those who wait. `keep` is called under the cache's lock, and only
-    /// borrows, so that nothing of it is dropped there.
-    fn end(
-        &mut self,
-        value: Option<&Arc<T::Device>>,
-        keep: impl FnOnce(&mut Table<K, T::Device, T::Host>, &K),
-    ) {
-        self.ended = true;
-        let flying = self.cache.with(|state| {
-            let flying = state.flights.remove(&self.key);
-            if flying.as_ref().is_some_and(|flying| !flying.stale) {
-                keep(&mut state.table, &self.key);
-            }
-            flying
-        });
-        if let Some(flying) = flying {
-            flying.flight.end(value.map(Arc::clone));
-        }
-    }
-}
-
-impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Drop for Lead<'_, K, T, C> {
-    fn drop(&mut self) {
-        if !self.ended {
-            self.cache.lock().table.stats.failures += 1;
-            self.end(None, |_, _| ());
-        }
-    }
-}
-
-/// Room on the device that nothing has taken yet.
-struct Room<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> {
-    cache: &'a Cache<K, T, C>,
-    bytes: usize,
-}
-
-impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Room<'_, K, T, C> {
-    /// It is taken; how much it is.
-    const fn used(self) -> usize {
-        let bytes = self.bytes;
-        mem::forget(self);
-        bytes
-    }
-}
-
-impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Drop for Room<'_, K, T, C> {
-    fn drop(&mut self) {
-        self.cache.with(|state| state.table.unreserve(self.bytes));
     }
 }

@@ -82,7 +82,10 @@ mod clock;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod flight;
+mod lead;
+mod options;
 mod order;
+mod pinned;
 mod stats;
 mod table;
 mod tiers;
@@ -92,9 +95,11 @@ mod models;
 #[cfg(all(test, not(loom)))]
 mod property;
 
-pub use cache::{Cache, CacheError, CacheOptions, Got, Pinned};
+pub use cache::{Cache, Got};
 pub use clock::{Clock, Monotonic};
 #[cfg(feature = "cuda")]
 pub use cuda::CudaTiers;
+pub use options::CacheOptions;
+pub use pinned::{CacheError, Pinned};
 pub use stats::CacheStats;
 pub use tiers::{Computed, Tiers};

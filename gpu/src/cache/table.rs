@@ -41,6 +41,13 @@ pub(super) struct Victim<K, D> {
     pub(super) born: Duration,
 }
 
+/// What left the device for a purpose: values that are nowhere else, and the bytes of all that left beyond what was needed. These are
+/// nobody's until [`Table::settle`], since the values are there until they have been copied.
+pub(super) struct Evicted<K, D> {
+    pub(super) victims: Vec<Victim<K, D>>,
+    pub(super) surplus: usize,
+}
+
 /// What is dropped once the cache's lock is not held: destructors may take long.
 pub(super) struct Litter<D, H> {
     device: Vec<Arc<D>>,
@@ -66,6 +73,8 @@ pub(super) struct Table<K, D, H> {
     sole: Order<K>,
     spare: Order<K>,
     spare_bytes: usize,
+    /// Bytes on the device of values that are about to leave it, beyond what is reserved in their place.
+    leaving: usize,
     next: Stamp,
     pub(super) litter: Litter<D, H>,
     pub(super) stats: CacheStats,
@@ -84,6 +93,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
             sole: Order::new(),
             spare: Order::new(),
             spare_bytes: 0,
+            leaving: 0,
             next: 0,
             litter: Litter::default(),
             stats: CacheStats {
@@ -140,8 +150,8 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
     /// Makes room on the device by evicting what was not used for longest and nobody holds, and counts the room as taken. Where that is not
     /// enough nothing is evicted, and there is none. What is on the host too is only dropped here; the others come back.
     /// O(values evicted and held · log n).
-    pub(super) fn reserve(&mut self, bytes: usize, now: Duration) -> Option<Vec<Victim<K, D>>> {
-        let mut free = self.stats.device.free();
+    pub(super) fn reserve(&mut self, bytes: usize, now: Duration) -> Option<Evicted<K, D>> {
+        let mut free = self.stats.device.free() - self.leaving;
         let mut chosen = Vec::new();
         if bytes <= self.options.device_bytes {
             let mut oldest = self.device.iter();
@@ -158,19 +168,30 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
             self.stats.device.failures = self.stats.device.failures.saturating_add(1);
             return None;
         }
+        // Without victims the rest is anybody's.
+        let surplus = if chosen.is_empty() { 0 } else { free - bytes };
         let victims = chosen.iter().filter_map(|key| self.evict(key, now));
         let victims = victims.collect();
+        self.leaving += surplus;
         take(&mut self.stats.device, bytes);
-        Some(victims)
+        Some(Evicted { victims, surplus })
     }
 
     /// Evicts what was not used for longest and nobody holds; `None` where there is nothing.
-    pub(super) fn evict_one(&mut self, now: Duration) -> Option<Option<Victim<K, D>>> {
+    pub(super) fn evict_one(&mut self, now: Duration) -> Option<Evicted<K, D>> {
         let oldest = self.device.iter();
-        let mut free = oldest.filter(|key| self.evictable(key).is_some());
-        let key = free.next().cloned();
+        let mut free = oldest.filter_map(|key| Some((key, self.evictable(key)?)));
+        let found = free.next().map(|(key, bytes)| (key.clone(), bytes));
         drop(free);
-        Some(self.evict(&key?, now))
+        let (key, surplus) = found?;
+        self.leaving += surplus;
+        let victims = self.evict(&key, now).into_iter().collect();
+        Some(Evicted { victims, surplus })
+    }
+
+    /// What was evicted is gone.
+    pub(super) const fn settle(&mut self, surplus: usize) {
+        self.leaving -= surplus;
     }
 
     /// A value's bytes on the device, if nobody holds it. New holders come through the cache's lock, so nobody can begin to.
