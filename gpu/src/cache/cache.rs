@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use super::flight::Flight;
 use super::lead::{Lead, Leaving, Room};
-use super::table::{Evicted, Found, Table};
+use super::table::{Evicted, Found, Reserved, Table};
 use super::{CacheError, CacheOptions, CacheStats, Clock, Computed, Monotonic, Pinned, Tiers};
-use crate::sync::{Mutex, MutexGuard, lock};
+use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
 /// A result of [`Cache::get_or_compute`].
 pub type Got<T, C> = Result<Pinned<<T as Tiers>::Device>, CacheError<C, <T as Tiers>::Error>>;
@@ -28,7 +28,6 @@ pub(super) struct Flying<D> {
     pub(super) stale: bool,
 }
 
-type TableOf<K, T> = Table<K, <T as Tiers>::Device, <T as Tiers>::Host>;
 pub(super) type StateOf<K, T> = State<K, <T as Tiers>::Device, <T as Tiers>::Host>;
 
 /// A cache of values that never change, on a device and on the host. See the [module](super).
@@ -36,6 +35,8 @@ pub struct Cache<K, T: Tiers, C = Monotonic> {
     tiers: T,
     clock: C,
     state: Mutex<StateOf<K, T>>,
+    /// What a thread evicted has gone.
+    settled: Condvar,
 }
 
 /// A key's value, or what is to be done for it.
@@ -64,6 +65,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
             tiers,
             clock,
             state: Mutex::new(state),
+            settled: Condvar::new(),
         }
     }
 
@@ -80,10 +82,14 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
     pub(super) fn with<R>(&self, work: impl FnOnce(&mut StateOf<K, T>) -> R) -> R {
         let mut state = self.lock();
         let result = work(&mut state);
+        Self::unlock(state);
+        result
+    }
+
+    fn unlock(mut state: MutexGuard<'_, StateOf<K, T>>) {
         let litter = mem::take(&mut state.table.litter);
         drop(state);
         drop(litter);
-        result
     }
 
     /// A key's value, on the device, if the cache has it: brought there from the host, where it is only there. Waits while another
@@ -230,9 +236,19 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         Pinned { value }
     }
 
-    /// Makes room on the device, if there can be any.
+    /// Makes room on the device, if there can be any. Waits for what other threads have evicted: they wait for nothing but their copies.
     fn make_room(&self, bytes: usize) -> Option<Room<'_, K, T, C>> {
-        let evicted = self.evict(|table, now| table.reserve(bytes, now))?;
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let evicted = loop {
+            match state.table.reserve(bytes, now) {
+                Reserved::Room(evicted) => break evicted,
+                Reserved::Later => state = wait(&self.settled, state, None),
+                Reserved::Never => return None,
+            }
+        };
+        state.fly_all(&evicted);
+        Self::unlock(state);
         let room = Room { cache: self, bytes };
         self.demote(evicted);
         Some(room)
@@ -240,23 +256,19 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
 
     /// Evicts one value from the device; false where none can be.
     fn evict_one(&self) -> bool {
-        let evicted = self.evict(Table::evict_one);
+        let now = self.clock.now();
+        let evicted = self.with(|state| {
+            let evicted = state.table.evict_one(now)?;
+            state.fly_all(&evicted);
+            Some(evicted)
+        });
         evicted.map(|evicted| self.demote(evicted)).is_some()
     }
 
-    /// Has the table evict; what is to be brought to the host is on its way from now on.
-    fn evict(
-        &self,
-        evict: impl FnOnce(&mut TableOf<K, T>, Duration) -> Option<Evicted<K, T::Device>>,
-    ) -> Option<Evicted<K, T::Device>> {
-        let now = self.clock.now();
-        self.with(|state| {
-            let evicted = evict(&mut state.table, now)?;
-            for victim in &evicted.victims {
-                state.fly(&victim.key);
-            }
-            Some(evicted)
-        })
+    /// What was evicted has gone.
+    pub(super) fn settle(&self, surplus: usize) {
+        self.with(|state| state.table.settle(surplus));
+        self.settled.notify_all();
     }
 
     /// Brings values that left the device to the host.
@@ -334,6 +346,13 @@ impl<K: Clone + Eq + Hash, D, H> State<K, D, H> {
             stale: false,
         };
         self.flights.insert(key.clone(), flying);
+    }
+
+    /// What was evicted and is to be brought to the host is on its way from now on.
+    fn fly_all(&mut self, evicted: &Evicted<K, D>) {
+        for victim in &evicted.victims {
+            self.fly(&victim.key);
+        }
     }
 }
 

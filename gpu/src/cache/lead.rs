@@ -63,7 +63,7 @@ pub(super) struct Leaving<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> {
 
 impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Drop for Leaving<'_, K, T, C> {
     fn drop(&mut self) {
-        self.cache.with(|state| state.table.settle(self.surplus));
+        self.cache.settle(self.surplus);
     }
 }
 

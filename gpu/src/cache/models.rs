@@ -10,7 +10,7 @@ use loom::thread;
 use super::flight::Flight;
 use super::{Cache, CacheError, CacheOptions, Computed, Tiers};
 
-/// Every value takes a byte in either place, and stands for its key.
+/// Every value takes a byte in either place, that of key 9 two, and stands for its key.
 #[derive(Default)]
 struct Bytes {
     uploads: AtomicUsize,
@@ -33,8 +33,8 @@ impl Tiers for Bytes {
         Ok(Here(device.0))
     }
 
-    fn device_bytes(&self, _: &There) -> usize {
-        1
+    fn device_bytes(&self, device: &There) -> usize {
+        if device.0 == 9 { 2 } else { 1 }
     }
 
     fn host_bytes(&self, _: &Here) -> usize {
@@ -163,6 +163,27 @@ fn what_is_demoted_is_found_again() {
         assert_eq!(stats.misses, 2);
         assert_eq!((stats.device.in_use, stats.device.high_water), (1, 1));
         assert_eq!(stats.lost + stats.dropped + stats.failures, 0);
+    });
+}
+
+/// One value gives way to two: the thread that comes second waits for it to be gone, and neither value is left out.
+#[test]
+fn room_that_becomes_free_is_waited_for() {
+    loom::model(|| {
+        let cache = cache(2, 2);
+        let ask = |cache: &Cache<u8, Bytes>, key: u8| {
+            let value = cache.get_or_compute(&key, || Ok::<_, ()>(Computed::Device(There(key))));
+            assert_eq!(value.unwrap().0, key);
+        };
+        ask(&cache, 9);
+        let threads = [1, 2].map(|key| spawn(&cache, move |cache| ask(cache, key)));
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let places = [9, 1, 2].map(|key| cache.places(&key));
+        assert_eq!(places, [(false, true), (true, false), (true, false)]);
+        let stats = cache.stats();
+        assert_eq!((stats.device.high_water, stats.device.failures), (2, 0));
     });
 }
 

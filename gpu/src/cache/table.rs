@@ -48,6 +48,16 @@ pub(super) struct Evicted<K, D> {
     pub(super) surplus: usize,
 }
 
+/// Whether there is room on the device.
+pub(super) enum Reserved<K, D> {
+    /// There is, once these have gone.
+    Room(Evicted<K, D>),
+    /// Not before what others evicted has gone.
+    Later,
+    /// The budget is less, or handles hold too much.
+    Never,
+}
+
 /// What is dropped once the cache's lock is not held: destructors may take long.
 pub(super) struct Litter<D, H> {
     device: Vec<Arc<D>>,
@@ -147,10 +157,10 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         self.options.time_to_live.is_some_and(|most| age >= most)
     }
 
-    /// Makes room on the device by evicting what was not used for longest and nobody holds, and counts the room as taken. Where that is not
-    /// enough nothing is evicted, and there is none. What is on the host too is only dropped here; the others come back.
+    /// Makes room on the device by evicting what was not used for longest and nobody holds, and counts the room as taken. Where there is
+    /// none nothing is evicted. What is on the host too is only dropped here; the others come back.
     /// O(values evicted and held · log n).
-    pub(super) fn reserve(&mut self, bytes: usize, now: Duration) -> Option<Evicted<K, D>> {
+    pub(super) fn reserve(&mut self, bytes: usize, now: Duration) -> Reserved<K, D> {
         let mut free = self.stats.device.free() - self.leaving;
         let mut chosen = Vec::new();
         if bytes <= self.options.device_bytes {
@@ -163,10 +173,13 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
                     chosen.push(key.clone());
                 }
             }
+            if free < bytes && bytes <= free + self.leaving {
+                return Reserved::Later;
+            }
         }
         if free < bytes {
             self.stats.device.failures = self.stats.device.failures.saturating_add(1);
-            return None;
+            return Reserved::Never;
         }
         // Without victims the rest is anybody's.
         let surplus = if chosen.is_empty() { 0 } else { free - bytes };
@@ -174,7 +187,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         let victims = victims.collect();
         self.leaving += surplus;
         take(&mut self.stats.device, bytes);
-        Some(Evicted { victims, surplus })
+        Reserved::Room(Evicted { victims, surplus })
     }
 
     /// Evicts what was not used for longest and nobody holds; `None` where there is nothing.

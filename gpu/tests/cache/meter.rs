@@ -1,7 +1,7 @@
 //! A device that counts its bytes, and does as told.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 
 use tercet_gpu::cache::{Cache, CacheOptions, Computed, Tiers};
 
@@ -62,6 +62,8 @@ pub(crate) struct Tested {
     pub(crate) no_upload: AtomicBool,
     pub(crate) no_download: AtomicBool,
     pub(crate) panics: AtomicBool,
+    /// Held, it holds up downloads.
+    pub(crate) gate: Mutex<()>,
     /// Bytes that the device really has; 0 is any number.
     pub(crate) memory: AtomicUsize,
 }
@@ -97,6 +99,7 @@ impl Tiers for Tested {
     }
 
     fn download(&self, device: &Metered) -> Result<Metered, &'static str> {
+        drop(self.gate.lock().unwrap());
         if self.no_download.load(SeqCst) {
             assert!(!self.panics.load(SeqCst), "in mid-download");
             return Err("no download");

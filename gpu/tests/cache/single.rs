@@ -181,6 +181,30 @@ fn threads_that_ask_for_one_key_compute_it_once() {
     }
 }
 
+/// A value of 100 bytes gives way to one of 1; until it has been copied, the other 99 are not there.
+#[test]
+fn what_is_about_to_leave_is_still_there() {
+    let cache = cache(100, 300);
+    let there = cache.get_or_compute(&1, || Ok::<_, ()>(cache.tiers().there(1, 100)));
+    drop(there);
+    thread::scope(|scope| {
+        let gate = cache.tiers().gate.lock().unwrap();
+        let small = scope.spawn(|| ask(&cache, 2, 1));
+        while cache.stats().evictions == 0 {
+            thread::yield_now();
+        }
+        let large = scope.spawn(|| ask(&cache, 3, 99));
+        while cache.stats().misses < 3 {
+            thread::yield_now();
+        }
+        assert_eq!(cache.tiers().uploads.load(SeqCst), 0);
+        assert!(!small.is_finished() && !large.is_finished());
+        drop(gate);
+    });
+    assert_eq!(cache.tiers().device.most(), 100);
+    assert_eq!(cache.stats().device.failures, 0);
+}
+
 #[test]
 fn computing_may_ask_for_other_keys() {
     let cache = cache(100, 100);
