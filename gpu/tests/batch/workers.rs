@@ -102,6 +102,33 @@ fn who_hangs_holds_up_only_what_has_begun() {
     assert!(stats.helped >= 1);
 }
 
+/// The first is held up in a whole batch; what is left over becomes due without a word from anybody.
+#[test]
+fn somebody_minds_the_line_while_a_worker_is_busy() {
+    let options = BatchOptions {
+        max_size: 2,
+        max_wait: Duration::from_millis(10),
+        capacity: 100,
+    };
+    for _ in 0..20 {
+        let (held, gate) = gated();
+        let workers = [
+            Worker::new("held", held),
+            Worker::new("free", Told(plus_one)),
+        ];
+        let queue = Queue::new(options, workers).unwrap();
+        let mut tickets = ask(&queue, 0..3);
+        let rest = tickets.pop().unwrap();
+        gate.begun();
+        assert_eq!(rest.wait().unwrap(), 3);
+        gate.go();
+        drop(gate);
+        for (number, ticket) in (1..).zip(tickets) {
+            assert_eq!(ticket.wait().unwrap(), number);
+        }
+    }
+}
+
 /// A model that panics loses its worker the work, and nothing else.
 #[test]
 fn a_prediction_that_panics_is_a_bad_one() {
