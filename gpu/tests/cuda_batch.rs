@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use compare::{activations, assigned, multiplied, multiplied_by, quantized, weights};
 use support::cluster::{CAPABILITIES, cuda};
-use support::cudas::{cudas, devices};
+use support::cudas::{cudas, devices, with_memory};
 use support::emulator::{device, emulated};
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
@@ -231,6 +231,9 @@ fn engines_tell_whether_they_have_room() {
     assert!(Scalar.has_room(&[usize::MAX]) && Threads::default().has_room(&[usize::MAX]));
     let cuda = small(1 << 20);
     assert!(cuda.has_room(&[1 << 19]) && !cuda.has_room(&[1 << 20, 1]));
+    // The second has less than the first.
+    let several = with_memory(2, Some(1 << 20));
+    assert!(several.has_room(&[1 << 19]) && !several.has_room(&[1 << 20, 1]));
     let refused = Fault::from(CudaError::OutOfMemory { asked: 1, free: 0 });
     assert!(matches!(refused, Fault::NoRoom(_)));
 }

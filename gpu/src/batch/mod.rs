@@ -38,7 +38,7 @@
 //!   dropped.
 //! - A request that is bad in itself ([`Work::check`]) fails alone. Where a run fails or panics, each of its requests gets that error,
 //!   and the queue goes on. A run that failed for want of memory ([`Work::splits`]) is done again in halves.
-//! - Requests of one kind begin in the order in which they came. Nothing is said of the order in which they end.
+//! - Requests of one kind come into batches in the order in which they came. Nothing is said of the order in which they end.
 //!
 //! # Several workers
 //!

@@ -8,8 +8,8 @@
 //! | [`Assign`] | points, to the nearest of fixed centroids | one assignment | the other points |
 //! | [`QuantizeRows`] | rows of floats, those of one width together | one tensor, a group a row | the other rows |
 //!
-//! Each is generic over the engine: [`tercet_core::scalar::Scalar`], `tercet_host`'s threads, one CUDA device or several. The traits of
-//! [`tercet_core::engine`] promise for many the bits of one at a time.
+//! Each is generic over the engine: [`tercet_core::scalar::Scalar`], `tercet_host`'s threads, a CUDA device, and but for [`Assign`] several
+//! devices as one. The traits of [`tercet_core::engine`] promise for many the bits of one at a time.
 //!
 //! Shapes that tensor cores ask for are the CUDA engine's own business: it stores rows of activations and of points at the pitch that its
 //! kernels load, with zeros between; it fills up queries to a power of two (to sixteen places on tensor cores) with ones whose results

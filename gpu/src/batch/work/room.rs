@@ -26,9 +26,13 @@ impl Room for crate::engine::Cuda {
     }
 }
 
-/// Each device has a share of the work, which no more than halves what it needs: they divide what does not fit themselves.
+/// On each of the devices, though a share of the work may be less.
 #[cfg(feature = "cuda")]
-impl Room for crate::engine::Cudas {}
+impl Room for crate::engine::Cudas {
+    fn has_room(&self, bytes: &[usize]) -> bool {
+        self.can_allocate(bytes).unwrap_or(true)
+    }
+}
 
 /// The most of `wanted` requests, at least one, for which the engine has room for the buffers that `bytes` names: `wanted`, or the first
 /// of its halves that fits.
