@@ -145,13 +145,34 @@ impl DeviceClusters<'_> {
         if !self.state.settled {
             return self.step();
         }
+        self.prepare_mover()?;
+        self.recorded(Self::step)
+    }
+
+    /// As [`DeviceClusters::assigned`]: the recorded one where labels are settled. For problems that never take whole steps.
+    pub(super) fn assigned_again(&mut self) -> Result<(), CudaError> {
+        if self.state.settled {
+            self.recorded(Self::assigned)
+        } else {
+            self.assigned()
+        }
+    }
+
+    /// Loads the kernel that moves centroids. Labels are settled by an assignment, which loaded all others of a step.
+    pub(super) fn prepare_mover(&mut self) -> Result<(), CudaError> {
+        self.cuda.prepare(UPDATES, mover(self.update), 0)
+    }
+
+    /// Records `work` when it is first called, and queues that; it is always the same, and labels are settled.
+    fn recorded(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
         let graph = match self.state.graph.take() {
             Some(graph) => graph,
             None => {
-                // Labels are settled by an assignment, which loaded all other kernels.
-                self.cuda.prepare(UPDATES, mover(self.update), 0)?;
                 self.cuda.begin_capture()?;
-                let recorded = self.step();
+                let recorded = work(self);
                 self.cuda.end_capture(recorded)?
             }
         };
