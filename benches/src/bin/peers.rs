@@ -173,7 +173,11 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         let mut written = vec![save_as(&slug, "peers.md", &text)?];
         if options.cuda {
             written.push(save_as(&slug, "peers.json", &format!("{found:#}\n"))?);
-            let facts = [("device", &*heading), ("date", &*date), ("peers", &*versions)];
+            let facts = [
+                ("device", &*heading),
+                ("date", &*date),
+                ("peers", &*versions),
+            ];
             let title = "Times of others over Tercet's on the device";
             let page = picture(title, &heading, &facts, &rows);
             written.push(save_as(&slug, "peers.svg", page.svg())?);

@@ -204,7 +204,10 @@ impl Answer {
 
     /// One of f32, likewise.
     pub fn of_floats(name: &str, values: &[f32]) -> Self {
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let bytes: Vec<u8> = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
         Self::of(name, &bytes)
     }
 

@@ -113,8 +113,16 @@ impl Ratios {
                     case.name.clone(),
                     label.clone(),
                     format!("{:.4}", case.seconds * 1e3),
-                    if known { format!("{:.4}", case.seconds * ratio * 1e3) } else { "–".into() },
-                    if known { format!("{ratio:.2}") } else { "–".into() },
+                    if known {
+                        format!("{:.4}", case.seconds * ratio * 1e3)
+                    } else {
+                        "–".into()
+                    },
+                    if known {
+                        format!("{ratio:.2}")
+                    } else {
+                        "–".into()
+                    },
                 ]
             })
         });

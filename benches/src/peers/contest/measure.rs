@@ -201,7 +201,11 @@ fn answer(
             pool.install(|| work.run(last));
             Ok(Found::Bound)
         }
-        Rival::Process { label, module, what } => {
+        Rival::Process {
+            label,
+            module,
+            what,
+        } => {
             let Some(peer) = peers.get(*module)? else {
                 return Ok(Found::NotHere);
             };

@@ -100,9 +100,9 @@ impl Rival {
     /// How the table calls it.
     pub const fn label(&self) -> &'static str {
         match self {
-            Self::Process { label, .. } | Self::Native { label, .. } | Self::Bound { label, .. } => {
-                label
-            }
+            Self::Process { label, .. }
+            | Self::Native { label, .. }
+            | Self::Bound { label, .. } => label,
         }
     }
 }
