@@ -9,6 +9,9 @@ use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 /// The module of the kernels that move centroids.
 const UPDATES: &str = "cluster_update";
 
+/// The kernel that halves sums.
+const FADE: &str = "cluster_fade";
+
 /// The module of the assignment by tensor cores, and the capability that has them for int8.
 const TENSOR: (&str, (u32, u32)) = ("cluster_mma", (8, 0));
 
@@ -161,6 +164,12 @@ impl DeviceClusters<'_> {
     /// Loads the kernel that moves centroids. Labels are settled by an assignment, which loaded all others of a step.
     pub(super) fn prepare_mover(&mut self) -> Result<(), CudaError> {
         self.cuda.prepare(UPDATES, mover(self.update), 0)
+    }
+
+    /// Loads the kernels that follow sums over several devices.
+    pub(super) fn prepare_ends(&mut self) -> Result<(), CudaError> {
+        self.prepare_mover()?;
+        self.cuda.prepare(UPDATES, FADE, 0)
     }
 
     /// Records `work` when it is first called, and queues that; it is always the same, and labels are settled.
@@ -331,7 +340,7 @@ pub(super) fn faded(
     ];
     let grid = Grid::strided(clusters, 1, THREADS, u32::MAX);
     // SAFETY: as many sums and counts as there are clusters; a block for each of them.
-    unsafe { cuda.launch(UPDATES, "cluster_fade", grid, &arguments) }
+    unsafe { cuda.launch(UPDATES, FADE, grid, &arguments) }
 }
 
 /// The kernel that moves centroids.

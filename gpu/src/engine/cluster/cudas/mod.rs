@@ -134,7 +134,7 @@ impl<'a> CudasClusters<'a> {
             })();
             made.map_err(|error: CudaError| error.on(ordinal))
         })?;
-        Ok(CudasClusters {
+        let mut clusters = CudasClusters {
             shards,
             link,
             whole,
@@ -144,7 +144,11 @@ impl<'a> CudasClusters<'a> {
             totalled: true,
             masses: None,
             empty: None,
-        })
+        };
+        if clusters.exchange() == Exchange::Nccl {
+            clusters.queue(|shard| shard.prepare())?;
+        }
+        Ok(clusters)
     }
 
     /// The way by which sums and centroids cross now: not [`Exchange::Auto`].

@@ -61,6 +61,13 @@ impl Totals {
 }
 
 impl Shard<'_> {
+    /// Loads what is launched behind NCCL's kernels: loading may wait for the device, and these may wait for one that is lost.
+    pub(super) fn prepare(&mut self) -> Result<(), CudaError> {
+        let (module, kernel) = ADD;
+        self.clusters.prepare_ends()?;
+        self.clusters.cuda.prepare(module, kernel, 0)
+    }
+
     /// Adds the sums and counts of this device's clusters here and those of `parts` others; `running` to what they were before.
     fn add(&mut self, parts: usize, running: bool) -> Result<(), CudaError> {
         let first = self.totals.clusters.start;
