@@ -43,7 +43,7 @@ fn operations_are_those_of_the_reference() {
     }
 }
 
-/// Calls of each kind that fail once: the first, the second, the fourth, and so on, until there are no more.
+/// Calls of each kind that fail once: the first, the second, the fifth, and so on, until there are no more.
 #[test]
 fn every_call_that_fails_is_an_error_of_its_device() {
     let Some(device) = emulated_devices() else {
@@ -53,15 +53,17 @@ fn every_call_that_fails_is_an_error_of_its_device() {
         "copy", "launch", "sync", "memset", "event", "module", "host",
     ];
     let kinds = few(&kinds, 2);
+    // Which device a call is of depends on threads.
+    let mut named = [false; 2];
     for operation in &operations() {
         let Operation {
             name,
             on_cudas,
             expected,
         } = operation;
-        let (mut injected, mut named) = (0, [false; 2]);
+        let mut injected = 0;
         for kind in kinds {
-            for &nth in few(&[1, 2, 4, 9, 20, 50], 2) {
+            for &nth in few(&[1, 2, 5, 13, 40], 2) {
                 let case = format!("{name}, {kind}:{nth}");
                 let mut cudas = cudas(2);
                 device.set(&format!("seed={nth},fail={kind}:{nth}:801"));
@@ -86,8 +88,8 @@ fn every_call_that_fails_is_an_error_of_its_device() {
             injected > if checked() { 2 } else { 10 },
             "{name}: {injected}"
         );
-        assert!(checked() || named == [true; 2], "{name}: {named:?}");
     }
+    assert_eq!(named, [true; 2]);
 }
 
 /// No memory from the n-th allocation on. What works in parts may yet end well.

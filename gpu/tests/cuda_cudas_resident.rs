@@ -9,6 +9,7 @@ use support::emulator::{Device, checked};
 use tercet_core::cluster::{ClusterError, Init, Points, Update, normalize};
 use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix};
+use tercet_core::palette::{self, Palette, PaletteError, Width};
 use tercet_gpu::engine::cluster::CudasClusters;
 use tercet_gpu::engine::{CudaError, Exchange};
 
@@ -249,6 +250,57 @@ fn a_layer_that_stays_is_brought_once() {
     let fewer = support::cudas::cudas(2).row_sums(&there, x, &mut out);
     assert_eq!(fewer, Err(CudaError::Length { expected, found }));
     let other = support::cudas::cudas(3).row_sums(&there, x, &mut out);
+    let other = other.unwrap_err();
+    assert!(
+        matches!(other.cause(), CudaError::Argument { .. }),
+        "{other}"
+    );
+}
+
+/// As of layers, for palettes.
+#[test]
+fn a_palette_that_stays_is_brought_once() {
+    let Some(device) = devices_with_nccl() else {
+        return;
+    };
+    let layout = palette::Layout::new(Width::new(4).unwrap(), 60, 64, 10).unwrap();
+    let indices: Vec<u8> = (0..layout.index_bytes()).map(|i| i as u8).collect();
+    let codebooks: Vec<i8> = (0..layout.codebook_len()).map(|i| i as i8).collect();
+    let scales = vec![0.5; layout.groups()];
+    let palette = Palette {
+        layout,
+        indices: &indices,
+        codebooks: &codebooks,
+        scales: &scales,
+    };
+    let mut cudas = cudas(3);
+    let there = cudas.palette(&palette).unwrap();
+    assert_eq!((there.layout(), there.devices()), (layout, 3));
+    let (x, mut out) = ([1_i8; 64], [0.0; 60]);
+    cudas.multiply_palette(&there, &x, 2.0, &mut out).unwrap();
+    let before = copied(&device);
+    cudas.multiply_palette(&there, &x, 2.0, &mut out).unwrap();
+    let moved = copied(&device) - before;
+    assert!(moved < layout.index_bytes() as u64 / 2, "{moved}");
+    let mut back = [0.0; 60 * 64];
+    cudas.decode_palette(&there, &mut back).unwrap();
+    // All are small whole numbers of halves, whose sums are exact in any order.
+    let sums = back.chunks(64).map(|row| row.iter().sum::<f32>() * 2.0);
+    assert_eq!(out.to_vec(), sums.collect::<Vec<_>>());
+    let refused = |found: Result<(), CudaError>| match found {
+        Err(CudaError::Palette(PaletteError::Length { expected, found })) => (expected, found),
+        other => panic!("{other:?}"),
+    };
+    let out = &mut out[1..];
+    assert_eq!(
+        refused(cudas.multiply_palette(&there, &x, 1.0, out)),
+        (60, 59)
+    );
+    assert_eq!(refused(cudas.decode_palette(&there, out)), (3840, 59));
+    let (expected, found) = (3, 1);
+    let fewer = support::cudas::cudas(1).decode_palette(&there, &mut back);
+    assert_eq!(fewer, Err(CudaError::Length { expected, found }));
+    let other = support::cudas::cudas(3).decode_palette(&there, &mut back);
     let other = other.unwrap_err();
     assert!(
         matches!(other.cause(), CudaError::Argument { .. }),

@@ -71,7 +71,7 @@ pub use info::{DeviceInfo, device_info};
 pub use launch::{Argument, Grid};
 pub use linear::{CudasLayer, DeviceActivations, DeviceLayer};
 pub use memory::{DeviceBuffer, MemoryStats};
-pub use palette::DevicePalette;
+pub use palette::{CudasPalette, DevicePalette};
 pub use quantize::{CudaTensor, CudasTensor, DeviceCodes};
 pub use search::{Base, CudasBase};
 pub use watch::Watch;

@@ -33,7 +33,7 @@ pub struct Operation {
 pub fn operations() -> Vec<Operation> {
     let reference = &mut Scalar;
     let clustered = || with_scalar(cloud(), 4, Update::Mean, |problem| clusters(problem)).ok();
-    let all: [(_, Work, _); 9] = [
+    let all: [(_, Work, _); 10] = [
         ("groups", groups, groups(reference).ok()),
         ("one group", one_group, one_group(reference).ok()),
         ("blocks", blocks, blocks(reference).ok()),
@@ -41,6 +41,11 @@ pub fn operations() -> Vec<Operation> {
         ("layer", layer, layer(reference).ok()),
         ("resident layer", resident_layer, layer(reference).ok()),
         ("palette", palette, palette(reference).ok()),
+        (
+            "resident palette",
+            resident_palette,
+            palette(reference).ok(),
+        ),
         ("clusters", brought, clustered()),
         ("resident clusters", resident, clustered()),
     ];
@@ -149,9 +154,17 @@ fn products(sums: &[i64], floats: &[f32]) -> Given {
         .collect()
 }
 
-fn palette<E: PaletteEngine>(engine: &mut E) -> Result<Given, E::Error> {
-    let layout = palette::Layout::new(Width::new(3).unwrap(), 24, 32, 5).unwrap();
-    let values = values(7, 0, 24 * 32);
+fn palette_layout() -> palette::Layout {
+    palette::Layout::new(Width::new(3).unwrap(), 24, 32, 5).unwrap()
+}
+
+/// Encodes 24 rows of 32 in groups of 5; what `work` gives of the palette follows its indices.
+fn encoded<E: PaletteEngine>(
+    engine: &mut E,
+    work: impl FnOnce(&mut E, &Palette<'_>, &mut [f32], &mut [f32]) -> Result<(), E::Error>,
+) -> Result<Given, E::Error> {
+    let layout = palette_layout();
+    let values = values(7, 0, layout.values());
     let (mut indices, mut codebooks, mut scales) = (
         vec![0; layout.index_bytes()],
         vec![0; layout.codebook_len()],
@@ -162,27 +175,38 @@ fn palette<E: PaletteEngine>(engine: &mut E) -> Result<Given, E::Error> {
         codebooks: &mut codebooks,
         scales: &mut scales,
     };
-    engine.encode(
-        &layout,
-        &values,
-        &[],
-        out,
-        &mut vec![0; layout.scratch_len()],
-    )?;
+    let scratch = &mut vec![0; layout.scratch_len()];
+    engine.encode(&layout, &values, &[], out, scratch)?;
     let palette = Palette {
         layout,
         indices: &indices,
         codebooks: &codebooks,
         scales: &scales,
     };
-    let (mut back, mut product) = (vec![0.0; values.len()], vec![0.0; 24]);
-    engine.decode(&palette, &mut back)?;
-    let x: Vec<i8> = (-16..16).map(|i| i * 7).collect();
-    engine.matvec(&palette, &x, 0.5, &mut product)?;
+    let (mut back, mut product) = (vec![0.0; layout.values()], vec![0.0; layout.rows()]);
+    work(engine, &palette, &mut back, &mut product)?;
+    let floats = back.iter().chain(&product).map(|x| x.to_bits().into());
     let indices = indices.iter().copied().map(u64::from);
-    Ok(indices
-        .chain(back.iter().chain(&product).map(|x| x.to_bits().into()))
-        .collect())
+    Ok(indices.chain(floats).collect())
+}
+
+fn palette_activations() -> Vec<i8> {
+    (-16..16).map(|i| i * 7).collect()
+}
+
+fn palette<E: PaletteEngine>(engine: &mut E) -> Result<Given, E::Error> {
+    encoded(engine, |engine, palette, back, product| {
+        engine.decode(palette, back)?;
+        engine.matvec(palette, &palette_activations(), 0.5, product)
+    })
+}
+
+fn resident_palette(cudas: &mut Cudas) -> Result<Given, CudaError> {
+    encoded(cudas, |cudas, palette, back, product| {
+        let there = cudas.palette(palette)?;
+        cudas.decode_palette(&there, back)?;
+        cudas.multiply_palette(&there, &palette_activations(), 0.5, product)
+    })
 }
 
 /// Points with weights.

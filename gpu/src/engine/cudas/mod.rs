@@ -33,7 +33,7 @@ const LEAST: usize = 1 << 20;
 /// What is too little to share runs on the first devices, or on the first alone. Everything that is added up over devices is an integer, so
 /// results do not depend on their number.
 ///
-/// [`Cudas::points`], [`Cudas::layer`] and a base to search stay on the devices.
+/// [`Cudas::points`], [`Cudas::layer`], [`Cudas::palette`] and a base to search stay on the devices.
 ///
 /// # How sums cross
 ///
