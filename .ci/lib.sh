@@ -15,6 +15,12 @@ workspaces() {
     git ls-files -- '*Cargo.lock' | sed 's/lock$/toml/'
 }
 
+# released TARGETS…: builds examples or programs for release, once for all steps: not across crates, which would compile the library anew
+# for each, and chosen from the whole workspace, whose features are the same for all.
+released() {
+    CARGO_PROFILE_RELEASE_LTO=off cargo build --locked -q --release --workspace "$@"
+}
+
 # need COMMAND HOW-TO-GET-IT
 need() {
     command -v "$1" >/dev/null || skip "no $1; $2"

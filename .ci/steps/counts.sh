@@ -5,8 +5,9 @@
 
 need valgrind "apt-get install valgrind"
 grep -qw avx2 /proc/cpuinfo 2>/dev/null || skip "no processor with AVX2"
+released --bin tercet-counts
 for backend in scalar avx2; do
-    cargo run --locked -q --release -p tercet-counts -- "$backend" "benches/counts/snapshots/$backend.txt" |
+    target/release/tercet-counts "$backend" "benches/counts/snapshots/$backend.txt" |
         tee "target/ci/counts-$backend.txt"
 done
 note "$(cat target/ci/counts-{scalar,avx2}.txt | grep -cv '^#') counts"

@@ -35,5 +35,5 @@ done
 ((wrong == 0))
 
 need shellcheck "apt-get install shellcheck"
-shellcheck -x .ci/run .ci/test .ci/references .ci/lib.sh .ci/steps/*.sh
+shellcheck -x .ci/run .ci/test .ci/device .ci/references .ci/lib.sh .ci/steps/*.sh
 note "${#steps[@]} steps, all in the workflow"

@@ -5,12 +5,13 @@
 The first line out is {"name", "version", "work": [what it can do]}, or {"missing": why}. Then each line in is a JSON object, answered
 by one line:
 
-    {"do": "load", "what", "files": {name: .npy}, "options": {}, "threads"}   {}; reads the files and runs once, untimed
+    {"do": "load", "what", "files": {name: .npy}, "options": {}, "threads"}   {}; reads the files and runs once, untimed; or {"failed": why}
     {"do": "run", "what", "n", "phase"}   {"seconds"}: the shortest of n runs; `phase` is for work that is timed at two lengths
     {"do": "answer", "what", "folder"}    {name: file}: what its last run found, as raw little-endian values
     {"do": "drop"}                        {}; frees all of it
 
-It ends with its input.
+A work's run may give its own seconds, as where a device has a clock; else the time of the call counts. A module may have a `drop`, which
+gives back what it keeps beside its works. It ends with its input.
 """
 
 import contextlib
@@ -74,17 +75,22 @@ def main():
         what = request.get("what")
         if request["do"] == "load":
             limit = request["threads"]
-            with threads(limit):
-                works[what] = load(module, request, arrays)
-                works[what].run(0)
-            answer({})
+            try:
+                with threads(limit):
+                    works[what] = load(module, request, arrays)
+                    works[what].run(0)
+                answer({})
+            except (MemoryError, RuntimeError, ImportError) as error:
+                # No room on a device, or nothing compiled for it: others go on.
+                works.pop(what, None)
+                answer({"failed": str(error).splitlines()[0] if str(error) else type(error).__name__})
         elif request["do"] == "run":
             best = float("inf")
             with threads(limit):
                 for _ in range(request["n"]):
                     start = time.perf_counter()
-                    works[what].run(request["phase"])
-                    best = min(best, time.perf_counter() - start)
+                    seconds = works[what].run(request["phase"])
+                    best = min(best, time.perf_counter() - start if seconds is None else seconds)
             # Threads of OpenMP wait for more work by spinning; the next contender should not run beside them.
             time.sleep(0.01)
             answer({"seconds": best})
@@ -93,6 +99,7 @@ def main():
         else:
             arrays, works = {}, {}
             gc.collect()
+            getattr(module, "drop", lambda: None)()
             answer({})
 
 

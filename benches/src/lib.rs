@@ -15,7 +15,7 @@ mod quantize;
 mod report;
 mod search;
 
-pub use report::{command, save, table, write};
+pub use report::{command, save, save_as, table, write};
 
 use tercet_host::measure::{Contender, Entry, Guest};
 use tercet_host::simd::Backend;

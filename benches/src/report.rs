@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::{fs, io};
 
+use crate::peers::environment::package;
 use tercet_host::measure::{Machine, Measured, date};
 
 /// The head of the table of [`table`].
@@ -81,11 +82,16 @@ pub fn write(results: &[Measured], command: &str) -> io::Result<PathBuf> {
 /// there, and returns the path.
 pub fn save(name: &str, text: &str) -> io::Result<PathBuf> {
     let machine = Machine::here();
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results");
-    let folder = folder.join(machine.slug());
-    fs::create_dir_all(&folder)?;
-    let path = folder.join(format!("{name}.md"));
     let (heading, date) = (machine.describe(), date());
-    fs::write(&path, format!("# {heading}\n\n{date}, {text}"))?;
+    let text = format!("# {heading}\n\n{date}, {text}");
+    save_as(&machine.slug(), &format!("{name}.md"), &text)
+}
+
+/// Writes a file of `results/<slug>` of this package, over what is there, and returns its path.
+pub fn save_as(slug: &str, name: &str, text: &str) -> io::Result<PathBuf> {
+    let folder = package().join("results").join(slug);
+    fs::create_dir_all(&folder)?;
+    let path = folder.join(name);
+    fs::write(&path, text)?;
     Ok(path)
 }

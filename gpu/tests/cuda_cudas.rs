@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::cluster::{CLOUDS, Cloud, NOTHING, options, points, run, weights, with_scalar};
+use support::cluster::{CLOUDS, Cloud, NOTHING, calls, options, points, run, weights, with_scalar};
 use support::cudas::{clustered, cudas, devices, emulated_devices};
 use support::emulator::{Device, checked};
 use support::quantize::{bins, methods, quantized, values};
@@ -11,8 +11,7 @@ use tercet_core::block::{BlockError, Format};
 use tercet_core::cluster::{Init, Points, Update, normalize};
 use tercet_core::conformance;
 use tercet_core::engine::{
-    BlockEngine, ClusterEngine, ClusterProblem, LinearEngine, PaletteEngine, SearchBase,
-    SearchEngine,
+    BlockEngine, ClusterEngine, LinearEngine, PaletteEngine, SearchBase, SearchEngine,
 };
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_core::palette::{self, Output, PaletteError, Width};
@@ -109,49 +108,6 @@ fn every_call_of_a_problem_gives_what_the_reference_gives() {
     let values = points(Cloud::Ties, 40, 2, 5);
     let weights: Vec<u32> = (0..40).map(|i| [0, 3, 1][i % 3]).collect();
     let points = Points::weighted(&values, 2, &weights).unwrap();
-    /// What calls gave, one after another.
-    fn calls<P: ClusterProblem<Error: std::fmt::Debug>>(problem: &mut P) -> Vec<u64> {
-        let mut told = Vec::new();
-        let mut tell = |value: Option<usize>| told.push(value.map_or(u64::MAX, |x| x as u64));
-        problem.fill(1).unwrap();
-        for r in [0, 1, 12, 13, 30, 52, 53] {
-            tell(problem.pick(r).unwrap());
-        }
-        tell(problem.lowest_unlabelled().unwrap());
-        problem.fill(u32::MAX).unwrap();
-        tell(Some(problem.seed(0, 17).unwrap() as usize));
-        tell(Some(problem.shorten(0).unwrap() as usize));
-        let mut totals = [0; 11];
-        let candidates = [0, 39, 17, 13, 14, 26, 27, 1, 2, 3, 38];
-        problem.potentials(&candidates, &mut totals).unwrap();
-        totals.iter().for_each(|&total| tell(Some(total as usize)));
-        let mut last = None;
-        while let Some(next) = problem.farthest(last).unwrap() {
-            tell(Some(next.index));
-            tell(Some(next.distance as usize));
-            last = Some(next);
-        }
-        problem.place(1, 39).unwrap();
-        problem.place(2, 39).unwrap();
-        problem.keep().unwrap();
-        let measured = problem.measure().unwrap();
-        tell(Some(measured.inertia as usize));
-        tell(Some(measured.changed as usize));
-        problem.assign().unwrap();
-        for first in 0..4 {
-            tell(problem.next_empty(first).unwrap());
-        }
-        problem.update().unwrap();
-        problem.assign_update().unwrap();
-        for first in 0..4 {
-            tell(problem.next_empty(first).unwrap());
-        }
-        problem.restore().unwrap();
-        let mut centroids = [0; 6];
-        problem.read_centroids(&mut centroids).unwrap();
-        centroids.iter().for_each(|&x| tell(Some(x as usize)));
-        told
-    }
     let expected = with_scalar(points, 3, Update::Mean, |problem| calls(problem));
     assert!(expected.len() > 60, "{}", expected.len());
     for devices in 1..4 {

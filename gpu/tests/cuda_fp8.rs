@@ -36,6 +36,7 @@ fn check<T: Element + Debug>(cuda: &mut Cuda, values: &[T], scale: f32) {
     let resident = cuda.upload(values).unwrap();
     let found = cuda.extremes(&resident).unwrap();
     assert_eq!(found, Stats::extremes_of(values));
+    assert_eq!(cuda.stats(&resident).unwrap(), Stats::of(values));
     for format in FORMATS {
         let mut expected = vec![0x55; values.len()];
         let mut codes = cuda.zeros::<u8>(values.len()).unwrap();

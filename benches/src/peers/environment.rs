@@ -10,10 +10,19 @@ use std::process::Command;
 const REQUIREMENTS: &str = "peers/requirements.txt";
 /// And what is large.
 const WITH_TORCH: &str = "peers/requirements-torch.txt";
+/// And what is of use beside a CUDA device alone.
+const WITH_CUDA: &str = "peers/requirements-cuda.txt";
+
+/// The folder of this package: the one that `TERCET_BENCHES` names, where programs run on another machine than the one that they were
+/// compiled on, else the one that they were compiled in.
+pub fn package() -> PathBuf {
+    let named = env::var_os("TERCET_BENCHES").filter(|path| !path.is_empty());
+    named.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
+}
 
 /// `NAME` of this package.
 pub(super) fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+    package().join(name)
 }
 
 /// Where what is installed, written and answered lies: `target/peers` of the repository.
@@ -41,6 +50,18 @@ pub fn python(torch: bool) -> io::Result<PathBuf> {
         true => install(&venv, &python, WITH_TORCH, false),
         false => Ok(()),
     })?;
+    Ok(python)
+}
+
+/// As [`python`]; `all` adds PyTorch, and what runs on CUDA devices besides.
+///
+/// # Errors
+/// As [`python`].
+pub fn python_for_cuda(all: bool) -> io::Result<PathBuf> {
+    let python = python(all)?;
+    if all && env::var_os("TERCET_PYTHON").is_none_or(|path| path.is_empty()) {
+        install(&folder().join("venv"), &python, WITH_CUDA, false)?;
+    }
     Ok(python)
 }
 

@@ -72,6 +72,11 @@ enum Here {
 struct Nothing {}
 
 #[derive(Deserialize)]
+struct Loaded {
+    failed: Option<String>,
+}
+
+#[derive(Deserialize)]
 struct Seconds {
     seconds: f64,
 }
@@ -116,19 +121,20 @@ impl Process {
         }
     }
 
-    /// Gives it files to work on, and has it do so once.
+    /// Gives it files to work on, and has it do so once; `Ok(Err(why))` where it cannot, as where its memory has no room.
     ///
     /// # Errors
-    /// Where the process ends, as it does where the work fails; a traceback then stands on standard error.
+    /// Where the process ends, as it does where later work fails; a traceback then stands on standard error.
     pub fn load(
         &mut self,
         what: &str,
         files: &BTreeMap<String, String>,
         options: &Value,
         threads: usize,
-    ) -> io::Result<()> {
+    ) -> io::Result<Result<(), String>> {
         let request = json!({"do": "load", "what": what, "files": files, "options": options, "threads": threads});
-        self.ask::<Nothing>(&request).map(|_| ())
+        let Loaded { failed } = self.ask(&request)?;
+        Ok(failed.map_or(Ok(()), Err))
     }
 
     /// The shortest of `n` runs, in seconds.
@@ -194,6 +200,22 @@ impl Answer {
     /// One of raw bytes, from a peer of this process.
     pub fn of(name: &str, bytes: &[u8]) -> Self {
         Self(BTreeMap::from([(name.to_owned(), bytes.to_vec())]))
+    }
+
+    /// One of f32, likewise.
+    pub fn of_floats(name: &str, values: &[f32]) -> Self {
+        let bytes: Vec<u8> = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
+        Self::of(name, &bytes)
+    }
+
+    /// This and one more array.
+    #[must_use]
+    pub fn and(mut self, name: &str, bytes: &[u8]) -> Self {
+        self.0.insert(name.to_owned(), bytes.to_vec());
+        self
     }
 
     /// The bytes of an array.

@@ -104,6 +104,12 @@ pub enum CudaError {
         /// Its answer.
         status: Status,
     },
+    /// NCCL, which was asked for, is missing or failed. What it had under way was ended; the devices go on.
+    #[error("NCCL does not work: {reason}")]
+    Nccl {
+        /// What is wrong with it, or its function and answer.
+        reason: String,
+    },
     /// What failed on one of several devices.
     #[error("on CUDA device {ordinal}: {error}")]
     OnDevice {
@@ -177,6 +183,7 @@ impl Status {
     pub(super) const OUT_OF_MEMORY: Self = Self(2);
     pub(super) const STUB_LIBRARY: Self = Self(34);
     pub(super) const NO_DEVICE: Self = Self(100);
+    pub(super) const NOT_READY: Self = Self(600);
 
     /// `Ok` where a driver's function succeeded.
     pub(super) const fn check(code: c_uint) -> Result<(), Self> {

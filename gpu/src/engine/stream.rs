@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cudarc::driver::sys::{CUevent, CUstream};
 
 use super::context::Context;
-use super::error::CudaError;
+use super::error::{CudaError, Status};
 
 /// CU_STREAM_NON_BLOCKING: does not wait for the default stream, which others in the process may use.
 const NON_BLOCKING: u32 = 1;
@@ -51,6 +51,22 @@ impl Stream {
             // SAFETY: the stream lives.
             unsafe { api.cuStreamSynchronize(self.handle) }
         })
+    }
+
+    /// Whether all that was queued is done; tells what failed in it.
+    pub(super) fn is_done(&self) -> Result<bool, CudaError> {
+        let mut done = true;
+        self.context.call("cuStreamQuery", |api| {
+            // SAFETY: the stream lives.
+            match unsafe { api.cuStreamQuery(self.handle) } {
+                Err(Status::NOT_READY) => {
+                    done = false;
+                    Ok(())
+                }
+                answer => answer,
+            }
+        })?;
+        Ok(done)
     }
 
     /// Waits as [`Stream::synchronize`] does, also where the device counts as lost: for destructors and failures, before memory that

@@ -143,6 +143,51 @@ pub fn with_scalar<R>(
     use_it(&mut Scalar.clusters(points, k, update, buffers).unwrap())
 }
 
+/// What calls of a problem give that drivers make rarely, one after another; of 40 or more points and three clusters.
+pub fn calls<P: ClusterProblem<Error: Debug>>(problem: &mut P) -> Vec<u64> {
+    let mut told = Vec::new();
+    let mut tell = |value: Option<usize>| told.push(value.map_or(u64::MAX, |x| x as u64));
+    problem.fill(1).unwrap();
+    for r in [0, 1, 12, 13, 30, 52, 53] {
+        tell(problem.pick(r).unwrap());
+    }
+    tell(problem.lowest_unlabelled().unwrap());
+    problem.fill(u32::MAX).unwrap();
+    tell(Some(problem.seed(0, 17).unwrap() as usize));
+    tell(Some(problem.shorten(0).unwrap() as usize));
+    let mut totals = [0; 11];
+    let candidates = [0, 39, 17, 13, 14, 26, 27, 1, 2, 3, 38];
+    problem.potentials(&candidates, &mut totals).unwrap();
+    totals.iter().for_each(|&total| tell(Some(total as usize)));
+    let mut last = None;
+    while let Some(next) = problem.farthest(last).unwrap() {
+        tell(Some(next.index));
+        tell(Some(next.distance as usize));
+        last = Some(next);
+    }
+    problem.place(1, 39).unwrap();
+    problem.place(2, 39).unwrap();
+    problem.keep().unwrap();
+    let measured = problem.measure().unwrap();
+    tell(Some(measured.inertia as usize));
+    tell(Some(measured.changed as usize));
+    problem.assign().unwrap();
+    for first in 0..4 {
+        tell(problem.next_empty(first).unwrap());
+    }
+    problem.update().unwrap();
+    problem.assign_update().unwrap();
+    for first in 0..4 {
+        tell(problem.next_empty(first).unwrap());
+    }
+    problem.restore().unwrap();
+    let shape = problem.shape();
+    let mut centroids = vec![0; shape.clusters * shape.dims];
+    problem.read_centroids(&mut centroids).unwrap();
+    centroids.iter().for_each(|&x| tell(Some(x as usize)));
+    told
+}
+
 pub const NOTHING: fn() -> Buffers<'static> = || Buffers {
     labels: &mut [],
     distances: &mut [],

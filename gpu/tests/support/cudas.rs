@@ -2,7 +2,7 @@
 
 use tercet_core::cluster::{Init, Points, Update};
 use tercet_core::engine::ClusterEngine;
-use tercet_gpu::engine::{CudaOptions, Cudas, device_count};
+use tercet_gpu::engine::{CudaOptions, Cudas, Exchange, device_count};
 
 use super::cluster::{NOTHING, Run, options, run};
 use super::emulator::{Device, device, emulated};
@@ -21,7 +21,15 @@ pub fn emulated_devices() -> Option<Device> {
     Some(device)
 }
 
-/// Small slots, kernels of an old device, and a share for every device however little there is.
+/// The emulated devices with an emulated NCCL. Whoever asks first for a device of a process must ask so.
+pub fn devices_with_nccl() -> Option<Device> {
+    let device = emulated_devices()?;
+    device.open_nccl();
+    Some(device)
+}
+
+/// Small slots, kernels of an old device, and a share for every device however little there is. Sums cross by copies: where the
+/// devices are emulated, NCCL of the machine, which Auto would find, could do nothing with them.
 pub fn cudas(devices: usize) -> Cudas {
     with_memory(devices, None)
 }
@@ -36,7 +44,8 @@ pub fn with_memory(devices: usize, memory: Option<usize>) -> Cudas {
         ..CudaOptions::default()
     };
     let options: Vec<_> = (0..devices).map(options).collect();
-    Cudas::new(&options).unwrap().with_least(1)
+    let cudas = Cudas::new(&options).unwrap().with_least(1);
+    cudas.with_exchange(Exchange::Peer)
 }
 
 pub fn clustered(

@@ -87,6 +87,21 @@ impl Device {
         assert_eq!(unread, 0, "{options}");
     }
 
+    /// Opens the emulated NCCL, so that the loader finds it by its own name from now on; never closed. With a real device the machine's
+    /// own is left to be found.
+    pub fn open_nccl(&self) {
+        if self.library.is_none() {
+            return;
+        }
+        static NCCL: OnceLock<Library> = OnceLock::new();
+        NCCL.get_or_init(|| {
+            let path = build().unwrap().with_file_name("libnccl.so.2");
+            // SAFETY: it has no initialisers: it is a name for functions of the emulated driver.
+            unsafe { Library::open(Some(&path), RTLD_NOW) }
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        });
+    }
+
     /// How often the emulated device did something; 0 of a real one.
     pub fn count(&self, what: &str) -> u64 {
         let Some(library) = self.library else {
@@ -127,7 +142,7 @@ impl Drop for Device {
         if std::thread::panicking() {
             eprintln!("the last launch that failed: {}", self.message());
         }
-        self.set("fail=none,seed=1,capability=9.0,late=drawn");
+        self.set("fail=none,seed=1,capability=9.0,late=drawn,peers=1");
         if std::thread::panicking() {
             let message = self.message();
             if !message.is_empty() {
@@ -165,7 +180,7 @@ fn open() -> Result<Library, String> {
 }
 
 /// Has `kernels/emulator/build` compile what changed; the library's path.
-fn build() -> Result<PathBuf, String> {
+pub fn build() -> Result<PathBuf, String> {
     let compiler = env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
     let found = Command::new(&compiler).arg("--version").output();
     if !found.is_ok_and(|found| found.status.success()) {

@@ -1,4 +1,4 @@
-//! Libraries under the driver's name, compiled from a few lines of C.
+//! Libraries under the names of the driver and of NCCL, compiled from a few lines of C.
 
 use std::env;
 use std::ffi::OsString;
@@ -34,12 +34,17 @@ pub fn answering(status: u32, given: &str) -> String {
 
 /// Compiles C into `folder` as the driver's library; `false` after a call of [`super::skip`] where there is no compiler.
 pub fn compile(folder: &Path, source: &str) -> bool {
+    compile_as(folder, "libcuda.so", source)
+}
+
+/// As [`compile`], as a library of another name.
+pub fn compile_as(folder: &Path, name: &str, source: &str) -> bool {
     let compiler = env::var_os("CC").unwrap_or_else(|| OsString::from("cc"));
-    let file = folder.join("driver.c");
+    let file = folder.join("library.c");
     std::fs::write(&file, source).unwrap();
     let output = Command::new(&compiler)
         .args(["-shared", "-fPIC", "-w", "-o"])
-        .arg(folder.join("libcuda.so"))
+        .arg(folder.join(name))
         .arg(&file)
         .output();
     match output {

@@ -21,6 +21,7 @@ pub mod cudas;
 pub mod draw;
 pub mod emulator;
 pub mod library;
+pub mod operations;
 pub mod quantize;
 pub mod search;
 

@@ -45,12 +45,17 @@ impl Machine {
 
     /// Processor and threads as part of a file's name, without trademark signs and words that name no model: `intel-xeon-2`.
     pub fn slug(&self) -> String {
-        let name = format!("{} {}", self.processor, self.threads).to_lowercase();
-        let words = name
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .filter(|word| !matches!(*word, "" | "r" | "tm" | "cpu" | "processor"));
-        words.collect::<Vec<_>>().join("-")
+        slug(&format!("{} {}", self.processor, self.threads))
     }
+}
+
+/// A product's name as part of a file's name, as [`Machine::slug`]: `nvidia-h200`.
+pub fn slug(name: &str) -> String {
+    let name = name.to_lowercase();
+    let words = name
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !matches!(*word, "" | "r" | "tm" | "cpu" | "processor"));
+    words.collect::<Vec<_>>().join("-")
 }
 
 /// Today's date, UTC, as `2026-01-31`.

@@ -34,20 +34,3 @@ fn status(field: &str) -> Option<u64> {
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::hint::black_box;
-
-    #[test]
-    fn a_large_buffer_shows() {
-        let grown = Growth::of(|| {
-            black_box(vec![1u8; 64 << 20]);
-        });
-        // Containers may hide it.
-        if let Some(Growth { peak, added }) = grown {
-            assert!(added >= 32 << 20 && peak >= added, "{added}, {peak}");
-        }
-    }
-}

@@ -41,7 +41,7 @@ pub use ceilings::Ceilings;
 pub use clock::Clock;
 pub use contender::Contender;
 pub use device::{Device, DeviceError, DeviceRun, Stopped};
-pub use machine::{Machine, date};
+pub use machine::{Machine, date, slug};
 pub use measured::Measured;
 pub use memory::Growth;
 pub use operation::Bits;

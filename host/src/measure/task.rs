@@ -6,6 +6,8 @@ use std::sync::Arc;
 use half::{bf16, f16};
 use tercet_core::block::Format;
 use tercet_core::linear::Layer;
+use tercet_core::palette::Palette;
+use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{Groups, Method, Rule};
 use tercet_core::search::{FloatRows, Int8Rows, MetricKind, TernaryRows};
 
@@ -28,6 +30,43 @@ pub enum Task<'a> {
         codes: &'a [i8],
         /// Their scale.
         scale: f32,
+    },
+    /// The mean of |x|, exact but for one rounding.
+    Mean {
+        /// The tensor.
+        values: &'a [f32],
+    },
+    /// The codes of a tensor whose scale is known.
+    QuantizeFp8 {
+        /// The tensor.
+        values: &'a [f32],
+        /// The format.
+        format: Fp8,
+        /// The scale.
+        scale: f32,
+    },
+    /// The values of such codes.
+    DequantizeFp8 {
+        /// The codes.
+        codes: &'a [u8],
+        /// Their format.
+        format: Fp8,
+        /// Their scale.
+        scale: f32,
+    },
+    /// The values of a palette.
+    PaletteDecode {
+        /// It.
+        palette: Palette<'a>,
+    },
+    /// The product of a palette with activations.
+    PaletteMatVec {
+        /// It.
+        palette: Palette<'a>,
+        /// An activation a column.
+        x: Vec<i8>,
+        /// Their scale.
+        x_scale: f32,
     },
     /// The bytes of blocks, by the rule's own scale.
     Encode {

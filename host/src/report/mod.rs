@@ -14,6 +14,7 @@ mod page;
 mod picture;
 mod png;
 mod projection;
+mod ratios;
 pub mod svg;
 
 pub use bench::Bench;
@@ -21,3 +22,4 @@ pub use clusters::Clusters;
 pub use elbow::{Elbow, Trial};
 pub use page::Page;
 pub use picture::Picture;
+pub use ratios::{RatioCase, Ratios};

@@ -1,6 +1,7 @@
 // Reads the options and counts down to the faults that were asked for.
 #include "options.h"
 
+#include "../nccl/api.h"
 #include "state.h"
 
 #include <cstdio>
@@ -47,6 +48,10 @@ CUresult usual_error(const std::string &kind) {
     if (kind == "capture") {
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     }
+    if (kind.rfind("nccl", 0) == 0) {
+        // Of NCCL's own numbers.
+        return CUresult(ncclSystemError);
+    }
     return kind == "lost" ? CUDA_ERROR_LAUNCH_FAILED : CUDA_ERROR_UNKNOWN;
 }
 
@@ -54,7 +59,8 @@ CUresult usual_error(const std::string &kind) {
 bool read_fault(const std::string &text, Fault &fault) {
     std::vector<std::string> parts = split(text, ':');
     static const char *const KINDS[] = {"init",  "context", "alloc", "host",    "copy",        "memset", "launch", "module",
-                                        "event", "stream",  "sync",  "capture", "instantiate", "graph",  "lost"};
+                                        "event", "stream",  "sync",  "capture", "instantiate", "graph",  "lost",   "nccl-init",
+                                        "nccl",  "nccl-end", "nccl-async"};
     bool known = false;
     for (const char *kind : KINDS) {
         known |= parts[0] == kind;
@@ -110,6 +116,8 @@ bool set(Options &to, const std::string &name, const std::string &text) {
         to.devices = int(value);
     } else if (name == "driver") {
         to.driver = int(value);
+    } else if (name == "nccl") {
+        to.nccl = int(value);
     } else if (name == "multiprocessors") {
         to.multiprocessors = int(value);
     } else if (name == "pools") {

@@ -19,7 +19,7 @@ struct Fault {
 struct Options {
     unsigned long long seed = 1;
     int major = 9, minor = 0;
-    int devices = 1, driver = 12040, multiprocessors = 4;
+    int devices = 1, driver = 12040, nccl = 22205, multiprocessors = 4;
     size_t memory = size_t(1) << 30;
     bool pools = true, peers = true;
     // Whether what ends a launch is told on standard error too.

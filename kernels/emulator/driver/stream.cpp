@@ -26,6 +26,12 @@ const Ticket *missing(const Work &work) {
     return nullptr;
 }
 
+// Whether the next of a stream's work can run, once nothing is missing. Where the context has failed it does nothing, and so can.
+bool can_run(const Stream &stream) {
+    const Work &work = stream.queue.front();
+    return !work.ready || stream.context->lost != CUDA_SUCCESS || work.ready();
+}
+
 void forget_if_idle(Stream *stream) {
     if (stream->destroyed && stream->queue.empty()) {
         stream->context->streams.erase(stream);
@@ -58,7 +64,8 @@ void run_head(Stream &stream) {
 std::vector<Stream *> runnable(const Stream *except) {
     std::vector<Stream *> found;
     for (Stream *stream : every_stream()) {
-        if (stream != except && !stream->queue.empty() && missing(stream->queue.front()) == nullptr) {
+        if (stream != except && !stream->queue.empty() && missing(stream->queue.front()) == nullptr &&
+            can_run(*stream)) {
             found.push_back(stream);
         }
     }
@@ -79,6 +86,12 @@ void run_needed(const Ticket &ticket) {
     Stream *stream = ticket.stream;
     while (const Ticket *first = missing(stream->queue.front())) {
         stream = first->stream;
+    }
+    if (!can_run(*stream)) {
+        // A real driver would wait for ever.
+        count("hangs");
+        state().message = std::string(stream->queue.front().kind) + ": waited for, and can never be done";
+        throw Error{CUDA_ERROR_LAUNCH_TIMEOUT};
     }
     run_head(*stream);
 }
@@ -238,6 +251,7 @@ TERCET_API CUresult cuStreamSynchronize(CUstream handle) {
 
 TERCET_API CUresult cuStreamQuery(CUstream handle) {
     return in_context([&](Context &context) {
+        reach("sync");
         Stream &stream = stream_of(context, handle);
         if (stream.capture != nullptr) {
             break_capture(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);

@@ -23,6 +23,8 @@ struct Work {
     Action run;
     std::vector<TicketPtr> after;
     TicketPtr ticket;
+    // Whether it can run although all that it comes after is done; without one it always can. What never can, hangs.
+    std::function<bool()> ready = nullptr;
 };
 
 struct Graph {

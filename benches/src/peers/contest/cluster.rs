@@ -4,7 +4,7 @@
 //! that of one of 1, over s, so that what a fit does once (copies, norms, a last assignment) counts for nobody.
 
 use super::data::{Data, SHAPES};
-use super::{Case, Event, Inputs, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
@@ -56,7 +56,7 @@ fn case(name: &str, mut inputs: Inputs, data: Data, quick: bool) -> io::Result<C
         work: (n * dims * k) as f64,
         unit: "products",
         steps: Some(steps),
-        threads: true,
+        pools: Pools::OneAndAll,
         inputs,
         options: json!({"steps": steps}),
         tercet: Box::new(Kmeans::new(data, steps)),
@@ -71,15 +71,15 @@ fn case(name: &str, mut inputs: Inputs, data: Data, quick: bool) -> io::Result<C
 }
 
 /// The codes of points and the memory to cluster them.
-struct Kmeans {
-    data: Data,
-    steps: [u32; 2],
-    codes: Codes,
+pub(super) struct Kmeans {
+    pub(super) data: Data,
+    pub(super) steps: [u32; 2],
+    pub(super) codes: Codes,
     /// The first centroids.
-    start: Vec<i8>,
-    labels: Vec<u32>,
+    pub(super) start: Vec<i8>,
+    pub(super) labels: Vec<u32>,
     distances: Vec<u32>,
-    centroids: Vec<i8>,
+    pub(super) centroids: Vec<i8>,
     norms: Vec<i32>,
     sums: Vec<i64>,
     counts: Vec<u64>,
@@ -87,7 +87,7 @@ struct Kmeans {
 
 impl Kmeans {
     /// Puts points on the symmetric int8 grid of their largest magnitude.
-    fn new(data: Data, steps: [u32; 2]) -> Self {
+    pub(super) fn new(data: Data, steps: [u32; 2]) -> Self {
         let (n, table) = (data.values.len() / data.dims, data.k * data.dims);
         let values = Values::F32(data.values.clone());
         let codes = points::Points::new(&data.name, n, data.dims, values)
@@ -133,6 +133,12 @@ impl Kmeans {
         Ok(seconds)
     }
 
+    /// What the centroids stand for.
+    fn values(&self) -> Vec<f32> {
+        let codes = self.centroids.iter();
+        codes.map(|&code| self.codes.grid.value(code)).collect()
+    }
+
     /// Σ‖x − c‖² of the f32 points to the centroids of their labels, in f64.
     fn inertia(&self, centroids: &[f32], labels: &[u32]) -> f64 {
         let dims = self.data.dims;
@@ -155,6 +161,13 @@ impl Work for Kmeans {
     }
 }
 
+impl Native for Kmeans {
+    fn answer(&self) -> Answer {
+        let labels: Vec<u8> = self.labels.iter().flat_map(|x| x.to_le_bytes()).collect();
+        Answer::of_floats("centroids", &self.values()).and("labels", &labels)
+    }
+}
+
 impl Subject for Kmeans {
     fn check(&mut self, answer: &Answer) -> Result<String, String> {
         let (centroids, labels) = (answer.f32("centroids"), answer.u32("labels"));
@@ -162,9 +175,7 @@ impl Subject for Kmeans {
             return Err("of other sizes".into());
         }
         let theirs = self.inertia(&centroids, &labels);
-        let ours = self.centroids.iter();
-        let ours: Vec<f32> = ours.map(|&c| self.codes.grid.value(c)).collect();
-        let ratio = self.inertia(&ours, &self.labels) / theirs;
+        let ratio = self.inertia(&self.values(), &self.labels) / theirs;
         match (ratio - 1.0).abs() <= NEAR {
             true => Ok(format!("inertia {ratio:.5} of its")),
             false => Err(format!("inertia {ratio:.5} of its")),

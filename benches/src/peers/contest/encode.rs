@@ -1,7 +1,7 @@
 //! GGUF blocks by ggml's reference quantizers and the gguf package's.
 
 use super::data::normals;
-use super::{Case, Event, Inputs, Native, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
 use crate::peers::ggml;
 use crate::peers::process::Answer;
 use serde_json::json;
@@ -53,7 +53,7 @@ fn case(name: &str, mut inputs: Inputs, format: Format, values: usize) -> io::Re
         unit: "values",
         steps: None,
         // ggml's has one thread.
-        threads: false,
+        pools: Pools::One,
         inputs,
         options: json!({"format": format.name()}),
         tercet: Box::new(Encode { x, bytes, format }),
@@ -61,10 +61,10 @@ fn case(name: &str, mut inputs: Inputs, format: Format, values: usize) -> io::Re
     })
 }
 
-struct Encode {
-    x: Arc<[f32]>,
-    bytes: Vec<u8>,
-    format: Format,
+pub(super) struct Encode {
+    pub(super) x: Arc<[f32]>,
+    pub(super) bytes: Vec<u8>,
+    pub(super) format: Format,
 }
 
 impl Work for Encode {
@@ -74,6 +74,12 @@ impl Work for Encode {
         let done = Threads::default().encode(self.format, rule, scale, &self.x, &mut self.bytes);
         done.unwrap_or_else(|error| panic!("{error}"));
         start.elapsed().as_secs_f64()
+    }
+}
+
+impl Native for Encode {
+    fn answer(&self) -> Answer {
+        Answer::of("bytes", &self.bytes)
     }
 }
 

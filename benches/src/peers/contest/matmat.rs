@@ -2,7 +2,7 @@
 
 use super::data::codes;
 use super::kernel;
-use super::{Case, Event, Inputs, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
@@ -64,10 +64,35 @@ fn case(
         work: (rows * cols * vectors) as f64,
         unit: "products",
         steps: None,
-        threads: true,
+        pools: Pools::OneAndAll,
         inputs,
         options: json!({}),
-        tercet: Box::new(Matmat {
+        tercet: Box::new(Matmat::new(layout, [rows, cols, vectors], bytes, x)),
+        rivals,
+    })
+}
+
+pub(super) struct Matmat {
+    layout: Layout,
+    rows: usize,
+    cols: usize,
+    bytes: Vec<u8>,
+    pub(super) x: Vec<i8>,
+    /// One a vector.
+    pub(super) scales: Vec<f32>,
+    pub(super) y: Vec<f32>,
+    scratch: Vec<u32>,
+}
+
+impl Matmat {
+    /// Of rows, columns and vectors.
+    pub(super) fn new(
+        layout: Layout,
+        [rows, cols, vectors]: [usize; 3],
+        bytes: Vec<u8>,
+        x: Vec<i8>,
+    ) -> Self {
+        Self {
             layout,
             rows,
             cols,
@@ -76,40 +101,41 @@ fn case(
             scales: vec![1.0; vectors],
             y: vec![0.0; vectors * rows],
             scratch: Vec::new(),
-        }),
-        rivals,
-    })
-}
+        }
+    }
 
-struct Matmat {
-    layout: Layout,
-    rows: usize,
-    cols: usize,
-    bytes: Vec<u8>,
-    x: Vec<i8>,
-    /// One a vector.
-    scales: Vec<f32>,
-    y: Vec<f32>,
-    scratch: Vec<u32>,
-}
-
-impl Work for Matmat {
-    fn run(&mut self, _: usize) -> f64 {
+    pub(super) fn layer(&self) -> Layer<'_> {
         let matrix = Matrix::new(self.layout, self.rows, self.cols, &self.bytes);
         let matrix = matrix.and_then(|matrix| match self.layout {
             // Its scales lie in the blocks.
             Layout::Block(_) => Ok(matrix),
             _ => matrix.with_scale(1.0),
         });
-        let layer = Layer::new(matrix.unwrap_or_else(|error| panic!("{error}")));
-        self.scratch.resize(layer.weights().fast_scratch_len(), 0);
+        Layer::new(matrix.unwrap_or_else(|error| panic!("{error}")))
+    }
+}
+
+impl Work for Matmat {
+    fn run(&mut self, _: usize) -> f64 {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut y = std::mem::take(&mut self.y);
+        let layer = self.layer();
+        scratch.resize(layer.weights().fast_scratch_len(), 0);
         let x = I8Sym::new(&self.x).expect("no code of -128");
         let mut engine = Threads::default();
         // Weights are checked when a layer is made, once.
         let start = Instant::now();
-        let done = engine.matmat(&layer, x, &self.scales, &mut self.y, &mut self.scratch);
+        let done = engine.matmat(&layer, x, &self.scales, &mut y, &mut scratch);
+        let seconds = start.elapsed().as_secs_f64();
         done.unwrap_or_else(|error| panic!("{error}"));
-        start.elapsed().as_secs_f64()
+        (self.y, self.scratch) = (y, scratch);
+        seconds
+    }
+}
+
+impl Native for Matmat {
+    fn answer(&self) -> Answer {
+        Answer::of_floats("y", &self.y)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::data::codes;
 use super::kernel;
-use super::{Case, Event, Inputs, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
@@ -55,7 +55,7 @@ fn case(name: &str, mut inputs: Inputs, layout: Layout) -> io::Result<Case> {
         work: (ROWS * COLS) as f64,
         unit: "products",
         steps: None,
-        threads: true,
+        pools: Pools::OneAndAll,
         inputs,
         options: json!({}),
         tercet: Box::new(Matvec {
@@ -95,7 +95,7 @@ fn blocks_case(
         work: (rows * cols) as f64,
         unit: "products",
         steps: None,
-        threads: true,
+        pools: Pools::OneAndAll,
         inputs,
         options: json!({}),
         tercet: Box::new(Matvec {
@@ -139,6 +139,12 @@ impl Work for Matvec {
         let done = engine.matvec(&layer, x, self.scale, &mut self.y, &mut self.scratch);
         done.unwrap_or_else(|error| panic!("{error}"));
         start.elapsed().as_secs_f64()
+    }
+}
+
+impl Native for Matvec {
+    fn answer(&self) -> Answer {
+        Answer::of_floats("y", &self.y)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The turns.
 
-use super::{Case, Rival, Row, Work};
+use super::{Case, Pools, Rival, Row, Work};
 use crate::peers::process::{Answer, Module, Process, Programs};
 use rayon::ThreadPool;
 use std::collections::BTreeMap;
@@ -86,6 +86,7 @@ impl Contender {
     ) -> io::Result<f64> {
         match &mut self.rival {
             Rival::Native { work, .. } => Ok(pool.install(|| shortest(&mut **work, phase, n))),
+            Rival::Bound { work, .. } => Ok(pool.install(|| shortest(&mut **work, phase, n))),
             Rival::Process { module, what, .. } => match peers.get(*module)? {
                 Some(peer) => peer.run(what, phase, n),
                 None => Err(io::ErrorKind::NotFound.into()),
@@ -106,10 +107,10 @@ fn shortest(work: &mut (impl Work + ?Sized), phase: usize, n: u32) -> f64 {
 /// Where a process ends.
 pub fn measure(mut case: Case, peers: &mut Peers, effort: Effort) -> io::Result<Vec<Row>> {
     let all = rayon::current_num_threads();
-    let counts = if case.threads && all > 1 {
-        vec![1, all]
-    } else {
-        vec![1]
+    let counts = match case.pools {
+        Pools::OneAndAll if all > 1 => vec![1, all],
+        Pools::One | Pools::OneAndAll => vec![1],
+        Pools::All => vec![all],
     };
     let mut rows = Vec::new();
     for threads in counts {
@@ -128,19 +129,25 @@ fn row(pool: &ThreadPool, case: &mut Case, peers: &mut Peers, effort: Effort) ->
 
     let (mut contenders, mut refused, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for mut rival in mem::take(&mut case.rivals) {
-        let answer = answer(&mut rival, pool, case, peers)?;
-        match answer.map(|answer| case.tercet.check(&answer)) {
-            Some(Ok(same)) => contenders.push(Contender {
+        let same = match answer(&mut rival, pool, case, peers)? {
+            Found::Answer(answer) => case.tercet.check(&answer),
+            Found::Bound => Ok("no work, a bound of it".to_owned()),
+            Found::NotHere => {
+                left_out.push(rival);
+                continue;
+            }
+        };
+        match same {
+            Ok(same) => contenders.push(Contender {
                 rival,
                 same,
                 runs: 1,
                 best: vec![f64::INFINITY; last + 1],
             }),
-            Some(Err(why)) => {
+            Err(why) => {
                 refused.push((rival.label().to_owned(), why));
                 left_out.push(rival);
             }
-            None => left_out.push(rival),
         }
     }
     let best = turns(pool, case, &mut contenders, peers, effort)?;
@@ -168,30 +175,50 @@ fn row(pool: &ThreadPool, case: &mut Case, peers: &mut Peers, effort: Effort) ->
     Ok(row)
 }
 
-/// What a rival finds in the last phase; `None` where it is not here.
+/// What becomes of a rival's first run, of the last phase.
+enum Found {
+    Answer(Answer),
+    /// It finds nothing.
+    Bound,
+    /// It is not here, or cannot do the work.
+    NotHere,
+}
+
+/// Has a rival do the work once.
 fn answer(
     rival: &mut Rival,
     pool: &ThreadPool,
     case: &Case,
     peers: &mut Peers,
-) -> io::Result<Option<Answer>> {
+) -> io::Result<Found> {
     let last = case.steps.map_or(0, |_| 1);
     match rival {
         Rival::Native { work, .. } => {
             pool.install(|| work.run(last));
-            Ok(Some(work.answer()))
+            Ok(Found::Answer(work.answer()))
         }
-        Rival::Process { module, what, .. } => {
+        Rival::Bound { work, .. } => {
+            pool.install(|| work.run(last));
+            Ok(Found::Bound)
+        }
+        Rival::Process {
+            label,
+            module,
+            what,
+        } => {
             let Some(peer) = peers.get(*module)? else {
-                return Ok(None);
+                return Ok(Found::NotHere);
             };
             if !peer.about.work.iter().any(|work| work == what) {
-                return Ok(None);
+                return Ok(Found::NotHere);
             }
             let threads = pool.current_num_threads();
-            peer.load(what, case.inputs.files(), &case.options, threads)?;
+            if let Err(why) = peer.load(what, case.inputs.files(), &case.options, threads)? {
+                eprintln!("{}: {label} is left out: {why}", case.name);
+                return Ok(Found::NotHere);
+            }
             peer.run(what, last, 1)?;
-            peer.answer(what).map(Some)
+            peer.answer(what).map(Found::Answer)
         }
     }
 }

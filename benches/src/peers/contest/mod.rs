@@ -4,6 +4,7 @@
 //! [`Work`], which is Tercet's side of it: same codes, same bytes, same hits, or as near as the rule of the case says.
 
 mod cluster;
+pub mod cuda;
 mod data;
 mod encode;
 mod inputs;
@@ -11,6 +12,7 @@ mod kernel;
 mod matmat;
 mod matvec;
 mod measure;
+mod picture;
 mod quantize;
 mod search;
 mod sum;
@@ -18,6 +20,7 @@ mod table;
 
 pub use inputs::Inputs;
 pub use measure::{Effort, Peers, measure};
+pub use picture::picture;
 pub use table::{Row, json, table};
 
 use super::process::{Answer, Module};
@@ -64,6 +67,13 @@ pub enum Rival {
         /// The peer.
         work: Box<dyn Native>,
     },
+    /// No peer: something in this process that the work cannot be done in less time than, such as moving its bytes.
+    Bound {
+        /// How the table calls it.
+        label: &'static str,
+        /// It.
+        work: Box<dyn Work>,
+    },
 }
 
 impl Rival {
@@ -90,9 +100,22 @@ impl Rival {
     /// How the table calls it.
     pub const fn label(&self) -> &'static str {
         match self {
-            Self::Process { label, .. } | Self::Native { label, .. } => label,
+            Self::Process { label, .. }
+            | Self::Native { label, .. }
+            | Self::Bound { label, .. } => label,
         }
     }
+}
+
+/// How many threads a case is measured with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pools {
+    /// One.
+    One,
+    /// One, and then all of the machine.
+    OneAndAll,
+    /// All of the machine: the work is another device's, and what the processor does beside it uses all of it.
+    All,
 }
 
 /// One kind of work over one input.
@@ -105,8 +128,8 @@ pub struct Case {
     pub unit: &'static str,
     /// Where a run's time is the difference of two lengths over the difference of their steps: the steps.
     pub steps: Option<[u32; 2]>,
-    /// On all threads too, not on one alone.
-    pub threads: bool,
+    /// On how many threads.
+    pub pools: Pools,
     /// What the peers read.
     pub inputs: Inputs,
     /// What else they are told.

@@ -1,7 +1,7 @@
 //! Tensors of f32 to codes.
 
 use super::data::normals;
-use super::{Case, Event, Inputs, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
@@ -13,7 +13,7 @@ use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 
 /// Values in a row.
-const ROW: usize = 1000;
+pub(super) const ROW: usize = 1000;
 /// How far two sums of the same values may be apart, by which a threshold may be too.
 const NEAR: f32 = 1e-4;
 /// How many codes may differ by one where a peer multiplies by a rounded reciprocal: one in so many.
@@ -48,7 +48,7 @@ fn ternary(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> {
         work: values as f64,
         unit: "values",
         steps: None,
-        threads: true,
+        pools: Pools::OneAndAll,
         inputs,
         options: json!({}),
         tercet: Box::new(Quantize::new(x, values, method)),
@@ -73,7 +73,7 @@ fn int8_rows(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> 
         work: values as f64,
         unit: "values",
         steps: None,
-        threads: true,
+        pools: Pools::OneAndAll,
         inputs,
         options: json!({"row": ROW}),
         tercet: Box::new(tercet),
@@ -86,16 +86,17 @@ fn int8_rows(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> 
 }
 
 /// A tensor and its codes.
-struct Quantize {
-    x: Arc<[f32]>,
-    groups: Groups,
-    method: Method,
-    codes: Vec<i8>,
-    scales: Vec<f32>,
+pub(super) struct Quantize {
+    pub(super) x: Arc<[f32]>,
+    pub(super) groups: Groups,
+    pub(super) method: Method,
+    pub(super) codes: Vec<i8>,
+    pub(super) scales: Vec<f32>,
 }
 
 impl Quantize {
-    fn new(x: Arc<[f32]>, len: usize, method: Method) -> Self {
+    /// Of groups of `len`.
+    pub(super) fn new(x: Arc<[f32]>, len: usize, method: Method) -> Self {
         let groups = Groups {
             count: x.len() / len,
             len,
@@ -124,6 +125,14 @@ impl Work for Quantize {
             .and_then(|tensor| tensor.quantize(self.method));
         done.unwrap_or_else(|error| panic!("{error}"));
         start.elapsed().as_secs_f64()
+    }
+}
+
+impl Native for Quantize {
+    fn answer(&self) -> Answer {
+        let codes: Vec<u8> = self.codes.iter().map(|&code| code as u8).collect();
+        let scale = self.scales[0].to_le_bytes();
+        Answer::of("codes", &codes).and("scale", &scale)
     }
 }
 

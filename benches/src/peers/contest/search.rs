@@ -1,10 +1,11 @@
 //! The ten rows of largest dot product or cosine with one query, over int8.
 
 use super::data::codes;
-use super::{Case, Event, Inputs, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 use tercet_core::engine::{SearchBase, SearchEngine};
 use tercet_core::search::{Cosine, Dot, Hit, Int8Rows, Metric};
@@ -12,7 +13,7 @@ use tercet_host::measure::short;
 use tercet_host::parallel::Threads;
 
 /// Rows to find.
-const TOP: usize = 10;
+pub(super) const TOP: usize = 10;
 
 pub(super) fn events(quick: bool) -> Vec<Event> {
     let million = if quick { 200_000 } else { 1_000_000 };
@@ -61,6 +62,22 @@ fn case(
     dim: usize,
     contest: fn(Search) -> Contest,
 ) -> io::Result<Case> {
+    let (tercet, rivals) = contest(search(&mut inputs, rows, dim)?);
+    Ok(Case {
+        name: name.into(),
+        work: (rows * dim) as f64,
+        unit: "products",
+        steps: None,
+        pools: Pools::OneAndAll,
+        inputs,
+        options: json!({"top": TOP}),
+        tercet,
+        rivals,
+    })
+}
+
+/// Random rows and a query, which are written to `inputs` too.
+pub(super) fn search(inputs: &mut Inputs, rows: usize, dim: usize) -> io::Result<Search> {
     let values = codes(rows * dim, -127, 127);
     // A row backwards, so that no row is the query.
     let query: Vec<i8> = values[rows / 2 * dim..][..dim]
@@ -73,40 +90,30 @@ fn case(
     let mut norms = vec![0; rows];
     let written = Int8Rows::new(&values, dim).and_then(|rows| rows.write_norms(&mut norms));
     written.unwrap_or_else(|error| panic!("{error}"));
-    let (tercet, rivals) = contest(Search {
-        values,
-        norms,
+    Ok(Search {
+        values: values.into(),
+        norms: norms.into(),
         query,
         dim,
-    });
-    Ok(Case {
-        name: name.into(),
-        work: (rows * dim) as f64,
-        unit: "products",
-        steps: None,
-        threads: true,
-        inputs,
-        options: json!({"top": TOP}),
-        tercet,
-        rivals,
     })
 }
 
-struct Search {
-    values: Vec<i8>,
+#[derive(Clone)]
+pub(super) struct Search {
+    pub(super) values: Arc<[i8]>,
     /// Squared lengths, which cosines are divided by.
-    norms: Vec<u32>,
-    query: Vec<i8>,
-    dim: usize,
+    norms: Arc<[u32]>,
+    pub(super) query: Vec<i8>,
+    pub(super) dim: usize,
 }
 
-struct Of<M: Metric> {
+pub(super) struct Of<M: Metric> {
     search: Search,
-    hits: Vec<Hit<M::Integer>>,
+    pub(super) hits: Vec<Hit<M::Integer>>,
 }
 
 impl<M: Metric> Of<M> {
-    fn new(search: Search) -> Self {
+    pub(super) fn new(search: Search) -> Self {
         let hits = vec![Hit::default(); TOP];
         Self { search, hits }
     }
@@ -143,6 +150,14 @@ impl<M: Metric> Work for Of<M> {
             .and_then(|mut base| base.top_k::<M>(query, &mut self.hits));
         found.unwrap_or_else(|error| panic!("{error}"));
         start.elapsed().as_secs_f64()
+    }
+}
+
+impl<M: Metric> Native for Of<M> {
+    fn answer(&self) -> Answer {
+        let indices = self.hits.iter().map(|hit| hit.index as u32);
+        let bytes: Vec<u8> = indices.flat_map(u32::to_le_bytes).collect();
+        Answer::of("indices", &bytes)
     }
 }
 

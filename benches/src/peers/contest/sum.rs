@@ -1,7 +1,7 @@
 //! The exact mean of |x| beside plain f32 sums.
 
 use super::data::normals;
-use super::{Case, Event, Inputs, Native, Rival, Subject, Work};
+use super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
 use crate::peers::process::Answer;
 use serde_json::json;
 use std::hint::black_box;
@@ -37,7 +37,7 @@ fn case(name: &str, mut inputs: Inputs, values: usize) -> io::Result<Case> {
         unit: "values",
         steps: None,
         // The plain sum is of one thread, and so is NumPy's.
-        threads: false,
+        pools: Pools::One,
         inputs,
         options: json!({}),
         tercet: Box::new(Exact {

@@ -32,6 +32,6 @@ mod problem;
 mod state;
 mod steps;
 
-pub use cudas::CudasClusters;
+pub use cudas::{CudasClusters, CudasPoints};
 pub use points::DevicePoints;
 pub use problem::DeviceClusters;

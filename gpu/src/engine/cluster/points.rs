@@ -28,7 +28,7 @@ pub struct DevicePoints {
     pub(super) stride: usize,
     pub(super) weight: u64,
     pub(super) heaviest: u32,
-    counted: usize,
+    pub(super) counted: usize,
 }
 
 impl DevicePoints {
@@ -48,14 +48,19 @@ impl DevicePoints {
 
     /// As [`Points::check_clusters`].
     pub(super) const fn check_clusters(&self, clusters: usize) -> Result<(), ClusterError> {
-        if clusters == 0 || clusters > self.counted {
-            return Err(ClusterError::Clusters {
-                clusters,
-                points: self.counted,
-            });
-        }
-        Ok(())
+        check_clusters(clusters, self.counted)
     }
+}
+
+/// Whether there are at least as many points of positive weight as clusters.
+pub(super) const fn check_clusters(clusters: usize, counted: usize) -> Result<(), ClusterError> {
+    if clusters == 0 || clusters > counted {
+        return Err(ClusterError::Clusters {
+            clusters,
+            points: counted,
+        });
+    }
+    Ok(())
 }
 
 /// Bytes from row to row on the device: vectors of 16, and of 32 where a product of the tensor cores takes as many.
@@ -123,19 +128,56 @@ impl Cuda {
             least: 1,
         };
         self.in_chunks(len, chunks, |cuda, range| {
-            let part = cuda.upload(&points.values()[range.start * dims..range.end * dims])?;
-            let arguments = [
-                Argument::from(&part),
-                count(dims),
-                count(range.len()),
-                rows.at(range.start * stride),
-                count(stride),
-            ];
-            let grid = Grid::strided(range.len() * (stride / 16), 256, THREADS, 1 << 16);
-            // SAFETY: the part has `range.len()` rows of `dims` bytes, and the rows from `range.start` on have room for as many of
-            // `stride` bytes. Nothing else has the rows yet.
-            unsafe { cuda.launch(MODULE, "cluster_pack", grid, &arguments) }
+            let part = &points.values()[range.start * dims..range.end * dims];
+            // SAFETY: the rows from `range.start` on have room for as many of `stride` bytes. Nothing else has the rows yet.
+            unsafe { cuda.pack_part(part, dims, rows, range.start, stride) }
         })
+    }
+
+    /// Copies rows of `dims` bytes to those of `stride` bytes from `first` on.
+    ///
+    /// # Safety
+    /// There is room for them, which nothing else uses.
+    unsafe fn pack_part(
+        &mut self,
+        values: &[i8],
+        dims: usize,
+        rows: &DeviceBuffer<i8>,
+        first: usize,
+        stride: usize,
+    ) -> Result<(), CudaError> {
+        let part = self.upload(values)?;
+        let len = values.len() / dims;
+        let arguments = [
+            Argument::from(&part),
+            count(dims),
+            count(len),
+            rows.at(first * stride),
+            count(stride),
+        ];
+        let grid = Grid::strided(len * (stride / 16), 256, THREADS, 1 << 16);
+        // SAFETY: the part has `len` rows of `dims` bytes; for as many of `stride` bytes there is room, as the caller promises.
+        unsafe { self.launch(MODULE, "cluster_pack", grid, &arguments) }
+    }
+
+    /// Brings rows and squared lengths of guests behind points that have room for them ([`Cuda::points_and_guests`]).
+    pub(super) fn invite(&mut self, points: &DevicePoints, guests: &[i8]) -> Result<(), CudaError> {
+        let (first, dims, stride) = (points.len, points.dims, points.stride);
+        let (expected, found) = (guests.len() / dims, points.lengths.len() - first);
+        if expected > found {
+            return Err(CudaError::Length { expected, found });
+        }
+        // SAFETY: there is room. It is no point's, so that only clusterings use it, of which an engine has one at a time.
+        unsafe { self.pack_part(guests, dims, &points.rows, first, stride) }?;
+        let arguments = [
+            points.rows.at(first * stride),
+            count(stride),
+            count(expected),
+            points.lengths.at(first),
+        ];
+        let grid = Grid::strided(expected, 32, THREADS, u32::MAX);
+        // SAFETY: as above, for lengths; the rows were just written.
+        unsafe { self.launch(MODULE, "cluster_norms", grid, &arguments) }
     }
 
     /// Squared lengths of `len` rows.

@@ -80,17 +80,17 @@ impl<'a> DeviceClusters<'a> {
     ) -> Result<Self, CudaError> {
         points.get().check_clusters(k)?;
         check_weight(points.get().weight, update)?;
-        Self::unchecked(cuda, points, k, update)
+        Self::unchecked(cuda, points, (k, k), update)
     }
 
-    /// The points may be a part of those that there are at least `k` of.
+    /// The points may be a part of those that there are at least `k` of; tables get room for `room` clusters.
     pub(super) fn unchecked(
         cuda: &'a mut Cuda,
         points: Held<'a>,
-        k: usize,
+        (k, room): (usize, usize),
         update: Update,
     ) -> Result<Self, CudaError> {
-        let state = State::new(cuda, points.get(), k)?;
+        let state = State::new(cuda, points.get(), k, room)?;
         Ok(Self {
             cuda,
             points,
@@ -103,18 +103,6 @@ impl<'a> DeviceClusters<'a> {
     /// The number that the last pass found. Waits for it.
     pub(super) fn number(&mut self) -> Result<u64, CudaError> {
         Ok(self.state.found(self.cuda)?.number)
-    }
-
-    /// Writes rows and squared lengths of guests behind the points ([`Cuda::points_and_guests`]).
-    pub(super) fn invite(&mut self, rows: &[i8], lengths: &[u32]) -> Result<(), CudaError> {
-        let Held::Own(points) = &mut self.points else {
-            // Points that stay have no room for any.
-            let (expected, found) = (lengths.len(), 0);
-            return Err(CudaError::Length { expected, found });
-        };
-        let (first, stride) = (points.len, points.stride);
-        self.cuda.write_at(rows, &mut points.rows, first * stride)?;
-        self.cuda.write_at(lengths, &mut points.lengths, first)
     }
 
     pub(super) fn forget(&mut self) -> Result<(), CudaError> {
@@ -236,7 +224,7 @@ impl ClusterProblem for DeviceClusters<'_> {
         length(self.table(), centroids.len())?;
         let points = self.points.get();
         let rows = padded(centroids, points.dims, points.stride);
-        self.cuda.write(&rows, &mut self.state.centroids)?;
+        self.cuda.write_at(&rows, &mut self.state.centroids, 0)?;
         self.forget()
     }
 
@@ -344,7 +332,7 @@ impl ClusterProblem for DeviceClusters<'_> {
         length(self.table(), out.len())?;
         let (dims, stride) = (self.points.get().dims, self.points.get().stride);
         let mut rows = vec![0; self.k * stride];
-        self.cuda.read(&self.state.centroids, &mut rows)?;
+        self.cuda.read_at(&self.state.centroids, 0, &mut rows)?;
         for (out, row) in out.chunks_exact_mut(dims).zip(rows.chunks_exact(stride)) {
             out.copy_from_slice(&row[..dims]);
         }

@@ -34,7 +34,7 @@ pub(super) struct State {
     pub(super) previous: DeviceBuffer<u32>,
     /// n: squared distances.
     pub(super) distances: DeviceBuffer<u32>,
-    /// k rows as long as points' are.
+    /// k rows as long as points' are; as sums and counts, with room for more where devices share them in equal parts.
     pub(super) centroids: DeviceBuffer<i8>,
     /// As `centroids`, once something was kept.
     pub(super) kept: Option<DeviceBuffer<i8>>,
@@ -59,7 +59,7 @@ pub(super) struct State {
     pub(super) massed: bool,
     /// The lowest empty cluster, where it is known.
     pub(super) empty: Option<Option<usize>>,
-    /// A settled step of Lloyd's loop.
+    /// A settled step of Lloyd's loop; of one device of several the assignment of it.
     pub(super) graph: Option<Graph>,
 }
 
@@ -76,8 +76,14 @@ pub(super) const fn check_weight(total: u64, update: Update) -> Result<(), Clust
 }
 
 impl State {
-    /// No centroids (all zeros) and no labels.
-    pub(super) fn new(cuda: &mut Cuda, points: &DevicePoints, k: usize) -> Result<Self, CudaError> {
+    /// No centroids (all zeros) and no labels, for `k` clusters, and `room` of them, no fewer, in the tables of centroids and
+    /// sums.
+    pub(super) fn new(
+        cuda: &mut Cuda,
+        points: &DevicePoints,
+        k: usize,
+        room: usize,
+    ) -> Result<Self, CudaError> {
         let n = points.len;
         let mut labels = cuda.room(n)?;
         cuda.fill(&mut labels, UNLABELLED)?;
@@ -85,11 +91,11 @@ impl State {
             labels,
             previous: cuda.room(n)?,
             distances: cuda.zeros(n)?,
-            centroids: cuda.zeros(k * points.stride)?,
+            centroids: cuda.zeros(room * points.stride)?,
             kept: None,
             norms: cuda.room(k)?,
-            sums: cuda.zeros(k * points.dims)?,
-            counts: cuda.zeros(k)?,
+            sums: cuda.zeros(room * points.dims)?,
+            counts: cuda.zeros(room)?,
             masses: cuda.room(n.div_ceil(SHARE))?,
             candidates: cuda.room(TRIED)?,
             totals: cuda.room(TRIED)?,

@@ -9,6 +9,9 @@ use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 /// The module of the kernels that move centroids.
 const UPDATES: &str = "cluster_update";
 
+/// The kernel that halves sums.
+const FADE: &str = "cluster_fade";
+
 /// The module of the assignment by tensor cores, and the capability that has them for int8.
 const TENSOR: (&str, (u32, u32)) = ("cluster_mma", (8, 0));
 
@@ -145,13 +148,40 @@ impl DeviceClusters<'_> {
         if !self.state.settled {
             return self.step();
         }
+        self.prepare_mover()?;
+        self.recorded(Self::step)
+    }
+
+    /// As [`DeviceClusters::assigned`]: the recorded one where labels are settled. For problems that never take whole steps.
+    pub(super) fn assigned_again(&mut self) -> Result<(), CudaError> {
+        if self.state.settled {
+            self.recorded(Self::assigned)
+        } else {
+            self.assigned()
+        }
+    }
+
+    /// Loads the kernel that moves centroids. Labels are settled by an assignment, which loaded all others of a step.
+    pub(super) fn prepare_mover(&mut self) -> Result<(), CudaError> {
+        self.cuda.prepare(UPDATES, mover(self.update), 0)
+    }
+
+    /// Loads the kernels that follow sums over several devices.
+    pub(super) fn prepare_ends(&mut self) -> Result<(), CudaError> {
+        self.prepare_mover()?;
+        self.cuda.prepare(UPDATES, FADE, 0)
+    }
+
+    /// Records `work` when it is first called, and queues that; it is always the same, and labels are settled.
+    fn recorded(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
         let graph = match self.state.graph.take() {
             Some(graph) => graph,
             None => {
-                // Labels are settled by an assignment, which loaded all other kernels.
-                self.cuda.prepare(UPDATES, mover(self.update), 0)?;
                 self.cuda.begin_capture()?;
-                let recorded = self.step();
+                let recorded = work(self);
                 self.cuda.end_capture(recorded)?
             }
         };
@@ -310,7 +340,7 @@ pub(super) fn faded(
     ];
     let grid = Grid::strided(clusters, 1, THREADS, u32::MAX);
     // SAFETY: as many sums and counts as there are clusters; a block for each of them.
-    unsafe { cuda.launch(UPDATES, "cluster_fade", grid, &arguments) }
+    unsafe { cuda.launch(UPDATES, FADE, grid, &arguments) }
 }
 
 /// The kernel that moves centroids.

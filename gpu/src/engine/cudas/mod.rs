@@ -1,6 +1,7 @@
 //! Several devices as one engine.
 
 mod across;
+mod exchange;
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -8,6 +9,9 @@ use std::thread;
 
 use super::driver;
 use super::{Cuda, CudaError, CudaOptions};
+
+pub use exchange::Exchange;
+pub(super) use exchange::{Link, Links};
 
 pub(super) use across::{across, meet};
 
@@ -29,16 +33,35 @@ const LEAST: usize = 1 << 20;
 /// What is too little to share runs on the first devices, or on the first alone. Everything that is added up over devices is an integer, so
 /// results do not depend on their number.
 ///
-/// Sums and counts of k-means are added where they belong: every device has an equal part of the clusters, gets the others' sums of these,
-/// moves their centroids and sends them to all. For k clusters of d coordinates over D devices each takes in 8·k·d·(D − 1)/D bytes of sums a
-/// step, and an eighth of that in centroids. Devices that reach each other's memory copy straight (`cuMemcpyPeerAsync`), others by way of
-/// pinned memory of the host. NCCL is not used: a table of 1024 × 256 is 2 MiB, tens of microseconds over PCIe beside an assignment
-/// of milliseconds. Its rings would matter where k·d comes near to the number of values of a share.
+/// [`Cudas::points`], [`Cudas::layer`], [`Cudas::palette`] and a base to search stay on the devices.
+///
+/// # How sums cross
+///
+/// Sums and counts of k-means are added where they belong: every device has an equal part of the clusters, gets the sums of these
+/// over all devices, moves their centroids and sends them to all. For k clusters of d coordinates over D devices each takes in
+/// 8·k·d·(D − 1)/D bytes of sums a step, and an eighth of that in centroids, by every way ([`Cudas::with_exchange`]); sums over
+/// all and to all would be sixteen times the centroids. What differs is who does the work:
+///
+/// | way | for a step the host queues | and so wins |
+/// |---|---|---|
+/// | [`Exchange::Nccl`] | three collectives, of one kernel on each device | with four devices or more; with tables of MiBs; where some devices do not reach each other |
+/// | [`Exchange::Peer`] | 3·D·(D − 1) copies and 4·D² marks and waits, some microseconds each | with two devices, three with small tables: no kernels meet |
+/// | [`Exchange::Host`] | as many copies out and in, and waits for each | where there is neither of the others |
+///
+/// NCCL's rings use every link both ways at once, switches of NVLink add on the way, and between devices without access to each
+/// other its kernels pass data on in pieces, where copies by the host wait for each other. It costs a start of up to seconds for
+/// each number of devices that take part, memory of the devices beside the engine's pools, and the host's thread, which asks and
+/// asks while it runs: a device that is lost would let the others wait for ever. A table of 1024 × 256 is 2 MiB, tens of
+/// microseconds beside an assignment of milliseconds: the way matters where k·d comes near to the number of values of a share.
+/// That is the argument; none of it was measured.
+///
+/// NCCL takes a device once, so that devices that come twice take copies.
 ///
 /// # Failures
 ///
-/// A failure of one device is [`CudaError::OnDevice`], which names it. [`CudaError::OutOfMemory`] on one is the engine's: shares are not moved
-/// to other devices, which are as full. After [`CudaError::Lost`] on one, an engine of the others is made anew.
+/// A failure of one device is [`CudaError::OnDevice`], which names it; one of NCCL that is no device's is [`CudaError::Nccl`].
+/// [`CudaError::OutOfMemory`] on one is the engine's: shares are not moved to other devices, which are as full. After
+/// [`CudaError::Lost`] on one, an engine of the others is made anew.
 ///
 /// ```
 /// use tercet_core::cluster::{Kmeans, Points, Steps, Update, kmeans};
@@ -67,9 +90,9 @@ const LEAST: usize = 1 << 20;
 /// ```
 #[derive(Debug)]
 pub struct Cudas {
+    // Before the devices: NCCL's communicators end first.
+    pub(super) links: Links,
     pub(super) devices: Vec<Cuda>,
-    /// Whether the device of a row can read the memory of that of a column.
-    pub(super) reaches: Vec<Vec<bool>>,
     least: usize,
 }
 
@@ -114,22 +137,9 @@ impl Cudas {
             let (ordinal, count) = (0, 0);
             return Err(CudaError::NoDevice { ordinal, count });
         }
-        let reaches = devices
-            .iter()
-            .map(|to| {
-                let row = devices.iter().map(|from| {
-                    let reaches = to.named(to.context.reaches(&from.context))?;
-                    if reaches {
-                        from.named(from.pool.open_to(&to.context))?;
-                    }
-                    Ok(reaches)
-                });
-                row.collect()
-            })
-            .collect::<Result<_, CudaError>>()?;
         Ok(Self {
+            links: Links::new(&devices)?,
             devices,
-            reaches,
             least: LEAST,
         })
     }
@@ -153,6 +163,25 @@ impl Cudas {
     pub const fn with_least(mut self, values: usize) -> Self {
         self.least = values;
         self
+    }
+
+    /// Has k-means' sums and centroids cross between devices by this way, [`Exchange::Auto`] at first.
+    #[must_use]
+    pub const fn with_exchange(mut self, exchange: Exchange) -> Self {
+        self.links.choice = exchange;
+        self
+    }
+
+    /// The way by which sums and centroids cross between all of the devices: not [`Exchange::Auto`], which it decides, so that
+    /// NCCL is looked for and its communicators are made (up to seconds, once).
+    ///
+    /// Of one device it is [`Exchange::Peer`]: nothing crosses. Why NCCL is not used where it is installed is the error of `with_exchange(Exchange::Nccl)`.
+    ///
+    /// # Errors
+    /// [`CudaError::Nccl`] where it must be NCCL and cannot.
+    pub fn exchange(&mut self) -> Result<Exchange, CudaError> {
+        let link = self.links.between(&self.devices, self.devices.len())?;
+        Ok(link.way())
     }
 
     /// The devices, in the order of their shares.

@@ -11,6 +11,8 @@ use self::launches::Output;
 use self::packed::Packing;
 use super::{Cuda, CudaError, DeviceBuffer};
 
+pub use self::cudas::CudasLayer;
+
 /// The bits of 128 as an f16.
 const WIDE: u16 = 0x5800;
 

@@ -6,9 +6,107 @@ use tercet_core::engine::PaletteEngine;
 use tercet_core::number::Element;
 use tercet_core::palette::{self, Encoded, Layout, Output, Palette, PaletteError};
 
-use super::{check_dot, expect, layout_of, part, rows_of};
+use super::{DevicePalette, check_dot, expect, layout_of, part, rows_of};
 use crate::engine::cudas::cut;
-use crate::engine::{Cuda, CudaError, Cudas};
+use crate::engine::{Cuda, CudaError, Cudas, DeviceBuffer};
+
+/// A palette over several devices, each of which keeps some groups of rows.
+#[derive(Debug)]
+pub struct CudasPalette {
+    layout: Layout,
+    parts: Vec<DevicePalette>,
+}
+
+impl CudasPalette {
+    /// Rows, columns, groups and bits.
+    pub const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// How many devices have rows, the first ones of the engine.
+    pub const fn devices(&self) -> usize {
+        self.parts.len()
+    }
+}
+
+/// What stays on the devices. Outputs go to the host.
+impl Cudas {
+    /// A palette on the devices, each with its share of the groups.
+    ///
+    /// # Errors
+    /// Those of [`Palette::check`]; [`CudaError::OnDevice`] with [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn palette(&mut self, palette: &Palette<'_>) -> Result<CudasPalette, CudaError> {
+        palette.check()?;
+        let layout = palette.layout;
+        let shares = self.shares(layout.groups(), 1, layout.group_len());
+        let parts = self.each(shares, |cuda, groups| {
+            cuda.palette(&part(palette, &groups)?)
+        })?;
+        Ok(CudasPalette { layout, parts })
+    }
+
+    /// Writes `fl(entry · scale)` for every value, row-major, as [`tercet_core::palette::decode`].
+    ///
+    /// # Errors
+    /// [`PaletteError::Length`] unless `out` holds as many; [`CudaError::OnDevice`] with [`CudaError::OutOfMemory`], [`CudaError::Lost`],
+    /// [`CudaError::Launch`], [`CudaError::Driver`], and with [`CudaError::Argument`] for a palette of another engine.
+    pub fn decode_palette(
+        &mut self,
+        palette: &CudasPalette,
+        out: &mut [f32],
+    ) -> Result<(), CudaError> {
+        let layout = palette.layout;
+        expect(layout.values(), out.len())?;
+        self.on_parts(palette, out, layout.cols(), |cuda, part, there| {
+            cuda.decode_palette(part, there)
+        })
+    }
+
+    /// The product of a palette with int8 activations that share one scale, a number a row, as [`tercet_core::palette::matvec`].
+    /// Activations go to every device.
+    ///
+    /// # Errors
+    /// [`PaletteError::Length`] unless `x` has a value a column and `out` room for one a row; [`PaletteError::DotLength`];
+    /// [`CudaError::OnDevice`] as [`Cudas::decode_palette`].
+    pub fn multiply_palette(
+        &mut self,
+        palette: &CudasPalette,
+        x: &[i8],
+        x_scale: f32,
+        out: &mut [f32],
+    ) -> Result<(), CudaError> {
+        let layout = palette.layout;
+        expect(layout.cols(), x.len())?;
+        expect(layout.rows(), out.len())?;
+        check_dot(x.len())?;
+        self.on_parts(palette, out, 1, |cuda, part, there| {
+            let x = cuda.palette_activations(x)?;
+            cuda.multiply_palette(part, &x, x_scale, there)
+        })
+    }
+
+    /// Has each device make its rows' part of `out`, of `each` elements a row.
+    fn on_parts(
+        &mut self,
+        palette: &CudasPalette,
+        out: &mut [f32],
+        each: usize,
+        work: impl Fn(&mut Cuda, &DevicePalette, &mut DeviceBuffer<f32>) -> Result<(), CudaError> + Sync,
+    ) -> Result<(), CudaError> {
+        let (expected, found) = (palette.parts.len(), self.devices.len());
+        if expected > found {
+            return Err(CudaError::Length { expected, found });
+        }
+        let lengths = palette.parts.iter().map(|part| part.layout().rows() * each);
+        let outs = cut(out, lengths);
+        self.each(palette.parts.iter().zip(outs), |cuda, (part, out)| {
+            let mut there = cuda.room(out.len())?;
+            work(cuda, part, &mut there)?;
+            cuda.read(&there, out)
+        })?;
+        Ok(())
+    }
+}
 
 impl Cudas {
     /// Shares of whole groups, the rows of each, and the part of `out` with `each` elements a row that is for them.

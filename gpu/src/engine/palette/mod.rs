@@ -11,6 +11,8 @@ use tercet_core::palette::{Encoded, Layout, MAX_DOT, Output, Palette, PaletteErr
 
 use super::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, Grid};
 
+pub use self::cudas::CudasPalette;
+
 /// Threads of a block.
 const THREADS: u32 = 256;
 /// Warps of a block.

@@ -1,6 +1,6 @@
 //! Eight-bit floats on a device, with the bits of [`tercet_core::quant::fp8`].
 
-use tercet_core::number::{Element, Stats};
+use tercet_core::number::Element;
 use tercet_core::pool::Kind;
 use tercet_core::quant::QuantError;
 use tercet_core::quant::fp8::Fp8;
@@ -9,19 +9,6 @@ use super::launches::kernel;
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 
 impl Cuda {
-    /// [`Stats::extremes_of`] of values on the device: what [`Fp8::scale`] needs to know of them. O(n), one pass.
-    ///
-    /// # Errors
-    /// [`CudaError::Length`] where the buffer is of another engine; [`CudaError::OutOfMemory`], [`CudaError::Lost`],
-    /// [`CudaError::Driver`].
-    pub fn extremes<T: Element>(&mut self, values: &DeviceBuffer<T>) -> Result<Stats, CudaError> {
-        values.check(&self.pool, values.len())?;
-        if values.is_empty() {
-            return Ok(Stats::EMPTY);
-        }
-        self.group_stats(values, 0, values.len(), false)
-    }
-
     /// [`Fp8::quantize`] on the device: the codes of `fl(x / scale)`, saturating; all 0 where the scale is not positive and finite. O(n),
     /// one pass.
     ///

@@ -9,6 +9,7 @@ mod magnitudes;
 mod output;
 mod problem;
 mod record;
+mod stats;
 mod through;
 
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine};

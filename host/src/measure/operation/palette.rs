@@ -6,8 +6,12 @@ use tercet_core::palette::{self, Layout, Output, Palette, PaletteError, Width};
 use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
 use crate::measure::contender::{Contender, with_engine};
+use crate::measure::task::Task;
 use crate::measure::work::{Arithmetic, Work};
 use crate::measure::{Traffic, input};
+
+/// The scale of activations.
+const X_SCALE: f32 = 0.01;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +117,20 @@ impl Operation for Coded {
             }
         }
     }
+
+    fn task(&self) -> Option<Task<'_>> {
+        let palette = self.view();
+        match self.part {
+            // Devices count for it and the host chooses: none does it with everything on the device.
+            Part::Encode => None,
+            Part::Decode => Some(Task::PaletteDecode { palette }),
+            Part::MatVec => Some(Task::PaletteMatVec {
+                x: input::codes(palette.layout.cols()).to_vec(),
+                x_scale: X_SCALE,
+                palette,
+            }),
+        }
+    }
 }
 
 fn encode(
@@ -139,5 +157,5 @@ fn matvec(
     x: &[i8],
     out: &mut [f32],
 ) {
-    legal(engine.matvec(palette, x, 0.01, out));
+    legal(engine.matvec(palette, x, X_SCALE, out));
 }

@@ -183,6 +183,14 @@ impl Operation for QuantizeFp8 {
         });
         Bits::default().with(&codes).finish()
     }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::QuantizeFp8 {
+            values: &self.0,
+            format: Fp8::E4M3,
+            scale: FP8_SCALE,
+        })
+    }
 }
 
 /// E4M3 codes of a tensor back to values.
@@ -207,6 +215,14 @@ impl Operation for DequantizeFp8 {
             });
         });
         Bits::default().with_floats(&out).finish()
+    }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::DequantizeFp8 {
+            codes: &self.0,
+            format: Fp8::E4M3,
+            scale: FP8_SCALE,
+        })
     }
 }
 
@@ -259,5 +275,9 @@ impl Operation for Mean {
             mean = stats.abs_mean();
         });
         Bits::default().with_floats(mean.as_slice()).finish()
+    }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Mean { values: &self.0 })
     }
 }

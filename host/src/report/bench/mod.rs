@@ -3,7 +3,7 @@
 mod bandwidth;
 mod bars;
 mod legend;
-mod plot;
+pub(super) mod plot;
 mod roofline;
 mod scaling;
 

@@ -76,7 +76,7 @@ impl Field {
 }
 
 /// A number of few digits: `0.25`, `8`, `1000`.
-pub(super) fn number(value: f64) -> String {
+pub(in crate::report) fn number(value: f64) -> String {
     match value {
         10.0.. => format!("{value:.0}"),
         1.0.. => trimmed(format!("{value:.1}")),

@@ -1,14 +1,14 @@
 //! The CUDA device as a contender of `tercet bench`: data that stays there, times by its own events.
 
+mod values;
+
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use tercet_core::block::Format;
 use tercet_core::cluster::{Init, Points, Update, seed};
-use tercet_core::engine::{ClusterProblem, MagnitudeBin, SearchBase, SearchEngine};
+use tercet_core::engine::{ClusterProblem, SearchBase, SearchEngine};
 use tercet_core::linear::{I8Sym, Layer};
-use tercet_core::number::{Element, Random};
-use tercet_core::quant::{Codes, Groups, Method, Rule, ScaleRule};
+use tercet_core::number::Random;
 use tercet_core::search::{Cosine, Dot, Hit, Metric, MetricKind, Rows, Score, SquaredL2};
 use tercet_gpu::engine::{Cuda, CudaError, Watch};
 use tercet_host::measure::{Bits, Device, DeviceError, DeviceRun, Floats, Searched, Task};
@@ -117,27 +117,44 @@ fn done(cuda: &mut Cuda, clock: &mut Clock, task: &Task<'_>) -> Result<Option<u6
             groups,
             method,
         } => match values {
-            Floats::F32(values) => quantize(cuda, clock, values, *groups, *method)?,
-            Floats::F16(values) => quantize(cuda, clock, values, *groups, *method)?,
-            Floats::Bf16(values) => quantize(cuda, clock, values, *groups, *method)?,
+            Floats::F32(values) => values::quantize(cuda, clock, values, *groups, *method)?,
+            Floats::F16(values) => values::quantize(cuda, clock, values, *groups, *method)?,
+            Floats::Bf16(values) => values::quantize(cuda, clock, values, *groups, *method)?,
         },
-        Task::Dequantize { codes, scale } => dequantize(cuda, clock, codes, *scale)?,
+        Task::Dequantize { codes, scale } => values::dequantize(cuda, clock, codes, *scale)?,
         Task::Encode {
             values,
             format,
             rule,
-        } => encode(cuda, clock, values, *format, *rule)?,
+        } => values::encode(cuda, clock, values, *format, *rule)?,
         Task::Decode {
             bytes,
             values,
             format,
-        } => decode(cuda, clock, bytes, *values, *format)?,
+        } => values::decode(cuda, clock, bytes, *values, *format)?,
         Task::Dot {
             bytes,
             x,
             x_scale,
             format,
-        } => dot(cuda, clock, (bytes, *format), x, *x_scale)?,
+        } => values::dot(cuda, clock, (bytes, *format), x, *x_scale)?,
+        Task::Mean { values } => values::mean(cuda, clock, values)?,
+        Task::QuantizeFp8 {
+            values,
+            format,
+            scale,
+        } => values::quantize_fp8(cuda, clock, values, (*format, *scale))?,
+        Task::DequantizeFp8 {
+            codes,
+            format,
+            scale,
+        } => values::dequantize_fp8(cuda, clock, codes, (*format, *scale))?,
+        Task::PaletteDecode { palette } => values::palette_decode(cuda, clock, palette)?,
+        Task::PaletteMatVec {
+            palette,
+            x,
+            x_scale,
+        } => values::palette_matvec(cuda, clock, palette, (x, *x_scale))?,
         Task::Lloyd {
             points,
             dims,
@@ -179,105 +196,6 @@ fn done(cuda: &mut Cuda, clock: &mut Clock, task: &Task<'_>) -> Result<Option<u6
         Task::Product { layer, x, scales } => product(cuda, clock, layer, x, scales)?,
         _ => return Ok(None),
     }))
-}
-
-fn quantize<T: Element>(
-    cuda: &mut Cuda,
-    clock: &mut Clock,
-    values: &[T],
-    groups: Groups,
-    method: Method,
-) -> Result<u64, CudaError> {
-    let values = cuda.upload(values)?;
-    let mut out = cuda.codes(groups, true)?;
-    let mut bins = vec![MagnitudeBin::EMPTY; Task::BINS];
-    let mut work = |cuda: &mut Cuda| {
-        cuda.quantize(&values, method, &mut bins, &mut out)
-            .map(|_| ())
-    };
-    work(cuda)?;
-    clock.time(|| work(cuda))?;
-    let (mut codes, mut scales) = (vec![0; values.len()], vec![0.0; groups.count]);
-    let mut zero_points = vec![0; groups.count];
-    cuda.read(out.codes(), &mut codes)?;
-    cuda.read(out.scales(), &mut scales)?;
-    if let Some(points) = out.zero_points() {
-        cuda.read(points, &mut zero_points)?;
-    }
-    let bits = Bits::default().with(&codes).with(&zero_points);
-    Ok(bits.with_floats(&scales).finish())
-}
-
-fn dequantize(
-    cuda: &mut Cuda,
-    clock: &mut Clock,
-    codes: &[i8],
-    scale: f32,
-) -> Result<u64, CudaError> {
-    let there = cuda.upload_codes(&Codes {
-        groups: Groups::tensor(codes.len())?,
-        codes,
-        scales: &[scale],
-        zero_points: &[],
-    })?;
-    let mut out = cuda.zeros::<f32>(codes.len())?;
-    cuda.dequantize(&there, &mut out)?;
-    clock.time(|| cuda.dequantize(&there, &mut out))?;
-    let mut values = vec![0.0; codes.len()];
-    cuda.read(&out, &mut values)?;
-    Ok(Bits::default().with_floats(&values).finish())
-}
-
-fn encode(
-    cuda: &mut Cuda,
-    clock: &mut Clock,
-    values: &[f32],
-    format: Format,
-    rule: Rule,
-) -> Result<u64, CudaError> {
-    let values = cuda.upload(values)?;
-    let mut out = cuda.blocks(format, values.len())?;
-    let mut work = |cuda: &mut Cuda| {
-        let encoded = cuda.encode_blocks(&values, rule, ScaleRule::Rule, &mut out);
-        encoded.map(|_| ())
-    };
-    work(cuda)?;
-    clock.time(|| work(cuda))?;
-    let mut bytes = vec![0; out.bytes().len()];
-    cuda.read(out.bytes(), &mut bytes)?;
-    Ok(Bits::default().with(&bytes).finish())
-}
-
-fn decode(
-    cuda: &mut Cuda,
-    clock: &mut Clock,
-    bytes: &[u8],
-    values: usize,
-    format: Format,
-) -> Result<u64, CudaError> {
-    let mut blocks = cuda.blocks(format, values)?;
-    cuda.write(bytes, blocks.bytes_mut())?;
-    let mut out = cuda.zeros::<f32>(values)?;
-    cuda.decode_blocks(&blocks, &mut out)?;
-    clock.time(|| cuda.decode_blocks(&blocks, &mut out))?;
-    let mut restored = vec![0.0; values];
-    cuda.read(&out, &mut restored)?;
-    Ok(Bits::default().with_floats(&restored).finish())
-}
-
-fn dot(
-    cuda: &mut Cuda,
-    clock: &mut Clock,
-    (bytes, format): (&[u8], Format),
-    x: &[i8],
-    x_scale: f32,
-) -> Result<u64, CudaError> {
-    let mut blocks = cuda.blocks(format, x.len())?;
-    cuda.write(bytes, blocks.bytes_mut())?;
-    let x = cuda.upload(x)?;
-    let product = cuda.dot_blocks(&blocks, &x, x_scale)?;
-    clock.time(|| cuda.dot_blocks(&blocks, &x, x_scale).map(|_| ()))?;
-    Ok(Bits::default().with_floats(&[product]).finish())
 }
 
 /// Runs over points that are there; `work` gives the inertia that it ended with.

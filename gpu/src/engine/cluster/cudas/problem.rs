@@ -2,124 +2,22 @@
 
 use tercet_core::cluster::ClusterError;
 use tercet_core::engine::{Assigned, ClusterProblem, Farthest, Shape};
-use tercet_core::scalar;
 
 use super::{CudasClusters, Shard};
 use crate::engine::CudaError;
-use crate::engine::cluster::problem::{farthest_of, index, length, padded, ranked};
-use crate::engine::cluster::state::{Found, TRIED};
-use crate::engine::cudas::cut;
-
-impl CudasClusters<'_> {
-    /// Coordinates of all clusters.
-    fn table(&self) -> usize {
-        self.k * self.points.dims()
-    }
-
-    /// What the last pass found on every device. Waits for all.
-    fn found(&mut self) -> Result<Vec<Found>, CudaError> {
-        let found = self.shards.iter_mut().map(|shard| {
-            let clusters = &mut shard.clusters;
-            let found = clusters.state.found(clusters.cuda);
-            clusters.cuda.named(found)
-        });
-        found.collect()
-    }
-
-    /// A pass that finds a number on each device: queued on all, then waited for.
-    fn numbers(
-        &mut self,
-        pass: impl FnMut(&mut Shard<'_>) -> Result<(), CudaError>,
-    ) -> Result<Vec<u64>, CudaError> {
-        self.queue(pass)?;
-        let found = self.found()?;
-        Ok(found.into_iter().map(|found| found.number).collect())
-    }
-
-    fn assigned(&mut self) -> Result<Assigned, CudaError> {
-        let mut all = Assigned::default();
-        for found in self.found()? {
-            all.merge(&Assigned {
-                inertia: found.inertia,
-                changed: found.changed,
-            });
-        }
-        Ok(all)
-    }
-
-    /// Queues labels, distances, sums and counts on every device.
-    fn assign_queued(&mut self) -> Result<(), CudaError> {
-        self.masses = None;
-        self.empty = None;
-        self.totalled = false;
-        self.queue(|shard| {
-            let clusters = &mut shard.clusters;
-            clusters.state.massed = false;
-            let queued = clusters.assigned();
-            // As on one device.
-            clusters.state.settled = queued.is_ok();
-            queued
-        })
-    }
-
-    /// Gives a centroid a point's coordinates on every device; on the point's own, with `seed`, the point the label and D² = 0.
-    fn placed(&mut self, cluster: usize, point: usize, seed: bool) -> Result<(), CudaError> {
-        let row = self.points.row(point);
-        self.queue(|shard| {
-            let (clusters, range) = (&mut shard.clusters, &shard.range);
-            if range.contains(&point) {
-                return clusters.placed(cluster, point - range.start, seed);
-            }
-            let (dims, stride) = (row.len(), clusters.points.get().stride);
-            let row = padded(row, dims, stride);
-            let centroids = &mut clusters.state.centroids;
-            clusters.cuda.write_at(&row, centroids, cluster * stride)
-        })
-    }
-
-    /// Σ w·D² of each device's points.
-    fn weigh(&mut self) -> Result<Vec<u64>, CudaError> {
-        if let Some(masses) = &self.masses {
-            return Ok(masses.clone());
-        }
-        self.queue(|shard| shard.clusters.weigh())?;
-        let mut all = Vec::with_capacity(self.shards.len());
-        for Shard { clusters, .. } in &mut self.shards {
-            let mut masses = vec![0_u64; clusters.state.masses.len()];
-            let read = clusters.cuda.read(&clusters.state.masses, &mut masses);
-            clusters.cuda.named(read)?;
-            all.push(masses.iter().sum());
-        }
-        self.masses = Some(all.clone());
-        Ok(all)
-    }
-
-    /// Reads something of each device's points into its part of `out`.
-    fn read_points(
-        &mut self,
-        out: &mut [u32],
-        read: impl Fn(&mut Shard<'_>, &mut [u32]) -> Result<(), CudaError>,
-    ) -> Result<(), CudaError> {
-        length(self.points.len(), out.len())?;
-        let parts = cut(out, self.shards.iter().map(|shard| shard.range.len()));
-        for (shard, part) in self.shards.iter_mut().zip(parts) {
-            let done = read(shard, part);
-            shard.clusters.cuda.named(done)?;
-        }
-        Ok(())
-    }
-}
+use crate::engine::cluster::problem::{farthest_of, index, length, ranked};
+use crate::engine::cluster::state::TRIED;
 
 impl ClusterProblem for CudasClusters<'_> {
     type Error = CudaError;
 
     fn shape(&self) -> Shape {
         Shape {
-            points: self.points.len(),
-            dims: self.points.dims(),
+            points: self.whole.len,
+            dims: self.whole.dims,
             clusters: self.k,
-            weight: self.points.weight(),
-            heaviest: self.points.heaviest(),
+            weight: self.whole.weight,
+            heaviest: self.whole.heaviest,
             update: self.update,
         }
     }
@@ -152,10 +50,10 @@ impl ClusterProblem for CudasClusters<'_> {
 
     fn seed(&mut self, cluster: usize, point: usize) -> Result<u32, CudaError> {
         index(cluster, self.k)?;
-        index(point, self.points.len())?;
+        index(point, self.whole.len)?;
         self.masses = None;
-        self.placed(cluster, point, true)?;
-        let weights = self.points.weights();
+        let (row, weight) = self.row(point)?;
+        self.placed(&row, cluster, point, true)?;
         let owner = self
             .shards
             .iter_mut()
@@ -163,7 +61,7 @@ impl ClusterProblem for CudasClusters<'_> {
         if let Some(owner) = owner {
             owner.clusters.state.settled = false;
         }
-        Ok(weights.map_or(1, |weights| weights[point]))
+        Ok(weight)
     }
 
     fn shorten(&mut self, cluster: usize) -> Result<u64, CudaError> {
@@ -178,19 +76,19 @@ impl ClusterProblem for CudasClusters<'_> {
     fn potentials(&mut self, candidates: &[usize], totals: &mut [u64]) -> Result<(), CudaError> {
         length(candidates.len(), totals.len())?;
         for &candidate in candidates {
-            index(candidate, self.points.len())?;
+            index(candidate, self.whole.len)?;
         }
         for (candidates, totals) in candidates.chunks(TRIED).zip(totals.chunks_mut(TRIED)) {
-            let rows = candidates
-                .iter()
-                .map(|&candidate| self.points.row(candidate));
-            let lengths: Vec<_> = rows.clone().map(scalar::norm).collect();
-            let (rows, dims) = (rows.collect::<Vec<_>>().concat(), self.points.dims());
+            let mut rows = Vec::with_capacity(candidates.len() * self.whole.dims);
+            for &candidate in candidates {
+                rows.extend(self.row(candidate)?.0);
+            }
             self.queue(|Shard { clusters, .. }| {
                 // They are guests of every device, also of their own.
-                let first = clusters.points.get().len;
-                clusters.invite(&padded(&rows, dims, clusters.points.get().stride), &lengths)?;
-                clusters.potentials_queued((first as u32..).take(lengths.len()))
+                let points = clusters.points.get();
+                let first = points.len as u32;
+                clusters.cuda.invite(points, &rows)?;
+                clusters.potentials_queued((first..).take(candidates.len()))
             })?;
             totals.fill(0);
             for Shard { clusters, .. } in &mut self.shards {
@@ -226,15 +124,16 @@ impl ClusterProblem for CudasClusters<'_> {
     }
 
     fn update(&mut self) -> Result<(), CudaError> {
-        self.total()?;
-        self.queue(|shard| shard.clusters.clear_result())?;
-        self.move_centroids()
+        self.together(|all| {
+            all.total()?;
+            all.queue(|shard| shard.clusters.clear_result())?;
+            all.move_centroids()
+        })
     }
 
     fn assign_update(&mut self) -> Result<Assigned, CudaError> {
         self.assign_queued()?;
-        self.total()?;
-        self.move_centroids()?;
+        self.together(Self::total_and_move)?;
         let mut all = Assigned::default();
         let mut empty = None;
         let found = self.found()?;
@@ -299,8 +198,9 @@ impl ClusterProblem for CudasClusters<'_> {
 
     fn place(&mut self, cluster: usize, point: usize) -> Result<(), CudaError> {
         index(cluster, self.k)?;
-        index(point, self.points.len())?;
-        self.placed(cluster, point, false)
+        index(point, self.whole.len)?;
+        let (row, _) = self.row(point)?;
+        self.placed(&row, cluster, point, false)
     }
 
     fn start_batches(&mut self) -> Result<(), CudaError> {
@@ -319,10 +219,10 @@ impl ClusterProblem for CudasClusters<'_> {
 
     fn batch(&mut self, points: &[u32], cap: u32) -> Result<(), CudaError> {
         for &point in points {
-            index(point as usize, self.points.len())?;
+            index(point as usize, self.whole.len)?;
         }
         // Before the first batch the totals are those of the labels.
-        self.total()?;
+        self.together(Self::total)?;
         self.empty = None;
         self.queue(
             |Shard {
@@ -343,9 +243,11 @@ impl ClusterProblem for CudasClusters<'_> {
                 clusters.batch_sums(&own)
             },
         )?;
-        self.add_up(true)?;
-        self.fade(cap)?;
-        self.move_centroids()
+        self.together(|all| {
+            all.add_up(true)?;
+            all.fade(cap)?;
+            all.move_centroids()
+        })
     }
 
     fn keep(&mut self) -> Result<(), CudaError> {
@@ -379,17 +281,18 @@ impl ClusterProblem for CudasClusters<'_> {
     fn read_sums(&mut self, sums: &mut [i64], counts: &mut [u64]) -> Result<(), CudaError> {
         length(self.k, counts.len())?;
         length(self.table(), sums.len())?;
-        self.total()?;
-        let dims = self.points.dims();
+        self.together(Self::total)?;
+        let dims = self.whole.dims;
         for Shard {
             clusters, totals, ..
         } in &mut self.shards
         {
             let range = totals.clusters.clone();
             let sums = &mut sums[range.start * dims..range.end * dims];
-            let read = clusters.cuda.read(&totals.counts, &mut counts[range]);
-            let read = read.and_then(|()| clusters.cuda.read(&totals.sums, sums));
-            clusters.cuda.named(read)?;
+            let cuda = &mut *clusters.cuda;
+            let read = cuda.read_at(&totals.counts, 0, &mut counts[range]);
+            let read = read.and_then(|()| cuda.read_at(&totals.sums, 0, sums));
+            cuda.named(read)?;
         }
         Ok(())
     }

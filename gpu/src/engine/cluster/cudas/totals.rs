@@ -5,19 +5,35 @@ use std::ops::Range;
 use super::{CudasClusters, Shard};
 use crate::engine::cluster::points::{THREADS, count};
 use crate::engine::cluster::steps::{faded, moved};
-use crate::engine::cudas::{across, meet};
-use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Graph, Grid};
+
+/// The kernel that adds devices' tables.
+const ADD: (&str, &str) = ("reduce", "reduce_sum");
 
 /// The sums and counts of a device's own clusters over all devices.
 #[derive(Debug)]
 pub(super) struct Totals {
-    /// Its clusters; none where there are fewer than devices.
+    /// Its clusters; the last devices may have fewer, or none.
     pub(super) clusters: Range<usize>,
+    /// As many as a device has at most: the same for all, as NCCL asks.
+    pub(super) room: usize,
+    /// Those of its clusters, with room for `room`.
     pub(super) sums: DeviceBuffer<i64>,
     pub(super) counts: DeviceBuffer<u64>,
     /// What the other devices have of them, one after another.
-    other_sums: DeviceBuffer<i64>,
-    other_counts: DeviceBuffer<u64>,
+    pub(super) other_sums: DeviceBuffer<i64>,
+    pub(super) other_counts: DeviceBuffer<u64>,
+    /// What a step does with sums that have crossed by copies.
+    step: Recorded,
+}
+
+/// A part of a step, from its second time on.
+#[derive(Debug)]
+enum Recorded {
+    Never,
+    /// It was done, so that a second time is likely.
+    Once,
+    Graph(Graph),
 }
 
 impl Totals {
@@ -28,61 +44,51 @@ impl Totals {
         k: usize,
         dims: usize,
     ) -> Result<Self, CudaError> {
-        let start = |at: usize| at * (k / devices) + at.min(k % devices);
-        let clusters = start(at)..start(at + 1);
-        let (own, others) = (clusters.len(), clusters.len() * (devices - 1));
+        let room = k.div_ceil(devices);
+        let start = |at: usize| (at * room).min(k);
+        // NCCL needs room for one table, copies for those of all others.
+        let others = room * (devices - 1);
         Ok(Self {
-            clusters,
-            sums: cuda.zeros(own * dims)?,
-            counts: cuda.zeros(own)?,
+            clusters: start(at)..start(at + 1),
+            room,
+            sums: cuda.zeros(room * dims)?,
+            counts: cuda.zeros(room)?,
             other_sums: cuda.room(others * dims)?,
             other_counts: cuda.room(others)?,
+            step: Recorded::Never,
         })
     }
 }
 
 impl Shard<'_> {
-    /// Adds the sums and counts of this device's clusters here and of the others; `running` to what they were before.
+    /// Loads what is launched behind NCCL's kernels: loading may wait for the device, and these may wait for one that is lost.
+    pub(super) fn prepare(&mut self) -> Result<(), CudaError> {
+        let (module, kernel) = ADD;
+        self.clusters.prepare_ends()?;
+        self.clusters.cuda.prepare(module, kernel, 0)
+    }
+
+    /// Adds the sums and counts of this device's clusters here and those of `parts` others; `running` to what they were before.
     fn add(&mut self, parts: usize, running: bool) -> Result<(), CudaError> {
-        let Totals {
-            clusters,
-            sums,
-            counts,
-            other_sums,
-            other_counts,
-        } = &self.totals;
-        let (first, len) = (clusters.start, clusters.len());
-        let (state, cuda) = (&self.clusters.state, &mut *self.clusters.cuda);
+        let first = self.totals.clusters.start;
         let dims = self.clusters.points.get().dims;
-        let tables = [
-            (
-                state.sums.at(first * dims),
-                Argument::from(other_sums),
-                len * dims,
-                Argument::from(sums),
-            ),
-            (
-                state.counts.at(first),
-                Argument::from(other_counts),
-                len,
-                Argument::from(counts),
-            ),
-        ];
-        for (own, others, cells, out) in tables {
-            let arguments = [
-                own,
-                others,
-                count(parts),
-                cells.into(),
-                u32::from(running).into(),
-                out,
-            ];
-            let grid = Grid::strided(cells, 256, THREADS, 1 << 16);
-            // SAFETY: there are as many cells from the first cluster on, in each of the other devices' parts, and in what is written, which
-            // nothing else uses.
-            unsafe { cuda.launch("reduce", "reduce_sum", grid, &arguments) }?;
-        }
-        Ok(())
+        let Self {
+            clusters, totals, ..
+        } = self;
+        let (state, cuda) = (&clusters.state, &mut *clusters.cuda);
+        let own = (state.sums.at(first * dims), state.counts.at(first));
+        add(cuda, totals, dims, own, (parts, running))
+    }
+
+    /// Adds what NCCL has summed up to what the totals were before.
+    fn run_on(&mut self) -> Result<(), CudaError> {
+        let dims = self.clusters.points.get().dims;
+        let totals = &self.totals;
+        let summed = (
+            Argument::from(&totals.other_sums),
+            Argument::from(&totals.other_counts),
+        );
+        add(self.clusters.cuda, totals, dims, summed, (0, true))
     }
 
     /// Moves the centroids of this device's clusters, and notes the lowest empty one.
@@ -100,11 +106,76 @@ impl Shard<'_> {
         )
     }
 
+    /// Adds up what has crossed by copies and moves the centroids: recorded from the second time on.
+    fn add_and_move(&mut self, parts: usize) -> Result<(), CudaError> {
+        let graph = match std::mem::replace(&mut self.totals.step, Recorded::Never) {
+            Recorded::Never => {
+                self.add(parts, false)?;
+                self.move_own()?;
+                self.totals.step = Recorded::Once;
+                return Ok(());
+            }
+            Recorded::Graph(graph) => graph,
+            // The first time loaded the kernels.
+            Recorded::Once => {
+                self.clusters.cuda.begin_capture()?;
+                let recorded = self.add(parts, false).and_then(|()| self.move_own());
+                self.clusters.cuda.end_capture(recorded)?
+            }
+        };
+        // SAFETY: the graph is of this shard's buffers, which live as long and are never replaced; what it reads has been written
+        // as it had when it was recorded.
+        let replayed = unsafe { self.clusters.cuda.replay(&graph) };
+        self.totals.step = Recorded::Graph(graph);
+        replayed
+    }
+
     fn fade(&mut self, cap: u32) -> Result<(), CudaError> {
         let clusters = (self.totals.clusters.len(), self.clusters.points.get().dims);
         let sums = (&mut self.totals.sums, &mut self.totals.counts);
         faded(self.clusters.cuda, clusters, cap, sums)
     }
+}
+
+/// Adds `own` sums and counts and those of `parts` others into the totals.
+fn add(
+    cuda: &mut Cuda,
+    totals: &Totals,
+    dims: usize,
+    own: (Argument<'_>, Argument<'_>),
+    (parts, running): (usize, bool),
+) -> Result<(), CudaError> {
+    let len = totals.clusters.len();
+    let tables = [
+        (
+            own.0,
+            Argument::from(&totals.other_sums),
+            len * dims,
+            Argument::from(&totals.sums),
+        ),
+        (
+            own.1,
+            Argument::from(&totals.other_counts),
+            len,
+            Argument::from(&totals.counts),
+        ),
+    ];
+    let (module, kernel) = ADD;
+    for (own, others, cells, out) in tables {
+        let arguments = [
+            own,
+            others,
+            count(parts),
+            cells.into(),
+            u32::from(running).into(),
+            out,
+        ];
+        let grid = Grid::strided(cells, 256, THREADS, 1 << 16);
+        // SAFETY: there are as many cells from where `own` points on, in each of the other devices' parts, and in what is
+        // written, which nothing else uses.
+        unsafe { cuda.launch(module, kernel, grid, &arguments) }?;
+    }
+    Ok(())
 }
 
 impl CudasClusters<'_> {
@@ -120,75 +191,14 @@ impl CudasClusters<'_> {
         Ok(())
     }
 
-    /// Has the streams of all devices wait for each other.
-    fn meet(&self) -> Result<(), CudaError> {
-        let devices: Vec<_> = self
-            .shards
-            .iter()
-            .map(|shard| &*shard.clusters.cuda)
-            .collect();
-        meet(&devices)
-    }
-
-    /// Copies something from every device to every other: between two meetings, after which it is no longer read.
-    fn exchange(
-        &mut self,
-        copy: impl Fn(bool, &mut Shard<'_>, &mut Shard<'_>, usize) -> Result<(), CudaError>,
-    ) -> Result<(), CudaError> {
-        if self.shards.len() == 1 {
-            return Ok(());
-        }
-        self.meet()?;
-        let copied = self.copy_all(copy).and_then(|()| self.meet());
-        if copied.is_err() {
-            // Copies that were begun read the others' buffers, which may change or go now.
-            for shard in &self.shards {
-                shard.clusters.cuda.stream.settle();
-            }
-        }
-        copied
-    }
-
-    fn copy_all(
-        &mut self,
-        copy: impl Fn(bool, &mut Shard<'_>, &mut Shard<'_>, usize) -> Result<(), CudaError>,
-    ) -> Result<(), CudaError> {
-        for to in 0..self.shards.len() {
-            let others = (0..self.shards.len()).filter(|&from| from != to);
-            for (part, from) in others.enumerate() {
-                if let Ok([from_shard, to_shard]) = self.shards.get_disjoint_mut([from, to]) {
-                    copy(self.reaches[to][from], from_shard, to_shard, part)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Adds up the devices' sums and counts. `running` adds them to the totals that there are.
     pub(super) fn add_up(&mut self, running: bool) -> Result<(), CudaError> {
         let parts = self.shards.len() - 1;
-        self.exchange(|reaches, from, to, part| {
-            let dims = to.clusters.points.get().dims;
-            let (first, len) = (to.totals.clusters.start, to.totals.clusters.len());
-            let (here, there) = (&mut to.clusters, &mut from.clusters);
-            across(
-                reaches,
-                (&mut *there.cuda, &there.state.sums, first * dims),
-                (
-                    &mut *here.cuda,
-                    &mut to.totals.other_sums,
-                    part * len * dims,
-                ),
-                len * dims,
-            )?;
-            across(
-                reaches,
-                (&mut *there.cuda, &there.state.counts, first),
-                (&mut *here.cuda, &mut to.totals.other_counts, part * len),
-                len,
-            )
-        })?;
-        self.queue(|shard| shard.add(parts, running))
+        match self.cross_sums(running)? {
+            true if running => self.queue(|shard| shard.run_on()),
+            true => Ok(()),
+            false => self.queue(|shard| shard.add(parts, running)),
+        }
     }
 
     /// The totals of the labels, where they are not there.
@@ -205,19 +215,21 @@ impl CudasClusters<'_> {
         self.queue(|shard| shard.fade(cap))
     }
 
+    /// The end of a step of Lloyd's loop: the totals of the labels, and every centroid moved to where they say.
+    pub(super) fn total_and_move(&mut self) -> Result<(), CudaError> {
+        let parts = self.shards.len() - 1;
+        if self.cross_sums(false)? {
+            self.queue(|shard| shard.move_own())?;
+        } else {
+            self.queue(|shard| shard.add_and_move(parts))?;
+        }
+        self.totalled = true;
+        self.cross_centroids()
+    }
+
     /// Moves every centroid to where its total says, and sends it to all devices.
     pub(super) fn move_centroids(&mut self) -> Result<(), CudaError> {
         self.queue(|shard| shard.move_own())?;
-        self.exchange(|reaches, from, to, _| {
-            let stride = to.clusters.points.get().stride;
-            let (first, len) = (from.totals.clusters.start, from.totals.clusters.len());
-            let (here, there) = (&mut to.clusters, &mut from.clusters);
-            across(
-                reaches,
-                (&mut *there.cuda, &there.state.centroids, first * stride),
-                (&mut *here.cuda, &mut here.state.centroids, first * stride),
-                len * stride,
-            )
-        })
+        self.cross_centroids()
     }
 }

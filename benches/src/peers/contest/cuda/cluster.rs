@@ -1,0 +1,114 @@
+//! Lloyd's loop, a step, over points that are on the device.
+
+use super::super::cluster::Kmeans;
+use super::super::data::Data;
+use super::super::{Case, Event, Inputs, Pools, Rival, Subject, Work};
+use super::{Copy, Device, PROCESSOR, expect};
+use crate::peers::process::Answer;
+use serde_json::json;
+use std::io;
+use tercet_core::cluster::{Lloyd, Points, Update, lloyd};
+use tercet_core::engine::ClusterProblem;
+use tercet_gpu::engine::cluster::DevicePoints;
+use tercet_host::measure::short;
+
+/// Points, coordinates and clusters.
+const SHAPES: [(usize, usize, usize); 3] = [
+    (1_000_000, 128, 1024),
+    (10_000_000, 128, 4096),
+    (100_000_000, 32, 64),
+];
+
+pub(super) fn events(quick: bool) -> Vec<Event> {
+    let shapes: &[_] = if quick { &[(2000, 32, 16)] } else { &SHAPES };
+    let events = shapes.iter().map(|&(n, dims, k)| {
+        Event::new(
+            format!("k-means, {}×{dims} k={k}", short(n)),
+            move |name, inputs| case(name, inputs, Data::mixture(n, dims, k), quick),
+        )
+    });
+    events.collect()
+}
+
+fn case(name: &str, mut inputs: Inputs, data: Data, quick: bool) -> io::Result<Case> {
+    let (n, k, dims) = (data.values.len() / data.dims, data.k, data.dims);
+    inputs.put("points", &data.values, &[n, dims])?;
+    inputs.put("init", &data.start(), &[k, dims])?;
+    let steps = [1, if quick { 3 } else { 6 }];
+    // The codes are read, a label and a distance a point written.
+    let copy = Copy::rival(n * (dims + 8), Some(steps))?;
+    let tercet = OnDevice::new(Kmeans::new(data.clone(), steps))?;
+    Ok(Case {
+        name: name.into(),
+        work: (n * dims * k) as f64,
+        unit: "products",
+        steps: Some(steps),
+        pools: Pools::All,
+        inputs,
+        options: json!({"steps": steps}),
+        tercet: Box::new(tercet),
+        rivals: vec![
+            Rival::python("flash-kmeans", "flash_kmeans_", "kmeans"),
+            Rival::python("flash-kmeans, f16", "flash_kmeans_", "kmeans_f16"),
+            Rival::python("cuML", "cuml_", "kmeans"),
+            Rival::python("torch", "torch_cuda_", "kmeans"),
+            Rival::Native {
+                label: PROCESSOR,
+                work: Box::new(Kmeans::new(data, steps)),
+            },
+            copy,
+        ],
+    })
+}
+
+struct OnDevice {
+    device: Device,
+    points: DevicePoints,
+    /// The points, and where labels and centroids are read to.
+    host: Kmeans,
+}
+
+impl OnDevice {
+    fn new(host: Kmeans) -> io::Result<Self> {
+        let mut device = Device::first()?;
+        let points = Points::new(&host.codes.codes, host.data.dims).map_err(io::Error::other)?;
+        let points = device.cuda.points(&points).map_err(io::Error::other)?;
+        Ok(Self {
+            device,
+            points,
+            host,
+        })
+    }
+}
+
+impl Work for OnDevice {
+    fn run(&mut self, phase: usize) -> f64 {
+        let Self {
+            device,
+            points,
+            host,
+        } = self;
+        let Device { cuda, watch } = device;
+        let mut clusters = expect(cuda.clusters_of(points, host.data.k, Update::Mean));
+        expect(clusters.set_centroids(&host.start));
+        let options = Lloyd {
+            max_iter: host.steps[phase],
+            tol_ppm: 0,
+        };
+        let timed = watch.time(|| lloyd(&mut clusters, &options, &mut |_, _| ()));
+        let (milliseconds, outcome) = expect(timed);
+        assert_eq!(
+            outcome.iterations, options.max_iter,
+            "Tercet converged: time fewer steps"
+        );
+        expect(clusters.read_labels(&mut host.labels));
+        expect(clusters.read_centroids(&mut host.centroids));
+        f64::from(milliseconds) / 1e3
+    }
+}
+
+impl Subject for OnDevice {
+    fn check(&mut self, answer: &Answer) -> Result<String, String> {
+        self.host.check(answer)
+    }
+}

@@ -1,0 +1,125 @@
+//! The ten rows of largest dot product with one query, over int8 rows that are on the device.
+
+use super::super::search::{Of, Search, TOP, search};
+use super::super::{Case, Event, Inputs, Pools, Rival, Subject, Work};
+use super::{Copy, Device, PROCESSOR, expect};
+use crate::peers::process::Answer;
+use serde_json::json;
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use tercet_core::engine::{SearchBase, SearchEngine};
+use tercet_core::search::{Dot, Hit, Int8Rows, Metric};
+use tercet_gpu::engine::CudaError;
+use tercet_host::measure::short;
+
+type Hits = Vec<Hit<<Dot as Metric>::Integer>>;
+
+pub(super) fn events(quick: bool) -> Vec<Event> {
+    let (rows, dim) = if quick { (5000, 64) } else { (10_000_000, 256) };
+    let name = format!("top {TOP} dot of int8, {}×{dim}", short(rows));
+    vec![Event::new(name, move |name, inputs| {
+        case(name, inputs, rows, dim)
+    })]
+}
+
+fn case(name: &str, mut inputs: Inputs, rows: usize, dim: usize) -> io::Result<Case> {
+    let data = search(&mut inputs, rows, dim)?;
+    let tercet = OnDevice {
+        device: Searcher::start(data.clone())?,
+        host: Of::new(data.clone()),
+    };
+    Ok(Case {
+        name: name.into(),
+        work: (rows * dim) as f64,
+        unit: "products",
+        steps: None,
+        pools: Pools::All,
+        inputs,
+        options: json!({"top": TOP}),
+        tercet: Box::new(tercet),
+        rivals: vec![
+            Rival::python("torch, int8", "torch_cuda_", "search"),
+            Rival::Native {
+                label: PROCESSOR,
+                work: Box::new(Of::<Dot>::new(data)),
+            },
+            Copy::rival(rows * dim, None)?,
+        ],
+    })
+}
+
+struct OnDevice {
+    device: Searcher,
+    /// Where hits are kept.
+    host: Of<Dot>,
+}
+
+impl Work for OnDevice {
+    fn run(&mut self, _: usize) -> f64 {
+        let (seconds, hits) = self.device.search();
+        self.host.hits = hits;
+        seconds
+    }
+}
+
+impl Subject for OnDevice {
+    fn check(&mut self, answer: &Answer) -> Result<String, String> {
+        self.host.check(answer)
+    }
+}
+
+/// A thread that has the rows on the device: what searches them borrows both the engine and the rows.
+struct Searcher {
+    wishes: Sender<()>,
+    found: Receiver<Result<(f64, Hits), CudaError>>,
+}
+
+impl Searcher {
+    /// When the rows are there.
+    fn start(data: Search) -> io::Result<Self> {
+        let mut device = Device::first()?;
+        let (wishes, wished) = channel();
+        let (finds, found) = channel();
+        thread::spawn(move || {
+            let searched = (|| {
+                let rows = Int8Rows::new(&data.values, data.dim)?;
+                let Device { cuda, watch } = &mut device;
+                let mut base = cuda.base(rows)?;
+                // One before any wish: whoever waits for the rows to be there.
+                for () in std::iter::once(()).chain(wished.iter()) {
+                    let mut hits = vec![Hit::default(); TOP];
+                    let (milliseconds, _) =
+                        watch.time(|| base.top_k::<Dot>(&data.query, &mut hits))?;
+                    if finds
+                        .send(Ok((f64::from(milliseconds) / 1e3, hits)))
+                        .is_err()
+                    {
+                        break;
+                    }
+                }
+                Ok(())
+            })();
+            if let Err(error) = searched {
+                // Nobody listens any more where this fails too.
+                let _ = finds.send(Err(error));
+            }
+        });
+        let searcher = Self { wishes, found };
+        match searcher.next() {
+            Ok(_) => Ok(searcher),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    fn next(&self) -> Result<(f64, Hits), CudaError> {
+        self.found
+            .recv()
+            .expect("it answers each wish, or says why not")
+    }
+
+    fn search(&self) -> (f64, Hits) {
+        self.wishes.send(()).expect("it waits for wishes");
+        expect(self.next())
+    }
+}

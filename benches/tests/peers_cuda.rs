@@ -1,0 +1,53 @@
+//! Tercet on a device does the same work as on the processor, and its peers', as far as they run without a device.
+
+#[path = "../../gpu/tests/support/mod.rs"]
+mod support;
+
+use tercet_benches::peers::contest::{Effort, Peers, cuda, json, measure, picture};
+use tercet_benches::peers::process::Programs;
+
+/// One turn each: the times say nothing.
+const EFFORT: Effort = Effort {
+    rounds: 1,
+    turn: 0.0,
+    seconds: 0.0,
+};
+
+#[test]
+fn everyone_does_the_same_work_on_the_device() {
+    let Some(_device) = support::emulator::device() else {
+        return;
+    };
+    let folder = std::env::temp_dir().join(format!("tercet-peers-cuda-{}", std::process::id()));
+    let mut peers = Peers::new(Programs::default());
+    let mut rows = Vec::new();
+    for event in cuda::events(true) {
+        let case = (event.case)(&folder).expect("the device has room");
+        rows.extend(measure(case, &mut peers, EFFORT).expect("nobody's process ends"));
+    }
+    for row in &rows {
+        assert!(row.refused.is_empty(), "{}: {:?}", row.name, row.refused);
+        let labels: Vec<&str> = row.peers.iter().map(|peer| &*peer.0).collect();
+        assert_eq!(
+            labels,
+            ["Tercet, processor", "copy on the device"],
+            "{}",
+            row.name
+        );
+        let same = &row.peers[0].2;
+        let words = ["same", "inertia 1.00000 of its"];
+        assert!(
+            words.iter().any(|word| same.starts_with(word)),
+            "{}: {same}",
+            row.name
+        );
+    }
+    let of = |word: &str| rows.iter().filter(|row| row.name.contains(word)).count();
+    assert_eq!(
+        ["absmean", "int8 rows", "encode", "matmat", "k-means", "top"].map(of),
+        [1, 1, 5, 4, 1, 1]
+    );
+    assert_eq!(json(&rows).as_array().map(Vec::len), Some(rows.len()));
+    let page = picture("Times", "of one run", &[], &rows);
+    assert!(page.svg().contains("copy on the device"));
+}
