@@ -6,6 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::shared::{Closing, Patience, Shared};
+use super::stats::Tally;
 use super::{BatchError, BatchOptions, Job, Linear, Reason, Ticket};
 
 /// Requests are numbers, of kinds.
@@ -40,21 +41,158 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the queue should hold.
-#[derive(Default)]
-struct Model {
-    waiting: Vec<(u8, usize)>,
+type Request = (u8, usize);
+
+/// A queue whose only worker is the test, and what it should hold and have counted.
+struct Run {
+    options: BatchOptions,
+    shared: Arc<Shared<Numbers>>,
+    waiting: Vec<Request>,
+    tickets: Vec<(Request, Ticket<Numbers>)>,
+    taken: u64,
+    answered: u64,
+    failed: u64,
+    cancelled: u64,
+    full: u64,
+    batches: u64,
 }
 
-impl Model {
+impl Run {
+    fn new(options: BatchOptions) -> Self {
+        let predictions = vec![Box::new(Linear::default()) as _];
+        let shared = Shared::new(options, vec!["one".to_owned()], predictions);
+        Self {
+            options,
+            shared: Arc::new(shared),
+            waiting: Vec::new(),
+            tickets: Vec::new(),
+            taken: 0,
+            answered: 0,
+            failed: 0,
+            cancelled: 0,
+            full: 0,
+            batches: 0,
+        }
+    }
+
+    fn submit(&mut self, request: Request) {
+        let capacity = self.options.capacity;
+        match self.shared.submit(request, Patience::None) {
+            Ok(slot) => {
+                assert!(self.waiting.len() < capacity);
+                let ticket = Ticket::new(slot, Arc::clone(&self.shared));
+                self.waiting.push(request);
+                self.tickets.push((request, ticket));
+                self.taken += 1;
+            }
+            Err(refused) => {
+                assert_eq!(self.waiting.len(), capacity);
+                assert_eq!(refused.reason, Reason::Full { capacity });
+                assert_eq!(refused.request, request);
+                self.full += 1;
+            }
+        }
+    }
+
+    fn cancel(&mut self, at: usize) {
+        let (request, ticket) = self.tickets.remove(at);
+        assert!(ticket.cancel());
+        self.waiting.retain(|waiting| *waiting != request);
+        self.cancelled += 1;
+    }
+
     /// The requests of the next batch: as many of the first's kind as may be.
-    fn next(&mut self, max_size: usize) -> Vec<(u8, usize)> {
+    fn due(&mut self) -> Vec<Request> {
         let kind = self.waiting[0].0;
-        let mut batch: Vec<_> = self.waiting.clone();
-        batch.retain(|request| request.0 == kind);
-        batch.truncate(max_size);
+        let of_kind = self.waiting.iter().copied().filter(|r| r.0 == kind);
+        let batch: Vec<_> = of_kind.take(self.options.max_size).collect();
         self.waiting.retain(|request| !batch.contains(request));
         batch
+    }
+
+    /// Does the next batch, of which there is one.
+    fn work(&mut self, fails: bool) {
+        let expected = self.due();
+        let batch = self.shared.next(0).unwrap();
+        assert_eq!(batch.requests, expected);
+        for (slot, request) in batch.slots.iter().zip(&expected) {
+            let outcome = match fails {
+                true => Err(BatchError::Failed(Arc::new("no".to_owned()))),
+                false => Ok(10 * request.1),
+            };
+            assert!(slot.finish(outcome).is_ok());
+        }
+        let count = expected.len() as u64;
+        let mut tally = Tally {
+            sizes: vec![expected.len()],
+            ..Tally::default()
+        };
+        if fails {
+            (tally.failed, self.failed) = (count, self.failed + count);
+        } else {
+            (tally.answered, self.answered) = (count, self.answered + count);
+        }
+        self.shared.done(0, &tally);
+        self.batches += 1;
+        self.read(&expected, fails);
+    }
+
+    /// Every second ticket is read, the others are dropped unread.
+    fn read(&mut self, requests: &[Request], fails: bool) {
+        let tickets = std::mem::take(&mut self.tickets);
+        let (done, waiting) = tickets
+            .into_iter()
+            .partition(|(request, _)| requests.contains(request));
+        self.tickets = waiting;
+        for (request, ticket) in done {
+            assert!(ticket.is_done());
+            if request.1 % 2 == 1 {
+                continue;
+            }
+            match ticket.wait() {
+                Ok(answer) => assert_eq!((answer, fails), (10 * request.1, false)),
+                Err(BatchError::Failed(error)) => assert_eq!((&**error, fails), ("no", true)),
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+
+    /// Closes it, and checks what was counted.
+    fn end(mut self, closing: Closing) {
+        self.shared.close(closing);
+        let mut closed = 0;
+        if closing == Closing::Refuse {
+            closed = self.waiting.len() as u64;
+            for (_, ticket) in self.tickets.drain(..) {
+                assert!(matches!(ticket.wait(), Err(BatchError::Closed)));
+            }
+        } else {
+            while !self.waiting.is_empty() {
+                self.work(false);
+            }
+        }
+        assert!(self.shared.next(0).is_none());
+        assert!(self.tickets.is_empty());
+        let refused = self.shared.submit((0, 0), Patience::Forever);
+        assert_eq!(refused.err().unwrap().reason, Reason::Closed);
+        let stats = self.shared.stats();
+        let found = [
+            stats.submitted,
+            stats.answered,
+            stats.failed,
+            stats.cancelled,
+        ];
+        assert_eq!(
+            found,
+            [self.taken, self.answered, self.failed, self.cancelled]
+        );
+        let found = [stats.closed, stats.refused, stats.batches];
+        assert_eq!(found, [closed, self.full + 1, self.batches]);
+        let ended = self.answered + self.failed + self.cancelled + closed;
+        assert_eq!(self.taken, ended);
+        let depth = stats.depth;
+        assert_eq!((depth.in_use, u64::from(depth.failures)), (0, self.full));
+        assert!(depth.high_water <= self.options.capacity);
     }
 }
 
@@ -67,108 +205,17 @@ proptest! {
         capacity in 1..20_usize,
         closing in prop_oneof![Just(Closing::Answer), Just(Closing::Refuse)],
     ) {
-        let options = BatchOptions { max_size, max_wait: Duration::ZERO, capacity };
-        let predictions = vec![Box::new(Linear::default()) as _];
-        let shared = Arc::new(Shared::<Numbers>::new(options, vec!["one".into()], predictions));
-        let mut model = Model::default();
-        let mut tickets: Vec<((u8, usize), Ticket<Numbers>)> = Vec::new();
-        let (mut taken, mut answered, mut failed) = (0, 0, 0);
-        let (mut cancelled, mut full, mut batches) = (0, 0, 0);
-        let work = |model: &mut Model, fails: bool, tickets: &mut Vec<((u8, usize), Ticket<Numbers>)>| {
-            let expected = model.next(max_size);
-            let batch = shared.next(0).unwrap();
-            assert_eq!(batch.requests, expected);
-            for (slot, request) in batch.slots.iter().zip(&expected) {
-                let outcome = if fails {
-                    Err(BatchError::Failed(Arc::new("no".to_owned())))
-                } else {
-                    Ok(10 * request.1)
-                };
-                assert!(slot.finish(outcome).is_ok());
-            }
-            let mut tally = super::stats::Tally { sizes: vec![expected.len()], ..Default::default() };
-            *if fails { &mut tally.failed } else { &mut tally.answered } = expected.len() as u64;
-            shared.done(0, &tally);
-            // Every second ticket is read, the others are dropped unread.
-            let mut at = 0;
-            while at < tickets.len() {
-                if !expected.contains(&tickets[at].0) {
-                    at += 1;
-                    continue;
-                }
-                let (request, ticket) = tickets.remove(at);
-                assert!(ticket.is_done());
-                if request.1 % 2 == 0 {
-                    match ticket.wait() {
-                        Ok(answer) => assert_eq!((answer, fails), (10 * request.1, false)),
-                        Err(BatchError::Failed(error)) => assert_eq!((&**error, fails), ("no", true)),
-                        Err(other) => panic!("{other}"),
-                    }
-                }
-            }
-            expected.len() as u64
-        };
+        let mut run = Run::new(BatchOptions { max_size, max_wait: Duration::ZERO, capacity });
         for (number, step) in steps.into_iter().enumerate() {
             match step {
-                Step::Submit(kind) => {
-                    let request = (kind, number);
-                    match shared.submit(request, Patience::None) {
-                        Ok(slot) => {
-                            prop_assert!(model.waiting.len() < capacity);
-                            model.waiting.push(request);
-                            tickets.push((request, Ticket::new(slot, Arc::clone(&shared))));
-                            taken += 1;
-                        }
-                        Err(refused) => {
-                            prop_assert_eq!(model.waiting.len(), capacity);
-                            prop_assert_eq!(refused.reason, Reason::Full { capacity });
-                            prop_assert_eq!(refused.request, request);
-                            full += 1;
-                        }
-                    }
-                }
-                Step::Cancel(at) if !tickets.is_empty() => {
-                    let (request, ticket) = tickets.remove(at % tickets.len());
-                    prop_assert!(ticket.cancel());
-                    model.waiting.retain(|waiting| *waiting != request);
-                    cancelled += 1;
-                }
-                Step::Work | Step::Fail if !model.waiting.is_empty() => {
-                    let fails = matches!(step, Step::Fail);
-                    let count = work(&mut model, fails, &mut tickets);
-                    *if fails { &mut failed } else { &mut answered } += count;
-                    batches += 1;
-                }
+                Step::Submit(kind) => run.submit((kind, number)),
+                Step::Cancel(at) if !run.tickets.is_empty() => run.cancel(at % run.tickets.len()),
+                Step::Work if !run.waiting.is_empty() => run.work(false),
+                Step::Fail if !run.waiting.is_empty() => run.work(true),
                 _ => {}
             }
-            let depth = shared.stats().depth;
-            prop_assert_eq!(depth.in_use, model.waiting.len());
+            prop_assert_eq!(run.shared.stats().depth.in_use, run.waiting.len());
         }
-        shared.close(closing);
-        let left = model.waiting.len() as u64;
-        let mut closed = 0;
-        if closing == Closing::Refuse {
-            closed = left;
-            for (_, ticket) in tickets.drain(..) {
-                prop_assert!(matches!(ticket.wait(), Err(BatchError::Closed)));
-            }
-        } else {
-            while !model.waiting.is_empty() {
-                answered += work(&mut model, false, &mut tickets);
-                batches += 1;
-            }
-        }
-        prop_assert!(shared.next(0).is_none());
-        prop_assert!(tickets.is_empty());
-        let refused = shared.submit((0, 0), Patience::Forever).map(|_| ()).unwrap_err();
-        prop_assert_eq!(refused.reason, Reason::Closed);
-        let stats = shared.stats();
-        prop_assert_eq!(
-            [stats.submitted, stats.answered, stats.failed, stats.cancelled, stats.closed, stats.refused, stats.batches],
-            [taken, answered, failed, cancelled, closed, full + 1, batches]
-        );
-        prop_assert_eq!(taken, answered + failed + cancelled + closed);
-        prop_assert_eq!((stats.depth.in_use, u64::from(stats.depth.failures)), (0, full));
-        prop_assert!(stats.depth.high_water <= capacity);
+        run.end(closing);
     }
 }
