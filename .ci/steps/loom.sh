@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# The shared pool's free list under loom: every order of its steps that the memory model allows.
+# The shared pool's free list, and the GPU crate's queue and cache, under loom: every order of their steps that the memory model allows.
 . .ci/lib.sh
 
 # Its own folder: the flag would rebuild everything else.
-RUSTFLAGS="--cfg loom" cargo test --locked -p tercet-core --lib --target-dir target/loom models | tee target/ci/loom.out
+export RUSTFLAGS="--cfg loom"
+for crate in tercet-core tercet-gpu-models; do
+    cargo test --locked -p "$crate" --lib --target-dir target/loom models
+done | tee target/ci/loom.out
 tests=$(tests_in target/ci/loom.out)
 note "$tests models"

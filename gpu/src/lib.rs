@@ -4,6 +4,8 @@
 //!
 //! | module | is |
 //! |---|---|
+//! | [`batch`] | small requests of one kind grouped into one launch, for every engine |
+//! | [`cache`] | tensors that stay on a device, and on the host when they leave it |
 //! | `engine` | the engine on CUDA devices, in the feature `cuda`, which is on by default |
 //!
 //! Nothing of CUDA is needed to build, and running needs only the driver, from version 12.4 on. Where there is none the
@@ -20,5 +22,8 @@
 //! # }
 //! ```
 
+pub mod batch;
+pub mod cache;
 #[cfg(feature = "cuda")]
 pub mod engine;
+mod sync;

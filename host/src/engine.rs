@@ -15,6 +15,7 @@ use tercet_core::cluster::{ClusterError, Points};
 use tercet_core::engine::{
     BlockEngine, ClusterEngine, PaletteEngine, QuantizeEngine, SearchEngine,
 };
+use tercet_core::linear::LinearError;
 use tercet_core::palette::PaletteError;
 use tercet_core::quant::QuantError;
 use tercet_core::scalar::Scalar;
@@ -105,6 +106,8 @@ pub enum Fault {
     Search(SearchError),
     /// What every engine's palettes refuse.
     Palette(PaletteError),
+    /// What every engine's layers refuse.
+    Linear(LinearError),
     /// The engine's memory has no room for it. The engine is as it was.
     NoRoom(Box<dyn StdError + Send + Sync>),
     /// The engine itself failed.
@@ -136,6 +139,7 @@ impl fmt::Display for Fault {
             Self::Cluster(error) => error.fmt(f),
             Self::Search(error) => error.fmt(f),
             Self::Palette(error) => error.fmt(f),
+            Self::Linear(error) => error.fmt(f),
             Self::NoRoom(error) | Self::Engine(error) => error.fmt(f),
         }
     }
@@ -168,6 +172,12 @@ impl From<SearchError> for Fault {
 impl From<PaletteError> for Fault {
     fn from(error: PaletteError) -> Self {
         Self::Palette(error)
+    }
+}
+
+impl From<LinearError> for Fault {
+    fn from(error: LinearError) -> Self {
+        Self::Linear(error)
     }
 }
 

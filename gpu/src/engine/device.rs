@@ -139,6 +139,42 @@ impl Cuda {
         self.pool.stats()
     }
 
+    /// Bytes that buffers could take now: what the device has free and what the pool keeps idle, no more than the engine may use.
+    ///
+    /// Other programs, and other engines of the device, may take of it in the meantime, and it need not be in one piece.
+    ///
+    /// # Errors
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn available(&self) -> Result<usize, CudaError> {
+        self.pool.available()
+    }
+
+    /// Whether buffers of so many bytes each could be had now, all together, their rounding to size classes counted. To be asked before a
+    /// large job; as [`Cuda::available`] it is no promise.
+    ///
+    /// ```
+    /// use tercet_gpu::engine::{Cuda, CudaError};
+    ///
+    /// fn rows_at_a_time(cuda: &Cuda, rows: usize, bytes: usize) -> Result<usize, CudaError> {
+    ///     let mut most = rows;
+    ///     while most > 1 && !cuda.can_allocate(&[most * bytes, 4 * most])? {
+    ///         most /= 2;
+    ///     }
+    ///     Ok(most)
+    /// }
+    ///
+    /// match Cuda::first().and_then(|cuda| rows_at_a_time(&cuda, 1000, 64)) {
+    ///     Ok(rows) => assert!(rows >= 1),
+    ///     Err(error) => println!("not on a GPU: {error}"),
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn can_allocate(&self, bytes: &[usize]) -> Result<bool, CudaError> {
+        self.pool.has_room(bytes)
+    }
+
     /// Waits for all work, and gives memory that no buffer has back to the system.
     ///
     /// # Errors

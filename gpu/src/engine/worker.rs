@@ -21,6 +21,7 @@ impl From<CudaError> for Fault {
             CudaError::Cluster(error) => error.into(),
             CudaError::Search(error) => error.into(),
             CudaError::Palette(error) => error.into(),
+            CudaError::Linear(error) => error.into(),
             error if error.is_out_of_memory() => Self::NoRoom(error.into()),
             error => Self::Engine(error.into()),
         }

@@ -144,6 +144,20 @@ impl Cudas {
         })
     }
 
+    /// Whether buffers of so many bytes each could be had now on every one of the devices, as [`Cuda::can_allocate`] tells of one. What is
+    /// shared among them takes less of each.
+    ///
+    /// # Errors
+    /// Those of [`Cuda::can_allocate`], with the device that they are about.
+    pub fn can_allocate(&self, bytes: &[usize]) -> Result<bool, CudaError> {
+        for cuda in &self.devices {
+            if !cuda.named(cuda.can_allocate(bytes))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Gives a device no fewer values than this, 2²⁰ at first: less work than that is shared by fewer of them.
     #[must_use]
     pub const fn with_least(mut self, values: usize) -> Self {

@@ -201,6 +201,26 @@ impl Pool {
         })
     }
 
+    /// Bytes that buffers could take now, as far as can be told; see [`crate::engine::Cuda::available`].
+    pub(in crate::engine) fn available(&self) -> Result<usize, CudaError> {
+        let reserved = self.attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
+        let (free, _) = self.context().memory()?;
+        let bytes = *self.lock();
+        let idle = reserved.saturating_sub(bytes.in_use);
+        Ok(bytes.free().min(free.saturating_add(idle)))
+    }
+
+    /// Whether buffers of so many bytes each could be had now, all together.
+    pub(in crate::engine) fn has_room(&self, bytes: &[usize]) -> Result<bool, CudaError> {
+        // A buffer of nothing takes none.
+        let mut classes = bytes.iter().filter(|&&bytes| bytes > 0);
+        let total = classes.try_fold(0_usize, |total, &bytes| total.checked_add(class(bytes)?));
+        match total {
+            Some(total) => Ok(total <= self.available()?),
+            None => Ok(false),
+        }
+    }
+
     fn attribute(&self, attribute: CUmemPool_attribute) -> Result<usize, CudaError> {
         let mut value = 0_u64;
         self.context().call("cuMemPoolGetAttribute", |api| {

@@ -1,0 +1,82 @@
+//! What a submitter holds.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::shared::{Shared, SlotOf};
+use super::{BatchError, Job};
+
+/// The claim to one answer.
+///
+/// Dropped before the request's batch has begun, it takes the request back; afterwards the answer is dropped when it comes. It may
+/// outlive its queue.
+#[must_use = "a ticket that is dropped cancels its request"]
+pub struct Ticket<J: Job> {
+    slot: Arc<SlotOf<J>>,
+    shared: Arc<Shared<J>>,
+}
+
+impl<J: Job> Ticket<J> {
+    pub(super) const fn new(slot: Arc<SlotOf<J>>, shared: Arc<Shared<J>>) -> Self {
+        Self { slot, shared }
+    }
+
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    /// [`BatchError`]: why there is none.
+    pub fn wait(self) -> Result<J::Answer, BatchError<J::Error>> {
+        // Without a deadline it waits until there is one.
+        let outcome = self.slot.wait(None);
+        outcome.unwrap_or(Err(BatchError::Closed))
+    }
+
+    /// Waits for the answer, or until a moment.
+    ///
+    /// # Errors
+    /// The ticket, where there is no answer yet.
+    pub fn wait_until(
+        self,
+        deadline: Instant,
+    ) -> Result<Result<J::Answer, BatchError<J::Error>>, Self> {
+        self.slot.wait(Some(deadline)).ok_or(self)
+    }
+
+    /// As [`Ticket::wait_until`], with a time from now.
+    ///
+    /// # Errors
+    /// The ticket, where there is no answer yet.
+    pub fn wait_for(self, time: Duration) -> Result<Result<J::Answer, BatchError<J::Error>>, Self> {
+        match Instant::now().checked_add(time) {
+            Some(deadline) => self.wait_until(deadline),
+            None => Ok(self.wait()),
+        }
+    }
+
+    /// Whether the answer is here.
+    pub fn is_done(&self) -> bool {
+        self.slot.is_done()
+    }
+
+    /// Gives the claim up, as dropping does. True where the request takes part in no batch; false where one had begun with it, or it
+    /// was answered.
+    #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
+    pub fn cancel(self) -> bool {
+        self.shared.cancel(&self.slot)
+    }
+}
+
+impl<J: Job> Drop for Ticket<J> {
+    fn drop(&mut self) {
+        self.shared.cancel(&self.slot);
+    }
+}
+
+impl<J: Job> fmt::Debug for Ticket<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket")
+            .field("done", &self.is_done())
+            .finish_non_exhaustive()
+    }
+}

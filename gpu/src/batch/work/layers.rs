@@ -1,0 +1,132 @@
+//! Rows of activations for one layer.
+
+use std::fmt;
+
+use tercet_core::engine::LinearEngine;
+use tercet_core::linear::{I8Sym, Layer, LinearError};
+use tercet_host::engine::Fault;
+
+use super::Room;
+use super::room::most;
+use crate::batch::{Job, Work};
+
+/// The job of multiplying a layer: [`Activations`] get an output for each row of weights.
+#[derive(Clone, Copy, Debug)]
+pub struct Multiply;
+
+/// A row of int8 activations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Activations {
+    /// As many as the layer has columns, of −127..=127.
+    pub values: Vec<i8>,
+    /// What a code of 1 stands for.
+    pub scale: f32,
+}
+
+impl Job for Multiply {
+    type Request = Activations;
+    type Answer = Vec<f32>;
+    type Error = Fault;
+    type Kind = ();
+
+    fn kind(_: &Activations) {}
+}
+
+/// [`Multiply`] by an engine that is given the weights with each batch, ternary, int8 or in blocks: [`LinearEngine::matmat`].
+///
+/// A batch of n rows takes `n · (cols + 4 · rows)` bytes beside the engine's. An engine with memory of its own is asked for n rows of
+/// activations and of sums, 8 bytes each, and gets fewer where they do not fit ([`Room`]).
+pub struct Layers<'a, E> {
+    engine: E,
+    layer: Layer<'a>,
+    scratch: Vec<u32>,
+}
+
+impl<'a, E> Layers<'a, E> {
+    /// The work of an engine on a layer.
+    pub fn new(engine: E, layer: Layer<'a>) -> Self {
+        Self {
+            engine,
+            layer,
+            scratch: vec![
+                0;
+                layer
+                    .weights()
+                    .fast_scratch_len()
+                    .max(layer.weights().scratch_len())
+            ],
+        }
+    }
+}
+
+/// Whether activations fit a layer of so many columns.
+pub(super) fn check(request: &Activations, cols: usize) -> Result<(), LinearError> {
+    let (expected, found) = (cols, request.values.len());
+    if expected != found {
+        return Err(LinearError::Length { expected, found });
+    }
+    I8Sym::new(&request.values).map(|_| ())
+}
+
+/// The activations of a batch one after another, and their scales.
+pub(super) fn gathered(requests: &[Activations]) -> (Vec<i8>, Vec<f32>) {
+    let values = requests.iter().flat_map(|row| &row.values);
+    (
+        values.copied().collect(),
+        requests.iter().map(|row| row.scale).collect(),
+    )
+}
+
+/// The outputs of each of `count` rows of activations.
+pub(super) fn parted(out: &[f32], rows: usize, count: usize) -> Vec<Vec<f32>> {
+    // A layer may have no rows.
+    (0..count)
+        .map(|row| out[row * rows..(row + 1) * rows].to_vec())
+        .collect()
+}
+
+impl<E: LinearEngine<Error: Into<Fault>> + Room + Send> Work<Multiply> for Layers<'_, E> {
+    /// Their number, and that none is −128.
+    fn check(&self, request: &Activations) -> Result<(), Fault> {
+        Ok(check(request, self.layer.weights().cols())?)
+    }
+
+    fn most(&self, (): &(), wanted: usize) -> usize {
+        let weights = self.layer.weights();
+        // What an engine divides itself are the weights.
+        most(&self.engine, wanted, |count| {
+            [count * weights.cols(), 8 * count * weights.rows()]
+        })
+    }
+
+    fn run(&mut self, (): &(), requests: &[Activations]) -> Result<Vec<Vec<f32>>, Fault> {
+        let rows = self.layer.weights().rows();
+        let (values, scales) = gathered(requests);
+        let mut out = vec![0.0; rows * requests.len()];
+        self.engine
+            .matmat(
+                &self.layer,
+                I8Sym::new(&values)?,
+                &scales,
+                &mut out,
+                &mut self.scratch,
+            )
+            .map_err(Into::into)?;
+        Ok(parted(&out, rows, requests.len()))
+    }
+
+    fn splits(&self, error: &Fault) -> bool {
+        matches!(error, Fault::NoRoom(_))
+    }
+}
+
+impl<E: fmt::Debug> fmt::Debug for Layers<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weights = self.layer.weights();
+        f.debug_struct("Layers")
+            .field("engine", &self.engine)
+            .field("rows", &weights.rows())
+            .field("cols", &weights.cols())
+            .finish_non_exhaustive()
+    }
+}

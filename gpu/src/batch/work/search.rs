@@ -1,0 +1,117 @@
+//! Queries over one base.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use tercet_core::engine::SearchBase;
+use tercet_core::search::{Hit, Metric, Rows};
+use tercet_host::engine::Fault;
+
+use crate::batch::{Job, Work};
+
+/// The job of finding the best rows of `R` by the metric `M`: a [`Query`] gets its hits, best first, ties by the lower index.
+///
+/// Queries for as many hits are of one kind.
+pub struct Searching<R, M>(PhantomData<fn() -> (R, M)>);
+
+/// What one query asks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query<T> {
+    /// As many values as a row has.
+    pub values: Vec<T>,
+    /// Hits wanted; there come no more than rows.
+    pub k: usize,
+}
+
+impl<R: Rows, M: Metric> Job for Searching<R, M> {
+    type Request = Query<R::Query>;
+    type Answer = Vec<Hit<R::Score<M>>>;
+    type Error = Fault;
+    type Kind = usize;
+
+    fn kind(request: &Query<R::Query>) -> usize {
+        request.k
+    }
+}
+
+/// [`Searching`] by an engine that holds the rows: [`SearchBase::top_k_all`] of a batch's queries.
+///
+/// It takes k hits and a query's values in memory for each request, beside the engine's. An engine whose memory holds few queries at a
+/// time asks them so.
+///
+/// ```
+/// use std::thread;
+///
+/// use tercet_core::engine::SearchEngine;
+/// use tercet_core::scalar::Scalar;
+/// use tercet_core::search::{Dot, Int8Rows};
+/// use tercet_gpu::batch::work::{Query, Search};
+/// use tercet_gpu::batch::{BatchOptions, Queue, Worker};
+///
+/// let rows = Int8Rows::new(&[1, 2, 3, 4, 5, 6], 2)?;
+/// let base = Scalar.base(rows)?;
+/// thread::scope(|scope| {
+///     let workers = [Worker::new("scalar", Search::<_, _, Dot>::new(rows, base))];
+///     let queue = Queue::in_scope(scope, BatchOptions::default(), workers)?;
+///     let hits = queue.submit(Query { values: vec![1, 1], k: 2 })?.wait()?;
+///     assert_eq!([hits[0].index, hits[1].index], [2, 1]);
+///     assert_eq!(hits[0].score.0, 11);
+///     Ok::<(), Box<dyn std::error::Error>>(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Search<R, B, M> {
+    rows: R,
+    base: B,
+    metric: PhantomData<fn() -> M>,
+}
+
+impl<R: Rows, B: SearchBase<Rows = R>, M: Metric> Search<R, B, M> {
+    /// The work on a base, which is of these rows.
+    pub const fn new(rows: R, base: B) -> Self {
+        Self {
+            rows,
+            base,
+            metric: PhantomData,
+        }
+    }
+}
+
+impl<R: Rows, B: SearchBase<Rows = R, Error: Into<Fault>> + Send, M: Metric> Work<Searching<R, M>>
+    for Search<R, B, M>
+{
+    /// Its length, and over floats that its values are finite.
+    fn check(&self, request: &Query<R::Query>) -> Result<(), Fault> {
+        Ok(self.rows.check_query(&request.values)?)
+    }
+
+    fn run(
+        &mut self,
+        &k: &usize,
+        requests: &[Query<R::Query>],
+    ) -> Result<Vec<Vec<Hit<R::Score<M>>>>, Fault> {
+        // There are no more hits than rows: a k beyond costs no memory.
+        let k = k.min(self.rows.len());
+        if k == 0 {
+            return Ok(vec![Vec::new(); requests.len()]);
+        }
+        let values = requests.iter().flat_map(|query| &query.values);
+        let queries: Vec<R::Query> = values.copied().collect();
+        let mut hits = vec![Hit::default(); k * requests.len()];
+        let all = self.base.top_k_all::<M>(&queries, k, &mut hits);
+        all.map_err(Into::into)?;
+        Ok(hits.chunks_exact(k).map(<[_]>::to_vec).collect())
+    }
+
+    fn splits(&self, error: &Fault) -> bool {
+        matches!(error, Fault::NoRoom(_))
+    }
+}
+
+impl<R, B: fmt::Debug, M> fmt::Debug for Search<R, B, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Search")
+            .field("base", &self.base)
+            .finish_non_exhaustive()
+    }
+}

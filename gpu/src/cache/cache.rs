@@ -1,0 +1,363 @@
+//! The cache as its users see it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::Hash;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::flight::Flight;
+use super::lead::{Lead, Leaving, Room};
+use super::table::{Evicted, Found, Reserved, Table};
+use super::{CacheError, CacheOptions, CacheStats, Clock, Computed, Monotonic, Pinned, Tiers};
+use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
+
+/// A result of [`Cache::get_or_compute`].
+pub type Got<T, C> = Result<Pinned<<T as Tiers>::Device>, CacheError<C, <T as Tiers>::Error>>;
+
+pub(super) struct State<K, D, H> {
+    pub(super) table: Table<K, D, H>,
+    pub(super) flights: HashMap<K, Flying<D>>,
+}
+
+/// A key whose value is on its way.
+pub(super) struct Flying<D> {
+    pub(super) flight: Arc<Flight<D>>,
+    /// Whether the key was removed meanwhile: the value is given out, and not kept.
+    pub(super) stale: bool,
+}
+
+pub(super) type StateOf<K, T> = State<K, <T as Tiers>::Device, <T as Tiers>::Host>;
+
+/// A cache of values that never change, on a device and on the host. See the [module](super).
+pub struct Cache<K, T: Tiers, C = Monotonic> {
+    tiers: T,
+    clock: C,
+    state: Mutex<StateOf<K, T>>,
+    /// What a thread evicted has gone.
+    settled: Condvar,
+}
+
+/// A key's value, or what is to be done for it.
+enum Step<D, H> {
+    Done(Pinned<D>),
+    Wait(Arc<Flight<D>>),
+    Upload(Arc<H>, Duration),
+    Compute,
+}
+
+impl<K: Clone + Eq + Hash, T: Tiers> Cache<K, T> {
+    /// An empty cache.
+    pub fn new(options: CacheOptions, tiers: T) -> Self {
+        Self::with_clock(options, tiers, Monotonic::default())
+    }
+}
+
+impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
+    /// An empty cache with a clock of the caller's.
+    pub fn with_clock(options: CacheOptions, tiers: T, clock: C) -> Self {
+        let state = State {
+            table: Table::new(options),
+            flights: HashMap::new(),
+        };
+        Self {
+            tiers,
+            clock,
+            state: Mutex::new(state),
+            settled: Condvar::new(),
+        }
+    }
+
+    /// What copies the values.
+    pub const fn tiers(&self) -> &T {
+        &self.tiers
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, StateOf<K, T>> {
+        lock(&self.state)
+    }
+
+    /// Does something to the state; what it leaves to be dropped is dropped after the lock.
+    pub(super) fn with<R>(&self, work: impl FnOnce(&mut StateOf<K, T>) -> R) -> R {
+        let mut state = self.lock();
+        let result = work(&mut state);
+        Self::unlock(state);
+        result
+    }
+
+    fn unlock(mut state: MutexGuard<'_, StateOf<K, T>>) {
+        let litter = mem::take(&mut state.table.litter);
+        drop(state);
+        drop(litter);
+    }
+
+    /// A key's value, on the device, if the cache has it: brought there from the host, where it is only there. Waits while another
+    /// thread computes or moves it. O(log n), and a copy.
+    ///
+    /// # Errors
+    /// Those of [`Tiers::upload`].
+    pub fn get(&self, key: &K) -> Result<Option<Pinned<T::Device>>, T::Error> {
+        loop {
+            match self.step(key, false) {
+                Step::Done(value) => return Ok(Some(value)),
+                Step::Wait(flight) => {
+                    if let Some(value) = self.shared(&flight) {
+                        return Ok(Some(value));
+                    }
+                }
+                Step::Upload(host, born) => {
+                    let mut lead = Lead::new(self, key.clone());
+                    return self.promote(&mut lead, host, born, true).map(Some);
+                }
+                Step::Compute => return Ok(None),
+            }
+        }
+    }
+
+    /// A key's value, on the device: the cache's, else `compute`'s.
+    ///
+    /// Of threads that ask for one key at the same time one computes; the others wait and get its value. Where it fails, or panics, it alone
+    /// gets the error, nothing is kept, and one of those that waited computes. `compute` may ask the cache for other keys, as
+    /// long as computing these never asks for this one. O(log n), and the copies.
+    ///
+    /// # Errors
+    /// [`CacheError::Compute`]: that of `compute`. [`CacheError::Tier`]: that of [`Tiers::upload`].
+    pub fn get_or_compute<E>(
+        &self,
+        key: &K,
+        compute: impl FnOnce() -> Result<Computed<T::Device, T::Host>, E>,
+    ) -> Got<T, E> {
+        loop {
+            match self.step(key, true) {
+                Step::Done(value) => return Ok(value),
+                Step::Wait(flight) => {
+                    if let Some(value) = self.shared(&flight) {
+                        return Ok(value);
+                    }
+                }
+                Step::Upload(host, born) => {
+                    let mut lead = Lead::new(self, key.clone());
+                    let value = self.promote(&mut lead, host, born, true);
+                    return value.map_err(CacheError::Tier);
+                }
+                Step::Compute => {
+                    let mut lead = Lead::new(self, key.clone());
+                    return match compute().map_err(CacheError::Compute)? {
+                        Computed::Device(value) => Ok(self.admit(&mut lead, value)),
+                        Computed::Host(value) => {
+                            let born = self.clock.now();
+                            self.promote(&mut lead, Arc::new(value), born, false)
+                                .map_err(CacheError::Tier)
+                        }
+                    };
+                }
+            }
+        }
+    }
+
+    /// A key's value, or what is to be done for it; unless that is to wait, or nothing, the caller leads it.
+    fn step(&self, key: &K, computes: bool) -> Step<T::Device, T::Host> {
+        let now = self.clock.now();
+        self.with(|state| {
+            if let Some(flying) = state.flights.get(key) {
+                return Step::Wait(Arc::clone(&flying.flight));
+            }
+            let step = match state.table.find(key, now) {
+                Found::Device(value) => {
+                    state.table.stats.device_hits += 1;
+                    return Step::Done(Pinned { value });
+                }
+                Found::Host(value, born) => {
+                    state.table.stats.host_hits += 1;
+                    Step::Upload(value, born)
+                }
+                Found::Nowhere => {
+                    state.table.stats.misses += 1;
+                    if !computes {
+                        return Step::Compute;
+                    }
+                    Step::Compute
+                }
+            };
+            state.fly(key);
+            step
+        })
+    }
+
+    /// What another's flight ends with.
+    fn shared(&self, flight: &Flight<T::Device>) -> Option<Pinned<T::Device>> {
+        let value = flight.wait()?;
+        self.lock().table.stats.shared += 1;
+        Some(Pinned { value })
+    }
+
+    /// Brings a value from the host to the device. `kept` tells whether the host has it under the key.
+    fn promote(
+        &self,
+        lead: &mut Lead<'_, K, T, C>,
+        host: Arc<T::Host>,
+        born: Duration,
+        kept: bool,
+    ) -> Result<Pinned<T::Device>, T::Error> {
+        let bytes = self.tiers.uploaded_bytes(&host);
+        let mut room = self.make_room(bytes);
+        let value = loop {
+            match self.tiers.upload(&host) {
+                Ok(value) => break Arc::new(value),
+                // Others use the device too: more than the budget says must go.
+                Err(error) if self.tiers.is_full(&error) && self.evict_one() => {}
+                Err(error) => return Err(error),
+            }
+        };
+        let host_bytes = self.tiers.host_bytes(&host);
+        let mut copy = (!kept).then_some(host);
+        lead.end(Some(&value), |table, key| {
+            if let Some(room) = room.take() {
+                table.commit(key, Arc::clone(&value), room.used(), born);
+            }
+            if let Some(copy) = copy.take() {
+                table.keep(key, copy, host_bytes, born);
+            }
+        });
+        Ok(Pinned { value })
+    }
+
+    /// Takes up a value that was computed on the device.
+    fn admit(&self, lead: &mut Lead<'_, K, T, C>, value: T::Device) -> Pinned<T::Device> {
+        let born = self.clock.now();
+        let mut room = self.make_room(self.tiers.device_bytes(&value));
+        let value = Arc::new(value);
+        lead.end(Some(&value), |table, key| {
+            if let Some(room) = room.take() {
+                table.commit(key, Arc::clone(&value), room.used(), born);
+            }
+        });
+        Pinned { value }
+    }
+
+    /// Makes room on the device, if there can be any. Waits for what other threads have evicted: they wait for nothing but their copies.
+    fn make_room(&self, bytes: usize) -> Option<Room<'_, K, T, C>> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let evicted = loop {
+            match state.table.reserve(bytes, now) {
+                Reserved::Room(evicted) => break evicted,
+                Reserved::Later => state = wait(&self.settled, state, None),
+                Reserved::Never => return None,
+            }
+        };
+        state.fly_all(&evicted);
+        Self::unlock(state);
+        let room = Room { cache: self, bytes };
+        self.demote(evicted);
+        Some(room)
+    }
+
+    /// Evicts one value from the device; false where none can be.
+    fn evict_one(&self) -> bool {
+        let now = self.clock.now();
+        let evicted = self.with(|state| {
+            let evicted = state.table.evict_one(now)?;
+            state.fly_all(&evicted);
+            Some(evicted)
+        });
+        evicted.map(|evicted| self.demote(evicted)).is_some()
+    }
+
+    /// What was evicted has gone.
+    pub(super) fn settle(&self, surplus: usize) {
+        self.with(|state| state.table.settle(surplus));
+        self.settled.notify_all();
+    }
+
+    /// Brings values that left the device to the host.
+    fn demote(&self, evicted: Evicted<K, T::Device>) {
+        let surplus = evicted.surplus;
+        let _leaving = Leaving {
+            cache: self,
+            surplus,
+        };
+        // All are led before anything can fail.
+        let victims = evicted.victims.into_iter().map(|victim| {
+            let lead = Lead::new(self, victim.key);
+            (lead, victim.value, victim.born)
+        });
+        for (mut lead, value, born) in victims.collect::<Vec<_>>() {
+            let host = self.tiers.download(&value);
+            drop(value);
+            match host {
+                Ok(host) => {
+                    let bytes = self.tiers.host_bytes(&host);
+                    lead.end(None, |table, key| {
+                        table.stats.demotions += 1;
+                        table.keep(key, Arc::new(host), bytes, born);
+                    });
+                }
+                Err(_) => {
+                    self.lock().table.stats.lost += 1;
+                    lead.end(None, |_, _| ());
+                }
+            }
+        }
+    }
+
+    /// Forgets a key's value; what is on its way is given out and not kept. True where there was any. Handles keep what they hold.
+    pub fn remove(&self, key: &K) -> bool {
+        self.with(|state| {
+            let flying = state.flights.get_mut(key);
+            let found = flying.map(|flying| flying.stale = true).is_some();
+            state.table.remove(key) || found
+        })
+    }
+
+    /// Forgets all values, as [`Cache::remove`] does one. O(n log n).
+    pub fn clear(&self) {
+        self.with(|state| {
+            for flying in state.flights.values_mut() {
+                flying.stale = true;
+            }
+            state.table.clear();
+        });
+    }
+
+    /// Forgets the values that are too old, and tells how many there were. They are never given out; this frees their memory. O(n).
+    pub fn purge(&self) -> usize {
+        let now = self.clock.now();
+        self.with(|state| state.table.purge(now))
+    }
+
+    /// Whether a key's value is on the device, and whether it is on the host. Its use is not counted.
+    pub fn places(&self, key: &K) -> (bool, bool) {
+        self.lock().table.places(key)
+    }
+
+    /// What was counted until now.
+    pub fn stats(&self) -> CacheStats {
+        self.lock().table.stats()
+    }
+}
+
+impl<K: Clone + Eq + Hash, D, H> State<K, D, H> {
+    /// A key's value is on its way from now on.
+    fn fly(&mut self, key: &K) {
+        let flying = Flying {
+            flight: Arc::new(Flight::new()),
+            stale: false,
+        };
+        self.flights.insert(key.clone(), flying);
+    }
+
+    /// What was evicted and is to be brought to the host is on its way from now on.
+    fn fly_all(&mut self, evicted: &Evicted<K, D>) {
+        for victim in &evicted.victims {
+            self.fly(&victim.key);
+        }
+    }
+}
+
+impl<K, T: Tiers, C> fmt::Debug for Cache<K, T, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").finish_non_exhaustive()
+    }
+}

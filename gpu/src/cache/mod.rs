@@ -1,0 +1,105 @@
+//! Tensors that stay on a device, and on the host when they leave it.
+//!
+//! Copying weights to a device costs more than using them there. A [`Cache`] keeps values by key on the device within a budget of bytes;
+//! where room is needed, what was not used for longest goes to the host, which has a budget of its own, and from there to nowhere. What
+//! is asked for and not there is computed once, however many threads ask.
+//!
+//! ```
+//! use std::convert::Infallible;
+//!
+//! use tercet_gpu::cache::{Cache, CacheOptions, Computed, Tiers};
+//!
+//! /// A device whose memory is a boxed slice.
+//! struct Boxes;
+//!
+//! impl Tiers for Boxes {
+//!     type Device = Box<[i8]>;
+//!     type Host = Vec<i8>;
+//!     type Error = Infallible;
+//!
+//!     fn upload(&self, host: &Vec<i8>) -> Result<Box<[i8]>, Infallible> {
+//!         Ok(host.as_slice().into())
+//!     }
+//!     fn download(&self, device: &Box<[i8]>) -> Result<Vec<i8>, Infallible> {
+//!         Ok(device.to_vec())
+//!     }
+//!     fn device_bytes(&self, device: &Box<[i8]>) -> usize {
+//!         device.len()
+//!     }
+//!     fn host_bytes(&self, host: &Vec<i8>) -> usize {
+//!         host.len()
+//!     }
+//!     fn uploaded_bytes(&self, host: &Vec<i8>) -> usize {
+//!         host.len()
+//!     }
+//! }
+//!
+//! let options = CacheOptions { device_bytes: 200, host_bytes: 400, time_to_live: None };
+//! let cache = Cache::new(options, Boxes);
+//! let layer = |number: i8| {
+//!     let computed = || Ok::<_, Infallible>(Computed::Host(vec![number; 100]));
+//!     cache.get_or_compute(&number, computed).map(|weights| weights[0])
+//! };
+//! for number in [1, 2, 1, 3] {
+//!     assert_eq!(layer(number)?, number);
+//! }
+//! // Two have room on the device; the second was not used for longest.
+//! assert_eq!([1, 2, 3].map(|number| cache.places(&number).0), [true, false, true]);
+//! // It comes back from the host.
+//! assert_eq!(layer(2)?, 2);
+//! let stats = cache.stats();
+//! assert_eq!((stats.misses, stats.device_hits, stats.host_hits), (3, 1, 1));
+//! # Ok::<(), tercet_gpu::cache::CacheError<Infallible, Infallible>>(())
+//! ```
+//!
+//! # What is promised
+//!
+//! - The bytes that the cache holds of each tier, values on their way to the device included, are at most its budget. Room is made
+//!   before a value is uploaded.
+//! - What a [`Pinned`] handle holds is not evicted, nor freed where it is removed or too old. So a handle is to be held while the value is
+//!   used, and not longer.
+//! - A value that is larger than the device's budget, or for which handles leave no room, is given out and not kept there. It is the
+//!   handle's alone, and beside the budget.
+//! - A key's value is computed by one thread at a time; those that ask meanwhile wait and get it. An error or a panic is the computing
+//!   thread's own, is not kept, and has one of the others compute.
+//! - What comes from the host, or was computed there, keeps its copy on the host as long as nothing else needs that memory: leaving the
+//!   device then costs nothing. Such copies go first, and never displace what is nowhere else.
+//! - Values never change. [`Cache::remove`] makes way for another one.
+//!
+//! # Why not `tercet_core::pool::Lru`
+//!
+//! That cache owns its memory, in blocks whose number and size are constants, copies elements into them, and is borrowed as long as a
+//! value of it is. Here values are buffers of a device, their sizes and the budgets are known when a program runs, and handles outlive the
+//! lock. What both count has the same words ([`tercet_core::pool::Stats`]).
+#![forbid(unsafe_code)]
+
+#[expect(
+    clippy::module_inception,
+    reason = "the module is of the cache and what belongs to it"
+)]
+mod cache;
+mod clock;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod flight;
+mod lead;
+mod options;
+mod order;
+mod pinned;
+mod stats;
+mod table;
+mod tiers;
+
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(all(test, not(loom)))]
+mod property;
+
+pub use cache::{Cache, Got};
+pub use clock::{Clock, Monotonic};
+#[cfg(feature = "cuda")]
+pub use cuda::CudaTiers;
+pub use options::CacheOptions;
+pub use pinned::{CacheError, Pinned};
+pub use stats::CacheStats;
+pub use tiers::{Computed, Tiers};

@@ -1,0 +1,392 @@
+//! What is in a cache: values by key, in the order of their use, within budgets. No locks and no copies.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tercet_core::pool::Stats;
+
+use super::order::{Order, Stamp};
+use super::{CacheOptions, CacheStats};
+
+/// A value in one tier.
+struct Held<T> {
+    value: Arc<T>,
+    bytes: usize,
+    stamp: Stamp,
+}
+
+/// A key's value, in one tier or both.
+struct Entry<D, H> {
+    /// When it was computed.
+    born: Duration,
+    device: Option<Held<D>>,
+    host: Option<Held<H>>,
+}
+
+/// Where a value was found.
+pub(super) enum Found<D, H> {
+    Device(Arc<D>),
+    /// Only there, and when it was computed.
+    Host(Arc<H>, Duration),
+    Nowhere,
+}
+
+/// A value that left the device, and is nowhere else.
+pub(super) struct Victim<K, D> {
+    pub(super) key: K,
+    pub(super) value: Arc<D>,
+    pub(super) born: Duration,
+}
+
+/// What left the device for a purpose: values that are nowhere else, and the bytes of all that left beyond what was needed. These are
+/// nobody's until [`Table::settle`], since the values are there until they have been copied.
+pub(super) struct Evicted<K, D> {
+    pub(super) victims: Vec<Victim<K, D>>,
+    pub(super) surplus: usize,
+}
+
+/// Whether there is room on the device.
+pub(super) enum Reserved<K, D> {
+    /// There is, once these have gone.
+    Room(Evicted<K, D>),
+    /// Not before what others evicted has gone.
+    Later,
+    /// The budget is less, or handles hold too much.
+    Never,
+}
+
+/// What is dropped once the cache's lock is not held: destructors may take long.
+pub(super) struct Litter<D, H> {
+    device: Vec<Arc<D>>,
+    host: Vec<Arc<H>>,
+}
+
+impl<D, H> Default for Litter<D, H> {
+    fn default() -> Self {
+        Self {
+            device: Vec::new(),
+            host: Vec::new(),
+        }
+    }
+}
+
+/// The table. Bytes of each tier are at most its budget at any time.
+pub(super) struct Table<K, D, H> {
+    options: CacheOptions,
+    entries: HashMap<K, Entry<D, H>>,
+    /// Of values on the device.
+    device: Order<K>,
+    /// Of values on the host alone, and of copies.
+    sole: Order<K>,
+    spare: Order<K>,
+    spare_bytes: usize,
+    /// Bytes on the device of values that are about to leave it, beyond what is reserved in their place.
+    leaving: usize,
+    next: Stamp,
+    pub(super) litter: Litter<D, H>,
+    pub(super) stats: CacheStats,
+}
+
+impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
+    pub(super) fn new(options: CacheOptions) -> Self {
+        let tier = |capacity| Stats {
+            capacity,
+            ..Stats::default()
+        };
+        Self {
+            options,
+            entries: HashMap::new(),
+            device: Order::new(),
+            sole: Order::new(),
+            spare: Order::new(),
+            spare_bytes: 0,
+            leaving: 0,
+            next: 0,
+            litter: Litter::default(),
+            stats: CacheStats {
+                device: tier(options.device_bytes),
+                host: tier(options.host_bytes),
+                ..CacheStats::default()
+            },
+        }
+    }
+
+    const fn stamp(&mut self) -> Stamp {
+        self.next += 1;
+        self.next
+    }
+
+    /// A key's value, which becomes the last one used in each tier that it is in. One that is too old is forgotten. O(log n).
+    pub(super) fn find(&mut self, key: &K, now: Duration) -> Found<D, H> {
+        let Some(entry) = self.entries.get(key) else {
+            return Found::Nowhere;
+        };
+        if self.is_old(entry.born, now) {
+            self.remove(key);
+            self.stats.expired += 1;
+            return Found::Nowhere;
+        }
+        let stamp = self.stamp();
+        let Some(entry) = self.entries.get_mut(key) else {
+            return Found::Nowhere;
+        };
+        if let Some(held) = &mut entry.host {
+            let order = match entry.device {
+                Some(_) => &mut self.spare,
+                None => &mut self.sole,
+            };
+            order.remove(mem::replace(&mut held.stamp, stamp));
+            order.insert(stamp, key.clone());
+        }
+        match (&mut entry.device, &entry.host) {
+            (Some(held), _) => {
+                self.device.remove(mem::replace(&mut held.stamp, stamp));
+                self.device.insert(stamp, key.clone());
+                Found::Device(Arc::clone(&held.value))
+            }
+            (None, Some(held)) => Found::Host(Arc::clone(&held.value), entry.born),
+            (None, None) => Found::Nowhere,
+        }
+    }
+
+    fn is_old(&self, born: Duration, now: Duration) -> bool {
+        let age = now.saturating_sub(born);
+        self.options.time_to_live.is_some_and(|most| age >= most)
+    }
+
+    /// Makes room on the device by evicting what was not used for longest and nobody holds, and counts the room as taken. Where there is
+    /// none nothing is evicted. What is on the host too is only dropped here; the others come back.
+    /// O(values evicted and held · log n).
+    pub(super) fn reserve(&mut self, bytes: usize, now: Duration) -> Reserved<K, D> {
+        let mut free = self.stats.device.free() - self.leaving;
+        let mut chosen = Vec::new();
+        if bytes <= self.options.device_bytes {
+            let mut oldest = self.device.iter();
+            while free < bytes
+                && let Some(key) = oldest.next()
+            {
+                if let Some(bytes) = self.evictable(key) {
+                    free += bytes;
+                    chosen.push(key.clone());
+                }
+            }
+            if free < bytes && bytes <= free + self.leaving {
+                return Reserved::Later;
+            }
+        }
+        if free < bytes {
+            self.stats.device.failures = self.stats.device.failures.saturating_add(1);
+            return Reserved::Never;
+        }
+        // Without victims the rest is anybody's.
+        let surplus = if chosen.is_empty() { 0 } else { free - bytes };
+        let victims = chosen.iter().filter_map(|key| self.evict(key, now));
+        let victims = victims.collect();
+        self.leaving += surplus;
+        take(&mut self.stats.device, bytes);
+        Reserved::Room(Evicted { victims, surplus })
+    }
+
+    /// Evicts what was not used for longest and nobody holds; `None` where there is nothing.
+    pub(super) fn evict_one(&mut self, now: Duration) -> Option<Evicted<K, D>> {
+        let oldest = self.device.iter();
+        let mut free = oldest.filter_map(|key| Some((key, self.evictable(key)?)));
+        let found = free.next().map(|(key, bytes)| (key.clone(), bytes));
+        drop(free);
+        let (key, surplus) = found?;
+        self.leaving += surplus;
+        let victims = self.evict(&key, now).into_iter().collect();
+        Some(Evicted { victims, surplus })
+    }
+
+    /// What was evicted is gone.
+    pub(super) const fn settle(&mut self, surplus: usize) {
+        self.leaving -= surplus;
+    }
+
+    /// A value's bytes on the device, if nobody holds it. New holders come through the cache's lock, so nobody can begin to.
+    fn evictable(&self, key: &K) -> Option<usize> {
+        let held = self.entries.get(key)?.device.as_ref()?;
+        (Arc::strong_count(&held.value) == 1).then_some(held.bytes)
+    }
+
+    /// Takes a value off the device; it comes back if that was the only place, and it is worth keeping.
+    fn evict(&mut self, key: &K, now: Duration) -> Option<Victim<K, D>> {
+        let entry = self.entries.get_mut(key)?;
+        let born = entry.born;
+        let held = entry.device.take()?;
+        self.device.remove(held.stamp);
+        self.stats.device.in_use -= held.bytes;
+        self.stats.evictions += 1;
+        if let Some(copy) = &entry.host {
+            self.spare.remove(copy.stamp);
+            self.spare_bytes -= copy.bytes;
+            self.sole.insert(copy.stamp, key.clone());
+            self.litter.device.push(held.value);
+            return None;
+        }
+        self.entries.remove(key);
+        if self.options.host_bytes == 0 || self.is_old(born, now) {
+            self.litter.device.push(held.value);
+            return None;
+        }
+        Some(Victim {
+            key: key.clone(),
+            value: held.value,
+            born,
+        })
+    }
+
+    /// Gives up room that was reserved.
+    pub(super) const fn unreserve(&mut self, bytes: usize) {
+        self.stats.device.in_use -= bytes;
+    }
+
+    /// Puts a value where room was reserved for it; the key has none on the device. O(log n).
+    pub(super) fn commit(&mut self, key: &K, value: Arc<D>, bytes: usize, born: Duration) {
+        let stamp = self.stamp();
+        let entry = self.entries.entry(key.clone()).or_insert(Entry {
+            born,
+            device: None,
+            host: None,
+        });
+        if let Some(copy) = &entry.host {
+            self.sole.remove(copy.stamp);
+            self.spare.insert(copy.stamp, key.clone());
+            self.spare_bytes += copy.bytes;
+        }
+        entry.device = Some(Held {
+            value,
+            bytes,
+            stamp,
+        });
+        self.device.insert(stamp, key.clone());
+    }
+
+    /// Keeps a value on the host if there is room. A copy of what is on the device takes the room of other copies only; what is nowhere else
+    /// also that of others like it. The key has none there. O(values evicted · log n).
+    pub(super) fn keep(&mut self, key: &K, value: Arc<H>, bytes: usize, born: Duration) {
+        let is_copy = self.entries.contains_key(key);
+        let mut free = self.stats.host.free();
+        if is_copy {
+            free += self.spare_bytes;
+        } else {
+            free = self.options.host_bytes;
+        }
+        if bytes > free {
+            self.stats.host.failures = self.stats.host.failures.saturating_add(1);
+            self.litter.host.push(value);
+            return;
+        }
+        while self.stats.host.free() < bytes
+            && let Some(key) = self.spare.first().or_else(|| self.sole.first()).cloned()
+        {
+            self.forget_copy(&key);
+        }
+        take(&mut self.stats.host, bytes);
+        let stamp = self.stamp();
+        let order = if is_copy {
+            self.spare_bytes += bytes;
+            &mut self.spare
+        } else {
+            &mut self.sole
+        };
+        order.insert(stamp, key.clone());
+        let entry = self.entries.entry(key.clone()).or_insert(Entry {
+            born,
+            device: None,
+            host: None,
+        });
+        entry.host = Some(Held {
+            value,
+            bytes,
+            stamp,
+        });
+    }
+
+    /// Takes a value off the host, and out of the table if it is nowhere else.
+    fn forget_copy(&mut self, key: &K) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        let Some(held) = entry.host.take() else {
+            return;
+        };
+        self.stats.host.in_use -= held.bytes;
+        self.litter.host.push(held.value);
+        if entry.device.is_some() {
+            self.spare.remove(held.stamp);
+            self.spare_bytes -= held.bytes;
+        } else {
+            self.sole.remove(held.stamp);
+            self.entries.remove(key);
+            self.stats.dropped += 1;
+        }
+    }
+
+    /// Forgets a key; false where there was none. O(log n).
+    pub(super) fn remove(&mut self, key: &K) -> bool {
+        let Some(entry) = self.entries.remove(key) else {
+            return false;
+        };
+        if let Some(held) = entry.host {
+            self.stats.host.in_use -= held.bytes;
+            if entry.device.is_some() {
+                self.spare.remove(held.stamp);
+                self.spare_bytes -= held.bytes;
+            } else {
+                self.sole.remove(held.stamp);
+            }
+            self.litter.host.push(held.value);
+        }
+        if let Some(held) = entry.device {
+            self.stats.device.in_use -= held.bytes;
+            self.device.remove(held.stamp);
+            self.litter.device.push(held.value);
+        }
+        true
+    }
+
+    /// Forgets what is too old; how many. O(n).
+    pub(super) fn purge(&mut self, now: Duration) -> usize {
+        let old = self.entries.iter();
+        let old = old.filter(|(_, entry)| self.is_old(entry.born, now));
+        let old: Vec<K> = old.map(|(key, _)| key.clone()).collect();
+        for key in &old {
+            self.remove(key);
+        }
+        self.stats.expired += old.len() as u64;
+        old.len()
+    }
+
+    pub(super) fn clear(&mut self) {
+        let keys: Vec<K> = self.entries.keys().cloned().collect();
+        for key in &keys {
+            self.remove(key);
+        }
+    }
+
+    /// Whether a key's value is on the device and on the host.
+    pub(super) fn places(&self, key: &K) -> (bool, bool) {
+        let entry = self.entries.get(key);
+        entry.map_or((false, false), |entry| {
+            (entry.device.is_some(), entry.host.is_some())
+        })
+    }
+
+    pub(super) fn stats(&self) -> CacheStats {
+        CacheStats {
+            on_device: self.device.len(),
+            on_host: self.sole.len() + self.spare.len(),
+            ..self.stats
+        }
+    }
+}
+
+fn take(tier: &mut Stats, bytes: usize) {
+    tier.in_use += bytes;
+    tier.high_water = tier.high_water.max(tier.in_use);
+}
