@@ -7,6 +7,7 @@
 //! | [`batch`] | small requests of one kind grouped into one launch, for every engine |
 //! | [`cache`] | tensors that stay on a device, and on the host when they leave it |
 //! | `engine` | the engine on CUDA devices, in the feature `cuda`, which is on by default |
+//! | [`trace`] | what ran when, on the processor's threads and on devices, for a viewer |
 //!
 //! Nothing of CUDA is needed to build, and running needs only the driver, from version 12.4 on. Where there is none the
 //! engine says so as an error, in one line, and the CPU's engines have the same results:
@@ -27,3 +28,4 @@ pub mod cache;
 #[cfg(feature = "cuda")]
 pub mod engine;
 mod sync;
+pub mod trace;

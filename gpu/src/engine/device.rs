@@ -11,6 +11,7 @@ use super::memory::{DeviceBuffer, MemoryStats, Pool};
 use super::modules::Modules;
 use super::staging::Staging;
 use super::stream::Stream;
+use super::timeline::{Queued, Timeline};
 
 /// How an engine uses its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,10 +103,15 @@ impl Cuda {
             .memory
             .map_or(info.memory, |most| most.min(info.memory));
         let stream = Stream::new(&context)?;
+        let staging = Staging::new(&context, options.slots, options.slot)?;
+        if let Some(timeline) = Timeline::begin(&context, &stream, &info.name)? {
+            stream.trace(&timeline);
+            staging.trace(&timeline);
+        }
         Ok(Self {
             pool: Pool::new(&stream, memory)?,
             modules: Modules::new(&context, capability),
-            staging: Staging::new(&context, options.slots, options.slot)?,
+            staging,
             multiprocessors: info.multiprocessors.max(1),
             shared: u32::try_from(info.shared).unwrap_or(u32::MAX),
             stream,
@@ -188,7 +194,11 @@ impl Cuda {
     /// # Errors
     /// [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn synchronize(&mut self) -> Result<(), CudaError> {
-        self.stream.synchronize()
+        self.stream.synchronize()?;
+        if let Some(timeline) = self.stream.timeline() {
+            timeline.finish();
+        }
+        Ok(())
     }
 
     /// Room for `len` elements on the device, each of them 0.
@@ -294,10 +304,12 @@ impl Cuda {
         if from.is_empty() {
             return Ok(());
         }
-        self.context.call("cuMemcpyDtoDAsync", |api| {
-            let stream = self.stream.handle();
-            // SAFETY: both have as many bytes and are not one buffer, and their uses are queued on this stream.
-            unsafe { api.cuMemcpyDtoDAsync_v2(to.pointer(), from.pointer(), from.bytes(), stream) }
+        self.stream.marked(Queued::Copy(from.bytes()), || {
+            self.context.call("cuMemcpyDtoDAsync", |api| {
+                let (to, stream) = (to.pointer(), self.stream.handle());
+                // SAFETY: both have as many bytes and are not one buffer, and their uses are queued on this stream.
+                unsafe { api.cuMemcpyDtoDAsync_v2(to, from.pointer(), from.bytes(), stream) }
+            })
         })
     }
 
@@ -310,11 +322,12 @@ impl Cuda {
         if buffer.is_empty() {
             return Ok(());
         }
-        self.context.call("cuMemsetD8Async", |api| {
-            // SAFETY: the buffer has as many bytes, and its uses are queued on this stream.
-            unsafe {
-                api.cuMemsetD8Async(buffer.pointer(), 0, buffer.bytes(), self.stream.handle())
-            }
+        let (pointer, bytes) = (buffer.pointer(), buffer.bytes());
+        self.stream.marked(Queued::Fill(bytes), || {
+            self.context.call("cuMemsetD8Async", |api| {
+                // SAFETY: the buffer has as many bytes, and its uses are queued on this stream.
+                unsafe { api.cuMemsetD8Async(pointer, 0, bytes, self.stream.handle()) }
+            })
         })
     }
 
@@ -327,11 +340,12 @@ impl Cuda {
         if buffer.is_empty() {
             return Ok(());
         }
-        self.context.call("cuMemsetD32Async", |api| {
-            // SAFETY: the buffer has as many elements of 32 bits, and its uses are queued on this stream.
-            unsafe {
-                api.cuMemsetD32Async(buffer.pointer(), value, buffer.len(), self.stream.handle())
-            }
+        let (pointer, len) = (buffer.pointer(), buffer.len());
+        self.stream.marked(Queued::Fill(buffer.bytes()), || {
+            self.context.call("cuMemsetD32Async", |api| {
+                // SAFETY: the buffer has as many elements of 32 bits, and its uses are queued on this stream.
+                unsafe { api.cuMemsetD32Async(pointer, value, len, self.stream.handle()) }
+            })
         })
     }
 }
@@ -340,6 +354,9 @@ impl Drop for Cuda {
     fn drop(&mut self) {
         // Modules are unloaded after this, and nothing of them may run then. A failure was told before, or there is nobody left to tell.
         self.stream.settle();
+        if let Some(timeline) = self.stream.timeline() {
+            timeline.finish();
+        }
     }
 }
 

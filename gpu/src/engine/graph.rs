@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use cudarc::driver::sys::{CUgraph, CUgraphExec, CUstreamCaptureMode};
 
 use super::context::Context;
 use super::device::Cuda;
 use super::error::CudaError;
+use super::timeline::Queued;
 
 /// Launches, recorded with their arguments.
 ///
@@ -46,7 +48,16 @@ impl Cuda {
             let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
             // SAFETY: the stream lives and is not the default one; where it records already the driver refuses.
             unsafe { api.cuStreamBeginCapture_v2(self.stream.handle(), mode) }
-        })
+        })?;
+        self.capturing(true);
+        Ok(())
+    }
+
+    /// Marks of a trace would become a part of what is recorded.
+    fn capturing(&self, now: bool) {
+        if let Some(timeline) = self.stream.timeline() {
+            timeline.capturing.store(now, Ordering::Relaxed);
+        }
     }
 
     /// What was recorded since [`Cuda::begin_capture`], unless that failed.
@@ -54,6 +65,7 @@ impl Cuda {
         &mut self,
         recorded: Result<(), CudaError>,
     ) -> Result<Graph, CudaError> {
+        self.capturing(false);
         let context = Arc::clone(&self.context);
         let mut graph = Recorded {
             context: &context,
@@ -92,9 +104,11 @@ impl Cuda {
                 found: 0,
             });
         }
-        self.context.call("cuGraphLaunch", |api| {
-            // SAFETY: the graph and the stream live; its launches are as the caller promises.
-            unsafe { api.cuGraphLaunch(graph.executable, self.stream.handle()) }
+        self.stream.marked(Queued::Graph, || {
+            self.context.call("cuGraphLaunch", |api| {
+                // SAFETY: the graph and the stream live; its launches are as the caller promises.
+                unsafe { api.cuGraphLaunch(graph.executable, self.stream.handle()) }
+            })
         })
     }
 }

@@ -10,6 +10,7 @@ use super::device::Cuda;
 use super::error::CudaError;
 use super::memory::{DeviceBuffer, Pool};
 use super::ptx::Parameter;
+use super::timeline::Queued;
 
 /// The most parameters that a kernel here has.
 const MOST: usize = 24;
@@ -199,33 +200,37 @@ impl Cuda {
             *bits = argument.bits;
             *pointer = (&raw mut *bits).cast();
         }
-        let api = self.context.bind()?;
-        // SAFETY: the function is of a loaded module of this context. There is an argument for each parameter, of its size, which the
-        // driver copies before it returns. What the kernel does with them is as the caller promises.
-        let status = unsafe {
-            api.cuLaunchKernel(
-                kernel.handle,
-                grid.blocks[0],
-                grid.blocks[1],
-                1,
-                grid.threads,
-                1,
-                1,
-                grid.shared,
-                self.stream.handle(),
-                pointers.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
-        };
-        self.context
-            .check("cuLaunchKernel", status)
-            .map_err(|error| match error {
-                CudaError::Driver { status, .. } => CudaError::Launch {
-                    kernel: name,
-                    status,
-                },
-                other => other,
+        let launched = self.stream.marked(Queued::Kernel(name), || {
+            self.context.call("cuLaunchKernel", |api| {
+                // SAFETY: the function is of a loaded module of this context. There is an argument for each parameter, of its size, which
+                // the driver copies before it returns. What the kernel does with them is as the caller promises.
+                unsafe {
+                    api.cuLaunchKernel(
+                        kernel.handle,
+                        grid.blocks[0],
+                        grid.blocks[1],
+                        1,
+                        grid.threads,
+                        1,
+                        1,
+                        grid.shared,
+                        self.stream.handle(),
+                        pointers.as_mut_ptr(),
+                        std::ptr::null_mut(),
+                    )
+                }
             })
+        });
+        launched.map_err(|error| match error {
+            CudaError::Driver {
+                call: "cuLaunchKernel",
+                status,
+            } => CudaError::Launch {
+                kernel: name,
+                status,
+            },
+            other => other,
+        })
     }
 
     /// Loads a kernel without launching it, so that its first launch waits for nothing; also inside [`Cuda::capture`], where nothing can

@@ -57,6 +57,7 @@ mod quantize;
 mod search;
 mod staging;
 mod stream;
+mod timeline;
 mod watch;
 mod worker;
 

@@ -13,6 +13,7 @@ use cudarc::driver::sys::CUdeviceptr;
 use super::context::Context;
 use super::error::CudaError;
 use super::stream::{Event, Stream};
+use super::timeline::{Queued, Timeline};
 
 /// Pinned memory, and a mark of the last copy that used it.
 struct Slot {
@@ -89,6 +90,12 @@ impl Staging {
             inward: Stream::new(context)?,
             outward: Stream::new(context)?,
         })
+    }
+
+    /// Has copies marked.
+    pub(super) fn trace(&self, timeline: &Arc<Timeline>) {
+        self.inward.trace(timeline);
+        self.outward.trace(timeline);
     }
 
     /// The next slot in turn, which nothing uses any more.
@@ -177,10 +184,12 @@ impl Staging {
             // SAFETY: the slot has `size` bytes, nothing copies from it now, and `from` is not a part of it.
             unsafe { bytes.copy_from_nonoverlapping(NonNull::from(part).cast(), part.len()) };
             let to = to + (index * self.size) as u64;
-            stream.context().call("cuMemcpyHtoDAsync", |api| {
-                let from = bytes.as_ptr().cast();
-                // SAFETY: the device has the bytes, as the caller promises; the slot is not touched until `used` was passed.
-                unsafe { api.cuMemcpyHtoDAsync_v2(to, from, part.len(), stream.handle()) }
+            stream.marked(Queued::CopyIn(part.len()), || {
+                stream.context().call("cuMemcpyHtoDAsync", |api| {
+                    let from = bytes.as_ptr().cast();
+                    // SAFETY: the device has the bytes, as the caller promises; the slot is not touched until `used` was passed.
+                    unsafe { api.cuMemcpyHtoDAsync_v2(to, from, part.len(), stream.handle()) }
+                })
             })?;
             used.record(stream)?;
         }
@@ -260,17 +269,13 @@ impl Staging {
                 let len = size.min(to.len() - start);
                 let slot = self.slot()?;
                 let Slot { bytes, used, .. } = &self.slots[slot];
-                stream.context().call("cuMemcpyDtoHAsync", |api| {
-                    // SAFETY: the device has the bytes, as the caller promises, and the slot has room for them; nobody looks at it
-                    // until `used` was passed.
-                    unsafe {
-                        api.cuMemcpyDtoHAsync_v2(
-                            bytes.as_ptr().cast(),
-                            from + start as u64,
-                            len,
-                            stream.handle(),
-                        )
-                    }
+                stream.marked(Queued::CopyOut(len), || {
+                    stream.context().call("cuMemcpyDtoHAsync", |api| {
+                        let (to, from) = (bytes.as_ptr().cast(), from + start as u64);
+                        // SAFETY: the device has the bytes, as the caller promises, and the slot has room for them; nobody looks at
+                        // it until `used` was passed.
+                        unsafe { api.cuMemcpyDtoHAsync_v2(to, from, len, stream.handle()) }
+                    })
                 })?;
                 used.record(stream)?;
                 filled.push_back((slot, start, len));

@@ -1,12 +1,13 @@
 //! Queues of work, and marks in them.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::sys::{CUevent, CUstream};
 
 use super::context::Context;
 use super::error::{CudaError, Status};
+use super::timeline::{Queued, Timeline};
 
 /// CU_STREAM_NON_BLOCKING: does not wait for the default stream, which others in the process may use.
 const NON_BLOCKING: u32 = 1;
@@ -17,6 +18,8 @@ const UNTIMED: u32 = 2;
 pub(super) struct Stream {
     context: Arc<Context>,
     handle: CUstream,
+    /// What marks all that is queued here, where the process records it.
+    timeline: OnceLock<Arc<Timeline>>,
 }
 
 // SAFETY: the driver's functions take streams from any thread, and the handle is never changed.
@@ -34,7 +37,31 @@ impl Stream {
         Ok(Arc::new(Self {
             context: Arc::clone(context),
             handle,
+            timeline: OnceLock::new(),
         }))
+    }
+
+    /// Has all that is queued from now on marked.
+    pub(super) fn trace(&self, timeline: &Arc<Timeline>) {
+        // There is one for a stream's life.
+        let _ = self.timeline.set(Arc::clone(timeline));
+    }
+
+    pub(super) fn timeline(&self) -> Option<&Timeline> {
+        self.timeline.get().map(|timeline| &**timeline)
+    }
+
+    /// Does `queue`, which queues something here.
+    #[inline]
+    pub(super) fn marked<R>(
+        &self,
+        queued: Queued,
+        queue: impl FnOnce() -> Result<R, CudaError>,
+    ) -> Result<R, CudaError> {
+        match self.timeline.get() {
+            None => queue(),
+            Some(timeline) => timeline.between(&self.context, self, queued, queue),
+        }
     }
 
     pub(super) const fn context(&self) -> &Arc<Context> {

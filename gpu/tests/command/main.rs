@@ -20,3 +20,4 @@ mod palette;
 mod quantize;
 mod search;
 mod support;
+mod trace;

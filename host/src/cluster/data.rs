@@ -21,6 +21,7 @@ use tercet_core::cluster::{self, Sphere, Summary, float, normalize, normalize_fl
 use tercet_core::number::Lanes;
 use tercet_core::quant::Grid;
 use tercet_core::quant::calibrate::{Method, Scheme};
+use tracing::trace_span;
 
 use super::{Assignment, Clustering, KmeansOptions, Start, Step, inertia};
 use crate::Error;
@@ -139,6 +140,13 @@ pub fn fit_with<E: Worker>(
     let dims = points.dims();
     let refuse = |reason: &dyn std::fmt::Display| points.refuse(reason);
     let mut options = fit.options.clone();
+    let _span = trace_span!(
+        "fit",
+        points = points.rows(),
+        dims,
+        clusters = options.clusters
+    )
+    .entered();
     let codes = if fit.spherical {
         let (codes, sphere) = on_sphere(points)?;
         options.sphere = Some(sphere);

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use tercet_core::number::RUN;
 use tercet_core::quant::Comparison;
+use tracing::trace_span;
 
 use super::hands::Span;
 use super::measure::{Loss, compare};
@@ -73,6 +74,7 @@ impl Scratch {
         bytes: &mut [u8],
         measured: bool,
     ) -> Result<(u64, Comparison), Error> {
+        let _span = trace_span!("code", first, len, measured).entered();
         let refuse = |reason| Error::tensor(source.path, source.tensor.name, reason);
         let (mut comparison, mut flushed) = (Comparison::new(), 0);
         for (tile, bytes) in bytes.chunks_mut(coder.bytes(TILE)).enumerate() {

@@ -4,6 +4,8 @@
 //! reads ahead of them. Two chunks are held at a time, whatever the tensor's size: what a target
 //! makes of a chunk is its [`Encoder`]'s matter.
 
+use tracing::trace_span;
+
 use crate::source::Source;
 use crate::{Error, Progress};
 
@@ -65,18 +67,23 @@ pub(crate) fn stream(
     }
     let bytes = source.tensor.bytes.len() as u128;
     let done = |at: usize| (bytes * at as u128 / all as u128) as u64;
+    let tensor = source.tensor.name;
+    let mut chunk = |first: usize, out: &mut Parts| {
+        let _span = trace_span!("chunk", tensor, first).entered();
+        encoder.chunk(first, out)
+    };
     let (mut now, mut next) = (Parts::default(), Parts::default());
-    let (mut first, mut end) = (0, encoder.chunk(0, &mut now)?);
+    let (mut first, mut end) = (0, chunk(0, &mut now)?);
     while first < all {
         let (coded, written) = rayon::join(
             || {
                 next.clear();
                 match end < all {
-                    true => encoder.chunk(end, &mut next),
+                    true => chunk(end, &mut next),
                     false => Ok(all),
                 }
             },
-            || now.write(sink),
+            || trace_span!("write", tensor, first).in_scope(|| now.write(sink)),
         );
         written?;
         progress.advance(done(end) - done(first));

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 use tercet_core::block::{self, BlockError, Encoded, Format};
 use tercet_core::number::Element;
 use tercet_core::quant::{Rule, ScaleRule};
+use tracing::trace_span;
 
 use crate::simd::blocks::moved;
 use crate::simd::{Backend, Stores, as_f32};
@@ -59,6 +60,7 @@ pub(super) fn decode(
         .par_chunks(blocks * format.bytes())
         .zip(out.par_chunks_mut(blocks * format.len()))
         .map(|(bytes, out)| {
+            let _span = trace_span!("decode", format = format.name(), len = out.len()).entered();
             let result = backend.decode_blocks(format, bytes, out, stores);
             stores.finish();
             result
@@ -84,6 +86,7 @@ fn encode_run<T: Element>(
     values: &[T],
     out: &mut [u8],
 ) -> Result<Encoded, BlockError> {
+    let _span = trace_span!("encode", format = format.name(), len = values.len()).entered();
     if let Some(values) = as_f32(values) {
         return backend.encode_blocks(format, rule, scale, values, out);
     }

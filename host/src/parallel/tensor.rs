@@ -5,6 +5,7 @@ use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeProblem};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{self, Applied, Groups, Method, Plan, QuantError, Report};
 use tercet_core::scalar;
+use tracing::trace_span;
 
 use super::rows::Rows;
 use super::{TILE, merged, moved};
@@ -111,9 +112,10 @@ impl<'a, T: Element> Tensor<'a, T> {
             return Ok(of(self.backend, values, Ahead::STREAM));
         }
         // rayon keeps the order of an indexed reduction, so the first bad index is the lowest.
-        let stats = values
-            .par_chunks(self.tile)
-            .map(|tile| of(self.backend, tile, Ahead::STREAM));
+        let stats = values.par_chunks(self.tile).map(|tile| {
+            trace_span!("stats", len = tile.len())
+                .in_scope(|| of(self.backend, tile, Ahead::STREAM))
+        });
         Ok(stats.reduce(|| Stats::EMPTY, merged))
     }
 
@@ -183,6 +185,7 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         let stores = Stores::of(self.codes.len());
         let (values, codes) = (&self.values[range.clone()], &mut self.codes[range]);
         let apply = |(values, codes): (&[T], &mut [i8])| {
+            let _span = trace_span!("apply", len = values.len()).entered();
             let applied = backend.apply(plan, values, codes, stores, Ahead::STREAM);
             stores.finish();
             applied

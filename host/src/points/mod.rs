@@ -31,6 +31,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use tercet_core::quant::Grid;
+use tracing::trace_span;
 
 pub use codes::Codes;
 pub use weights::read_weights;
@@ -122,6 +123,7 @@ impl Points {
     /// [`Error::BadFile`] for a CSV file that is empty or has a field that is missing, empty or no finite number,
     /// which is named by line and column, counted from 1.
     pub fn open(spec: &str, options: &ReadOptions) -> Result<Self, Error> {
+        let _span = trace_span!("read", file = spec).entered();
         let spec = spec::Spec::parse(spec);
         if spec.is_text() {
             if let Some(tensor) = spec.tensor {

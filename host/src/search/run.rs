@@ -7,6 +7,7 @@ use tercet_core::scalar::norm;
 use tercet_core::search::{
     FloatRows, Hit, Int8Rows, Metric, Rows, Score, SearchError, TernaryRows, rerank,
 };
+use tracing::trace_span;
 
 use super::codes::Floats;
 use super::{Find, Neighbour, SearchOptions, SearchReport, Storage, refuse};
@@ -28,6 +29,7 @@ pub(super) fn search<M: Metric, E: Worker>(
     progress: &dyn Progress,
 ) -> Result<SearchReport, Error> {
     let (rows, asked) = (base.to_f32(), queries.to_f32());
+    let _span = trace_span!("search", rows = base.rows(), queries = queries.rows()).entered();
     let floats = Floats {
         base: &rows,
         queries: &asked,

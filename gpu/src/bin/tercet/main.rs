@@ -27,8 +27,10 @@ mod quantize;
 mod reading;
 mod search;
 mod table;
+mod trace;
 mod words;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -59,6 +61,9 @@ struct Cli {
     /// Threads to use, for `bench` also several as 1,2,4; results do not depend on it [default: RAYON_NUM_THREADS, else one a core]
     #[arg(long, global = true, display_order = 900, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
+    /// Write what ran when, on the processor's threads and on devices, to a new JSON file; ui.perfetto.dev shows it
+    #[arg(long, global = true, display_order = 901, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -120,7 +125,13 @@ fn run(cli: Cli) -> Result<(), Failure> {
             .build_global()
             .map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;
     }
-    match cli.command {
+    let trace = cli.trace.as_deref().map(trace::Trace::start).transpose()?;
+    work(cli.command, &cli.threads)?;
+    trace.map_or(Ok(()), trace::Trace::write)
+}
+
+fn work(command: Command, threads: &[u16]) -> Result<(), Failure> {
+    match command {
         Command::Quantize(arguments) => quantize::run(&arguments),
         Command::Dequantize(arguments) => dequantize::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
@@ -131,7 +142,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Elbow(arguments) => elbow::run(&arguments),
         Command::Search(arguments) => search::run(&arguments),
         Command::Network(arguments) => network::run(&arguments),
-        Command::Bench(arguments) => bench::run(&arguments, &cli.threads),
+        Command::Bench(arguments) => bench::run(&arguments, threads),
         Command::Info(arguments) => info::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -3,6 +3,7 @@
 use tercet_core::pool::Plain;
 
 use crate::engine::stream::Event;
+use crate::engine::timeline::Queued;
 use crate::engine::{Cuda, CudaError, DeviceBuffer};
 
 /// What any of these devices is given from now on waits for all that any of them was given before.
@@ -48,11 +49,13 @@ pub(in crate::engine) fn across<T: Plain + Default>(
     let source = from.named(source.part(&from.pool, first, len))?;
     let target = to.named(target.part(&to.pool, place, len))?;
     let bytes = len * size_of::<T>();
-    let copied = to.context.call("cuMemcpyPeerAsync", |api| {
-        let (there, here) = (from.context.handle(), to.context.handle());
-        // SAFETY: both buffers have as many bytes from there on, in pools that the other device may use. The caller sees to it that
-        // neither is written or given back before the copy is done.
-        unsafe { api.cuMemcpyPeerAsync(target, here, source, there, bytes, to.stream.handle()) }
+    let copied = to.stream.marked(Queued::Copy(bytes), || {
+        to.context.call("cuMemcpyPeerAsync", |api| {
+            let (there, here) = (from.context.handle(), to.context.handle());
+            // SAFETY: both buffers have as many bytes from there on, in pools that the other device may use. The caller sees to it that
+            // neither is written or given back before the copy is done.
+            unsafe { api.cuMemcpyPeerAsync(target, here, source, there, bytes, to.stream.handle()) }
+        })
     });
     to.named(copied)
 }

@@ -5,6 +5,7 @@ use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output};
 use tercet_core::number::Stats;
 use tercet_core::palette::{self, Encoded};
 use tercet_core::quant::{Applied, Groups, Method, Plan};
+use tracing::trace_span;
 
 use super::{Hands, Span};
 use crate::Error;
@@ -62,6 +63,7 @@ impl Hands for Fused {
                 scratch,
                 |(buffer, bins), (tile, ((codes, scales), zero_points))| {
                     let first = chunk.first + tile * count * len;
+                    let _span = trace_span!("rows", first, len = codes.len()).entered();
                     let groups = Groups {
                         count: scales.len(),
                         len,

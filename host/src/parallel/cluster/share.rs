@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::iter::IndexedParallelIterator;
 use rayon::iter::plumbing::{Producer, ProducerCallback};
+use tracing::trace_span;
 
 /// What the best kernels need to compare points with centroids, in multiplications: of those there are, and as long as some of
 /// 8 centroids and 128 more a point take to read and turn it, to find the nearest and to write what was found.
@@ -58,6 +59,7 @@ impl<J: Send, T, F: Fn(&mut J, T) + Sync> ProducerCallback<T> for Deal<'_, J, F>
         }
         queues.push(Queue::new(rest, len - start));
         let drain = |index: usize, job: &mut J| {
+            let _span = trace_span!("points", job = index).entered();
             while let Some(item) = queues[index].first() {
                 run(job, item);
             }

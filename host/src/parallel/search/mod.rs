@@ -12,6 +12,7 @@ use tercet_core::search::{
     FloatRows, Hit, Int8Rows, Metric, Rows, SearchError, TernaryRows, TopK, Visitor, Within,
     check_many,
 };
+use tracing::trace_span;
 
 use self::integers::MANY;
 use super::{TILE, Threads};
@@ -106,6 +107,7 @@ impl<R: Rows> Base<R> {
         rows: Range<usize>,
         hits: &mut [Hit<R::Score<M>>],
     ) {
+        let _span = trace_span!("scan", first = rows.start, rows = rows.len()).entered();
         let mut best = Best {
             backend: self.backend,
             rows,

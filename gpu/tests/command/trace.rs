@@ -1,0 +1,89 @@
+//! `--trace FILE`.
+
+use serde_json::Value;
+
+use super::support::Folder;
+
+/// The events of a trace with a length.
+fn complete(trace: &Value) -> Vec<&Value> {
+    let events = trace["traceEvents"].as_array().expect("a list");
+    events.iter().filter(|event| event["ph"] == "X").collect()
+}
+
+/// The one event of this name.
+fn only<'a>(events: &[&'a Value], name: &str) -> &'a Value {
+    let mut found = events.iter().filter(|event| event["name"] == name);
+    let first = found.next().unwrap_or_else(|| panic!("no {name}"));
+    assert!(found.next().is_none(), "more than one {name}");
+    first
+}
+
+/// When an event began and ended, in microseconds.
+fn times(event: &Value) -> (f64, f64) {
+    let start = event["ts"].as_f64().expect("a number");
+    (start, start + event["dur"].as_f64().expect("a number"))
+}
+
+#[test]
+fn a_trace_shows_what_threads_did_within_the_flow() {
+    let folder = Folder::new();
+    folder.model("in.safetensors");
+    let arguments = [
+        "kmeans",
+        "in.safetensors:wide.weight",
+        "-k",
+        "3",
+        "--json",
+        "--trace",
+        "t.json",
+    ];
+    let run = folder.run(&arguments);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(
+        run.err.starts_with("t.json: ") && run.err.ends_with(" events\n"),
+        "{}",
+        run.err
+    );
+    // The report is as it was.
+    let report: Value = serde_json::from_str(&run.out).expect("JSON alone");
+    assert_eq!(report["clusters"].as_array().map(Vec::len), Some(3));
+
+    let text = std::fs::read_to_string(folder.path("t.json")).expect("it was written");
+    let trace: Value = serde_json::from_str(&text).expect("JSON");
+    let events = complete(&trace);
+    let fit = only(&events, "fit");
+    assert_eq!(fit["args"]["clusters"], 3);
+    let (begin, end) = times(fit);
+    let points: Vec<_> = events
+        .iter()
+        .filter(|event| event["name"] == "points")
+        .collect();
+    assert!(!points.is_empty());
+    for job in points {
+        let (start, stop) = times(job);
+        assert!(begin <= start && stop <= end, "{job} outside {fit}");
+    }
+    assert!(times(only(&events, "read")).1 <= begin);
+}
+
+#[test]
+fn a_file_that_is_there_is_kept_and_nothing_is_done() {
+    let folder = Folder::new();
+    folder.model("in.safetensors");
+    std::fs::write(folder.path("t.json"), "mine").unwrap();
+    let arguments = [
+        "quantize",
+        "in.safetensors",
+        "-o",
+        "o.gguf",
+        "--to",
+        "tq2_0",
+        "--trace",
+        "t.json",
+    ];
+    let run = folder.run(&arguments);
+    let line = "error: t.json: a trace is written to a new file, and this one is there\n";
+    assert_eq!((run.code, run.err.as_str()), (Some(1), line));
+    assert_eq!(std::fs::read(folder.path("t.json")).unwrap(), b"mine");
+    assert!(!folder.path("o.gguf").exists());
+}
