@@ -1,6 +1,8 @@
 """Writes ptxas.md: registers, spills and shared memory of every kernel, as ptxas allots them.
 
     python kernels/report.py [--check]
+
+Ends with 1 where ptxas says that it has products of a warpgroup wait for each other, which is all that they are faster by.
 """
 
 import re
@@ -24,6 +26,7 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\w+)'")
 STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 REGISTERS = re.compile(r"Used (\d+) registers")
 SHARED = re.compile(r"(\d+) bytes smem")
+SERIALIZED = re.compile(r".*wgmma\S* instructions are serialized.*")
 
 
 def rows(ptxas, source, real):
@@ -33,6 +36,9 @@ def rows(ptxas, source, real):
                               capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{source.name} for sm_{real}:\n{done.stderr}")
+    serialized = SERIALIZED.search(done.stderr + done.stdout)
+    if serialized:
+        sys.exit(f"{source.name} for sm_{real}: {serialized[0].strip()}")
     found = []
     for part in re.split(r"(?=ptxas info\s+: Compiling entry function)", done.stderr + done.stdout):
         entry, stack, registers = ENTRY.search(part), STACK.search(part), REGISTERS.search(part)

@@ -32,6 +32,7 @@ checked)
     tests=(--test cuda_conformance --test cuda_memory --test cuda_graph --test cuda_quantize --test cuda_block --test cuda_cluster)
     tests+=(--test cuda_linear --test cuda_palette --test cuda_search --test cuda_search_many --test cuda_fp8 --test cuda_through)
     tests+=(--test cuda_cudas --test cuda_cudas_faults --test cuda_cudas_operations --test cuda_cudas_resident --test cuda_nccl)
+    tests+=(--test cuda_wgmma)
     launched=$PWD/target/ci/cuda-launched.txt
     rm -f "$launched"
     TERCET_EMULATOR_LAUNCHED=$launched TERCET_EMULATOR_VARIANT=check cargo test --locked --workspace "${tests[@]}" |

@@ -1,11 +1,11 @@
-//! The conformance table on a device: every digest of an engine is the committed one, with kernels for old devices and for new ones.
+//! The conformance table on a device: every digest of an engine is the committed one, with kernels for old devices and for new ones, wgmma among them.
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 
 mod support;
 
 use support::emulator::{checked, device};
 use tercet_core::conformance;
-use tercet_gpu::engine::{Cuda, CudaOptions};
+use tercet_gpu::engine::{Cuda, CudaOptions, TensorCores};
 
 #[test]
 fn every_digest_is_the_committed_one() {
@@ -21,6 +21,7 @@ fn every_digest_is_the_committed_one() {
         device.set(&format!("seed={seed}"));
         let options = CudaOptions {
             capability: Some(capability),
+            tensor_cores: TensorCores::Wgmma,
             ..CudaOptions::default()
         };
         let mut cuda = Cuda::new(&options).unwrap();

@@ -15,4 +15,5 @@
 #include "language/threads.h"
 #include "language/atomics.h"
 #include "language/tensor.h"
+#include "language/warpgroup.h"
 #include "language/registry.h"

@@ -299,4 +299,10 @@ pub(super) const MODULES: &[Module] = &[
         ptx: include_str!("../ptx/80/search_mma.ptx"),
         kernels: &["search_mma_int8", "search_mma_ternary"],
     },
+    Module {
+        name: "cluster_wgmma",
+        architecture: Architecture::Sm90a,
+        ptx: include_str!("../ptx/90a/cluster_wgmma.ptx"),
+        kernels: &["cluster_assign_wgmma"],
+    },
 ];

@@ -20,7 +20,8 @@ REFUSED = {
     "rounding": ["add.rz.f32 %f1, %f2, %f3;", "cvt.rp.f32.f64 %f1, %fd1;", "div.rm.f64 %fd1, %fd2, %fd3;"],
     "atomic": ["atom.global.add.f32 %f1, [%rd1], %f2;", "red.shared.add.f64 [%rd1], %fd1;",
                "@!%p2 red.global.add.noftz.f16x2 [%rd1], %r1;"],
-    "tensor": ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2};"],
+    "tensor": ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2};",
+               "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, 1, 1, 1, 0, 0;"],
     "local": [".local .align 8 .b8 \t__local_depot0[48];"],
 }
 
@@ -36,6 +37,9 @@ ALLOWED = [
     "atom.global.add.u64 %rd1, [%rd2], %rd3;",
     "red.shared.max.u32 [%r1], %r2;",
     "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1}, {%r2}, {%r3}, {%r4};",
+    "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8 {%r1, %r2, %r3, %r4}, %rd1, %rd2, 1;",
+    "wgmma.fence.sync.aligned;",
+    "fence.proxy.async.shared::cta;",
     "ld.local.u32 %r1, [%rd1]; // reported where the depot is declared",
     "// add.f32 in a comment",
     "max.f32 %f1, %f2, %f3;",

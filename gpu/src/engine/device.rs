@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tercet_core::pool::Plain;
+use tercet_kernels::Architecture;
 
 use super::context::Context;
 use super::error::CudaError;
@@ -12,6 +13,7 @@ use super::modules::Modules;
 use super::staging::Staging;
 use super::stream::Stream;
 use super::timeline::{Queued, Timeline};
+use super::wgmma::TensorCores;
 
 /// How an engine uses its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub struct CudaOptions {
     pub slot: usize,
     /// Kernels for no newer capability than this; `None` is the device's own. Results are the same.
     pub capability: Option<(u32, u32)>,
+    /// Which instructions kernels use where there are several.
+    pub tensor_cores: TensorCores,
 }
 
 impl Default for CudaOptions {
@@ -37,6 +41,7 @@ impl Default for CudaOptions {
             slots: 2,
             slot: 8 << 20,
             capability: None,
+            tensor_cores: TensorCores::Auto,
         }
     }
 }
@@ -74,6 +79,8 @@ pub struct Cuda {
     pub(super) multiprocessors: u32,
     /// Shared memory that a block may have, in bytes.
     pub(super) shared: u32,
+    /// Whether warpgroup products were asked for and there are kernels with them.
+    pub(super) wgmma: bool,
 }
 
 impl Cuda {
@@ -99,6 +106,7 @@ impl Cuda {
         }
         let own = info.capability;
         let capability = options.capability.map_or(own, |most| most.min(own));
+        let has_wgmma = |device| Architecture::Sm90a.runs_on(device);
         let memory = options
             .memory
             .map_or(info.memory, |most| most.min(info.memory));
@@ -114,6 +122,9 @@ impl Cuda {
             staging,
             multiprocessors: info.multiprocessors.max(1),
             shared: u32::try_from(info.shared).unwrap_or(u32::MAX),
+            wgmma: options.tensor_cores == TensorCores::Wgmma
+                && has_wgmma(own)
+                && has_wgmma(capability),
             stream,
             context,
         })

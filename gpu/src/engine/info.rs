@@ -4,9 +4,11 @@ use std::ffi::CStr;
 use std::fmt;
 
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use tercet_kernels::Architecture;
 
 use super::context::Context;
 use super::error::{CudaError, Version, text};
+use super::wgmma::{self, Wgmma};
 
 /// A device, as the driver describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct DeviceInfo {
     pub cache: usize,
     /// Shared memory that one block may have, in bytes.
     pub shared: usize,
+    /// What this process knows of its warpgroup products.
+    pub wgmma: Wgmma,
     /// Why the engine cannot use it; `None` where it can.
     pub refused: Option<&'static str>,
 }
@@ -93,6 +97,11 @@ impl DeviceInfo {
             cache: known(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as usize,
             shared: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
                 as usize,
+            wgmma: if Architecture::Sm90a.runs_on(capability) {
+                wgmma::known(context.ordinal())
+            } else {
+                Wgmma::Absent
+            },
             refused,
         })
     }
@@ -118,6 +127,7 @@ impl fmt::Display for DeviceInfo {
             capability: (major, minor),
             multiprocessors,
             driver,
+            wgmma,
             ..
         } = self;
         let gib = |bytes: usize| bytes as f64 / f64::from(1 << 30);
@@ -130,6 +140,10 @@ impl fmt::Display for DeviceInfo {
         if self.clock > 0 {
             write!(f, " at {} MHz", self.clock / 1000)?;
         }
-        write!(f, ", driver {driver}")
+        write!(f, ", driver {driver}")?;
+        match wgmma {
+            Wgmma::Wrong => write!(f, ", wgmma not used: it gives other results than mma"),
+            _ => Ok(()),
+        }
     }
 }

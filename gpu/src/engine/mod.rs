@@ -30,6 +30,12 @@
 //! What passes through is copied in and out beside the kernels. Of search, layers and palettes a part is copied, then worked on: the
 //! copy is nearly all of the time.
 //!
+//! # Tensor cores
+//!
+//! From compute capability 8.0 on products of int8 are mma's. On 9.0 k-means may use warpgroup products, where [`CudaOptions::tensor_cores`]
+//! asks for [`TensorCores::Wgmma`]: no device has run them yet, so each is first tried against its mma ([`Wgmma`]), and they are the default of
+//! none before they were timed.
+//!
 //! # Threads
 //!
 //! [`Cuda`], buffers and graphs may be sent to other threads. An engine does one thing at a time (`&mut`); several work side by side.
@@ -59,6 +65,7 @@ mod staging;
 mod stream;
 mod timeline;
 mod watch;
+mod wgmma;
 mod worker;
 
 pub use block::DeviceBlocks;
@@ -76,3 +83,4 @@ pub use palette::{CudasPalette, DevicePalette};
 pub use quantize::{CudaTensor, CudasTensor, DeviceCodes};
 pub use search::{Base, CudasBase};
 pub use watch::Watch;
+pub use wgmma::{TensorCores, Wgmma};

@@ -100,6 +100,19 @@ fn every_kernel_gives_the_right_bits_and_has_a_row() {
         assert!((number("speedup") / speedup - 1.0).abs() < 1e-9, "{device}");
     }
     assert!(rows >= 43, "{rows}");
+    // Steps of k-means by warpgroup products too, where a device has them; bits were compared.
+    let others = report["results"].as_array().unwrap().iter();
+    let others: Vec<_> = others
+        .filter(|found| found["engine"] == "cuda wgmma")
+        .collect();
+    assert!(
+        !is_emulated() || !others.is_empty(),
+        "no row of warpgroup products"
+    );
+    for other in others {
+        assert!(other["operation"].as_str().unwrap().contains("k-means"));
+        assert_eq!(other["device"], true);
+    }
     let page = fs::read_to_string(folder.path("speed/bench.html")).unwrap();
     assert!(
         page.contains(">cuda<") && page.contains("copies up to"),

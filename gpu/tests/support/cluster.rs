@@ -6,7 +6,7 @@ use tercet_core::cluster::{Init, Kmeans, Lloyd, Outcome, Points, Steps, Update, 
 use tercet_core::engine::{Buffers, ClusterEngine, ClusterProblem};
 use tercet_core::number::Random;
 use tercet_core::scalar::Scalar;
-use tercet_gpu::engine::{Cuda, CudaOptions};
+use tercet_gpu::engine::{Cuda, CudaOptions, TensorCores};
 
 /// Families of points.
 #[derive(Clone, Copy, Debug)]
@@ -198,18 +198,19 @@ pub const NOTHING: fn() -> Buffers<'static> = || Buffers {
     counts: &mut [],
 };
 
-/// Small slots, so that points take many copies, and kernels of a capability.
+/// Small slots, so that points take many copies, and kernels of a capability, its newest instructions among them.
 pub fn cuda(capability: (u32, u32)) -> Cuda {
     let options = CudaOptions {
         slot: 4096,
         capability: Some(capability),
+        tensor_cores: TensorCores::Wgmma,
         ..CudaOptions::default()
     };
     Cuda::new(&options).unwrap()
 }
 
-/// dp4a, and tensor cores.
-pub const CAPABILITIES: [(u32, u32); 2] = [(7, 5), (8, 0)];
+/// dp4a, mma, and wgmma.
+pub const CAPABILITIES: [(u32, u32); 3] = [(7, 5), (8, 0), (9, 0)];
 
 pub fn options(init: Init, seed: u64) -> Kmeans {
     Kmeans {

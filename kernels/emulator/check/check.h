@@ -20,6 +20,10 @@ void check_barrier();
 void check_together(unsigned warp, unsigned members);
 // The running thread orders its writes for other blocks.
 void check_fence();
+// The running thread orders its writes to shared memory before what products read.
+void check_proxy_fence();
+// A product of the running thread's warpgroup reads shared memory; as `touch`.
+void touch_async(const void *address, size_t bytes, const void *at);
 // The running thread reads or writes; ends the launch where it must not. `at` is the caller, for the report.
 void touch(const void *address, size_t bytes, Touch how, const void *at);
 #else
@@ -30,6 +34,8 @@ inline void check_block() {}
 inline void check_barrier() {}
 inline void check_together(unsigned, unsigned) {}
 inline void check_fence() {}
+inline void check_proxy_fence() {}
+inline void touch_async(const void *, size_t, const void *) {}
 inline void touch(const void *, size_t, Touch, const void *) {}
 #endif
 } // namespace emulator

@@ -167,6 +167,16 @@ void touch(const void *pointer, size_t bytes, Touch how, const void *at) {
     }
 }
 
+void touch_async(const void *pointer, size_t bytes, const void *at) {
+    touch(pointer, bytes, Touch::Read, at);
+    for (size_t i = 0; i < bytes; i++) {
+        Stamp write = cell_of(reinterpret_cast<uintptr_t>(pointer) + i).write;
+        if (write.any() && !is_fenced(write)) {
+            fail_at(LAUNCH_FAILED, "a product reads what thread " + std::to_string(write.index()) + " wrote without fence.proxy.async", at);
+        }
+    }
+}
+
 bool written_by_block(uintptr_t address) {
     Stamp write = cell_of(address).write;
     return write.any() && write.block == stamp_now(false).block;

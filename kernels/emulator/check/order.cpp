@@ -30,6 +30,8 @@ std::vector<std::unique_ptr<Clocks>> clocks;
 // Blocks with a fence after their writes, and whether the running one has looked for them by an atomic operation.
 std::unordered_set<unsigned> fenced;
 bool acquired = false;
+// The clock of each thread after its last fence for products.
+unsigned proxy_fences[1024];
 
 unsigned block_number() {
     return (block_index.x + grid_size.x * (block_index.y + grid_size.y * block_index.z)) & ((1u << 20) - 1);
@@ -53,6 +55,7 @@ void check_launch() {
 void check_block() {
     phase = 0;
     acquired = false;
+    memset(proxy_fences, 0, sizeof proxy_fences);
     for (const auto &of_warp : clocks) {
         *of_warp = {};
     }
@@ -77,6 +80,14 @@ void check_together(unsigned warp, unsigned members) {
         }
     }
 }
+
+void check_proxy_fence() {
+    unsigned warp = current->warp, lane = current->place.lane;
+    // What the thread writes from here on has a later clock.
+    proxy_fences[warp * 32 + lane] = ++clocks_of(warp)[lane][lane] & 0x7FFFF;
+}
+
+bool is_fenced(Stamp stamp) { return stamp.clock < proxy_fences[stamp.index()]; }
 
 void check_fence() { fenced.insert(block_number()); }
 void acquire() { acquired = true; }

@@ -23,6 +23,8 @@ Cell &cell_of(uintptr_t address);
 Stamp stamp_now(bool atomic);
 // Whether a barrier, a warp's meeting or a fence lies between a touch and now.
 bool is_before_now(Stamp stamp);
+// Whether the thread that touched a byte of this block's shared memory has fenced it for products since.
+bool is_fenced(Stamp stamp);
 // Whether the running block wrote a byte.
 bool written_by_block(uintptr_t address);
 // The running thread has done an atomic operation: it may learn of what others have published.

@@ -49,6 +49,8 @@ Thread *current = nullptr;
 
 const Kernel &running_kernel() { return *launch->kernel; }
 
+bool fragments_in_order() { return launch->fragments; }
+
 bool inside() { return current != nullptr; }
 
 std::string where() {

@@ -14,6 +14,8 @@ struct Launch {
     void *const *values;
     // Orders blocks and threads, and is the pattern of memory that nobody wrote.
     unsigned long long seed;
+    // Whether products of a warpgroup leave sums where they belong: without it those of neighbouring columns are exchanged.
+    bool fragments = true;
 };
 
 // What stopped a launch: an error of the driver (0: nothing did) and a sentence for people.
@@ -29,6 +31,9 @@ Outcome run(const Launch &launch);
 
 // The kernel of the launch that runs.
 const Kernel &running_kernel();
+
+// Its `fragments`.
+bool fragments_in_order();
 
 // Whether a thread of a block is running, on the calling thread of the system.
 bool inside();

@@ -2,6 +2,7 @@
 #include "shared.h"
 
 #include "block.h"
+#include "threads.h"
 
 #include <cstdlib>
 
@@ -13,6 +14,8 @@ namespace emulator {
 namespace {
 void *dynamic = nullptr;
 size_t dynamic_bytes = 0;
+// Where it begins in the window of shared memory, whose first 1024 bytes are the system's: at a multiple of 16 and of no more.
+unsigned window = 0;
 } // namespace
 
 __attribute__((no_sanitize("address"))) void spoil(void *memory, size_t bytes, unsigned long long seed) {
@@ -45,8 +48,24 @@ DynamicShared::~DynamicShared() {
     dynamic = nullptr;
 }
 
-void DynamicShared::spoil(unsigned long long seed) { emulator::spoil(dynamic, bytes, seed); }
+void DynamicShared::spoil(unsigned long long seed) {
+    emulator::spoil(dynamic, bytes, seed);
+    window = 1024 + 16 * Dice{~seed}.below(512);
+}
 
 void *dynamic_shared() { return dynamic; }
 size_t dynamic_shared_bytes() { return dynamic_bytes; }
+
+unsigned shared_address(const void *shared) {
+    const size_t at = size_t(static_cast<const char *>(shared) - static_cast<const char *>(dynamic));
+    if (dynamic == nullptr || at > dynamic_bytes) {
+        fail(ILLEGAL_ADDRESS, "the address in shared memory of something that is not in its dynamic part");
+    }
+    return window + unsigned(at);
+}
+
+const unsigned char *shared_at(unsigned address) {
+    const bool inside = address >= window && address - window + 16 <= dynamic_bytes;
+    return inside ? static_cast<const unsigned char *>(dynamic) + (address - window) : nullptr;
+}
 } // namespace emulator

@@ -14,4 +14,6 @@ class DynamicShared {
   private:
     size_t bytes;
 };
+// Where an address of the window lies, for 16 bytes of dynamic shared memory; null outside it.
+const unsigned char *shared_at(unsigned address);
 } // namespace emulator

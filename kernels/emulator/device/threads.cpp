@@ -11,12 +11,16 @@ void Thread::reset(unsigned index, dim3 thread) {
     mask = 0;
     copies.clear();
     group = 0;
+    products.reset();
 }
 
 void Block::reset() {
     threads.clear();
     for (unsigned warp = 0; warp < 32; warp++) {
         lanes[warp] = ready[warp] = waiting[warp] = gone[warp] = 0;
+    }
+    for (Warpgroup &group : groups) {
+        group.reset();
     }
     ready_warps = at_barrier = predicates = released_predicates = left = 0;
 }
@@ -111,6 +115,7 @@ void leave() {
     }
     self.stage = Stage::Left;
     block.left++;
+    check_products_done(self, block.left == block.threads.size());
     block.gone[self.warp] |= 1u << self.place.lane;
     if (block.at_barrier != 0) {
         fail(LAUNCH_FAILED, "a thread left the kernel while another waits at the barrier at " + place_of(block.file, block.line));

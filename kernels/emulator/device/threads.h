@@ -3,6 +3,7 @@
 
 #include "block.h"
 #include "fiber.h"
+#include "warpgroup.h"
 
 #include <vector>
 
@@ -34,6 +35,7 @@ struct Thread {
     // Asynchronous copies not yet done, and the number of groups closed.
     std::vector<Copy> copies;
     unsigned group;
+    Products products;
 
     void reset(unsigned index, dim3 thread);
     void make_ready();
@@ -43,6 +45,7 @@ struct Block {
     std::vector<Thread *> threads;
     // A bit for each lane of a warp: there is one; it can run; it waits for its warp; it has left.
     unsigned lanes[32], ready[32], waiting[32], gone[32];
+    Warpgroup groups[8];
     // A bit for each warp with a lane that can run.
     unsigned ready_warps;
     // Threads at the barrier, how many of them with a predicate that holds; those that have left.

@@ -55,7 +55,7 @@ CUresult Queued::run() {
     count("blocks", 1ull * grid.x * grid.y * grid.z);
     count("threads", 1ull * grid.x * grid.y * grid.z * block.x * block.y * block.z);
     launched(kernel->name);
-    Outcome outcome = emulator::run({kernel, grid, block, shared_bytes, values.data(), dice.roll()});
+    Outcome outcome = emulator::run({kernel, grid, block, shared_bytes, values.data(), dice.roll(), options().fragments});
     if (outcome.error != 0) {
         state().message = outcome.message;
         if (options().tell) {

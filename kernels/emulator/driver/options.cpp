@@ -124,6 +124,8 @@ bool set(Options &to, const std::string &name, const std::string &text) {
         to.pools = value != 0;
     } else if (name == "peers") {
         to.peers = value != 0;
+    } else if (name == "fragments") {
+        to.fragments = value != 0;
     } else if (name == "tell") {
         to.tell = value != 0;
     } else {

@@ -24,6 +24,8 @@ struct Options {
     bool pools = true, peers = true;
     // Whether what ends a launch is told on standard error too.
     bool tell = false;
+    // Whether products of a warpgroup leave sums where they belong.
+    bool fragments = true;
     // 0: only what is waited for runs; 1: everything that can run does, in any order; 2: drawn anew at each wait.
     int lateness = 2;
     std::vector<Fault> faults;

@@ -1,6 +1,6 @@
 // What kernels are written in: short type names, loads of 16 bytes, conversions, integer dot products, tensor-core products.
 //
-// The only file with PTX. Each wrapper of it has a twin for the CPU (`kernels/emulator`), which gives the same bits and refuses
+// With `warp.cuh` and `warpgroup.cuh` the only file with PTX. Each wrapper of it has a twin for the CPU (`kernels/emulator`), which gives the same bits and refuses
 // what the hardware refuses. Warp shuffles, votes, atomics and barriers are CUDA's own names in both.
 #pragma once
 

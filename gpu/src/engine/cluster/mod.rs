@@ -25,9 +25,11 @@
 //! }
 //! ```
 
+mod assigner;
 mod cudas;
 mod passes;
 mod points;
+mod probe;
 mod problem;
 mod state;
 mod steps;

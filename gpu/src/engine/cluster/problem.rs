@@ -3,6 +3,7 @@
 use tercet_core::cluster::{ClusterError, Points, Update};
 use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
 
+use super::assigner::Assigner;
 use super::points::DevicePoints;
 use super::state::{State, TRIED, UNLABELLED, check_weight};
 use crate::engine::{Cuda, CudaError};
@@ -34,6 +35,7 @@ pub struct DeviceClusters<'a> {
     pub(super) state: State,
     pub(super) k: usize,
     pub(super) update: Update,
+    pub(super) assigner: Assigner,
 }
 
 impl ClusterEngine for Cuda {
@@ -90,6 +92,18 @@ impl<'a> DeviceClusters<'a> {
         (k, room): (usize, usize),
         update: Update,
     ) -> Result<Self, CudaError> {
+        let assigner = Assigner::choose(cuda, points.get().stride, k)?;
+        Self::by(cuda, points, (k, room), update, assigner)
+    }
+
+    /// As [`DeviceClusters::unchecked`], by a kernel that the device has and that takes such points.
+    pub(super) fn by(
+        cuda: &'a mut Cuda,
+        points: Held<'a>,
+        (k, room): (usize, usize),
+        update: Update,
+        assigner: Assigner,
+    ) -> Result<Self, CudaError> {
         let state = State::new(cuda, points.get(), k, room)?;
         Ok(Self {
             cuda,
@@ -97,6 +111,7 @@ impl<'a> DeviceClusters<'a> {
             state,
             k,
             update,
+            assigner,
         })
     }
 

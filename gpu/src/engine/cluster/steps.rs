@@ -2,6 +2,7 @@
 
 use tercet_core::cluster::Update;
 
+use super::assigner::{Assigner, TILE, panels};
 use super::points::{MODULE, THREADS, count};
 use super::problem::DeviceClusters;
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
@@ -11,23 +12,6 @@ const UPDATES: &str = "cluster_update";
 
 /// The kernel that halves sums.
 const FADE: &str = "cluster_fade";
-
-/// The module of the assignment by tensor cores, and the capability that has them for int8.
-const TENSOR: (&str, (u32, u32)) = ("cluster_mma", (8, 0));
-
-/// The fewest clusters that tensor cores are used for: their tiles are of 128.
-const TENSOR_CLUSTERS: usize = 32;
-
-/// Points of a tile by dp4a, and by tensor cores.
-const TILE: usize = 64;
-const TENSOR_TILE: usize = 128;
-
-/// Bytes of 128 rows' parts in shared memory, and bytes of such a part; as in `kernels/cuda/cluster_mma.cu`.
-const PANEL: u32 = 128 * 80;
-const PART: usize = 64;
-
-/// The most dynamic shared memory for tensor cores: two blocks a multiprocessor fit those of capability 8.0 and 9.0.
-const PANELS: u32 = 72 << 10;
 
 /// Bytes that a table of sums may have in shared memory: what every launch may have.
 const TABLE: usize = 48 << 10;
@@ -45,12 +29,11 @@ impl DeviceClusters<'_> {
             points,
             state,
             k,
+            assigner,
             ..
         } = self;
         let points = points.get();
         cuda.row_norms(&state.centroids, points.stride, *k, &mut state.norms)?;
-        let (module, capability) = TENSOR;
-        let tensor = *k >= TENSOR_CLUSTERS && cuda.capability() >= capability;
         let head = [
             Argument::from(&points.rows),
             count(points.stride),
@@ -67,21 +50,17 @@ impl DeviceClusters<'_> {
             Argument::from(&mut state.distances),
         ];
         let result = Argument::from(&mut state.result);
-        if tensor {
-            let panels = panels(points.stride, cuda.shared);
-            let shared = (panels + 2) * PANEL;
-            let panels = [Argument::from(panels), result];
-            let arguments = [&head[..], &tail, &panels].concat();
-            let grid = Grid::strided(points.len, TENSOR_TILE, THREADS, u32::MAX).shared(shared);
-            // SAFETY: as below; the launch has the panels that the kernel is told of, and two for centroids.
-            unsafe { cuda.launch(module, "cluster_assign_mma", grid, &arguments) }
-        } else {
-            let arguments = [&head[..], &[Argument::none()], &tail, &[result]].concat();
-            let grid = Grid::strided(points.len, TILE, THREADS, u32::MAX);
-            // SAFETY: n rows and k centroids of `stride` bytes, k norms, and n of all that points have; all that is read was written,
-            // labels when they were forgotten. A block of 64 points for each tile.
-            unsafe { cuda.launch(MODULE, "cluster_assign", grid, &arguments) }
-        }
+        let panels = Argument::from(panels(points.stride, cuda.shared));
+        let arguments = match assigner {
+            Assigner::Dp4a => [&head[..], &[Argument::none()], &tail, &[result]].concat(),
+            Assigner::Mma => [&head[..], &tail, &[panels, result]].concat(),
+            Assigner::Wgmma { .. } => [&head[..], &tail, &[result]].concat(),
+        };
+        let (module, kernel, grid) = assigner.launch(points.len, points.stride, cuda.shared);
+        // SAFETY: n rows and k centroids of `stride` bytes, k norms, and n of all that points have; all that is read was written, labels when
+        // they were forgotten. A block for each tile of points, or blocks that take them in turn; shared memory for the panels that mma is told
+        // of and two for centroids, and what wgmma has for rows as long as it was chosen for.
+        unsafe { cuda.launch(module, kernel, grid, &arguments) }
     }
 
     /// Sums and counts of the labels: from those of the labels before where they are settled, else from nothing.
@@ -376,13 +355,4 @@ fn accumulate(
     // SAFETY: there are `len` labels below k, as many previous ones, which are also below k or none, and indices of points; k · d sums and
     // k counts.
     unsafe { cuda.launch(MODULE, "cluster_accumulate", grid, &arguments) }
-}
-
-/// Panels of points that a block of tensor cores keeps: all parts of a row, or two that take turns.
-fn panels(stride: usize, shared: u32) -> u32 {
-    // Points of at most 43,690 coordinates have 683 parts.
-    let all = stride.div_ceil(PART) as u32;
-    // Norms and ranks of a tile lie beside the panels.
-    let room = shared.saturating_sub(2 << 10).min(PANELS) / PANEL;
-    if all + 2 <= room { all } else { 2 }
 }

@@ -10,7 +10,7 @@ use tercet_core::engine::{ClusterProblem, SearchBase, SearchEngine};
 use tercet_core::linear::{I8Sym, Layer};
 use tercet_core::number::Random;
 use tercet_core::search::{Cosine, Dot, Hit, Metric, MetricKind, Rows, Score, SquaredL2};
-use tercet_gpu::engine::{Cuda, CudaError, Watch};
+use tercet_gpu::engine::{Cuda, CudaError, CudaOptions, DeviceInfo, TensorCores, Watch, Wgmma};
 use tercet_host::measure::{Bits, Device, DeviceError, DeviceRun, Floats, Searched, Task};
 
 /// The most runs of a task that are timed.
@@ -40,19 +40,21 @@ impl Device for OnCuda {
     }
 
     fn run(&mut self, task: &Task<'_>, budget: Duration) -> Result<DeviceRun, DeviceError> {
-        let mut clock = Clock {
-            watch: self.cuda.watch().map_err(told)?,
-            budget,
-            seconds: Vec::new(),
-        };
-        let bits = done(&mut self.cuda, &mut clock, task).map_err(told)?;
-        match (bits, clock.seconds.is_empty()) {
-            (Some(bits), false) => Ok(DeviceRun {
-                bits,
-                seconds: clock.seconds,
-            }),
-            _ => Err(DeviceError::NoKernel),
+        timed(&mut self.cuda, task, budget)
+    }
+
+    /// Steps of k-means by warpgroup products, where the device has them: they are no engine's default before they were seen to win.
+    fn run_otherwise(
+        &mut self,
+        task: &Task<'_>,
+        budget: Duration,
+    ) -> Option<(&'static str, Result<DeviceRun, DeviceError>)> {
+        let has = |info: DeviceInfo| info.wgmma != Wgmma::Absent;
+        let steps = matches!(task, Task::Lloyd { dims, .. } if *dims <= TensorCores::WGMMA_DIMS);
+        if !steps || !self.cuda.device_info().is_ok_and(has) {
+            return None;
         }
+        Some(("cuda wgmma", by_wgmma(task, budget)))
     }
 
     fn copy_rate(&mut self, set: usize, budget: Duration) -> Result<f64, DeviceError> {
@@ -62,6 +64,40 @@ impl Device for OnCuda {
         let rate = copied(&mut self.cuda, set, budget).map_err(told)?;
         self.rates.insert(set, rate);
         Ok(rate)
+    }
+}
+
+fn timed(cuda: &mut Cuda, task: &Task<'_>, budget: Duration) -> Result<DeviceRun, DeviceError> {
+    let mut clock = Clock {
+        watch: cuda.watch().map_err(told)?,
+        budget,
+        seconds: Vec::new(),
+    };
+    let bits = done(cuda, &mut clock, task).map_err(told)?;
+    match (bits, clock.seconds.is_empty()) {
+        (Some(bits), false) => Ok(DeviceRun {
+            bits,
+            seconds: clock.seconds,
+        }),
+        _ => Err(DeviceError::NoKernel),
+    }
+}
+
+/// By an engine of its own on the same device. Where its products differ from mma's it went on by mma: that is a failure here.
+fn by_wgmma(task: &Task<'_>, budget: Duration) -> Result<DeviceRun, DeviceError> {
+    let options = CudaOptions {
+        tensor_cores: TensorCores::Wgmma,
+        ..CudaOptions::default()
+    };
+    let mut cuda = Cuda::new(&options).map_err(told)?;
+    let run = timed(&mut cuda, task, budget)?;
+    match cuda.device_info().map_err(told)?.wgmma {
+        Wgmma::Right => Ok(run),
+        Wgmma::Wrong => Err(DeviceError::Failed(
+            "its products are not those of mma".to_owned(),
+        )),
+        // There was no room to try them.
+        _ => Err(DeviceError::NoKernel),
     }
 }
 

@@ -1,0 +1,75 @@
+//! Whether a device's wgmma gives what its mma gives.
+//!
+//! The kernels were tested where their instructions are C++ (`kernels/emulator`), and what PTX says of descriptors and swizzles was read, not
+//! seen. So before a process first uses wgmma on a device, both kernels assign the same points there: results that differ in a bit are the
+//! last that its wgmma gives.
+
+use tercet_core::cluster::{Points, Update};
+use tercet_core::engine::ClusterProblem;
+use tercet_core::number::Random;
+
+use super::DevicePoints;
+use super::assigner::Assigner;
+use super::problem::{DeviceClusters, Held};
+use crate::engine::wgmma::{self, Wgmma};
+use crate::engine::{Cuda, CudaError};
+
+/// Points, coordinates, clusters, and the blocks that share the points. Tiles are of 256 points, 128 centroids and 128 bytes, slots for parts
+/// of points are four, and rows of 512 bytes have windows of 256 centroids: so a block takes slots anew, tiles and rows end early,
+/// and more than a window of centroids passes.
+const SHAPES: [(usize, usize, usize, u32); 3] =
+    [(1203, 100, 130, 1), (270, 500, 260, 1), (600, 7, 40, 2)];
+
+/// What is known of the device's wgmma, tried now if it never was. With no memory left for that it stays untried.
+pub(super) fn wgmma(cuda: &mut Cuda) -> Result<Wgmma, CudaError> {
+    let ordinal = cuda.context.ordinal();
+    let known = wgmma::known(ordinal);
+    if known != Wgmma::Untried {
+        return Ok(known);
+    }
+    for (seed, shape) in SHAPES.into_iter().enumerate() {
+        match agrees(cuda, seed as u64, shape) {
+            Ok(true) => {}
+            Ok(false) => return Ok(wgmma::note(ordinal, Wgmma::Wrong)),
+            Err(error) if error.is_out_of_memory() => return Ok(Wgmma::Untried),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(wgmma::note(ordinal, Wgmma::Right))
+}
+
+/// Whether both kernels give the same labels, distances and inertia for drawn points.
+fn agrees(
+    cuda: &mut Cuda,
+    seed: u64,
+    (n, dims, k, blocks): (usize, usize, usize, u32),
+) -> Result<bool, CudaError> {
+    let mut random = Random::new(seed);
+    // The last shape has few values, so that distances tie.
+    let values: Vec<i8> = (0..n * dims)
+        .map(|_| (random.next_u64() >> 56) as u8 as i8)
+        .map(|value| if dims < 16 { value % 3 } else { value })
+        .collect();
+    let points = cuda.points(&Points::new(&values, dims)?)?;
+    let centroids = &values[(n - k) * dims..];
+    let expected = assigned(cuda, &points, centroids, Assigner::Mma)?;
+    let found = assigned(cuda, &points, centroids, Assigner::Wgmma { blocks })?;
+    Ok(found == expected)
+}
+
+/// Labels, distances and inertia by one kernel.
+fn assigned(
+    cuda: &mut Cuda,
+    points: &DevicePoints,
+    centroids: &[i8],
+    by: Assigner,
+) -> Result<(Vec<u32>, Vec<u32>, u64), CudaError> {
+    let k = centroids.len() / points.dims;
+    let mut problem = DeviceClusters::by(cuda, Held::Shared(points), (k, k), Update::Mean, by)?;
+    problem.set_centroids(centroids)?;
+    let inertia = problem.measure()?.inertia;
+    let (mut labels, mut distances) = (vec![0; points.len], vec![0; points.len]);
+    problem.read_labels(&mut labels)?;
+    problem.read_distances(&mut distances)?;
+    Ok((labels, distances, inertia))
+}
