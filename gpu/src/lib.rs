@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`batch`] | small requests of one kind grouped into one launch, for every engine |
 //! | [`cache`] | tensors that stay on a device, and on the host when they leave it |
+//! | [`dispatch`] | chooses the engine of each call by what it costs here, on the CPU or a device; with or without the feature `cuda` |
 //! | `engine` | the engine on CUDA devices, in the feature `cuda`, which is on by default |
 //! | [`trace`] | what ran when, on the processor's threads and on devices, for a viewer |
 //!
@@ -25,6 +26,7 @@
 
 pub mod batch;
 pub mod cache;
+pub mod dispatch;
 #[cfg(feature = "cuda")]
 pub mod engine;
 mod sync;

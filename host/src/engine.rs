@@ -23,7 +23,7 @@ use tercet_core::search::SearchError;
 
 use crate::Error;
 use crate::cluster::nearest_in_parts;
-use crate::parallel::{self, Threads};
+use crate::parallel::Threads;
 
 /// An engine that flows over files run on.
 pub trait Worker:
@@ -71,7 +71,7 @@ impl Worker for Threads {
         self.backend().to_string()
     }
 
-    /// All centroids in one pass, however many there are, by the backend that [`Threads::default`] has.
+    /// All centroids in one pass, however many there are.
     fn nearest(
         &mut self,
         points: Points<'_>,
@@ -79,7 +79,7 @@ impl Worker for Threads {
         labels: &mut [u32],
         distances: &mut [u32],
     ) -> Result<(), Fault> {
-        parallel::nearest(points, centroids, labels, distances);
+        self.nearest_of(points, centroids, labels, distances);
         Ok(())
     }
 }

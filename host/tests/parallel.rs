@@ -306,6 +306,18 @@ fn conformance_holds_for_any_tile_thread_count_and_backend() {
 }
 
 #[test]
+fn conformance_holds_on_the_calling_thread_alone() {
+    for backend in Backend::all() {
+        let mut engine = Threads::alone().with_backend(backend);
+        let agreed = conformance::check_engine(&mut engine);
+        assert!(agreed.is_ok_and(|agreed| agreed > 20), "{agreed:?}");
+        tercet_host::conformance::run(&engine, &mut |operation, agrees| {
+            assert!(agrees, "{operation}, {backend}");
+        });
+    }
+}
+
+#[test]
 fn blocks_do_not_depend_on_tiles() {
     let mut values = bell(256 * 40, 4);
     values[..256].fill(1e-42);

@@ -156,3 +156,58 @@ fn cuda_without_a_device_is_a_failure_in_one_line() {
         assert!(line.contains(reason), "{line}");
     }
 }
+
+#[test]
+fn an_explanation_names_the_engines_and_why_one_was_chosen() {
+    let folder = Folder::new();
+    folder.model("in.safetensors");
+    for (command, output) in COMMANDS {
+        let quiet = finish(&mut folder.command(&[command, &["--json", "--force"]].concat()));
+        let before = fs::read(folder.path(output)).unwrap();
+        let run = folder.run(&[command, &["--json", "--force", "--explain"]].concat());
+        assert_eq!((run.code, quiet.code), (Some(0), Some(0)), "{run:?}");
+        assert_eq!(quiet.err, "", "{command:?}");
+        assert!(run.err.contains("chosen: "), "{}", run.err);
+        for engine in ["scalar", "simd", "cuda"] {
+            assert!(
+                run.err.lines().any(|line| line.starts_with(engine)),
+                "{}",
+                run.err
+            );
+        }
+        // Standard output stays JSON, and the work is the same.
+        assert!(serde_json::from_str::<serde_json::Value>(&run.out).is_ok());
+        assert_eq!(fs::read(folder.path(output)).unwrap(), before);
+        let named =
+            folder.run(&[command, &["--force", "--explain", "--backend", "scalar"]].concat());
+        assert!(
+            named.err.contains("the backend asked for is another"),
+            "{}",
+            named.err
+        );
+    }
+}
+
+#[test]
+fn the_variable_may_ask_for_what_auto_chooses_from() {
+    let folder = Folder::new();
+    folder.model("in.safetensors");
+    let (command, output) = COMMANDS[2];
+    let mut files = Vec::new();
+    for variable in ["auto", "cuda", "scalar", ""] {
+        let mut run = folder.command(&[command, &["--force"]].concat());
+        let run = finish(run.env("TERCET_BACKEND", variable));
+        // Without a device, `cuda` in the environment is a wish and no demand.
+        assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{variable}");
+        files.push(fs::read(folder.path(output)).unwrap());
+    }
+    assert!(files.iter().all(|file| *file == files[0]));
+    let mut run = folder.command(command);
+    let run = finish(
+        run.env("TERCET_BACKEND", "scalar")
+            .env("TERCET_VERBOSE", "2")
+            .arg("--force"),
+    );
+    assert_eq!(run.code, Some(0));
+    assert!(run.err.contains("tercet: assign of "), "{}", run.err);
+}

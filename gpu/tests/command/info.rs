@@ -16,6 +16,7 @@ fn the_processor_is_told_with_and_without_a_gpu() {
             "no_gpu",
             "processor",
             "threads",
+            "tuning",
             "version"
         ]
     );
@@ -35,6 +36,7 @@ fn the_processor_is_told_with_and_without_a_gpu() {
         "processor         ",
         "instruction sets  scalar",
         "used              ",
+        "tuning            ",
     ] {
         assert!(text.contains(line), "{text}");
     }

@@ -21,3 +21,5 @@ mod quantize;
 mod search;
 mod support;
 mod trace;
+mod tune;
+mod verify;

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::folder::{Folder, noise};
+use super::folder::{Folder, finish, noise};
+use super::support::emulator::lend;
 use super::{is_emulated, on_device};
 
 /// A command for each flow, and the files it writes, in a folder with its inputs.
@@ -225,5 +226,43 @@ fn a_lost_device_is_one_line_and_nothing_written() {
         );
         assert_eq!(run.err.lines().count(), 1, "{}", run.err);
         assert_eq!(folder.files(), before);
+    }
+}
+
+/// `TERCET_BACKEND` is a wish: what the device does not finish, the processor does, with a word on why.
+#[test]
+fn a_device_lost_where_it_was_only_wished_for_is_a_warning() {
+    if !is_emulated() {
+        return;
+    }
+    let folder = inputs();
+    for (arguments, outputs) in [FLOWS[0], FLOWS[5]] {
+        let mut files = Vec::new();
+        for wish in ["scalar", "cuda"] {
+            let mut command = folder.command(&[arguments, &["--force"]].concat());
+            command.env("TERCET_BACKEND", wish);
+            command.env("TERCET_EMULATOR", "tell=0,fail=lost:1");
+            if !lend(&mut command) {
+                return;
+            }
+            let run = finish(&mut command);
+            assert_eq!(run.code, Some(0), "{arguments:?} {run:?}");
+            let lines: Vec<_> = run.err.lines().collect();
+            if wish == "scalar" {
+                assert!(lines.is_empty(), "{lines:?}");
+            } else {
+                let [given_up, failed] = lines[..] else {
+                    panic!("{lines:?}");
+                };
+                let told = "warning: the GPU is left alone from now on: the CUDA device was lost";
+                assert!(given_up.starts_with(told), "{given_up}");
+                assert!(failed.contains(": cuda failed, "), "{failed}");
+            }
+            let read = outputs
+                .iter()
+                .map(|name| std::fs::read(folder.path(name)).unwrap());
+            files.push(read.collect::<Vec<_>>());
+        }
+        assert!(files[0] == files[1], "{arguments:?}");
     }
 }

@@ -37,7 +37,7 @@ impl Threads {
         let mut rest = out;
         let mut start = 0;
         let mut jobs = Vec::new();
-        for piece in pieces(codes, self.tile) {
+        for piece in pieces(codes, self.task()) {
             let (head, tail) = rest.split_at_mut(piece.codes.len());
             jobs.push((start, piece, head));
             start += piece.codes.len();

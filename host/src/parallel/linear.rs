@@ -18,7 +18,9 @@ impl Threads {
         product: impl Fn(&Layer<'_>, usize, &mut [T]) + Sync,
     ) {
         let weights = layer.weights();
-        let rows = (self.tile.saturating_mul(8) / weights.cols()).max(1);
+        let rows = (self.task().saturating_mul(8) / weights.cols()).max(1);
+        // No more than there are, so that the next multiple is a number.
+        let rows = rows.min(weights.rows().max(1));
         let rows = rows.next_multiple_of(weights.layout().group_rows());
         if out.len() <= rows {
             return product(layer, 0, out);

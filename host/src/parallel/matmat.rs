@@ -26,7 +26,7 @@ impl Threads {
         give: impl Fn(&Layer<'_>, usize, &mut [T], Found<'_>) + Sync,
     ) {
         let weights = layer.weights();
-        let threads = rayon::current_num_threads();
+        let threads = self.threads();
         let rows = (self.tile.saturating_mul(8) / weights.cols()).max(1);
         // Parts for all threads, also of a small matrix.
         let share = weights.rows().div_ceil(4 * threads);
@@ -60,7 +60,7 @@ impl Threads {
                 multiply(&mut panels, part);
             }
         };
-        if parts == 1 {
+        if parts == 1 || threads == 1 {
             return task();
         }
         let tasks = (0..threads.min(parts)).into_par_iter().with_max_len(1);

@@ -57,6 +57,7 @@ const TILE: usize = 1 << 16;
 pub struct Threads {
     tile: usize,
     backend: Backend,
+    alone: bool,
 }
 
 /// With the backend that `TERCET_BACKEND` names, and with the best of this machine where it names none that runs here
@@ -66,6 +67,7 @@ impl Default for Threads {
         Self {
             tile: TILE,
             backend: Backend::default(),
+            alone: false,
         }
     }
 }
@@ -76,6 +78,46 @@ impl Threads {
         Self {
             tile: values.max(1),
             ..Self::default()
+        }
+    }
+
+    /// The engine on the calling thread alone, which no other is woken up for: the fastest where there is little to do.
+    ///
+    /// That holds for quantizing and dequantizing, blocks, clustering, search and layers; what else it has goes to all threads still. It does
+    /// not show in a bit.
+    ///
+    /// ```
+    /// use tercet_core::engine::BlockEngine;
+    /// use tercet_core::block::Format;
+    /// use tercet_host::parallel::Threads;
+    ///
+    /// let mut out = [0.0; 32];
+    /// Threads::alone().decode(Format::Q8_0, &[0; 34], &mut out)?;
+    /// # Ok::<(), tercet_core::block::BlockError>(())
+    /// ```
+    pub fn alone() -> Self {
+        Self {
+            alone: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether all work is the calling thread's.
+    pub const fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    /// Values in a task: all of them where there is one thread.
+    const fn task(&self) -> usize {
+        if self.alone { usize::MAX } else { self.tile }
+    }
+
+    /// Threads that work may be shared out to.
+    fn threads(&self) -> usize {
+        if self.alone {
+            1
+        } else {
+            rayon::current_num_threads()
         }
     }
 
@@ -102,7 +144,7 @@ impl QuantizeEngine for Threads {
         out: Output<'a>,
     ) -> Result<Tensor<'a, T>, QuantError> {
         let tensor = Tensor::new(values, groups, out.codes, out.scales, out.zero_points)?;
-        Ok(tensor.with_tile(self.tile).with_backend(self.backend))
+        Ok(tensor.with_tile(self.task()).with_backend(self.backend))
     }
 }
 
@@ -117,11 +159,11 @@ impl BlockEngine for Threads {
         values: &[T],
         out: &mut [u8],
     ) -> Result<Encoded, BlockError> {
-        blocks::encode(self.backend, self.tile, format, rule, scale, values, out)
+        blocks::encode(self.backend, self.task(), format, rule, scale, values, out)
     }
 
     fn decode(&mut self, format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
-        blocks::decode(self.backend, self.tile, format, bytes, out)
+        blocks::decode(self.backend, self.task(), format, bytes, out)
     }
 
     /// On the calling thread: one vector is too little to share out.

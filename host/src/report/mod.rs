@@ -8,6 +8,7 @@ mod bench;
 mod chart;
 mod clusters;
 mod colour;
+mod curves;
 mod elbow;
 mod log_axis;
 mod page;
@@ -19,6 +20,7 @@ pub mod svg;
 
 pub use bench::Bench;
 pub use clusters::Clusters;
+pub use curves::{Curves, Line, Panel};
 pub use elbow::{Elbow, Trial};
 pub use page::Page;
 pub use picture::Picture;

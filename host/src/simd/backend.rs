@@ -17,6 +17,9 @@ pub struct Backend(Isa);
 /// What the process uses, once it was asked for.
 static CHOSEN: OnceLock<Result<Backend, BackendError>> = OnceLock::new();
 
+/// What `TERCET_BACKEND` may say to those who choose between engines, and which names no set.
+const UNNAMED: [&str; 2] = ["auto", "cuda"];
+
 /// Why there is no such backend.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -70,7 +73,7 @@ impl Backend {
         *BEST.get_or_init(|| Self::all().last().unwrap_or(Self::SCALAR))
     }
 
-    /// The backend that `TERCET_BACKEND` names (one of [`Isa::name`]), or the best where it is not set or empty. The
+    /// The backend that `TERCET_BACKEND` names (one of [`Isa::name`]), or the best where it is not set, empty, `auto` or `cuda`. The
     /// variable is read once.
     ///
     /// # Errors
@@ -101,6 +104,9 @@ impl Backend {
         let name = name.to_string_lossy();
         match Isa::from_name(&name) {
             Some(isa) => Self::new(isa),
+            None if UNNAMED.iter().any(|other| name.eq_ignore_ascii_case(other)) => {
+                Ok(Self::best())
+            }
             None => Err(BackendError::Unknown {
                 name: name.into_owned(),
             }),
@@ -154,7 +160,9 @@ mod tests {
     fn a_name_is_a_set_of_this_machine_or_an_error_that_lists_them() {
         let named = |name: &str| Backend::named(Some(name.into()));
         assert_eq!(named("Scalar"), Ok(Backend::SCALAR));
-        assert_eq!(named(""), Ok(Backend::best()));
+        for best in ["", "auto", "CUDA"] {
+            assert_eq!(named(best), Ok(Backend::best()), "{best}");
+        }
         assert_eq!(Backend::named(None), Ok(Backend::best()));
         let error = named("sse9").unwrap_err().to_string();
         assert!(

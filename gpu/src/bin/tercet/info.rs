@@ -7,7 +7,7 @@ use tercet_host::simd::Backend;
 use crate::failure::Failure;
 use crate::gpus::{self, Gpu};
 use crate::table::{Align, Table};
-use crate::{format, output};
+use crate::{format, output, tune};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,9 +23,10 @@ A machine without a GPU, or with a driver that does not work, is no failure: the
 JSON (--json): version, processor (name, architecture, system, cores, threads, caches[] (level, holds, bytes, threads)), \
 instruction_sets (found[], used, why: best or TERCET_BACKEND), threads (that work is shared out to), \
 gpus[] (device, name, capability, memory, free, multiprocessors, cache, clock, memory_clock (MHz), memory_bus (bits), \
-driver, refused (null, or why it cannot be used)), no_gpu (null, or why there is none).";
+driver, refused (null, or why it cannot be used)), no_gpu (null, or why there is none), \
+tuning (file (null where TERCET_TUNING is off), made (null, or the day), device, refused (null, or why the file is not used)).";
 
-/// Show the processor, its instruction sets and the GPUs, and what would be used
+/// Show the processor, its instruction sets, the GPUs and the tuning file, and what would be used
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -43,6 +44,7 @@ struct Info {
     threads: usize,
     gpus: Vec<Gpu>,
     no_gpu: Option<String>,
+    tuning: tune::File,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,7 +65,7 @@ struct Sets {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let info = Info::here();
+    let info = Info::here()?;
     if arguments.json {
         output::json(&info)
     } else {
@@ -72,14 +74,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Info {
-    fn here() -> Self {
+    fn here() -> Result<Self, Failure> {
         let (machine, processor) = (Machine::here(), Processor::here());
         let named = std::env::var_os("TERCET_BACKEND").is_some_and(|name| !name.is_empty());
         let (gpus, no_gpu) = match gpus::all() {
             Ok(gpus) => (gpus, None),
             Err(reason) => (Vec::new(), Some(reason)),
         };
-        Self {
+        Ok(Self {
             version: env!("CARGO_PKG_VERSION"),
             processor: Described {
                 name: processor.name,
@@ -97,7 +99,8 @@ impl Info {
             threads: machine.threads,
             gpus,
             no_gpu,
-        }
+            tuning: tune::File::here()?,
+        })
     }
 
     fn people(&self) -> String {
@@ -132,6 +135,7 @@ impl Info {
             self.instruction_sets.used,
             count(self.threads, "thread"),
         );
+        text += &format!("tuning            {}\n", self.tuning.words());
         match &self.no_gpu {
             Some(reason) => text + &format!("GPUs              none: {reason}\n"),
             None => text + "\n" + &table(&self.gpus),

@@ -1,4 +1,5 @@
-//! The `tercet` command: quantize, inspect, compare and calibrate models; cluster and search points; build and run integer networks; time it all.
+//! The `tercet` command: quantize, inspect, compare and calibrate models; cluster and search points; build and run integer networks;
+//! time it all, choose engines by it, and verify their bits.
 //!
 //! One file a subcommand. What is computed is computed in `tercet-host`; here are words, tables and exit codes:
 //! 0 for success, 1 for a failure told in one line on stderr, 2 for wrong usage, 130 when interrupted.
@@ -28,6 +29,8 @@ mod reading;
 mod search;
 mod table;
 mod trace;
+mod tune;
+mod verify;
 mod words;
 
 use std::path::PathBuf;
@@ -48,6 +51,8 @@ Examples:
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
   tercet bench --quick                                         how fast this machine is
   tercet info                                                  processor, instruction sets, GPUs
+  tercet tune                                                  measure which engine is the fastest at which size
+  tercet verify                                                the same bits as everywhere, on every engine here
 
 Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 wrong usage, \
 130 interrupted.";
@@ -80,6 +85,8 @@ enum Command {
     Network(network::Arguments),
     Bench(bench::Arguments),
     Info(info::Arguments),
+    Tune(tune::Arguments),
+    Verify(verify::Arguments),
     Demo(demo::Arguments),
     Completions(completions::Arguments),
 }
@@ -144,6 +151,8 @@ fn work(command: Command, threads: &[u16]) -> Result<(), Failure> {
         Command::Network(arguments) => network::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments, threads),
         Command::Info(arguments) => info::run(&arguments),
+        Command::Tune(arguments) => tune::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     }

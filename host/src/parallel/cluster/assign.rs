@@ -4,9 +4,8 @@ use rayon::prelude::*;
 use tercet_core::cluster::Points;
 use tercet_core::engine::Assigned;
 
-use super::super::TILE as VALUES;
+use super::super::{TILE as VALUES, Threads};
 use super::share::{jobs, share, work};
-use crate::simd::Backend;
 use crate::simd::cluster::{Change, Cluster, Packed, Sums, TILE, Work};
 
 /// What a job keeps from step to step, in lines of the cache (and pairs of them, which some processors fetch together) that
@@ -163,11 +162,16 @@ pub(super) fn points_of(values: usize, dims: usize) -> usize {
 }
 
 /// [`Cluster::lengths`] of all points.
-pub(super) fn lengths(kernels: &Cluster, points: &Points<'_>, share_of: usize) -> Vec<u32> {
+pub(super) fn lengths(
+    kernels: &Cluster,
+    points: &Points<'_>,
+    share_of: usize,
+    threads: usize,
+) -> Vec<u32> {
     let mut lengths = vec![0; points.len()];
     let parts = points.values().par_chunks(share_of * points.dims());
     let parts = parts.zip(lengths.par_chunks_mut(share_of));
-    let mut threads = vec![(); jobs(work(points.len(), points.dims(), 0))];
+    let mut threads = vec![(); jobs(work(points.len(), points.dims(), 0), threads)];
     share(&mut threads, parts, |(), (rows, lengths)| {
         kernels.lengths(rows, points.dims(), lengths);
     });
@@ -185,19 +189,32 @@ pub fn nearest(
     labels: &mut [u32],
     distances: &mut [u32],
 ) -> Assigned {
-    let kernels = Backend::default().cluster();
-    let mut packed = kernels.packed();
-    kernels.pack(&mut packed, centroids, points.dims());
-    let assignment = Assignment {
-        kernels,
-        points,
-        lengths: &[],
-        packed: &packed,
-        summed: Summed::Nothing,
-        share: points_of(VALUES, points.dims()),
-    };
-    let (n, dims) = (points.len(), points.dims());
-    let work = work(n, dims, centroids.len() / dims);
-    let mut jobs = vec![Job::default(); jobs(work)];
-    assignment.run(&mut jobs, labels, distances)
+    Threads::default().nearest_of(points, centroids, labels, distances)
+}
+
+impl Threads {
+    /// [`nearest`] by this engine.
+    pub(crate) fn nearest_of(
+        &self,
+        points: Points<'_>,
+        centroids: &[i8],
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Assigned {
+        let kernels = self.backend().cluster();
+        let mut packed = kernels.packed();
+        kernels.pack(&mut packed, centroids, points.dims());
+        let assignment = Assignment {
+            kernels,
+            points,
+            lengths: &[],
+            packed: &packed,
+            summed: Summed::Nothing,
+            share: points_of(if self.alone { usize::MAX } else { VALUES }, points.dims()),
+        };
+        let (n, dims) = (points.len(), points.dims());
+        let work = work(n, dims, centroids.len() / dims);
+        let mut jobs = vec![Job::default(); jobs(work, self.threads())];
+        assignment.run(&mut jobs, labels, distances)
+    }
 }

@@ -43,6 +43,8 @@ pub struct Clusters<'a> {
     kernels: &'static Cluster,
     /// Points that a job takes at a time.
     share: usize,
+    /// The most jobs at once.
+    threads: usize,
     /// What the kernels make distances from, a point each.
     lengths: Vec<u32>,
     /// Their sum, as of i32, once it was needed.
@@ -79,12 +81,14 @@ impl ClusterEngine for Threads {
         } else {
             Backend::SCALAR.cluster()
         };
-        let share = points_of(self.tile, points.dims());
+        let share = points_of(self.task(), points.dims());
+        let threads = self.threads();
         Ok(Clusters {
             inner,
             kernels,
             share,
-            lengths: lengths(kernels, &points, share),
+            threads,
+            lengths: lengths(kernels, &points, share, threads),
             total: None,
             packed: kernels.packed(),
             candidates: kernels.packed(),
@@ -101,7 +105,7 @@ impl ClusterEngine for Threads {
 impl Clusters<'_> {
     /// Makes as many jobs ready as a [`work`] is worth, and says how many.
     fn ready(&mut self, work: usize) -> usize {
-        let count = jobs(work);
+        let count = jobs(work, self.threads);
         if self.jobs.len() < count {
             self.jobs.resize_with(count, Job::default);
         }
@@ -144,8 +148,9 @@ impl Clusters<'_> {
             let mut assigned = assignment.run(jobs, buffers.labels, &mut []);
             let lengths = self.total.get_or_insert_with(|| {
                 // At most 2³¹ in magnitude each.
-                let lengths = self.lengths.par_iter();
-                lengths.map(|&length| i64::from(length as i32)).sum()
+                let lengths = self.lengths.par_chunks(self.share);
+                let sum = |part: &[u32]| part.iter().map(|&length| i64::from(length as i32)).sum();
+                lengths.map(sum).collect::<Vec<i64>>().iter().sum()
             });
             assigned.inertia = assigned.inertia.wrapping_add_signed(*lengths);
             return assigned;
@@ -237,7 +242,7 @@ impl Clusters<'_> {
     fn sum_by_cluster(&mut self) {
         let (points, buffers) = self.inner.parts();
         let (dims, labels) = (points.dims(), &*buffers.labels);
-        let share = buffers.counts.len().div_ceil(rayon::current_num_threads());
+        let share = buffers.counts.len().div_ceil(self.threads);
         buffers.sums.fill(0);
         buffers.counts.fill(0);
         let clusters = buffers.sums.par_chunks_mut(share * dims);

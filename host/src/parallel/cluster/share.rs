@@ -13,9 +13,9 @@ pub(super) fn work(points: usize, dims: usize, centroids: usize) -> usize {
     points.saturating_mul(point.saturating_add(128))
 }
 
-/// How many jobs a [`work`] is worth.
-pub(super) fn jobs(work: usize) -> usize {
-    (work / GRAIN).clamp(1, rayon::current_num_threads())
+/// How many jobs a [`work`] is worth, of at most `threads`.
+pub(super) fn jobs(work: usize, threads: usize) -> usize {
+    (work / GRAIN).clamp(1, threads)
 }
 
 /// The work of a job that outweighs waking up its thread: of the fastest kernels about 20 µs, in which a sleeping thread

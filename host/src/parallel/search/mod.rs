@@ -36,7 +36,8 @@ impl SearchEngine for Threads {
     fn base<'a, R: Rows + 'a>(&'a mut self, rows: R) -> Result<Base<R>, SearchError> {
         Ok(Base::new(rows)
             .with_tile(self.tile)
-            .with_backend(self.backend))
+            .with_backend(self.backend)
+            .on(self.alone))
     }
 }
 
@@ -48,6 +49,7 @@ pub struct Base<R> {
     rows: R,
     tile: usize,
     backend: Backend,
+    alone: bool,
 }
 
 impl<R: Rows> Base<R> {
@@ -57,6 +59,7 @@ impl<R: Rows> Base<R> {
             rows,
             tile: TILE,
             backend: Backend::default(),
+            alone: false,
         }
     }
 
@@ -72,6 +75,21 @@ impl<R: Rows> Base<R> {
         self
     }
 
+    /// Keeps all work on the calling thread, or not.
+    const fn on(mut self, alone: bool) -> Self {
+        self.alone = alone;
+        self
+    }
+
+    /// Threads that work may be shared out to.
+    fn threads(&self) -> usize {
+        if self.alone {
+            1
+        } else {
+            rayon::current_num_threads()
+        }
+    }
+
     /// Rows of a tile.
     fn tile_rows(&self) -> usize {
         (self.tile / self.rows.dim()).max(1)
@@ -80,7 +98,7 @@ impl<R: Rows> Base<R> {
     /// Into how many parts the rows are cut for so many tasks of `queries` queries each.
     fn tasks(&self, queries: usize, tasks: usize) -> usize {
         let products = (self.rows.len() * self.rows.dim()).saturating_mul(queries);
-        let threads = rayon::current_num_threads();
+        let threads = self.threads();
         if threads == 1 || products / SMALL <= self.tile {
             1
         } else {
@@ -265,7 +283,7 @@ impl<R: Rows> SearchBase for Base<R> {
         let base = *self;
         let count = queries.len() / base.rows.dim();
         // Where the rows are too few to share out, the queries are.
-        let threads = rayon::current_num_threads();
+        let threads = base.threads();
         let block = if base.parts(TASKS * threads, count).len() < threads {
             count.div_ceil(threads).min(QUERIES)
         } else {
@@ -279,6 +297,10 @@ impl<R: Rows> SearchBase for Base<R> {
         };
         match (parts.len(), blocks) {
             (1, 1) => search(queries, hits),
+            _ if base.alone => queries
+                .chunks(block * base.rows.dim())
+                .zip(hits.chunks_mut(block * k))
+                .for_each(|(queries, hits)| search(queries, hits)),
             _ => queries
                 .par_chunks(block * base.rows.dim())
                 .zip(hits.par_chunks_mut(block * k))

@@ -1,0 +1,336 @@
+//! `tercet tune`: what operations cost on this machine, measured, kept, drawn and checked.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tercet_gpu::dispatch::tune::{self, Check, Key, TuneOptions, Tuning, TuningError};
+use tercet_gpu::dispatch::{Costs, Dispatcher, Engine, Operation, Settings, TuningFile, Wish};
+use tercet_host::points::Destination;
+
+use crate::clustering::Spinner;
+use crate::engine::dispatcher;
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+use crate::{format, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet tune                            measure, about four seconds, and keep it
+  tercet tune --quick                    about one second
+  tercet tune --check                    measure, then hold choices against what engines take
+  tercet tune --show costs.svg           draw the costs in use, with the sizes at which engines change
+  tercet tune --reset                    forget: built-in costs hold again
+
+Every operation is timed on every engine (scalar code, the processor's kernels on one thread and on all, the first CUDA device where there \
+is one) over a grid of sizes. The commands with --backend auto, and programs by the library's dispatcher, then choose by these times. \
+Results never depend on it.
+
+Costs are kept in tercet/tuning.json in the cache directory (XDG_CACHE_HOME, else ~/.cache), or where TERCET_TUNING says. A file of \
+another machine, number of threads or version is not used, and a warning says why. TERCET_TUNING=off leaves it aside.
+
+JSON (--json): file, made, device (null or its name and driver), seconds, choices[] (operation, steps[] (elements, engine): from so many elements on), \
+check (null or good, share, points[] (operation, elements, work, chosen, best, seconds, best_seconds, regret, predicted)); of --reset and --show: file, removed; of --show: file, drawn, origin.";
+
+/// Measure what operations cost on this machine, so that engines are chosen by it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Measure less: about a second instead of four
+    #[arg(long, conflicts_with_all = ["reset", "show"])]
+    quick: bool,
+    /// Have every engine do every operation at other sizes too, and say how often the choice is within 15 % of the best
+    #[arg(long, conflicts_with_all = ["reset", "show"])]
+    check: bool,
+    /// Draw the costs in use instead of measuring (.svg or .html)
+    #[arg(long, value_name = "OUT", conflicts_with = "reset")]
+    show: Option<PathBuf>,
+    /// Replace OUT if it exists
+    #[arg(long, requires = "show")]
+    force: bool,
+    /// Remove the file of measured costs
+    #[arg(long)]
+    reset: bool,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Time for an engine at a point of the check.
+const POINT: Duration = Duration::from_millis(12);
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    file: PathBuf,
+    made: String,
+    device: Option<String>,
+    seconds: f64,
+    choices: Vec<Choices>,
+    check: Option<Check>,
+}
+
+/// Who does an operation, by size.
+#[derive(Debug, Serialize)]
+struct Choices {
+    operation: Operation,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Serialize)]
+struct Step {
+    /// From so many elements on.
+    elements: u64,
+    engine: Engine,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    // It is engines that are measured, whichever the environment would take.
+    let settings = Settings::with_wish(Wish::Any)?;
+    let file = tune::path(&settings.tuning);
+    if let Some(out) = &arguments.show {
+        return show(arguments, out, settings);
+    }
+    let file = file.ok_or(match settings.tuning {
+        TuningFile::Off => Failure::usage("TERCET_TUNING is off: there is nowhere to keep costs"),
+        _ => Failure::new(TuningError::Nowhere),
+    })?;
+    if arguments.reset {
+        return reset(arguments, &file);
+    }
+    measure(arguments, &settings, file)
+}
+
+/// Without the costs that are about to be replaced.
+fn plain(settings: &Settings) -> Dispatcher {
+    dispatcher(Settings {
+        tuning: TuningFile::Off,
+        ..settings.clone()
+    })
+}
+
+fn measure(arguments: &Arguments, settings: &Settings, file: PathBuf) -> Result<(), Failure> {
+    let start = Instant::now();
+    let options = match arguments.quick {
+        true => TuneOptions::quick(),
+        false => TuneOptions::default(),
+    };
+    let spinner = Spinner::new();
+    let tell = |operation: Operation| spinner.tell(format!("{operation}"));
+    let tuning =
+        tune::tune(&plain(settings), &options, &mut |it| tell(it)).map_err(Failure::new)?;
+    tuning.write(&file).map_err(Failure::new)?;
+    let kept = Settings {
+        tuning: TuningFile::At(file.clone()),
+        ..settings.clone()
+    };
+    let tuned = dispatcher(kept);
+    let check = match arguments.check {
+        false => None,
+        true => Some(tune::check(&tuned, POINT, &mut |it| tell(it)).map_err(Failure::new)?),
+    };
+    drop(spinner);
+    let summary = Summary {
+        file,
+        made: tuning.made,
+        device: tuning.device,
+        seconds: start.elapsed().as_secs_f64(),
+        choices: choices(&tuning.costs),
+        check,
+    };
+    if arguments.json {
+        return output::json(&summary);
+    }
+    output::text(&people(&summary))
+}
+
+/// Who is the fastest, by the sizes at which that changes.
+fn choices(costs: &Costs) -> Vec<Choices> {
+    let all = Operation::ALL.into_iter().map(|operation| Choices {
+        operation,
+        steps: tune::crossings(costs, operation)
+            .into_iter()
+            .map(|(elements, engine)| Step { elements, engine })
+            .collect(),
+    });
+    all.collect()
+}
+
+fn people(summary: &Summary) -> String {
+    let Key {
+        processor, threads, ..
+    } = Key::here();
+    let device = summary.device.as_deref().unwrap_or("none");
+    let mut text = format!(
+        "processor  {processor}, {}\nGPU        {device}\n\n",
+        format::counted(threads as u64, "thread")
+    );
+    let mut table = Table::new(&[
+        ("operation", Align::Left),
+        ("fastest, from so many elements on", Align::Left),
+    ]);
+    for Choices { operation, steps } in &summary.choices {
+        let steps = steps.iter().map(|step| match step.elements {
+            0 => step.engine.to_string(),
+            from => format!("{} from {from}", step.engine),
+        });
+        table.row([operation.to_string(), steps.collect::<Vec<_>>().join(", ")]);
+    }
+    text += &table.render();
+    if let Some(check) = &summary.check {
+        text += &checked(check);
+    }
+    text + &format!(
+        "\nwrote {}\n{} s\n",
+        summary.file.display(),
+        format::significant(summary.seconds)
+    )
+}
+
+/// How good the choices were: each operation, and the worst of all.
+fn checked(check: &Check) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        ("operation", Left),
+        ("points", Right),
+        ("within 15 %", Right),
+        ("worst", Right),
+        ("at", Left),
+    ]);
+    for operation in Operation::ALL {
+        let points: Vec<_> = (check.points.iter())
+            .filter(|point| point.operation == operation)
+            .collect();
+        let good = points.iter().filter(|point| point.regret <= 0.15).count();
+        let worst = points.iter().max_by(|a, b| a.regret.total_cmp(&b.regret));
+        let (percent, at) = worst.map_or_else(Default::default, |worst| {
+            let at = format!(
+                "{} elements: {}, best {}",
+                worst.elements, worst.chosen, worst.best
+            );
+            let at = if worst.regret > 0.0 {
+                at
+            } else {
+                String::new()
+            };
+            (format!("{:.0} %", 100.0 * worst.regret), at)
+        });
+        table.row([
+            operation.to_string(),
+            points.len().to_string(),
+            good.to_string(),
+            percent,
+            at,
+        ]);
+    }
+    format!(
+        "\n{}\n{} of {} choices within 15 % of the best ({:.1} %)\n",
+        table.render(),
+        check.good,
+        check.points.len(),
+        100.0 * check.share
+    )
+}
+
+#[derive(Debug, Serialize)]
+struct Removed<'a> {
+    file: &'a Path,
+    removed: bool,
+}
+
+fn reset(arguments: &Arguments, file: &Path) -> Result<(), Failure> {
+    let removed = match fs::remove_file(file) {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(Failure::io(file, "remove", &error)),
+    };
+    if arguments.json {
+        return output::json(&Removed { file, removed });
+    }
+    let what = if removed { "removed" } else { "there is no" };
+    output::text(&format!("{what} {}; built-in costs hold\n", file.display()))
+}
+
+#[derive(Debug, Serialize)]
+struct Drawn<'a> {
+    file: Option<PathBuf>,
+    drawn: &'a Path,
+    origin: &'a str,
+}
+
+fn show(arguments: &Arguments, out: &Path, settings: Settings) -> Result<(), Failure> {
+    let file = tune::path(&settings.tuning);
+    let inputs: Vec<&Path> = file.iter().map(PathBuf::as_path).collect();
+    let to = Destination {
+        path: out,
+        inputs: &inputs,
+        overwrite: arguments.force,
+    };
+    to.check(&["svg", "html", "htm"])?;
+    let dispatcher = dispatcher(settings);
+    let Key {
+        processor, threads, ..
+    } = Key::here();
+    let line = format!(
+        "{processor}, {}; {}",
+        format::counted(threads as u64, "thread"),
+        dispatcher.origin()
+    );
+    let page = tune::curves(dispatcher.costs(), "What operations cost", &line);
+    page.write(to)?;
+    if arguments.json {
+        return output::json(&Drawn {
+            file,
+            drawn: out,
+            origin: dispatcher.origin(),
+        });
+    }
+    output::text(&format!(
+        "wrote {} ({})\n",
+        out.display(),
+        dispatcher.origin()
+    ))
+}
+
+/// The file of costs as `tercet info` tells of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct File {
+    /// Where it is or would be; none where it is not wanted.
+    file: Option<PathBuf>,
+    /// The day it was made; none where there is none that can be used.
+    made: Option<String>,
+    /// The device that was measured.
+    device: Option<String>,
+    /// Why it is not used; none where it is, or is not there.
+    refused: Option<String>,
+}
+
+impl File {
+    /// What is known of it.
+    pub(crate) fn here() -> Result<Self, Failure> {
+        let settings = Settings::with_wish(Wish::Any)?;
+        let file = tune::path(&settings.tuning);
+        let mut found = Self {
+            file: file.clone(),
+            made: None,
+            device: None,
+            refused: None,
+        };
+        match file.as_deref().map_or(Ok(None), Tuning::read) {
+            Ok(None) => {}
+            Ok(Some(tuning)) => (found.made, found.device) = (Some(tuning.made), tuning.device),
+            Err(error) => found.refused = Some(error.to_string()),
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn words(&self) -> String {
+        match (&self.file, &self.made, &self.refused) {
+            (None, ..) => "none: built-in costs".to_owned(),
+            (Some(file), Some(made), _) => format!("{}, made on {made}", file.display()),
+            (_, _, Some(reason)) => format!("not used: {reason}"),
+            (Some(file), ..) => format!("none at {}: `tercet tune` makes it", file.display()),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! How a dispatcher is made.
+
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+use tercet_host::parallel::Threads;
+
+use super::device::{Opener, Slot};
+use super::dispatcher::{Dispatcher, Listener, Shared};
+use super::engine::Device;
+use super::metrics::Counters;
+use super::notice::Notice;
+use super::settings::{Profile, Settings};
+use super::tune::{self, Tuning};
+use super::{Costs, Engine};
+
+/// The device of a dispatcher that names no other: the first CUDA device.
+#[cfg(feature = "cuda")]
+pub type First = crate::engine::Cuda;
+
+/// Stands for a device where the build has no CUDA; it is never opened.
+#[cfg(not(feature = "cuda"))]
+pub type First = tercet_core::scalar::Scalar;
+
+/// Makes a [`Dispatcher`].
+///
+/// The device is opened by the first call that is given to it whatever it costs, by [`Dispatcher::open`], under
+/// [`Profile::Gpu`], or once the calls so far would have saved there what opening takes, a third of a second.
+///
+/// ```
+/// use tercet_core::scalar::Scalar;
+/// use tercet_gpu::dispatch::{Builder, Notice, Profile, Settings};
+///
+/// let settings = Settings { profile: Profile::Gpu, ..Settings::default() };
+/// let dispatcher = Builder::new(settings)
+///     .device(|| Err::<tercet_gpu::dispatch::First, _>("none in this example".into()))
+///     .listener(|notice| assert!(matches!(notice, Notice::NoDevice { .. } | Notice::Tuning { .. })))
+///     .build();
+/// assert!(dispatcher.open().is_err());
+/// ```
+pub struct Builder<D: Device = First> {
+    settings: Settings,
+    opener: Opener<D>,
+    costs: Option<Costs>,
+    listener: Listener,
+}
+
+impl Builder {
+    /// With the first CUDA device, costs of the tuning file or built in, and no listener.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            opener: Box::new(first),
+            costs: None,
+            listener: Box::new(|_| ()),
+        }
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn first() -> Result<First, String> {
+    First::first().map_err(|error| error.to_string())
+}
+
+#[cfg(not(feature = "cuda"))]
+fn first() -> Result<First, String> {
+    Err("this build has no CUDA".to_owned())
+}
+
+impl<D: Device> Builder<D> {
+    /// With another device, opened so; the reason where it cannot be is one line.
+    pub fn device<N: Device>(
+        self,
+        opener: impl Fn() -> Result<N, String> + Send + Sync + 'static,
+    ) -> Builder<N> {
+        Builder {
+            settings: self.settings,
+            opener: Box::new(opener),
+            costs: self.costs,
+            listener: self.listener,
+        }
+    }
+
+    /// With these costs, and no tuning file.
+    pub fn costs(mut self, costs: Costs) -> Self {
+        self.costs = Some(costs);
+        self
+    }
+
+    /// With somebody who hears notices, from whatever thread they come.
+    pub fn listener(mut self, listener: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+        self.listener = Box::new(listener);
+        self
+    }
+
+    /// The dispatcher. Reads the tuning file, unless costs were given or the profile has no choice.
+    pub fn build(self) -> Dispatcher<D> {
+        let Self {
+            settings,
+            opener,
+            costs,
+            listener,
+        } = self;
+        let fixed = matches!(settings.profile, Profile::Development | Profile::Edge);
+        let mut notice = None;
+        let tuning = match costs {
+            Some(costs) => Found {
+                costs,
+                origin: "costs given by the program".to_owned(),
+                of: None,
+                measured: false,
+            },
+            // Also so that these profiles start no thread.
+            None if fixed => Found::builtin(1),
+            None => Found::here(&settings, &mut notice),
+        };
+        let backend = settings.backend();
+        let dispatcher = Dispatcher::of(Shared {
+            simd: Threads::alone().with_backend(backend),
+            threads: Threads::default().with_backend(backend),
+            settings,
+            costs: tuning.costs,
+            origin: tuning.origin,
+            costs_of: tuning.of,
+            corrected: OnceLock::new(),
+            measured: tuning.measured,
+            device: Slot::new(opener),
+            counters: Counters::new(),
+            listener,
+            told: AtomicBool::new(false),
+        });
+        if let Some(notice) = notice {
+            dispatcher.tell(&notice);
+        }
+        dispatcher
+    }
+}
+
+/// Costs, and where they are from.
+struct Found {
+    costs: Costs,
+    origin: String,
+    of: Option<String>,
+    measured: bool,
+}
+
+impl Found {
+    fn builtin(threads: usize) -> Self {
+        Self {
+            costs: Costs::builtin(threads),
+            origin: "built-in costs".to_owned(),
+            of: None,
+            measured: false,
+        }
+    }
+
+    /// What was measured on this machine, or what is built in.
+    fn here(settings: &Settings, notice: &mut Option<Notice>) -> Self {
+        let threads = rayon::current_num_threads();
+        let Some(path) = tune::path(&settings.tuning) else {
+            return Self::builtin(threads);
+        };
+        match Tuning::read(&path) {
+            Ok(Some(Tuning {
+                mut costs,
+                made,
+                device,
+                ..
+            })) => {
+                let builtin = Costs::builtin(threads);
+                for engine in Engine::ALL {
+                    costs.fill(engine, &builtin);
+                }
+                Self {
+                    costs,
+                    origin: format!("costs measured here on {made}"),
+                    of: device,
+                    measured: true,
+                }
+            }
+            Ok(None) => Self::builtin(threads),
+            Err(error) => {
+                let reason = format!("{error}; built-in costs hold");
+                *notice = Some(Notice::Tuning { reason });
+                Self::builtin(threads)
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The choice: of those who may, the cheapest; of near ties, the first in order.
+
+use serde::Serialize;
+
+use super::cost::Logs;
+use super::settings::{Profile, Settings, Wish};
+use super::{Costs, Engine, Job, Operation, Place, Prediction};
+
+/// Seconds that opening a device takes, about: the driver's start, a context, the first kernel's translation.
+pub(super) const OPENING: f64 = 0.3;
+/// What [`Settings::prefer_gpu`] lets the device take, in best times.
+const PREFERRED: f64 = 2.0;
+
+/// Why an engine is no candidate for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Out {
+    /// The profile has other engines.
+    Profile,
+    /// The call asks for another engine.
+    Forced(Engine),
+    /// The operation is given to another engine.
+    Override(Engine),
+    /// `TERCET_BACKEND` or the program asks for another.
+    Wish,
+    /// Nothing is known of what it costs.
+    NoCost,
+    /// The job has fewer elements than [`Settings::min_size_for_gpu`].
+    TooSmall(u64),
+    /// The data lies on the device.
+    OutOfReach,
+    /// There is no device.
+    Missing,
+    /// The device was lost, or failed again and again.
+    GivenUp,
+    /// It has failed at this call.
+    Failed,
+    /// The device is not open, and what calls would have saved there, so many seconds with this one, is less than opening takes.
+    Unopened(f64),
+}
+
+/// An engine that was looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Candidate {
+    pub(super) engine: Engine,
+    pub(super) prediction: Option<Prediction>,
+    pub(super) out: Option<Out>,
+}
+
+impl Candidate {
+    fn total(&self) -> f64 {
+        self.prediction
+            .map_or(f64::INFINITY, |prediction| prediction.total())
+    }
+}
+
+/// What is known of the device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum State {
+    /// Nobody has looked; so many seconds could have been saved by now.
+    Closed(f64),
+    /// It works.
+    Open,
+    /// There is none.
+    Missing,
+    /// It did not work any more.
+    GivenUp,
+}
+
+/// What a choice depends on, beside the job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) costs: &'a Costs,
+    pub(super) device: State,
+    /// The engine that the call asks for.
+    pub(super) forced: Option<Engine>,
+    /// Engines that failed at the call, a bit each.
+    pub(super) failed: u8,
+}
+
+/// The engines in [`Engine::ORDER`], and who is chosen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ranking {
+    pub(super) candidates: [Candidate; Engine::ALL.len()],
+    /// Nobody, where all are out.
+    pub(super) chosen: Option<Engine>,
+    /// Seconds that the call would have saved on a device that is not open.
+    pub(super) missed: f64,
+}
+
+impl Ranking {
+    pub(super) fn predicted(&self, engine: Engine) -> Option<Prediction> {
+        let mut all = self.candidates.iter();
+        all.find(|candidate| candidate.engine == engine)?.prediction
+    }
+}
+
+impl Given<'_> {
+    /// Ranks the engines for a job. O(engines · log points).
+    pub(super) fn rank(&self, job: &Job) -> Ranking {
+        let logs = Logs::of(job);
+        let mut candidates = Engine::ORDER.map(|engine| {
+            let cost = self.costs.get(job.operation, engine);
+            let prediction = cost.map(|cost| cost.predict_with(job, &logs));
+            let out = self.out(job, engine, prediction.is_some());
+            Candidate {
+                engine,
+                prediction,
+                out,
+            }
+        });
+        if let Some((only, why)) = self.only(job.operation)
+            && let Some(able) = candidates.iter().position(|it| it.engine == only)
+            && candidates[able].out.is_none_or(|out| out == Out::NoCost)
+        {
+            candidates[able].out = None;
+            for other in candidates.iter_mut().filter(|it| it.engine != only) {
+                other.out = other.out.or(Some(why));
+            }
+        }
+        let mut ranking = Ranking {
+            candidates,
+            chosen: None,
+            missed: 0.0,
+        };
+        self.choose(job, &mut ranking);
+        ranking
+    }
+
+    /// Why an engine is out, whatever the others are.
+    fn out(&self, job: &Job, engine: Engine, known: bool) -> Option<Out> {
+        let settings = self.settings;
+        if self.failed >> engine as u8 & 1 == 1 {
+            return Some(Out::Failed);
+        }
+        if let Some(forced) = self.forced
+            && forced != engine
+        {
+            return Some(Out::Forced(forced));
+        }
+        if engine == Engine::Cuda {
+            match self.device {
+                State::Missing => return Some(Out::Missing),
+                State::GivenUp => return Some(Out::GivenUp),
+                State::Open | State::Closed(_) => {}
+            }
+        } else if job.place == Place::Device {
+            return Some(Out::OutOfReach);
+        }
+        if self.forced.is_some() {
+            return None;
+        }
+        let here = match settings.profile {
+            Profile::Auto | Profile::Gpu => true,
+            Profile::Cpu => engine != Engine::Cuda,
+            Profile::Development => engine == Engine::Simd,
+            Profile::Edge => engine == Engine::Scalar,
+        };
+        if !here {
+            return Some(Out::Profile);
+        }
+        if let Wish::Set(backend) = settings.wish
+            && matches!(
+                settings.profile,
+                Profile::Auto | Profile::Cpu | Profile::Gpu
+            )
+        {
+            // The plain kernels are the scalar engine's.
+            let other = match backend {
+                tercet_host::simd::Backend::SCALAR => Engine::Simd,
+                _ => Engine::Scalar,
+            };
+            if engine == Engine::Cuda || engine == other {
+                return Some(Out::Wish);
+            }
+        }
+        if !known {
+            return Some(Out::NoCost);
+        }
+        let least = settings.min_size_for_gpu;
+        if engine == Engine::Cuda && job.place == Place::Host && job.elements < least {
+            return Some(Out::TooSmall(least));
+        }
+        None
+    }
+
+    /// The engine that others stand back for where it is able, and why.
+    fn only(&self, operation: Operation) -> Option<(Engine, Out)> {
+        if let Some(forced) = self.forced {
+            return Some((forced, Out::Forced(forced)));
+        }
+        if let Some(&engine) = self.settings.overrides.get(&operation) {
+            return Some((engine, Out::Override(engine)));
+        }
+        (self.settings.wish == Wish::Cuda).then_some((Engine::Cuda, Out::Wish))
+    }
+
+    /// Whether the device is to be opened for whatever it is chosen for.
+    fn at_once(&self, operation: Operation) -> bool {
+        let only = self.only(operation);
+        only.is_some_and(|(engine, _)| engine == Engine::Cuda)
+            || self.settings.prefer_gpu
+            || self.settings.profile == Profile::Gpu
+    }
+
+    fn choose(&self, job: &Job, ranking: &mut Ranking) {
+        let chosen = self.best(&ranking.candidates);
+        if chosen == Some(Engine::Cuda)
+            && let State::Closed(saved) = self.device
+            && job.place == Place::Host
+            && !self.at_once(job.operation)
+        {
+            let device = ranking.candidates.iter_mut();
+            let Some(device) = device.into_iter().find(|it| it.engine == Engine::Cuda) else {
+                return;
+            };
+            let there = device.total();
+            device.out = Some(Out::Unopened(saved));
+            let here = self.best(&ranking.candidates);
+            let total = here.and_then(|here| Some(ranking.predicted(here)?.total()));
+            let missed = (total.unwrap_or(f64::INFINITY) - there).max(0.0);
+            for candidate in &mut ranking.candidates {
+                if let Some(Out::Unopened(sum)) = &mut candidate.out {
+                    *sum = saved + missed;
+                    if *sum >= OPENING {
+                        candidate.out = None;
+                    }
+                }
+            }
+            if saved + missed < OPENING {
+                (ranking.chosen, ranking.missed) = (here, missed);
+                return;
+            }
+        }
+        // Without a cost for anyone, the reference engine always can.
+        let able = self.forced.is_none() && job.place == Place::Host;
+        ranking.chosen = chosen.or_else(|| able.then_some(Engine::Scalar));
+    }
+
+    /// The first in order of those within the tolerance of the best.
+    fn best(&self, candidates: &[Candidate]) -> Option<Engine> {
+        let able = || {
+            candidates
+                .iter()
+                .filter(|candidate| candidate.out.is_none())
+        };
+        let best = able().map(Candidate::total).fold(f64::INFINITY, f64::min);
+        let device = able().find(|candidate| candidate.engine == Engine::Cuda);
+        let preferred = self.settings.prefer_gpu || self.settings.profile == Profile::Gpu;
+        if preferred && device.is_some_and(|device| device.total() <= PREFERRED * best) {
+            return Some(Engine::Cuda);
+        }
+        let most = best * (1.0 + self.settings.tolerance.max(0.0));
+        let mut within = able().filter(|candidate| candidate.total() <= most);
+        Some(within.next()?.engine)
+    }
+}

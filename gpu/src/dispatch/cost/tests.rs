@@ -1,0 +1,181 @@
+//! Laws of the cost model.
+
+use proptest::prelude::*;
+
+use super::{Bound, Cost, Curve, CurveError, Prediction, Sample};
+use crate::dispatch::{Job, Operation, Place};
+
+fn job(bytes: u64, work: u64) -> Job {
+    Job {
+        operation: Operation::Search,
+        elements: bytes,
+        bytes_in: bytes,
+        bytes_out: 0,
+        work,
+        place: Place::Host,
+    }
+}
+
+/// Points at different amounts.
+fn points() -> impl Strategy<Value = Vec<(u64, f64)>> {
+    prop::collection::btree_map(1u64..1 << 40, 0.0f64..10.0, 1..12)
+        .prop_map(|points| points.into_iter().collect())
+}
+
+/// Up to the most that 64 bits hold, small ones as often as large ones.
+fn amounts() -> impl Strategy<Value = u64> {
+    (0u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
+}
+
+proptest! {
+    #[test]
+    fn more_never_takes_less(points in points(), a in amounts(), b in amounts()) {
+        let curve = Curve::new(points).unwrap();
+        let (less, more) = (curve.seconds(a.min(b)), curve.seconds(a.max(b)));
+        prop_assert!(less >= 0.0 && more.is_finite());
+        // Beyond the points products may round.
+        prop_assert!(less <= more * (1.0 + 1e-12), "{less} {more}");
+    }
+
+    #[test]
+    fn predictions_grow_with_everything(
+        points in points(), busy in points(), copies in points(), launch in 0.0f64..1.0,
+        bytes in amounts(), work in amounts(), more in amounts(),
+    ) {
+        let cost = Cost {
+            launch,
+            memory: Curve::new(points).unwrap(),
+            compute: Some(Curve::new(busy).unwrap()),
+            transfer: Some(Curve::new(copies).unwrap()),
+        };
+        let total = |bytes, work| cost.predict(&job(bytes, work)).total();
+        let least = total(bytes, work) * (1.0 - 1e-12);
+        prop_assert!(least >= 0.0 && least >= launch * (1.0 - 1e-12));
+        prop_assert!(total(bytes.saturating_add(more), work) >= least);
+        prop_assert!(total(bytes, work.saturating_add(more)) >= least);
+        let there = cost.predict(&job(bytes, work).at(Place::Device));
+        prop_assert_eq!(there.transfer, 0.0);
+        prop_assert!(there.total() <= total(bytes, work));
+    }
+
+    #[test]
+    fn measured_points_are_predicted(mut seconds in prop::collection::vec(1e-9f64..1.0, 1..10), copies in points()) {
+        seconds.sort_by(f64::total_cmp);
+        let samples: Vec<_> = (0..).zip(&seconds).map(|(power, &seconds)| {
+            let bytes = 64u64 << (2 * power);
+            Sample { bytes, work: bytes / 2, seconds }
+        }).collect();
+        let copies = Curve::new(copies).unwrap();
+        for transfer in [None, Some(&copies)] {
+            let cost = Cost::fit(&samples, &[], transfer).unwrap();
+            for sample in &samples {
+                let found = cost.predict(&job(sample.bytes, sample.work)).total();
+                // What is copied is made monotone by itself: then a part of a call counts as another.
+                let exact = transfer.is_none();
+                let tolerance = if exact { 1e-9 * sample.seconds + 1e-11 } else { sample.seconds };
+                prop_assert!((found - sample.seconds).abs() <= tolerance, "{found} {sample:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_fit_finds_the_constants_of_a_made_up_engine(
+        launch in 1e-7f64..1e-4, bandwidth in 1e8f64..1e12, rate in 1e9f64..1e14, copied in 1e9f64..1e11, away in any::<bool>(),
+    ) {
+        let copied = away.then(|| Curve::constant(copied));
+        let engine = |bytes: u64, work: u64| {
+            let transfer = copied.as_ref().map_or(0.0, |curve| curve.seconds(bytes));
+            let busy = (bytes as f64 / bandwidth).max(work as f64 / rate);
+            Sample { bytes, work, seconds: launch + transfer + busy }
+        };
+        let streaming: Vec<_> = (6..28).step_by(2).map(|power| engine(1 << power, 0)).collect();
+        let busy: Vec<_> = (20..40).step_by(2).map(|power| engine(64, 1 << power)).collect();
+        let cost = Cost::fit(&streaming, &busy, copied.as_ref()).unwrap();
+        let near = |found: f64, is: f64, part: f64| (found / is - 1.0).abs() <= part;
+        prop_assert!(near(cost.launch, launch, 0.01), "{} {launch}", cost.launch);
+        // Where there is enough of it that the launch does not hide it.
+        let large = 1 << 26;
+        if large as f64 / bandwidth > launch {
+            prop_assert!(near(cost.memory.rate(large), bandwidth, 0.02));
+        }
+        let work = 1 << 38;
+        if work as f64 / rate > launch {
+            prop_assert!(near(cost.compute.as_ref().unwrap().rate(work), rate, 0.02));
+        }
+        // Between the points, and beyond them.
+        for power in (7..34).step_by(3) {
+            let sample = engine(3 << power, 0);
+            let found = cost.predict(&job(sample.bytes, 0)).total();
+            prop_assert!(near(found, sample.seconds, 0.1), "{found} {sample:?}");
+        }
+    }
+
+    #[test]
+    fn curves_go_through_files(points in points()) {
+        let curve = Curve::new(points).unwrap();
+        let text = serde_json::to_string(&curve).unwrap();
+        let read: Curve = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(read.points().len(), curve.points().len());
+        for ((amount, seconds), (read_amount, read_seconds)) in curve.points().zip(read.points()) {
+            prop_assert_eq!(amount, read_amount);
+            // The reader rounds the last digit its own way.
+            prop_assert!((read_seconds / seconds - 1.0).abs() < 1e-15);
+        }
+    }
+}
+
+#[test]
+fn a_curve_is_a_line_through_logarithms_between_its_points() {
+    let curve = Curve::new([(100, 1e-6), (10_000, 1e-2)]).unwrap();
+    // Half way by the logarithms of both.
+    assert!((curve.seconds(1000) / 1e-4 - 1.0).abs() < 1e-9);
+    assert!((curve.seconds(50) / 0.5e-6 - 1.0).abs() < 1e-9);
+    assert!((curve.seconds(1_000_000) / 1.0 - 1.0).abs() < 1e-9);
+    // A smaller amount that took longer was disturbed.
+    let curve = Curve::new([(100, 5e-3), (10_000, 1e-3)]).unwrap();
+    assert_eq!(
+        curve.points().collect::<Vec<_>>(),
+        [(100, 1e-3), (10_000, 1e-3)]
+    );
+}
+
+#[test]
+fn what_is_no_curve_is_refused() {
+    assert_eq!(Curve::new([]), Err(CurveError::Empty));
+    assert_eq!(Curve::new([(0, 1.0)]), Err(CurveError::Amount(0)));
+    assert_eq!(
+        Curve::new([(7, 1.0), (9, 1.0), (7, 2.0)]),
+        Err(CurveError::Amount(7))
+    );
+    assert_eq!(Curve::new([(7, -1.0)]), Err(CurveError::Seconds(-1.0)));
+    assert!(matches!(
+        Curve::new([(7, f64::NAN)]),
+        Err(CurveError::Seconds(_))
+    ));
+    assert!(Cost::fit(&[], &[], None).is_err());
+    for text in [
+        r#"{"launch":-1,"memory":[[1,1]]}"#,
+        r#"{"launch":0,"memory":[]}"#,
+        r#"{"launch":0,"memory":[[1,-1]]}"#,
+        r#"{"launch":0}"#,
+    ] {
+        assert!(serde_json::from_str::<Cost>(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn the_largest_part_is_what_a_job_is_bound_by() {
+    let of = |launch, transfer, memory, compute| {
+        Prediction {
+            launch,
+            transfer,
+            memory,
+            compute,
+        }
+        .bound()
+    };
+    assert_eq!(of(3.0, 1.0, 1.0, 1.0), Bound::Launch);
+    assert_eq!(of(1.0, 3.0, 1.0, 1.0), Bound::Transfer);
+    assert_eq!(of(1.0, 1.0, 3.0, 1.0), Bound::Memory);
+    assert_eq!(of(1.0, 1.0, 1.0, 3.0), Bound::Compute);
+}

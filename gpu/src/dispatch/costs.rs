@@ -1,0 +1,152 @@
+//! The costs of every operation on every engine: measured ones, or those that hold before anything was measured.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cost, Engine, Operation};
+
+/// A cost for each operation and engine; an engine without one is no candidate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Named", into = "Named")]
+pub struct Costs {
+    table: Box<[[Option<Cost>; Engine::ALL.len()]; Operation::ALL.len()]>,
+}
+
+/// As files have them. A file of another version may name what is not known here.
+type Named = BTreeMap<String, BTreeMap<String, Cost>>;
+
+impl Costs {
+    /// No costs at all.
+    pub fn none() -> Self {
+        Self {
+            table: Box::default(),
+        }
+    }
+
+    /// What holds before the first tuning, for `threads` threads.
+    ///
+    /// Rough figures of machines of our days, a core of 3 GHz and a device behind PCIe 4: vectors from some ten elements on, threads
+    /// from about a hundred thousand, the device where much is done with each byte that crosses, or where data lies there already.
+    pub fn builtin(threads: usize) -> Self {
+        let mut costs = Self::none();
+        let threads = threads.max(1) as f64;
+        for operation in Operation::ALL {
+            let rough = Rough::of(operation);
+            let vector = Cost::constant(2e-7, rough.bandwidth, rough.rate);
+            let scalar = Cost::constant(1e-7, rough.bandwidth / 8.0, rough.rate / 16.0);
+            // Memory is the same for all threads: it bears about four of them.
+            let many = Cost::constant(
+                2.5e-5,
+                rough.bandwidth * threads.min(4.0),
+                rough.rate * threads,
+            );
+            let device = Cost::constant(rough.launch, 5e11, rough.rate * 500.0);
+            costs.set(operation, Engine::Scalar, scalar);
+            costs.set(operation, Engine::Simd, vector);
+            if threads > 1.0 {
+                costs.set(operation, Engine::Threads, many);
+            }
+            costs.set(operation, Engine::Cuda, device.with_transfer(1e10));
+        }
+        costs
+    }
+
+    /// What an operation costs on an engine.
+    pub const fn get(&self, operation: Operation, engine: Engine) -> Option<&Cost> {
+        self.table[operation as usize][engine as usize].as_ref()
+    }
+
+    /// Sets a cost.
+    pub fn set(&mut self, operation: Operation, engine: Engine, cost: Cost) {
+        self.table[operation as usize][engine as usize] = Some(cost);
+    }
+
+    /// Takes an engine out.
+    pub fn remove(&mut self, engine: Engine) {
+        for row in self.table.iter_mut() {
+            row[engine as usize] = None;
+        }
+    }
+
+    /// Takes from `others` what is not known of an engine here.
+    pub fn fill(&mut self, engine: Engine, others: &Self) {
+        for (row, other) in self.table.iter_mut().zip(others.table.iter()) {
+            let index = engine as usize;
+            if row[index].is_none() {
+                row[index].clone_from(&other[index]);
+            }
+        }
+    }
+
+    /// Every operation, engine and cost there is.
+    pub fn iter(&self) -> impl Iterator<Item = (Operation, Engine, &Cost)> {
+        let all = Operation::ALL.into_iter();
+        all.flat_map(move |operation| {
+            let engines = Engine::ALL.into_iter();
+            engines
+                .filter_map(move |engine| Some((operation, engine, self.get(operation, engine)?)))
+        })
+    }
+}
+
+/// One core's speed.
+struct Rough {
+    /// Bytes a second.
+    bandwidth: f64,
+    /// Work a second.
+    rate: f64,
+    /// Seconds until a device has begun and told of its end.
+    launch: f64,
+}
+
+impl Rough {
+    const fn of(operation: Operation) -> Self {
+        let (bandwidth, rate, launch) = match operation {
+            Operation::QuantizeInteger | Operation::QuantizeTernary => (8e9, 2e9, 6e-5),
+            Operation::QuantizeOptimal => (1e9, 2.5e8, 3e-4),
+            Operation::Dequantize | Operation::Decode => (1e10, 3e9, 5e-5),
+            Operation::Encode => (6e9, 1.5e9, 6e-5),
+            // Each step is a call of its own.
+            Operation::Kmeans => (1e10, 4e10, 1e-3),
+            Operation::Assign => (1e10, 4e10, 1e-4),
+            Operation::Search => (1e10, 5e10, 2e-4),
+            Operation::Matvec => (1e10, 2e10, 8e-5),
+            Operation::Matmul => (1e10, 1e11, 8e-5),
+        };
+        Self {
+            bandwidth,
+            rate,
+            launch,
+        }
+    }
+}
+
+impl TryFrom<Named> for Costs {
+    type Error = String;
+
+    fn try_from(named: Named) -> Result<Self, String> {
+        let mut costs = Self::none();
+        for (operation, engines) in named {
+            let known = Operation::from_name(&operation);
+            let operation = known.ok_or_else(|| format!("no operation is called {operation}"))?;
+            for (engine, cost) in engines {
+                let known = Engine::from_name(&engine);
+                let engine = known.ok_or_else(|| format!("no engine is called {engine}"))?;
+                costs.set(operation, engine, cost);
+            }
+        }
+        Ok(costs)
+    }
+}
+
+impl From<Costs> for Named {
+    fn from(costs: Costs) -> Self {
+        let mut named = Self::new();
+        for (operation, engine, cost) in costs.iter() {
+            let engines = named.entry(operation.name().to_owned()).or_default();
+            engines.insert(engine.name().to_owned(), cost.clone());
+        }
+        named
+    }
+}

@@ -1,0 +1,98 @@
+//! The device: opened once, when it pays; given up when it does not work any more.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::choose::State;
+
+/// How a device is opened; else one line on why there is none.
+pub(super) type Opener<D> = Box<dyn Fn() -> Result<D, String> + Send + Sync>;
+
+/// After so many failures in a row the device is left alone.
+const FAILURES: u32 = 3;
+
+/// A device and what is known of it.
+pub(super) struct Slot<D> {
+    opener: Opener<D>,
+    device: OnceLock<Result<Mutex<D>, String>>,
+    given_up: AtomicBool,
+    /// Failures since it last worked.
+    failures: AtomicU32,
+    /// Nanoseconds that calls would have saved on it while it was closed.
+    saved: AtomicU64,
+}
+
+impl<D> Slot<D> {
+    pub(super) fn new(opener: Opener<D>) -> Self {
+        Self {
+            opener,
+            device: OnceLock::new(),
+            given_up: AtomicBool::new(false),
+            failures: AtomicU32::new(0),
+            saved: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn state(&self) -> State {
+        match self.device.get() {
+            None => State::Closed(self.saved.load(Ordering::Relaxed) as f64 * 1e-9),
+            Some(Err(_)) => State::Missing,
+            Some(Ok(_)) if self.given_up.load(Ordering::Relaxed) => State::GivenUp,
+            Some(Ok(_)) => State::Open,
+        }
+    }
+
+    /// Adds what a call would have saved.
+    pub(super) fn missed(&self, seconds: f64) {
+        if seconds > 0.0 {
+            // A sum that is lost to a rounding of 1 ns is none.
+            self.saved
+                .fetch_add((seconds * 1e9) as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Opens the device unless somebody did; `first` hears how that went, once.
+    pub(super) fn open(&self, first: impl FnOnce(Result<&mut D, &str>)) -> Result<(), &str> {
+        let opened = self.device.get_or_init(|| match (self.opener)() {
+            Ok(mut device) => {
+                first(Ok(&mut device));
+                Ok(Mutex::new(device))
+            }
+            Err(reason) => {
+                first(Err(&reason));
+                Err(reason)
+            }
+        });
+        opened.as_ref().map(|_| ()).map_err(String::as_str)
+    }
+
+    /// The open device, for one call at a time.
+    pub(super) fn lock(&self) -> Option<MutexGuard<'_, D>> {
+        let device = self.device.get()?.as_ref().ok()?;
+        // A call that panicked leaves an engine that says itself what state it is in.
+        Some(device.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// It did what it was asked.
+    pub(super) fn worked(&self) {
+        // Hardly ever anything to write.
+        if self.failures.load(Ordering::Relaxed) != 0 {
+            self.failures.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// It failed, and may or may not work still; true where it is given up by that.
+    pub(super) fn failed(&self, works: bool) -> bool {
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        (failures >= FAILURES || !works) && !self.given_up.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl<D> fmt::Debug for Slot<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slot")
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,387 @@
+//! The dispatcher: chooses, calls, counts, and goes on where an engine fails.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use tercet_core::scalar::Scalar;
+use tercet_host::parallel::Threads;
+
+use super::builder::{Builder, First};
+use super::choose::{Given, Ranking, State};
+use super::device::Slot;
+use super::engine::Device;
+use super::metrics::{Call, Counters};
+use super::notice::{DispatchError, Failure, Notice};
+use super::settings::{Profile, Settings, SettingsError, Verbose};
+use super::work::Work;
+use super::{Advice, Costs, Engine, Explanation, Job, Metrics};
+
+/// Hears what the dispatcher has to tell.
+pub(super) type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
+
+/// Does each call on the engine that costs least for it.
+///
+/// All engines give the same bits, so a choice shows in time only. It may be used by many threads at once, and clones are handles of the
+/// same one. A call decides in well under a microsecond; the device does one call at a time.
+///
+/// ```
+/// use tercet_core::engine::Output;
+/// use tercet_core::quant::{Groups, Method};
+/// use tercet_gpu::dispatch::{Dispatcher, Engine, Settings};
+///
+/// let dispatcher = Dispatcher::new(Settings::default());
+/// let values = [0.5f32, -1.0, 2.0, 0.0];
+/// let (mut codes, mut scales) = ([0; 4], [0.0; 1]);
+/// let out = Output { codes: &mut codes, scales: &mut scales, zero_points: &mut [] };
+/// dispatcher.quantize(&values, Groups::tensor(4)?, Method::Symmetric { limit: 127 }, out)?;
+/// assert_eq!(codes, [32, -64, 127, 0]);
+///
+/// // The same, by the engine that one likes.
+/// let mut again = [0; 4];
+/// let out = Output { codes: &mut again, scales: &mut scales, zero_points: &mut [] };
+/// let scalar = dispatcher.on(Engine::Scalar);
+/// scalar.quantize(&values, Groups::tensor(4)?, Method::Symmetric { limit: 127 }, out)?;
+/// assert_eq!(again, codes);
+/// assert_eq!(dispatcher.metrics().calls, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Dispatcher<D: Device = First> {
+    shared: Arc<Shared<D>>,
+    forced: Option<Engine>,
+}
+
+/// What all handles of a dispatcher have in common.
+pub(super) struct Shared<D> {
+    pub(super) settings: Settings,
+    pub(super) costs: Costs,
+    /// Where those are from, in words.
+    pub(super) origin: String,
+    /// The device that measured costs are of; none where they are of any.
+    pub(super) costs_of: Option<String>,
+    /// The costs without those of a device that turned out to be another.
+    pub(super) corrected: OnceLock<Costs>,
+    pub(super) measured: bool,
+    pub(super) device: Slot<D>,
+    pub(super) simd: Threads,
+    pub(super) threads: Threads,
+    pub(super) counters: Counters,
+    pub(super) listener: Listener,
+    /// Whether somebody was told that there is no device.
+    pub(super) told: AtomicBool,
+}
+
+impl<D: Device> Clone for Dispatcher<D> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            forced: self.forced,
+        }
+    }
+}
+
+impl<D: Device> fmt::Debug for Dispatcher<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dispatcher")
+            .field("settings", &self.shared.settings)
+            .field("costs", &self.shared.origin)
+            .field("device", &self.shared.device)
+            .field("forced", &self.forced)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Dispatcher {
+    /// What the machine has, as the environment asks: [`Settings::from_environment`].
+    ///
+    /// # Errors
+    /// [`SettingsError`] for a variable that says nothing that can be done.
+    pub fn auto() -> Result<Self, SettingsError> {
+        Ok(Self::new(Settings::from_environment()?))
+    }
+
+    /// What the machine has, as `settings` ask. The first CUDA device is opened when that pays, see [`Builder`].
+    pub fn new(settings: Settings) -> Self {
+        Builder::new(settings).build()
+    }
+}
+
+impl<D: Device> Dispatcher<D> {
+    pub(super) fn of(shared: Shared<D>) -> Self {
+        let dispatcher = Self {
+            shared: Arc::new(shared),
+            forced: None,
+        };
+        if dispatcher.settings().profile == Profile::Gpu {
+            // What comes of it is told; the CPU does the work where there is none.
+            let _ = dispatcher.open();
+        }
+        dispatcher
+    }
+
+    /// A handle whose calls are all done by one engine, whatever they cost.
+    ///
+    /// They end in [`DispatchError::Unavailable`] where it is not there and in [`DispatchError::Engine`] where it fails: no other engine
+    /// takes over. Profiles do not matter to it, but for the scratch of [`Profile::Edge`].
+    pub fn on(&self, engine: Engine) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            forced: Some(engine),
+        }
+    }
+
+    /// How it chooses.
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    /// The costs that it goes by.
+    pub fn costs(&self) -> &Costs {
+        let shared = &*self.shared;
+        shared.corrected.get().unwrap_or(&shared.costs)
+    }
+
+    /// Where its costs are from, in words.
+    pub fn origin(&self) -> &str {
+        &self.shared.origin
+    }
+
+    /// Every candidate for a job, what it would take and why it would not be chosen. Nothing is done or opened.
+    pub fn explain(&self, job: &Job) -> Explanation {
+        let ranking = self.rank(job, 0);
+        let tolerance = self.settings().tolerance;
+        Explanation::new(job, &ranking, tolerance, self.shared.origin.clone())
+    }
+
+    /// What was done so far.
+    pub fn metrics(&self) -> Metrics {
+        self.shared.counters.snapshot()
+    }
+
+    /// What would be faster, by what was done so far; empty where nothing is known to be.
+    pub fn recommend(&self) -> Vec<Advice> {
+        let machine = super::recommend::Machine {
+            costs: self.costs(),
+            measured: self.shared.measured,
+            settings: self.settings(),
+        };
+        machine.advise(&self.metrics())
+    }
+
+    /// Opens the device, unless it is open, and says which it is.
+    ///
+    /// # Errors
+    /// [`DispatchError::Unavailable`], with why there is none.
+    pub fn open(&self) -> Result<String, DispatchError> {
+        let shared = &*self.shared;
+        let opened = shared.device.open(|opened| match opened {
+            Ok(device) => {
+                let device = device.identity();
+                if let Some(of) = shared.costs_of.as_ref().filter(|of| **of != device) {
+                    shared.forget_device(of, &device);
+                }
+                shared.tell(&Notice::Opened { device });
+            }
+            Err(reason) => {
+                if !shared.told.swap(true, Ordering::Relaxed) {
+                    let reason = reason.to_owned();
+                    shared.tell(&Notice::NoDevice { reason });
+                }
+            }
+        });
+        let unavailable = |reason: &str| DispatchError::Unavailable {
+            engine: Engine::Cuda,
+            reason: reason.to_owned(),
+        };
+        opened.map_err(unavailable)?;
+        let device = shared.device.lock();
+        device.map_or_else(
+            || Err(unavailable("closed")),
+            |device| Ok(device.identity()),
+        )
+    }
+
+    /// Uses the device by itself, with data that stays there; none unless it is open ([`Dispatcher::open`]). Calls wait meanwhile.
+    pub fn with_device<T>(&self, work: impl FnOnce(&mut D) -> T) -> Option<T> {
+        Some(work(&mut *self.shared.device.lock()?))
+    }
+
+    /// Does a piece of work on the engine that costs least for it: what all calls are made of.
+    ///
+    /// # Errors
+    /// The caller's mistakes, as [`DispatchError`] has them, which no other engine is asked about. An engine's own failure only of
+    /// a handle [`Dispatcher::on`] that engine; else the next engine does the work from the start, with the same bits.
+    pub fn run<W: Work>(&self, mut work: W) -> Result<W::Done, DispatchError> {
+        let job = work.job();
+        let shared = &*self.shared;
+        let settings = &shared.settings;
+        if settings.profile == Profile::Edge {
+            let (needed, available) = (work.scratch(), settings.edge_memory);
+            if needed > available {
+                shared.counters.refused();
+                return Err(DispatchError::Scratch {
+                    operation: job.operation,
+                    needed,
+                    available,
+                });
+            }
+        }
+        let mut failed = 0;
+        // What the last engine failed with, until it is known who goes on.
+        let mut before: Option<(Engine, String)> = None;
+        loop {
+            let ranking = self.rank(&job, failed);
+            let Some(engine) = ranking.chosen else {
+                return Err(self.nobody(&job));
+            };
+            if engine == Engine::Cuda
+                && let State::Closed(_) = shared.device.state()
+            {
+                if let Err(error) = self.open()
+                    && self.forced.is_some()
+                {
+                    return Err(error);
+                }
+                // Costs may be others now, and the device may be missing.
+                continue;
+            }
+            shared.device.missed(ranking.missed);
+            if let Some((failed, reason)) = before.take() {
+                shared.tell(&Notice::Failed {
+                    operation: job.operation,
+                    engine: failed,
+                    reason,
+                    next: engine,
+                });
+            }
+            let start = Instant::now();
+            let done = match engine {
+                Engine::Scalar => work.run(&mut Scalar),
+                Engine::Simd => work.run(&mut { shared.simd }),
+                Engine::Threads => work.run(&mut { shared.threads }),
+                Engine::Cuda => match shared.device.lock() {
+                    Some(mut device) => work.run(&mut *device),
+                    None => return Err(self.nobody(&job)),
+                },
+            };
+            let failure = match done.map_err(Failure::from) {
+                Ok(done) => {
+                    let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                    self.count(&job, engine, nanoseconds, &ranking, failed != 0);
+                    return Ok(done);
+                }
+                Err(failure) => failure,
+            };
+            match failure {
+                Failure::Refused(error) => {
+                    shared.counters.refused();
+                    return Err(error);
+                }
+                Failure::Engine { source, sound } => {
+                    shared.counters.failed(job.operation, engine);
+                    let reason = source.to_string();
+                    if engine == Engine::Cuda && !sound {
+                        let works = shared.device.lock().is_some_and(|mut it| it.works());
+                        // Who asked for the device hears of it by the error.
+                        if shared.device.failed(works) && self.forced.is_none() {
+                            let reason = reason.clone();
+                            shared.tell(&Notice::GivenUp { reason });
+                        }
+                    }
+                    if self.forced.is_some() {
+                        return Err(DispatchError::Engine { engine, source });
+                    }
+                    failed |= 1 << engine as u8;
+                    before = Some((engine, reason));
+                }
+            }
+        }
+    }
+
+    fn rank(&self, job: &Job, failed: u8) -> Ranking {
+        let given = Given {
+            settings: &self.shared.settings,
+            costs: self.costs(),
+            device: self.shared.device.state(),
+            forced: self.forced,
+            failed,
+        };
+        given.rank(job)
+    }
+
+    fn count(
+        &self,
+        job: &Job,
+        engine: Engine,
+        nanoseconds: u64,
+        ranking: &Ranking,
+        finished: bool,
+    ) {
+        let shared = &*self.shared;
+        if engine == Engine::Cuda {
+            shared.device.worked();
+        }
+        let prediction = ranking.predicted(engine);
+        shared.counters.done(&Call {
+            job,
+            engine,
+            nanoseconds,
+            prediction,
+            finished,
+        });
+        if shared.settings.verbose == Verbose::Choices {
+            let predicted = prediction.map_or(0.0, |it| it.total());
+            eprintln!(
+                "tercet: {} of {} elements: {engine}, {} predicted, {} taken",
+                job.operation,
+                job.elements,
+                super::explain::time(predicted),
+                super::explain::time(nanoseconds as f64 * 1e-9),
+            );
+        }
+    }
+
+    pub(super) fn tell(&self, notice: &Notice) {
+        self.shared.tell(notice);
+    }
+
+    /// Nobody is left for a job.
+    fn nobody(&self, job: &Job) -> DispatchError {
+        if self.forced == Some(Engine::Cuda)
+            && let Err(error) = self.open()
+        {
+            return error;
+        }
+        let explanation = self.explain(job);
+        let engine = self.forced.unwrap_or(Engine::Cuda);
+        let mut all = explanation.candidates.into_iter();
+        let reason = all.find(|candidate| candidate.engine == engine);
+        DispatchError::Unavailable {
+            engine,
+            reason: reason.map_or_else(|| "it failed".into(), |reason| reason.why),
+        }
+    }
+}
+
+impl<D> Shared<D> {
+    fn tell(&self, notice: &Notice) {
+        if self.settings.verbose >= Verbose::Warnings {
+            eprintln!("tercet: {notice}");
+        }
+        (self.listener)(notice);
+    }
+
+    /// Costs that were measured on another device say nothing of this one.
+    fn forget_device(&self, of: &str, device: &str) {
+        let mut costs = self.costs.clone();
+        costs.remove(Engine::Cuda);
+        costs.fill(Engine::Cuda, &Costs::builtin(1));
+        if self.corrected.set(costs).is_ok() {
+            let reason = format!(
+                "measured with {of}, this is {device}: built-in costs hold for it until `tercet tune`"
+            );
+            self.tell(&Notice::Tuning { reason });
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The engines there are to choose from, and what is asked of each.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+use tercet_core::cluster::{Points, predict};
+use tercet_core::engine::LinearEngine;
+use tercet_core::quant::{Codes, QuantError, int8};
+use tercet_core::scalar::Scalar;
+use tercet_host::engine::{Fault, Worker};
+use tercet_host::parallel::Threads;
+
+#[cfg(feature = "cuda")]
+use crate::engine::Cuda;
+
+/// Who may do a piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// [`Scalar`], the code that firmware runs, on the calling thread.
+    Scalar,
+    /// The processor's kernels on the calling thread ([`Threads::alone`]).
+    Simd,
+    /// The processor's kernels on all threads of the rayon pool.
+    Threads,
+    /// A device: the first CUDA device, where the build has CUDA.
+    Cuda,
+}
+
+impl Engine {
+    /// Every engine.
+    pub const ALL: [Self; 4] = [Self::Scalar, Self::Simd, Self::Threads, Self::Cuda];
+
+    /// The order in which near ties settle: of two engines that are as fast the one that leaves more to others.
+    pub const ORDER: [Self; 4] = [Self::Simd, Self::Scalar, Self::Threads, Self::Cuda];
+
+    /// Its name in tables, JSON and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            Self::Simd => "simd",
+            Self::Threads => "threads",
+            Self::Cuda => "cuda",
+        }
+    }
+
+    /// The engine of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|engine| engine.name() == name)
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What the dispatcher asks of an engine, beside core's traits.
+pub trait Able: Worker + LinearEngine<Error: Into<Fault>> {
+    /// Writes `fl((code − zero_point) · scale)`, for codes of a range.
+    ///
+    /// # Errors
+    /// Those of core's decoders: lengths first, then [`QuantError::CodeRange`] with the lowest index; the engine's.
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), Fault>;
+
+    /// Gives every point the nearest of `centroids`, the lowest of equals, and its squared distance to that: [`Worker::nearest`], unless an
+    /// engine does it with less memory.
+    ///
+    /// # Errors
+    /// Those of [`Worker::nearest`].
+    fn assign(
+        &mut self,
+        points: Points<'_>,
+        centroids: &[i8],
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Result<(), Fault>
+    where
+        Self: Sized,
+    {
+        self.nearest(points, centroids, labels, distances)
+    }
+}
+
+/// A device that the dispatcher opens when it pays: an engine with a name of its own.
+pub trait Device: Able {
+    /// Device and driver, as tuning files name them; a file of another is not used.
+    fn identity(&self) -> String;
+
+    /// Whether anything can come of it still, after it failed.
+    fn works(&mut self) -> bool {
+        true
+    }
+
+    /// Copies bytes to the device's memory and back, which tuning times. They are the same afterwards.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn copy(&mut self, bytes: &mut [u8]) -> Result<(), Fault>;
+}
+
+impl Able for Scalar {
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), Fault> {
+        check(&codes, &range, out.len())?;
+        Ok(int8::dequantize(codes, out)?)
+    }
+
+    /// Point by point, without any memory of its own.
+    fn assign(
+        &mut self,
+        points: Points<'_>,
+        centroids: &[i8],
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Result<(), Fault> {
+        predict(&points, centroids, labels, distances)?;
+        Ok(())
+    }
+}
+
+impl Able for Threads {
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), Fault> {
+        Ok(Self::dequantize(self, codes, range, out)?)
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Able for Cuda {
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), Fault> {
+        check(&codes, &range, out.len())?;
+        Ok(self.dequantize_slices(codes, out)?)
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Device for Cuda {
+    fn identity(&self) -> String {
+        match self.device_info() {
+            Ok(info) => identity(&info),
+            // A device that does not answer is of no file.
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// A lost device is lost to the process.
+    fn works(&mut self) -> bool {
+        self.synchronize().is_ok()
+    }
+
+    fn copy(&mut self, bytes: &mut [u8]) -> Result<(), Fault> {
+        let there = self.upload(bytes)?;
+        Ok(self.read(&there, bytes)?)
+    }
+}
+
+/// A device as tuning files name it.
+#[cfg(feature = "cuda")]
+pub(super) fn identity(info: &crate::engine::DeviceInfo) -> String {
+    format!("{}, driver {}", info.name, info.driver)
+}
+
+/// The host itself as a device: it stands where a build has no CUDA, and for a device in programs that only rehearse one.
+impl Device for Scalar {
+    fn identity(&self) -> String {
+        self.name()
+    }
+
+    fn copy(&mut self, _: &mut [u8]) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// What core's decoders refuse before they begin.
+fn check(codes: &Codes<'_>, range: &RangeInclusive<i8>, len: usize) -> Result<(), QuantError> {
+    codes.check(len)?;
+    if *range == int8::RANGE {
+        return Ok(());
+    }
+    match codes.codes.iter().position(|code| !range.contains(code)) {
+        None => Ok(()),
+        Some(index) => Err(QuantError::CodeRange {
+            index: index as u64,
+        }),
+    }
+}

@@ -1,0 +1,201 @@
+//! Why an engine was chosen: every candidate, what it would take, and why it lost.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::choose::{OPENING, Out, Ranking};
+use super::{Bound, Engine, Job, Prediction};
+
+/// A choice, taken apart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// What is asked.
+    pub job: Job,
+    /// Who does it; none where nobody can.
+    pub chosen: Option<Engine>,
+    /// Every engine: the chosen one first, then by predicted time.
+    pub candidates: Vec<Reason>,
+    /// Where the costs are from.
+    pub costs: String,
+}
+
+/// What there is to say of an engine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reason {
+    /// The engine.
+    pub engine: Engine,
+    /// What it would take; none where nothing is known.
+    pub prediction: Option<Prediction>,
+    /// All of that, in seconds.
+    pub seconds: Option<f64>,
+    /// What most of that goes to.
+    pub bound: Option<Bound>,
+    /// Why it was chosen, or was not.
+    pub why: String,
+}
+
+impl Explanation {
+    pub(super) fn new(job: &Job, ranking: &Ranking, tolerance: f64, costs: String) -> Self {
+        let best = ranking.candidates.iter().filter(|it| it.out.is_none());
+        let best = best
+            .filter_map(|it| it.prediction)
+            .map(|it| it.total())
+            .fold(f64::INFINITY, f64::min);
+        let chosen = ranking.chosen;
+        let of_chosen = chosen.and_then(|engine| ranking.predicted(engine));
+        let mut candidates: Vec<Reason> = (ranking.candidates.iter())
+            .map(|candidate| {
+                let seconds = candidate.prediction.map(|it| it.total());
+                let taken = Some(candidate.engine) == chosen;
+                let why = match candidate.out {
+                    _ if taken => won(seconds, best, tolerance),
+                    Some(out) => lost_by(out),
+                    None => lost(seconds, of_chosen.map(|it| it.total()), tolerance),
+                };
+                Reason {
+                    engine: candidate.engine,
+                    prediction: candidate.prediction,
+                    seconds,
+                    bound: candidate.prediction.map(|it| it.bound()),
+                    why,
+                }
+            })
+            .collect();
+        candidates.sort_by(|a, b| {
+            let key = |it: &Reason| (Some(it.engine) != chosen, it.seconds.unwrap_or(f64::MAX));
+            let (a, b) = (key(a), key(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        Self {
+            job: *job,
+            chosen,
+            candidates,
+            costs,
+        }
+    }
+}
+
+fn won(seconds: Option<f64>, best: f64, tolerance: f64) -> String {
+    match seconds {
+        Some(seconds) if seconds > best * (1.0 + tolerance) => {
+            format!("chosen: preferred, at {:.2} times the best", seconds / best)
+        }
+        Some(seconds) if seconds > best => "chosen: as good as the best, and first in order".into(),
+        Some(_) => "chosen: the fastest".into(),
+        None => "chosen: it always can".into(),
+    }
+}
+
+fn lost(seconds: Option<f64>, chosen: Option<f64>, tolerance: f64) -> String {
+    match (seconds, chosen) {
+        (Some(seconds), Some(chosen)) if seconds <= chosen * (1.0 + tolerance) => {
+            "as good, and later in order".into()
+        }
+        (Some(seconds), Some(chosen)) => format!("{:.1} times as long", seconds / chosen),
+        _ => "nothing is known of its time".into(),
+    }
+}
+
+fn lost_by(out: Out) -> String {
+    match out {
+        Out::Profile => "not of this profile".into(),
+        Out::Forced(engine) => format!("the call asks for {engine}"),
+        Out::Override(engine) => format!("the operation is given to {engine}"),
+        Out::Wish => "the backend asked for is another".into(),
+        Out::NoCost => "nothing is known of its time".into(),
+        Out::TooSmall(least) => format!("fewer than {least} elements"),
+        Out::OutOfReach => "the data lies on the device".into(),
+        Out::Missing => "there is no device".into(),
+        Out::GivenUp => "the device does not work any more".into(),
+        Out::Failed => "it failed at this call".into(),
+        Out::Unopened(saved) => format!(
+            "not open: that takes {OPENING} s, and calls so far would have saved {}",
+            time(saved)
+        ),
+    }
+}
+
+/// Seconds in a unit that suits them.
+pub(super) fn time(seconds: f64) -> String {
+    let (scale, unit) = match seconds {
+        ..=0.0 => return "0".into(),
+        ..1e-6 => (1e9, "ns"),
+        ..1e-3 => (1e6, "µs"),
+        ..1.0 => (1e3, "ms"),
+        _ => (1.0, "s"),
+    };
+    let value = seconds * scale;
+    let digits = match value {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// A line of what is asked, and an aligned table.
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Job {
+            operation,
+            elements,
+            work,
+            ..
+        } = self.job;
+        let bytes = self.job.bytes();
+        writeln!(
+            f,
+            "{operation}: {elements} elements, {bytes} bytes, {work} steps; {}",
+            self.costs
+        )?;
+        let heads = [
+            "engine",
+            "predicted",
+            "launch",
+            "transfer",
+            "memory",
+            "compute",
+            "why",
+        ];
+        let rows = self.candidates.iter().map(|reason| {
+            let part = |part: fn(&Prediction) -> f64| {
+                reason
+                    .prediction
+                    .as_ref()
+                    .map_or_else(|| "-".into(), |it| time(part(it)))
+            };
+            [
+                reason.engine.name().into(),
+                part(Prediction::total),
+                part(|it| it.launch),
+                part(|it| it.transfer),
+                part(|it| it.memory),
+                part(|it| it.compute),
+                reason.why.clone(),
+            ]
+        });
+        let rows: Vec<[String; 7]> = rows.collect();
+        let widths: Vec<usize> = (0..heads.len())
+            .map(|column| {
+                let cells = rows.iter().map(|row| row[column].chars().count());
+                cells.max().unwrap_or(0).max(heads[column].len())
+            })
+            .collect();
+        let heads = heads.map(String::from);
+        for row in std::iter::once(&heads).chain(&rows) {
+            let mut line = String::new();
+            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+                let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
+                // Words to the left, numbers to the right.
+                match column {
+                    0 => line.extend([cell, &*blanks]),
+                    6 => line.extend(["  ", cell]),
+                    _ => line.extend(["  ", &*blanks, cell]),
+                }
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}

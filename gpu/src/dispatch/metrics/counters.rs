@@ -1,0 +1,210 @@
+//! Counters that threads add to without waiting for each other.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use super::{EngineMetrics, LATENCIES, Metrics};
+use crate::dispatch::{Bound, Engine, Job, Operation, Prediction};
+
+/// Tables of counters: threads that add at once should have one each, so that they do not take the cache's lines from each other.
+const SHARDS: usize = 8;
+
+/// All counters of a dispatcher.
+#[derive(Debug)]
+pub(in crate::dispatch) struct Counters {
+    shards: Box<[Shard]>,
+}
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Shard {
+    counts: [[Counts; Engine::ALL.len()]; Operation::ALL.len()],
+    refused: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    calls: AtomicU64,
+    nanoseconds: AtomicU64,
+    elements: AtomicU64,
+    bytes: AtomicU64,
+    predicted: AtomicU64,
+    /// Σ |predicted − actual|.
+    off: AtomicU64,
+    launch_bound: AtomicU64,
+    transfer_bound: AtomicU64,
+    failures: AtomicU64,
+    finished: AtomicU64,
+    latencies: [AtomicU64; LATENCIES.len() + 1],
+}
+
+/// A call that was done.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::dispatch) struct Call<'a> {
+    pub(in crate::dispatch) job: &'a Job,
+    pub(in crate::dispatch) engine: Engine,
+    pub(in crate::dispatch) nanoseconds: u64,
+    pub(in crate::dispatch) prediction: Option<Prediction>,
+    /// Whether another engine had failed at it.
+    pub(in crate::dispatch) finished: bool,
+}
+
+/// The table of this thread: the next one in turn for each new thread.
+fn shard() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static MINE: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    MINE.with(|mine| {
+        if mine.get() == usize::MAX {
+            mine.set(NEXT.fetch_add(1, Relaxed) % SHARDS);
+        }
+        mine.get()
+    })
+}
+
+/// The bin of a time: each is four times as wide as the one before, from 1 µs on.
+const fn bin(nanoseconds: u64) -> usize {
+    // Up to 1 µs, whole ones above: ⌈t / 1 µs⌉ in (4^(b−1), 4^b] is bin b.
+    let micros = nanoseconds.div_ceil(1000);
+    if micros <= 1 {
+        return 0;
+    }
+    let bits = u64::BITS - (micros - 1).leading_zeros();
+    let bin = bits.div_ceil(2) as usize;
+    if bin > LATENCIES.len() {
+        LATENCIES.len()
+    } else {
+        bin
+    }
+}
+
+impl Counters {
+    pub(in crate::dispatch) fn new() -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
+        }
+    }
+
+    fn counts(&self, operation: Operation, engine: Engine) -> &Counts {
+        &self.shards[shard()].counts[operation as usize][engine as usize]
+    }
+
+    /// Counts a call that was done: some ten additions of its thread's own.
+    pub(in crate::dispatch) fn done(&self, call: &Call<'_>) {
+        let counts = self.counts(call.job.operation, call.engine);
+        let add = |counter: &AtomicU64, amount: u64| counter.fetch_add(amount, Relaxed);
+        add(&counts.calls, 1);
+        add(&counts.nanoseconds, call.nanoseconds);
+        add(&counts.elements, call.job.elements);
+        add(&counts.bytes, call.job.bytes());
+        add(&counts.latencies[bin(call.nanoseconds)], 1);
+        if let Some(prediction) = call.prediction {
+            let predicted = (prediction.total() * 1e9) as u64;
+            add(&counts.predicted, predicted);
+            add(&counts.off, predicted.abs_diff(call.nanoseconds));
+            match prediction.bound() {
+                Bound::Launch => add(&counts.launch_bound, 1),
+                Bound::Transfer => add(&counts.transfer_bound, 1),
+                Bound::Memory | Bound::Compute => 0,
+            };
+        }
+        if call.finished {
+            add(&counts.finished, 1);
+        }
+    }
+
+    /// Counts a call that an engine failed at.
+    pub(in crate::dispatch) fn failed(&self, operation: Operation, engine: Engine) {
+        self.counts(operation, engine)
+            .failures
+            .fetch_add(1, Relaxed);
+    }
+
+    /// Counts a call that was refused.
+    pub(in crate::dispatch) fn refused(&self) {
+        self.shards[shard()].refused.fetch_add(1, Relaxed);
+    }
+
+    /// All counts as they are now.
+    pub(in crate::dispatch) fn snapshot(&self) -> Metrics {
+        let mut metrics = Metrics::default();
+        for operation in Operation::ALL {
+            for engine in Engine::ALL {
+                let found = self.engine(operation, engine);
+                metrics.calls += found.calls;
+                metrics.seconds += found.seconds;
+                metrics.elements = metrics.elements.wrapping_add(found.elements);
+                metrics.bytes = metrics.bytes.wrapping_add(found.bytes);
+                metrics.fallbacks += found.finished;
+                if found.calls > 0 || found.failures > 0 {
+                    metrics.engines.push(found);
+                }
+            }
+        }
+        let refused = self.shards.iter().map(|shard| shard.refused.load(Relaxed));
+        metrics.refused = refused.sum();
+        metrics
+    }
+
+    fn engine(&self, operation: Operation, engine: Engine) -> EngineMetrics {
+        let all = || {
+            let (operation, engine) = (operation as usize, engine as usize);
+            self.shards
+                .iter()
+                .map(move |shard| &shard.counts[operation][engine])
+        };
+        let sum = |of: fn(&Counts) -> &AtomicU64| {
+            let loaded = all().map(|counts| of(counts).load(Relaxed));
+            // As the counters themselves do after centuries.
+            loaded.fold(0, u64::wrapping_add)
+        };
+        let calls = sum(|counts| &counts.calls);
+        let seconds = sum(|counts| &counts.nanoseconds) as f64 * 1e-9;
+        let off = sum(|counts| &counts.off) as f64 * 1e-9;
+        let latencies = (0..=LATENCIES.len()).map(|bin| {
+            let loaded = all().map(|counts| counts.latencies[bin].load(Relaxed));
+            loaded.sum()
+        });
+        EngineMetrics {
+            operation,
+            engine,
+            calls,
+            seconds,
+            average_seconds: seconds / calls.max(1) as f64,
+            elements: sum(|counts| &counts.elements),
+            bytes: sum(|counts| &counts.bytes),
+            predicted_seconds: sum(|counts| &counts.predicted) as f64 * 1e-9,
+            error: if seconds > 0.0 { off / seconds } else { 0.0 },
+            launch_bound: sum(|counts| &counts.launch_bound),
+            transfer_bound: sum(|counts| &counts.transfer_bound),
+            failures: sum(|counts| &counts.failures),
+            finished: sum(|counts| &counts.finished),
+            latencies: latencies.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_are_those_of_their_ends() {
+        for nanoseconds in (0..40).flat_map(|power| {
+            let end = 1u64 << power;
+            [end - 1, end, end + 1, 1000 * end, 1000 * end + 1]
+        }) {
+            let seconds = nanoseconds as f64 * 1e-9;
+            let expected = LATENCIES
+                .iter()
+                .position(|&end| seconds <= end * (1.0 + 1e-12));
+            assert_eq!(
+                bin(nanoseconds),
+                expected.unwrap_or(LATENCIES.len()),
+                "{nanoseconds} ns"
+            );
+        }
+        assert_eq!(bin(u64::MAX), LATENCIES.len());
+    }
+}

@@ -1,0 +1,86 @@
+//! What was done: calls, elements, bytes and time of each operation on each engine, predicted against actual.
+
+mod counters;
+mod prometheus;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+use super::{Engine, Operation};
+
+pub(super) use counters::{Call, Counters};
+
+/// Upper ends of the bins of call times, in seconds; what takes longer is in one more.
+pub const LATENCIES: [f64; 12] = [
+    1e-6, 4e-6, 1.6e-5, 6.4e-5, 2.56e-4, 1.024e-3, 4.096e-3, 1.6384e-2, 6.5536e-2, 0.262_144,
+    1.048_576, 4.194_304,
+];
+
+/// What a dispatcher has done since it was made.
+///
+/// Calls that go on in other threads may be counted in some fields and not yet in others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Metrics {
+    /// Calls done.
+    pub calls: u64,
+    /// Seconds in them, of all threads together.
+    pub seconds: f64,
+    /// Elements in them.
+    pub elements: u64,
+    /// Bytes that they read and wrote at least.
+    pub bytes: u64,
+    /// Calls whose input every engine refuses.
+    pub refused: u64,
+    /// Calls that an engine failed at and another finished.
+    pub fallbacks: u64,
+    /// Each operation on each engine that did or failed at any.
+    pub engines: Vec<EngineMetrics>,
+}
+
+/// An operation on an engine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EngineMetrics {
+    /// The operation.
+    pub operation: Operation,
+    /// The engine.
+    pub engine: Engine,
+    /// Calls done.
+    pub calls: u64,
+    /// Seconds in them.
+    pub seconds: f64,
+    /// Seconds a call.
+    pub average_seconds: f64,
+    /// Elements in them.
+    pub elements: u64,
+    /// Bytes that they read and wrote at least.
+    pub bytes: u64,
+    /// Seconds that were predicted for them.
+    pub predicted_seconds: f64,
+    /// Mean of how far a call was from its prediction, in parts of the mean time; 0 is exact.
+    pub error: f64,
+    /// Calls that were predicted to spend most of their time starting.
+    pub launch_bound: u64,
+    /// Calls that were predicted to spend most of their time on copies to the engine and back.
+    pub transfer_bound: u64,
+    /// Calls that it failed at, and others finished.
+    pub failures: u64,
+    /// Calls that it finished after another had failed.
+    pub finished: u64,
+    /// Calls by their time: those up to each of [`LATENCIES`], and the longer ones.
+    pub latencies: Vec<u64>,
+}
+
+impl Metrics {
+    /// As JSON, indented.
+    pub fn to_json(&self) -> String {
+        // Numbers, names and lists: there is nothing in it that could fail.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// What an operation did on an engine, if anything.
+    pub fn of(&self, operation: Operation, engine: Engine) -> Option<&EngineMetrics> {
+        let mut all = self.engines.iter();
+        all.find(|it| (it.operation, it.engine) == (operation, engine))
+    }
+}

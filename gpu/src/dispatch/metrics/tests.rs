@@ -1,0 +1,94 @@
+//! Counts add up, and are exported whole.
+
+use super::*;
+use crate::dispatch::{Job, Prediction};
+
+fn call(job: &Job, engine: Engine, nanoseconds: u64, predicted: f64) -> Call<'_> {
+    Call {
+        job,
+        engine,
+        nanoseconds,
+        prediction: Some(Prediction {
+            launch: predicted,
+            ..Prediction::default()
+        }),
+        finished: false,
+    }
+}
+
+fn counted() -> Metrics {
+    let counters = Counters::new();
+    let job = Job::each(Operation::Decode, 10, 34, 40);
+    // Of several threads, so that several tables have some.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                counters.done(&call(&job, Engine::Simd, 2_000, 3e-6));
+                counters.done(&call(&job, Engine::Threads, 10_000, 1e-6));
+            });
+        }
+    });
+    counters.done(&Call {
+        finished: true,
+        ..call(&job, Engine::Simd, 2_000, 3e-6)
+    });
+    counters.failed(Operation::Decode, Engine::Cuda);
+    counters.refused();
+    counters.snapshot()
+}
+
+#[test]
+fn totals_are_the_sums_of_the_engines() {
+    let metrics = counted();
+    let totals = (
+        metrics.calls,
+        metrics.elements,
+        metrics.bytes,
+        metrics.refused,
+        metrics.fallbacks,
+    );
+    assert_eq!(totals, (9, 90, 9 * 74, 1, 1));
+    assert!((metrics.seconds - (5.0 * 2e-6 + 4.0 * 1e-5)).abs() < 1e-12);
+    let simd = metrics.of(Operation::Decode, Engine::Simd).unwrap();
+    assert_eq!((simd.calls, simd.launch_bound, simd.finished), (5, 5, 1));
+    assert!((simd.average_seconds - 2e-6).abs() < 1e-12);
+    assert!((simd.predicted_seconds - 1.5e-5).abs() < 1e-12);
+    // 1 µs off in 2 µs.
+    assert!((simd.error - 0.5).abs() < 1e-9, "{}", simd.error);
+    assert_eq!(simd.latencies[1], 5);
+    let cuda = metrics.of(Operation::Decode, Engine::Cuda).unwrap();
+    assert_eq!((cuda.calls, cuda.failures), (0, 1));
+    assert_eq!(metrics.of(Operation::Search, Engine::Simd), None);
+}
+
+#[test]
+fn json_and_prometheus_hold_the_same_figures() {
+    let metrics = counted();
+    let json: serde_json::Value = serde_json::from_str(&metrics.to_json()).unwrap();
+    assert_eq!(json["calls"], 9);
+    assert_eq!(json["engines"][0]["operation"], "decode");
+    assert_eq!(json["engines"][0]["engine"], "simd");
+    let text = metrics.to_prometheus();
+    for line in [
+        r#"tercet_call_seconds_bucket{operation="decode",engine="simd",le="0.000001"} 0"#,
+        r#"tercet_call_seconds_bucket{operation="decode",engine="simd",le="0.000004"} 5"#,
+        r#"tercet_call_seconds_bucket{operation="decode",engine="simd",le="+Inf"} 5"#,
+        r#"tercet_call_seconds_count{operation="decode",engine="threads"} 4"#,
+        r#"tercet_elements_total{operation="decode",engine="threads"} 40"#,
+        r#"tercet_failures_total{operation="decode",engine="cuda"} 1"#,
+        "tercet_refused_total 1",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    // Every family has its head, and every line is a comment or a name and a number.
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+        let family = name.split('{').next().unwrap();
+        let family = ["_bucket", "_sum", "_count"]
+            .iter()
+            .find_map(|end| family.strip_suffix(end))
+            .unwrap_or(family);
+        assert!(text.contains(&format!("# TYPE {family} ")), "{line}");
+    }
+}

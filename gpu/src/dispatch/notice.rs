@@ -1,0 +1,164 @@
+//! What the dispatcher has to tell, a line each, and what it refuses.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use serde::Serialize;
+use tercet_core::block::BlockError;
+use tercet_core::cluster::ClusterError;
+use tercet_core::linear::LinearError;
+use tercet_core::palette::PaletteError;
+use tercet_core::quant::QuantError;
+use tercet_core::search::SearchError;
+use tercet_host::engine::Fault;
+
+use super::{Engine, Operation};
+
+/// Something a program may want to log. Work goes on after each of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Notice {
+    /// There is no device that works; told once.
+    NoDevice {
+        /// Why.
+        reason: String,
+    },
+    /// A device was opened.
+    Opened {
+        /// Device and driver.
+        device: String,
+    },
+    /// An engine failed at a call, which another then finished with the same bits.
+    Failed {
+        /// What was asked.
+        operation: Operation,
+        /// Who failed.
+        engine: Engine,
+        /// Why.
+        reason: String,
+        /// Who goes on.
+        next: Engine,
+    },
+    /// The device failed three times in a row, or was lost, and is left alone from now on.
+    GivenUp {
+        /// How it failed last.
+        reason: String,
+    },
+    /// Measured costs are not used, or not all of them.
+    Tuning {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoDevice { reason } => write!(f, "no GPU: {reason}; the CPU does all work"),
+            Self::Opened { device } => write!(f, "opened {device}"),
+            Self::Failed {
+                operation,
+                engine,
+                reason,
+                next,
+            } => write!(f, "{operation}: {engine} failed, {next} does it: {reason}"),
+            Self::GivenUp { reason } => write!(f, "the GPU is left alone from now on: {reason}"),
+            Self::Tuning { reason } => write!(f, "tuning: {reason}"),
+        }
+    }
+}
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DispatchError {
+    /// What every engine's quantizer refuses.
+    #[error(transparent)]
+    Quantize(QuantError),
+    /// What every engine's block formats refuse.
+    #[error(transparent)]
+    Block(BlockError),
+    /// What every engine's clustering refuses.
+    #[error(transparent)]
+    Cluster(ClusterError),
+    /// What every engine's search refuses.
+    #[error(transparent)]
+    Search(SearchError),
+    /// What every engine's palettes refuse.
+    #[error(transparent)]
+    Palette(PaletteError),
+    /// What every engine's layers refuse.
+    #[error(transparent)]
+    Linear(LinearError),
+    /// The engine that the call was to be done by is not there.
+    #[error("{engine} is not to be had: {reason}")]
+    Unavailable {
+        /// The engine.
+        engine: Engine,
+        /// Why.
+        reason: String,
+    },
+    /// The engine that the call was to be done by failed.
+    #[error("{engine} failed: {source}")]
+    Engine {
+        /// The engine.
+        engine: Engine,
+        /// How.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+    /// Under [`super::Profile::Edge`]: more scratch than there is.
+    #[error("{operation} needs {needed} bytes of scratch, the profile has {available}")]
+    Scratch {
+        /// What was asked.
+        operation: Operation,
+        /// Bytes that it takes.
+        needed: usize,
+        /// Bytes that there are.
+        available: usize,
+    },
+}
+
+/// What came of an engine that did not do its work.
+pub(super) enum Failure {
+    /// The caller's mistake, which every engine refuses.
+    Refused(DispatchError),
+    /// Another engine may do it.
+    Engine {
+        source: Box<dyn StdError + Send + Sync>,
+        /// Whether the engine is as it was: there was only no room.
+        sound: bool,
+    },
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Refused(match fault {
+            Fault::Quantize(error) => DispatchError::Quantize(error),
+            Fault::Block(error) => DispatchError::Block(error),
+            Fault::Cluster(error) => DispatchError::Cluster(error),
+            Fault::Search(error) => DispatchError::Search(error),
+            Fault::Palette(error) => DispatchError::Palette(error),
+            Fault::Linear(error) => DispatchError::Linear(error),
+            Fault::NoRoom(source) => {
+                return Self::Engine {
+                    source,
+                    sound: true,
+                };
+            }
+            Fault::Engine(source) => {
+                return Self::Engine {
+                    source,
+                    sound: false,
+                };
+            }
+            // A fault of a later version: of the engine, so that another tries.
+            other => {
+                return Self::Engine {
+                    source: other.to_string().into(),
+                    sound: false,
+                };
+            }
+        })
+    }
+}

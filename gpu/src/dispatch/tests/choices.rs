@@ -1,0 +1,227 @@
+//! Who is chosen, by size, wish, profile and device.
+
+use tercet_host::simd::Backend;
+
+use super::{with_costs, with_device, without_device};
+use crate::dispatch::{Cost, Costs, Engine, Job, Operation, Out, Place, Profile, Settings, Wish};
+
+fn decode(elements: u64) -> Job {
+    Job::each(Operation::Decode, elements, elements, 4 * elements)
+}
+
+/// Much work for each byte that crosses.
+fn products(rows: usize) -> Job {
+    Job::products(4096, 4096, 4096 * 4096, rows)
+}
+
+fn settings() -> Settings {
+    Settings::default()
+}
+
+#[test]
+fn small_jobs_stay_on_one_thread_large_ones_take_all_and_heavy_ones_the_device() {
+    let (dispatcher, _) = with_device(settings());
+    let choice = |job: &Job| dispatcher.choice(job).unwrap();
+    assert_eq!(choice(&decode(64)), Engine::Simd);
+    assert_eq!(choice(&decode(4096)), Engine::Simd);
+    assert_eq!(choice(&decode(4 << 20)), Engine::Threads);
+    // Copies cost more than a pass over the data here.
+    assert_eq!(choice(&decode(1 << 30)), Engine::Threads);
+    let resident = decode(4 << 20).at(Place::Device);
+    assert_eq!(choice(&resident), Engine::Cuda);
+    // A third of a second is saved by the first such call already.
+    assert_eq!(choice(&products(16384)), Engine::Cuda);
+}
+
+#[test]
+fn a_device_is_opened_once_calls_would_have_saved_as_much() {
+    let mut costs = Costs::none();
+    // 0.1 s here, 0.02 s there.
+    costs.set(
+        Operation::Decode,
+        Engine::Simd,
+        Cost::constant(0.1, 1e18, 1e18),
+    );
+    costs.set(
+        Operation::Decode,
+        Engine::Cuda,
+        Cost::constant(0.02, 1e18, 1e18),
+    );
+    let (dispatcher, told) = with_costs(settings(), costs);
+    let mut out = [0.0; 32];
+    let mut engines = Vec::new();
+    for _ in 0..5 {
+        let decoded = dispatcher.decode(tercet_core::block::Format::Q8_0, &[0; 34], &mut out);
+        decoded.unwrap();
+        let metrics = dispatcher.metrics();
+        engines.push(
+            metrics
+                .of(Operation::Decode, Engine::Cuda)
+                .map_or(0, |it| it.calls),
+        );
+    }
+    // 0.08, 0.16, 0.24, 0.32: the fourth opens it.
+    assert_eq!(engines, [0, 0, 0, 1, 2]);
+    assert_eq!(told.lock().unwrap().len(), 1, "{told:?}");
+}
+
+#[test]
+fn near_ties_settle_by_order_and_farther_ones_by_time() {
+    for (simd, threads, chosen) in [
+        (1.0, 1.05, Engine::Simd),
+        (1.05, 1.0, Engine::Simd),
+        (1.2, 1.0, Engine::Threads),
+    ] {
+        let mut costs = Costs::none();
+        costs.set(
+            Operation::Search,
+            Engine::Simd,
+            Cost::constant(simd, 1e18, 1e18),
+        );
+        costs.set(
+            Operation::Search,
+            Engine::Threads,
+            Cost::constant(threads, 1e18, 1e18),
+        );
+        let (dispatcher, _) = with_costs(settings(), costs);
+        let job = Job::among(100, 10, 1, 1, 1);
+        assert_eq!(dispatcher.choice(&job), Some(chosen), "{simd} {threads}");
+    }
+}
+
+#[test]
+fn profiles_have_their_engines() {
+    let jobs = [decode(64), decode(4 << 20), products(16384)];
+    let of = |profile| {
+        let (dispatcher, _) = with_device(Settings {
+            profile,
+            ..settings()
+        });
+        jobs.map(|job| dispatcher.choice(&job).unwrap())
+    };
+    assert_eq!(of(Profile::Development), [Engine::Simd; 3]);
+    assert_eq!(of(Profile::Edge), [Engine::Scalar; 3]);
+    assert_eq!(
+        of(Profile::Cpu),
+        [Engine::Simd, Engine::Threads, Engine::Threads]
+    );
+    assert_eq!(of(Profile::Gpu)[2], Engine::Cuda);
+}
+
+#[test]
+fn wishes_and_overrides_outdo_costs() {
+    let jobs = [decode(64), products(16384)];
+    let of = |settings| {
+        let (dispatcher, _) = with_device(settings);
+        jobs.map(|job| dispatcher.choice(&job).unwrap())
+    };
+    let wish = |wish| Settings { wish, ..settings() };
+    assert_eq!(of(wish(Wish::Cuda)), [Engine::Cuda; 2]);
+    let best = Wish::Set(Backend::best());
+    if best != Wish::Set(Backend::SCALAR) {
+        assert_eq!(of(wish(best)), [Engine::Simd, Engine::Threads]);
+    }
+    assert_eq!(
+        of(wish(Wish::Set(Backend::SCALAR))),
+        [Engine::Scalar, Engine::Threads]
+    );
+    let overridden = settings().with_engine(Operation::Decode, Engine::Threads);
+    assert_eq!(of(overridden), [Engine::Threads, Engine::Cuda]);
+    let large = Settings {
+        min_size_for_gpu: 1 << 40,
+        ..settings()
+    };
+    assert_eq!(of(large)[1], Engine::Threads);
+}
+
+#[test]
+fn a_preferred_device_may_take_twice_as_long() {
+    for (device, chosen) in [(1.9, Engine::Cuda), (2.1, Engine::Simd)] {
+        let mut costs = Costs::none();
+        costs.set(
+            Operation::Decode,
+            Engine::Simd,
+            Cost::constant(1.0, 1e18, 1e18),
+        );
+        costs.set(
+            Operation::Decode,
+            Engine::Cuda,
+            Cost::constant(device, 1e18, 1e18),
+        );
+        let preferring = Settings {
+            prefer_gpu: true,
+            ..settings()
+        };
+        let (dispatcher, _) = with_costs(preferring, costs);
+        assert_eq!(dispatcher.choice(&decode(10)), Some(chosen));
+    }
+}
+
+#[test]
+fn without_a_device_it_is_told_once_and_the_processor_goes_on() {
+    let wish = Settings {
+        wish: Wish::Cuda,
+        ..settings()
+    };
+    let (dispatcher, told) = without_device(wish);
+    let mut out = [1.0; 32];
+    for _ in 0..3 {
+        let decoded = dispatcher.decode(tercet_core::block::Format::Q8_0, &[0; 34], &mut out);
+        decoded.unwrap();
+    }
+    let told = told.lock().unwrap();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(
+        told[0].to_string(),
+        "no GPU: not in this test; the CPU does all work"
+    );
+    let error =
+        dispatcher
+            .on(Engine::Cuda)
+            .decode(tercet_core::block::Format::Q8_0, &[0; 34], &mut out);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "cuda is not to be had: not in this test"
+    );
+}
+
+#[test]
+fn an_explanation_names_every_candidate_and_why_it_lost() {
+    let (dispatcher, _) = with_device(Settings {
+        min_size_for_gpu: 1 << 30,
+        ..settings()
+    });
+    let explained = dispatcher.explain(&decode(4 << 20));
+    assert_eq!(explained.chosen, Some(Engine::Threads));
+    let engines: Vec<_> = explained.candidates.iter().map(|it| it.engine).collect();
+    assert_eq!(engines[0], Engine::Threads);
+    for engine in Engine::ALL {
+        assert!(engines.contains(&engine));
+    }
+    let text = explained.to_string();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 6, "{text}");
+    assert!(
+        lines[0].starts_with("decode: 4194304 elements, 20971520 bytes"),
+        "{text}"
+    );
+    assert!(text.contains("chosen: the fastest"), "{text}");
+    assert!(text.contains(" times as long"), "{text}");
+    assert!(text.contains("fewer than 1073741824 elements"), "{text}");
+    // Columns end where their heads do.
+    let ends = |line: &str, word: &str| line.find(word).map(|at| at + word.len());
+    assert!(ends(lines[1], "predicted").is_some());
+    let json = serde_json::to_value(&explained).unwrap();
+    assert_eq!(json["chosen"], "threads");
+    assert_eq!(json["candidates"][0]["bound"], "memory");
+    assert!(
+        json["candidates"][0]["prediction"]["memory"]
+            .as_f64()
+            .unwrap()
+            > 0.0
+    );
+    assert_eq!(
+        serde_json::to_value(Out::TooSmall(4)).unwrap()["too_small"],
+        4
+    );
+}

@@ -1,0 +1,45 @@
+//! Tests of the whole dispatcher, with devices and costs that are made up.
+
+mod choices;
+mod faults;
+mod forms;
+mod overhead;
+mod regret;
+mod stress;
+
+use std::sync::{Arc, Mutex};
+
+use tercet_core::scalar::Scalar;
+
+use super::{Builder, Costs, Dispatcher, Notice, Settings};
+
+/// What was told, line by line.
+type Told = Arc<Mutex<Vec<Notice>>>;
+
+/// A dispatcher of built-in costs for four threads whose device is the scalar engine, and what it tells.
+fn with_device(settings: Settings) -> (Dispatcher<Scalar>, Told) {
+    with_costs(settings, Costs::builtin(4))
+}
+
+fn with_costs(settings: Settings, costs: Costs) -> (Dispatcher<Scalar>, Told) {
+    let told = Told::default();
+    let tell = Arc::clone(&told);
+    let dispatcher = Builder::new(settings)
+        .costs(costs)
+        .device(|| Ok(Scalar))
+        .listener(move |notice| tell.lock().unwrap().push(notice.clone()))
+        .build();
+    (dispatcher, told)
+}
+
+/// The same without a device.
+fn without_device(settings: Settings) -> (Dispatcher<Scalar>, Told) {
+    let told = Told::default();
+    let tell = Arc::clone(&told);
+    let dispatcher = Builder::new(settings)
+        .costs(Costs::builtin(4))
+        .device(|| Err::<Scalar, _>("not in this test".into()))
+        .listener(move |notice| tell.lock().unwrap().push(notice.clone()))
+        .build();
+    (dispatcher, told)
+}

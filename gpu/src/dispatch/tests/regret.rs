@@ -1,0 +1,194 @@
+//! The model follows engines whose times are made up, and, where asked to, those of this machine.
+
+use proptest::prelude::*;
+use std::time::Duration;
+use tercet_core::number::Random;
+
+use super::with_costs;
+use crate::dispatch::tune::{TuneOptions, check, tune};
+use crate::dispatch::{Cost, Costs, Curve, Engine, Job, Operation, Place, Sample, Settings};
+
+/// An engine whose time is made up: caches that end, a rate of arithmetic, copies.
+#[derive(Clone, Copy, Debug)]
+struct MadeUp {
+    launch: f64,
+    near: f64,
+    far: f64,
+    cache: f64,
+    rate: f64,
+    copies: f64,
+}
+
+impl MadeUp {
+    fn seconds(&self, job: &Job) -> f64 {
+        let bytes = job.bytes() as f64;
+        let near = bytes.min(self.cache) / self.near;
+        let memory = near + (bytes - self.cache).max(0.0) / self.far;
+        self.launch + bytes / self.copies + memory.max(job.work as f64 / self.rate)
+    }
+}
+
+fn job(elements: u64, work: u64) -> Job {
+    Job {
+        operation: Operation::Matmul,
+        elements,
+        bytes_in: elements,
+        bytes_out: elements,
+        work: elements * work,
+        place: Place::Host,
+    }
+}
+
+/// One core, all cores, a device, each somewhat otherwise.
+fn engines() -> impl Strategy<Value = [MadeUp; 3]> {
+    let part = || 0.5f64..2.0;
+    (part(), part(), part(), part(), part(), part()).prop_map(|(a, b, c, d, e, f)| {
+        let simd = MadeUp {
+            launch: 2e-7 * a,
+            near: 4e10 * b,
+            far: 1e10 * c,
+            cache: 1e6 * d,
+            rate: 4e10 * e,
+            copies: f64::INFINITY,
+        };
+        let threads = MadeUp {
+            launch: 2e-5 * f,
+            near: 2e11 * b,
+            far: 4e10 * c,
+            cache: 3e7 * d,
+            rate: 3e11 * e,
+            ..simd
+        };
+        let device = MadeUp {
+            launch: 1e-4 * f,
+            near: 2e12 * b,
+            far: 1e12 * c,
+            cache: 5e7,
+            rate: 2e13 * e,
+            copies: 1e10 * a,
+        };
+        [simd, threads, device]
+    })
+}
+
+proptest! {
+    #[test]
+    fn choices_by_fitted_costs_are_near_the_best_of_engines_made_up(engines in engines(), seed in any::<u64>()) {
+        let mut random = Random::new(seed);
+        // Up to 3 % of noise, which only ever adds.
+        let mut noisy = |seconds: f64| seconds * (1.0 + random.below(30) as f64 / 1000.0);
+        let mut costs = Costs::none();
+        let of = [Engine::Simd, Engine::Threads, Engine::Cuda];
+        for (engine, made_up) in of.into_iter().zip(&engines) {
+            let mut sample = |job: Job| Sample {
+                bytes: job.bytes(),
+                work: job.work,
+                seconds: noisy(made_up.seconds(&job)),
+            };
+            let streaming: Vec<_> = (6..28).step_by(2).map(|power| sample(job(1 << power, 1))).collect();
+            let busy: Vec<_> = (8..26).step_by(3).map(|power| sample(job(1 << power, 1000))).collect();
+            let copies = Curve::constant(made_up.copies);
+            let copies = made_up.copies.is_finite().then_some(&copies);
+            costs.set(Operation::Matmul, engine, Cost::fit(&streaming, &busy, copies).unwrap());
+        }
+        let (dispatcher, _) = with_costs(Settings::default(), costs);
+        dispatcher.open().unwrap();
+        let (mut good, mut all) = (0, 0);
+        // Sizes and intensities between those that were measured, and beyond.
+        for elements in (0..24).map(|step| (100.0 * 2.1f64.powi(step)) as u64) {
+            for work in [1, 4, 1000, 4000] {
+                let job = job(elements, work);
+                let chosen = dispatcher.choice(&job).unwrap();
+                let times = engines.map(|made_up| made_up.seconds(&job));
+                let best = times.into_iter().fold(f64::INFINITY, f64::min);
+                let index = of.iter().position(|&engine| engine == chosen).unwrap();
+                good += u32::from(times[index] <= 1.15 * best);
+                all += 1;
+            }
+        }
+        prop_assert!(good * 100 >= all * 95, "{good} of {all}");
+    }
+}
+
+/// Times of this machine, where nothing else should run: `cargo test --release -p tercet-gpu --lib -- --ignored regret --nocapture`.
+#[test]
+#[ignore = "times this machine"]
+fn choices_on_this_machine_are_near_the_best() {
+    let settings = || Settings {
+        profile: crate::dispatch::Profile::Cpu,
+        ..Settings::default()
+    };
+    let (rough, _) = super::without_device(settings());
+    let options = TuneOptions::default();
+    let tuned = tune(&rough, &options, &mut |_| ()).unwrap();
+    let again = tune(&rough, &options, &mut |_| ()).unwrap();
+    let (dispatcher, _) = with_costs(settings(), tuned.costs);
+    let (second, _) = with_costs(settings(), again.costs);
+    let found = check(&dispatcher, Duration::from_millis(30), &mut |_| ()).unwrap();
+    for point in &found.points {
+        println!(
+            "{:18} {:8} {:>10} {:8} {:8} {:.2}",
+            point.operation.name(),
+            point.elements,
+            point.work,
+            point.chosen,
+            point.best,
+            point.regret
+        );
+    }
+    let agree = found.points.iter().filter(|point| {
+        let job = Job::each(
+            point.operation,
+            point.elements,
+            point.elements,
+            point.elements,
+        );
+        let job = Job {
+            work: point.work,
+            ..job
+        };
+        dispatcher.choice(&job) == second.choice(&job)
+    });
+    println!(
+        "{} of {} within 15 %; {} chosen alike by a second tuning",
+        found.good,
+        found.points.len(),
+        agree.count()
+    );
+    assert!(found.share >= 0.95);
+}
+
+#[test]
+fn tuning_measures_every_operation_on_every_engine_there_is() {
+    let (rough, _) = super::with_device(Settings::default());
+    let options = TuneOptions {
+        budget: Duration::from_millis(100),
+        largest: 1 << 12,
+    };
+    let mut heard = Vec::new();
+    let tuned = tune(&rough, &options, &mut |operation| heard.push(operation)).unwrap();
+    assert_eq!(heard, Operation::ALL);
+    assert_eq!(tuned.device.as_deref(), Some("scalar"));
+    let several = rayon::current_num_threads() > 1;
+    for operation in Operation::ALL {
+        for engine in Engine::ALL {
+            let cost = tuned.costs.get(operation, engine);
+            let there = engine != Engine::Threads || several;
+            assert_eq!(cost.is_some(), there, "{operation} {engine}");
+            if let Some(cost) = cost {
+                assert!(cost.memory.points().len() >= 2, "{operation} {engine}");
+                assert_eq!(cost.transfer.is_some(), engine == Engine::Cuda);
+                assert!(cost.predict(&job(1000, 1)).total() > 0.0);
+            }
+        }
+    }
+    let (dispatcher, _) = with_costs(Settings::default(), tuned.costs);
+    let found = check(&dispatcher, Duration::from_micros(10), &mut |_| ()).unwrap();
+    assert!(found.points.len() > 70 && found.good <= found.points.len());
+    assert!(
+        found
+            .points
+            .iter()
+            .all(|point| point.regret >= 0.0 && point.best_seconds > 0.0)
+    );
+}

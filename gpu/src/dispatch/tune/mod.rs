@@ -1,0 +1,18 @@
+//! Measuring what operations cost on this machine, and keeping it.
+//!
+//! [`tune`] times every operation on every engine over a grid of sizes within a budget and fits a [`crate::dispatch::Cost`] to the times;
+//! [`Tuning`] is the file of them, of one machine ([`Key`]); [`check`] holds choices against what engines take at other sizes; [`curves`]
+//! draws them.
+
+mod case;
+mod check;
+mod file;
+mod key;
+mod measure;
+mod show;
+
+pub use check::{Check, Regret, check};
+pub use file::{Tuning, TuningError, path};
+pub use key::Key;
+pub use measure::{TuneOptions, tune};
+pub use show::{crossings, curves};

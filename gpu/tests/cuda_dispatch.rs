@@ -1,0 +1,285 @@
+//! The dispatcher with a device: the emulated one, whose costs are made up and whose faults are asked for.
+#![cfg(all(feature = "cuda", target_os = "linux"))]
+
+mod support;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use support::child;
+use support::emulator::{device, emulated};
+use tercet_core::block::Format;
+use tercet_core::cluster::Points;
+use tercet_core::engine::Output;
+use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
+use tercet_core::number::Random;
+use tercet_core::quant::{Codes, Groups, Method, Rule, ScaleRule, int8};
+use tercet_core::search::{Cosine, Hit, Int8Rows};
+use tercet_gpu::dispatch::{
+    Builder, Cost, Costs, DispatchError, Dispatcher, Engine, Job, Notice, Operation, Settings, Wish,
+};
+use tercet_host::cluster::KmeansOptions;
+
+type Told = Arc<Mutex<Vec<Notice>>>;
+
+/// A dispatcher whose device does all it can.
+fn to_device() -> (Dispatcher, Told) {
+    let told = Told::default();
+    let tell = Arc::clone(&told);
+    let settings = Settings {
+        wish: Wish::Cuda,
+        ..Settings::default()
+    };
+    let dispatcher = Builder::new(settings)
+        .costs(Costs::builtin(2))
+        .listener(move |notice| tell.lock().unwrap().push(notice.clone()))
+        .build();
+    dispatcher.open().unwrap();
+    told.lock().unwrap().clear();
+    (dispatcher, told)
+}
+
+fn codes(len: usize) -> Vec<i8> {
+    let mut random = Random::new(len as u64);
+    (0..len)
+        .map(|_| (random.below(255) as i64 - 127) as i8)
+        .collect()
+}
+
+/// What each call gives, one after another; the operation beside it.
+fn calls(dispatcher: &Dispatcher) -> Result<Vec<(Operation, String)>, DispatchError> {
+    let mut all = Vec::new();
+    let mut add = |operation, found: String| all.push((operation, found));
+    let points = codes(72 * 9);
+    let values: Vec<f32> = codes(2 * 256)
+        .iter()
+        .map(|&it| f32::from(it) * 0.01)
+        .collect();
+    let groups = Groups::rows(2, 256).map_err(DispatchError::Quantize)?;
+    for method in [
+        Method::Symmetric { limit: 127 },
+        Method::Ternary {
+            rule: Rule::AbsMean,
+            scale_rule: ScaleRule::Rule,
+        },
+        Method::Ternary {
+            rule: Rule::Optimal,
+            scale_rule: ScaleRule::Rule,
+        },
+    ] {
+        let (mut codes, mut scales) = (vec![0; values.len()], [0.0; 2]);
+        let out = Output {
+            codes: &mut codes,
+            scales: &mut scales,
+            zero_points: &mut [],
+        };
+        let report = dispatcher.quantize(&values, groups, method, out)?;
+        add(
+            Operation::of(&method),
+            format!("{report:?} {codes:?} {scales:?}"),
+        );
+        let of = Codes {
+            groups,
+            codes: &codes,
+            scales: &scales,
+            zero_points: &[],
+        };
+        let mut back = vec![0.0; values.len()];
+        dispatcher.dequantize(of, int8::RANGE, &mut back)?;
+        add(Operation::Dequantize, format!("{back:?}"));
+    }
+    let mut blocks = vec![0; 2 * 66];
+    dispatcher.encode(
+        Format::Tq2_0,
+        Rule::AbsMax,
+        ScaleRule::Rule,
+        &values,
+        &mut blocks,
+    )?;
+    add(Operation::Encode, format!("{blocks:?}"));
+    let mut back = vec![0.0; values.len()];
+    dispatcher.decode(Format::Tq2_0, &blocks, &mut back)?;
+    add(Operation::Decode, format!("{back:?}"));
+    let mut options = KmeansOptions::new(3);
+    options.max_iter = 2;
+    let found = dispatcher.kmeans(&points, 9, None, &options)?;
+    add(Operation::Kmeans, format!("{found:?}"));
+    let (mut labels, mut distances) = (vec![0; 72], vec![0; 72]);
+    let cloud = Points::new(&points, 9).map_err(DispatchError::Cluster)?;
+    dispatcher.assign(cloud, &found.centroids, &mut labels, &mut distances)?;
+    add(Operation::Assign, format!("{labels:?} {distances:?}"));
+    let rows = Int8Rows::new(&points, 9).map_err(DispatchError::Search)?;
+    let mut hits = vec![Hit::default(); 2 * 4];
+    dispatcher.search::<Cosine, _>(rows, &points[..18], 4, &mut hits)?;
+    add(Operation::Search, format!("{hits:?}"));
+    let weights: Vec<u8> = points.iter().map(|it| it.cast_unsigned()).collect();
+    let matrix = Matrix::new(Layout::Int8, 18, 36, &weights).map_err(DispatchError::Linear)?;
+    let x = I8Sym::new(&points[..72]).map_err(DispatchError::Linear)?;
+    let mut out = vec![0.0; 36];
+    dispatcher.matmul(&Layer::new(matrix), x, &[0.5, 0.1], &mut out)?;
+    add(Operation::Matmul, format!("{out:?}"));
+    let x = I8Sym::new(&points[..36]).map_err(DispatchError::Linear)?;
+    dispatcher.matvec(&Layer::new(matrix), x, 0.5, &mut out[..18])?;
+    add(Operation::Matvec, format!("{:?}", &out[..18]));
+    Ok(all)
+}
+
+#[test]
+fn every_call_gives_the_bits_of_the_processor() {
+    let Some(_device) = device() else { return };
+    let (dispatcher, told) = to_device();
+    let expected = calls(&dispatcher.on(Engine::Scalar)).unwrap();
+    assert!(calls(&dispatcher).unwrap() == expected);
+    let metrics = dispatcher.metrics();
+    for operation in Operation::ALL {
+        assert!(metrics.of(operation, Engine::Cuda).is_some(), "{operation}");
+    }
+    assert_eq!(metrics.fallbacks, 0);
+    assert!(told.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_call_that_the_device_fails_at_is_finished_with_the_same_bits_and_one_warning() {
+    let Some(device) = emulated() else { return };
+    for fault in ["fail=launch:9", "fail=alloc:1+"] {
+        let (dispatcher, told) = to_device();
+        let expected = calls(&dispatcher.on(Engine::Scalar)).unwrap();
+        device.set(fault);
+        let found = calls(&dispatcher).unwrap();
+        device.set("fail=none");
+        assert!(found == expected, "{fault}");
+        let metrics = dispatcher.metrics();
+        let told = told.lock().unwrap();
+        assert!(metrics.fallbacks > 0, "{fault}");
+        // One for each call that failed, and none besides.
+        let failed = told.iter().filter(|it| {
+            matches!(
+                it,
+                Notice::Failed {
+                    engine: Engine::Cuda,
+                    ..
+                }
+            )
+        });
+        assert_eq!(
+            failed.count() as u64,
+            metrics.fallbacks,
+            "{fault}: {told:?}"
+        );
+        assert_eq!(told.len() as u64, metrics.fallbacks, "{fault}: {told:?}");
+        if fault.ends_with('+') {
+            // Some operations need no memory but what is there; the device is asked again each time, since it is sound.
+            assert!(metrics.fallbacks > 5, "{fault}: {told:?}");
+        } else {
+            assert_eq!(metrics.fallbacks, 1, "{fault}: {told:?}");
+        }
+    }
+}
+
+/// A lost device is lost to its process, so that this has one of its own.
+#[test]
+fn a_lost_device_is_given_up_at_once() {
+    if child::is_one() {
+        let device = emulated().unwrap();
+        let (dispatcher, told) = to_device();
+        let expected = calls(&dispatcher.on(Engine::Scalar)).unwrap();
+        device.set("fail=lost:5");
+        assert!(calls(&dispatcher).unwrap() == expected);
+        let told = told.lock().unwrap();
+        let [Notice::GivenUp { reason }, Notice::Failed { next, .. }] = &told[..] else {
+            panic!("{told:?}");
+        };
+        assert_ne!(*next, Engine::Cuda);
+        let explained = dispatcher
+            .explain(&Job::decode(1 << 20, 34 << 15))
+            .to_string();
+        assert!(
+            explained.contains("the device does not work any more"),
+            "{explained}"
+        );
+        child::tell(reason);
+        // What its memory held cannot be given back.
+        std::process::exit(0);
+    }
+    if emulated().is_none() {
+        return;
+    }
+    let name = "a_lost_device_is_given_up_at_once";
+    let told = child::run(name, Path::new(""), &[]);
+    assert!(told[0].starts_with("the CUDA device was lost"), "{told:?}");
+}
+
+#[test]
+fn a_forced_device_that_fails_is_an_error() {
+    let Some(device) = emulated() else { return };
+    let (dispatcher, _) = to_device();
+    device.set("fail=launch:1");
+    let failed = dispatcher
+        .on(Engine::Cuda)
+        .decode(Format::Q8_0, &[1; 34], &mut [0.0; 32]);
+    device.set("fail=none");
+    assert!(
+        matches!(
+            failed,
+            Err(DispatchError::Engine {
+                engine: Engine::Cuda,
+                ..
+            })
+        ),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn without_a_device_the_processor_does_it_and_it_is_told_once() {
+    let Some(device) = emulated() else { return };
+    device.set("fail=context:1+");
+    let told = Told::default();
+    let tell = Arc::clone(&told);
+    let settings = Settings {
+        wish: Wish::Cuda,
+        ..Settings::default()
+    };
+    let dispatcher = Builder::new(settings)
+        .costs(Costs::builtin(2))
+        .listener(move |notice| tell.lock().unwrap().push(notice.clone()))
+        .build();
+    let found = calls(&dispatcher).unwrap();
+    device.set("fail=none");
+    assert!(found == calls(&dispatcher.on(Engine::Simd)).unwrap());
+    let told = told.lock().unwrap();
+    assert!(matches!(told[..], [Notice::NoDevice { .. }]), "{told:?}");
+}
+
+#[test]
+fn the_model_follows_costs_that_are_made_up_for_the_device() {
+    let Some(_device) = device() else { return };
+    let mut costs = Costs::none();
+    // From 640 bytes on, that is 128 floats of q8_0 with the copies, the device is the faster.
+    costs.set(
+        Operation::Decode,
+        Engine::Simd,
+        Cost::constant(0.0, 1e6, 1e18),
+    );
+    let device = Cost::constant(320e-6, 1e18, 1e18).with_transfer(2e6);
+    costs.set(Operation::Decode, Engine::Cuda, device);
+    let settings = Settings {
+        tolerance: 0.0,
+        ..Settings::default()
+    };
+    let dispatcher = Builder::new(settings).costs(costs).build();
+    dispatcher.open().unwrap();
+    let mut by_device = Vec::new();
+    for blocks in 1..=8 {
+        let (bytes, mut out) = (vec![3; 34 * blocks], vec![0.0; 32 * blocks]);
+        dispatcher.decode(Format::Q8_0, &bytes, &mut out).unwrap();
+        let metrics = dispatcher.metrics();
+        by_device.push(
+            metrics
+                .of(Operation::Decode, Engine::Cuda)
+                .map_or(0, |it| it.calls),
+        );
+    }
+    // A block is 34 + 128 bytes: three are 486, four 648.
+    assert_eq!(by_device, [0, 0, 0, 1, 2, 3, 4, 5]);
+}
