@@ -7,7 +7,7 @@ use crate::peers::process::Answer;
 use serde_json::json;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use tercet_core::engine::{SearchBase, SearchEngine};
 use tercet_core::search::{Dot, Hit, Int8Rows, Metric};
 use tercet_gpu::engine::CudaError;
@@ -71,8 +71,10 @@ impl Subject for OnDevice {
 
 /// A thread that has the rows on the device: what searches them borrows both the engine and the rows.
 struct Searcher {
-    wishes: Sender<()>,
+    /// `None` only once it is to end.
+    wishes: Option<Sender<()>>,
     found: Receiver<Result<(f64, Hits), CudaError>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Searcher {
@@ -81,7 +83,7 @@ impl Searcher {
         let mut device = Device::first()?;
         let (wishes, wished) = channel();
         let (finds, found) = channel();
-        thread::spawn(move || {
+        let thread = thread::spawn(move || {
             let searched = (|| {
                 let rows = Int8Rows::new(&data.values, data.dim)?;
                 let Device { cuda, watch } = &mut device;
@@ -105,7 +107,11 @@ impl Searcher {
                 let _ = finds.send(Err(error));
             }
         });
-        let searcher = Self { wishes, found };
+        let searcher = Self {
+            wishes: Some(wishes),
+            found,
+            thread: Some(thread),
+        };
         match searcher.next() {
             Ok(_) => Ok(searcher),
             Err(error) => Err(io::Error::other(error)),
@@ -119,7 +125,18 @@ impl Searcher {
     }
 
     fn search(&self) -> (f64, Hits) {
-        self.wishes.send(()).expect("it waits for wishes");
+        let wishes = self.wishes.as_ref().expect("it has not ended");
+        wishes.send(()).expect("it waits for wishes");
         expect(self.next())
+    }
+}
+
+impl Drop for Searcher {
+    /// When it has given back what it has on the device.
+    fn drop(&mut self) {
+        self.wishes = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
