@@ -181,6 +181,12 @@ fn open() -> Result<Library, String> {
 
 /// Has `kernels/emulator/build` compile what changed; the library's path.
 pub fn build() -> Result<PathBuf, String> {
+    // Finding out that nothing changed takes a second, and some tests start a hundred programs.
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    BUILT.get_or_init(built).clone()
+}
+
+fn built() -> Result<PathBuf, String> {
     let compiler = env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
     let found = Command::new(&compiler).arg("--version").output();
     if !found.is_ok_and(|found| found.status.success()) {
