@@ -133,16 +133,16 @@ fn old_values_are_computed_again() {
     let options = CacheOptions {
         device_bytes: 100,
         host_bytes: 100,
-        time_to_live: Some(Duration::from_millis(5)),
+        time_to_live: Some(Duration::from_millis(200)),
     };
     let cache: Cache<u64, Tested> = Cache::new(options, Tested::default());
     ask(&cache, 1, 10);
-    thread::sleep(Duration::from_millis(6));
+    thread::sleep(Duration::from_millis(220));
     assert!(cache.get(&1).unwrap().is_none());
     assert_eq!((cache.tiers().device.now(), cache.stats().expired), (0, 1));
     ask(&cache, 1, 10);
     ask(&cache, 2, 10);
-    thread::sleep(Duration::from_millis(6));
+    thread::sleep(Duration::from_millis(220));
     assert_eq!(cache.purge(), 2);
     assert_eq!(
         (cache.tiers().device.now(), cache.tiers().host.now()),
