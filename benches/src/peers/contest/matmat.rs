@@ -39,20 +39,10 @@ fn case(
     layout: Layout,
     [rows, cols, vectors]: [usize; 3],
 ) -> io::Result<Case> {
-    let most = if layout == Layout::Int8 { 127 } else { 1 };
-    let weights = codes(rows * cols, -most, most);
-    let mut x = codes(vectors * cols, -127, 127);
-    kernel::exact(&mut x);
-    inputs.put("weights", &weights, &[rows, cols])?;
-    inputs.put("x", &x, &[vectors, cols])?;
-    let mut rivals = Vec::new();
-    let bytes = match layout {
-        Layout::Block(format) => {
-            let bytes = kernel::encode(format, &weights);
-            rivals = kernel::rivals(format, &bytes, &weights, &x, cols);
-            bytes
-        }
-        _ => weights.iter().map(|&code| code as u8).collect(),
+    let (tercet, weights) = Matmat::drawn(&mut inputs, layout, [rows, cols, vectors])?;
+    let mut rivals = match layout {
+        Layout::Block(format) => kernel::rivals(format, &tercet.bytes, &weights, &tercet.x, cols),
+        _ => Vec::new(),
     };
     rivals.extend([
         Rival::python("torch, int8", "torch_", "matmat"),
@@ -67,11 +57,12 @@ fn case(
         pools: Pools::OneAndAll,
         inputs,
         options: json!({}),
-        tercet: Box::new(Matmat::new(layout, [rows, cols, vectors], bytes, x)),
+        tercet: Box::new(tercet),
         rivals,
     })
 }
 
+#[derive(Clone)]
 pub(super) struct Matmat {
     layout: Layout,
     rows: usize,
@@ -85,14 +76,23 @@ pub(super) struct Matmat {
 }
 
 impl Matmat {
-    /// Of rows, columns and vectors.
-    pub(super) fn new(
+    /// Of rows, columns and vectors of random codes, which are written to `inputs` too; and the weights, a code a byte.
+    pub(super) fn drawn(
+        inputs: &mut Inputs,
         layout: Layout,
         [rows, cols, vectors]: [usize; 3],
-        bytes: Vec<u8>,
-        x: Vec<i8>,
-    ) -> Self {
-        Self {
+    ) -> io::Result<(Self, Vec<i8>)> {
+        let most = if layout == Layout::Int8 { 127 } else { 1 };
+        let weights = codes(rows * cols, -most, most);
+        let mut x = codes(vectors * cols, -127, 127);
+        kernel::exact(&mut x);
+        inputs.put("weights", &weights, &[rows, cols])?;
+        inputs.put("x", &x, &[vectors, cols])?;
+        let bytes = match layout {
+            Layout::Block(format) => kernel::encode(format, &weights),
+            _ => weights.iter().map(|&code| code as u8).collect(),
+        };
+        let drawn = Self {
             layout,
             rows,
             cols,
@@ -101,7 +101,13 @@ impl Matmat {
             scales: vec![1.0; vectors],
             y: vec![0.0; vectors * rows],
             scratch: Vec::new(),
-        }
+        };
+        Ok((drawn, weights))
+    }
+
+    /// Bytes that a product moves at least: weights and activations are read, f32 outputs written.
+    pub(super) const fn moved(&self) -> usize {
+        self.bytes.len() + self.x.len() + 4 * self.y.len()
     }
 
     pub(super) fn layer(&self) -> Layer<'_> {

@@ -1,7 +1,5 @@
 //! A matrix times few vectors, and times many.
 
-use super::super::data::codes;
-use super::super::kernel;
 use super::super::matmat::Matmat;
 use super::super::{Case, Event, Inputs, Pools, Rival, Subject, Work};
 use super::{Copy, Device, PROCESSOR, expect};
@@ -38,20 +36,9 @@ fn case(
     layout: Layout,
     [rows, cols, vectors]: [usize; 3],
 ) -> io::Result<Case> {
-    let most = if layout == Layout::Int8 { 127 } else { 1 };
-    let weights = codes(rows * cols, -most, most);
-    let mut x = codes(vectors * cols, -127, 127);
-    kernel::exact(&mut x);
-    inputs.put("weights", &weights, &[rows, cols])?;
-    inputs.put("x", &x, &[vectors, cols])?;
-    let bytes = match layout {
-        Layout::Block(format) => kernel::encode(format, &weights),
-        _ => weights.iter().map(|&code| code as u8).collect(),
-    };
-    // Weights and activations are read, f32 outputs written.
-    let moved = bytes.len() + x.len() + 4 * rows * vectors;
-    let shape = [rows, cols, vectors];
-    let tercet = OnDevice::new(Matmat::new(layout, shape, bytes.clone(), x.clone()))?;
+    let (host, _) = Matmat::drawn(&mut inputs, layout, [rows, cols, vectors])?;
+    let moved = host.moved();
+    let tercet = OnDevice::new(host.clone())?;
     Ok(Case {
         name: name.into(),
         work: (rows * cols * vectors) as f64,
@@ -65,7 +52,7 @@ fn case(
             Rival::python("torch, int8", "torch_cuda_", "matmat"),
             Rival::Native {
                 label: PROCESSOR,
-                work: Box::new(Matmat::new(layout, shape, bytes, x)),
+                work: Box::new(host),
             },
             Copy::rival(moved, None)?,
         ],
