@@ -33,7 +33,7 @@ pub(crate) struct Blocks {
 }
 
 /// What is asked of the values of one ternary block: 64 or 256 of them.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::simd) struct Values {
     /// The largest pattern of a magnitude; NaN and infinities are patterns as well.
     pub(in crate::simd) largest: unsafe fn(&[f32]) -> u32,
@@ -69,7 +69,7 @@ mod x86 {
     use super::super::avx512_vnni::blocks as avx512_vnni;
     use super::{Blocks, Values};
 
-    pub(super) const AVX2: Blocks = Blocks {
+    pub(super) static AVX2: Blocks = Blocks {
         values: Values {
             largest: avx2::values::largest,
             sum: avx2::values::sum,
@@ -87,7 +87,7 @@ mod x86 {
         stream: Some(avx2::decode::stream),
     };
 
-    pub(super) const AVX512: Blocks = Blocks {
+    pub(super) static AVX512: Blocks = Blocks {
         values: Values {
             largest: avx512::values::largest,
             sum: avx512::values::sum,
@@ -104,7 +104,7 @@ mod x86 {
         ..AVX2
     };
 
-    pub(super) const AVX512_VNNI: Blocks = Blocks {
+    pub(super) static AVX512_VNNI: Blocks = Blocks {
         dot: avx512_vnni::dot::of,
         ..AVX512
     };
@@ -115,7 +115,7 @@ mod aarch64 {
     use super::super::neon::blocks as neon;
     use super::{Blocks, Values};
 
-    pub(super) const NEON: Blocks = Blocks {
+    pub(super) static NEON: Blocks = Blocks {
         values: Values {
             largest: neon::values::largest,
             sum: neon::values::sum,

@@ -25,7 +25,7 @@ const CHUNK: usize = 64;
 const FEW: usize = 5;
 
 #[cfg(target_arch = "x86_64")]
-const AMX_TILES: Tiles = {
+static AMX_TILES: Tiles = {
     use super::amx::linear;
     Tiles {
         order: linear::ORDER,
@@ -35,7 +35,7 @@ const AMX_TILES: Tiles = {
 };
 
 #[cfg(target_arch = "x86_64")]
-const AVX512_VNNI_TILES: Tiles = {
+static AVX512_VNNI_TILES: Tiles = {
     use super::avx512_vnni::linear::tiles;
     Tiles {
         order: Order::COLUMNS,
@@ -51,7 +51,7 @@ const AVX512_VNNI_TILES: Tiles = {
 };
 
 #[cfg(target_arch = "x86_64")]
-const AVX2_TILES: Tiles = {
+static AVX2_TILES: Tiles = {
     use super::avx2::linear::tiles;
     Tiles {
         order: Order::COLUMNS,
@@ -67,7 +67,7 @@ const AVX2_TILES: Tiles = {
 };
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-const NEON_TILES: Tiles = {
+static NEON_TILES: Tiles = {
     use super::neon::linear::{by_neon, tiles};
     Tiles {
         order: Order::COLUMNS,
@@ -83,7 +83,7 @@ const NEON_TILES: Tiles = {
 };
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-const DOTPROD_TILES: Tiles = {
+static DOTPROD_TILES: Tiles = {
     use super::dotprod::linear;
     Tiles {
         multiply: Multiply::Strips {

@@ -25,21 +25,21 @@ struct Palettes {
 }
 
 #[cfg(target_arch = "x86_64")]
-const AVX2: Palettes = Palettes {
+static AVX2: Palettes = Palettes {
     decode: super::avx2::palette::decode,
     pack: super::avx2::palette::pack,
     products: super::avx2::palette::products,
 };
 
 #[cfg(target_arch = "x86_64")]
-const AVX512_VNNI: Palettes = Palettes {
+static AVX512_VNNI: Palettes = Palettes {
     decode: super::avx512_vnni::palette::decode,
     pack: super::avx512_vnni::palette::pack,
     products: super::avx512_vnni::palette::products,
 };
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-const NEON: Palettes = Palettes {
+static NEON: Palettes = Palettes {
     decode: super::neon::palette::decode,
     pack: super::neon::palette::pack,
     products: super::neon::palette::products,

@@ -65,7 +65,7 @@ type Ternary<T> =
 type AffineAndNext<T> = unsafe fn(&[T], &Grid, &mut [i8], &[T], Ahead) -> Option<(Applied, Stats)>;
 type Affine<T> = unsafe fn(&[T], &Grid, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>;
 
-const SCALAR: Quantize = Quantize {
+static SCALAR: Quantize = Quantize {
     f32: scalar_floats(),
     f16: scalar_floats(),
     bf16: scalar_floats(),
@@ -122,7 +122,7 @@ const fn scalar_floats<T: Element>() -> Floats<T> {
 }
 
 #[cfg(target_arch = "x86_64")]
-const AVX2: Quantize = Quantize {
+static AVX2: Quantize = Quantize {
     f32: super::avx2::quantize::floats(),
     f16: super::avx2::quantize::floats(),
     bf16: super::avx2::quantize::floats(),
@@ -137,7 +137,7 @@ const AVX2: Quantize = Quantize {
 };
 
 #[cfg(target_arch = "x86_64")]
-const AVX512: Quantize = Quantize {
+static AVX512: Quantize = Quantize {
     f32: super::avx512::quantize::floats(),
     f16: super::avx512::quantize::floats(),
     bf16: super::avx512::quantize::floats(),
@@ -152,7 +152,7 @@ const AVX512: Quantize = Quantize {
 };
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-const NEON: Quantize = Quantize {
+static NEON: Quantize = Quantize {
     f32: super::neon::quantize::floats(),
     f16: super::neon::quantize::floats(),
     bf16: super::neon::quantize::floats(),
