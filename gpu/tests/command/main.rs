@@ -9,6 +9,8 @@ mod calibrate;
 mod compare;
 mod demo;
 mod elbow;
+#[cfg(unix)]
+mod firmware;
 mod frame;
 mod info;
 mod inspect;
