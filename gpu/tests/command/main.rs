@@ -8,6 +8,7 @@ mod bench;
 mod calibrate;
 mod compare;
 mod demo;
+mod edge;
 mod elbow;
 #[cfg(unix)]
 mod firmware;
