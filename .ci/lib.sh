@@ -113,12 +113,9 @@ runner() {
     cargo run --locked -q --manifest-path firmware/runner/Cargo.toml --target-dir target/firmware-runner -- "$@"
 }
 
-# firmware BOARD[:TARGET] PROGRAM [OPTION…]: runs a program of firmware/ on an emulated board; the options are those of
-# `cargo firmware`, which builds as users do, while here `cross` does. The image is $image.
-firmware() {
+# image BOARD[:TARGET] PROGRAM: builds a program of firmware/. The image is $image, and beside it lies how it is run.
+image() {
     local board=$1 program=$2 target arguments
-    shift 2
-    need_board "$board"
     target=$(board_target "$board")
     arguments=$(runner arguments "$board" "$program")
     mapfile -t arguments <<<"$arguments"
@@ -129,7 +126,17 @@ firmware() {
     flock 9
     cross "$target" core build -q "${arguments[@]}"
     cp "$cross_target/$target/release/$program" "$image"
+    runner describe "$board" >"${image%/*}/board.json"
     exec 9>&-
+}
+
+# firmware BOARD[:TARGET] PROGRAM [OPTION…]: runs a program of firmware/ on an emulated board; the options are those of
+# `cargo firmware`, which builds as users do, while here `cross` does. The image is $image.
+firmware() {
+    local board=$1 program=$2
+    shift 2
+    need_board "$board"
+    image "$board" "$program"
     runner "$board" "$program" --image "$image" "$@"
 }
 

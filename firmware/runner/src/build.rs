@@ -57,7 +57,11 @@ pub fn build(firmware: &Path, board: &Board, program: &Program) -> Result<PathBu
         .ok_or_else(|| format!("cargo built no {}", program.name))
 }
 
-fn has_target(firmware: &Path, target: &str) -> Result<(), String> {
+/// Whether the target's standard library is installed.
+///
+/// # Errors
+/// It is not, with how to install it; rustc cannot be asked.
+pub fn has_target(firmware: &Path, target: &str) -> Result<(), String> {
     let output = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", target])
         .current_dir(firmware)

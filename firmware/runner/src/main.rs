@@ -13,6 +13,7 @@ mod report;
 mod run;
 mod session;
 mod snapshot;
+mod suite;
 
 use std::fs;
 use std::io::Read;
@@ -55,6 +56,18 @@ enum Other {
         /// See `list`
         program: String,
     },
+    /// Builds the conformance suite for boards, for `tercet verify --firmware DIR`
+    Images {
+        /// Gets a folder for each board
+        dir: PathBuf,
+        /// See `list`; all whose targets are installed where none is named
+        boards: Vec<String>,
+    },
+    /// Prints the file that tells `tercet verify` how a board's images are run
+    Describe {
+        /// See `list`
+        board: String,
+    },
     /// Prints the committed figures of all boards as a table in Markdown
     Table,
     /// Decodes the log of an image from standard input, such as the frames that a probe saved
@@ -96,6 +109,15 @@ fn main() -> ExitCode {
     let result = match (arguments.command, arguments.run) {
         (Some(Other::List { json }), _) => list(json),
         (Some(Other::Arguments { board, program }), _) => print_arguments(&board, &program),
+        (Some(Other::Images { dir, boards }), _) => {
+            suite::images(firmware(), &dir, &boards, |line| eprintln!("{line}")).map(|()| 0)
+        }
+        (Some(Other::Describe { board }), _) => Board::read(firmware(), &board)
+            .and_then(|board| suite::describe(firmware(), &board))
+            .map(|json| {
+                print!("{json}");
+                0
+            }),
         (Some(Other::Table), _) => report::table(firmware()).map(|table| {
             print!("{table}");
             0

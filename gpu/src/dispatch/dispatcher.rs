@@ -228,11 +228,14 @@ impl<D: Device> Dispatcher<D> {
             }
         }
         let mut failed = 0;
-        // What the last engine failed with, until it is known who goes on.
-        let mut before: Option<(Engine, String)> = None;
+        // What the last engine failed with, and whether it is left alone now, until it is known who goes on.
+        let mut before: Option<(Engine, String, bool)> = None;
         loop {
             let ranking = self.rank(&job, failed);
             let Some(engine) = ranking.chosen else {
+                if let Some((_, reason, true)) = before {
+                    shared.tell(&Notice::GivenUp { reason });
+                }
                 return Err(self.nobody(&job));
             };
             if engine == Engine::Cuda
@@ -247,12 +250,13 @@ impl<D: Device> Dispatcher<D> {
                 continue;
             }
             shared.device.missed(ranking.missed);
-            if let Some((failed, reason)) = before.take() {
+            if let Some((failed, reason, given_up)) = before.take() {
                 shared.tell(&Notice::Failed {
                     operation: job.operation,
                     engine: failed,
                     reason,
                     next: engine,
+                    given_up,
                 });
             }
             let start = Instant::now();
@@ -280,20 +284,17 @@ impl<D: Device> Dispatcher<D> {
                 }
                 Failure::Engine { source, sound } => {
                     shared.counters.failed(job.operation, engine);
-                    let reason = source.to_string();
+                    let mut given_up = false;
                     if engine == Engine::Cuda && !sound {
                         let works = shared.device.lock().is_some_and(|mut it| it.works());
-                        // Who asked for the device hears of it by the error.
-                        if shared.device.failed(works) && self.forced.is_none() {
-                            let reason = reason.clone();
-                            shared.tell(&Notice::GivenUp { reason });
-                        }
+                        given_up = shared.device.failed(works);
                     }
+                    // Who asked for the engine hears of it by the error.
                     if self.forced.is_some() {
                         return Err(DispatchError::Engine { engine, source });
                     }
                     failed |= 1 << engine as u8;
-                    before = Some((engine, reason));
+                    before = Some((engine, source.to_string(), given_up));
                 }
             }
         }

@@ -39,8 +39,10 @@ pub enum Notice {
         reason: String,
         /// Who goes on.
         next: Engine,
+        /// Whether it was the device, for the third time in a row or lost for good: it is left alone from now on.
+        given_up: bool,
     },
-    /// The device failed three times in a row, or was lost, and is left alone from now on.
+    /// The device failed so, and nobody else could do the call: its data lies there.
     GivenUp {
         /// How it failed last.
         reason: String,
@@ -62,7 +64,14 @@ impl fmt::Display for Notice {
                 engine,
                 reason,
                 next,
-            } => write!(f, "{operation}: {engine} failed, {next} does it: {reason}"),
+                given_up,
+            } => {
+                write!(f, "{operation}: {engine} failed, {next} does it: {reason}")?;
+                match given_up {
+                    true => f.write_str("; the GPU is left alone from now on"),
+                    false => Ok(()),
+                }
+            }
             Self::GivenUp { reason } => write!(f, "the GPU is left alone from now on: {reason}"),
             Self::Tuning { reason } => write!(f, "tuning: {reason}"),
         }

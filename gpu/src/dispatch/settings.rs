@@ -30,6 +30,21 @@ pub enum Profile {
 }
 
 impl Profile {
+    /// Every profile.
+    pub const ALL: [Self; 5] = [
+        Self::Auto,
+        Self::Development,
+        Self::Cpu,
+        Self::Gpu,
+        Self::Edge,
+    ];
+
+    /// The profile of a name; case does not matter.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|profile| profile.name().eq_ignore_ascii_case(name))
+    }
+
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -147,6 +162,12 @@ pub enum SettingsError {
     /// `TERCET_BACKEND` names an instruction set that this machine lacks.
     #[error("TERCET_BACKEND: {0}")]
     Set(#[from] BackendError),
+    /// `TERCET_PROFILE` names no profile.
+    #[error("TERCET_PROFILE: {0} is no profile; there are auto, development, cpu, gpu and edge")]
+    Profile(String),
+    /// `TERCET_EDGE_MEMORY` is no number of bytes.
+    #[error("TERCET_EDGE_MEMORY: {0} is no number of bytes")]
+    EdgeMemory(String),
     /// `TERCET_VERBOSE` is no level.
     #[error("TERCET_VERBOSE: {0} is not 0 (nothing), 1 (warnings) or 2 (choices)")]
     Verbose(String),
@@ -164,6 +185,8 @@ impl Settings {
     /// | variable | says |
     /// |---|---|
     /// | `TERCET_BACKEND` | `auto`; `cuda`: the device, the processor for what that cannot do; an instruction set: the processor with that |
+    /// | `TERCET_PROFILE` | a profile by its name: `auto`, `development`, `cpu`, `gpu`, `edge` |
+    /// | `TERCET_EDGE_MEMORY` | [`Settings::edge_memory`], in bytes |
     /// | `TERCET_TUNING` | the file of costs, or `off`: the built-in ones |
     /// | `TERCET_VERBOSE` | `0`; `1`: warnings on stderr; `2`: each call's engine too |
     ///
@@ -188,6 +211,17 @@ impl Settings {
         let mut settings = Self::default();
         if let Some(name) = said("TERCET_BACKEND") {
             settings.wish = Wish::named(&name.to_string_lossy())?;
+        }
+        if let Some(name) = said("TERCET_PROFILE") {
+            let name = name.to_string_lossy();
+            let profile = Profile::from_name(&name);
+            settings.profile = profile.ok_or_else(|| SettingsError::Profile(name.into_owned()))?;
+        }
+        if let Some(bytes) = said("TERCET_EDGE_MEMORY") {
+            let bytes = bytes.to_string_lossy();
+            let number = bytes.parse().ok();
+            settings.edge_memory =
+                number.ok_or_else(|| SettingsError::EdgeMemory(bytes.into_owned()))?;
         }
         if let Some(path) = said("TERCET_TUNING") {
             settings.tuning = match path.to_str() {
@@ -273,6 +307,26 @@ mod tests {
             let error = read("TERCET_BACKEND", isa.name()).unwrap_err().to_string();
             assert!(error.contains("does not run on this machine"), "{error}");
         }
+        for profile in Profile::ALL {
+            let found = read("TERCET_PROFILE", profile.name()).unwrap();
+            assert_eq!(found.profile, profile);
+        }
+        assert_eq!(
+            read("TERCET_PROFILE", "Edge").unwrap().profile,
+            Profile::Edge
+        );
+        let error = read("TERCET_PROFILE", "fast").unwrap_err().to_string();
+        assert!(
+            error.starts_with("TERCET_PROFILE: fast is no profile"),
+            "{error}"
+        );
+        for profile in Profile::ALL {
+            assert!(error.contains(profile.name()), "{error}");
+        }
+        let edge = read("TERCET_EDGE_MEMORY", "4096").unwrap();
+        assert_eq!(edge.edge_memory, 4096);
+        let error = read("TERCET_EDGE_MEMORY", "4k").unwrap_err().to_string();
+        assert_eq!(error, "TERCET_EDGE_MEMORY: 4k is no number of bytes");
         assert_eq!(
             read("TERCET_TUNING", "off").unwrap().tuning,
             TuningFile::Off

@@ -175,6 +175,17 @@ fn an_explanation_names_the_engines_and_why_one_was_chosen() {
                 run.err
             );
         }
+        // At the end what came of it.
+        let lines: Vec<_> = run.err.lines().collect();
+        let taken = lines
+            .iter()
+            .rposition(|line| line.ends_with(" s predicted"));
+        let taken = taken.unwrap_or_else(|| panic!("{}", run.err));
+        assert!(lines[taken].contains(" s taken, "), "{}", run.err);
+        assert!(taken + 1 < lines.len());
+        for line in &lines[taken + 1..] {
+            assert!(line.starts_with("recommended: "), "{}", run.err);
+        }
         // Standard output stays JSON, and the work is the same.
         assert!(serde_json::from_str::<serde_json::Value>(&run.out).is_ok());
         assert_eq!(fs::read(folder.path(output)).unwrap(), before);

@@ -8,7 +8,10 @@ mod bench;
 mod calibrate;
 mod compare;
 mod demo;
+mod edge;
 mod elbow;
+#[cfg(unix)]
+mod firmware;
 mod frame;
 mod info;
 mod inspect;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::folder::{Folder, finish, noise};
+use super::folder::{Folder, Run, finish, noise};
 use super::support::emulator::lend;
 use super::{is_emulated, on_device};
 
@@ -230,39 +230,56 @@ fn a_lost_device_is_one_line_and_nothing_written() {
 }
 
 /// `TERCET_BACKEND` is a wish: what the device does not finish, the processor does, with a word on why.
+fn wished(folder: &Folder, arguments: &[&str], wish: &str, switches: &str) -> Option<Run> {
+    let mut command = folder.command(arguments);
+    command.env("TERCET_BACKEND", wish);
+    command.env("TERCET_EMULATOR", format!("tell=0,{switches}"));
+    lend(&mut command).then(|| finish(&mut command))
+}
+
+/// Every flow, lost at its first launch, in its middle and near its end: the processor does it from the start, the files are the
+/// same, and there is one warning.
 #[test]
-fn a_device_lost_where_it_was_only_wished_for_is_a_warning() {
+fn a_device_that_fails_in_mid_flow_is_one_warning_and_the_same_bits() {
     if !is_emulated() {
         return;
     }
     let folder = inputs();
-    for (arguments, outputs) in [FLOWS[0], FLOWS[5]] {
-        let mut files = Vec::new();
-        for wish in ["scalar", "cuda"] {
-            let mut command = folder.command(&[arguments, &["--force"]].concat());
-            command.env("TERCET_BACKEND", wish);
-            command.env("TERCET_EMULATOR", "tell=0,fail=lost:1");
-            if !lend(&mut command) {
-                return;
-            }
-            let run = finish(&mut command);
-            assert_eq!(run.code, Some(0), "{arguments:?} {run:?}");
-            let lines: Vec<_> = run.err.lines().collect();
-            if wish == "scalar" {
-                assert!(lines.is_empty(), "{lines:?}");
-            } else {
-                let [given_up, failed] = lines[..] else {
-                    panic!("{lines:?}");
-                };
-                let told = "warning: the GPU is left alone from now on: the CUDA device was lost";
-                assert!(given_up.starts_with(told), "{given_up}");
-                assert!(failed.contains(": cuda failed, "), "{failed}");
-            }
+    for (arguments, outputs) in FLOWS {
+        let arguments = [arguments, &["--force"]].concat();
+        let run = |wish: &str, switches: &str| {
+            let run = wished(&folder, &arguments, wish, switches)?;
+            assert_eq!(run.code, Some(0), "{arguments:?} {switches} {run:?}");
             let read = outputs
                 .iter()
                 .map(|name| std::fs::read(folder.path(name)).unwrap());
-            files.push(read.collect::<Vec<_>>());
+            Some((read.collect::<Vec<_>>(), run.err))
+        };
+        let Some((expected, quiet)) = run("scalar", "") else {
+            return;
+        };
+        assert_eq!(quiet, "");
+        let (whole, quiet) = run("cuda", "").unwrap();
+        assert!(whole == expected, "{arguments:?}");
+        assert_eq!(quiet, "");
+        for switches in [
+            "fail=lost:1",
+            "fail=lost:2",
+            "fail=launch:1",
+            "fail=launch:2",
+        ] {
+            let (found, told) = run("cuda", switches).unwrap();
+            assert!(found == expected, "{arguments:?} {switches}");
+            let lines: Vec<_> = told.lines().collect();
+            let [warning] = lines[..] else {
+                panic!("{arguments:?} {switches}: {lines:?}");
+            };
+            assert!(
+                warning.starts_with("warning: ") && warning.contains(": cuda failed, "),
+                "{warning}"
+            );
+            let lost = warning.ends_with("; the GPU is left alone from now on");
+            assert_eq!(lost, switches.contains("lost"), "{warning}");
         }
-        assert!(files[0] == files[1], "{arguments:?}");
     }
 }

@@ -27,6 +27,7 @@ pub(super) fn expected<const B: u32>(histogram: &Histogram<'_, B>, grid: &Grid) 
             b += a.abs() * 1.192_092_895_507_812_5e-7;
         }
         let density = bucket.count as f64 / (b - a);
+        let log = log2(density);
         let mut start = a;
         while start < b {
             let point = nearest(start, grid);
@@ -51,7 +52,7 @@ pub(super) fn expected<const B: u32>(histogram: &Histogram<'_, B>, grid: &Grid) 
             } else {
                 cell.inside += mass;
                 cell.width += width;
-                cell.weighted += mass * log2(density);
+                cell.weighted += mass * log;
             }
             start = end;
         }
@@ -61,7 +62,7 @@ pub(super) fn expected<const B: u32>(histogram: &Histogram<'_, B>, grid: &Grid) 
 }
 
 /// What one grid point stands for. Masses are counts of values, widths are steps of the grid.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Cell {
     point: f64,
     inside: f64,
@@ -71,11 +72,34 @@ struct Cell {
     weighted: f64,
 }
 
+impl Cell {
+    /// What it adds to the sum; `all` is its mass, inside and outside.
+    fn term(&self, all: f64) -> f64 {
+        if self.inside == 0.0 {
+            return f64::INFINITY;
+        }
+        let within = self.weighted / self.inside - log2(self.inside / self.width);
+        all * (within + log2(all / self.inside))
+    }
+
+    /// Whether it adds what `other` does. A bucket wider than a step is many whole cells that differ in their point alone, and each logarithm
+    /// is some thousand instructions where f64 is soft.
+    fn weighs_as(&self, other: &Self) -> bool {
+        self.inside == other.inside
+            && self.outside == other.outside
+            && self.width == other.width
+            && self.weighted == other.weighted
+    }
+}
+
 #[derive(Default)]
 struct Total {
     sum: f64,
     inside: f64,
     all: f64,
+    /// The last cell, and what it added.
+    last: Cell,
+    term: f64,
 }
 
 impl Total {
@@ -87,12 +111,11 @@ impl Total {
         }
         self.all += all;
         self.inside += cell.inside;
-        self.sum += if cell.inside == 0.0 {
-            f64::INFINITY
-        } else {
-            let within = cell.weighted / cell.inside - log2(cell.inside / cell.width);
-            all * (within + log2(all / cell.inside))
-        };
+        if !cell.weighs_as(&self.last) {
+            self.term = cell.term(all);
+            self.last = *cell;
+        }
+        self.sum += self.term;
     }
 
     fn divergence(&self) -> f64 {

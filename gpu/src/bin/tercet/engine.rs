@@ -7,20 +7,21 @@ use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tercet_gpu::dispatch::{
-    self, Able, Builder, DispatchError, Dispatcher, Job, Notice, Operation, Settings,
-    SettingsError, Verbose, Wish, Work,
+    self, Builder, DispatchError, Dispatcher, Job, Notice, Operation, Profile, Settings,
+    SettingsError, Verbose, Wish,
 };
 use tercet_host::cluster::Step;
-use tercet_host::cluster::data::{self, Assigned, Fit, Found};
+use tercet_host::cluster::data::{Assigned, Fit, Found};
 use tercet_host::convert::Target;
-use tercet_host::engine::Fault;
 use tercet_host::points::Points;
-use tercet_host::search::{Find, SearchOptions, SearchReport, Storage, search_with};
-use tercet_host::simd::{Backend, BackendError, Isa};
-use tercet_host::{Error, Model, QuantizeOptions, Report, quantize, quantize_with};
+use tercet_host::search::{Find, SearchOptions, SearchReport, Storage};
+use tercet_host::simd::{Backend, Isa};
+use tercet_host::{Error, Model, QuantizeOptions, Report};
 
 use crate::failure::Failure;
-use crate::progress::Bar;
+use crate::flow::{Assigns, Fits, Flow, On, Quantizes, Searches};
+use crate::profile::Profiled;
+use crate::{edge, format};
 
 /// What [`Named`] may name beside instruction sets.
 const AUTO: &str = "auto";
@@ -33,9 +34,11 @@ pub(crate) struct Named {
     /// auto is what costs least here, by size, among what TERCET_BACKEND allows
     #[arg(long, value_name = "NAME", value_parser = name(), default_value = AUTO)]
     backend: Choice,
-    /// Say on stderr which engines there were, what each was predicted to take, and why one was chosen
+    /// Say on stderr which engines there were, what each was predicted to take, why one was chosen, what it took, and what would be faster
     #[arg(long)]
     explain: bool,
+    #[command(flatten)]
+    profile: Profiled,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,22 +79,48 @@ pub(crate) fn dispatcher(settings: Settings) -> Dispatcher {
 }
 
 impl Named {
-    /// Makes the instruction set that was named that of the whole process. Before any work.
-    pub(crate) fn settle(&self) -> Result<(), BackendError> {
+    /// Makes the instruction set that was named that of the whole process, under edge scalar code. Before any work. Says whether all of it
+    /// is to be done by the calling thread alone.
+    pub(crate) fn settle(&self) -> Result<bool, Failure> {
+        let edge = self.settings()?.profile == Profile::Edge;
         match self.backend {
-            Choice::Set(isa) => Backend::new(isa)?.choose(),
-            Choice::Auto | Choice::Cuda => Ok(()),
+            Choice::Set(isa) => Backend::new(isa)?.choose()?,
+            Choice::Auto if edge => Backend::SCALAR.choose()?,
+            Choice::Auto | Choice::Cuda => {}
         }
+        Ok(edge)
     }
 
-    /// The engine, ready to work.
-    pub(crate) fn open(&self) -> Result<Engine, Failure> {
+    /// How work is to be shared out.
+    fn settings(&self) -> Result<Settings, Failure> {
         let settings = match self.backend {
             Choice::Auto => Settings::from_environment()?,
             Choice::Set(isa) => Settings::with_wish(Wish::Set(Backend::new(isa)?))?,
             Choice::Cuda => Settings::with_wish(Wish::Cuda)?,
         };
-        let dispatcher = dispatcher(settings);
+        let settings = self.profile.settings(settings)?;
+        let can = match (settings.profile, self.backend) {
+            (_, Choice::Auto) | (Profile::Auto | Profile::Gpu, _) => true,
+            (Profile::Cpu | Profile::Development, backend) => !matches!(backend, Choice::Cuda),
+            (Profile::Edge, backend) => matches!(backend, Choice::Set(Isa::Scalar)),
+        };
+        if can {
+            return Ok(settings);
+        }
+        let name = match self.backend {
+            Choice::Auto => AUTO,
+            Choice::Set(isa) => isa.name(),
+            Choice::Cuda => CUDA,
+        };
+        Err(Failure::usage(format_args!(
+            "--backend {name} is not for the profile {}",
+            settings.profile.name()
+        )))
+    }
+
+    /// The engine, ready to work.
+    pub(crate) fn open(&self) -> Result<Engine, Failure> {
+        let dispatcher = dispatcher(self.settings()?);
         let dispatcher = match self.backend {
             Choice::Cuda => {
                 dispatcher.open().map_err(|error| match error {
@@ -121,94 +150,30 @@ pub(crate) struct Engine {
     name: String,
 }
 
-/// A flow on whatever engine: how much it is, and what it does there.
-struct Flow<'a, F> {
-    job: Job,
-    name: &'a mut String,
-    flow: F,
-}
-
-/// What a flow does, for every engine alike.
-trait On {
-    type Done;
-    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Self::Done, Error>;
-}
-
-impl<F: On> Work for Flow<'_, F> {
-    type Done = Result<F::Done, Error>;
-
-    fn job(&self) -> Job {
-        self.job
-    }
-
-    fn run<E: Able>(&mut self, engine: &mut E) -> Result<Self::Done, Fault> {
-        *self.name = engine.name();
-        match self.flow.on(engine) {
-            // Files and options have no part in it: another engine may do the work.
-            Err(Error::Engine { source, .. }) => Err(Fault::Engine(source)),
-            done => Ok(done),
+/// An explanation ends with what came of the prediction, and with what would be faster.
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if !self.explain {
+            return;
         }
-    }
-}
-
-struct Fits<'a> {
-    points: &'a Points,
-    fit: &'a Fit<'a>,
-    observe: &'a mut dyn FnMut(Step, f64),
-}
-
-impl On for Fits<'_> {
-    type Done = Found;
-
-    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Found, Error> {
-        data::fit_with(engine, self.points, self.fit, self.observe)
-    }
-}
-
-struct Assigns<'a> {
-    points: &'a Points,
-    centroids: &'a Points,
-    spherical: bool,
-}
-
-impl On for Assigns<'_> {
-    type Done = Assigned;
-
-    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Assigned, Error> {
-        data::assign_with(engine, self.points, self.centroids, self.spherical)
-    }
-}
-
-struct Searches<'a> {
-    base: &'a Points,
-    queries: &'a Points,
-    options: &'a SearchOptions,
-}
-
-impl On for Searches<'_> {
-    type Done = SearchReport;
-
-    fn on<E: Able>(&mut self, engine: &mut E) -> Result<SearchReport, Error> {
-        search_with(engine, self.base, self.queries, self.options, &Bar::new())
-    }
-}
-
-struct Quantizes<'a> {
-    model: &'a Model,
-    options: &'a QuantizeOptions,
-    out: &'a Path,
-}
-
-impl On for Quantizes<'_> {
-    type Done = Report;
-
-    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Report, Error> {
-        let progress = &Bar::new();
-        if E::OWN_MEMORY {
-            return quantize_with(engine, self.model, self.options, self.out, progress);
+        for did in &self.dispatcher.metrics().engines {
+            let seconds = |seconds| format::significant(seconds);
+            eprintln!(
+                "{}: {} by {}, {} s taken, {} s predicted",
+                did.operation,
+                format::counted(did.calls, "call"),
+                did.engine,
+                seconds(did.seconds),
+                seconds(did.predicted_seconds)
+            );
         }
-        // The processor's threads take a tile from reading to measuring, which chunk by chunk they would not.
-        quantize(self.model, self.options, self.out, progress)
+        let advice = self.dispatcher.recommend();
+        for advice in &advice {
+            eprintln!("recommended: {advice}");
+        }
+        if advice.is_empty() {
+            eprintln!("recommended: nothing is known that would be faster");
+        }
     }
 }
 
@@ -218,27 +183,43 @@ impl Engine {
         self.name.clone()
     }
 
-    fn run<F: On>(&mut self, job: Job, flow: F) -> Result<F::Done, Error> {
+    fn run<F: On>(&mut self, job: Job, scratch: usize, flow: F) -> Result<F::Done, Error> {
         if self.explain {
             eprintln!("{}", self.dispatcher.explain(&job).to_string().trim_end());
         }
         let name = &mut self.name;
-        match self.dispatcher.run(Flow { job, name, flow }) {
+        let flow = Flow {
+            job,
+            scratch,
+            name,
+            flow,
+        };
+        match self.dispatcher.run(flow) {
             Ok(done) => done,
             Err(error) => {
                 let (engine, source): (_, Box<dyn StdError + Send + Sync>) = match error {
-                    DispatchError::Engine { engine, source } => (engine, source),
-                    DispatchError::Unavailable { engine, reason } => (engine, reason.into()),
+                    DispatchError::Engine { engine, source } => (engine.name(), source),
+                    DispatchError::Unavailable { engine, reason } => (engine.name(), reason.into()),
+                    DispatchError::Scratch {
+                        operation,
+                        needed,
+                        available,
+                    } => {
+                        let reason = format!(
+                            "{operation} takes {needed} bytes of memory and has {available}; --edge-memory says how many it has"
+                        );
+                        ("--profile edge", reason.into())
+                    }
                     // Flows tell of their input by themselves.
-                    other => (dispatch::Engine::Scalar, other.to_string().into()),
+                    other => (dispatch::Engine::Scalar.name(), other.to_string().into()),
                 };
-                let engine = engine.to_string();
+                let engine = engine.to_owned();
                 Err(Error::Engine { engine, source })
             }
         }
     }
 
-    /// [`data::fit`].
+    /// [`tercet_host::cluster::data::fit`].
     pub(crate) fn fit(
         &mut self,
         points: &Points,
@@ -253,8 +234,11 @@ impl Engine {
             options.max_iter,
             options.restarts,
         );
+        let sphere = fit.spherical;
+        let scratch = edge::kmeans(points.rows(), points.dims(), options, sphere);
         self.run(
             job,
+            scratch,
             Fits {
                 points,
                 fit,
@@ -263,7 +247,7 @@ impl Engine {
         )
     }
 
-    /// [`data::assign`].
+    /// [`tercet_host::cluster::data::assign`].
     pub(crate) fn assign(
         &mut self,
         points: &Points,
@@ -274,6 +258,7 @@ impl Engine {
         let job = Job::points(Operation::Assign, rows, dims, centroids.rows());
         self.run(
             job,
+            edge::assign(dims, centroids.rows()),
             Assigns {
                 points,
                 centroids,
@@ -301,6 +286,7 @@ impl Engine {
         let job = Job::among(base.rows(), base.dims(), size, queries.rows(), k);
         self.run(
             job,
+            edge::search(base.dims(), options),
             Searches {
                 base,
                 queries,
@@ -309,7 +295,7 @@ impl Engine {
         )
     }
 
-    /// [`quantize`].
+    /// [`tercet_host::quantize`].
     pub(crate) fn quantize(
         &mut self,
         model: &Model,
@@ -329,6 +315,7 @@ impl Engine {
         let job = Job::each(operation, values, values.saturating_mul(4), values);
         self.run(
             job,
+            edge::quantize(model, options),
             Quantizes {
                 model,
                 options,

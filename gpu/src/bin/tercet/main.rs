@@ -12,9 +12,11 @@ mod compare;
 mod completions;
 mod demo;
 mod dequantize;
+mod edge;
 mod elbow;
 mod engine;
 mod failure;
+mod flow;
 mod format;
 mod gpus;
 mod info;
@@ -23,6 +25,7 @@ mod interrupt;
 mod kmeans;
 mod network;
 mod output;
+mod profile;
 mod progress;
 mod quantize;
 mod reading;
@@ -115,9 +118,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     interrupt::handle()?;
-    if let Some(engine) = cli.command.engine() {
-        engine.settle()?;
-    }
+    let alone = (cli.command.engine()).map_or(Ok(false), engine::Named::settle)?;
     // A wrong name is told before any work.
     Backend::chosen()?;
     if cli.threads.len() > 1 && !matches!(cli.command, Command::Bench(_)) {
@@ -125,11 +126,19 @@ fn run(cli: Cli) -> Result<(), Failure> {
             "--threads takes one number here; several are for `bench`",
         ));
     }
-    if let Some(&threads) = cli.threads.iter().max() {
-        // Before any work, so that the pool is not there yet.
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(usize::from(threads))
-            .build_global()
+    let threads = cli.threads.iter().max().copied();
+    if alone && threads.is_some_and(|threads| threads > 1) {
+        return Err(Failure::usage("the profile edge works on one thread"));
+    }
+    if let Some(threads) = threads.or(alone.then_some(1)) {
+        // Before any work, so that the pool is not there yet. One thread alone is this one, and none is started.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
+        let pool = if alone {
+            pool.use_current_thread()
+        } else {
+            pool
+        };
+        pool.build_global()
             .map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;
     }
     let trace = cli.trace.as_deref().map(trace::Trace::start).transpose()?;

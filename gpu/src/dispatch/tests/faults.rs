@@ -165,8 +165,10 @@ fn a_device_that_fails_again_and_again_is_given_up_and_one_without_room_is_not()
         let told = told.lock().unwrap();
         let given_up = told
             .iter()
-            .filter(|it| matches!(it, Notice::GivenUp { .. }));
+            .filter(|it| matches!(it, Notice::Failed { given_up: true, .. }));
         assert_eq!(given_up.count(), usize::from(gives_up));
+        // The device's opening, and one for each call.
+        assert_eq!(told.len(), 1 + 5);
     }
 }
 

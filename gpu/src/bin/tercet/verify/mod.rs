@@ -1,11 +1,15 @@
-//! `tercet verify`: the conformance suite on every engine of this machine.
+//! `tercet verify`: the conformance suite on every engine of this machine, and on emulated boards.
 
-use std::collections::BTreeSet;
-use std::time::Instant;
+mod board;
+mod emulate;
+mod found;
+mod image;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 use tercet_core::conformance;
-use tercet_core::engine::Engine as Conforming;
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
 
@@ -13,20 +17,29 @@ use crate::clustering::Spinner;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
 use crate::{format, output};
+use board::Board;
+use found::{Digest, EngineFound, Found, table};
+
+pub(crate) use emulate::abandon;
 
 const EXAMPLES: &str = "\
 Examples:
   tercet verify
   tercet verify --digests              every operation with its digest
+  tercet verify --firmware images      and on emulated microcontrollers, from images of `cargo firmware images images`
   tercet verify --json
 
 Every operation runs over inputs from fixed seeds, with awkward sizes and values, on scalar code, on each instruction set of the \
 processor (on all threads, the best one also on one thread alone), and on the first CUDA device where there is one. What comes out is digested and \
 compared with the digests that Tercet was released with: the same on every machine.
 
-Exit status: 0 where every digest is the released one, 1 where one is not, or where an engine fails.
+A folder of images has a folder for each board, with the suite's images and a board.json that says how QEMU runs them: `cargo firmware images DIR` \
+makes it, in Tercet's sources. Boards run beside each other. An image is a program, and may read and write files as its user may: run those \
+that you have built.
 
-JSON (--json): version, agree, engines[] (engine, operations, agreed, seconds, differ[] (operations)), \
+Exit status: 0 where every digest is the released one, 1 where one is not or is missing, or where an engine or a board fails.
+
+JSON (--json): version, agree, engines[] (engine, operations, agreed, seconds, differ[] (operations), failed (null, or how a board failed)), \
 digests[] (operation, expected, differ[] (engine, found)), no_gpu (null, or why there is none).";
 
 /// Show that this machine gives the bits that every other gives
@@ -36,6 +49,12 @@ pub(crate) struct Arguments {
     /// Print each operation's digest
     #[arg(long)]
     digests: bool,
+    /// Run the suite on emulated boards too, from the images in this folder
+    #[arg(long, value_name = "DIR")]
+    firmware: Option<PathBuf>,
+    /// End an image that takes longer
+    #[arg(long, value_name = "SECONDS", requires = "firmware", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -50,96 +69,12 @@ struct Verified {
     no_gpu: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
-struct EngineFound {
-    engine: String,
-    operations: usize,
-    agreed: usize,
-    seconds: f64,
-    differ: Vec<&'static str>,
-    #[serde(skip)]
-    found: Vec<(&'static str, Found)>,
-}
-
-/// What an engine gave: a digest, or of operations that core has no digest of, whether it is core's result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
-    Digest(u64),
-    Same(bool),
-}
-
-#[derive(Debug, Serialize)]
-struct Digest {
-    operation: &'static str,
-    expected: Option<String>,
-    differ: Vec<Differ>,
-}
-
-#[derive(Debug, Serialize)]
-struct Differ {
-    engine: String,
-    found: String,
-}
-
-impl Found {
-    fn agrees(self, operation: &str) -> bool {
-        match self {
-            Self::Digest(digest) => conformance::expected(operation) == Some(digest),
-            Self::Same(same) => same,
-        }
-    }
-
-    fn words(self) -> String {
-        match self {
-            Self::Digest(digest) => format!("{digest:016x}"),
-            Self::Same(true) => "core's".to_owned(),
-            Self::Same(false) => "not core's".to_owned(),
-        }
-    }
-}
-
-impl EngineFound {
-    /// Hears all that `suite` reports.
-    fn of(engine: String, suite: impl FnOnce(&mut dyn FnMut(&'static str, Found))) -> Self {
-        let start = Instant::now();
-        let mut found = Vec::new();
-        suite(&mut |operation, it| found.push((operation, it)));
-        let differ = found.iter().filter(|(operation, it)| !it.agrees(operation));
-        let differ: Vec<_> = differ.map(|(operation, _)| *operation).collect();
-        Self {
-            engine,
-            operations: found.len(),
-            agreed: found.len() - differ.len(),
-            seconds: start.elapsed().as_secs_f64(),
-            differ,
-            found,
-        }
-    }
-
-    /// What engines supply.
-    #[cfg(feature = "cuda")]
-    fn engine<E: Conforming>(name: String, engine: &mut E) -> Self {
-        Self::of(name, |report| digests(engine, report))
-    }
-
-    /// What engines supply, and what the processor's threads have besides.
-    fn threads(name: String, mut engine: Threads) -> Self {
-        Self::of(name, |report| {
-            digests(&mut engine, report);
-            tercet_host::conformance::run(&engine, &mut |operation, same| {
-                report(operation, Found::Same(same));
-            });
-        })
-    }
-}
-
-fn digests<E: Conforming>(engine: &mut E, report: &mut dyn FnMut(&'static str, Found)) {
-    conformance::run_engine(engine, &mut |operation, digest| {
-        report(operation, Found::Digest(digest));
-    });
-}
-
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    // What is wrong with a folder is told before any work.
+    let boards = arguments
+        .firmware
+        .as_deref()
+        .map_or(Ok(Vec::new()), boards)?;
     let spinner = Spinner::new();
     let mut engines = Vec::new();
     spinner.tell("core".to_owned());
@@ -164,10 +99,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         Err(reason) => Some(reason),
     };
+    let limit = Duration::from_secs(arguments.limit.into());
+    engines.extend(emulated(&boards, limit, &spinner));
     drop(spinner);
     let verified = Verified {
         version: env!("CARGO_PKG_VERSION"),
-        agree: engines.iter().all(|engine| engine.differ.is_empty()),
+        agree: engines.iter().all(EngineFound::agrees),
         digests: table(&engines),
         engines,
         no_gpu,
@@ -177,15 +114,48 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         output::text(&people(&verified, arguments.digests))?;
     }
-    if verified.agree {
-        return Ok(());
+    match verified.agree {
+        true => Ok(()),
+        false => Err(Failure::new(failure(&verified.engines))),
     }
-    let differ: BTreeSet<_> = verified.engines.iter().flat_map(|it| &it.differ).collect();
-    let differ: Vec<_> = differ.into_iter().copied().collect();
-    Err(Failure::new(format_args!(
-        "this machine gives other bits: {}",
-        differ.join(", ")
-    )))
+}
+
+/// The boards in a folder, where their emulators are installed.
+fn boards(folder: &Path) -> Result<Vec<Board>, Failure> {
+    let boards = board::all(folder)?;
+    emulate::installed(&boards).map_err(Failure::new)?;
+    Ok(boards)
+}
+
+fn emulated(boards: &[Board], limit: Duration, spinner: &Spinner) -> Vec<EngineFound> {
+    let images: usize = boards.iter().map(|board| board.images.len()).sum();
+    let tell = |ended: usize| spinner.tell(format!("emulated boards: {ended} of {images} images"));
+    tell(0);
+    let printed = emulate::all(boards, limit, &tell);
+    let of = boards.iter().zip(&printed);
+    of.map(|(board, printed)| EngineFound::board(board, printed))
+        .collect()
+}
+
+/// What is not as released, in a line.
+fn failure(engines: &[EngineFound]) -> String {
+    let failed = engines.iter().filter_map(|it| {
+        let reason = it.failed.as_ref()?;
+        Some(format!("{}: {reason}", it.engine))
+    });
+    let mut told: Vec<String> = failed.collect();
+    let mut differ: Vec<&str> = (engines.iter())
+        .flat_map(|it| it.differ.iter().copied())
+        .collect();
+    differ.sort_unstable();
+    differ.dedup();
+    if !differ.is_empty() {
+        told.insert(
+            0,
+            format!("other bits than the released ones: {}", differ.join(", ")),
+        );
+    }
+    told.join("; ")
 }
 
 #[cfg(feature = "cuda")]
@@ -201,36 +171,11 @@ fn cuda(_: &Spinner) -> Result<EngineFound, String> {
     Err(crate::gpus::WITHOUT.to_owned())
 }
 
-/// Every operation that an engine reported, in the order of the first that did, with those that differ.
-fn table(engines: &[EngineFound]) -> Vec<Digest> {
-    let mut digests: Vec<Digest> = Vec::new();
-    for (engine, &(operation, found)) in
-        (engines.iter()).flat_map(|engine| engine.found.iter().map(move |found| (engine, found)))
-    {
-        let known = digests.iter().position(|it| it.operation == operation);
-        let index = known.unwrap_or_else(|| {
-            let expected = conformance::expected(operation);
-            digests.push(Digest {
-                operation,
-                expected: expected.map(|it| format!("{it:016x}")),
-                differ: Vec::new(),
-            });
-            digests.len() - 1
-        });
-        if !found.agrees(operation) {
-            digests[index].differ.push(Differ {
-                engine: engine.engine.clone(),
-                found: found.words(),
-            });
-        }
-    }
-    digests
-}
-
 fn people(verified: &Verified, all: bool) -> String {
     use Align::{Left, Right};
     let mut text = String::new();
-    if all || !verified.agree {
+    let differs = verified.digests.iter().any(|it| !it.differ.is_empty());
+    if all || differs {
         let mut table = Table::new(&[("operation", Left), ("digest", Left), ("", Left)]);
         for digest in &verified.digests {
             let differ = digest.differ.iter();
@@ -259,6 +204,11 @@ fn people(verified: &Verified, all: bool) -> String {
         ]);
     }
     text += &table.render();
+    for engine in &verified.engines {
+        if let Some(reason) = &engine.failed {
+            text += &format!("{}: {}\n", engine.engine, format::printable(reason));
+        }
+    }
     if let Some(reason) = &verified.no_gpu {
         text += &format!("no GPU: {reason}\n");
     }

@@ -1,0 +1,135 @@
+//! Folders of images that say how they are run: what `tercet verify --firmware` takes.
+//!
+//! `DIR/BOARD/board.json` describes the board, and beside it lie the images of the conformance suite.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::boards::Board;
+use crate::build;
+use crate::programs::{self, Program};
+
+/// Programs whose names begin so are parts of the conformance suite.
+const SUITE: &str = "conformance_";
+
+/// The file beside the images.
+const FILE: &str = "board.json";
+
+/// A board, as the file beside its images describes it.
+#[derive(Serialize)]
+struct Description<'a> {
+    board: &'a str,
+    about: &'a str,
+    target: &'a str,
+    /// The command that runs an image, which comes last.
+    runner: &'a [String],
+    /// The images that are the whole suite.
+    images: Vec<&'a str>,
+}
+
+/// A board's description, in JSON.
+///
+/// # Errors
+/// The programs cannot be read.
+pub fn describe(firmware: &Path, board: &Board) -> Result<String, String> {
+    description(board, &suite(firmware)?)
+}
+
+fn description(board: &Board, suite: &[Program]) -> Result<String, String> {
+    let description = Description {
+        board: &board.name,
+        about: &board.about,
+        target: &board.target,
+        runner: &board.runner,
+        images: suite.iter().map(|program| program.name.as_str()).collect(),
+    };
+    let json = serde_json::to_string_pretty(&description).map_err(|error| error.to_string())?;
+    Ok(json + "\n")
+}
+
+fn suite(firmware: &Path) -> Result<Vec<Program>, String> {
+    let mut programs = programs::all(firmware)?;
+    programs.retain(|program| program.name.starts_with(SUITE));
+    Ok(programs)
+}
+
+/// Builds the suite for the boards of these names, or for all whose targets are installed, into a folder of `out` each. `tell` hears
+/// what was done, a line each.
+///
+/// # Errors
+/// An image of a named board cannot be built, or of no board one can; a file cannot be written.
+pub fn images(
+    firmware: &Path,
+    out: &Path,
+    names: &[String],
+    mut tell: impl FnMut(&str),
+) -> Result<(), String> {
+    let boards = match names {
+        [] => Board::all(firmware)?,
+        names => {
+            let boards = names.iter().map(|name| Board::read(firmware, name));
+            boards.collect::<Result<_, _>>()?
+        }
+    };
+    let suite = suite(firmware)?;
+    let mut built = 0;
+    for board in &boards {
+        if let Err(reason) = build::has_target(firmware, &board.target) {
+            if !names.is_empty() {
+                return Err(reason);
+            }
+            tell(&format!("left out {}: {reason}", board.name));
+            continue;
+        }
+        let folder = out.join(board.name.replace(':', "-"));
+        let wrong = |error: std::io::Error| format!("{}: {error}", folder.display());
+        fs::create_dir_all(&folder).map_err(wrong)?;
+        for program in &suite {
+            let image = build::build(firmware, board, program)?;
+            fs::copy(image, folder.join(&program.name)).map_err(wrong)?;
+        }
+        fs::write(folder.join(FILE), description(board, &suite)?).map_err(wrong)?;
+        tell(&format!("built {}", folder.display()));
+        built += 1;
+    }
+    if built == 0 {
+        return Err("no target of any board is installed".to_owned());
+    }
+    tell(&format!("tercet verify --firmware {}", out.display()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_says_how_its_images_are_run() {
+        let firmware = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("a parent");
+        let board = Board::read(firmware, "an386").expect("a board");
+        let json = describe(firmware, &board).expect("a description");
+        let found: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(found["board"], "an386");
+        assert_eq!(found["target"], "thumbv7em-none-eabihf");
+        assert_eq!(found["runner"][0], "qemu-system-arm");
+        let images = ["conformance_points", "conformance_weights"];
+        assert_eq!(found["images"], serde_json::json!(images));
+    }
+
+    #[test]
+    fn a_board_that_is_named_must_be_there() {
+        let firmware = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("a parent");
+        let names = ["an999".to_owned()];
+        let error = images(firmware, Path::new("nowhere"), &names, |_| ()).expect_err("no board");
+        assert!(
+            error.starts_with("no board an999; there are an385"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! What flows hold in memory on a microcontroller, by which `--profile edge` refuses them.
+//!
+//! Counted is what core's code is given to work in on a 32-bit machine, where the input lies in flash and results are sent away as they
+//! come; the stack is not. Files, reports and pictures are the desk's own.
+
+use tercet_core::engine::MagnitudeBin;
+use tercet_core::palette;
+use tercet_core::quant::{adaptive, ternary};
+use tercet_host::cluster::KmeansOptions;
+use tercet_host::convert::Target;
+use tercet_host::search::{Find, SearchOptions, Storage};
+use tercet_host::{Model, QuantizeOptions};
+
+/// A hit: a row and its score.
+const HIT: usize = 8;
+/// Room for the rows of a range: of more, the best are searched for again with more room.
+const RANGE: usize = 1024;
+
+/// The codes of the points, a label and a distance each, and the clusters: centroids, norms, sums and counts, and a second set of
+/// centroids where the best are kept.
+pub(crate) fn kmeans(points: usize, dims: usize, options: &KmeansOptions, sphere: bool) -> usize {
+    let clusters = options.clusters;
+    let table = clusters.saturating_mul(dims);
+    let keeps = options.restarts > 1 || options.batch.is_some() || sphere;
+    let parts = [
+        points.saturating_mul(dims),
+        points.saturating_mul(4 + 4),
+        table.saturating_mul(if keeps { 1 + 1 + 8 } else { 1 + 8 }),
+        clusters.saturating_mul(4 + 8),
+        options.batch.unwrap_or(0).saturating_mul(4),
+    ];
+    total(&parts)
+}
+
+/// The codes of the centroids and of one point, its label and its distance.
+pub(crate) fn assign(dims: usize, clusters: usize) -> usize {
+    total(&[clusters.saturating_mul(dims), dims, 4 + 4])
+}
+
+/// One query as its storage has it, and as floats where those are asked too, and the hits of each.
+pub(crate) fn search(dims: usize, options: &SearchOptions) -> usize {
+    let floats = matches!(options.storage, Storage::F32);
+    let size = match options.storage {
+        Storage::F32 => 4,
+        Storage::F16 => 2,
+        _ => 1,
+    };
+    let (k, candidates) = match options.find {
+        Find::Nearest(k) => (k, options.rerank),
+        Find::Within(_) => (RANGE, None),
+    };
+    let twice = !floats && (options.recall || candidates.is_some());
+    total(&[
+        dims.saturating_mul(if twice { size + 4 } else { size }),
+        k.saturating_mul(if twice { 2 * HIT } else { HIT }),
+        candidates.unwrap_or(0).saturating_mul(HIT),
+    ])
+}
+
+/// The bins of the optimal rule, the table of a palette's search, or that of the choice among formats; else nothing, since values are coded
+/// as they come.
+pub(crate) fn quantize(model: &Model, options: &QuantizeOptions) -> usize {
+    /// Formats that auto chooses from.
+    const FORMATS: usize = 6;
+    /// The longest group there may be: what has a limit is below it.
+    const ANY: usize = usize::MAX;
+    match options.target {
+        Target::Ternary | Target::BitnetHf => {
+            let rule = options.rule.unwrap_or_default();
+            ternary::scratch_len(rule, ANY).saturating_mul(size_of::<MagnitudeBin>())
+        }
+        Target::Palette(width) => palette::scratch_len(255, width.entries()).saturating_mul(8),
+        Target::Auto => {
+            let costs = model.tensors().count().saturating_mul(FORMATS);
+            costs.saturating_mul(size_of::<Option<adaptive::Cost>>())
+        }
+        _ => 0,
+    }
+}
+
+fn total(parts: &[usize]) -> usize {
+    parts.iter().fold(0, |sum, &part| sum.saturating_add(part))
+}

@@ -1,0 +1,286 @@
+//! `--profile edge`: whole flows as a microcontroller would do them.
+
+use serde_json::Value;
+
+use super::support::{Folder, Run, finish, noise};
+
+/// A command that takes the profile each, the file it writes, and the bytes that it takes on the inputs below.
+const FLOWS: [(&[&str], &str, usize); 8] = [
+    (
+        &[
+            "quantize",
+            "in.safetensors",
+            "-o",
+            "o.gguf",
+            "--to",
+            "tq2_0",
+        ],
+        "o.gguf",
+        0,
+    ),
+    // 128 bins of 16 bytes.
+    (
+        &[
+            "quantize",
+            "in.safetensors",
+            "-o",
+            "o.safetensors",
+            "--to",
+            "ternary",
+            "--rule",
+            "optimal",
+        ],
+        "o.safetensors",
+        128 * 16,
+    ),
+    // 255 codes, 4 entries, 252 cuts: 2 · 256 + 2 · 252 + ⌈3 · 252 / 8⌉ words of 8 bytes.
+    (
+        &[
+            "quantize",
+            "in.safetensors",
+            "-o",
+            "o.safetensors",
+            "--to",
+            "palette:2",
+        ],
+        "o.safetensors",
+        (2 * 256 + 2 * 252 + 95) * 8,
+    ),
+    // Codes, labels and distances of 90 points; 3 clusters: centroids, sums, norms and counts.
+    (
+        &["kmeans", "rows.safetensors", "-k", "3", "--labels", "l.npy"],
+        "l.npy",
+        90 * 6 + 90 * 8 + 3 * 6 * 9 + 3 * 12,
+    ),
+    // And the best centroids of two restarts.
+    (
+        &[
+            "kmeans",
+            "rows.safetensors",
+            "-k",
+            "3",
+            "--n-init",
+            "2",
+            "--centroids",
+            "c.npy",
+        ],
+        "c.npy",
+        90 * 6 + 90 * 8 + 3 * 6 * 10 + 3 * 12,
+    ),
+    (
+        &[
+            "assign",
+            "rows.safetensors",
+            "--centroids",
+            "few.safetensors",
+            "--labels",
+            "a.npy",
+        ],
+        "a.npy",
+        4 * 6 + 6 + 8,
+    ),
+    // The codes and the floats of a query, and 5 hits of each.
+    (
+        &[
+            "search",
+            "rows.safetensors",
+            "few.safetensors",
+            "-k",
+            "5",
+            "--scores",
+            "s.npy",
+        ],
+        "s.npy",
+        6 + 4 * 6 + 2 * 5 * 8,
+    ),
+    // The largest k takes the most.
+    (
+        &[
+            "elbow",
+            "rows.safetensors",
+            "--k",
+            "2..4",
+            "--report",
+            "e.svg",
+        ],
+        "e.svg",
+        90 * 6 + 90 * 8 + 4 * 6 * 9 + 4 * 12,
+    ),
+];
+
+fn inputs() -> Folder {
+    let folder = Folder::new();
+    folder.model("in.safetensors");
+    folder.safetensors("rows.safetensors", &[("rows", &[90, 6], &noise(5, 540))]);
+    folder.safetensors("few.safetensors", &[("rows", &[4, 6], &noise(6, 24))]);
+    folder
+}
+
+fn run(folder: &Folder, command: &[&str], more: &[&str]) -> Run {
+    finish(&mut folder.command(&[command, more].concat()))
+}
+
+#[test]
+fn flows_give_the_same_bits_in_just_the_memory_that_they_take() {
+    let folder = inputs();
+    for (command, output, bytes) in FLOWS {
+        let written = |more: &[&str]| {
+            let run = run(&folder, command, &[&["--force", "--json"], more].concat());
+            assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{command:?}");
+            let report: Value = serde_json::from_str(&run.out).unwrap();
+            (std::fs::read(folder.path(output)).unwrap(), report)
+        };
+        let (expected, _) = written(&[]);
+        let exactly = bytes.to_string();
+        for memory in [&[][..], &["--edge-memory", &exactly]] {
+            let (found, report) = written(&[&["--profile", "edge"], memory].concat());
+            assert!(found == expected, "{command:?}");
+            assert_eq!(report["engine"], "scalar", "{report}");
+        }
+        std::fs::remove_file(folder.path(output)).unwrap();
+        if let Some(less) = bytes.checked_sub(1) {
+            let less = less.to_string();
+            let line =
+                folder.fails(&[command, &["--profile", "edge", "--edge-memory", &less]].concat());
+            let told = format!(
+                " takes {bytes} bytes of memory and has {less}; --edge-memory says how many it has\n"
+            );
+            assert!(
+                line.starts_with("error: --profile edge: ") && line.ends_with(&told),
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sixteen_kibibytes_are_the_limit_unless_another_is_named() {
+    let folder = Folder::new();
+    let rows = noise(7, 2000 * 8);
+    folder.safetensors("rows.safetensors", &[("rows", &[2000, 8], &rows)]);
+    let command = ["kmeans", "rows.safetensors", "-k", "4"];
+    let needed = 2000 * 8 + 2000 * 8 + 4 * 8 * 9 + 4 * 12;
+    let line = folder.fails(&[&command[..], &["--profile", "edge"]].concat());
+    let told = format!("--profile edge: kmeans takes {needed} bytes of memory and has 16384");
+    assert!(line.contains(&told), "{line}");
+
+    // The environment asks as the options do, and options outdo it.
+    let ask = |profile: &str, memory: &str, more: &[&str]| {
+        let mut asked = folder.command(&[&command[..], more].concat());
+        finish(
+            asked
+                .env("TERCET_PROFILE", profile)
+                .env("TERCET_EDGE_MEMORY", memory),
+        )
+    };
+    assert!(ask("edge", "", &[]).err.contains(&told));
+    let enough = needed.to_string();
+    assert_eq!(ask("Edge", &enough, &[]).code, Some(0));
+    assert_eq!(ask("edge", "1", &["--edge-memory", &enough]).code, Some(0));
+    assert_eq!(ask("edge", "1", &["--profile", "auto"]).code, Some(0));
+    for (profile, memory, more, told) in [
+        (
+            "tiny",
+            "",
+            &[][..],
+            "TERCET_PROFILE: tiny is no profile; there are auto, ",
+        ),
+        (
+            "edge",
+            "16k",
+            &[],
+            "TERCET_EDGE_MEMORY: 16k is no number of bytes",
+        ),
+        (
+            "",
+            "",
+            &["--edge-memory", "1"],
+            "--edge-memory is for --profile edge, and the profile is auto",
+        ),
+        (
+            "edge",
+            "",
+            &["--backend", "cuda"],
+            "--backend cuda is not for the profile edge",
+        ),
+        (
+            "",
+            "",
+            &["--backend", "cuda", "--profile", "cpu"],
+            "--backend cuda is not for the profile cpu",
+        ),
+        (
+            "edge",
+            "",
+            &["--threads", "2"],
+            "the profile edge works on one thread",
+        ),
+    ] {
+        let run = ask(profile, memory, more);
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{run:?}");
+        assert!(
+            run.err.starts_with(&format!("error: {told}")),
+            "{}",
+            run.err
+        );
+    }
+}
+
+/// A trace has a row for each thread that works.
+#[test]
+fn no_thread_but_the_first_works() {
+    let folder = Folder::new();
+    let rows = noise(8, 20_000 * 8);
+    folder.safetensors("rows.safetensors", &[("rows", &[20_000, 8], &rows)]);
+    folder.safetensors("few.safetensors", &[("rows", &[500, 8], &rows[..4000])]);
+    folder.safetensors(
+        "in.safetensors",
+        &[("long", &[40, 20_000], &noise(9, 800_000))],
+    );
+    let commands: [&[&str]; 4] = [
+        &[
+            "quantize",
+            "in.safetensors",
+            "-o",
+            "o.safetensors",
+            "--to",
+            "ternary",
+        ],
+        &["kmeans", "rows.safetensors", "-k", "4"],
+        &[
+            "assign",
+            "rows.safetensors",
+            "--centroids",
+            "few.safetensors",
+        ],
+        &["search", "rows.safetensors", "few.safetensors", "-k", "5"],
+    ];
+    for (at, command) in commands.into_iter().enumerate() {
+        let rows = |name: String, more: &[&str]| {
+            let arguments = [&["--trace", &name, "--force"][..], more].concat();
+            let arguments: Vec<_> = (arguments.into_iter())
+                .filter(|word| *word != "--force" || command[0] == "quantize")
+                .collect();
+            let run = run(&folder, command, &arguments);
+            assert_eq!(run.code, Some(0), "{run:?}");
+            let text = std::fs::read_to_string(folder.path(&name)).unwrap();
+            let trace: Value = serde_json::from_str(&text).unwrap();
+            let events = trace["traceEvents"].as_array().unwrap();
+            let threads = events.iter().filter(|event| event["name"] == "thread_name");
+            threads
+                .map(|event| event["args"]["name"].clone())
+                .collect::<Vec<_>>()
+        };
+        let edge = ["--profile", "edge", "--edge-memory", "1000000"];
+        assert_eq!(
+            rows(format!("edge{at}.json"), &edge),
+            ["main"],
+            "{command:?}"
+        );
+        let many = rows(
+            format!("many{at}.json"),
+            &["--threads", "3", "--profile", "cpu"],
+        );
+        assert!(many.len() > 1, "{command:?}: {many:?}");
+    }
+}
