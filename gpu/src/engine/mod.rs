@@ -81,6 +81,6 @@ pub use linear::{CudasLayer, DeviceActivations, DeviceLayer};
 pub use memory::{DeviceBuffer, MemoryStats};
 pub use palette::{CudasPalette, DevicePalette};
 pub use quantize::{CudaTensor, CudasTensor, DeviceCodes};
-pub use search::{Base, CudasBase};
+pub use search::{Base, CudasBase, DeviceRows};
 pub use watch::Watch;
 pub use wgmma::{TensorCores, Wgmma};
