@@ -11,6 +11,7 @@ use tercet_core::scalar::Scalar;
 use tercet_host::engine::{Fault, Worker};
 use tercet_host::parallel::Threads;
 
+use super::Holds;
 #[cfg(feature = "cuda")]
 use crate::engine::Cuda;
 
@@ -89,8 +90,8 @@ pub trait Able: Worker + LinearEngine<Error: Into<Fault>> {
     }
 }
 
-/// A device that the dispatcher opens when it pays: an engine with a name of its own.
-pub trait Device: Able {
+/// A device that the dispatcher opens when it pays: an engine with a name of its own, and data that stays there.
+pub trait Device: Able + Holds {
     /// Device and driver, as tuning files name them; a file of another is not used.
     fn identity(&self) -> String;
 

@@ -73,10 +73,11 @@ impl Machine<'_> {
         Some(Advice {
             operation: Some(it.operation),
             text: format!(
-                "{:.0} % of {} calls on {} were bound by copies: keep data resident there{batch}",
+                "{:.0} % of {} calls on {} were bound by copies: keep data resident there{}{batch}",
                 100.0 * share,
                 it.calls,
-                it.engine
+                it.engine,
+                resident(it.operation)
             ),
             seconds: it.seconds * share,
         })
@@ -94,6 +95,8 @@ impl Machine<'_> {
                 bytes_in: scaled(bytes),
                 bytes_out: 0,
                 work: count,
+                items: 0,
+                held: 0,
                 place: Place::Host,
             };
             let total = |engine| Some(self.costs.get(it.operation, engine)?.predict(&job).total());
@@ -175,6 +178,16 @@ impl Machine<'_> {
     }
 }
 
+/// What keeps an operation's data on the device, where a call of the dispatcher does.
+const fn resident(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Kmeans | Operation::Assign => " (Dispatcher::resident_points)",
+        Operation::Search => " (Dispatcher::resident_rows)",
+        Operation::Matvec | Operation::Matmul => " (Dispatcher::resident_layer)",
+        _ => "",
+    }
+}
+
 /// Starting takes most of the time.
 fn starts(it: &EngineMetrics) -> Option<Advice> {
     let share = it.launch_bound as f64 / it.calls as f64;
@@ -233,7 +246,7 @@ mod tests {
             launch,
             transfer,
             memory,
-            compute: 0.0,
+            ..Prediction::default()
         }
     }
 
@@ -258,6 +271,15 @@ mod tests {
             advice(Engine::Simd, 100, prediction(1e-5, 0.0, 1e-6), false),
             none
         );
+    }
+
+    #[test]
+    fn residence_is_named_where_there_is_a_call_for_it() {
+        for operation in Operation::ALL {
+            let named = !resident(operation).is_empty();
+            // What has a second operand: the first may stay.
+            assert_eq!(named, operation >= Operation::Kmeans, "{operation}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod faults;
 mod forms;
 mod overhead;
 mod regret;
+mod resident;
 mod stress;
 
 use std::sync::{Arc, Mutex};
