@@ -12,8 +12,9 @@ use super::builder::{Builder, First};
 use super::choose::{Given, Ranking, State};
 use super::device::Slot;
 use super::engine::Device;
-use super::metrics::{Call, Counters};
+use super::metrics::{Call, Counters, Flights};
 use super::notice::{DispatchError, Failure, Notice};
+use super::room;
 use super::settings::{Profile, Settings, SettingsError, Verbose};
 use super::work::Work;
 use super::{Advice, Costs, Engine, Explanation, Job, Metrics};
@@ -67,6 +68,7 @@ pub(super) struct Shared<D> {
     pub(super) simd: Threads,
     pub(super) threads: Threads,
     pub(super) counters: Counters,
+    pub(super) flights: Flights,
     pub(super) listener: Listener,
     /// Whether somebody was told that there is no device.
     pub(super) told: AtomicBool,
@@ -161,12 +163,28 @@ impl<D: Device> Dispatcher<D> {
 
     /// What would be faster, by what was done so far; empty where nothing is known to be.
     pub fn recommend(&self) -> Vec<Advice> {
-        let machine = super::recommend::Machine {
+        self.advisor().advise(&self.metrics())
+    }
+
+    /// What advice depends on.
+    pub(super) fn advisor(&self) -> super::recommend::Machine<'_> {
+        let shared = &*self.shared;
+        super::recommend::Machine {
             costs: self.costs(),
-            measured: self.shared.measured,
+            measured: shared.measured,
             settings: self.settings(),
-        };
-        machine.advise(&self.metrics())
+            // Who has measured one has one, before it is opened.
+            device: match shared.device.state() {
+                State::Open => true,
+                State::Closed(_) => shared.costs_of.is_some(),
+                State::Missing | State::GivenUp => false,
+            },
+        }
+    }
+
+    /// Calls under way, for a [`super::Monitor`].
+    pub(super) fn flights(&self) -> &Flights {
+        &self.shared.flights
     }
 
     /// Opens the device, unless it is open, and says which it is.
@@ -255,19 +273,25 @@ impl<D: Device> Dispatcher<D> {
                     next: engine,
                 });
             }
+            let flight = shared
+                .flights
+                .begin(&job, engine, ranking.predicted(engine));
             let start = Instant::now();
             let done = match engine {
                 Engine::Scalar => work.run(&mut Scalar),
                 Engine::Simd => work.run(&mut { shared.simd }),
                 Engine::Threads => work.run(&mut { shared.threads }),
                 Engine::Cuda => match shared.device.lock() {
-                    Some(mut device) => work.run(&mut *device),
+                    Some(mut device) if room::is_there(&*device, &job) => work.run(&mut *device),
+                    Some(_) => Err(room::refused(&job)),
                     None => return Err(self.nobody(&job)),
                 },
             };
             let failure = match done.map_err(Failure::from) {
                 Ok(done) => {
                     let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                    // Before it is counted: who looks in between would see it twice.
+                    drop(flight);
                     self.count(&job, engine, nanoseconds, &ranking, failed != 0);
                     return Ok(done);
                 }

@@ -17,6 +17,7 @@
 //! | [`Work`] | a piece of work of one's own, written once for every engine |
 //! | [`Dispatcher::explain`] | every candidate, its prediction, why it lost |
 //! | [`Dispatcher::metrics`] | calls, elements, bytes, time, predicted against actual; JSON and Prometheus text |
+//! | [`Dispatcher::monitor`] | live: what the time goes to, what bounds it, and the one change that would help most |
 //! | [`Dispatcher::recommend`] | what would be faster, in sentences with their numbers |
 //! | [`tune`] | measuring, the file, pictures of the curves, and [`tune::check`]: choices held against times |
 //!
@@ -55,6 +56,7 @@ pub mod metrics;
 mod notice;
 mod operations;
 mod recommend;
+mod room;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -69,7 +71,7 @@ pub use dispatcher::Dispatcher;
 pub use engine::{Able, Device, Engine};
 pub use explain::{Explanation, Reason};
 pub use job::{Job, Operation, Place};
-pub use metrics::{EngineMetrics, Metrics};
+pub use metrics::{Bottlenecks, EngineMetrics, Metrics, Monitor};
 pub use notice::{DispatchError, Notice};
 pub use recommend::Advice;
 pub use settings::{Profile, Settings, SettingsError, TuningFile, Verbose, Wish};
