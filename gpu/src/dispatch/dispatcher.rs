@@ -282,7 +282,9 @@ impl<D: Device> Dispatcher<D> {
                 Engine::Simd => work.run(&mut { shared.simd }),
                 Engine::Threads => work.run(&mut { shared.threads }),
                 Engine::Cuda => match shared.device.lock() {
-                    Some(mut device) if room::is_there(&*device, &job) => work.run(&mut *device),
+                    Some(mut device) if room::is_there(&job, |bytes| device.has_room(bytes)) => {
+                        work.run(&mut *device)
+                    }
                     Some(_) => Err(room::refused(&job)),
                     None => return Err(self.nobody(&job)),
                 },

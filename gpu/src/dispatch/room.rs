@@ -2,7 +2,6 @@
 
 use tercet_host::engine::Fault;
 
-use super::engine::Device;
 use super::{Job, Operation, Place};
 
 /// Bytes from which on a job is large: asking the driver takes some microseconds, what is copied meanwhile a tenth of that.
@@ -18,13 +17,13 @@ fn needed(job: &Job) -> Option<[usize; 2]> {
     (clusters && job.place == Place::Host).then_some(needed)
 }
 
-/// Whether a job may begin: small ones always.
-pub(super) fn is_there(device: &impl Device, job: &Job) -> bool {
+/// Whether a job may begin, of a device that says whether it has room: small ones always.
+pub(super) fn is_there(job: &Job, has_room: impl FnOnce(&[usize]) -> bool) -> bool {
     let Some(needed) = needed(job) else {
         return true;
     };
     let large = needed.iter().any(|&bytes| bytes >= LARGE);
-    !large || device.has_room(&needed)
+    !large || has_room(&needed)
 }
 
 /// What a job without room fails with.
@@ -32,4 +31,37 @@ pub(super) fn refused(job: &Job) -> Fault {
     let [first, second] = needed(job).unwrap_or_default();
     let total = first.saturating_add(second);
     Fault::NoRoom(format!("no room on the device for {total} bytes").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_large_jobs_that_must_be_there_whole_are_asked_about() {
+        // Points of 16 bytes, two labels and distances for each.
+        let points = |count| Job::points(Operation::Assign, count, 16, 4);
+        let asked = |job: &Job| {
+            let mut bytes = None;
+            let answer = is_there(job, |needed| {
+                bytes = Some(needed.to_vec());
+                false
+            });
+            assert_eq!(answer, bytes.is_none());
+            bytes
+        };
+        assert_eq!(asked(&points(1000)), None);
+        let large = points(1 << 20);
+        assert_eq!(asked(&large), Some(vec![16 << 20, 16 << 20]));
+        assert!(is_there(&large, |_| true));
+        assert_eq!(asked(&large.at(Place::Device)), None);
+        assert!(asked(&Job::kmeans(1 << 20, 16, 8, 100, 3)).is_some());
+        // It passes through in parts.
+        assert_eq!(asked(&Job::among(1 << 20, 64, 1, 10, 10)), None);
+        let text = refused(&large).to_string();
+        assert!(
+            text.contains("no room on the device for 33554432 bytes"),
+            "{text}"
+        );
+    }
 }

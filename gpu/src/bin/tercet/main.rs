@@ -145,7 +145,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let trace = cli.trace.as_deref().map(trace::Trace::start).transpose()?;
     let metrics = cli.metrics.as_deref();
     let metrics = metrics.map(metrics::Metrics::start).transpose()?;
-    let reports = cli.bottlenecks.map(bottlenecks::Reports::start).transpose()?;
+    let reports = cli
+        .bottlenecks
+        .map(bottlenecks::Reports::start)
+        .transpose()?;
     let done = work(cli.command, &cli.threads);
     // Also of work that failed.
     if let Some(reports) = reports {
