@@ -203,6 +203,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         kept: bool,
     ) -> Result<Pinned<T::Device>, T::Error> {
         let bytes = self.tiers.uploaded_bytes(&host);
+        let _span = tracing::trace_span!("upload", bytes).entered();
         let mut room = self.make_room(bytes);
         let value = loop {
             match self.tiers.upload(&host) {
@@ -286,7 +287,9 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
             (lead, victim.value, victim.born)
         });
         for (mut lead, value, born) in victims.collect::<Vec<_>>() {
-            let host = self.tiers.download(&value);
+            let bytes = self.tiers.device_bytes(&value);
+            let host =
+                tracing::trace_span!("download", bytes).in_scope(|| self.tiers.download(&value));
             drop(value);
             match host {
                 Ok(host) => {

@@ -276,6 +276,13 @@ impl<D: Device> Dispatcher<D> {
             let flight = shared
                 .flights
                 .begin(&job, engine, ranking.predicted(engine));
+            let _span = tracing::trace_span!(
+                "call",
+                operation = job.operation.name(),
+                engine = engine.name(),
+                elements = job.elements
+            )
+            .entered();
             let start = Instant::now();
             let done = match engine {
                 Engine::Scalar => work.run(&mut Scalar),

@@ -150,13 +150,18 @@ impl Bottlenecks {
     }
 }
 
+fn calls(count: u64) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} call{s}")
+}
+
 impl fmt::Display for Bottlenecks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "in {}: {} calls, {} in calls",
+            "in {}: {}, {} in them",
             time(self.seconds),
-            self.calls,
+            calls(self.calls),
             time(self.busy)
         )?;
         if let Some(bound) = self.bound {
