@@ -19,6 +19,7 @@ use tercet_gpu::dispatch::{
     Builder, Cost, Costs, DispatchError, Dispatcher, Engine, Job, Notice, Operation, ResidentLayer,
     ResidentPoints, ResidentRows, Settings, Wish,
 };
+use tercet_gpu::engine::{Cuda, CudaOptions};
 use tercet_host::cluster::KmeansOptions;
 
 type Told = Arc<Mutex<Vec<Notice>>>;
@@ -175,6 +176,55 @@ fn a_call_that_the_device_fails_at_is_finished_with_the_same_bits_and_one_warnin
             assert_eq!(metrics.fallbacks, 1, "{fault}: {told:?}");
         }
     }
+}
+
+/// A large job is not begun where its points have no room: the device is asked, not tried.
+#[test]
+fn a_large_job_without_room_is_not_begun_on_the_device() {
+    let Some(device) = emulated() else { return };
+    let told = Told::default();
+    let tell = Arc::clone(&told);
+    let mut costs = Costs::builtin(2);
+    costs.set(
+        Operation::Assign,
+        Engine::Cuda,
+        Cost::constant(0.0, 1e18, 1e18),
+    );
+    let small = CudaOptions {
+        memory: Some(4 << 20),
+        ..CudaOptions::default()
+    };
+    let dispatcher = Builder::new(Settings::default())
+        .costs(costs)
+        .device(move || Cuda::new(&small).map_err(|error| error.to_string()))
+        .listener(move |notice| tell.lock().unwrap().push(notice.clone()))
+        .build();
+    dispatcher.open().unwrap();
+    told.lock().unwrap().clear();
+    // 16 MiB of points, more than the device has.
+    let codes = codes(16 << 20);
+    let points = Points::new(&codes, 64).unwrap();
+    let mut results = [(); 2].map(|()| (vec![0; points.len()], vec![0; points.len()]));
+    let [(labels, distances), (expected, lengths)] = &mut results;
+    let before = (device.count("launches"), device.count("allocations"));
+    dispatcher
+        .assign(points, &codes[..3 * 64], labels, distances)
+        .unwrap();
+    assert_eq!(
+        (device.count("launches"), device.count("allocations")),
+        before
+    );
+    let on = dispatcher.on(Engine::Threads);
+    on.assign(points, &codes[..3 * 64], expected, lengths)
+        .unwrap();
+    assert!(labels == expected && distances == lengths);
+    let told = told.lock().unwrap();
+    let [Notice::Failed { engine, reason, .. }] = &told[..] else {
+        panic!("{told:?}")
+    };
+    assert_eq!(*engine, Engine::Cuda);
+    assert!(reason.contains("no room on the device for"), "{reason}");
+    assert_eq!(dispatcher.metrics().fallbacks, 1);
 }
 
 /// A lost device is lost to its process, so that this has one of its own.

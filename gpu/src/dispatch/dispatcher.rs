@@ -10,7 +10,7 @@ use super::builder::{Builder, First};
 use super::choose::{Given, Ranking, State};
 use super::device::Slot;
 use super::engine::Device;
-use super::metrics::Counters;
+use super::metrics::{Counters, Flights};
 use super::notice::{DispatchError, Notice};
 use super::settings::{Profile, Settings, SettingsError, Verbose};
 use super::{Advice, Costs, Engine, Explanation, Job, Metrics};
@@ -64,6 +64,7 @@ pub(super) struct Shared<D> {
     pub(super) simd: Threads,
     pub(super) threads: Threads,
     pub(super) counters: Counters,
+    pub(super) flights: Flights,
     pub(super) listener: Listener,
     /// Whether somebody was told that there is no device.
     pub(super) told: AtomicBool,
@@ -158,12 +159,28 @@ impl<D: Device> Dispatcher<D> {
 
     /// What would be faster, by what was done so far; empty where nothing is known to be.
     pub fn recommend(&self) -> Vec<Advice> {
-        let machine = super::recommend::Machine {
+        self.advisor().advise(&self.metrics())
+    }
+
+    /// What advice depends on.
+    pub(super) fn advisor(&self) -> super::recommend::Machine<'_> {
+        let shared = &*self.shared;
+        super::recommend::Machine {
             costs: self.costs(),
-            measured: self.shared.measured,
+            measured: shared.measured,
             settings: self.settings(),
-        };
-        machine.advise(&self.metrics())
+            // Who has measured one has one, before it is opened.
+            device: match shared.device.state() {
+                State::Open => true,
+                State::Closed(_) => shared.costs_of.is_some(),
+                State::Missing | State::GivenUp => false,
+            },
+        }
+    }
+
+    /// Calls under way, for a [`super::Monitor`].
+    pub(super) fn flights(&self) -> &Flights {
+        &self.shared.flights
     }
 
     /// Opens the device, unless it is open, and says which it is.

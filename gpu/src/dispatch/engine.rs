@@ -100,6 +100,13 @@ pub trait Device: Able + Holds {
         true
     }
 
+    /// Whether buffers of so many bytes each could be had now, all together: asked before large jobs, so that one without room is another
+    /// engine's at once. No promise, and true where it cannot be told.
+    fn has_room(&self, bytes: &[usize]) -> bool {
+        let _ = bytes;
+        true
+    }
+
     /// Copies bytes to the device's memory and back, which tuning times. They are the same afterwards.
     ///
     /// # Errors
@@ -168,6 +175,10 @@ impl Device for Cuda {
     /// A lost device is lost to the process.
     fn works(&mut self) -> bool {
         self.synchronize().is_ok()
+    }
+
+    fn has_room(&self, bytes: &[usize]) -> bool {
+        self.can_allocate(bytes).unwrap_or(true)
     }
 
     fn copy(&mut self, bytes: &mut [u8]) -> Result<(), Fault> {

@@ -18,6 +18,7 @@
 //! | [`Work`] | a piece of work of one's own, written once for every engine |
 //! | [`Dispatcher::explain`] | every candidate, its prediction, why it lost |
 //! | [`Dispatcher::metrics`] | calls, elements, bytes, time, predicted against actual; JSON and Prometheus text |
+//! | [`Dispatcher::monitor`] | live: what the time goes to, what bounds it, and the one change that would help most |
 //! | [`Dispatcher::recommend`] | what would be faster, in sentences with their numbers |
 //! | [`tune`] | measuring, the file, pictures of the curves, [`tune::check`]: choices held against times, and [`tune::agreement`]: against another tuning's |
 //!
@@ -57,6 +58,7 @@ mod notice;
 mod operations;
 mod recommend;
 mod resident;
+mod room;
 mod run;
 mod settings;
 #[cfg(test)]
@@ -72,7 +74,7 @@ pub use dispatcher::Dispatcher;
 pub use engine::{Able, Device, Engine};
 pub use explain::{Explanation, Reason};
 pub use job::{Job, Operation, Place};
-pub use metrics::{EngineMetrics, Metrics};
+pub use metrics::{Bottlenecks, EngineMetrics, Metrics, Monitor};
 pub use notice::{DispatchError, Notice};
 pub use recommend::Advice;
 pub use resident::{Holds, ResidentLayer, ResidentPoints, ResidentRows};

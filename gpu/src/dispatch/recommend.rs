@@ -40,6 +40,8 @@ pub(super) struct Machine<'a> {
     pub(super) costs: &'a Costs,
     pub(super) measured: bool,
     pub(super) settings: &'a Settings,
+    /// Whether there is a device, as far as is known.
+    pub(super) device: bool,
 }
 
 impl Machine<'_> {
@@ -231,6 +233,7 @@ mod tests {
             costs: &Costs::builtin(4),
             measured: false,
             settings: &Settings::default(),
+            device: true,
         };
         let advice = machine.advise(&counters.snapshot());
         assert!(

@@ -10,6 +10,7 @@ use super::engine::Device;
 use super::metrics::Call;
 use super::notice::{DispatchError, Failure, Notice};
 use super::resident::{Alike, Task};
+use super::room;
 use super::settings::{Profile, Verbose};
 use super::work::Work;
 use super::{Engine, Job};
@@ -68,13 +69,26 @@ impl<D: Device> Dispatcher<D> {
                     next: engine,
                 });
             }
+            let flight = shared
+                .flights
+                .begin(&job, engine, ranking.predicted(engine));
+            let _span = tracing::trace_span!(
+                "call",
+                operation = job.operation.name(),
+                engine = engine.name(),
+                elements = job.elements
+            )
+            .entered();
             let start = Instant::now();
             let done = match engine {
                 Engine::Scalar => task.on_host(&mut Scalar),
                 Engine::Simd => task.on_host(&mut { shared.simd }),
                 Engine::Threads => task.on_host(&mut { shared.threads }),
                 Engine::Cuda => match shared.device.lock() {
-                    Some(mut device) => task.on_device(&mut *device),
+                    Some(mut device) if room::is_there(&job, |bytes| device.has_room(bytes)) => {
+                        task.on_device(&mut *device)
+                    }
+                    Some(_) => Err(room::refused(&job)),
                     None => return Err(self.nobody(&job)),
                 },
             };

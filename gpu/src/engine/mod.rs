@@ -55,6 +55,7 @@ mod info;
 mod launch;
 mod linear;
 mod memory;
+mod meters;
 mod modules;
 mod nccl;
 mod palette;

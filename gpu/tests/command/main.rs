@@ -15,6 +15,7 @@ mod inspect;
 #[cfg(unix)]
 mod interrupt;
 mod kmeans;
+mod metrics;
 mod network;
 mod palette;
 mod quantize;

@@ -148,6 +148,9 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// Each of them.
+    pub const ALL: [Self; 4] = [Self::Launch, Self::Transfer, Self::Memory, Self::Compute];
+
     /// `launch`, `transfer`, `memory` or `compute`.
     pub const fn name(self) -> &'static str {
         match self {

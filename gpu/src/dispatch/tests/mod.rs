@@ -1,5 +1,6 @@
 //! Tests of the whole dispatcher, with devices and costs that are made up.
 
+mod bottlenecks;
 mod choices;
 mod faults;
 mod forms;
