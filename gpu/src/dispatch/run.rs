@@ -95,6 +95,8 @@ impl<D: Device> Dispatcher<D> {
             let failure = match done.map_err(Failure::from) {
                 Ok(done) => {
                     let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                    // Before it is counted: who looks in between would see it twice.
+                    drop(flight);
                     self.count(
                         &job,
                         engine,

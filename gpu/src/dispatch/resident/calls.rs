@@ -15,7 +15,35 @@ use crate::dispatch::operations::{Assign, Kmeans, Product, Search};
 use crate::dispatch::work::Work;
 use crate::dispatch::{DispatchError, Dispatcher, Engine, First};
 
-/// Points that calls come back to, see [`Dispatcher::resident_points`].
+/// Points that calls come back to, of [`Dispatcher::resident_points`]: with the host, and on the device too where that pays.
+///
+/// It borrows the host's data and has the dispatcher's operations. What it holds goes to the device once, and stays there with the handle and its
+/// clones:
+///
+/// - with the first call that the device is chosen for although the data has to cross;
+/// - once the calls so far would have saved there what the crossing takes;
+/// - when it is asked for ([`ResidentPoints::load`]), or a handle of the device ([`ResidentPoints::on`]) is called.
+///
+/// From then on the choice counts only what crosses with a call: centroids, labels, distances. Any engine may still do a call, with the same
+/// bits; where the device fails, the next does it from the host's data. Data that had no room there is left with the host, which is told once
+/// ([`Notice::Failed`]), until it is asked for again. [`ResidentRows`] and [`ResidentLayer`] do as much.
+///
+/// ```
+/// use tercet_core::cluster::Points;
+/// use tercet_gpu::dispatch::{Dispatcher, Settings};
+///
+/// let dispatcher = Dispatcher::new(Settings::default());
+/// let codes = [0, 1, 2, 50, 51, 52];
+/// let points = dispatcher.resident_points(Points::new(&codes, 1)?);
+/// let (mut labels, mut distances) = ([0; 6], [0; 6]);
+/// for centroids in [[0, 50], [2, 52]] {
+///     points.assign(&centroids, &mut labels, &mut distances)?;
+///     assert_eq!(labels, [0, 0, 0, 1, 1, 1]);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`Notice::Failed`]: crate::dispatch::Notice::Failed
 #[derive(Debug)]
 pub struct ResidentPoints<'a, D: Device = First> {
     dispatcher: Dispatcher<D>,
@@ -23,7 +51,8 @@ pub struct ResidentPoints<'a, D: Device = First> {
     held: Arc<Held<<D as Holds>::Points>>,
 }
 
-/// Rows that are searched again and again, see [`Dispatcher::resident_rows`].
+/// Rows that are searched again and again, of [`Dispatcher::resident_rows`]: with the host, and on the device too where that pays, as
+/// [`ResidentPoints`] tells.
 #[derive(Debug)]
 pub struct ResidentRows<R, D: Device = First> {
     dispatcher: Dispatcher<D>,
@@ -31,7 +60,8 @@ pub struct ResidentRows<R, D: Device = First> {
     held: Arc<Held<<D as Holds>::Rows>>,
 }
 
-/// A layer that is multiplied again and again, see [`Dispatcher::resident_layer`].
+/// A layer that is multiplied again and again, of [`Dispatcher::resident_layer`]: with the host, and on the device too where that pays, as
+/// [`ResidentPoints`] tells.
 #[derive(Debug)]
 pub struct ResidentLayer<'a, D: Device = First> {
     dispatcher: Dispatcher<D>,

@@ -1,30 +1,7 @@
 //! Data that calls come back to: with the host, and on the device where that pays.
 //!
-//! [`Dispatcher::resident_points`], [`Dispatcher::resident_rows`] and [`Dispatcher::resident_layer`] make a handle that borrows the host's
-//! data and has the same operations as the dispatcher. What it holds goes to the device once, and stays there with the handle and its clones:
-//!
-//! - with the first call that the device is chosen for although the data has to cross;
-//! - once the calls so far would have saved there what the crossing takes;
-//! - when it is asked for (`load`), or a handle of the device ([`ResidentPoints::on`] and its siblings) is called.
-//!
-//! From then on the choice counts only what crosses with the call: centroids, queries, activations, results. Any engine may still do a call, with
-//! the same bits; where the device fails, the next does it from the host's data. Data that had no room there is left with the host, which is told
-//! once ([`super::Notice::Failed`]), until `load` is called again.
-//!
-//! ```
-//! use tercet_core::cluster::Points;
-//! use tercet_gpu::dispatch::{Dispatcher, Settings};
-//!
-//! let dispatcher = Dispatcher::new(Settings::default());
-//! let codes = [0, 1, 2, 50, 51, 52];
-//! let points = dispatcher.resident_points(Points::new(&codes, 1)?);
-//! let (mut labels, mut distances) = ([0; 6], [0; 6]);
-//! for centroids in [[0, 50], [2, 52]] {
-//!     points.assign(&centroids, &mut labels, &mut distances)?;
-//!     assert_eq!(labels, [0, 0, 0, 1, 1, 1]);
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! The handles ([`ResidentPoints`] tells of them) have the dispatcher's operations. [`Held`] knows where the data lies and whether it is to cross,
+//! [`Holds`] is what a device does with it, and [`Task`] how the dispatcher runs it: with the host's data on the processor's engines.
 
 mod calls;
 #[cfg(feature = "cuda")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::case::{Case, Shape};
-use super::turns::{ROUNDS, take_turns};
+use super::turns::{ROUNDS, WARM, take_turns};
 use crate::dispatch::engine::Device;
 use crate::dispatch::{DispatchError, Dispatcher, Engine, Job, Operation};
 
@@ -231,13 +231,10 @@ pub fn check<D: Device>(
                 .map(|&engine| dispatcher.on(engine))
                 .collect();
             let able = vec![true; engines.len()];
-            take_turns(
-                share / ROUNDS,
-                engines,
-                &able,
-                &mut tried.seconds,
-                |index| case.call(&handles[index]),
-            )?;
+            let times = (share / ROUNDS, WARM.min(share * 2));
+            take_turns(times, engines, &able, &mut tried.seconds, |index| {
+                case.call(&handles[index])
+            })?;
         }
     }
     let points: Vec<Regret> = all.iter().filter_map(Tried::point).collect();

@@ -81,7 +81,7 @@ impl Sweep {
 }
 
 /// Larger cases are left out where one took so many times its share of the budget: rates hold beyond the last point.
-const LONG: u32 = 36;
+const LONG: u32 = 50;
 /// All threads that take as long as one, but for so large a part, did it on one.
 const ALIKE: f64 = 0.06;
 
@@ -94,7 +94,7 @@ struct Taken {
 
 /// Measures every operation on every engine that `dispatcher` can open, and hears each operation as it begins.
 ///
-/// All is measured in three rounds, some seconds apart: what else runs, and how awake threads are, changes meanwhile. A time is the least of
+/// All is measured in two rounds, some seconds apart: what else runs, and how awake threads are, changes meanwhile. A time is the least of
 /// the rounds' medians. Memory: some 40 bytes an element of the largest case.
 ///
 /// # Errors
@@ -125,9 +125,10 @@ pub fn tune<D: Device>(
         (operation, SWEEPS.each_ref().map(sweep))
     });
     let cases = table.iter().flat_map(|(_, sweeps)| sweeps).map(Vec::len);
-    // About half of the cases are such that threads are woken up for them.
-    let turns = cases.sum::<usize>() * (engines.len() + WARM as usize / 2);
-    let share = options.budget / (ROUNDS * u32::try_from(turns).unwrap_or(u32::MAX));
+    let turns = u32::try_from(cases.sum::<usize>() * engines.len()).unwrap_or(u32::MAX);
+    // Half of the time is for waking up threads, in some half of the cases.
+    let share = options.budget / 2 / (ROUNDS * turns);
+    let warm = WARM.min(options.budget / 200);
     let copies = match device {
         Some(_) => Some(copies(dispatcher, options.largest, share)?),
         None => None,
@@ -138,7 +139,7 @@ pub fn tune<D: Device>(
                 progress(*operation);
             }
             for sweep in sweeps {
-                measure(dispatcher, *operation, sweep, &engines, share)?;
+                measure(dispatcher, *operation, sweep, &engines, (share, warm))?;
             }
         }
     }
@@ -191,7 +192,7 @@ fn measure<D: Device>(
     operation: Operation,
     sweep: &mut [Taken],
     engines: &[Engine],
-    share: Duration,
+    (share, warm): (Duration, Duration),
 ) -> Result<(), DispatchError> {
     let long = (share * LONG).as_secs_f64();
     let handles: Vec<_> = engines
@@ -205,7 +206,7 @@ fn measure<D: Device>(
         }
         // An input serves all engines.
         let mut case = Case::made(operation, taken.shape)?;
-        take_turns(share, engines, &able, &mut taken.seconds, |index| {
+        take_turns((share, warm), engines, &able, &mut taken.seconds, |index| {
             case.call(&handles[index])
         })?;
         for (able, &seconds) in able.iter_mut().zip(&taken.seconds) {

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use crate::dispatch::Engine;
 
 /// Rounds in which everything is timed; of an engine's time in each the least counts.
-pub(super) const ROUNDS: u32 = 3;
-/// Shares of its time that calls by all threads go on before they are timed. Threads that slept, and processors with them, take some
-/// milliseconds until they are fully awake: on a virtual machine calls take up to twice as long before.
-pub(super) const WARM: u32 = 4;
+pub(super) const ROUNDS: u32 = 2;
+/// How long calls by all threads go on before they are timed, where there is time for it. Threads that slept, and processors with them, are not
+/// awake at once: on a virtual machine calls take up to twice as long for some 20 ms.
+pub(super) const WARM: Duration = Duration::from_millis(20);
 /// Times that a turn has at least.
 const TIMES: usize = 2;
 /// Calls that are shorter are timed several together, and wake up no threads.
@@ -25,10 +25,10 @@ fn wants(share: Duration, seconds: f64) -> bool {
     seconds.is_infinite() || seconds < share.as_secs_f64()
 }
 
-/// A round: each able engine has its turn, the median of its calls within the share; `seconds` keeps the least of all rounds. `call` is told
-/// whose turn it is.
+/// A round: each able engine has its turn, the median of its calls within the share, all threads warmed up for a while; `seconds` keeps the least
+/// of all rounds. `call` is told whose turn it is.
 pub(super) fn take_turns<E>(
-    share: Duration,
+    (share, warm): (Duration, Duration),
     engines: &[Engine],
     able: &[bool],
     seconds: &mut [f64],
@@ -40,7 +40,7 @@ pub(super) fn take_turns<E>(
         }
         let least = seconds.iter().copied().fold(f64::INFINITY, f64::min);
         let shared = engine == Engine::Threads && least > SHORT.as_secs_f64();
-        let warm = if shared { share * WARM } else { Duration::ZERO };
+        let warm = if shared { warm } else { Duration::ZERO };
         let taken = timed(share, warm, || call(index))?;
         seconds[index] = seconds[index].min(taken);
     }
@@ -98,11 +98,13 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(milliseconds + index as u64));
                 Ok::<_, ()>(())
             };
-            take_turns(share, &engines, &[true; 2], &mut seconds, turn).unwrap();
+            take_turns((share, share), &engines, &[true; 2], &mut seconds, turn).unwrap();
         }
         assert!((1e-3..3e-3).contains(&seconds[0]), "{seconds:?}");
         assert!((2e-3..4e-3).contains(&seconds[1]), "{seconds:?}");
-        let failed = take_turns(share, &engines, &[true; 2], &mut seconds, |_| Err("no"));
+        let failed = take_turns((share, share), &engines, &[true; 2], &mut seconds, |_| {
+            Err("no")
+        });
         assert_eq!(failed, Err("no"));
     }
 
@@ -118,7 +120,7 @@ mod tests {
             asked.push(index);
             Ok::<_, ()>(())
         };
-        take_turns(share, &engines, &able, &mut seconds, turn).unwrap();
+        take_turns((share, share), &engines, &able, &mut seconds, turn).unwrap();
         assert!(asked.iter().all(|&index| index == 2));
         assert!(!is_worth(share, &[false, true, false], &seconds));
     }

@@ -141,7 +141,7 @@ impl Checked {
         let mut text = format!(
             "# The dispatcher's choices on {processor}, {}\n\n\
              {made}, tercet {version}, {system}, instruction sets {}; `tercet tune --check --report FILE`. Two tunings of {first:.1} s and \
-             {second:.1} s, then each engine timed at each point in three rounds, the least of their medians. A choice is good where it took up to \
+             {second:.1} s, then each engine timed at each point in two rounds, the lesser of their medians. A choice is good where it took up to \
              15 % longer than the fastest engine.\n\n",
             format::counted(*threads as u64, "thread"),
             sets.join(" "),
