@@ -119,8 +119,8 @@ pub struct Job {
     pub bytes_out: u64,
     /// Multiply-adds, or elements where nothing is multiplied.
     pub work: u64,
-    /// What is begun anew within it, and takes time beside its bytes and work: groups of a quantizer, points, scores of a search, outputs of
-    /// a layer.
+    /// What is begun anew within it, and takes time beside its bytes and work: groups of a quantizer, points, queries, rows of a layer or of
+    /// activations.
     pub items: u64,
     /// Bytes read that lie on the device as well as with the host: they need not cross.
     pub held: u64,
@@ -242,8 +242,7 @@ impl Job {
             bytes_in: amount(&[rows.saturating_add(queries), dim, size]),
             bytes_out: amount(&[queries, k, 16]),
             work: elements.saturating_mul(queries as u64),
-            // A score each, which is compared with the best.
-            items: amount(&[rows, queries]),
+            items: queries as u64,
             held: 0,
             place: Place::Host,
         }
@@ -268,8 +267,8 @@ impl Job {
             bytes_in: (bytes as u64).saturating_add(amount(&[many, cols])),
             bytes_out: amount(&[many, rows, 4]),
             work: elements.saturating_mul(many as u64),
-            // A sum each, which is scaled and written.
-            items: amount(&[rows, many]),
+            // One row of activations is nothing beside the rows of weights, of which each ends in a sum.
+            items: if many > 1 { many } else { rows } as u64,
             held: 0,
             place: Place::Host,
         }

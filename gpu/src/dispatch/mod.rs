@@ -7,7 +7,7 @@
 //! launch + items + transfer + max(bytes / bandwidth(bytes), work / rate(work))
 //! ```
 //!
-//! (items are what is begun anew within a call: groups of a quantizer, points, scores, outputs) with curves that [`tune::tune`] (the command `tercet tune`) measures in some seconds and keeps in a file, and with rough ones built in until
+//! (items are what is begun anew within a call: groups of a quantizer, points, queries, rows) with curves that [`tune::tune`] (the command `tercet tune`) measures in some seconds and keeps in a file, and with rough ones built in until
 //! then: a few elements by the calling thread's kernels, a hundred thousand by all threads, the device where copies pay or data lies there
 //! already ([`Dispatcher::resident_points`], [`Place::Device`]).
 //!

@@ -123,7 +123,7 @@ impl Logs {
 pub struct Prediction {
     /// Before anything is done.
     pub launch: f64,
-    /// The job's items, one by one: groups, points, scores, outputs.
+    /// The job's items, one by one: groups, points, queries, rows.
     pub items: f64,
     /// Data on its way to the engine and back.
     pub transfer: f64,

@@ -9,7 +9,9 @@ use super::{with_costs, without_device};
 use crate::dispatch::{Cost, Costs, DispatchError, Engine, Job, Operation, Place, Settings, Wish};
 
 fn codes(len: usize) -> Vec<i8> {
-    (0..len).map(|at| (at * 37 % 251) as i8).collect()
+    (0..len as i64)
+        .map(|at| (at * 37 % 251 - 125) as i8)
+        .collect()
 }
 
 /// The device takes 1 µs and the processor 10, but for bytes that cross: 40 ns each.

@@ -69,9 +69,9 @@ impl Shape {
             | Operation::QuantizeOptimal
             | Operation::Dequantize => (elements, 16, 1),
             Operation::Kmeans | Operation::Assign => (elements, 4, 2),
-            // Few rows, and as many elements in scores or outputs.
-            Operation::Search => (64 * 16, 16, elements / (64 * 16)),
-            Operation::Matmul => (64 * 32, 32, elements / (64 * 32)),
+            // Few rows, and as many elements in queries or rows of activations.
+            Operation::Search => (4 * 32, 32, elements / 128),
+            Operation::Matmul => (4 * 64, 64, elements / 256),
             Operation::Matvec => (elements, 32, 1),
             Operation::Encode | Operation::Decode => return None,
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tercet_host::measure::date;
 
 use super::case::{Case, Shape};
-use super::turns::{ROUNDS, WARM, is_worth, take_turns, timed};
+use super::turns::{ROUNDS, SHORT, WARM, is_worth, take_turns, timed};
 use super::{Key, Tuning};
 use crate::dispatch::engine::Device;
 use crate::dispatch::{
@@ -83,7 +83,7 @@ impl Sweep {
 /// Larger cases are left out where one took so many times its share of the budget: rates hold beyond the last point.
 const LONG: u32 = 50;
 /// All threads that take as long as one, but for so large a part, did it on one.
-const ALIKE: f64 = 0.06;
+const ALIKE: f64 = 0.1;
 
 /// A case and what it took each engine; infinite where it was not asked.
 struct Taken {
@@ -94,7 +94,7 @@ struct Taken {
 
 /// Measures every operation on every engine that `dispatcher` can open, and hears each operation as it begins.
 ///
-/// All is measured in two rounds, some seconds apart: what else runs, and how awake threads are, changes meanwhile. A time is the least of
+/// All is measured in three rounds, some seconds apart: what else runs, and how awake threads are, changes meanwhile. A time is the least of
 /// the rounds' medians. Memory: some 40 bytes an element of the largest case.
 ///
 /// # Errors
@@ -128,7 +128,7 @@ pub fn tune<D: Device>(
     let turns = u32::try_from(cases.sum::<usize>() * engines.len()).unwrap_or(u32::MAX);
     // Half of the time is for waking up threads, in some half of the cases.
     let share = options.budget / 2 / (ROUNDS * turns);
-    let warm = WARM.min(options.budget / 200);
+    let warm = WARM.min(options.budget / 500);
     let copies = match device {
         Some(_) => Some(copies(dispatcher, options.largest, share)?),
         None => None,
@@ -222,10 +222,11 @@ fn samples(sweep: &[Taken], engines: &[Engine], index: usize) -> Vec<Sample> {
     let one = engines.iter().position(|&engine| engine == Engine::Simd);
     for Taken { job, seconds, .. } in sweep {
         let mut taken = seconds[index];
-        // Where all threads leave a call to one of them, that is no other time.
+        // Where all threads leave a call to one of them, that is no other time. A short call they do: that it took less is chance.
         if let Some(one) = one
             && engines[index] == Engine::Threads
-            && (taken / seconds[one] - 1.0).abs() < ALIKE
+            && taken < seconds[one] * (1.0 + ALIKE)
+            && (taken > seconds[one] * (1.0 - ALIKE) || seconds[one] < SHORT.as_secs_f64())
         {
             taken = seconds[one];
         }

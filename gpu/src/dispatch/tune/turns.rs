@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use crate::dispatch::Engine;
 
 /// Rounds in which everything is timed; of an engine's time in each the least counts.
-pub(super) const ROUNDS: u32 = 2;
+pub(super) const ROUNDS: u32 = 3;
 /// How long calls by all threads go on before they are timed, where there is time for it. Threads that slept, and processors with them, are not
-/// awake at once: on a virtual machine calls take up to twice as long for some 20 ms.
-pub(super) const WARM: Duration = Duration::from_millis(20);
+/// awake at once: on a virtual machine calls take up to twice as long for some milliseconds.
+pub(super) const WARM: Duration = Duration::from_millis(8);
 /// Times that a turn has at least.
 const TIMES: usize = 2;
-/// Calls that are shorter are timed several together, and wake up no threads.
-const SHORT: Duration = Duration::from_micros(20);
+/// Calls that are shorter are timed several together, and are none for several threads: waking one up takes about as long.
+pub(super) const SHORT: Duration = Duration::from_micros(20);
 
 /// Whether there is an engine left that a round would tell something of: one that is able and took no longer than its share.
 pub(super) fn is_worth(share: Duration, able: &[bool], seconds: &[f64]) -> bool {
