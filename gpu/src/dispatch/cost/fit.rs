@@ -115,7 +115,14 @@ impl Cost {
             rest.max(0.0)
         };
         let of = |samples: &[Sample], amount: fn(&Sample) -> u64, time: &dyn Fn(&Sample) -> f64| {
-            let points = samples.iter().map(|sample| (amount(sample), time(sample)));
+            let mut least = 0.0_f64;
+            let points = samples.iter().map(|sample| {
+                // Where items took more than they seem to, little is left of a large call: that must not stand for the smaller ones.
+                if each.is_some() {
+                    least = least.max(time(sample));
+                }
+                (amount(sample), time(sample).max(least))
+            });
             Curve::new(points)
         };
         let bytes = |sample: &Sample| sample.bytes;
