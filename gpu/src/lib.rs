@@ -8,6 +8,7 @@
 //! | [`cache`] | tensors that stay on a device, and on the host when they leave it |
 //! | [`dispatch`] | chooses the engine of each call by what it costs here, on the CPU or a device; with or without the feature `cuda` |
 //! | `engine` | the engine on CUDA devices, in the feature `cuda`, which is on by default |
+//! | [`observe`] | counters, gauges and histograms of all of these, for Prometheus, Grafana or a program's own recorder |
 //! | [`trace`] | what ran when, on the processor's threads and on devices, for a viewer |
 //!
 //! Nothing of CUDA is needed to build, and running needs only the driver, from version 12.4 on. Where there is none the
@@ -29,5 +30,6 @@ pub mod cache;
 pub mod dispatch;
 #[cfg(feature = "cuda")]
 pub mod engine;
+pub mod observe;
 mod sync;
 pub mod trace;

@@ -97,6 +97,7 @@ fn whole(worker: Worker<'static, Multiply>) -> Queue<Multiply> {
         max_size: 1000,
         max_wait: Duration::from_secs(3600),
         capacity: 1000,
+        name: "test",
     };
     Queue::new(options, [worker]).unwrap()
 }
@@ -176,6 +177,7 @@ fn a_launch_that_fails_is_told_to_its_batch_and_the_next_goes_on() {
         max_size: 3,
         max_wait: Duration::from_secs(3600),
         capacity: 100,
+        name: "test",
     };
     let queue = Queue::new(options, [Worker::new("resident", work)]).unwrap();
     let three = |requests: &[Activations]| {
@@ -210,6 +212,7 @@ fn points_that_do_not_fit_are_assigned_in_parts() {
         max_size: 400,
         max_wait: Duration::from_secs(3600),
         capacity: 400,
+        name: "test",
     };
     let work = Assign::new(small(20_000), centroids.clone(), 8).unwrap();
     let queue = Queue::<Assigning>::new(options, [Worker::new("small", work)]).unwrap();
@@ -249,6 +252,7 @@ fn many_threads_share_a_device() {
         max_size: 16,
         max_wait: Duration::ZERO,
         capacity: 32,
+        name: "test",
     };
     let queue = Queue::new(options, [Worker::new("resident", work)]).unwrap();
     let requests = activations(64, 25);

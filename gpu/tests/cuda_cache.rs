@@ -28,6 +28,7 @@ fn cache(engine: &Engine, device_bytes: usize, host_bytes: usize) -> Rows {
         device_bytes,
         host_bytes,
         time_to_live: None,
+        name: "test",
     };
     Cache::new(options, CudaTiers::new(Arc::clone(engine)))
 }

@@ -16,8 +16,10 @@ use tercet_core::number::Random;
 use tercet_core::quant::{Codes, Groups, Method, Rule, ScaleRule, int8};
 use tercet_core::search::{Cosine, Hit, Int8Rows};
 use tercet_gpu::dispatch::{
-    Builder, Cost, Costs, DispatchError, Dispatcher, Engine, Job, Notice, Operation, Settings, Wish,
+    Builder, Cost, Costs, DispatchError, Dispatcher, Engine, Job, Notice, Operation, ResidentLayer,
+    ResidentPoints, ResidentRows, Settings, Wish,
 };
+use tercet_gpu::engine::{Cuda, CudaOptions};
 use tercet_host::cluster::KmeansOptions;
 
 type Told = Arc<Mutex<Vec<Notice>>>;
@@ -176,6 +178,55 @@ fn a_call_that_the_device_fails_at_is_finished_with_the_same_bits_and_one_warnin
     }
 }
 
+/// A large job is not begun where its points have no room: the device is asked, not tried.
+#[test]
+fn a_large_job_without_room_is_not_begun_on_the_device() {
+    let Some(device) = emulated() else { return };
+    let told = Told::default();
+    let tell = Arc::clone(&told);
+    let mut costs = Costs::builtin(2);
+    costs.set(
+        Operation::Assign,
+        Engine::Cuda,
+        Cost::constant(0.0, 1e18, 1e18),
+    );
+    let small = CudaOptions {
+        memory: Some(4 << 20),
+        ..CudaOptions::default()
+    };
+    let dispatcher = Builder::new(Settings::default())
+        .costs(costs)
+        .device(move || Cuda::new(&small).map_err(|error| error.to_string()))
+        .listener(move |notice| tell.lock().unwrap().push(notice.clone()))
+        .build();
+    dispatcher.open().unwrap();
+    told.lock().unwrap().clear();
+    // 16 MiB of points, more than the device has.
+    let codes = codes(16 << 20);
+    let points = Points::new(&codes, 64).unwrap();
+    let mut results = [(); 2].map(|()| (vec![0; points.len()], vec![0; points.len()]));
+    let [(labels, distances), (expected, lengths)] = &mut results;
+    let before = (device.count("launches"), device.count("allocations"));
+    dispatcher
+        .assign(points, &codes[..3 * 64], labels, distances)
+        .unwrap();
+    assert_eq!(
+        (device.count("launches"), device.count("allocations")),
+        before
+    );
+    let on = dispatcher.on(Engine::Threads);
+    on.assign(points, &codes[..3 * 64], expected, lengths)
+        .unwrap();
+    assert!(labels == expected && distances == lengths);
+    let told = told.lock().unwrap();
+    let [Notice::Failed { engine, reason, .. }] = &told[..] else {
+        panic!("{told:?}")
+    };
+    assert_eq!(*engine, Engine::Cuda);
+    assert!(reason.contains("no room on the device for"), "{reason}");
+    assert_eq!(dispatcher.metrics().fallbacks, 1);
+}
+
 /// A lost device is lost to its process, so that this has one of its own.
 #[test]
 fn a_lost_device_is_given_up_at_once() {
@@ -291,4 +342,159 @@ fn the_model_follows_costs_that_are_made_up_for_the_device() {
     }
     // A block is 34 + 128 bytes: three are 486, four 648.
     assert_eq!(by_device, [0, 0, 0, 1, 2, 3, 4, 5]);
+}
+
+/// What a resident handle of each kind gives, one after another.
+fn resident(handles: &Handles<'_>) -> Result<Vec<String>, DispatchError> {
+    let Handles {
+        points,
+        rows,
+        layer,
+        queries,
+    } = handles;
+    let mut all = Vec::new();
+    let mut options = KmeansOptions::new(5);
+    options.max_iter = 3;
+    let found = points.kmeans(&options)?;
+    let (mut labels, mut distances) = (vec![0; 900], vec![0; 900]);
+    points.assign(&found.centroids, &mut labels, &mut distances)?;
+    all.push(format!("{found:?} {labels:?} {distances:?}"));
+    let mut hits = vec![Hit::default(); 2 * 4];
+    rows.search::<Cosine>(&queries[..18], 4, &mut hits)?;
+    all.push(format!("{hits:?}"));
+    let (mut one, mut two) = (vec![0.0; 225], vec![0.0; 450]);
+    let x = I8Sym::new(&queries[..72]).map_err(DispatchError::Linear)?;
+    layer.matmul(x, &[0.5, 0.1], &mut two)?;
+    let x = I8Sym::new(&queries[..36]).map_err(DispatchError::Linear)?;
+    layer.matvec(x, 0.5, &mut one)?;
+    all.push(format!("{two:?} {one:?}"));
+    Ok(all)
+}
+
+struct Handles<'a> {
+    points: ResidentPoints<'a>,
+    rows: ResidentRows<Int8Rows<'a>>,
+    layer: ResidentLayer<'a>,
+    queries: &'a [i8],
+}
+
+impl<'a> Handles<'a> {
+    /// Handles of the same 8100 codes: 900 points of 9, or 225 rows of 36 weights.
+    fn of(dispatcher: &Dispatcher, codes: &'a [i8], bytes: &'a [u8]) -> Self {
+        let matrix = Matrix::new(Layout::Int8, 225, 36, bytes).unwrap();
+        Self {
+            points: dispatcher.resident_points(Points::new(codes, 9).unwrap()),
+            rows: dispatcher.resident_rows(Int8Rows::new(codes, 9).unwrap()),
+            layer: dispatcher.resident_layer(Layer::new(matrix)),
+            queries: &codes[..72],
+        }
+    }
+
+    fn are_there(&self) -> [bool; 3] {
+        [
+            self.points.is_resident(),
+            self.rows.is_resident(),
+            self.layer.is_resident(),
+        ]
+    }
+}
+
+#[test]
+fn resident_data_crosses_once_and_gives_the_same_bits() {
+    let Some(device) = emulated() else { return };
+    let (dispatcher, told) = to_device();
+    let codes = codes(8100);
+    let bytes: Vec<u8> = codes.iter().map(|it| it.cast_unsigned()).collect();
+    let expected = {
+        let scalar = dispatcher.on(Engine::Scalar);
+        resident(&Handles::of(&scalar, &codes, &bytes)).unwrap()
+    };
+    let handles = Handles::of(&dispatcher, &codes, &bytes);
+    let copied = || device.count("bytes copied");
+    let mut crossed = Vec::new();
+    for _ in 0..3 {
+        let before = copied();
+        assert!(resident(&handles).unwrap() == expected);
+        assert_eq!(handles.are_there(), [true; 3]);
+        crossed.push(copied() - before);
+    }
+    // Points, rows and weights, 8100 bytes each, cross with the first calls alone; what is small crosses with all of them.
+    assert!(crossed[0] >= crossed[1] + 3 * 8100, "{crossed:?}");
+    assert_eq!(crossed[1], crossed[2]);
+    let metrics = dispatcher.metrics();
+    assert_eq!(metrics.fallbacks, 0);
+    for operation in [
+        Operation::Kmeans,
+        Operation::Assign,
+        Operation::Search,
+        Operation::Matmul,
+        Operation::Matvec,
+    ] {
+        assert_eq!(
+            metrics.of(operation, Engine::Cuda).unwrap().calls,
+            3,
+            "{operation}"
+        );
+    }
+    assert!(told.lock().unwrap().is_empty());
+    // Its memory comes back, and it goes there again when it is asked for.
+    handles.points.release();
+    assert_eq!(handles.are_there(), [false, true, true]);
+    handles.points.load().unwrap();
+    assert_eq!(handles.are_there(), [true; 3]);
+}
+
+#[test]
+fn a_device_that_fails_with_resident_data_leaves_it_to_the_host() {
+    let Some(device) = emulated() else { return };
+    let codes = codes(8100);
+    let bytes: Vec<u8> = codes.iter().map(|it| it.cast_unsigned()).collect();
+    // A kernel that fails when the data is there, and no room for it from the start.
+    for (fault, loaded) in [("fail=launch:2", true), ("fail=alloc:1+", false)] {
+        let (dispatcher, told) = to_device();
+        let scalar = dispatcher.on(Engine::Scalar);
+        let expected = resident(&Handles::of(&scalar, &codes, &bytes)).unwrap();
+        let handles = Handles::of(&dispatcher, &codes, &bytes);
+        if loaded {
+            handles.points.load().unwrap();
+        }
+        device.set(fault);
+        let first = resident(&handles);
+        let second = resident(&handles);
+        device.set("fail=none");
+        assert!(
+            first.unwrap() == expected && second.unwrap() == expected,
+            "{fault}"
+        );
+        assert_eq!(handles.points.is_resident(), loaded);
+        let told = told.lock().unwrap();
+        let failed = told.iter().filter(|it| matches!(it, Notice::Failed { .. }));
+        let expected = if loaded { 1 } else { 3 };
+        // Once for a kernel; once for each of three handles without room, which are not asked for it again.
+        assert_eq!(failed.count(), expected, "{fault}: {told:?}");
+        assert_eq!(told.len(), expected, "{fault}: {told:?}");
+    }
+}
+
+#[test]
+fn weights_that_kernels_do_not_take_stay_with_the_host() {
+    let Some(_device) = emulated() else { return };
+    let (dispatcher, told) = to_device();
+    // Pairs of −1 and 128, the most that the layout can hold.
+    let bytes = [0xFF, 0x7F].repeat(4 * 40 / 2);
+    let matrix = Matrix::new(Layout::Int8Pairs, 4, 40, &bytes).unwrap();
+    let layer = dispatcher.resident_layer(Layer::new(matrix));
+    let x = [1; 40];
+    let x = I8Sym::new(&x).unwrap();
+    let (mut found, mut expected) = ([0.0; 4], [0.0; 4]);
+    for _ in 0..2 {
+        layer.matvec(x, 0.5, &mut found).unwrap();
+    }
+    layer
+        .on(Engine::Scalar)
+        .matvec(x, 0.5, &mut expected)
+        .unwrap();
+    assert_eq!((found, expected), ([0.5 * 20.0 * 127.0; 4], found));
+    assert!(!layer.is_resident());
+    assert_eq!(told.lock().unwrap().len(), 1);
 }

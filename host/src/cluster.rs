@@ -180,6 +180,59 @@ pub fn kmeans_with<E: Worker>(
     let mut memory = Memory::of::<E>(&points, options.clusters, keeps)?;
     let update = options.sphere.map_or(Update::Mean, Update::Sphere);
     let mut clusters = engine.clusters(points, options.clusters, update, memory.buffers())?;
+    let (outcome, curve) = run(&mut clusters, options, observe)?;
+    let brought = Memory::brought::<E, _>(&mut clusters)?;
+    drop(clusters);
+    let memory = brought.unwrap_or(memory);
+    Ok(memory.clustering(dims, outcome, curve))
+}
+
+/// [`kmeans_with`] of points that an engine holds in memory of its own, for as many clusters as the options have and with no centroids
+/// yet: a device's points that stay there.
+///
+/// ```
+/// use tercet_core::cluster::{Points, Update};
+/// use tercet_core::engine::{Buffers, ClusterEngine};
+/// use tercet_core::scalar::Scalar;
+/// use tercet_host::cluster::{KmeansOptions, kmeans_of};
+///
+/// let codes = [0i8, 1, 2, 50, 51, 52];
+/// let points = Points::new(&codes, 1)?;
+/// let (mut labels, mut distances) = ([0; 6], [0; 6]);
+/// let (mut centroids, mut norms, mut sums, mut counts) = ([0; 2], [0; 2], [0; 2], [0; 2]);
+/// let buffers = Buffers {
+///     labels: &mut labels,
+///     distances: &mut distances,
+///     centroids: &mut centroids,
+///     kept: &mut [],
+///     norms: &mut norms,
+///     sums: &mut sums,
+///     counts: &mut counts,
+/// };
+/// let mut clusters = Scalar.clusters(points, 2, Update::Mean, buffers)?;
+/// let found = kmeans_of(&mut clusters, &KmeansOptions::new(2), &mut |_| ())?;
+/// assert_eq!((found.outcome.inertia, &found.counts[..]), (4, &[3, 3][..]));
+/// # Ok::<(), tercet_core::cluster::ClusterError>(())
+/// ```
+///
+/// # Errors
+/// Those of [`cluster::kmeans`]; [`ClusterError::Length`] where given centroids are not k · d; the engine's.
+pub fn kmeans_of<P: ClusterProblem>(
+    clusters: &mut P,
+    options: &KmeansOptions,
+    observe: &mut dyn FnMut(Step),
+) -> Result<Clustering, P::Error> {
+    let (outcome, curve) = run(clusters, options, observe)?;
+    let dims = clusters.shape().dims;
+    Ok(Memory::read(clusters)?.clustering(dims, outcome, curve))
+}
+
+/// Start, steps, restarts.
+fn run<P: ClusterProblem>(
+    clusters: &mut P,
+    options: &KmeansOptions,
+    observe: &mut dyn FnMut(Step),
+) -> Result<(Outcome, Vec<Step>), P::Error> {
     let init = match &options.start {
         Start::Greedy => Init::Greedy,
         Start::PlusPlus => Init::PlusPlus,
@@ -207,33 +260,16 @@ pub fn kmeans_with<E: Worker>(
         },
     };
     let mut curve = Vec::new();
-    let outcome = cluster::kmeans(
-        &mut clusters,
-        &run,
-        &mut steps,
-        &mut |restart, step, inertia| {
-            let step = Step {
-                restart,
-                step,
-                inertia,
-            };
-            curve.push(step);
-            observe(step);
-        },
-    )?;
-    let brought = Memory::brought::<E, _>(&mut clusters)?;
-    drop(clusters);
-    let memory = brought.unwrap_or(memory);
-    Ok(Clustering {
-        dims,
-        outcome,
-        curve,
-        labels: memory.labels,
-        distances: memory.distances,
-        centroids: memory.centroids,
-        sums: memory.sums,
-        counts: memory.counts,
-    })
+    let outcome = cluster::kmeans(clusters, &run, &mut steps, &mut |restart, step, inertia| {
+        let step = Step {
+            restart,
+            step,
+            inertia,
+        };
+        curve.push(step);
+        observe(step);
+    })?;
+    Ok((outcome, curve))
 }
 
 /// Points with their nearest centroids.

@@ -43,8 +43,8 @@
 //! # Several workers
 //!
 //! Each [`Worker`] is an engine or a device with a thread. A batch goes to the one that is predicted to have done it first, by what it
-//! still has to do and what the batch adds ([`Predict`], where a model of costs is plugged in); a worker without work takes over
-//! from one that is late. All give the same bits.
+//! still has to do and what the batch adds ([`Predict`]): by a dispatcher's costs where the worker is made with these
+//! ([`Worker::by_cost`]). A worker without work takes over from one that is late. All give the same bits.
 //!
 //! # Padding
 //!
@@ -63,6 +63,7 @@ mod error;
 mod job;
 mod lanes;
 mod line;
+mod meters;
 mod options;
 mod queue;
 mod serve;

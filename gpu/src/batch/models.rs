@@ -41,6 +41,7 @@ fn shared(workers: usize, max_size: usize, capacity: usize) -> Arc<Shared<Echo>>
         max_size,
         max_wait: Duration::ZERO,
         capacity,
+        name: "test",
     };
     let names = vec![String::new(); workers];
     let predictions = (0..workers).map(|_| Box::new(Linear::default()) as _);

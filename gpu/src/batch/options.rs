@@ -14,15 +14,19 @@ pub struct BatchOptions {
     /// Requests that may wait, of all kinds, batches that have not begun included: at least 1. With requests and answers of bounded
     /// size it bounds the queue's memory; each worker has at most one batch beside.
     pub capacity: usize,
+    /// What the queue is called where it is recorded ([`crate::observe`]). Figures of queues of one name are added up, but for how many
+    /// requests wait, where the last to change counts.
+    pub name: &'static str,
 }
 
 impl Default for BatchOptions {
-    /// Batches of 64 after half a millisecond, room for 4096.
+    /// Batches of 64 after half a millisecond, room for 4096; the name is "queue".
     fn default() -> Self {
         Self {
             max_size: 64,
             max_wait: Duration::from_micros(500),
             capacity: 4096,
+            name: "queue",
         }
     }
 }

@@ -205,7 +205,7 @@ proptest! {
         capacity in 1..20_usize,
         closing in prop_oneof![Just(Closing::Answer), Just(Closing::Refuse)],
     ) {
-        let mut run = Run::new(BatchOptions { max_size, max_wait: Duration::ZERO, capacity });
+        let mut run = Run::new(BatchOptions { max_size, max_wait: Duration::ZERO, capacity, name: "test" });
         for (number, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Submit(kind) => run.submit((kind, number)),

@@ -13,6 +13,8 @@ use super::{BatchError, Job, Work};
 pub(super) fn serve<J: Job>(shared: &Shared<J>, worker: usize, mut work: Box<dyn Work<J> + '_>) {
     let _end = End(shared);
     while let Some(batch) = shared.next(worker) {
+        let requests = batch.requests.len();
+        let _span = tracing::trace_span!("batch", worker, requests).entered();
         let mut tally = Tally::default();
         let begun = Instant::now();
         let Batch {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::lanes::{Help, Lanes, cost};
 use super::line::{Entry, Line, Waits};
+use super::meters::Counted;
 use super::slot::{Left, Slot};
 use super::stats::Tally;
 use super::{BatchError, BatchOptions, BatchStats, Job, Predict, Reason, Refused};
@@ -68,7 +69,7 @@ struct State<J: Job> {
     /// Submitters that wait for room.
     blocked: usize,
     closing: Option<Closing>,
-    stats: BatchStats,
+    stats: Counted,
 }
 
 /// What a queue, its workers and its tickets share.
@@ -99,7 +100,7 @@ impl<J: Job> Shared<J> {
             working: names.len(),
             blocked: 0,
             closing: None,
-            stats: BatchStats::new(names, options.capacity),
+            stats: Counted::new(options.name, names, options.capacity),
         };
         Self {
             options,
@@ -145,7 +146,9 @@ impl<J: Job> Shared<J> {
                 Patience::Until(until) if Instant::now() < until => Some(until),
                 Patience::Until(_) | Patience::None => break Some(Reason::Full { capacity }),
             };
-            state.stats.blocked += u64::from(!blocked);
+            if !blocked {
+                state.stats.block();
+            }
             blocked = true;
             state.blocked += 1;
             state = wait(&self.room, state, until);
@@ -176,7 +179,7 @@ impl<J: Job> Shared<J> {
         };
         let mut state = self.lock();
         state.stats.leave(1);
-        state.stats.cancelled += 1;
+        state.stats.cancel();
         state.gone += 1;
         if state.gone > state.stats.depth.in_use + LITTER {
             state.gone = 0;
@@ -216,7 +219,7 @@ impl<J: Job> Shared<J> {
             });
             let later = match help {
                 Help::Taken => {
-                    state.stats.helped += 1;
+                    state.stats.help();
                     continue;
                 }
                 Help::Later(moment) => Some(moment),
@@ -311,7 +314,7 @@ impl<J: Job> Shared<J> {
             for entry in entries {
                 if let Some(request) = entry.item.start() {
                     state.stats.leave(1);
-                    state.stats.closed += 1;
+                    state.stats.give_up();
                     given_up.push((entry.item, request));
                 }
             }
@@ -335,7 +338,7 @@ impl<J: Job> Shared<J> {
 
     pub(super) fn stats(&self) -> BatchStats {
         let state = self.lock();
-        let mut stats = state.stats.clone();
+        let mut stats = BatchStats::clone(&state.stats);
         for (at, worker) in stats.workers.iter_mut().enumerate() {
             worker.outstanding = Duration::from_nanos(state.lanes.outstanding(at));
         }

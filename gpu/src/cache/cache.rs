@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::flight::Flight;
 use super::lead::{Lead, Leaving, Room};
+use super::meters::Event;
 use super::table::{Evicted, Found, Reserved, Table};
 use super::{CacheError, CacheOptions, CacheStats, Clock, Computed, Monotonic, Pinned, Tiers};
 use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
@@ -87,6 +88,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
     }
 
     fn unlock(mut state: MutexGuard<'_, StateOf<K, T>>) {
+        state.table.show();
         let litter = mem::take(&mut state.table.litter);
         drop(state);
         drop(litter);
@@ -165,15 +167,15 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
             }
             let step = match state.table.find(key, now) {
                 Found::Device(value) => {
-                    state.table.stats.device_hits += 1;
+                    state.table.count(Event::DeviceHit);
                     return Step::Done(Pinned { value });
                 }
                 Found::Host(value, born) => {
-                    state.table.stats.host_hits += 1;
+                    state.table.count(Event::HostHit);
                     Step::Upload(value, born)
                 }
                 Found::Nowhere => {
-                    state.table.stats.misses += 1;
+                    state.table.count(Event::Miss);
                     if !computes {
                         return Step::Compute;
                     }
@@ -188,7 +190,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
     /// What another's flight ends with.
     fn shared(&self, flight: &Flight<T::Device>) -> Option<Pinned<T::Device>> {
         let value = flight.wait()?;
-        self.lock().table.stats.shared += 1;
+        self.lock().table.count(Event::Shared);
         Some(Pinned { value })
     }
 
@@ -201,6 +203,7 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
         kept: bool,
     ) -> Result<Pinned<T::Device>, T::Error> {
         let bytes = self.tiers.uploaded_bytes(&host);
+        let _span = tracing::trace_span!("upload", bytes).entered();
         let mut room = self.make_room(bytes);
         let value = loop {
             match self.tiers.upload(&host) {
@@ -284,18 +287,20 @@ impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Cache<K, T, C> {
             (lead, victim.value, victim.born)
         });
         for (mut lead, value, born) in victims.collect::<Vec<_>>() {
-            let host = self.tiers.download(&value);
+            let bytes = self.tiers.device_bytes(&value);
+            let host =
+                tracing::trace_span!("download", bytes).in_scope(|| self.tiers.download(&value));
             drop(value);
             match host {
                 Ok(host) => {
                     let bytes = self.tiers.host_bytes(&host);
                     lead.end(None, |table, key| {
-                        table.stats.demotions += 1;
+                        table.count(Event::Demotion);
                         table.keep(key, Arc::new(host), bytes, born);
                     });
                 }
                 Err(_) => {
-                    self.lock().table.stats.lost += 1;
+                    self.lock().table.count(Event::Lost);
                     lead.end(None, |_, _| ());
                 }
             }

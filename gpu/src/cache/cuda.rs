@@ -22,7 +22,7 @@ use crate::engine::{Cuda, CudaError, DeviceBuffer};
 ///
 /// fn twice() -> Result<u64, Box<dyn std::error::Error>> {
 ///     let cuda = Arc::new(Mutex::new(Cuda::first()?));
-///     let options = CacheOptions { device_bytes: 1 << 20, host_bytes: 1 << 20, time_to_live: None };
+///     let options = CacheOptions { device_bytes: 1 << 20, host_bytes: 1 << 20, ..CacheOptions::default() };
 ///     let cache = Cache::new(options, CudaTiers::new(Arc::clone(&cuda)));
 ///     for _ in 0..2 {
 ///         let weights = cache.get_or_compute(&"layer 0", || {

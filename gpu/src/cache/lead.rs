@@ -4,6 +4,7 @@ use std::hash::Hash;
 use std::mem;
 use std::sync::Arc;
 
+use super::meters::Event;
 use super::table::Table;
 use super::{Cache, Clock, Tiers};
 
@@ -49,7 +50,7 @@ impl<'a, K: Clone + Eq + Hash, T: Tiers, C: Clock> Lead<'a, K, T, C> {
 impl<K: Clone + Eq + Hash, T: Tiers, C: Clock> Drop for Lead<'_, K, T, C> {
     fn drop(&mut self) {
         if !self.ended {
-            self.cache.lock().table.stats.failures += 1;
+            self.cache.lock().table.count(Event::Failure);
             self.end(None, |_, _| ());
         }
     }

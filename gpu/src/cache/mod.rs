@@ -34,7 +34,7 @@
 //!     }
 //! }
 //!
-//! let options = CacheOptions { device_bytes: 200, host_bytes: 400, time_to_live: None };
+//! let options = CacheOptions { device_bytes: 200, host_bytes: 400, ..CacheOptions::default() };
 //! let cache = Cache::new(options, Boxes);
 //! let layer = |number: i8| {
 //!     let computed = || Ok::<_, Infallible>(Computed::Host(vec![number; 100]));
@@ -83,6 +83,7 @@ mod clock;
 mod cuda;
 mod flight;
 mod lead;
+mod meters;
 mod options;
 mod order;
 mod pinned;

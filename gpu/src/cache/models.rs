@@ -53,6 +53,7 @@ fn cache(device_bytes: usize, host_bytes: usize) -> Model {
         device_bytes,
         host_bytes,
         time_to_live: None,
+        name: "test",
     };
     Arc::new(Cache::new(options, Bytes::default()))
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// How much a cache may hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
     /// Bytes on the device. 0: nothing stays there.
     pub device_bytes: usize,
@@ -11,4 +11,19 @@ pub struct CacheOptions {
     pub host_bytes: usize,
     /// How long a value is good for after it was computed; `None` is for ever.
     pub time_to_live: Option<Duration>,
+    /// What the cache is called where it is recorded ([`crate::observe`]). Figures of caches of one name are added up, but for bytes, where
+    /// the last to change counts.
+    pub name: &'static str,
+}
+
+impl Default for CacheOptions {
+    /// Of nothing, and for ever; the name is "cache".
+    fn default() -> Self {
+        Self {
+            device_bytes: 0,
+            host_bytes: 0,
+            time_to_live: None,
+            name: "cache",
+        }
+    }
 }

@@ -235,6 +235,7 @@ proptest! {
             device_bytes,
             host_bytes,
             time_to_live: seconds.map(Duration::from_secs),
+            name: "test",
         };
         let hands = Hands::default();
         let cache = Cache::with_clock(options, Fake, &hands);

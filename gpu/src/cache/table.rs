@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tercet_core::pool::Stats;
 
+use super::meters::{Event, Meters};
 use super::order::{Order, Stamp};
 use super::{CacheOptions, CacheStats};
 
@@ -87,7 +88,8 @@ pub(super) struct Table<K, D, H> {
     leaving: usize,
     next: Stamp,
     pub(super) litter: Litter<D, H>,
-    pub(super) stats: CacheStats,
+    stats: CacheStats,
+    meters: Meters,
 }
 
 impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
@@ -96,7 +98,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
             capacity,
             ..Stats::default()
         };
-        Self {
+        let table = Self {
             options,
             entries: HashMap::new(),
             device: Order::new(),
@@ -111,7 +113,25 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
                 host: tier(options.host_bytes),
                 ..CacheStats::default()
             },
-        }
+            meters: Meters::new(options.name),
+        };
+        table.show();
+        table
+    }
+
+    /// Counts something that happened once.
+    pub(super) fn count(&mut self, event: Event) {
+        self.count_many(event, 1);
+    }
+
+    fn count_many(&mut self, event: Event, times: u64) {
+        *event.of(&mut self.stats) += times;
+        self.meters.count(event, times);
+    }
+
+    /// Shows how full the tiers are, to whoever records.
+    pub(super) fn show(&self) {
+        self.meters.show(&self.stats);
     }
 
     const fn stamp(&mut self) -> Stamp {
@@ -126,7 +146,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         };
         if self.is_old(entry.born, now) {
             self.remove(key);
-            self.stats.expired += 1;
+            self.count(Event::Expired);
             return Found::Nowhere;
         }
         let stamp = self.stamp();
@@ -221,6 +241,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         self.device.remove(held.stamp);
         self.stats.device.in_use -= held.bytes;
         self.stats.evictions += 1;
+        self.meters.count(Event::Eviction, 1);
         if let Some(copy) = &entry.host {
             self.spare.remove(copy.stamp);
             self.spare_bytes -= copy.bytes;
@@ -323,7 +344,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         } else {
             self.sole.remove(held.stamp);
             self.entries.remove(key);
-            self.stats.dropped += 1;
+            self.count(Event::Dropped);
         }
     }
 
@@ -358,7 +379,7 @@ impl<K: Clone + Eq + Hash, D, H> Table<K, D, H> {
         for key in &old {
             self.remove(key);
         }
-        self.stats.expired += old.len() as u64;
+        self.count_many(Event::Expired, old.len() as u64);
         old.len()
     }
 

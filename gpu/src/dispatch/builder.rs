@@ -8,7 +8,7 @@ use tercet_host::parallel::Threads;
 use super::device::{Opener, Slot};
 use super::dispatcher::{Dispatcher, Listener, Shared};
 use super::engine::Device;
-use super::metrics::Counters;
+use super::metrics::{Counters, Flights};
 use super::notice::Notice;
 use super::settings::{Profile, Settings};
 use super::tune::{self, Tuning};
@@ -126,6 +126,7 @@ impl<D: Device> Builder<D> {
             measured: tuning.measured,
             device: Slot::new(opener),
             counters: Counters::new(),
+            flights: Flights::default(),
             listener,
             told: AtomicBool::new(false),
         });

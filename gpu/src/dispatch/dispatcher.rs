@@ -3,19 +3,16 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
-use tercet_core::scalar::Scalar;
 use tercet_host::parallel::Threads;
 
 use super::builder::{Builder, First};
 use super::choose::{Given, Ranking, State};
 use super::device::Slot;
 use super::engine::Device;
-use super::metrics::{Call, Counters};
-use super::notice::{DispatchError, Failure, Notice};
+use super::metrics::{Counters, Flights};
+use super::notice::{DispatchError, Notice};
 use super::settings::{Profile, Settings, SettingsError, Verbose};
-use super::work::Work;
 use super::{Advice, Costs, Engine, Explanation, Job, Metrics};
 
 /// Hears what the dispatcher has to tell.
@@ -48,8 +45,8 @@ pub(super) type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Dispatcher<D: Device = First> {
-    shared: Arc<Shared<D>>,
-    forced: Option<Engine>,
+    pub(super) shared: Arc<Shared<D>>,
+    pub(super) forced: Option<Engine>,
 }
 
 /// What all handles of a dispatcher have in common.
@@ -67,6 +64,7 @@ pub(super) struct Shared<D> {
     pub(super) simd: Threads,
     pub(super) threads: Threads,
     pub(super) counters: Counters,
+    pub(super) flights: Flights,
     pub(super) listener: Listener,
     /// Whether somebody was told that there is no device.
     pub(super) told: AtomicBool,
@@ -161,12 +159,28 @@ impl<D: Device> Dispatcher<D> {
 
     /// What would be faster, by what was done so far; empty where nothing is known to be.
     pub fn recommend(&self) -> Vec<Advice> {
-        let machine = super::recommend::Machine {
+        self.advisor().advise(&self.metrics())
+    }
+
+    /// What advice depends on.
+    pub(super) fn advisor(&self) -> super::recommend::Machine<'_> {
+        let shared = &*self.shared;
+        super::recommend::Machine {
             costs: self.costs(),
-            measured: self.shared.measured,
+            measured: shared.measured,
             settings: self.settings(),
-        };
-        machine.advise(&self.metrics())
+            // Who has measured one has one, before it is opened.
+            device: match shared.device.state() {
+                State::Open => true,
+                State::Closed(_) => shared.costs_of.is_some(),
+                State::Missing | State::GivenUp => false,
+            },
+        }
+    }
+
+    /// Calls under way, for a [`super::Monitor`].
+    pub(super) fn flights(&self) -> &Flights {
+        &self.shared.flights
     }
 
     /// Opens the device, unless it is open, and says which it is.
@@ -207,100 +221,7 @@ impl<D: Device> Dispatcher<D> {
         Some(work(&mut *self.shared.device.lock()?))
     }
 
-    /// Does a piece of work on the engine that costs least for it: what all calls are made of.
-    ///
-    /// # Errors
-    /// The caller's mistakes, as [`DispatchError`] has them, which no other engine is asked about. An engine's own failure only of
-    /// a handle [`Dispatcher::on`] that engine; else the next engine does the work from the start, with the same bits.
-    pub fn run<W: Work>(&self, mut work: W) -> Result<W::Done, DispatchError> {
-        let job = work.job();
-        let shared = &*self.shared;
-        let settings = &shared.settings;
-        if settings.profile == Profile::Edge {
-            let (needed, available) = (work.scratch(), settings.edge_memory);
-            if needed > available {
-                shared.counters.refused();
-                return Err(DispatchError::Scratch {
-                    operation: job.operation,
-                    needed,
-                    available,
-                });
-            }
-        }
-        let mut failed = 0;
-        // What the last engine failed with, and whether it is left alone now, until it is known who goes on.
-        let mut before: Option<(Engine, String, bool)> = None;
-        loop {
-            let ranking = self.rank(&job, failed);
-            let Some(engine) = ranking.chosen else {
-                if let Some((_, reason, true)) = before {
-                    shared.tell(&Notice::GivenUp { reason });
-                }
-                return Err(self.nobody(&job));
-            };
-            if engine == Engine::Cuda
-                && let State::Closed(_) = shared.device.state()
-            {
-                if let Err(error) = self.open()
-                    && self.forced.is_some()
-                {
-                    return Err(error);
-                }
-                // Costs may be others now, and the device may be missing.
-                continue;
-            }
-            shared.device.missed(ranking.missed);
-            if let Some((failed, reason, given_up)) = before.take() {
-                shared.tell(&Notice::Failed {
-                    operation: job.operation,
-                    engine: failed,
-                    reason,
-                    next: engine,
-                    given_up,
-                });
-            }
-            let start = Instant::now();
-            let done = match engine {
-                Engine::Scalar => work.run(&mut Scalar),
-                Engine::Simd => work.run(&mut { shared.simd }),
-                Engine::Threads => work.run(&mut { shared.threads }),
-                Engine::Cuda => match shared.device.lock() {
-                    Some(mut device) => work.run(&mut *device),
-                    None => return Err(self.nobody(&job)),
-                },
-            };
-            let failure = match done.map_err(Failure::from) {
-                Ok(done) => {
-                    let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    self.count(&job, engine, nanoseconds, &ranking, failed != 0);
-                    return Ok(done);
-                }
-                Err(failure) => failure,
-            };
-            match failure {
-                Failure::Refused(error) => {
-                    shared.counters.refused();
-                    return Err(error);
-                }
-                Failure::Engine { source, sound } => {
-                    shared.counters.failed(job.operation, engine);
-                    let mut given_up = false;
-                    if engine == Engine::Cuda && !sound {
-                        let works = shared.device.lock().is_some_and(|mut it| it.works());
-                        given_up = shared.device.failed(works);
-                    }
-                    // Who asked for the engine hears of it by the error.
-                    if self.forced.is_some() {
-                        return Err(DispatchError::Engine { engine, source });
-                    }
-                    failed |= 1 << engine as u8;
-                    before = Some((engine, source.to_string(), given_up));
-                }
-            }
-        }
-    }
-
-    fn rank(&self, job: &Job, failed: u8) -> Ranking {
+    pub(super) fn rank(&self, job: &Job, failed: u8) -> Ranking {
         let given = Given {
             settings: &self.shared.settings,
             costs: self.costs(),
@@ -311,62 +232,22 @@ impl<D: Device> Dispatcher<D> {
         given.rank(job)
     }
 
-    fn count(
-        &self,
-        job: &Job,
-        engine: Engine,
-        nanoseconds: u64,
-        ranking: &Ranking,
-        finished: bool,
-    ) {
-        let shared = &*self.shared;
-        if engine == Engine::Cuda {
-            shared.device.worked();
-        }
-        let prediction = ranking.predicted(engine);
-        shared.counters.done(&Call {
-            job,
-            engine,
-            nanoseconds,
-            prediction,
-            finished,
-        });
-        if shared.settings.verbose == Verbose::Choices {
-            let predicted = prediction.map_or(0.0, |it| it.total());
-            eprintln!(
-                "tercet: {} of {} elements: {engine}, {} predicted, {} taken",
-                job.operation,
-                job.elements,
-                super::explain::time(predicted),
-                super::explain::time(nanoseconds as f64 * 1e-9),
-            );
-        }
+    /// Whether it is a handle of this engine.
+    pub(super) fn is_on(&self, engine: Engine) -> bool {
+        self.forced == Some(engine)
+    }
+
+    pub(super) fn device_state(&self) -> State {
+        self.shared.device.state()
     }
 
     pub(super) fn tell(&self, notice: &Notice) {
         self.shared.tell(notice);
     }
-
-    /// Nobody is left for a job.
-    fn nobody(&self, job: &Job) -> DispatchError {
-        if self.forced == Some(Engine::Cuda)
-            && let Err(error) = self.open()
-        {
-            return error;
-        }
-        let explanation = self.explain(job);
-        let engine = self.forced.unwrap_or(Engine::Cuda);
-        let mut all = explanation.candidates.into_iter();
-        let reason = all.find(|candidate| candidate.engine == engine);
-        DispatchError::Unavailable {
-            engine,
-            reason: reason.map_or_else(|| "it failed".into(), |reason| reason.why),
-        }
-    }
 }
 
 impl<D> Shared<D> {
-    fn tell(&self, notice: &Notice) {
+    pub(super) fn tell(&self, notice: &Notice) {
         if self.settings.verbose >= Verbose::Warnings {
             eprintln!("tercet: {notice}");
         }

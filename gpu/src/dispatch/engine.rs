@@ -11,6 +11,7 @@ use tercet_core::scalar::Scalar;
 use tercet_host::engine::{Fault, Worker};
 use tercet_host::parallel::Threads;
 
+use super::Holds;
 #[cfg(feature = "cuda")]
 use crate::engine::Cuda;
 
@@ -89,13 +90,20 @@ pub trait Able: Worker + LinearEngine<Error: Into<Fault>> {
     }
 }
 
-/// A device that the dispatcher opens when it pays: an engine with a name of its own.
-pub trait Device: Able {
+/// A device that the dispatcher opens when it pays: an engine with a name of its own, and data that stays there.
+pub trait Device: Able + Holds {
     /// Device and driver, as tuning files name them; a file of another is not used.
     fn identity(&self) -> String;
 
     /// Whether anything can come of it still, after it failed.
     fn works(&mut self) -> bool {
+        true
+    }
+
+    /// Whether buffers of so many bytes each could be had now, all together: asked before large jobs, so that one without room is another
+    /// engine's at once. No promise, and true where it cannot be told.
+    fn has_room(&self, bytes: &[usize]) -> bool {
+        let _ = bytes;
         true
     }
 
@@ -167,6 +175,10 @@ impl Device for Cuda {
     /// A lost device is lost to the process.
     fn works(&mut self) -> bool {
         self.synchronize().is_ok()
+    }
+
+    fn has_room(&self, bytes: &[usize]) -> bool {
+        self.can_allocate(bytes).unwrap_or(true)
     }
 
     fn copy(&mut self, bytes: &mut [u8]) -> Result<(), Fault> {

@@ -51,7 +51,7 @@ impl Explanation {
                 let why = match candidate.out {
                     _ if taken => won(seconds, best, tolerance),
                     Some(out) => lost_by(out),
-                    None => lost(seconds, of_chosen.map(|it| it.total()), tolerance),
+                    None => lost(candidate.prediction, of_chosen, tolerance),
                 };
                 Reason {
                     engine: candidate.engine,
@@ -87,14 +87,20 @@ fn won(seconds: Option<f64>, best: f64, tolerance: f64) -> String {
     }
 }
 
-fn lost(seconds: Option<f64>, chosen: Option<f64>, tolerance: f64) -> String {
-    match (seconds, chosen) {
-        (Some(seconds), Some(chosen)) if seconds <= chosen * (1.0 + tolerance) => {
-            "as good, and later in order".into()
-        }
-        (Some(seconds), Some(chosen)) => format!("{:.1} times as long", seconds / chosen),
-        _ => "nothing is known of its time".into(),
+fn lost(prediction: Option<Prediction>, chosen: Option<Prediction>, tolerance: f64) -> String {
+    let (Some(prediction), Some(chosen)) = (prediction, chosen) else {
+        return "nothing is known of its time".into();
+    };
+    let (seconds, least) = (prediction.total(), chosen.total());
+    if seconds <= least * (1.0 + tolerance) {
+        return "as good, and later in order".into();
     }
+    let part = if prediction.is_of_items() {
+        "items"
+    } else {
+        prediction.bound().name()
+    };
+    format!("{:.1} times as long, mostly {part}", seconds / least)
 }
 
 fn lost_by(out: Out) -> String {
@@ -141,18 +147,27 @@ impl fmt::Display for Explanation {
             operation,
             elements,
             work,
+            items,
+            held,
             ..
         } = self.job;
         let bytes = self.job.bytes();
-        writeln!(
+        write!(
             f,
-            "{operation}: {elements} elements, {bytes} bytes, {work} steps; {}",
-            self.costs
+            "{operation}: {elements} elements, {bytes} bytes, {work} steps"
         )?;
+        if items > 0 {
+            write!(f, ", {items} items")?;
+        }
+        if held > 0 {
+            write!(f, ", {held} bytes on the device")?;
+        }
+        writeln!(f, "; {}", self.costs)?;
         let heads = [
             "engine",
             "predicted",
             "launch",
+            "items",
             "transfer",
             "memory",
             "compute",
@@ -169,13 +184,14 @@ impl fmt::Display for Explanation {
                 reason.engine.name().into(),
                 part(Prediction::total),
                 part(|it| it.launch),
+                part(|it| it.items),
                 part(|it| it.transfer),
                 part(|it| it.memory),
                 part(|it| it.compute),
                 reason.why.clone(),
             ]
         });
-        let rows: Vec<[String; 7]> = rows.collect();
+        let rows: Vec<[String; 8]> = rows.collect();
         let widths: Vec<usize> = (0..heads.len())
             .map(|column| {
                 let cells = rows.iter().map(|row| row[column].chars().count());
@@ -190,7 +206,7 @@ impl fmt::Display for Explanation {
                 // Words to the left, numbers to the right.
                 match column {
                     0 => line.extend([cell, &*blanks]),
-                    6 => line.extend(["  ", cell]),
+                    7 => line.extend(["  ", cell]),
                     _ => line.extend(["  ", &*blanks, cell]),
                 }
             }

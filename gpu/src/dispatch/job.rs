@@ -119,6 +119,11 @@ pub struct Job {
     pub bytes_out: u64,
     /// Multiply-adds, or elements where nothing is multiplied.
     pub work: u64,
+    /// What is begun anew within it, and takes time beside its bytes and work: groups of a quantizer, points, queries, rows of a layer or of
+    /// activations.
+    pub items: u64,
+    /// Bytes read that lie on the device as well as with the host: they need not cross.
+    pub held: u64,
     /// Where the data lies.
     pub place: Place,
 }
@@ -127,7 +132,7 @@ pub struct Job {
 const STEPS: u32 = 20;
 
 impl Job {
-    /// A job of one element in and out at `bytes` each, with work for each: what has no multiplications.
+    /// A job of elements that are read and written, with work for each and no items: what has no multiplications.
     pub const fn each(operation: Operation, elements: u64, bytes_in: u64, bytes_out: u64) -> Self {
         Self {
             operation,
@@ -135,6 +140,8 @@ impl Job {
             bytes_in,
             bytes_out,
             work: elements,
+            items: 0,
+            held: 0,
             place: Place::Host,
         }
     }
@@ -150,6 +157,7 @@ impl Job {
             bytes_in,
             values.saturating_add(scales),
         )
+        .with_items(groups.count)
     }
 
     /// Codes of groups to floats.
@@ -161,6 +169,7 @@ impl Job {
             bytes_in,
             4 * codes as u64,
         )
+        .with_items(groups)
     }
 
     /// Values of `size` bytes to blocks of `bytes` in all.
@@ -197,6 +206,8 @@ impl Job {
             bytes_in: elements.saturating_add(amount(&[k, dims])),
             bytes_out: amount(&[points, 8]),
             work: elements.saturating_mul(k as u64),
+            items: points as u64,
+            held: 0,
             place: Place::Host,
         }
     }
@@ -210,6 +221,7 @@ impl Job {
         Self {
             bytes_in: once.bytes_in.saturating_mul(passes),
             work: once.work.saturating_mul(passes),
+            items: once.items.saturating_mul(passes),
             ..once
         }
     }
@@ -230,6 +242,8 @@ impl Job {
             bytes_in: amount(&[rows.saturating_add(queries), dim, size]),
             bytes_out: amount(&[queries, k, 16]),
             work: elements.saturating_mul(queries as u64),
+            items: queries as u64,
+            held: 0,
             place: Place::Host,
         }
     }
@@ -253,8 +267,27 @@ impl Job {
             bytes_in: (bytes as u64).saturating_add(amount(&[many, cols])),
             bytes_out: amount(&[many, rows, 4]),
             work: elements.saturating_mul(many as u64),
+            // One row of activations is nothing beside the rows of weights, of which each ends in a sum.
+            items: if many > 1 { many } else { rows } as u64,
+            held: 0,
             place: Place::Host,
         }
+    }
+
+    /// The same with so many items.
+    pub const fn with_items(mut self, items: usize) -> Self {
+        self.items = items as u64;
+        self
+    }
+
+    /// The same with so many bytes, of those read, on the device too.
+    pub const fn holding(mut self, bytes: u64) -> Self {
+        self.held = if bytes < self.bytes_in {
+            bytes
+        } else {
+            self.bytes_in
+        };
+        self
     }
 
     /// The same with data that lies there.

@@ -4,21 +4,23 @@
 //! [`Engine`] a [`Cost`]:
 //!
 //! ```text
-//! launch + transfer + max(bytes / bandwidth(bytes), work / rate(work))
+//! launch + items + transfer + max(bytes / bandwidth(bytes), work / rate(work))
 //! ```
 //!
-//! with curves that [`tune::tune`] (the command `tercet tune`) measures in some seconds and keeps in a file, and with rough ones built in until
+//! (items are what is begun anew within a call: groups of a quantizer, points, queries, rows) with curves that [`tune::tune`] (the command `tercet tune`) measures in some seconds and keeps in a file, and with rough ones built in until
 //! then: a few elements by the calling thread's kernels, a hundred thousand by all threads, the device where copies pay or data lies there
-//! already ([`Place::Device`]).
+//! already ([`Dispatcher::resident_points`], [`Place::Device`]).
 //!
 //! | | |
 //! |---|---|
 //! | [`Dispatcher`], [`Builder`], [`Settings`] | the calls; how it is made; profiles, overrides, environment |
+//! | [`ResidentPoints`], [`ResidentRows`], [`ResidentLayer`] | data that calls come back to, on the device too where that pays |
 //! | [`Work`] | a piece of work of one's own, written once for every engine |
 //! | [`Dispatcher::explain`] | every candidate, its prediction, why it lost |
 //! | [`Dispatcher::metrics`] | calls, elements, bytes, time, predicted against actual; JSON and Prometheus text |
+//! | [`Dispatcher::monitor`] | live: what the time goes to, what bounds it, and the one change that would help most |
 //! | [`Dispatcher::recommend`] | what would be faster, in sentences with their numbers |
-//! | [`tune`] | measuring, the file, pictures of the curves, and [`tune::check`]: choices held against times |
+//! | [`tune`] | measuring, the file, pictures of the curves, [`tune::check`]: choices held against times, and [`tune::agreement`]: against another tuning's |
 //!
 //! # Failures
 //!
@@ -55,6 +57,9 @@ pub mod metrics;
 mod notice;
 mod operations;
 mod recommend;
+mod resident;
+mod room;
+mod run;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -63,14 +68,15 @@ mod work;
 
 pub use builder::{Builder, First};
 pub use choose::Out;
-pub use cost::{Bound, Cost, Curve, CurveError, Prediction, Sample};
+pub use cost::{Bound, Cost, Curve, CurveError, Prediction, Sample, Sweeps};
 pub use costs::Costs;
 pub use dispatcher::Dispatcher;
 pub use engine::{Able, Device, Engine};
 pub use explain::{Explanation, Reason};
 pub use job::{Job, Operation, Place};
-pub use metrics::{EngineMetrics, Metrics};
+pub use metrics::{Bottlenecks, EngineMetrics, Metrics, Monitor};
 pub use notice::{DispatchError, Notice};
 pub use recommend::Advice;
+pub use resident::{Holds, ResidentLayer, ResidentPoints, ResidentRows};
 pub use settings::{Profile, Settings, SettingsError, TuningFile, Verbose, Wish};
 pub use work::Work;

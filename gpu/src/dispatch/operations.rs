@@ -8,7 +8,7 @@ use tercet_core::engine::{
     BlockEngine, LinearEngine, MagnitudeBin, Output, QuantizeEngine, QuantizeProblem, SearchBase,
     SearchEngine,
 };
-use tercet_core::linear::{I8Sym, Layer};
+use tercet_core::linear::{I8Sym, Layer, LinearError};
 use tercet_core::number::Element;
 use tercet_core::quant::{Codes, Groups, Method, Report, Rule, ScaleRule, quantize};
 use tercet_core::search::{Hit, Metric, Rows};
@@ -171,6 +171,19 @@ pub(super) struct Assign<'a> {
     pub(super) distances: &'a mut [u32],
 }
 
+impl Assign<'_> {
+    /// What every engine refuses: a label and a distance for each point, whole centroids, one at least.
+    pub(super) fn check(&self) -> Result<(), ClusterError> {
+        let expected = self.points.len();
+        for found in [self.labels.len(), self.distances.len()] {
+            if found != expected {
+                return Err(ClusterError::Length { expected, found });
+            }
+        }
+        Points::new(self.centroids, self.points.dims()).map(|_| ())
+    }
+}
+
 impl Work for Assign<'_> {
     type Done = ();
 
@@ -179,14 +192,7 @@ impl Work for Assign<'_> {
     }
 
     fn run<E: Able>(&mut self, engine: &mut E) -> Result<(), Fault> {
-        let expected = self.points.len();
-        for found in [self.labels.len(), self.distances.len()] {
-            if found != expected {
-                return Err(ClusterError::Length { expected, found }.into());
-            }
-        }
-        // Whole centroids, and one at least.
-        Points::new(self.centroids, self.points.dims())?;
+        self.check()?;
         engine.assign(self.points, self.centroids, self.labels, self.distances)
     }
 }
@@ -222,6 +228,23 @@ pub(super) struct Product<'a> {
     pub(super) out: &'a mut [f32],
     /// Whether it is one row by definition.
     pub(super) one: bool,
+}
+
+impl Product<'_> {
+    /// What every engine refuses: whole rows of activations, a scale for each, an output for each and each row of weights.
+    pub(super) fn check(&self) -> Result<(), LinearError> {
+        let (layer, outputs) = (self.layer, self.out.len());
+        let scratch = layer.weights().scratch_len();
+        if self.one {
+            return layer.check(self.x, outputs, scratch);
+        }
+        let expected = layer.check_many(self.x, outputs, scratch)?;
+        let found = self.scales.len();
+        if expected != found {
+            return Err(LinearError::Length { expected, found });
+        }
+        Ok(())
+    }
 }
 
 impl Work for Product<'_> {

@@ -40,6 +40,8 @@ pub(super) struct Machine<'a> {
     pub(super) costs: &'a Costs,
     pub(super) measured: bool,
     pub(super) settings: &'a Settings,
+    /// Whether there is a device, as far as is known.
+    pub(super) device: bool,
 }
 
 impl Machine<'_> {
@@ -73,10 +75,11 @@ impl Machine<'_> {
         Some(Advice {
             operation: Some(it.operation),
             text: format!(
-                "{:.0} % of {} calls on {} were bound by copies: keep data resident there{batch}",
+                "{:.0} % of {} calls on {} were bound by copies: keep data resident there{}{batch}",
                 100.0 * share,
                 it.calls,
-                it.engine
+                it.engine,
+                resident(it.operation)
             ),
             seconds: it.seconds * share,
         })
@@ -94,6 +97,8 @@ impl Machine<'_> {
                 bytes_in: scaled(bytes),
                 bytes_out: 0,
                 work: count,
+                items: 0,
+                held: 0,
                 place: Place::Host,
             };
             let total = |engine| Some(self.costs.get(it.operation, engine)?.predict(&job).total());
@@ -175,6 +180,16 @@ impl Machine<'_> {
     }
 }
 
+/// What keeps an operation's data on the device, where a call of the dispatcher does.
+const fn resident(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Kmeans | Operation::Assign => " (Dispatcher::resident_points)",
+        Operation::Search => " (Dispatcher::resident_rows)",
+        Operation::Matvec | Operation::Matmul => " (Dispatcher::resident_layer)",
+        _ => "",
+    }
+}
+
 /// Starting takes most of the time.
 fn starts(it: &EngineMetrics) -> Option<Advice> {
     let share = it.launch_bound as f64 / it.calls as f64;
@@ -218,6 +233,7 @@ mod tests {
             costs: &Costs::builtin(4),
             measured: false,
             settings: &Settings::default(),
+            device: true,
         };
         let advice = machine.advise(&counters.snapshot());
         assert!(
@@ -233,7 +249,7 @@ mod tests {
             launch,
             transfer,
             memory,
-            compute: 0.0,
+            ..Prediction::default()
         }
     }
 
@@ -258,6 +274,15 @@ mod tests {
             advice(Engine::Simd, 100, prediction(1e-5, 0.0, 1e-6), false),
             none
         );
+    }
+
+    #[test]
+    fn residence_is_named_where_there_is_a_call_for_it() {
+        for operation in Operation::ALL {
+            let named = !resident(operation).is_empty();
+            // What has a second operand: the first may stay.
+            assert_eq!(named, operation >= Operation::Kmeans, "{operation}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use cudarc::driver::sys::{CUevent, CUstream};
 
 use super::context::Context;
 use super::error::{CudaError, Status};
+use super::meters::Meters;
 use super::timeline::{Queued, Timeline};
 
 /// CU_STREAM_NON_BLOCKING: does not wait for the default stream, which others in the process may use.
@@ -20,6 +21,7 @@ pub(super) struct Stream {
     handle: CUstream,
     /// What marks all that is queued here, where the process records it.
     timeline: OnceLock<Arc<Timeline>>,
+    meters: Meters,
 }
 
 // SAFETY: the driver's functions take streams from any thread, and the handle is never changed.
@@ -38,6 +40,7 @@ impl Stream {
             context: Arc::clone(context),
             handle,
             timeline: OnceLock::new(),
+            meters: Meters::new(context.ordinal()),
         }))
     }
 
@@ -58,10 +61,16 @@ impl Stream {
         queued: Queued,
         queue: impl FnOnce() -> Result<R, CudaError>,
     ) -> Result<R, CudaError> {
+        self.count(queued);
         match self.timeline.get() {
             None => queue(),
             Some(timeline) => timeline.between(&self.context, self, queued, queue),
         }
+    }
+
+    /// Counts what is queued here, for who records.
+    pub(super) fn count(&self, queued: Queued) {
+        self.meters.count(queued);
     }
 
     pub(super) const fn context(&self) -> &Arc<Context> {

@@ -34,9 +34,62 @@ pub(super) enum Queued {
     Copy(usize),
     Fill(usize),
     Graph,
+    /// Of several devices together, by its name, with the bytes that this one gives to it.
+    Collective(&'static str, usize),
 }
 
-struct Mark {
+impl Queued {
+    /// What it is, in a word, and the bytes that it moves.
+    pub(super) const fn kind(self) -> (Kind, usize) {
+        match self {
+            Self::Kernel(_) => (Kind::Kernel, 0),
+            Self::CopyIn(bytes) => (Kind::CopyIn, bytes),
+            Self::CopyOut(bytes) => (Kind::CopyOut, bytes),
+            Self::Copy(bytes) => (Kind::Copy, bytes),
+            Self::Fill(bytes) => (Kind::Fill, bytes),
+            Self::Graph => (Kind::Graph, 0),
+            Self::Collective(_, bytes) => (Kind::Collective, bytes),
+        }
+    }
+}
+
+/// Kinds of what is queued, as they are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Kernel,
+    CopyIn,
+    CopyOut,
+    Copy,
+    Fill,
+    Graph,
+    Collective,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Kernel,
+        Self::CopyIn,
+        Self::CopyOut,
+        Self::Copy,
+        Self::Fill,
+        Self::Graph,
+        Self::Collective,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::CopyIn => "copy_in",
+            Self::CopyOut => "copy_out",
+            Self::Copy => "copy",
+            Self::Fill => "fill",
+            Self::Graph => "graph",
+            Self::Collective => "collective",
+        }
+    }
+}
+
+pub(super) struct Mark {
     queued: Queued,
     start: Event,
     end: Event,
@@ -75,23 +128,66 @@ impl Timeline {
         queued: Queued,
         queue: impl FnOnce() -> Result<R, CudaError>,
     ) -> Result<R, CudaError> {
+        let mark = self.open(context, stream, queued)?;
+        let done = queue()?;
+        self.close(stream, mark)?;
+        Ok(done)
+    }
+
+    /// A first mark, of something that is queued next; none while launches are recorded.
+    fn open(
+        &self,
+        context: &Arc<Context>,
+        stream: &Stream,
+        queued: Queued,
+    ) -> Result<Option<Mark>, CudaError> {
         if self.capturing.load(Ordering::Relaxed) {
-            return queue();
+            return Ok(None);
         }
         let (start, end) = (Event::timed(context)?, Event::timed(context)?);
         start.record(stream)?;
-        let done = queue()?;
-        end.record(stream)?;
+        Ok(Some(Mark { queued, start, end }))
+    }
+
+    /// The second mark of what was queued since the first.
+    fn close(&self, stream: &Stream, mark: Option<Mark>) -> Result<(), CudaError> {
+        let Some(mark) = mark else { return Ok(()) };
+        mark.end.record(stream)?;
         let due = {
             let mut marks = self.lock();
-            marks.push(Mark { queued, start, end });
+            marks.push(mark);
             match marks.len() < WAITING {
                 true => Vec::new(),
                 false => marks.drain(..WAITING / 2).collect(),
             }
         };
         self.read(due);
-        Ok(done)
+        Ok(())
+    }
+
+    /// Marks the beginning of something that several streams do together; [`Timeline::end_together`] marks its end.
+    pub(super) fn begin_together(
+        streams: &[Arc<Stream>],
+        queued: Queued,
+    ) -> Result<Vec<Option<Mark>>, CudaError> {
+        let open = |stream: &Arc<Stream>| match stream.timeline() {
+            Some(timeline) => timeline.open(stream.context(), stream, queued),
+            None => Ok(None),
+        };
+        streams.iter().map(open).collect()
+    }
+
+    /// The other marks, once all of it is queued.
+    pub(super) fn end_together(
+        streams: &[Arc<Stream>],
+        marks: Vec<Option<Mark>>,
+    ) -> Result<(), CudaError> {
+        for (stream, mark) in streams.iter().zip(marks) {
+            if let Some(timeline) = stream.timeline() {
+                timeline.close(stream, mark)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads all marks. Waits for them.
@@ -121,6 +217,7 @@ impl Timeline {
                 Queued::Copy(bytes) => (Lane::Kernels(device), "copy", Some(bytes)),
                 Queued::Fill(bytes) => (Lane::Kernels(device), "fill", Some(bytes)),
                 Queued::Graph => (Lane::Kernels(device), "graph", None),
+                Queued::Collective(name, bytes) => (Lane::Kernels(device), name, Some(bytes)),
             };
             let about = bytes.map_or_else(String::new, |bytes| format!("\"bytes\":{bytes}"));
             let start = self.begun + time(start);

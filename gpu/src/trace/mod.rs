@@ -1,7 +1,8 @@
 //! One time line of the processor's threads and of devices: what ran when, for Perfetto or Chrome's `about:tracing`.
 //!
-//! [`Recorder::start`] listens, for the whole process, to the spans ([`tracing`]) of `tercet-host`'s flows and engines, and has every CUDA
-//! engine that is made from then on mark what it queues: kernels, copies in, copies out. [`Recorder::write`] gives it as JSON in
+//! [`Recorder::start`] listens, for the whole process, to the spans ([`tracing`]) of `tercet-host`'s flows and engines, of a dispatcher's
+//! calls, a queue's batches and a cache's copies, and has every CUDA engine that is made from then on mark what it queues: kernels, copies in,
+//! copies out, and what several devices do together (NCCL's collectives, on each device's row of kernels). [`Recorder::write`] gives it as JSON in
 //! Chrome's trace event format, which <https://ui.perfetto.dev> opens.
 //!
 //! Without a recorder a span costs one look at a number, and a device nothing. With one a span costs some hundred nanoseconds on the

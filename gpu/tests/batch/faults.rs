@@ -12,6 +12,7 @@ fn threes(work: impl Work<Numbers> + 'static) -> Queue<Numbers> {
         max_size: 3,
         max_wait: Duration::from_secs(3600),
         capacity: 100,
+        name: "test",
     };
     Queue::new(options, [Worker::new("told", work)]).unwrap()
 }

@@ -141,6 +141,7 @@ fn in_a_flood_every_request_ends_once_and_few_exist() {
         max_size: MAX_SIZE,
         max_wait: Duration::from_micros(50),
         capacity: CAPACITY,
+        name: "test",
     };
     let run = AtomicUsize::new(0);
     let (told, stats) = thread::scope(|scope| {

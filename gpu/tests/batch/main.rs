@@ -1,5 +1,6 @@
 //! The queue with threads: what is grouped, what is refused, what fails, and that every request ends once.
 
+mod costed;
 mod engines;
 mod faults;
 mod flood;

@@ -26,6 +26,7 @@ const fn options(max_size: usize, capacity: usize) -> BatchOptions {
         max_size,
         max_wait: Duration::ZERO,
         capacity,
+        name: "test",
     }
 }
 
@@ -63,6 +64,7 @@ fn a_whole_batch_does_not_wait() {
         max_size: 4,
         max_wait: LONG,
         capacity: 100,
+        name: "test",
     };
     let queue = Queue::new(options, [Worker::new("gated", work)]).unwrap();
     let tickets = ask(&queue, 0..4);
@@ -88,6 +90,7 @@ fn a_request_waits_for_others_as_long_as_it_may() {
         max_size: 100,
         max_wait,
         capacity: 100,
+        name: "test",
     };
     let queue = Queue::new(options, [Worker::new("gated", work)]).unwrap();
     let log = gate.open();
@@ -151,6 +154,7 @@ fn a_full_queue_does_not_wait_for_what_cannot_come() {
         max_size: 100,
         max_wait: LONG,
         capacity: 2,
+        name: "test",
     };
     let queue = Queue::new(options, [Worker::new("gated", work)]).unwrap();
     drop(gate);

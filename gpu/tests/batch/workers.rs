@@ -11,6 +11,7 @@ const SINGLES: BatchOptions = BatchOptions {
     max_size: 1,
     max_wait: Duration::ZERO,
     capacity: 100,
+    name: "test",
 };
 
 const fn takes(millis: u64) -> Linear {
@@ -109,6 +110,7 @@ fn somebody_minds_the_line_while_a_worker_is_busy() {
         max_size: 2,
         max_wait: Duration::from_millis(10),
         capacity: 100,
+        name: "test",
     };
     for _ in 0..20 {
         let (held, gate) = gated();

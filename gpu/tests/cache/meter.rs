@@ -130,6 +130,7 @@ pub(crate) fn cache(device_bytes: usize, host_bytes: usize) -> Cache<u64, Tested
         device_bytes,
         host_bytes,
         time_to_live: None,
+        name: "test",
     };
     Cache::new(options, Tested::default())
 }

@@ -134,6 +134,7 @@ fn old_values_are_computed_again() {
         device_bytes: 100,
         host_bytes: 100,
         time_to_live: Some(Duration::from_millis(200)),
+        name: "test",
     };
     let cache: Cache<u64, Tested> = Cache::new(options, Tested::default());
     ask(&cache, 1, 10);

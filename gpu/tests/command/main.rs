@@ -18,6 +18,7 @@ mod inspect;
 #[cfg(unix)]
 mod interrupt;
 mod kmeans;
+mod metrics;
 mod network;
 mod palette;
 mod quantize;

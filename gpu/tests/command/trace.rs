@@ -54,6 +54,13 @@ fn a_trace_shows_what_threads_did_within_the_flow() {
     let fit = only(&events, "fit");
     assert_eq!(fit["args"]["clusters"], 3);
     let (begin, end) = times(fit);
+    // It is in the dispatcher's call.
+    let call = only(&events, "call");
+    assert_eq!(call["args"]["operation"], "kmeans");
+    assert!(
+        times(call).0 <= begin && end <= times(call).1,
+        "{call}, {fit}"
+    );
     let points: Vec<_> = events
         .iter()
         .filter(|event| event["name"] == "points")

@@ -115,6 +115,8 @@ fn wrong_usage_is_told() {
         &["tune", "--reset", "--quick"][..],
         &["tune", "--show", "a.svg", "--check"],
         &["tune", "--force"],
+        &["tune", "--report", "check.md"],
+        &["tune", "--check", "--report", "check.md", "--show", "a.svg"],
     ] {
         assert_eq!(tuned(&folder, arguments).code, Some(2), "{arguments:?}");
     }
@@ -127,6 +129,14 @@ fn wrong_usage_is_told() {
     assert_eq!(run.code, Some(2));
     assert!(
         run.err.contains("TERCET_VERBOSE: loud is not 0"),
+        "{}",
+        run.err
+    );
+    // Before anything is measured.
+    let run = tuned(&folder, &["tune", "--check", "--report", "check.html"]);
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.err.contains("check.html") && run.err.contains(".md"),
         "{}",
         run.err
     );

@@ -41,6 +41,7 @@ where
         max_size: 7,
         max_wait: Duration::from_secs(3600),
         capacity: 1000,
+        name: "test",
     };
     let queue = Queue::in_scope(scope, options, workers).unwrap();
     let submitted = requests

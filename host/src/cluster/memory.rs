@@ -1,8 +1,9 @@
 //! The memory of a clustering, where the engine has none of its own.
 
-use tercet_core::cluster::{ClusterError, Points, Update};
+use tercet_core::cluster::{ClusterError, Outcome, Points, Update};
 use tercet_core::engine::{Buffers, ClusterProblem};
 
+use super::{Clustering, Step};
 use crate::engine::{Fault, Worker};
 
 /// Points' labels and distances, clusters and their sums.
@@ -57,9 +58,11 @@ impl Memory {
     pub(super) fn brought<E: Worker, P: ClusterProblem>(
         problem: &mut P,
     ) -> Result<Option<Self>, P::Error> {
-        if !E::OWN_MEMORY {
-            return Ok(None);
-        }
+        E::OWN_MEMORY.then(|| Self::read(problem)).transpose()
+    }
+
+    /// What a problem has found, wherever it lies.
+    pub(super) fn read<P: ClusterProblem>(problem: &mut P) -> Result<Self, P::Error> {
         let shape = problem.shape();
         let table = shape.clusters * shape.dims;
         let mut memory = Self {
@@ -74,7 +77,21 @@ impl Memory {
         problem.read_distances(&mut memory.distances)?;
         problem.read_centroids(&mut memory.centroids)?;
         problem.read_sums(&mut memory.sums, &mut memory.counts)?;
-        Ok(Some(memory))
+        Ok(memory)
+    }
+
+    /// Labels, distances and clusters as what comes back of a clustering.
+    pub(super) fn clustering(self, dims: usize, outcome: Outcome, curve: Vec<Step>) -> Clustering {
+        Clustering {
+            dims,
+            outcome,
+            curve,
+            labels: self.labels,
+            distances: self.distances,
+            centroids: self.centroids,
+            sums: self.sums,
+            counts: self.counts,
+        }
     }
 }
 

@@ -56,6 +56,13 @@ impl<E> Assign<E> {
     }
 }
 
+impl<E> Assign<E> {
+    /// How many centroids there are, and coordinates of each.
+    pub(super) const fn shape(&self) -> (usize, usize) {
+        (self.centroids.len() / self.dims, self.dims)
+    }
+}
+
 impl<E: Worker + Room> Work<Assigning> for Assign<E> {
     /// Its coordinates' number.
     fn check(&self, request: &Vec<i8>) -> Result<(), Fault> {

@@ -15,6 +15,8 @@ use crate::engine::{Cuda, CudaError, DeviceLayer};
 pub struct DeviceLayers {
     cuda: Cuda,
     layer: DeviceLayer,
+    /// Of the weights, as they were given.
+    bytes: usize,
 }
 
 impl DeviceLayers {
@@ -23,8 +25,14 @@ impl DeviceLayers {
     /// # Errors
     /// Those of [`Cuda::layer`].
     pub fn new(mut cuda: Cuda, layer: &Layer<'_>) -> Result<Self, CudaError> {
+        let bytes = layer.weights().bytes().len();
         let layer = cuda.layer(layer)?;
-        Ok(Self { cuda, layer })
+        Ok(Self { cuda, layer, bytes })
+    }
+
+    /// Rows, columns and bytes of the weights.
+    pub(super) const fn shape(&self) -> (usize, usize, usize) {
+        (self.layer.rows(), self.layer.cols(), self.bytes)
     }
 
     fn product(&mut self, requests: &[Activations]) -> Result<Vec<f32>, CudaError> {

@@ -59,6 +59,14 @@ impl<'a, E> Layers<'a, E> {
     }
 }
 
+impl<E> Layers<'_, E> {
+    /// Rows, columns and bytes of the weights.
+    pub(super) const fn shape(&self) -> (usize, usize, usize) {
+        let weights = self.layer.weights();
+        (weights.rows(), weights.cols(), weights.bytes().len())
+    }
+}
+
 /// Whether activations fit a layer of so many columns.
 pub(super) fn check(request: &Activations, cols: usize) -> Result<(), LinearError> {
     let (expected, found) = (cols, request.values.len());

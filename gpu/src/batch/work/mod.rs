@@ -11,11 +11,14 @@
 //! Each is generic over the engine: [`tercet_core::scalar::Scalar`], `tercet_host`'s threads, a CUDA device, and but for [`Assign`] several
 //! devices as one. The traits of [`tercet_core::engine`] promise for many the bits of one at a time.
 //!
+//! What a batch takes on which engine a dispatcher's costs tell ([`Worker::by_cost`](crate::batch::Worker::by_cost), [`Priced`]).
+//!
 //! Shapes that tensor cores ask for are the CUDA engine's own business: it stores rows of activations and of points at the pitch that its
 //! kernels load, with zeros between; it fills up queries to a power of two (to sixteen places on tensor cores) with ones whose results
 //! nobody sees; and the last tile of a product leaves out rows that are not there. A batch may have any size.
 
 mod assign;
+mod costed;
 #[cfg(feature = "cuda")]
 mod device_layers;
 mod layers;
@@ -24,6 +27,7 @@ mod room;
 mod search;
 
 pub use assign::{Assign, Assigning};
+pub use costed::{Asked, Costed, Priced};
 #[cfg(feature = "cuda")]
 pub use device_layers::DeviceLayers;
 pub use layers::{Activations, Layers, Multiply};

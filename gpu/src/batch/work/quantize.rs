@@ -68,6 +68,12 @@ impl<E> QuantizeRows<E> {
     }
 }
 
+impl<E> QuantizeRows<E> {
+    pub(super) const fn method(&self) -> Method {
+        self.method
+    }
+}
+
 impl<T: Element, E: QuantizeEngine<Error: Into<Fault>> + Room + Send> Work<Quantizing<T>>
     for QuantizeRows<E>
 {

@@ -77,6 +77,13 @@ impl<R: Rows, B: SearchBase<Rows = R>, M: Metric> Search<R, B, M> {
     }
 }
 
+impl<R: Rows, B, M> Search<R, B, M> {
+    /// How many rows there are, and values of each.
+    pub(super) fn shape(&self) -> (usize, usize) {
+        (self.rows.len(), self.rows.dim())
+    }
+}
+
 impl<R: Rows, B: SearchBase<Rows = R, Error: Into<Fault>> + Send, M: Metric> Work<Searching<R, M>>
     for Search<R, B, M>
 {

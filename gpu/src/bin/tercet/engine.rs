@@ -75,7 +75,9 @@ pub(crate) fn dispatcher(settings: Settings) -> Dispatcher {
             eprintln!("{}", Failure::new(format_args!("warning: {notice}")));
         }
     };
-    Builder::new(settings).listener(warn).build()
+    let dispatcher = Builder::new(settings).listener(warn).build();
+    crate::bottlenecks::watch(&dispatcher);
+    dispatcher
 }
 
 impl Named {

@@ -6,6 +6,7 @@
 
 mod assign;
 mod bench;
+mod bottlenecks;
 mod calibrate;
 mod clustering;
 mod compare;
@@ -23,6 +24,7 @@ mod info;
 mod inspect;
 mod interrupt;
 mod kmeans;
+mod metrics;
 mod network;
 mod output;
 mod profile;
@@ -72,6 +74,14 @@ struct Cli {
     /// Write what ran when, on the processor's threads and on devices, to a new JSON file; ui.perfetto.dev shows it
     #[arg(long, global = true, display_order = 901, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Write what was counted (calls, times, bytes, by operation and engine; a device's kernels, copies and memory) to a new file: JSON
+    /// where it is called .json, else the text that Prometheus reads
+    #[arg(long, global = true, display_order = 902, value_name = "FILE")]
+    metrics: Option<PathBuf>,
+    /// Say on stderr what the time went to, by operation, engine and what bounds them, and which one change would help most; each second
+    /// on a terminal, and at the end
+    #[arg(long, global = true, display_order = 903, value_name = "FORM", num_args = 0..=1, default_missing_value = "text", require_equals = true)]
+    bottlenecks: Option<bottlenecks::Form>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -142,7 +152,19 @@ fn run(cli: Cli) -> Result<(), Failure> {
             .map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;
     }
     let trace = cli.trace.as_deref().map(trace::Trace::start).transpose()?;
-    work(cli.command, &cli.threads)?;
+    let metrics = cli.metrics.as_deref();
+    let metrics = metrics.map(metrics::Metrics::start).transpose()?;
+    let reports = cli
+        .bottlenecks
+        .map(bottlenecks::Reports::start)
+        .transpose()?;
+    let done = work(cli.command, &cli.threads);
+    // Also of work that failed.
+    if let Some(reports) = reports {
+        reports.finish();
+    }
+    done?;
+    metrics.map_or(Ok(()), metrics::Metrics::write)?;
     trace.map_or(Ok(()), trace::Trace::write)
 }
 

@@ -9,58 +9,158 @@ pub struct Sample {
     pub bytes: u64,
     /// Work done.
     pub work: u64,
+    /// Items begun.
+    pub items: u64,
     /// Its time.
     pub seconds: f64,
 }
 
+/// Measured calls of an operation on an engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sweeps<'a> {
+    /// Calls with little work a byte, by rising size.
+    pub streaming: &'a [Sample],
+    /// Calls with much work a byte; none where an operation has no such.
+    pub busy: &'a [Sample],
+    /// Calls with many items, of few bytes each; none where an operation has no such.
+    pub many: &'a [Sample],
+}
+
 /// Calls up to so many times the shortest one tell of the launch; in longer ones it is lost.
 const SHORT: f64 = 4.0;
+/// Rounds in which times for items and the rest of the cost, which depend on each other, settle: each leaves a fraction of what is open.
+const ROUNDS: u32 = 8;
+/// Items that take less than so many seconds in all take none.
+const NOTHING: f64 = 1e-9;
 
 impl Cost {
-    /// The cost that calls with little work a byte (`streaming`) and, where an operation has such, calls with much (`busy`) show.
-    /// `transfer` is what copies to the engine take.
+    /// The cost that measured calls show; `transfer` is what copies to the engine take.
     ///
-    /// The launch is where the line through the shortest calls (of least relative squares) meets no bytes. What streaming calls took
-    /// beyond it is the curve of bytes, so that predictions of them are their times; what busy calls took, that of work. A transfer is
-    /// at most what a call took beyond its launch.
+    /// The launch is where the line through the shortest calls (of least relative squares) meets no bytes. What calls of many items took
+    /// beyond it and beyond what their bytes and their work should take is the curve of items. What streaming calls took beyond launch and
+    /// items is that of bytes, so that predictions of them are their times; what busy calls took, that of work. A transfer is at most what
+    /// a call took beyond its launch. Where items explain the calls no better than none would, they take no time. O(samples · log samples).
     ///
     /// # Errors
     /// [`CurveError`] where samples make no curve: none, without bytes or work, or twice the same.
-    pub fn fit(
-        streaming: &[Sample],
-        busy: &[Sample],
+    pub fn fit(sweeps: Sweeps<'_>, transfer: Option<&Curve>) -> Result<Self, CurveError> {
+        let plain = Self::with(sweeps, None, None, transfer)?;
+        let mut cost = plain.clone();
+        for _ in 0..ROUNDS {
+            let points = sweeps.many.iter().map(|sample| {
+                let prediction = cost.of_sample(sample);
+                let rest = sample.seconds - prediction.total() + prediction.items;
+                (sample.items, rest.max(0.0))
+            });
+            let points: Vec<_> = points.collect();
+            if points.iter().all(|&(_, seconds)| seconds < NOTHING) {
+                return Ok(plain);
+            }
+            cost = Self::with(sweeps, None, Some(Curve::new(points)?), transfer)?;
+        }
+        Ok(if cost.error(sweeps) < plain.error(sweeps) {
+            cost
+        } else {
+            plain
+        })
+    }
+
+    /// The cost of an engine that does some calls just as another, `like`, whose measured calls are `others`: all threads, which leave small
+    /// work to one.
+    ///
+    /// Its launch is the other's, and its items take the part of the other's that its calls of many items took: so where both took the same,
+    /// both are predicted to, whatever the shape.
+    ///
+    /// # Errors
+    /// Those of [`Cost::fit`].
+    pub fn fit_like(
+        sweeps: Sweeps<'_>,
+        like: &Self,
+        others: Sweeps<'_>,
+    ) -> Result<Self, CurveError> {
+        let part = |sample: &Sample| {
+            let other = others.many.iter().find(|it| it.items == sample.items)?;
+            let seconds = like.items.as_ref()?.seconds(sample.items);
+            Some((
+                sample.items,
+                seconds * sample.seconds / other.seconds.max(1e-12),
+            ))
+        };
+        let parts: Vec<_> = sweeps.many.iter().filter_map(part).collect();
+        let each = match parts.is_empty() {
+            true => like.items.clone(),
+            false => Some(Curve::new(parts)?),
+        };
+        Self::with(sweeps, Some(like.launch), each, None)
+    }
+
+    /// The cost where a launch, unless it is to be found, and items take so long.
+    fn with(
+        sweeps: Sweeps<'_>,
+        begun: Option<f64>,
+        each: Option<Curve>,
         transfer: Option<&Curve>,
     ) -> Result<Self, CurveError> {
-        let launch = launch(streaming);
+        let items = |sample: &Sample| {
+            let seconds = each.as_ref().map(|each| each.seconds(sample.items));
+            seconds.unwrap_or(0.0)
+        };
+        let launch = begun.unwrap_or_else(|| launch(sweeps.streaming, &items));
         let crossed = |sample: &Sample| {
-            let most = (sample.seconds - launch).max(0.0);
+            let most = (sample.seconds - launch - items(sample)).max(0.0);
             transfer.map_or(0.0, |curve| curve.seconds(sample.bytes).min(most))
         };
-        let beyond = |sample: &Sample| (sample.seconds - launch - crossed(sample)).max(0.0);
-        let by_bytes = streaming
-            .iter()
-            .map(|sample| (sample.bytes, beyond(sample)));
-        let by_work = busy.iter().map(|sample| (sample.work, beyond(sample)));
-        let copies = streaming
-            .iter()
-            .map(|sample| (sample.bytes, crossed(sample)));
+        let beyond = |sample: &Sample| {
+            let rest = sample.seconds - launch - items(sample) - crossed(sample);
+            rest.max(0.0)
+        };
+        let of = |samples: &[Sample], amount: fn(&Sample) -> u64, time: &dyn Fn(&Sample) -> f64| {
+            let mut least = 0.0_f64;
+            let points = samples.iter().map(|sample| {
+                // Where items took more than they seem to, little is left of a large call: that must not stand for the smaller ones.
+                if each.is_some() {
+                    least = least.max(time(sample));
+                }
+                (amount(sample), time(sample).max(least))
+            });
+            Curve::new(points)
+        };
+        let bytes = |sample: &Sample| sample.bytes;
         Ok(Self {
             launch,
-            memory: Curve::new(by_bytes)?,
-            compute: if busy.is_empty() {
+            memory: of(sweeps.streaming, bytes, &beyond)?,
+            compute: if sweeps.busy.is_empty() {
                 None
             } else {
-                Some(Curve::new(by_work)?)
+                Some(of(sweeps.busy, |sample| sample.work, &beyond)?)
             },
-            transfer: transfer.map(|_| Curve::new(copies)).transpose()?,
+            transfer: transfer
+                .map(|_| of(sweeps.streaming, bytes, &crossed))
+                .transpose()?,
+            items: each,
         })
+    }
+
+    /// The sum of squares of logarithms of predictions over times.
+    fn error(&self, sweeps: Sweeps<'_>) -> f64 {
+        let Sweeps {
+            streaming,
+            busy,
+            many,
+        } = sweeps;
+        let squares = streaming.iter().chain(busy).chain(many).map(|sample| {
+            let predicted = self.of_sample(sample).total();
+            let ratio = predicted.max(1e-12) / sample.seconds.max(1e-12);
+            ratio.ln().powi(2)
+        });
+        squares.sum()
     }
 }
 
-/// Where the line through the shortest calls meets no bytes: at least 0, at most the shortest.
-fn launch(samples: &[Sample]) -> f64 {
-    let least = samples.iter().map(|sample| sample.seconds);
-    let least = least.fold(f64::INFINITY, f64::min);
+/// Where the line through the shortest calls meets no bytes: at least 0, at most the shortest. What their items take is not counted.
+fn launch(samples: &[Sample], items: &dyn Fn(&Sample) -> f64) -> f64 {
+    let beside = |sample: &Sample| (sample.seconds - items(sample)).max(0.0);
+    let least = samples.iter().map(beside).fold(f64::INFINITY, f64::min);
     if !least.is_finite() {
         return 0.0;
     }
@@ -69,12 +169,12 @@ fn launch(samples: &[Sample]) -> f64 {
     // The first two at least: one tells of no slope.
     let count = short
         .iter()
-        .take_while(|sample| sample.seconds <= SHORT * least);
+        .take_while(|sample| beside(sample) <= SHORT * least);
     let count = count.count().max(2).min(short.len());
     // Sums of a regression whose weights are 1 / seconds².
     let mut sums = [0.0; 5];
     for sample in &short[..count] {
-        let (x, y) = (sample.bytes as f64, sample.seconds.max(1e-12));
+        let (x, y) = (sample.bytes as f64, beside(sample).max(1e-12));
         let weight = 1.0 / (y * y);
         for (sum, value) in sums.iter_mut().zip([1.0, x, x * x, y, x * y]) {
             *sum += weight * value;

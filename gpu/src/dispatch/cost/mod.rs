@@ -1,4 +1,4 @@
-//! What a job costs on an engine: `launch + transfer + max(bytes / bandwidth(bytes), work / rate(work))`.
+//! What a job costs on an engine: `launch + items + transfer + max(bytes / bandwidth(bytes), work / rate(work))`.
 
 mod curve;
 mod fit;
@@ -8,9 +8,9 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 pub use curve::{Curve, CurveError};
-pub use fit::Sample;
+pub use fit::{Sample, Sweeps};
 
-use super::job::{Job, Place};
+use super::job::{Job, Operation, Place};
 
 /// What an operation costs on an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,9 @@ pub struct Cost {
     /// Seconds before anything is done: a call's own work, waking up threads, starting kernels.
     #[serde(deserialize_with = "seconds")]
     pub launch: f64,
+    /// Seconds by a job's items, beside its bytes and its work; none where it has no items, or they take no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<Curve>,
     /// Seconds by bytes read and written.
     pub memory: Curve,
     /// Seconds by work; none where bytes say it all.
@@ -43,10 +46,17 @@ impl Cost {
     pub fn constant(launch: f64, bandwidth: f64, rate: f64) -> Self {
         Self {
             launch,
+            items: None,
             memory: Curve::constant(bandwidth),
             compute: Some(Curve::constant(rate)),
             transfer: None,
         }
+    }
+
+    /// With so many seconds for each item.
+    pub fn with_each(mut self, seconds: f64) -> Self {
+        self.items = (seconds > 0.0).then(|| Curve::constant(1.0 / seconds));
+        self
     }
 
     /// With data that crosses to the engine at so many bytes a second.
@@ -60,18 +70,30 @@ impl Cost {
         self.predict_with(job, &Logs::of(job))
     }
 
+    /// What a measured call should have taken, whose data lay with the host.
+    fn of_sample(&self, sample: &Sample) -> Prediction {
+        self.predict(&Job {
+            work: sample.work,
+            items: sample.items,
+            // The operation is that of this cost.
+            ..Job::each(Operation::Decode, 0, sample.bytes, 0)
+        })
+    }
+
     /// As [`Cost::predict`], with the logarithms that all engines need of the job.
     pub(super) fn predict_with(&self, job: &Job, logs: &Logs) -> Prediction {
         let by = |curve: Option<&Curve>, amount: u64, log: f64| match curve {
             Some(curve) if amount > 0 => curve.seconds_of(amount, log),
             _ => 0.0,
         };
-        let transfer = match job.place {
-            Place::Host => by(self.transfer.as_ref(), job.bytes(), logs.bytes),
-            Place::Device => 0.0,
+        let transfer = match (job.place, &self.transfer) {
+            (Place::Host, Some(curve)) if job.held == 0 => by(Some(curve), job.bytes(), logs.bytes),
+            (Place::Host, Some(curve)) => curve.seconds(job.bytes().saturating_sub(job.held)),
+            _ => 0.0,
         };
         Prediction {
             launch: self.launch,
+            items: by(self.items.as_ref(), job.items, logs.items),
             transfer,
             memory: by(Some(&self.memory), job.bytes(), logs.bytes),
             compute: by(self.compute.as_ref(), job.work, logs.work),
@@ -83,6 +105,7 @@ impl Cost {
 pub(super) struct Logs {
     bytes: f64,
     work: f64,
+    items: f64,
 }
 
 impl Logs {
@@ -90,6 +113,7 @@ impl Logs {
         Self {
             bytes: (job.bytes() as f64).ln(),
             work: (job.work as f64).ln(),
+            items: (job.items as f64).ln(),
         }
     }
 }
@@ -99,6 +123,8 @@ impl Logs {
 pub struct Prediction {
     /// Before anything is done.
     pub launch: f64,
+    /// The job's items, one by one: groups, points, queries, rows.
+    pub items: f64,
     /// Data on its way to the engine and back.
     pub transfer: f64,
     /// Bytes read and written.
@@ -117,11 +143,14 @@ pub enum Bound {
     Transfer,
     /// Reading and writing.
     Memory,
-    /// Computing.
+    /// Computing, also what is done anew for each item.
     Compute,
 }
 
 impl Bound {
+    /// Each of them.
+    pub const ALL: [Self; 4] = [Self::Launch, Self::Transfer, Self::Memory, Self::Compute];
+
     /// `launch`, `transfer`, `memory` or `compute`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -136,13 +165,13 @@ impl Bound {
 impl Prediction {
     /// All of it: memory and arithmetic go on side by side.
     pub const fn total(&self) -> f64 {
-        self.launch + self.transfer + self.memory.max(self.compute)
+        self.launch + self.items + self.transfer + self.memory.max(self.compute)
     }
 
-    /// The largest part.
+    /// The largest part. Items are computing, as much as work is.
     pub fn bound(&self) -> Bound {
-        let (busy, by) = if self.compute > self.memory {
-            (self.compute, Bound::Compute)
+        let (busy, by) = if self.compute.max(self.items) > self.memory {
+            (self.compute.max(self.items), Bound::Compute)
         } else {
             (self.memory, Bound::Memory)
         };
@@ -153,5 +182,11 @@ impl Prediction {
         } else {
             by
         }
+    }
+
+    /// Whether items take more than anything else.
+    pub(super) fn is_of_items(&self) -> bool {
+        let others = [self.launch, self.transfer, self.memory, self.compute];
+        others.into_iter().all(|other| self.items > other)
     }
 }

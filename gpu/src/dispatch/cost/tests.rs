@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Bound, Cost, Curve, CurveError, Prediction, Sample};
+use super::{Bound, Cost, Curve, CurveError, Prediction, Sample, Sweeps};
 use crate::dispatch::{Job, Operation, Place};
 
 fn job(bytes: u64, work: u64) -> Job {
@@ -12,6 +12,8 @@ fn job(bytes: u64, work: u64) -> Job {
         bytes_in: bytes,
         bytes_out: 0,
         work,
+        items: 0,
+        held: 0,
         place: Place::Host,
     }
 }
@@ -39,23 +41,30 @@ proptest! {
 
     #[test]
     fn predictions_grow_with_everything(
-        points in points(), busy in points(), copies in points(), launch in 0.0f64..1.0,
-        bytes in amounts(), work in amounts(), more in amounts(),
+        points in points(), busy in points(), each in points(), copies in points(), launch in 0.0f64..1.0,
+        bytes in amounts(), work in amounts(), items in amounts(), more in amounts(),
     ) {
         let cost = Cost {
             launch,
+            items: Some(Curve::new(each).unwrap()),
             memory: Curve::new(points).unwrap(),
             compute: Some(Curve::new(busy).unwrap()),
             transfer: Some(Curve::new(copies).unwrap()),
         };
-        let total = |bytes, work| cost.predict(&job(bytes, work)).total();
-        let least = total(bytes, work) * (1.0 - 1e-12);
+        let of = |bytes, work, items| Job { items, ..job(bytes, work) };
+        let total = |bytes, work, items| cost.predict(&of(bytes, work, items)).total();
+        let least = total(bytes, work, items) * (1.0 - 1e-12);
         prop_assert!(least >= 0.0 && least >= launch * (1.0 - 1e-12));
-        prop_assert!(total(bytes.saturating_add(more), work) >= least);
-        prop_assert!(total(bytes, work.saturating_add(more)) >= least);
-        let there = cost.predict(&job(bytes, work).at(Place::Device));
+        prop_assert!(total(bytes.saturating_add(more), work, items) >= least);
+        prop_assert!(total(bytes, work.saturating_add(more), items) >= least);
+        prop_assert!(total(bytes, work, items.saturating_add(more)) >= least);
+        let there = cost.predict(&of(bytes, work, items).at(Place::Device));
         prop_assert_eq!(there.transfer, 0.0);
-        prop_assert!(there.total() <= total(bytes, work));
+        prop_assert!(there.total() <= total(bytes, work, items));
+        // What lies there already need not cross: the more, the less time, and with all of it none.
+        let held = cost.predict(&of(bytes, work, items).holding(more));
+        prop_assert!(held.transfer <= cost.predict(&of(bytes, work, items)).transfer * (1.0 + 1e-12));
+        prop_assert_eq!(cost.predict(&of(bytes, work, items).holding(bytes)).transfer, 0.0);
     }
 
     #[test]
@@ -63,11 +72,11 @@ proptest! {
         seconds.sort_by(f64::total_cmp);
         let samples: Vec<_> = (0..).zip(&seconds).map(|(power, &seconds)| {
             let bytes = 64u64 << (2 * power);
-            Sample { bytes, work: bytes / 2, seconds }
+            Sample { bytes, work: bytes / 2, items: 0, seconds }
         }).collect();
         let copies = Curve::new(copies).unwrap();
         for transfer in [None, Some(&copies)] {
-            let cost = Cost::fit(&samples, &[], transfer).unwrap();
+            let cost = Cost::fit(Sweeps { streaming: &samples, ..Sweeps::default() }, transfer).unwrap();
             for sample in &samples {
                 let found = cost.predict(&job(sample.bytes, sample.work)).total();
                 // What is copied is made monotone by itself: then a part of a call counts as another.
@@ -80,17 +89,21 @@ proptest! {
 
     #[test]
     fn a_fit_finds_the_constants_of_a_made_up_engine(
-        launch in 1e-7f64..1e-4, bandwidth in 1e8f64..1e12, rate in 1e9f64..1e14, copied in 1e9f64..1e11, away in any::<bool>(),
+        launch in 1e-7f64..1e-4, bandwidth in 1e8f64..1e12, rate in 1e9f64..1e14, each in 1e-9f64..1e-6,
+        copied in 1e9f64..1e11, away in any::<bool>(),
     ) {
         let copied = away.then(|| Curve::constant(copied));
-        let engine = |bytes: u64, work: u64| {
+        let engine = |bytes: u64, work: u64, items: u64| {
             let transfer = copied.as_ref().map_or(0.0, |curve| curve.seconds(bytes));
             let busy = (bytes as f64 / bandwidth).max(work as f64 / rate);
-            Sample { bytes, work, seconds: launch + transfer + busy }
+            let seconds = launch + items as f64 * each + transfer + busy;
+            Sample { bytes, work, items, seconds }
         };
-        let streaming: Vec<_> = (6..28).step_by(2).map(|power| engine(1 << power, 0)).collect();
-        let busy: Vec<_> = (20..40).step_by(2).map(|power| engine(64, 1 << power)).collect();
-        let cost = Cost::fit(&streaming, &busy, copied.as_ref()).unwrap();
+        let streaming: Vec<_> = (6..28).step_by(2).map(|power| engine(1 << power, 0, 1 << power >> 10)).collect();
+        let busy: Vec<_> = (20..40).step_by(2).map(|power| engine(64, 1 << power, 64)).collect();
+        let many: Vec<_> = (10..24).step_by(3).map(|power| engine(1 << power, 0, 1 << power >> 4)).collect();
+        let sweeps = Sweeps { streaming: &streaming, busy: &busy, many: &many };
+        let cost = Cost::fit(sweeps, copied.as_ref()).unwrap();
         let near = |found: f64, is: f64, part: f64| (found / is - 1.0).abs() <= part;
         prop_assert!(near(cost.launch, launch, 0.01), "{} {launch}", cost.launch);
         // Where there is enough of it that the launch does not hide it.
@@ -102,11 +115,83 @@ proptest! {
         if work as f64 / rate > launch {
             prop_assert!(near(cost.compute.as_ref().unwrap().rate(work), rate, 0.02));
         }
-        // Between the points, and beyond them.
+        // Where they are not lost beside the launch.
+        let items = 1 << 20;
+        if items as f64 * each > 0.3 * launch {
+            let seconds = cost.items.as_ref().unwrap().seconds(items);
+            prop_assert!(near(seconds, items as f64 * each, 0.1), "{seconds} {each}");
+        }
+        // Between the points, and beyond them, with few items, as many as were measured, and more.
         for power in (7..34).step_by(3) {
-            let sample = engine(3 << power, 0);
-            let found = cost.predict(&job(sample.bytes, 0)).total();
-            prop_assert!(near(found, sample.seconds, 0.1), "{found} {sample:?}");
+            for items in [0, 3 << power >> 10, 3 << power >> 5] {
+                let sample = engine(3 << power, 0, items);
+                let job = Job { items, ..job(sample.bytes, 0) };
+                let found = cost.predict(&job).total();
+                prop_assert!(near(found, sample.seconds, 0.1), "{found} {sample:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn items_never_make_measured_calls_be_predicted_worse(times in prop::collection::vec(1e-8f64..1e-3, 12), width in 1u64..64) {
+        let sample = |(index, &seconds): (usize, &f64)| {
+            let bytes = 256u64 << (2 * (index % 6));
+            // The second half has more items a byte.
+            let items = bytes / if index < 6 { 64 * width } else { width };
+            Sample { bytes, work: bytes, items: items.max(1 + index as u64 % 6), seconds }
+        };
+        let mut times = times;
+        times.sort_by(f64::total_cmp);
+        let samples: Vec<_> = times.iter().enumerate().map(sample).collect();
+        let (streaming, many) = samples.split_at(6);
+        let off = |many: &[Sample]| {
+            let cost = Cost::fit(Sweeps { streaming, busy: &[], many }, None).unwrap();
+            let squares = samples.iter().map(|it| {
+                let job = Job { items: it.items, ..job(it.bytes, it.work) };
+                (cost.predict(&job).total().max(1e-12) / it.seconds).ln().powi(2)
+            });
+            squares.sum::<f64>()
+        };
+        let mut distinct = many.to_vec();
+        distinct.dedup_by_key(|it| it.items);
+        if distinct.len() == many.len() {
+            prop_assert!(off(many) <= off(&[]) * (1.0 + 1e-9) + 1e-9);
+        }
+    }
+
+    #[test]
+    fn who_does_calls_as_another_is_predicted_alike(times in prop::collection::vec(1e-8f64..1e-3, 12), faster in 0.3f64..0.8) {
+        let mut times = times;
+        times.sort_by(f64::total_cmp);
+        let sample = |index: usize, items: u64, seconds| {
+            let bytes = 256u64 << (2 * index);
+            Sample { bytes, work: bytes, items, seconds }
+        };
+        let few = |part: &dyn Fn(usize) -> f64| -> Vec<_> {
+            (0..6).map(|at| sample(at, 1 << (2 * at), times[2 * at] * part(at))).collect()
+        };
+        let many = |part: &dyn Fn(usize) -> f64| -> Vec<_> {
+            (0..6).map(|at| sample(at, 16 << (2 * at), times[2 * at + 1] * part(at))).collect()
+        };
+        let (streaming, crowded) = (few(&|_| 1.0), many(&|_| 1.0));
+        let one = Sweeps { streaming: &streaming, busy: &[], many: &crowded };
+        let like = Cost::fit(one, None).unwrap();
+        // The largest calls alone are faster.
+        let part = |at| if at < 5 { 1.0 } else { faster };
+        let (all_streaming, all_crowded) = (few(&part), many(&part));
+        let all = Sweeps { streaming: &all_streaming, busy: &[], many: &all_crowded };
+        let same = Cost::fit_like(one, &like, one).unwrap();
+        let cost = Cost::fit_like(all, &like, one).unwrap();
+        for (bytes, items) in [(1, 0), (300, 3), (5000, 64), (60_000, 900)] {
+            let job = Job { items, ..job(bytes, bytes) };
+            let expected = like.predict(&job).total();
+            prop_assert!((same.predict(&job).total() / expected - 1.0).abs() < 1e-9);
+        }
+        prop_assert_eq!(cost.launch, like.launch);
+        // The largest call of many items, for which nothing larger bounds the time.
+        if let Some(items) = &like.items && items.seconds(16 << 10) > 1e-11 {
+            let found = cost.items.as_ref().unwrap().seconds(16 << 10);
+            prop_assert!((found / items.seconds(16 << 10) / faster - 1.0).abs() < 1e-9);
         }
     }
 
@@ -152,30 +237,36 @@ fn what_is_no_curve_is_refused() {
         Curve::new([(7, f64::NAN)]),
         Err(CurveError::Seconds(_))
     ));
-    assert!(Cost::fit(&[], &[], None).is_err());
+    assert!(Cost::fit(Sweeps::default(), None).is_err());
     for text in [
         r#"{"launch":-1,"memory":[[1,1]]}"#,
         r#"{"launch":0,"memory":[]}"#,
         r#"{"launch":0,"memory":[[1,-1]]}"#,
         r#"{"launch":0}"#,
+        r#"{"launch":0,"memory":[[1,1]],"items":[]}"#,
     ] {
         assert!(serde_json::from_str::<Cost>(text).is_err(), "{text}");
     }
+    // A file of before items had a time.
+    let cost: Cost = serde_json::from_str(r#"{"launch":0,"memory":[[1,1]]}"#).unwrap();
+    assert_eq!(cost.items, None);
 }
 
 #[test]
 fn the_largest_part_is_what_a_job_is_bound_by() {
-    let of = |launch, transfer, memory, compute| {
+    let of = |launch, items, transfer, memory, compute| {
         Prediction {
             launch,
+            items,
             transfer,
             memory,
             compute,
         }
         .bound()
     };
-    assert_eq!(of(3.0, 1.0, 1.0, 1.0), Bound::Launch);
-    assert_eq!(of(1.0, 3.0, 1.0, 1.0), Bound::Transfer);
-    assert_eq!(of(1.0, 1.0, 3.0, 1.0), Bound::Memory);
-    assert_eq!(of(1.0, 1.0, 1.0, 3.0), Bound::Compute);
+    assert_eq!(of(3.0, 1.0, 1.0, 1.0, 1.0), Bound::Launch);
+    assert_eq!(of(1.0, 3.0, 1.0, 1.0, 1.0), Bound::Compute);
+    assert_eq!(of(1.0, 1.0, 3.0, 1.0, 1.0), Bound::Transfer);
+    assert_eq!(of(1.0, 1.0, 1.0, 3.0, 1.0), Bound::Memory);
+    assert_eq!(of(1.0, 1.0, 1.0, 1.0, 3.0), Bound::Compute);
 }

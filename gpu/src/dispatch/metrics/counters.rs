@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use super::{EngineMetrics, LATENCIES, Metrics};
+use super::recorder::Recorder;
+use super::{BoundSeconds, EngineMetrics, LATENCIES, Metrics};
 use crate::dispatch::{Bound, Engine, Job, Operation, Prediction};
 
 /// Tables of counters: threads that add at once should have one each, so that they do not take the cache's lines from each other.
@@ -13,6 +14,7 @@ const SHARDS: usize = 8;
 #[derive(Debug)]
 pub(in crate::dispatch) struct Counters {
     shards: Box<[Shard]>,
+    recorder: Recorder,
 }
 
 #[derive(Debug, Default)]
@@ -28,11 +30,13 @@ struct Counts {
     nanoseconds: AtomicU64,
     elements: AtomicU64,
     bytes: AtomicU64,
+    work: AtomicU64,
     predicted: AtomicU64,
     /// Σ |predicted − actual|.
     off: AtomicU64,
-    launch_bound: AtomicU64,
-    transfer_bound: AtomicU64,
+    /// Calls by what most of their predicted time goes to, and their nanoseconds.
+    bound: [AtomicU64; Bound::ALL.len()],
+    bound_nanoseconds: [AtomicU64; Bound::ALL.len()],
     failures: AtomicU64,
     finished: AtomicU64,
     latencies: [AtomicU64; LATENCIES.len() + 1],
@@ -83,6 +87,7 @@ impl Counters {
     pub(in crate::dispatch) fn new() -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Shard::default()).collect(),
+            recorder: Recorder::default(),
         }
     }
 
@@ -90,7 +95,7 @@ impl Counters {
         &self.shards[shard()].counts[operation as usize][engine as usize]
     }
 
-    /// Counts a call that was done: some ten additions of its thread's own.
+    /// Counts a call that was done: some dozen additions of its thread's own.
     pub(in crate::dispatch) fn done(&self, call: &Call<'_>) {
         let counts = self.counts(call.job.operation, call.engine);
         let add = |counter: &AtomicU64, amount: u64| counter.fetch_add(amount, Relaxed);
@@ -98,20 +103,20 @@ impl Counters {
         add(&counts.nanoseconds, call.nanoseconds);
         add(&counts.elements, call.job.elements);
         add(&counts.bytes, call.job.bytes());
+        add(&counts.work, call.job.work);
         add(&counts.latencies[bin(call.nanoseconds)], 1);
         if let Some(prediction) = call.prediction {
             let predicted = (prediction.total() * 1e9) as u64;
             add(&counts.predicted, predicted);
             add(&counts.off, predicted.abs_diff(call.nanoseconds));
-            match prediction.bound() {
-                Bound::Launch => add(&counts.launch_bound, 1),
-                Bound::Transfer => add(&counts.transfer_bound, 1),
-                Bound::Memory | Bound::Compute => 0,
-            };
+            let bound = prediction.bound() as usize;
+            add(&counts.bound[bound], 1);
+            add(&counts.bound_nanoseconds[bound], call.nanoseconds);
         }
         if call.finished {
             add(&counts.finished, 1);
         }
+        self.recorder.done(call);
     }
 
     /// Counts a call that an engine failed at.
@@ -119,11 +124,13 @@ impl Counters {
         self.counts(operation, engine)
             .failures
             .fetch_add(1, Relaxed);
+        self.recorder.failed(operation, engine);
     }
 
     /// Counts a call that was refused.
     pub(in crate::dispatch) fn refused(&self) {
         self.shards[shard()].refused.fetch_add(1, Relaxed);
+        self.recorder.refused();
     }
 
     /// All counts as they are now.
@@ -162,6 +169,14 @@ impl Counters {
         let calls = sum(|counts| &counts.calls);
         let seconds = sum(|counts| &counts.nanoseconds) as f64 * 1e-9;
         let off = sum(|counts| &counts.off) as f64 * 1e-9;
+        let bound = |bound: Bound| {
+            let counts = all().map(|counts| counts.bound[bound as usize].load(Relaxed));
+            counts.fold(0, u64::wrapping_add)
+        };
+        let bound_seconds = |bound: Bound| {
+            let counts = all().map(|counts| counts.bound_nanoseconds[bound as usize].load(Relaxed));
+            counts.fold(0, u64::wrapping_add) as f64 * 1e-9
+        };
         let latencies = (0..=LATENCIES.len()).map(|bin| {
             let loaded = all().map(|counts| counts.latencies[bin].load(Relaxed));
             loaded.sum()
@@ -174,10 +189,19 @@ impl Counters {
             average_seconds: seconds / calls.max(1) as f64,
             elements: sum(|counts| &counts.elements),
             bytes: sum(|counts| &counts.bytes),
+            work: sum(|counts| &counts.work),
             predicted_seconds: sum(|counts| &counts.predicted) as f64 * 1e-9,
             error: if seconds > 0.0 { off / seconds } else { 0.0 },
-            launch_bound: sum(|counts| &counts.launch_bound),
-            transfer_bound: sum(|counts| &counts.transfer_bound),
+            launch_bound: bound(Bound::Launch),
+            transfer_bound: bound(Bound::Transfer),
+            memory_bound: bound(Bound::Memory),
+            compute_bound: bound(Bound::Compute),
+            bound_seconds: BoundSeconds {
+                launch: bound_seconds(Bound::Launch),
+                transfer: bound_seconds(Bound::Transfer),
+                memory: bound_seconds(Bound::Memory),
+                compute: bound_seconds(Bound::Compute),
+            },
             failures: sum(|counts| &counts.failures),
             finished: sum(|counts| &counts.finished),
             latencies: latencies.collect(),

@@ -1,15 +1,25 @@
-//! What was done: calls, elements, bytes and time of each operation on each engine, predicted against actual.
+//! What was done: calls, elements, bytes and time of each operation on each engine, predicted against actual; and live, what the time goes
+//! to ([`Monitor`]).
 
+mod bottleneck;
+mod changes;
 mod counters;
+mod flights;
+mod interval;
+mod monitor;
 mod prometheus;
+mod recorder;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
-use super::{Engine, Operation};
+use super::{Bound, Engine, Operation};
 
+pub use bottleneck::{Bottlenecks, Share};
 pub(super) use counters::{Call, Counters};
+pub(super) use flights::Flights;
+pub use monitor::Monitor;
 
 /// Upper ends of the bins of call times, in seconds; what takes longer is in one more.
 pub const LATENCIES: [f64; 12] = [
@@ -55,6 +65,8 @@ pub struct EngineMetrics {
     pub elements: u64,
     /// Bytes that they read and wrote at least.
     pub bytes: u64,
+    /// Multiply-adds in them, or elements where nothing is multiplied.
+    pub work: u64,
     /// Seconds that were predicted for them.
     pub predicted_seconds: f64,
     /// Mean of how far a call was from its prediction, in parts of the mean time; 0 is exact.
@@ -63,12 +75,58 @@ pub struct EngineMetrics {
     pub launch_bound: u64,
     /// Calls that were predicted to spend most of their time on copies to the engine and back.
     pub transfer_bound: u64,
+    /// Calls that were predicted to spend most of their time reading and writing.
+    pub memory_bound: u64,
+    /// Calls that were predicted to spend most of their time computing.
+    pub compute_bound: u64,
+    /// The seconds of these calls.
+    pub bound_seconds: BoundSeconds,
     /// Calls that it failed at, and others finished.
     pub failures: u64,
     /// Calls that it finished after another had failed.
     pub finished: u64,
     /// Calls by their time: those up to each of [`LATENCIES`], and the longer ones.
     pub latencies: Vec<u64>,
+}
+
+/// Seconds that calls took, each call's by what most of it was predicted to go to; calls without a prediction are in none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct BoundSeconds {
+    /// Of calls that mostly start.
+    pub launch: f64,
+    /// Of calls that mostly copy to the engine and back.
+    pub transfer: f64,
+    /// Of calls that mostly read and write.
+    pub memory: f64,
+    /// Of calls that mostly compute.
+    pub compute: f64,
+}
+
+impl BoundSeconds {
+    /// Those of one kind.
+    pub const fn of(&self, bound: Bound) -> f64 {
+        match bound {
+            Bound::Launch => self.launch,
+            Bound::Transfer => self.transfer,
+            Bound::Memory => self.memory,
+            Bound::Compute => self.compute,
+        }
+    }
+
+    pub(super) const fn of_mut(&mut self, bound: Bound) -> &mut f64 {
+        match bound {
+            Bound::Launch => &mut self.launch,
+            Bound::Transfer => &mut self.transfer,
+            Bound::Memory => &mut self.memory,
+            Bound::Compute => &mut self.compute,
+        }
+    }
+
+    /// What most of them went to; none where there are none.
+    pub fn most(&self) -> Option<Bound> {
+        let known = Bound::ALL.into_iter().filter(|&bound| self.of(bound) > 0.0);
+        known.max_by(|&a, &b| self.of(a).total_cmp(&self.of(b)))
+    }
 }
 
 impl Metrics {

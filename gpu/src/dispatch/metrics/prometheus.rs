@@ -1,53 +1,38 @@
-//! Metrics in Prometheus' text format, version 0.0.4.
-
-use std::fmt::Write as _;
+//! Metrics in Prometheus' text format, version 0.0.4, by the names that a recorder has ([`crate::observe::FAMILIES`]).
 
 use super::{EngineMetrics, LATENCIES, Metrics};
+use crate::dispatch::Bound;
+use crate::observe::{Family, Text, of};
 
-/// A counter: its name, what it counts, and its value.
-type Family = (&'static str, &'static str, fn(&EngineMetrics) -> f64);
+/// What a family counts of an operation on an engine.
+type Counted = (Family, fn(&EngineMetrics) -> u64);
 
-const FAMILIES: [Family; 8] = [
-    ("elements_total", "Elements of calls done", |it| {
-        it.elements as f64
-    }),
-    (
-        "bytes_total",
-        "Bytes that calls read and wrote at least",
-        |it| it.bytes as f64,
-    ),
-    (
-        "predicted_seconds_total",
-        "Seconds predicted for calls done",
-        |it| it.predicted_seconds,
-    ),
-    (
-        "off_seconds_total",
-        "Sum of how far calls were from their prediction",
-        |it| it.error * it.seconds,
-    ),
-    (
-        "launch_bound_total",
-        "Calls predicted to spend most of their time starting",
-        |it| it.launch_bound as f64,
-    ),
-    (
-        "transfer_bound_total",
-        "Calls predicted to spend most of their time on copies",
-        |it| it.transfer_bound as f64,
-    ),
-    ("failures_total", "Calls that the engine failed at", |it| {
-        it.failures as f64
-    }),
-    (
-        "finished_total",
-        "Calls finished after another engine failed",
-        |it| it.finished as f64,
-    ),
+const COUNTERS: [Counted; 5] = [
+    (of::ELEMENTS, |it| it.elements),
+    (of::BYTES, |it| it.bytes),
+    (of::WORK, |it| it.work),
+    (of::FAILURES, |it| it.failures),
+    (of::FINISHED, |it| it.finished),
 ];
 
+/// Times of which there are only sums here: what Prometheus calls a summary.
+type Summed = (Family, fn(&EngineMetrics) -> f64);
+
+const SUMS: [Summed; 2] = [
+    (of::PREDICTED_SECONDS, |it| it.predicted_seconds),
+    (of::OFF_SECONDS, |it| it.error * it.seconds),
+];
+
+fn labels(it: &EngineMetrics) -> [(&'static str, &'static str); 2] {
+    [
+        ("operation", it.operation.name()),
+        ("engine", it.engine.name()),
+    ]
+}
+
 impl Metrics {
-    /// In the text format that Prometheus scrapes; every name begins with `tercet_`.
+    /// In the text format that Prometheus scrapes; every name begins with `tercet_`. A [`Registry`](crate::observe::Registry) has the same
+    /// names, and bins also where these are sums.
     ///
     /// ```
     /// use tercet_gpu::dispatch::{Dispatcher, Settings};
@@ -58,48 +43,51 @@ impl Metrics {
     /// assert!(text.contains("tercet_refused_total 0"));
     /// ```
     pub fn to_prometheus(&self) -> String {
-        let mut text = String::new();
-        let head = |text: &mut String, name: &str, kind: &str, help: &str| {
-            let _ = writeln!(
-                text,
-                "# HELP tercet_{name} {help}\n# TYPE tercet_{name} {kind}"
-            );
-        };
-        let labels =
-            |it: &EngineMetrics| format!("operation=\"{}\",engine=\"{}\"", it.operation, it.engine);
-        head(&mut text, "call_seconds", "histogram", "Time of calls done");
+        let mut text = Text::default();
+        let family = of::CALL_SECONDS;
+        text.head(family.name, family.kind.name(), family.help);
         for it in &self.engines {
-            let labels = labels(it);
-            let mut below = 0;
-            for (end, count) in LATENCIES.iter().zip(&it.latencies) {
-                below += count;
-                let _ = writeln!(
-                    text,
-                    "tercet_call_seconds_bucket{{{labels},le=\"{end}\"}} {below}"
-                );
-            }
-            // What a scrape sees must add up, also of calls that are being counted.
-            let all: u64 = it.latencies.iter().sum();
-            let _ = writeln!(
-                text,
-                "tercet_call_seconds_bucket{{{labels},le=\"+Inf\"}} {all}"
-            );
-            let _ = writeln!(text, "tercet_call_seconds_sum{{{labels}}} {}", it.seconds);
-            let _ = writeln!(text, "tercet_call_seconds_count{{{labels}}} {all}");
+            let bins = (&LATENCIES[..], &it.latencies[..]);
+            text.histogram(family.name, &labels(it), bins, it.seconds);
         }
-        for (name, help, value) in FAMILIES {
-            head(&mut text, name, "counter", help);
+        let family = of::BOUND_SECONDS;
+        text.head(family.name, "summary", family.help);
+        for it in &self.engines {
+            for bound in Bound::ALL {
+                let [operation, engine] = labels(it);
+                let labels = [operation, engine, ("bound", bound.name())];
+                text.line(family.name, "_sum", &labels, it.bound_seconds.of(bound));
+                text.line(family.name, "_count", &labels, it.bound_by(bound));
+            }
+        }
+        for (family, seconds) in SUMS {
+            text.head(family.name, "summary", family.help);
             for it in &self.engines {
-                let _ = writeln!(text, "tercet_{name}{{{}}} {}", labels(it), value(it));
+                text.line(family.name, "_sum", &labels(it), seconds(it));
+                text.line(family.name, "_count", &labels(it), it.calls);
             }
         }
-        head(
-            &mut text,
-            "refused_total",
-            "counter",
-            "Calls whose input every engine refuses",
-        );
-        let _ = writeln!(text, "tercet_refused_total {}", self.refused);
-        text
+        for (family, count) in COUNTERS {
+            text.head(family.name, family.kind.name(), family.help);
+            for it in &self.engines {
+                text.line(family.name, "", &labels(it), count(it));
+            }
+        }
+        let family = of::REFUSED;
+        text.head(family.name, family.kind.name(), family.help);
+        text.line(family.name, "", &[], self.refused);
+        text.finish()
+    }
+}
+
+impl EngineMetrics {
+    /// Calls that were predicted to spend most of their time so.
+    pub const fn bound_by(&self, bound: Bound) -> u64 {
+        match bound {
+            Bound::Launch => self.launch_bound,
+            Bound::Transfer => self.transfer_bound,
+            Bound::Memory => self.memory_bound,
+            Bound::Compute => self.compute_bound,
+        }
     }
 }

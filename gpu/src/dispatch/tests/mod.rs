@@ -1,10 +1,12 @@
 //! Tests of the whole dispatcher, with devices and costs that are made up.
 
+mod bottlenecks;
 mod choices;
 mod faults;
 mod forms;
 mod overhead;
 mod regret;
+mod resident;
 mod stress;
 
 use std::sync::{Arc, Mutex};

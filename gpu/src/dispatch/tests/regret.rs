@@ -5,8 +5,10 @@ use std::time::Duration;
 use tercet_core::number::Random;
 
 use super::with_costs;
-use crate::dispatch::tune::{TuneOptions, check, tune};
-use crate::dispatch::{Cost, Costs, Curve, Engine, Job, Operation, Place, Sample, Settings};
+use crate::dispatch::tune::{TuneOptions, agreement, check, tune};
+use crate::dispatch::{
+    Cost, Costs, Curve, Engine, Job, Operation, Place, Sample, Settings, Sweeps,
+};
 
 /// An engine whose time is made up: caches that end, a rate of arithmetic, copies.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +18,7 @@ struct MadeUp {
     far: f64,
     cache: f64,
     rate: f64,
+    each: f64,
     copies: f64,
 }
 
@@ -24,7 +27,10 @@ impl MadeUp {
         let bytes = job.bytes() as f64;
         let near = bytes.min(self.cache) / self.near;
         let memory = near + (bytes - self.cache).max(0.0) / self.far;
-        self.launch + bytes / self.copies + memory.max(job.work as f64 / self.rate)
+        self.launch
+            + job.items as f64 * self.each
+            + bytes / self.copies
+            + memory.max(job.work as f64 / self.rate)
     }
 }
 
@@ -35,8 +41,14 @@ fn job(elements: u64, work: u64) -> Job {
         bytes_in: elements,
         bytes_out: elements,
         work: elements * work,
+        items: 0,
+        held: 0,
         place: Place::Host,
     }
+}
+
+fn with_items(job: Job, items: u64) -> Job {
+    Job { items, ..job }
 }
 
 /// One core, all cores, a device, each somewhat otherwise.
@@ -49,6 +61,7 @@ fn engines() -> impl Strategy<Value = [MadeUp; 3]> {
             far: 1e10 * c,
             cache: 1e6 * d,
             rate: 4e10 * e,
+            each: 1e-8 * f,
             copies: f64::INFINITY,
         };
         let threads = MadeUp {
@@ -57,6 +70,7 @@ fn engines() -> impl Strategy<Value = [MadeUp; 3]> {
             far: 4e10 * c,
             cache: 3e7 * d,
             rate: 3e11 * e,
+            each: 2e-9 * a,
             ..simd
         };
         let device = MadeUp {
@@ -65,6 +79,7 @@ fn engines() -> impl Strategy<Value = [MadeUp; 3]> {
             far: 1e12 * c,
             cache: 5e7,
             rate: 2e13 * e,
+            each: 1e-10 * b,
             copies: 1e10 * a,
         };
         [simd, threads, device]
@@ -83,21 +98,24 @@ proptest! {
             let mut sample = |job: Job| Sample {
                 bytes: job.bytes(),
                 work: job.work,
+                items: job.items,
                 seconds: noisy(made_up.seconds(&job)),
             };
-            let streaming: Vec<_> = (6..28).step_by(2).map(|power| sample(job(1 << power, 1))).collect();
+            let streaming: Vec<_> = (6..28).step_by(2).map(|power| sample(with_items(job(1 << power, 1), 1 << power >> 7))).collect();
             let busy: Vec<_> = (8..26).step_by(3).map(|power| sample(job(1 << power, 1000))).collect();
+            let many: Vec<_> = (10..20).step_by(3).map(|power| sample(with_items(job(1 << power, 1), 1 << power >> 3))).collect();
             let copies = Curve::constant(made_up.copies);
             let copies = made_up.copies.is_finite().then_some(&copies);
-            costs.set(Operation::Matmul, engine, Cost::fit(&streaming, &busy, copies).unwrap());
+            let sweeps = Sweeps { streaming: &streaming, busy: &busy, many: &many };
+            costs.set(Operation::Matmul, engine, Cost::fit(sweeps, copies).unwrap());
         }
         let (dispatcher, _) = with_costs(Settings::default(), costs);
         dispatcher.open().unwrap();
         let (mut good, mut all) = (0, 0);
         // Sizes and intensities between those that were measured, and beyond.
         for elements in (0..24).map(|step| (100.0 * 2.1f64.powi(step)) as u64) {
-            for work in [1, 4, 1000, 4000] {
-                let job = job(elements, work);
+            for (work, width) in [(1, 100), (4, 100), (1, 9), (1000, 100), (4000, 100)] {
+                let job = with_items(job(elements, work), elements / width);
                 let chosen = dispatcher.choice(&job).unwrap();
                 let times = engines.map(|made_up| made_up.seconds(&job));
                 let best = times.into_iter().fold(f64::INFINITY, f64::min);
@@ -136,26 +154,15 @@ fn choices_on_this_machine_are_near_the_best() {
             point.regret
         );
     }
-    let agree = found.points.iter().filter(|point| {
-        let job = Job::each(
-            point.operation,
-            point.elements,
-            point.elements,
-            point.elements,
-        );
-        let job = Job {
-            work: point.work,
-            ..job
-        };
-        dispatcher.choice(&job) == second.choice(&job)
-    });
+    let alike = agreement(&dispatcher, &second);
     println!(
-        "{} of {} within 15 %; {} chosen alike by a second tuning",
+        "{} of {} within 15 %; {} of {} chosen alike by a second tuning",
         found.good,
         found.points.len(),
-        agree.count()
+        alike.alike,
+        alike.points
     );
-    assert!(found.share >= 0.95);
+    assert!(found.share >= 0.95 && alike.share >= 0.95);
 }
 
 #[test]
@@ -184,11 +191,21 @@ fn tuning_measures_every_operation_on_every_engine_there_is() {
     }
     let (dispatcher, _) = with_costs(Settings::default(), tuned.costs);
     let found = check(&dispatcher, Duration::from_micros(10), &mut |_| ()).unwrap();
-    assert!(found.points.len() > 70 && found.good <= found.points.len());
+    assert!(found.points.len() > 200 && found.good <= found.points.len());
     assert!(
         found
             .points
             .iter()
             .all(|point| point.regret >= 0.0 && point.best_seconds > 0.0)
+    );
+    let alike = agreement(&dispatcher, &dispatcher.clone());
+    assert_eq!((alike.alike, alike.share), (found.points.len(), 1.0));
+    let other = agreement(&dispatcher, &dispatcher.on(Engine::Cuda));
+    assert_eq!(other.others.len(), other.points - other.alike);
+    assert!(
+        other
+            .others
+            .iter()
+            .all(|it| it.chosen[1] == Some(Engine::Cuda))
     );
 }

@@ -12,7 +12,7 @@ use tercet_core::search::{Dot, Hit, Int8Rows, Larger};
 use tercet_host::cluster::{KmeansOptions, Start};
 
 use crate::dispatch::engine::Device;
-use crate::dispatch::{DispatchError, Dispatcher, Job, Operation};
+use crate::dispatch::{DispatchError, Dispatcher, Engine, Job, Operation};
 
 /// Hits of a query, and the most steps of a clustering.
 const HITS: usize = 10;
@@ -61,6 +61,27 @@ impl Shape {
         })
     }
 
+    /// With many items of few bytes each; none where an operation has no such cases.
+    pub(super) const fn many(operation: Operation, elements: usize) -> Option<Self> {
+        let (elements, width, many) = match operation {
+            Operation::QuantizeInteger
+            | Operation::QuantizeTernary
+            | Operation::QuantizeOptimal
+            | Operation::Dequantize => (elements, 16, 1),
+            Operation::Kmeans | Operation::Assign => (elements, 4, 2),
+            // Few rows, and as many elements in queries or rows of activations.
+            Operation::Search => (4 * 32, 32, elements / 128),
+            Operation::Matmul => (4 * 64, 64, elements / 256),
+            Operation::Matvec => (elements, 32, 1),
+            Operation::Encode | Operation::Decode => return None,
+        };
+        Some(Self {
+            elements,
+            width,
+            many: if many < 1 { 1 } else { many },
+        })
+    }
+
     /// What an operation of this shape is asked.
     pub(super) fn job(self, operation: Operation) -> Job {
         let (rows, values) = self.rows();
@@ -75,7 +96,7 @@ impl Shape {
             | Operation::QuantizeOptimal => {
                 let codes = (groups * len) as u64;
                 let out = codes + 4 * groups as u64;
-                Job::each(operation, codes, 4 * codes, out)
+                Job::each(operation, codes, 4 * codes, out).with_items(groups)
             }
             Operation::Dequantize => Job::dequantize(groups * len, groups),
             Operation::Encode => Job::encode(blocks, 4, bytes),
@@ -107,7 +128,6 @@ impl Shape {
 
 /// A call that may be made again and again.
 pub(super) struct Case<D: Device> {
-    pub(super) job: Job,
     call: Call<D>,
 }
 
@@ -119,8 +139,8 @@ impl<D: Device> Case<D> {
     }
 
     /// An operation on drawn inputs. Core refuses none of them.
-    pub(super) fn new(operation: Operation, shape: Shape) -> Result<Self, Box<dyn StdError>> {
-        match operation {
+    pub(super) fn made(operation: Operation, shape: Shape) -> Result<Self, DispatchError> {
+        let made = match operation {
             Operation::QuantizeInteger => quantize(shape, Method::Symmetric { limit: 127 }),
             Operation::QuantizeTernary => quantize(shape, ternary(Rule::AbsMean)),
             Operation::QuantizeOptimal => quantize(shape, ternary(Rule::Optimal)),
@@ -132,11 +152,12 @@ impl<D: Device> Case<D> {
             Operation::Search => search(shape),
             Operation::Matvec => product(shape, true),
             Operation::Matmul => product(shape, false),
-        }
-        .map(|call| Self {
-            job: shape.job(operation),
-            call,
-        })
+        };
+        let call = made.map_err(|error| DispatchError::Engine {
+            engine: Engine::Scalar,
+            source: error.to_string().into(),
+        })?;
+        Ok(Self { call })
     }
 }
 

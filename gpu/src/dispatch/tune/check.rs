@@ -5,17 +5,19 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::case::{Case, Shape};
-use super::measure::lower_quartile;
+use super::turns::{ROUNDS, WARM, take_turns};
 use crate::dispatch::engine::Device;
-use crate::dispatch::{DispatchError, Dispatcher, Engine, Operation};
+use crate::dispatch::{DispatchError, Dispatcher, Engine, Job, Operation};
 
 /// A choice that takes up to so much longer than the best is as good.
 const REGRET: f64 = 0.15;
+/// An engine that should take so many times as long as the chosen one need not be waited for.
+const HOPELESS: f64 = 30.0;
 
 /// Choices held against what engines took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// A point for each operation and size.
+    /// A point for each operation, shape and size.
     pub points: Vec<Regret>,
     /// Those where the choice was within 15 % of the best.
     pub good: usize,
@@ -32,6 +34,8 @@ pub struct Regret {
     pub elements: u64,
     /// Its work.
     pub work: u64,
+    /// Its items.
+    pub items: u64,
     /// What was chosen.
     pub chosen: Engine,
     /// What was the fastest.
@@ -44,22 +48,74 @@ pub struct Regret {
     pub regret: f64,
     /// Seconds that were predicted of the chosen engine.
     pub predicted: f64,
+    /// Every engine that was tried.
+    pub engines: Vec<Timed>,
+}
+
+impl Regret {
+    /// Whether the choice was within 15 % of the best.
+    pub const fn is_good(&self) -> bool {
+        self.regret <= REGRET
+    }
+}
+
+/// An engine at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Timed {
+    /// The engine.
+    pub engine: Engine,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Seconds that were predicted of it.
+    pub predicted: f64,
+}
+
+/// Whether two dispatchers choose alike.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Agreement {
+    /// Points of the grid.
+    pub points: usize,
+    /// Those where both choose the same engine.
+    pub alike: usize,
+    /// The same as a part of all.
+    pub share: f64,
+    /// The others.
+    pub others: Vec<Differing>,
+}
+
+/// A point where two dispatchers choose otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Differing {
+    /// The operation.
+    pub operation: Operation,
+    /// Its elements.
+    pub elements: u64,
+    /// Its work.
+    pub work: u64,
+    /// What the first chooses, and the second; none where nobody can.
+    pub chosen: [Option<Engine>; 2],
 }
 
 /// Elements of the grid, between those that costs are measured at.
-const SIZES: [usize; 7] = [96, 700, 5000, 24_000, 100_000, 400_000, 1_500_000];
+const SIZES: [usize; 9] = [
+    96, 350, 1300, 5000, 20_000, 60_000, 180_000, 500_000, 1_500_000,
+];
 
-/// The shapes that an operation is checked at: that of tuning, and others where shapes matter.
+/// The shapes that an operation is checked at: width and how many, that of tuning first, and others where shapes matter.
 fn shapes(operation: Operation, elements: usize) -> Vec<Shape> {
     let shape = Shape::streaming(operation, elements);
     let mut shapes = vec![shape];
     let others: &[(usize, usize)] = match operation {
-        Operation::Kmeans => &[(24, 20)],
-        Operation::Assign => &[(48, 32)],
-        Operation::Search => &[(128, 12)],
-        Operation::Matvec => &[(512, 1)],
-        Operation::Matmul => &[(512, 16)],
-        _ => &[],
+        Operation::QuantizeInteger
+        | Operation::QuantizeTernary
+        | Operation::QuantizeOptimal
+        | Operation::Dequantize => &[(64, 1), (3000, 1)],
+        Operation::Encode | Operation::Decode => &[],
+        Operation::Kmeans => &[(24, 20), (6, 3)],
+        Operation::Assign => &[(48, 32), (10, 6)],
+        Operation::Search => &[(128, 12), (32, 150)],
+        Operation::Matvec => &[(512, 1), (48, 1)],
+        Operation::Matmul => &[(512, 16), (96, 40)],
     };
     shapes.extend(others.iter().map(|&(width, many)| Shape {
         elements,
@@ -69,9 +125,89 @@ fn shapes(operation: Operation, elements: usize) -> Vec<Shape> {
     shapes
 }
 
+/// Every operation with the shapes that it is checked at.
+fn grid() -> impl Iterator<Item = (Operation, Shape)> {
+    let all = Operation::ALL.into_iter();
+    all.flat_map(|operation| {
+        let shapes = SIZES
+            .into_iter()
+            .flat_map(move |size| shapes(operation, size));
+        shapes.map(move |shape| (operation, shape))
+    })
+}
+
+/// A point while it is timed.
+struct Tried {
+    operation: Operation,
+    shape: Shape,
+    job: Job,
+    chosen: Engine,
+    engines: Vec<Engine>,
+    predicted: Vec<f64>,
+    seconds: Vec<f64>,
+}
+
+impl Tried {
+    /// Who is to be tried; none where nobody would be chosen.
+    fn new<D: Device>(
+        dispatcher: &Dispatcher<D>,
+        operation: Operation,
+        shape: Shape,
+    ) -> Option<Self> {
+        let job = shape.job(operation);
+        let mut explained = dispatcher.explain(&job);
+        let chosen = explained.chosen?;
+        let least = explained.candidates[0].seconds.unwrap_or(f64::MAX);
+        explained.candidates.sort_by_key(|it| it.engine);
+        let able = (explained.candidates.iter())
+            .filter_map(|it| Some((it.engine, it.seconds?)))
+            .filter(|&(_, predicted)| predicted <= HOPELESS * least)
+            .filter(|&(engine, _)| engine != Engine::Cuda || dispatcher.open().is_ok());
+        let (engines, predicted): (Vec<_>, Vec<_>) = able.unzip();
+        Some(Self {
+            operation,
+            shape,
+            job,
+            chosen,
+            seconds: vec![f64::INFINITY; engines.len()],
+            engines,
+            predicted,
+        })
+    }
+
+    fn point(&self) -> Option<Regret> {
+        let times = self.engines.iter().zip(&self.predicted).zip(&self.seconds);
+        let engines: Vec<Timed> = times
+            .map(|((&engine, &predicted), &seconds)| Timed {
+                engine,
+                seconds,
+                predicted,
+            })
+            .collect();
+        let best = *engines
+            .iter()
+            .min_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
+        let of_chosen = *engines.iter().find(|it| it.engine == self.chosen)?;
+        Some(Regret {
+            operation: self.operation,
+            elements: self.job.elements,
+            work: self.job.work,
+            items: self.job.items,
+            chosen: self.chosen,
+            best: best.engine,
+            seconds: of_chosen.seconds,
+            best_seconds: best.seconds,
+            regret: (of_chosen.seconds / best.seconds - 1.0).max(0.0),
+            predicted: of_chosen.predicted,
+            engines,
+        })
+    }
+}
+
 /// Has every engine that is a candidate do every operation over a grid of sizes, and holds the choices against their times.
 ///
-/// `share` is the time for one engine at one point; there are some 84 points. Hears each operation as it begins.
+/// Times are taken as [`super::tune()`] takes them, in rounds, `share` for an engine at a point in all; there are some 260 points. Hears each
+/// operation as it begins.
 ///
 /// # Errors
 /// [`DispatchError`] of an engine that failed.
@@ -80,53 +216,62 @@ pub fn check<D: Device>(
     share: Duration,
     progress: &mut dyn FnMut(Operation),
 ) -> Result<Check, DispatchError> {
-    let mut points = Vec::new();
-    for operation in Operation::ALL {
-        progress(operation);
-        for shape in SIZES.into_iter().flat_map(|size| shapes(operation, size)) {
-            let mut case = Case::new(operation, shape).map_err(|error| DispatchError::Engine {
-                engine: Engine::Scalar,
-                source: error.to_string().into(),
-            })?;
-            let explained = dispatcher.explain(&case.job);
-            let Some(chosen) = explained.chosen else {
-                continue;
-            };
-            let candidates = explained.candidates.iter();
-            let able = candidates.filter(|it| it.seconds.is_some());
-            let able: Vec<(Engine, f64)> = able
-                // One that should take thirty times as long need not be waited for.
-                .filter_map(|it| Some((it.engine, it.seconds?)))
-                .filter(|it| it.1 <= 30.0 * explained.candidates[0].seconds.unwrap_or(f64::MAX))
-                .filter(|it| it.0 != Engine::Cuda || dispatcher.open().is_ok())
-                .collect();
-            let mut taken = Vec::new();
-            for &(engine, predicted) in &able {
-                let on = dispatcher.on(engine);
-                taken.push((engine, lower_quartile(share, || case.call(&on))?, predicted));
+    let all = grid().filter_map(|(operation, shape)| Tried::new(dispatcher, operation, shape));
+    let mut all: Vec<Tried> = all.collect();
+    let mut last = None;
+    for _ in 0..ROUNDS {
+        for tried in &mut all {
+            if last.replace(tried.operation) != Some(tried.operation) {
+                progress(tried.operation);
             }
-            let best = taken.iter().min_by(|a, b| a.1.total_cmp(&b.1));
-            let (Some(&best), Some(&of_chosen)) = (best, taken.iter().find(|it| it.0 == chosen))
-            else {
-                continue;
-            };
-            points.push(Regret {
+            let mut case = Case::made(tried.operation, tried.shape)?;
+            let engines = &tried.engines;
+            let handles: Vec<_> = engines
+                .iter()
+                .map(|&engine| dispatcher.on(engine))
+                .collect();
+            let able = vec![true; engines.len()];
+            let times = (share / ROUNDS, WARM.min(share * 2));
+            take_turns(times, engines, &able, &mut tried.seconds, |index| {
+                case.call(&handles[index])
+            })?;
+        }
+    }
+    let points: Vec<Regret> = all.iter().filter_map(Tried::point).collect();
+    let good = points.iter().filter(|point| point.is_good()).count();
+    Ok(Check {
+        good,
+        share: part(good, points.len()),
+        points,
+    })
+}
+
+/// How often two dispatchers, of two tunings for one, choose alike over the grid of [`check`]. Nothing is timed.
+pub fn agreement<D: Device>(first: &Dispatcher<D>, second: &Dispatcher<D>) -> Agreement {
+    let mut others = Vec::new();
+    let mut points = 0;
+    for (operation, shape) in grid() {
+        let job = shape.job(operation);
+        let chosen = [first, second].map(|dispatcher| dispatcher.choice(&job));
+        points += 1;
+        if chosen[0] != chosen[1] {
+            others.push(Differing {
                 operation,
-                elements: case.job.elements,
-                work: case.job.work,
+                elements: job.elements,
+                work: job.work,
                 chosen,
-                best: best.0,
-                seconds: of_chosen.1,
-                best_seconds: best.1,
-                regret: (of_chosen.1 / best.1 - 1.0).max(0.0),
-                predicted: of_chosen.2,
             });
         }
     }
-    let good = points.iter().filter(|point| point.regret <= REGRET).count();
-    Ok(Check {
-        good,
-        share: good as f64 / points.len().max(1) as f64,
+    let alike = points - others.len();
+    Agreement {
         points,
-    })
+        alike,
+        share: part(alike, points),
+        others,
+    }
+}
+
+fn part(count: usize, all: usize) -> f64 {
+    count as f64 / all.max(1) as f64
 }

@@ -1,13 +1,16 @@
 //! Each operation on each engine, over a grid of sizes, within a budget.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tercet_host::measure::date;
 
 use super::case::{Case, Shape};
+use super::turns::{ROUNDS, SHORT, WARM, is_worth, take_turns, timed};
 use super::{Key, Tuning};
 use crate::dispatch::engine::Device;
-use crate::dispatch::{Cost, Costs, Curve, DispatchError, Dispatcher, Engine, Operation, Sample};
+use crate::dispatch::{
+    Cost, Costs, Curve, DispatchError, Dispatcher, Engine, Job, Operation, Sample, Sweeps,
+};
 
 /// How to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,23 +41,61 @@ impl TuneOptions {
     }
 }
 
-/// Elements of the smallest case, and from case to case.
-const SMALLEST: usize = 64;
-const STEP: usize = 4;
-/// The same of cases with much work a byte. They begin larger: what engines prepare for each query or row of activations is no work of theirs,
-/// and would pass for a low rate of it.
-const SMALLEST_BUSY: usize = 1024;
-const STEP_BUSY: usize = 8;
+/// A range of sizes that an operation is measured at, with a shape for each.
+struct Sweep {
+    /// Elements of the smallest case, and from case to case.
+    smallest: usize,
+    step: usize,
+    shape: fn(Operation, usize) -> Option<Shape>,
+}
+
+/// What [`Sweeps`] has: little work a byte, much of it, many items.
+///
+/// Cases with much work begin larger: of smaller ones all but the work would be measured.
+const SWEEPS: [Sweep; 3] = [
+    Sweep {
+        smallest: 64,
+        step: 4,
+        shape: |operation, elements| Some(Shape::streaming(operation, elements)),
+    },
+    Sweep {
+        smallest: 1024,
+        step: 8,
+        shape: Shape::busy,
+    },
+    Sweep {
+        smallest: 1024,
+        step: 11,
+        shape: Shape::many,
+    },
+];
+
+impl Sweep {
+    fn shapes(&self, operation: Operation, largest: usize) -> Vec<Shape> {
+        let sizes = sizes(self.smallest, self.step, largest);
+        let shapes = sizes
+            .into_iter()
+            .filter_map(|size| (self.shape)(operation, size));
+        shapes.collect()
+    }
+}
+
 /// Larger cases are left out where one took so many times its share of the budget: rates hold beyond the last point.
-const LONG: u32 = 12;
-/// Times that a case has at least.
-const TIMES: usize = 3;
-/// Calls that are shorter are timed several together.
-const SHORT: Duration = Duration::from_micros(20);
+const LONG: u32 = 50;
+/// All threads that take as long as one, but for so large a part, did it on one.
+const ALIKE: f64 = 0.1;
+
+/// A case and what it took each engine; infinite where it was not asked.
+struct Taken {
+    shape: Shape,
+    job: Job,
+    seconds: Vec<f64>,
+}
 
 /// Measures every operation on every engine that `dispatcher` can open, and hears each operation as it begins.
 ///
-/// A time is the lower quartile of several: what else runs shows in the upper ones. Memory: some 40 bytes an element of the largest case.
+/// All is measured in three rounds, some seconds apart: what else runs, and how awake threads are, changes meanwhile. A time is the least of
+/// the rounds' medians. Memory: some 40 bytes an element of the largest case.
 ///
 /// # Errors
 /// [`DispatchError`] of an engine that failed: a device, for the processor's refuse nothing that is asked here.
@@ -71,68 +112,61 @@ pub fn tune<D: Device>(
             _ => true,
         })
         .collect();
-    let streaming = sizes(SMALLEST, STEP, options.largest);
-    let busy = sizes(SMALLEST_BUSY, STEP_BUSY, options.largest);
-    let cases = |operation| match Shape::busy(operation, 1) {
-        Some(_) => streaming.len() + busy.len(),
-        None => streaming.len(),
-    };
-    let cases: usize = Operation::ALL.into_iter().map(cases).sum();
-    let share = options.budget / u32::try_from(cases * engines.len()).unwrap_or(u32::MAX);
+    let mut table = Operation::ALL.map(|operation| {
+        let taken = |shape: Shape| Taken {
+            shape,
+            job: shape.job(operation),
+            seconds: vec![f64::INFINITY; engines.len()],
+        };
+        let sweep = |sweep: &Sweep| -> Vec<Taken> {
+            let shapes = sweep.shapes(operation, options.largest);
+            shapes.into_iter().map(taken).collect()
+        };
+        (operation, SWEEPS.each_ref().map(sweep))
+    });
+    let cases = table.iter().flat_map(|(_, sweeps)| sweeps).map(Vec::len);
+    let turns = u32::try_from(cases.sum::<usize>() * engines.len()).unwrap_or(u32::MAX);
+    // Half of the time is for waking up threads, in some half of the cases.
+    let share = options.budget / 2 / (ROUNDS * turns);
+    let warm = WARM.min(options.budget / 500);
     let copies = match device {
         Some(_) => Some(copies(dispatcher, options.largest, share)?),
         None => None,
     };
-    let mut costs = Costs::none();
-    for operation in Operation::ALL {
-        progress(operation);
-        // An input serves all engines.
-        let mut samples = vec![[Vec::new(), Vec::new()]; engines.len()];
-        let streaming = streaming
-            .iter()
-            .map(|&it| (0, Shape::streaming(operation, it)));
-        let busy = busy
-            .iter()
-            .filter_map(|&it| Some((1, Shape::busy(operation, it)?)));
-        let mut full = vec![[false; 2]; engines.len()];
-        for (sweep, shape) in streaming.chain(busy) {
-            if full.iter().all(|full| full[sweep]) {
-                continue;
+    for round in 0..ROUNDS {
+        for (operation, sweeps) in &mut table {
+            if round == 0 {
+                progress(*operation);
             }
-            let mut case = Case::new(operation, shape).map_err(|error| DispatchError::Engine {
-                engine: Engine::Scalar,
-                source: error.to_string().into(),
-            })?;
-            for (index, &engine) in engines.iter().enumerate() {
-                if full[index][sweep] {
-                    continue;
-                }
-                let on = dispatcher.on(engine);
-                let seconds = lower_quartile(share, || case.call(&on))?;
-                full[index][sweep] = seconds > (share * LONG).as_secs_f64();
-                let sample = Sample {
-                    bytes: case.job.bytes(),
-                    work: case.job.work,
-                    seconds,
-                };
-                let all: &mut Vec<Sample> = &mut samples[index][sweep];
-                // Small cases of whole rows may be alike.
-                if all
-                    .last()
-                    .is_none_or(|last| last.work < sample.work && last.bytes < sample.bytes)
-                {
-                    all.push(sample);
-                }
+            for sweep in sweeps {
+                measure(dispatcher, *operation, sweep, &engines, (share, warm))?;
             }
         }
-        for (&engine, [streaming, busy]) in engines.iter().zip(&samples) {
-            let copies = copies.as_ref().filter(|_| engine == Engine::Cuda);
-            let cost = Cost::fit(streaming, busy, copies);
+    }
+    let mut costs = Costs::none();
+    for (operation, sweeps) in &table {
+        let mut one: Option<(Cost, [Vec<Sample>; 3])> = None;
+        for (index, &engine) in engines.iter().enumerate() {
+            let found = sweeps
+                .each_ref()
+                .map(|sweep| samples(sweep, &engines, index));
+            let cost = match &one {
+                Some((like, others)) if engine == Engine::Threads => {
+                    Cost::fit_like(all(&found), like, all(others))
+                }
+                _ => {
+                    let copies = copies.as_ref().filter(|_| engine == Engine::Cuda);
+                    Cost::fit(all(&found), copies)
+                }
+            };
             let cost = cost.map_err(|error| DispatchError::Engine {
                 engine,
                 source: error.into(),
             })?;
-            costs.set(operation, engine, cost);
+            if engine == Engine::Simd {
+                one = Some((cost.clone(), found));
+            }
+            costs.set(*operation, engine, cost);
         }
     }
     Ok(Tuning {
@@ -141,6 +175,74 @@ pub fn tune<D: Device>(
         made: date(),
         costs,
     })
+}
+
+const fn all(samples: &[Vec<Sample>; 3]) -> Sweeps<'_> {
+    let [streaming, busy, many] = samples;
+    Sweeps {
+        streaming: streaming.as_slice(),
+        busy: busy.as_slice(),
+        many: many.as_slice(),
+    }
+}
+
+/// A round of a sweep: each case by every engine that did the smaller one in time.
+fn measure<D: Device>(
+    dispatcher: &Dispatcher<D>,
+    operation: Operation,
+    sweep: &mut [Taken],
+    engines: &[Engine],
+    (share, warm): (Duration, Duration),
+) -> Result<(), DispatchError> {
+    let long = (share * LONG).as_secs_f64();
+    let handles: Vec<_> = engines
+        .iter()
+        .map(|&engine| dispatcher.on(engine))
+        .collect();
+    let mut able = vec![true; engines.len()];
+    for taken in sweep {
+        if !is_worth(share, &able, &taken.seconds) {
+            continue;
+        }
+        // An input serves all engines.
+        let mut case = Case::made(operation, taken.shape)?;
+        take_turns((share, warm), engines, &able, &mut taken.seconds, |index| {
+            case.call(&handles[index])
+        })?;
+        for (able, &seconds) in able.iter_mut().zip(&taken.seconds) {
+            *able &= seconds <= long;
+        }
+    }
+    Ok(())
+}
+
+/// What an engine took over a sweep.
+fn samples(sweep: &[Taken], engines: &[Engine], index: usize) -> Vec<Sample> {
+    let mut samples: Vec<Sample> = Vec::new();
+    let one = engines.iter().position(|&engine| engine == Engine::Simd);
+    for Taken { job, seconds, .. } in sweep {
+        let mut taken = seconds[index];
+        // Where all threads leave a call to one of them, that is no other time. A short call they do: that it took less is chance.
+        if let Some(one) = one
+            && engines[index] == Engine::Threads
+            && taken < seconds[one] * (1.0 + ALIKE)
+            && (taken > seconds[one] * (1.0 - ALIKE) || seconds[one] < SHORT.as_secs_f64())
+        {
+            taken = seconds[one];
+        }
+        let sample = Sample {
+            bytes: job.bytes(),
+            work: job.work,
+            items: job.items,
+            seconds: taken,
+        };
+        let less = |last: &Sample| last.work < sample.work && last.bytes < sample.bytes;
+        // Small cases of whole rows may be alike.
+        if taken.is_finite() && samples.last().is_none_or(less) {
+            samples.push(sample);
+        }
+    }
+    samples
 }
 
 /// From the smallest on, up to the largest.
@@ -165,7 +267,7 @@ fn copies<D: Device>(
     let mut points = Vec::new();
     for size in sizes(4096, 8, largest.saturating_mul(4)) {
         let mut bytes = vec![1; size];
-        let seconds = lower_quartile(share, || {
+        let seconds = timed(share, Duration::ZERO, || {
             dispatcher
                 .with_device(|device| device.copy(&mut bytes).map_err(|it| it.to_string().into()))
                 .unwrap_or_else(|| Err("closed".into()))
@@ -177,38 +279,6 @@ fn copies<D: Device>(
     Curve::new(points).map_err(|error| failed(error.into()))
 }
 
-/// The lower quartile of a call's times, of as many as fit the share, and three at least.
-pub(super) fn lower_quartile<E>(
-    share: Duration,
-    mut call: impl FnMut() -> Result<(), E>,
-) -> Result<f64, E> {
-    // Faults pages in, and fills caches as calls one after another find them.
-    call()?;
-    let begin = Instant::now();
-    let (mut times, mut calls) = (Vec::new(), 1u32);
-    loop {
-        let start = Instant::now();
-        for _ in 0..calls {
-            call()?;
-        }
-        let spent = start.elapsed();
-        if spent < SHORT && calls < 1 << 10 {
-            calls *= 2;
-            continue;
-        }
-        times.push(spent.as_secs_f64() / f64::from(calls));
-        if begin.elapsed() >= share && times.len() >= TIMES {
-            break;
-        }
-        // One long call says what there is to say.
-        if spent >= 4 * share {
-            break;
-        }
-    }
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 4])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,15 +288,5 @@ mod tests {
         assert_eq!(sizes(64, 4, 5000), [64, 256, 1024, 4096]);
         assert_eq!(sizes(64, 4, 10), [64]);
         assert_eq!(sizes(64, 4, usize::MAX).len(), 29);
-    }
-
-    #[test]
-    fn a_quartile_is_of_times_and_errors_pass() {
-        let seconds = lower_quartile(Duration::ZERO, || {
-            std::thread::sleep(Duration::from_millis(2));
-            Ok::<_, ()>(())
-        });
-        assert!(seconds.unwrap() >= 2e-3);
-        assert_eq!(lower_quartile(Duration::ZERO, || Err("no")), Err("no"));
     }
 }

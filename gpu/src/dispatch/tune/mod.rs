@@ -1,18 +1,21 @@
 //! Measuring what operations cost on this machine, and keeping it.
 //!
 //! [`tune`] times every operation on every engine over a grid of sizes within a budget and fits a [`crate::dispatch::Cost`] to the times;
-//! [`Tuning`] is the file of them, of one machine ([`Key`]); [`check`] holds choices against what engines take at other sizes; [`curves`]
-//! draws them.
+//! [`Tuning`] is the file of them, of one machine ([`Key`]); [`check`] holds choices against what engines take at other sizes, [`agreement`]
+//! those of two tunings against each other; [`overhead`] times what a call costs beside its work; [`curves`] draws costs.
 
 mod case;
 mod check;
 mod file;
 mod key;
 mod measure;
+mod overhead;
 mod show;
+mod turns;
 
-pub use check::{Check, Regret, check};
+pub use check::{Agreement, Check, Differing, Regret, Timed, agreement, check};
 pub use file::{Tuning, TuningError, path};
 pub use key::Key;
 pub use measure::{TuneOptions, tune};
+pub use overhead::overhead;
 pub use show::{crossings, curves};

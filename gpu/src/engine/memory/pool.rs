@@ -13,7 +13,9 @@ use tercet_core::pool::Stats;
 
 use crate::engine::context::Context;
 use crate::engine::error::CudaError;
+use crate::engine::meters;
 use crate::engine::stream::Stream;
+use crate::observe::Level;
 
 /// What every allocation's size is a multiple of: the driver aligns to it, and kernels count on that.
 const GRAIN: usize = 256;
@@ -36,6 +38,7 @@ pub(in crate::engine) struct Pool {
     stream: Arc<Stream>,
     handle: CUmemoryPool,
     stats: Mutex<Stats>,
+    level: Level,
 }
 
 // SAFETY: the driver's functions take pools from any thread, and the handle is never changed.
@@ -74,7 +77,9 @@ impl Pool {
                 capacity,
                 ..Stats::default()
             }),
+            level: meters::memory(context.ordinal()),
         };
+        pool.level.show(&pool.lock());
         // Without it the driver returns idle memory to the system at every synchronization, and gets it anew for the next buffer.
         let mut threshold = u64::MAX;
         context.call("cuMemPoolSetAttribute", |api| {
@@ -131,10 +136,12 @@ impl Pool {
         let mut stats = self.lock();
         if found.is_ok() {
             stats.high_water = stats.high_water.max(stats.in_use);
+            self.level.show(&stats);
             return found;
         }
         stats.in_use -= class;
         stats.failures = stats.failures.saturating_add(1);
+        self.level.show(&stats);
         drop(stats);
         found.map_err(|error| self.described(error, class))
     }
@@ -145,6 +152,7 @@ impl Pool {
         let free = stats.free();
         if class > free {
             stats.failures = stats.failures.saturating_add(1);
+            self.level.show(&stats);
             return Err(CudaError::OutOfMemory { asked: class, free });
         }
         stats.in_use += class;
@@ -181,6 +189,7 @@ impl Pool {
             .release(|api| unsafe { api.cuMemFreeAsync(pointer, self.stream.handle()) });
         let mut stats = self.lock();
         stats.in_use = stats.in_use.saturating_sub(class);
+        self.level.show(&stats);
     }
 
     /// Waits for the stream and gives idle memory back to the system.

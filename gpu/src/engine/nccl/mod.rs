@@ -4,12 +4,14 @@ mod api;
 
 use std::ffi::{c_int, c_uint};
 use std::fmt;
+use std::sync::Arc;
 
 use cudarc::nccl::sys::{ncclComm_t, ncclDataType_t, ncclRedOp_t};
 use tercet_core::pool::Plain;
 
 use self::api::{Api, Failure, does_not_work, nccl};
 use crate::engine::stream::Stream;
+use crate::engine::timeline::{Queued, Timeline};
 use crate::engine::{Cuda, CudaError, DeviceBuffer};
 
 /// A communicator for each of several devices, which are different ones.
@@ -52,17 +54,27 @@ impl Communicators {
         Ok(Self { api, handles })
     }
 
-    /// Has NCCL take the calls of `calls` as one, of all devices.
+    /// Has NCCL take the calls of `calls` as one, of all devices: a collective on these streams, one for each device, to which each gives
+    /// so many bytes.
     pub(super) fn group(
         &mut self,
+        streams: &[Arc<Stream>],
+        (name, bytes): (&'static str, usize),
         calls: impl FnOnce(&Self) -> Result<(), CudaError>,
     ) -> Result<(), CudaError> {
+        let queued = Queued::Collective(name, bytes);
+        for stream in streams {
+            stream.count(queued);
+        }
+        // Kernels are queued as the group ends: marks go around all of it.
+        let marks = Timeline::begin_together(streams, queued)?;
         // SAFETY: the end follows, also after a failure.
         self.done("ncclGroupStart", unsafe { self.api.ncclGroupStart() })?;
         let called = calls(self);
         // SAFETY: the group was started. Its calls are as `calls` promised.
         let ended = unsafe { self.api.ncclGroupEnd() };
-        called.and(self.done("ncclGroupEnd", ended))
+        called.and(self.done("ncclGroupEnd", ended))?;
+        Timeline::end_together(streams, marks)
     }
 
     /// Adds up the devices' tables and leaves each its part of `len` elements: of `rank`, the sums of those from rank · `len` on.

@@ -14,15 +14,15 @@ mod scan;
 use std::ops::Range;
 
 use tercet_core::engine::{SearchBase, SearchEngine};
-use tercet_core::search::{Hit, Metric, Rows, TopK, Within, check_many};
+use tercet_core::search::{Hit, Metric, Rows, SearchError, TopK, Within, check_many};
 
 use super::device::Cuda;
 use super::error::CudaError;
 pub use cudas::CudasBase;
+pub use rows::DeviceRows;
 
 use ask::{Ask, Goal};
 use launches::QUERIES;
-use rows::DeviceRows;
 
 /// Rows of the smallest part that a base is worth cutting into.
 const LEAST: usize = 1024;
@@ -47,7 +47,7 @@ impl<'a, R: Rows> Base<'a, R> {
             match DeviceRows::upload(cuda, &rows, range.start..range.start + part) {
                 Ok(resident) => {
                     return Ok(Self {
-                        resident: (part == range.len()).then_some(resident),
+                        resident: (part == range.len()).then_some(Held::Own(resident)),
                         cuda,
                         rows,
                         range,
@@ -64,6 +64,60 @@ impl<'a, R: Rows> Base<'a, R> {
     }
 }
 
+/// Rows that were brought for one base, or those that stay.
+#[derive(Debug)]
+enum Held<'a> {
+    Own(DeviceRows),
+    Shared(&'a DeviceRows),
+}
+
+impl Held<'_> {
+    const fn get(&self) -> &DeviceRows {
+        match self {
+            Self::Own(rows) => rows,
+            Self::Shared(rows) => rows,
+        }
+    }
+}
+
+impl Cuda {
+    /// Copies rows to the device, for any number of bases ([`Cuda::base_of`]). O(rows · dim), once.
+    ///
+    /// # Errors
+    /// [`SearchError::Length`] for more than 2³² − 1 rows; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn rows<R: Rows>(&mut self, rows: &R) -> Result<DeviceRows, CudaError> {
+        let (found, expected) = (rows.len(), u32::MAX as usize);
+        if found > expected {
+            return Err(SearchError::Length { expected, found }.into());
+        }
+        DeviceRows::upload(self, rows, 0..found)
+    }
+
+    /// Takes up rows that are on the device, as [`SearchEngine::base`] does; `rows` are the same in the host's memory, where scores are
+    /// computed. Where the room of a scan does not fit beside them, they are copied part by part for that.
+    ///
+    /// # Errors
+    /// [`SearchError::Length`] where the rows there are others by their number, length or storage; [`CudaError::Length`] for rows of another engine.
+    pub fn base_of<'a, R: Rows>(
+        &'a mut self,
+        rows: R,
+        held: &'a DeviceRows,
+    ) -> Result<Base<'a, R>, CudaError> {
+        let (expected, found) = (rows.len(), held.count);
+        if !held.fits(&rows) {
+            return Err(SearchError::Length { expected, found }.into());
+        }
+        held.check(&self.pool)?;
+        Ok(Base {
+            cuda: self,
+            rows,
+            range: 0..found,
+            resident: Some(Held::Shared(held)),
+            part: found,
+        })
+    }
+}
+
 /// The rows of a base on a device.
 #[derive(Debug)]
 pub struct Base<'a, R> {
@@ -72,7 +126,7 @@ pub struct Base<'a, R> {
     /// The rows that are looked at: all, or a device's share.
     range: Range<usize>,
     /// All of these, where they fit.
-    resident: Option<DeviceRows>,
+    resident: Option<Held<'a>>,
     /// Rows that are looked at together.
     part: usize,
 }
@@ -129,7 +183,8 @@ impl<R: Rows> Base<'_, R> {
             None => Some(DeviceRows::upload(self.cuda, &self.rows, part)?),
         };
         let mut lists = Vec::new();
-        let Some(on_device) = self.resident.as_ref().or(copied.as_ref()) else {
+        let resident = self.resident.as_ref().map(Held::get);
+        let Some(on_device) = resident.or(copied.as_ref()) else {
             return Ok(lists);
         };
         for queries in queries.chunks(QUERIES * self.rows.dim().max(1)) {

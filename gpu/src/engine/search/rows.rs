@@ -2,6 +2,7 @@
 
 use std::any::TypeId;
 use std::ops::Range;
+use std::sync::Arc;
 
 use tercet_core::number::Element;
 use tercet_core::pool::Plain;
@@ -11,14 +12,16 @@ use tercet_core::{bf16, f16};
 use crate::engine::device::{Cuda, bytes_of};
 use crate::engine::error::CudaError;
 use crate::engine::launch::Grid;
-use crate::engine::memory::DeviceBuffer;
+use crate::engine::memory::{DeviceBuffer, Pool};
 
 /// Bytes that are copied at a time where rows change their pitch.
 const CHUNK: usize = 8 << 20;
 
-/// Rows of a base, or a part of them.
+/// Rows in a device's memory, with what their storage has beside them: of a base, or of a part of it.
+///
+/// Each is filled up to 16 bytes there, where it is of bytes.
 #[derive(Debug)]
-pub(super) struct DeviceRows {
+pub struct DeviceRows {
     pub(super) count: usize,
     pub(super) storage: Storage,
 }
@@ -71,6 +74,71 @@ impl DeviceRows {
         let mut upload = Upload { cuda, range };
         let storage = rows.visit::<Dot, _>(&[], &mut [], &mut upload)?;
         Ok(Self { count, storage })
+    }
+
+    /// How many rows.
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// True without rows.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Whether they are of the engine with this pool.
+    pub(super) fn check(&self, pool: &Arc<Pool>) -> Result<(), CudaError> {
+        match &self.storage {
+            Storage::Int8 { rows, .. } | Storage::Ternary { rows, .. } => {
+                rows.bytes.check(pool, rows.bytes.len())
+            }
+            Storage::Float { values, .. } => values.check(pool, values.len()),
+        }
+    }
+
+    /// Whether rows are of this storage and length.
+    pub(super) fn fits<R: Rows>(&self, rows: &R) -> bool {
+        let mut kind = Kind(self);
+        rows.len() == self.count && rows.visit::<Dot, _>(&[], &mut [], &mut kind)
+    }
+}
+
+/// Asks rows whether they are of a storage, with as many values in a row.
+struct Kind<'a>(&'a DeviceRows);
+
+impl Visitor for Kind<'_> {
+    type Output = bool;
+
+    fn int8<M: Metric>(&mut self, rows: Int8Rows<'_>, _: &[i8], _: &mut [Hit<M::Integer>]) -> bool {
+        let same = |norms: &Option<DeviceBuffer<u32>>| norms.is_some() == rows.norms().is_some();
+        matches!(&self.0.storage, Storage::Int8 { rows: held, norms } if held.row == rows.dim() && same(norms))
+    }
+
+    fn ternary<M: Metric>(
+        &mut self,
+        rows: TernaryRows<'_>,
+        _: &[i8],
+        _: &mut [Hit<M::Integer>],
+    ) -> bool {
+        matches!(&self.0.storage, Storage::Ternary { dim, .. } if *dim == rows.dim())
+    }
+
+    fn float<M: Metric, T: Element>(
+        &mut self,
+        rows: FloatRows<'_, T>,
+        _: &[f32],
+        _: &mut [Hit<M::Float>],
+    ) -> bool {
+        matches!(&self.0.storage, Storage::Float { dim, kernels, .. } if *dim == rows.dim() && *kernels == kernels_of::<T>())
+    }
+}
+
+/// The kernels for a type of floats.
+fn kernels_of<T: 'static>() -> [&'static str; 2] {
+    match TypeId::of::<T>() {
+        id if id == TypeId::of::<f16>() => ["search_f16", "search_four_f16"],
+        id if id == TypeId::of::<bf16>() => ["search_bf16", "search_four_bf16"],
+        _ => ["search_f32", "search_four_f32"],
     }
 }
 
@@ -168,11 +236,7 @@ impl Visitor for Upload<'_> {
         _: &mut [Hit<M::Float>],
     ) -> Self::Output {
         let dim = rows.dim();
-        let kernels = match TypeId::of::<T>() {
-            id if id == TypeId::of::<f16>() => ["search_f16", "search_four_f16"],
-            id if id == TypeId::of::<bf16>() => ["search_bf16", "search_four_bf16"],
-            _ => ["search_f32", "search_four_f32"],
-        };
+        let kernels = kernels_of::<T>();
         let norms = self.table(rows.norms())?;
         let values = bytes_of(part(rows.values(), &self.range, dim));
         let values = self.cuda.upload(values)?;

@@ -1,11 +1,19 @@
 //! What crosses between devices in a step of k-means: sums to the device that adds them up, centroids to all. By NCCL, or by
 //! copies.
 
+use std::sync::Arc;
 use std::thread;
 
 use super::{CudasClusters, Shard};
 use crate::engine::CudaError;
 use crate::engine::cudas::{across, meet};
+use crate::engine::stream::Stream;
+
+/// The stream of each device.
+fn streams(shards: &[Shard<'_>]) -> Vec<Arc<Stream>> {
+    let stream = |shard: &Shard<'_>| Arc::clone(&shard.clusters.cuda.stream);
+    shards.iter().map(stream).collect()
+}
 
 impl CudasClusters<'_> {
     /// Queues what crosses between devices, and where it does so by NCCL waits until all of it is done: what one device is too
@@ -101,7 +109,13 @@ impl CudasClusters<'_> {
             return self.copy_sums().map(|()| false);
         };
         let shards = &mut self.shards;
-        nccl.group(|nccl| {
+        let streams = streams(shards);
+        // The sums and counts of all clusters.
+        let bytes = shards.first().map_or(0, |shard| {
+            let state = &shard.clusters.state;
+            state.sums.bytes() + state.counts.bytes()
+        });
+        nccl.group(&streams, ("reduce scatter", bytes), |nccl| {
             for (
                 rank,
                 Shard {
@@ -162,7 +176,12 @@ impl CudasClusters<'_> {
             return self.copy_centroids();
         };
         let shards = &mut self.shards;
-        nccl.group(|nccl| {
+        let streams = streams(shards);
+        // Its own part of the centroids.
+        let bytes = shards.first().map_or(0, |shard| {
+            shard.totals.room * shard.clusters.points.get().stride
+        });
+        nccl.group(&streams, ("all gather", bytes), |nccl| {
             for (
                 rank,
                 Shard {

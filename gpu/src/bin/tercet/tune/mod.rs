@@ -1,15 +1,19 @@
 //! `tercet tune`: what operations cost on this machine, measured, kept, drawn and checked.
 
+mod checked;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
-use tercet_gpu::dispatch::tune::{self, Check, Key, TuneOptions, Tuning, TuningError};
+use tercet_gpu::dispatch::tune::{self, Key, TuneOptions, Tuning, TuningError};
 use tercet_gpu::dispatch::{Costs, Dispatcher, Engine, Operation, Settings, TuningFile, Wish};
+use tercet_host::file::output::Output;
 use tercet_host::points::Destination;
 
+use self::checked::Checked;
 use crate::clustering::Spinner;
 use crate::engine::dispatcher;
 use crate::failure::Failure;
@@ -18,9 +22,10 @@ use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  tercet tune                            measure, about four seconds, and keep it
-  tercet tune --quick                    about one second
-  tercet tune --check                    measure, then hold choices against what engines take
+  tercet tune                            measure, about five seconds, and keep it
+  tercet tune --quick                    about a second and a half
+  tercet tune --check                    measure twice, compare the choices, and hold them against what engines take
+  tercet tune --check --report check.md  the same with a table of every point
   tercet tune --show costs.svg           draw the costs in use, with the sizes at which engines change
   tercet tune --reset                    forget: built-in costs hold again
 
@@ -32,23 +37,28 @@ Costs are kept in tercet/tuning.json in the cache directory (XDG_CACHE_HOME, els
 another machine, number of threads or version is not used, and a warning says why. TERCET_TUNING=off leaves it aside.
 
 JSON (--json): file, made, device (null or its name and driver), seconds, choices[] (operation, steps[] (elements, engine): from so many elements on), \
-check (null or good, share, points[] (operation, elements, work, chosen, best, seconds, best_seconds, regret, predicted)); of --reset and --show: file, removed; of --show: file, drawn, origin.";
+check (null or regret (good, share, points[] (operation, elements, work, items, chosen, best, seconds, best_seconds, regret, predicted, \
+engines[] (engine, seconds, predicted))), agreement (points, alike, share, others[]), overhead, tuned (seconds of each tuning)); of --reset and --show: file, removed; of --show: file, drawn, origin.";
 
 /// Measure what operations cost on this machine, so that engines are chosen by it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Measure less: about a second instead of four
+    /// Measure less: about a second and a half instead of five
     #[arg(long, conflicts_with_all = ["reset", "show"])]
     quick: bool,
-    /// Have every engine do every operation at other sizes too, and say how often the choice is within 15 % of the best
+    /// Measure twice and say how often both choose alike; have every engine do every operation at other sizes too, and say how often the
+    /// choice is within 15 % of the best
     #[arg(long, conflicts_with_all = ["reset", "show"])]
     check: bool,
+    /// Write every point that was checked as a Markdown table
+    #[arg(long, value_name = "OUT", requires = "check", group = "out")]
+    report: Option<PathBuf>,
     /// Draw the costs in use instead of measuring (.svg or .html)
-    #[arg(long, value_name = "OUT", conflicts_with = "reset")]
+    #[arg(long, value_name = "OUT", conflicts_with = "reset", group = "out")]
     show: Option<PathBuf>,
     /// Replace OUT if it exists
-    #[arg(long, requires = "show")]
+    #[arg(long, requires = "out")]
     force: bool,
     /// Remove the file of measured costs
     #[arg(long)]
@@ -58,9 +68,6 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Time for an engine at a point of the check.
-const POINT: Duration = Duration::from_millis(12);
-
 #[derive(Debug, Serialize)]
 struct Summary {
     file: PathBuf,
@@ -68,7 +75,7 @@ struct Summary {
     device: Option<String>,
     seconds: f64,
     choices: Vec<Choices>,
-    check: Option<Check>,
+    check: Option<Checked>,
 }
 
 /// Who does an operation, by size.
@@ -116,26 +123,38 @@ fn measure(arguments: &Arguments, settings: &Settings, file: PathBuf) -> Result<
         true => TuneOptions::quick(),
         false => TuneOptions::default(),
     };
+    if let Some(out) = &arguments.report {
+        let to = Destination {
+            path: out,
+            inputs: &[],
+            overwrite: arguments.force,
+        };
+        to.check(&["md"])?;
+    }
     let spinner = Spinner::new();
     let tell = |operation: Operation| spinner.tell(format!("{operation}"));
     let tuning =
         tune::tune(&plain(settings), &options, &mut |it| tell(it)).map_err(Failure::new)?;
+    let seconds = start.elapsed().as_secs_f64();
     tuning.write(&file).map_err(Failure::new)?;
-    let kept = Settings {
-        tuning: TuningFile::At(file.clone()),
-        ..settings.clone()
-    };
-    let tuned = dispatcher(kept);
     let check = match arguments.check {
         false => None,
-        true => Some(tune::check(&tuned, POINT, &mut |it| tell(it)).map_err(Failure::new)?),
+        true => Some(Checked::of(settings, &options, &tuning, seconds, &|it| {
+            tell(it)
+        })?),
     };
     drop(spinner);
+    if let (Some(check), Some(out)) = (&check, &arguments.report) {
+        let text = check.markdown(&Key::here(), &tuning.made);
+        let mut output = Output::create(out, [], arguments.force)?;
+        output.write(text.as_bytes())?;
+        output.finish()?;
+    }
     let summary = Summary {
         file,
         made: tuning.made,
         device: tuning.device,
-        seconds: start.elapsed().as_secs_f64(),
+        seconds,
         choices: choices(&tuning.costs),
         check,
     };
@@ -179,57 +198,12 @@ fn people(summary: &Summary) -> String {
     }
     text += &table.render();
     if let Some(check) = &summary.check {
-        text += &checked(check);
+        text += &check.people();
     }
     text + &format!(
         "\nwrote {}\n{} s\n",
         summary.file.display(),
         format::significant(summary.seconds)
-    )
-}
-
-/// How good the choices were: each operation, and the worst of all.
-fn checked(check: &Check) -> String {
-    use Align::{Left, Right};
-    let mut table = Table::new(&[
-        ("operation", Left),
-        ("points", Right),
-        ("within 15 %", Right),
-        ("worst", Right),
-        ("at", Left),
-    ]);
-    for operation in Operation::ALL {
-        let points: Vec<_> = (check.points.iter())
-            .filter(|point| point.operation == operation)
-            .collect();
-        let good = points.iter().filter(|point| point.regret <= 0.15).count();
-        let worst = points.iter().max_by(|a, b| a.regret.total_cmp(&b.regret));
-        let (percent, at) = worst.map_or_else(Default::default, |worst| {
-            let at = format!(
-                "{} elements: {}, best {}",
-                worst.elements, worst.chosen, worst.best
-            );
-            let at = if worst.regret > 0.0 {
-                at
-            } else {
-                String::new()
-            };
-            (format!("{:.0} %", 100.0 * worst.regret), at)
-        });
-        table.row([
-            operation.to_string(),
-            points.len().to_string(),
-            good.to_string(),
-            percent,
-            at,
-        ]);
-    }
-    format!(
-        "\n{}\n{} of {} choices within 15 % of the best ({:.1} %)\n",
-        table.render(),
-        check.good,
-        check.points.len(),
-        100.0 * check.share
     )
 }
 

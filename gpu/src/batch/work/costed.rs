@@ -1,0 +1,223 @@
+//! What works take, by a dispatcher's costs.
+
+use std::fmt;
+use std::time::Duration;
+
+use tercet_core::number::Element;
+use tercet_core::search::{Metric, Rows};
+
+use super::{Assign, Assigning, Layers, Multiply, QuantizeRows, Quantizing, Search, Searching};
+use crate::batch::{Job, Predict, Work, Worker};
+use crate::dispatch::{self, Cost, Costs, Engine, Operation, Place};
+
+/// A batch as a dispatcher's costs see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// How much it is, all together.
+    pub job: dispatch::Job,
+    /// Bytes that lie with the engine already, on a device that has memory of its own: they do not cross to it.
+    pub resident: u64,
+}
+
+impl Asked {
+    /// What it should take on an engine of this cost.
+    pub fn seconds(&self, cost: &Cost) -> f64 {
+        let all = cost.predict(&self.job);
+        if self.resident == 0 || self.job.place == Place::Device {
+            return all.total();
+        }
+        // What crosses is a job of fewer bytes; what is read and computed is all of it.
+        let crosses = dispatch::Job {
+            bytes_in: self.job.bytes_in.saturating_sub(self.resident),
+            ..self.job
+        };
+        let transfer = cost.predict(&crosses).transfer;
+        dispatch::Prediction { transfer, ..all }.total()
+    }
+}
+
+/// Work whose batches a model of costs can tell the time of.
+pub trait Priced<J: Job>: Work<J> {
+    /// The operation that its batches are, of so many requests of a kind. The function outlives the work.
+    fn price(&self) -> impl Fn(&J::Kind, usize) -> Asked + Send + Sync + 'static;
+
+    /// The operation whose cost is taken.
+    fn operation(&self) -> Operation;
+}
+
+/// [`Predict`] by the cost of an operation on an engine: [`Worker::by_cost`].
+pub struct Costed<F> {
+    cost: Cost,
+    price: F,
+}
+
+impl<F> Costed<F> {
+    /// What `price` tells of a batch, by `cost`.
+    pub const fn new(cost: Cost, price: F) -> Self {
+        Self { cost, price }
+    }
+}
+
+impl<K, F: Fn(&K, usize) -> Asked + Send + Sync> Predict<K> for Costed<F> {
+    fn predict(&self, kind: &K, requests: usize) -> Duration {
+        let seconds = (self.price)(kind, requests).seconds(&self.cost);
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+}
+
+impl<F> fmt::Debug for Costed<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Costed")
+            .field("cost", &self.cost)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, J: Job> Worker<'a, J> {
+    /// A worker whose batches are predicted by a dispatcher's costs of its operation on `engine`, which is what the work runs on; as
+    /// [`Worker::new`] where nothing is known of these. So batches go to the engine that will have done them first by what was measured here.
+    ///
+    /// ```
+    /// use tercet_core::linear::{Layer, Layout, Matrix};
+    /// use tercet_core::scalar::Scalar;
+    /// use tercet_gpu::batch::work::{Activations, Layers};
+    /// use tercet_gpu::batch::{BatchOptions, Queue, Worker};
+    /// use tercet_gpu::dispatch::{Dispatcher, Engine, Settings};
+    /// use tercet_host::parallel::Threads;
+    ///
+    /// let dispatcher = Dispatcher::new(Settings::default());
+    /// let layer = Layer::new(Matrix::new(Layout::Int8, 2, 3, &[1, 2, 3, 0xFF, 0, 1])?);
+    /// std::thread::scope(|scope| {
+    ///     let costs = dispatcher.costs();
+    ///     let workers = [
+    ///         Worker::by_cost("threads", Layers::new(Threads::default(), layer), costs, Engine::Threads),
+    ///         Worker::by_cost("simd", Layers::new(Threads::alone(), layer), costs, Engine::Simd),
+    ///         Worker::by_cost("scalar", Layers::new(Scalar, layer), costs, Engine::Scalar),
+    ///     ];
+    ///     let queue = Queue::in_scope(scope, BatchOptions::default(), workers)?;
+    ///     let values = vec![10, 20, 30];
+    ///     assert_eq!(queue.submit(Activations { values, scale: 0.5 })?.wait()?, [70.0, 10.0]);
+    ///     Ok::<(), Box<dyn std::error::Error>>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn by_cost<W: Priced<J> + 'a>(
+        name: impl Into<String>,
+        work: W,
+        costs: &Costs,
+        engine: Engine,
+    ) -> Self
+    where
+        J::Kind: 'static,
+    {
+        match costs.get(work.operation(), engine) {
+            Some(cost) => {
+                let costed = Costed::new(cost.clone(), work.price());
+                Self::new(name, work).with_prediction(costed)
+            }
+            None => Self::new(name, work),
+        }
+    }
+}
+
+impl<E> Priced<Multiply> for Layers<'_, E>
+where
+    Self: Work<Multiply>,
+{
+    /// The weights cross with each batch.
+    fn price(&self) -> impl Fn(&(), usize) -> Asked + Send + Sync + 'static {
+        let (rows, cols, bytes) = self.shape();
+        move |(), requests| Asked {
+            job: products((rows, cols, bytes), requests),
+            resident: 0,
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        Operation::Matmul
+    }
+}
+
+/// A product of matrices, of one row too: a queue multiplies so.
+fn products((rows, cols, bytes): (usize, usize, usize), requests: usize) -> dispatch::Job {
+    dispatch::Job {
+        operation: Operation::Matmul,
+        ..dispatch::Job::products(rows, cols, bytes, requests)
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Priced<Multiply> for super::DeviceLayers {
+    /// The weights are there.
+    fn price(&self) -> impl Fn(&(), usize) -> Asked + Send + Sync + 'static {
+        let shape = self.shape();
+        move |(), requests| Asked {
+            job: products(shape, requests),
+            resident: shape.2 as u64,
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        Operation::Matmul
+    }
+}
+
+impl<R: Rows, B, M: Metric> Priced<Searching<R, M>> for Search<R, B, M>
+where
+    Self: Work<Searching<R, M>>,
+{
+    /// The rows are with the base.
+    fn price(&self) -> impl Fn(&usize, usize) -> Asked + Send + Sync + 'static {
+        let (rows, dim) = self.shape();
+        let size = size_of::<R::Query>();
+        let base = [rows, dim, size].map(|size| size as u64);
+        let resident = base.into_iter().fold(1, u64::saturating_mul);
+        move |&k, requests| Asked {
+            job: dispatch::Job::among(rows, dim, size, requests, k.min(rows)),
+            resident,
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        Operation::Search
+    }
+}
+
+impl<E> Priced<Assigning> for Assign<E>
+where
+    Self: Work<Assigning>,
+{
+    fn price(&self) -> impl Fn(&(), usize) -> Asked + Send + Sync + 'static {
+        let (k, dims) = self.shape();
+        move |(), requests| Asked {
+            job: dispatch::Job::points(Operation::Assign, requests, dims, k),
+            resident: 0,
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        Operation::Assign
+    }
+}
+
+impl<T: Element, E> Priced<Quantizing<T>> for QuantizeRows<E>
+where
+    Self: Work<Quantizing<T>>,
+{
+    fn price(&self) -> impl Fn(&usize, usize) -> Asked + Send + Sync + 'static {
+        let operation = Operation::of(&self.method());
+        move |&width, requests| {
+            let values = (width as u64).saturating_mul(requests as u64);
+            let bytes_in = values.saturating_mul(size_of::<T>() as u64);
+            let bytes_out = values.saturating_add(4 * requests as u64);
+            Asked {
+                job: dispatch::Job::each(operation, values, bytes_in, bytes_out),
+                resident: 0,
+            }
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        Operation::of(&self.method())
+    }
+}

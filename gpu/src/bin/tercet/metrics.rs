@@ -1,0 +1,45 @@
+//! `--metrics FILE`: what was counted.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use tercet_gpu::observe::Registry;
+use tercet_host::file::output::Output;
+
+use crate::failure::Failure;
+
+/// Figures to be written.
+pub(crate) struct Metrics {
+    registry: Registry,
+    path: PathBuf,
+}
+
+impl Metrics {
+    /// Counts from now on. A file that is there is refused before any work.
+    pub(crate) fn start(path: &Path) -> Result<Self, Failure> {
+        if path.exists() {
+            let path = path.display();
+            return Err(Failure::new(format_args!(
+                "{path}: metrics are written to a new file, and this one is there"
+            )));
+        }
+        Ok(Self {
+            registry: Registry::install().map_err(Failure::new)?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Writes them: JSON where the file is called so, else Prometheus' text.
+    pub(crate) fn write(self) -> Result<(), Failure> {
+        let json = self.path.extension().and_then(OsStr::to_str) == Some("json");
+        let text = if json {
+            self.registry.to_json() + "\n"
+        } else {
+            self.registry.to_prometheus()
+        };
+        let mut output = Output::create(&self.path, [], false)?;
+        output.write(text.as_bytes())?;
+        output.finish()?;
+        Ok(())
+    }
+}

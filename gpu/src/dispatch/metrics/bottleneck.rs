@@ -1,0 +1,197 @@
+//! What time goes to, by operation, engine and what bounds them, and what would help most.
+
+use std::fmt;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::changes::{Row, Why, most};
+use super::flights::Flying;
+use super::{BoundSeconds, EngineMetrics, Metrics};
+use crate::dispatch::explain::time;
+use crate::dispatch::recommend::Machine;
+use crate::dispatch::{Advice, Bound, Engine, Operation};
+
+/// What the time of an interval went to: [`super::Monitor::report`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Bottlenecks {
+    /// Seconds of the clock.
+    pub seconds: f64,
+    /// Seconds in calls, of all threads together; of calls under way what fell into the interval.
+    pub busy: f64,
+    /// Calls that ended.
+    pub calls: u64,
+    /// What most of the busy time was predicted to go to; none where nothing was predicted.
+    pub bound: Option<Bound>,
+    /// Operations on engines, the one that took most first.
+    pub shares: Vec<Share>,
+    /// The one change that would help most, by what is known of the machine's costs; none where nothing is known to help.
+    pub change: Option<Advice>,
+}
+
+/// An operation on an engine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Share {
+    /// The operation.
+    pub operation: Operation,
+    /// The engine.
+    pub engine: Engine,
+    /// Seconds in it.
+    pub seconds: f64,
+    /// These in parts of all busy seconds, 0 to 1.
+    pub share: f64,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Calls under way at the end.
+    pub running: usize,
+    /// Elements a second of the calls that ended.
+    pub elements_per_second: f64,
+    /// Bytes a second of the calls that ended.
+    pub bytes_per_second: f64,
+    /// What most of its time was predicted to go to.
+    pub bound: Option<Bound>,
+    /// Its seconds by what they were predicted to go to, a call's all to its largest part.
+    pub bound_seconds: BoundSeconds,
+}
+
+/// Seconds that calls under way had been so at a moment.
+#[derive(Debug, Default)]
+pub(super) struct Air(Vec<(Operation, Engine, Option<Bound>, f64)>);
+
+impl Air {
+    pub(super) fn of(flying: &[Flying], now: Instant) -> Self {
+        let seconds = |it: &Flying| (it.job.operation, it.engine, it.bound(), it.seconds(now));
+        Self(flying.iter().map(seconds).collect())
+    }
+}
+
+/// What was seen of an interval.
+pub(super) struct Seen<'a> {
+    pub(super) seconds: f64,
+    /// What ended in it.
+    pub(super) done: Metrics,
+    /// What is under way at its end.
+    pub(super) flying: &'a [Flying],
+    /// Under way when it began, and when it ended.
+    pub(super) before: &'a Air,
+    pub(super) now: &'a Air,
+}
+
+impl Seen<'_> {
+    /// The report: what was done, with what is under way added and what was told of it before taken off.
+    pub(super) fn report(&self, machine: &Machine<'_>, why: Why<'_>) -> Bottlenecks {
+        let mut rows: Vec<Row> = Vec::new();
+        for it in &self.done.engines {
+            rows.push(Row::new(it.clone()));
+        }
+        for flying in self.flying {
+            row(&mut rows, flying.job.operation, flying.engine).begin(flying.job);
+        }
+        for (air, sign) in [(self.now, 1.0), (self.before, -1.0)] {
+            for &(operation, engine, bound, seconds) in &air.0 {
+                row(&mut rows, operation, engine).add(bound, sign * seconds);
+            }
+        }
+        rows.iter_mut().for_each(Row::settle);
+        rows.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        let busy: f64 = rows.iter().map(|row| row.seconds).sum();
+        let mut bounds = BoundSeconds::default();
+        for row in &rows {
+            for bound in Bound::ALL {
+                *bounds.of_mut(bound) += row.bounds.of(bound);
+            }
+        }
+        Bottlenecks {
+            seconds: self.seconds,
+            busy,
+            calls: self.done.calls,
+            bound: bounds.most(),
+            shares: rows.iter().map(|row| share(row, busy)).collect(),
+            change: most(machine, &self.done, &rows, why),
+        }
+    }
+}
+
+/// The row of an operation on an engine, a new one where there is none.
+fn row(rows: &mut Vec<Row>, operation: Operation, engine: Engine) -> &mut Row {
+    let of = |row: &Row| (row.done.operation, row.done.engine) == (operation, engine);
+    let at = rows.iter().position(of).unwrap_or_else(|| {
+        rows.push(Row::new(EngineMetrics::none(operation, engine)));
+        rows.len() - 1
+    });
+    &mut rows[at]
+}
+
+fn share(row: &Row, busy: f64) -> Share {
+    let done = &row.done;
+    let rate = |amount: u64| match done.seconds > 0.0 {
+        true => amount as f64 / done.seconds,
+        false => 0.0,
+    };
+    Share {
+        operation: done.operation,
+        engine: done.engine,
+        seconds: row.seconds,
+        share: if busy > 0.0 { row.seconds / busy } else { 0.0 },
+        calls: done.calls,
+        running: row.running,
+        elements_per_second: rate(done.elements),
+        bytes_per_second: rate(done.bytes),
+        bound: row.bounds.most(),
+        bound_seconds: row.bounds,
+    }
+}
+
+impl Bottlenecks {
+    /// As JSON, on one line.
+    pub fn to_json(&self) -> String {
+        // Numbers, names and lists: there is nothing in it that could fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+fn calls(count: u64) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} call{s}")
+}
+
+impl fmt::Display for Bottlenecks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "in {}: {}, {} in them",
+            time(self.seconds),
+            calls(self.calls),
+            time(self.busy)
+        )?;
+        if let Some(bound) = self.bound {
+            write!(f, ", {}-bound", bound.name())?;
+        }
+        for share in &self.shares {
+            write!(f, "\n{share}")?;
+        }
+        match &self.change {
+            Some(change) => write!(f, "\n  would help most: {change}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = 100.0 * self.share;
+        let (operation, engine) = (self.operation, self.engine);
+        write!(f, "  {percent:5.1} %  {operation} on {engine}: ")?;
+        match self.calls {
+            0 => write!(f, "{} under way", self.running)?,
+            calls => write!(f, "{calls} calls, {:.3} GB/s", self.bytes_per_second * 1e-9)?,
+        }
+        match self.bound {
+            Some(bound) if self.seconds > 0.0 => {
+                let part = 100.0 * self.bound_seconds.of(bound) / self.seconds;
+                write!(f, ", {}-bound for {part:.0} % of it", bound.name())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What was done between two moments.
+
+use super::{BoundSeconds, EngineMetrics, Metrics};
+use crate::dispatch::Bound;
+
+impl Metrics {
+    /// What was done since `earlier`, figures of the same dispatcher: each field's difference, and operations and engines only where there
+    /// is any.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let engines = self.engines.iter().map(|it| {
+            let before = earlier.of(it.operation, it.engine);
+            before.map_or_else(|| it.clone(), |before| it.since(before))
+        });
+        Self {
+            calls: self.calls.wrapping_sub(earlier.calls),
+            seconds: less(self.seconds, earlier.seconds),
+            elements: self.elements.wrapping_sub(earlier.elements),
+            bytes: self.bytes.wrapping_sub(earlier.bytes),
+            refused: self.refused.wrapping_sub(earlier.refused),
+            fallbacks: self.fallbacks.wrapping_sub(earlier.fallbacks),
+            engines: engines
+                .filter(|it| it.calls > 0 || it.failures > 0)
+                .collect(),
+        }
+    }
+}
+
+/// Counters never go back; what rounding makes of a difference of their sums may.
+pub(super) fn less(now: f64, before: f64) -> f64 {
+    (now - before).max(0.0)
+}
+
+impl EngineMetrics {
+    fn since(&self, before: &Self) -> Self {
+        let count = |of: fn(&Self) -> u64| of(self).wrapping_sub(of(before));
+        let calls = count(|it| it.calls);
+        let seconds = less(self.seconds, before.seconds);
+        let off = less(self.error * self.seconds, before.error * before.seconds);
+        let mut bound_seconds = BoundSeconds::default();
+        for bound in Bound::ALL {
+            let (now, before) = (&self.bound_seconds, &before.bound_seconds);
+            *bound_seconds.of_mut(bound) = less(now.of(bound), before.of(bound));
+        }
+        let latencies = self.latencies.iter().zip(&before.latencies);
+        Self {
+            operation: self.operation,
+            engine: self.engine,
+            calls,
+            seconds,
+            average_seconds: seconds / calls.max(1) as f64,
+            elements: count(|it| it.elements),
+            bytes: count(|it| it.bytes),
+            work: count(|it| it.work),
+            predicted_seconds: less(self.predicted_seconds, before.predicted_seconds),
+            error: if seconds > 0.0 { off / seconds } else { 0.0 },
+            launch_bound: count(|it| it.launch_bound),
+            transfer_bound: count(|it| it.transfer_bound),
+            memory_bound: count(|it| it.memory_bound),
+            compute_bound: count(|it| it.compute_bound),
+            bound_seconds,
+            failures: count(|it| it.failures),
+            finished: count(|it| it.finished),
+            latencies: latencies
+                .map(|(now, before)| now.wrapping_sub(*before))
+                .collect(),
+        }
+    }
+}

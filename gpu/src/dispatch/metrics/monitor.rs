@@ -1,0 +1,102 @@
+//! What the time goes to, live.
+
+use std::fmt;
+use std::time::Instant;
+
+use super::bottleneck::{Air, Bottlenecks, Seen};
+use super::{Flights, Metrics};
+use crate::dispatch::{Device, Dispatcher, Engine, First, Job};
+
+/// Tells what a dispatcher's time goes to, each time that it is asked: since it was asked last, calls under way included.
+///
+/// While there is one, each call is noted as it begins, some hundred nanoseconds; without one a call looks at a number. Calls that
+/// began before are counted when they end.
+///
+/// ```
+/// use tercet_core::block::Format;
+/// use tercet_gpu::dispatch::{Dispatcher, Engine, Operation, Settings};
+///
+/// let dispatcher = Dispatcher::new(Settings::default());
+/// let mut monitor = dispatcher.monitor();
+/// let mut floats = [0.0; 32];
+/// dispatcher.on(Engine::Scalar).decode(Format::Q8_0, &[1; 34], &mut floats)?;
+/// let report = monitor.report();
+/// assert_eq!((report.calls, report.shares[0].operation), (1, Operation::Decode));
+/// println!("{report}");
+/// // Nothing since.
+/// assert_eq!(monitor.report().calls, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Monitor<D: Device = First> {
+    dispatcher: Dispatcher<D>,
+    at: Instant,
+    before: Metrics,
+    air: Air,
+}
+
+impl<D: Device> Dispatcher<D> {
+    /// Begins to watch what the time goes to.
+    pub fn monitor(&self) -> Monitor<D> {
+        let flights = self.flights();
+        flights.watch();
+        let at = Instant::now();
+        Monitor {
+            before: self.metrics(),
+            air: Air::of(&flights.flying(), at),
+            at,
+            dispatcher: self.clone(),
+        }
+    }
+}
+
+impl<D: Device> Monitor<D> {
+    fn flights(&self) -> &Flights {
+        self.dispatcher.flights()
+    }
+
+    /// What the time went to since this was called last, or since [`Dispatcher::monitor`].
+    pub fn report(&mut self) -> Bottlenecks {
+        // A call that ends in between is missed here, and made up for next time; the other way round it would be counted twice.
+        let metrics = self.dispatcher.metrics();
+        let flying = self.flights().flying();
+        let now = Instant::now();
+        let air = Air::of(&flying, now);
+        let seen = Seen {
+            seconds: now.saturating_duration_since(self.at).as_secs_f64(),
+            done: metrics.since(&self.before),
+            flying: &flying,
+            before: &self.air,
+            now: &air,
+        };
+        let report = seen.report(&self.dispatcher.advisor(), &|job, engine| {
+            self.why_not(job, engine)
+        });
+        (self.at, self.before, self.air) = (now, metrics, air);
+        report
+    }
+
+    /// Why an engine that is predicted to be faster did not do a job.
+    fn why_not(&self, job: &Job, engine: Engine) -> String {
+        let explanation = self.dispatcher.explain(job);
+        if explanation.chosen == Some(engine) {
+            return "calls ask for another engine".to_owned();
+        }
+        let mut all = explanation.candidates.into_iter();
+        let found = all.find(|candidate| candidate.engine == engine);
+        found.map_or_else(String::new, |candidate| candidate.why)
+    }
+}
+
+impl<D: Device> Drop for Monitor<D> {
+    fn drop(&mut self) {
+        self.flights().leave();
+    }
+}
+
+impl<D: Device> fmt::Debug for Monitor<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Monitor")
+            .field("dispatcher", &self.dispatcher)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,314 @@
+//! The handles and their operations.
+
+use std::sync::Arc;
+
+use tercet_core::cluster::Points;
+use tercet_core::linear::{I8Sym, Layer};
+use tercet_core::search::{Hit, Metric, Rows};
+use tercet_host::cluster::{Clustering, KmeansOptions};
+use tercet_host::engine::Fault;
+
+use super::{Held, Holds};
+use crate::dispatch::engine::Device;
+use crate::dispatch::notice::Failure;
+use crate::dispatch::operations::{Assign, Kmeans, Product, Search};
+use crate::dispatch::work::Work;
+use crate::dispatch::{DispatchError, Dispatcher, Engine, First};
+
+/// Points that calls come back to, of [`Dispatcher::resident_points`]: with the host, and on the device too where that pays.
+///
+/// It borrows the host's data and has the dispatcher's operations. What it holds goes to the device once, and stays there with the handle and its
+/// clones:
+///
+/// - with the first call that the device is chosen for although the data has to cross;
+/// - once the calls so far would have saved there what the crossing takes;
+/// - when it is asked for ([`ResidentPoints::load`]), or a handle of the device ([`ResidentPoints::on`]) is called.
+///
+/// From then on the choice counts only what crosses with a call: centroids, labels, distances. Any engine may still do a call, with the same
+/// bits; where the device fails, the next does it from the host's data. Data that had no room there is left with the host, which is told once
+/// ([`Notice::Failed`]), until it is asked for again. [`ResidentRows`] and [`ResidentLayer`] do as much.
+///
+/// ```
+/// use tercet_core::cluster::Points;
+/// use tercet_gpu::dispatch::{Dispatcher, Settings};
+///
+/// let dispatcher = Dispatcher::new(Settings::default());
+/// let codes = [0, 1, 2, 50, 51, 52];
+/// let points = dispatcher.resident_points(Points::new(&codes, 1)?);
+/// let (mut labels, mut distances) = ([0; 6], [0; 6]);
+/// for centroids in [[0, 50], [2, 52]] {
+///     points.assign(&centroids, &mut labels, &mut distances)?;
+///     assert_eq!(labels, [0, 0, 0, 1, 1, 1]);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`Notice::Failed`]: crate::dispatch::Notice::Failed
+#[derive(Debug)]
+pub struct ResidentPoints<'a, D: Device = First> {
+    dispatcher: Dispatcher<D>,
+    points: Points<'a>,
+    held: Arc<Held<<D as Holds>::Points>>,
+}
+
+/// Rows that are searched again and again, of [`Dispatcher::resident_rows`]: with the host, and on the device too where that pays, as
+/// [`ResidentPoints`] tells.
+#[derive(Debug)]
+pub struct ResidentRows<R, D: Device = First> {
+    dispatcher: Dispatcher<D>,
+    rows: R,
+    held: Arc<Held<<D as Holds>::Rows>>,
+}
+
+/// A layer that is multiplied again and again, of [`Dispatcher::resident_layer`]: with the host, and on the device too where that pays, as
+/// [`ResidentPoints`] tells.
+#[derive(Debug)]
+pub struct ResidentLayer<'a, D: Device = First> {
+    dispatcher: Dispatcher<D>,
+    layer: Layer<'a>,
+    held: Arc<Held<<D as Holds>::Layer>>,
+}
+
+impl<D: Device> Dispatcher<D> {
+    /// Points to cluster and to assign, more than once. Nothing is copied before that pays.
+    pub fn resident_points<'a>(&self, points: Points<'a>) -> ResidentPoints<'a, D> {
+        ResidentPoints {
+            dispatcher: self.clone(),
+            points,
+            held: Arc::new(Held::new()),
+        }
+    }
+
+    /// Rows to search, more than once. Nothing is copied before that pays.
+    pub fn resident_rows<R: Rows>(&self, rows: R) -> ResidentRows<R, D> {
+        ResidentRows {
+            dispatcher: self.clone(),
+            rows,
+            held: Arc::new(Held::new()),
+        }
+    }
+
+    /// A layer to multiply with, more than once. Nothing is copied before that pays.
+    pub fn resident_layer<'a>(&self, layer: Layer<'a>) -> ResidentLayer<'a, D> {
+        ResidentLayer {
+            dispatcher: self.clone(),
+            layer,
+            held: Arc::new(Held::new()),
+        }
+    }
+
+    /// Opens the device and brings data there now.
+    fn load<T>(
+        &self,
+        held: &Held<T>,
+        mut load: impl FnMut(&mut D) -> Result<T, Fault>,
+    ) -> Result<(), DispatchError> {
+        self.open()?;
+        let loaded = self.with_device(|device| held.load(device, &mut load).map(|_| ()));
+        let Some(Err(fault)) = loaded else {
+            return Ok(());
+        };
+        Err(match Failure::from(fault) {
+            Failure::Refused(error) => error,
+            Failure::Engine { source, .. } => DispatchError::Engine {
+                engine: Engine::Cuda,
+                source,
+            },
+        })
+    }
+}
+
+/// What all handles have: the same words for each.
+macro_rules! handle {
+    ($kind:ident < $($parameter:tt),* > $(where $rows:ident: Rows)?, $field:ident, $hold:ident, $bytes:expr) => {
+        impl<$($parameter,)* D: Device> $kind<$($parameter,)* D> $(where $rows: Rows)? {
+            /// A handle of the same data whose calls are all done by one engine, as [`Dispatcher::on`] has it.
+            pub fn on(&self, engine: Engine) -> Self {
+                Self {
+                    dispatcher: self.dispatcher.on(engine),
+                    held: Arc::clone(&self.held),
+                    ..*self
+                }
+            }
+
+            /// Opens the device, unless it is open, and brings the data there now, unless it is there.
+            ///
+            /// # Errors
+            /// [`DispatchError::Unavailable`] without a device; [`DispatchError::Engine`] where it has no room or fails.
+            pub fn load(&self) -> Result<(), DispatchError> {
+                self.dispatcher.load(&self.held, |device| device.$hold(&self.$field))
+            }
+
+            /// Whether the data is on the device.
+            pub fn is_resident(&self) -> bool {
+                self.held.is_there()
+            }
+
+            /// Gives the device's memory back; the data stays with the host, and may go there again.
+            pub fn release(&self) {
+                self.held.release();
+            }
+
+            /// Bytes of the data that need not cross once it is there.
+            fn bytes(&self) -> usize {
+                let bytes: fn(&Self) -> usize = $bytes;
+                bytes(self)
+            }
+        }
+
+        impl<$($parameter,)* D: Device> Clone for $kind<$($parameter,)* D> $(where $rows: Rows)? {
+            fn clone(&self) -> Self {
+                Self {
+                    dispatcher: self.dispatcher.clone(),
+                    held: Arc::clone(&self.held),
+                    ..*self
+                }
+            }
+        }
+    };
+}
+
+handle!(ResidentPoints<'a>, points, hold_points, |it| it
+    .points
+    .values()
+    .len());
+handle!(ResidentRows<R> where R: Rows, rows, hold_rows, |it| {
+    it.rows.len() * it.rows.dim() * size_of::<R::Query>()
+});
+handle!(ResidentLayer<'a>, layer, hold_layer, |it| it
+    .layer
+    .weights()
+    .bytes()
+    .len());
+
+impl<D: Device> ResidentPoints<'_, D> {
+    /// As [`Dispatcher::kmeans`] of these points, with their weights.
+    ///
+    /// # Errors
+    /// Those of [`Dispatcher::kmeans`].
+    pub fn kmeans(&self, options: &KmeansOptions) -> Result<Clustering, DispatchError> {
+        let points = &self.points;
+        let work = Kmeans {
+            codes: points.values(),
+            dims: points.dims(),
+            weights: points.weights(),
+            options,
+        };
+        // Each pass reads them again, which counts as bytes read: none of that crosses.
+        let read = work.job().bytes_in;
+        self.held.run(
+            &self.dispatcher,
+            work,
+            usize::try_from(read).unwrap_or(usize::MAX),
+            |device| device.hold_points(points),
+            |work, device, held| device.kmeans_held(points, held, work.options),
+        )
+    }
+
+    /// As [`Dispatcher::assign`] of these points.
+    ///
+    /// # Errors
+    /// Those of [`Dispatcher::assign`].
+    pub fn assign(
+        &self,
+        centroids: &[i8],
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Result<(), DispatchError> {
+        let points = &self.points;
+        let work = Assign {
+            points: *points,
+            centroids,
+            labels,
+            distances,
+        };
+        self.held.run(
+            &self.dispatcher,
+            work,
+            self.bytes(),
+            |device| device.hold_points(points),
+            |work, device, held| {
+                work.check()?;
+                device.assign_held(points, held, work.centroids, work.labels, work.distances)
+            },
+        )
+    }
+}
+
+impl<R: Rows, D: Device> ResidentRows<R, D> {
+    /// As [`Dispatcher::search`] among these rows.
+    ///
+    /// # Errors
+    /// Those of [`Dispatcher::search`].
+    pub fn search<M: Metric>(
+        &self,
+        queries: &[R::Query],
+        k: usize,
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, DispatchError> {
+        let rows = self.rows;
+        let work = Search::<M, R> {
+            rows,
+            queries,
+            k,
+            hits,
+        };
+        self.held.run(
+            &self.dispatcher,
+            work,
+            self.bytes(),
+            |device| device.hold_rows(&rows),
+            |work, device, held| device.search_held::<M, R>(rows, held, work.queries, k, work.hits),
+        )
+    }
+}
+
+impl<D: Device> ResidentLayer<'_, D> {
+    /// As [`Dispatcher::matvec`] of this layer.
+    ///
+    /// # Errors
+    /// Those of [`Dispatcher::matvec`].
+    pub fn matvec(&self, x: I8Sym<'_>, x_scale: f32, out: &mut [f32]) -> Result<(), DispatchError> {
+        self.multiply(x, &[x_scale], out, true)
+    }
+
+    /// As [`Dispatcher::matmul`] of this layer.
+    ///
+    /// # Errors
+    /// Those of [`Dispatcher::matmul`].
+    pub fn matmul(
+        &self,
+        x: I8Sym<'_>,
+        x_scales: &[f32],
+        out: &mut [f32],
+    ) -> Result<(), DispatchError> {
+        self.multiply(x, x_scales, out, false)
+    }
+
+    fn multiply(
+        &self,
+        x: I8Sym<'_>,
+        scales: &[f32],
+        out: &mut [f32],
+        one: bool,
+    ) -> Result<(), DispatchError> {
+        let layer = &self.layer;
+        let work = Product {
+            layer,
+            x,
+            scales,
+            out,
+            one,
+        };
+        self.held.run(
+            &self.dispatcher,
+            work,
+            self.bytes(),
+            |device| device.hold_layer(layer),
+            |work, device, held| {
+                work.check()?;
+                device.multiply_held(layer, held, work.x, work.scales, work.out)
+            },
+        )
+    }
+}

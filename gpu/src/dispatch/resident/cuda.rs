@@ -1,0 +1,94 @@
+//! Data that stays on a CUDA device.
+
+use tercet_core::cluster::{Points, Update};
+use tercet_core::engine::{ClusterProblem, SearchBase};
+use tercet_core::linear::{I8Sym, Layer, LinearError};
+use tercet_core::search::{Hit, Metric, Rows};
+use tercet_host::cluster::{Clustering, KmeansOptions, kmeans_of};
+use tercet_host::engine::{Fault, Worker};
+
+use super::Holds;
+use crate::engine::cluster::DevicePoints;
+use crate::engine::{Cuda, CudaError, DeviceLayer, DeviceRows};
+
+impl Holds for Cuda {
+    type Points = DevicePoints;
+    type Rows = DeviceRows;
+    type Layer = DeviceLayer;
+
+    fn hold_points(&mut self, points: &Points<'_>) -> Result<DevicePoints, Fault> {
+        Ok(self.points(points)?)
+    }
+
+    fn kmeans_held(
+        &mut self,
+        _: &Points<'_>,
+        held: &DevicePoints,
+        options: &KmeansOptions,
+    ) -> Result<Clustering, Fault> {
+        let update = options.sphere.map_or(Update::Mean, Update::Sphere);
+        let mut clusters = self.clusters_of(held, options.clusters, update)?;
+        Ok(kmeans_of(&mut clusters, options, &mut |_| ())?)
+    }
+
+    fn assign_held(
+        &mut self,
+        points: &Points<'_>,
+        held: &DevicePoints,
+        centroids: &[i8],
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Result<(), Fault> {
+        let k = centroids.len() / points.dims();
+        if k > points.counted() {
+            // More than a clustering may have: in parts, of points that cross.
+            return self.nearest(*points, centroids, labels, distances);
+        }
+        let mut clusters = self.clusters_of(held, k, Update::Mean)?;
+        clusters.set_centroids(centroids)?;
+        clusters.measure()?;
+        clusters.read_labels(labels)?;
+        Ok(clusters.read_distances(distances)?)
+    }
+
+    fn hold_rows<R: Rows>(&mut self, rows: &R) -> Result<DeviceRows, Fault> {
+        Ok(self.rows(rows)?)
+    }
+
+    fn search_held<M: Metric, R: Rows>(
+        &mut self,
+        rows: R,
+        held: &DeviceRows,
+        queries: &[R::Query],
+        k: usize,
+        hits: &mut [Hit<R::Score<M>>],
+    ) -> Result<usize, Fault> {
+        let mut base = self.base_of(rows, held)?;
+        Ok(base.top_k_all::<M>(queries, k, hits)?)
+    }
+
+    fn hold_layer(&mut self, layer: &Layer<'_>) -> Result<DeviceLayer, Fault> {
+        match self.layer(layer) {
+            // A weight of 128, which the processor's kernels take.
+            Err(error @ CudaError::Linear(LinearError::CodeRange { .. })) => {
+                Err(Fault::NoRoom(error.into()))
+            }
+            layer => Ok(layer?),
+        }
+    }
+
+    fn multiply_held(
+        &mut self,
+        _: &Layer<'_>,
+        held: &DeviceLayer,
+        x: I8Sym<'_>,
+        scales: &[f32],
+        out: &mut [f32],
+    ) -> Result<(), Fault> {
+        let x = self.activations(held, x)?;
+        let scales = self.upload(scales)?;
+        let mut there = self.zeros(out.len())?;
+        self.multiply(held, &x, &scales, &mut there)?;
+        Ok(self.read(&there, out)?)
+    }
+}

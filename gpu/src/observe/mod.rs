@@ -1,0 +1,47 @@
+//! Counters, gauges and histograms of what runs here, for whoever listens: through the facade [`metrics`].
+//!
+//! [`crate::dispatch`], [`crate::batch`], [`crate::cache`] and the CUDA engine record what they do to the recorder that the program has
+//! installed: one of its own, such as a Prometheus exporter's, or a [`Registry`], which needs nothing else and gives Prometheus' text
+//! and JSON. [`FAMILIES`] has every name, with its labels, its unit and a sentence; `grafana/tercet.json` beside this crate is a dashboard
+//! of them.
+//!
+//! ```
+//! use tercet_core::block::Format;
+//! use tercet_gpu::dispatch::{Dispatcher, Settings};
+//! use tercet_gpu::observe::Registry;
+//!
+//! let registry = Registry::install()?;
+//! let dispatcher = Dispatcher::new(Settings::default());
+//! let mut floats = [0.0; 32];
+//! dispatcher.decode(Format::Q8_0, &[1; 34], &mut floats)?;
+//!
+//! let text = registry.to_prometheus();
+//! assert!(text.contains("# TYPE tercet_call_seconds histogram"));
+//! assert!(text.lines().any(|line| line.starts_with("tercet_elements_total{") && line.ends_with(" 32")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A recorder is installed first. A queue, a cache or a device looks for it when it is made, a dispatcher when an engine does its first
+//! call of an operation; what is done before is in their own figures alone ([`Dispatcher::metrics`](crate::dispatch::Dispatcher::metrics),
+//! `stats`).
+//!
+//! # Throughput
+//! is no family of its own: `rate(tercet_bytes_total[1m])` over `rate(tercet_call_seconds_sum[1m])` is bytes a second of work, over nothing
+//! bytes a second of the clock; with `tercet_elements_total` elements, with `tercet_work_total` multiply-adds.
+//!
+//! # Cost
+//! Without a recorder a handle is an empty option: each figure is one test of a pointer, ten of them a dispatched call. With a [`Registry`]
+//! a figure is an atomic addition or two. `cargo test --release -p tercet-gpu --lib -- --ignored overhead --nocapture` times both.
+#![forbid(unsafe_code)]
+
+mod bins;
+mod export;
+mod family;
+mod level;
+mod registry;
+
+pub(crate) use export::Text;
+pub use family::{FAMILIES, Family, Kind};
+pub(crate) use family::{counter, histogram, of};
+pub use level::Level;
+pub use registry::{AlreadyRecording, Registry};
