@@ -40,6 +40,7 @@ mod family;
 mod level;
 mod registry;
 
+pub use bins::LATENCIES;
 pub(crate) use export::Text;
 pub use family::{FAMILIES, Family, Kind};
 pub(crate) use family::{counter, histogram, of};
