@@ -258,7 +258,11 @@ impl<D: Device> Dispatcher<D> {
                 Engine::Simd => work.run(&mut { shared.simd }),
                 Engine::Threads => work.run(&mut { shared.threads }),
                 Engine::Cuda => match shared.device.lock() {
-                    Some(mut device) if room::is_there(&job, |bytes| device.has_room(bytes)) => {
+                    // Who asks for the device has it tried.
+                    Some(mut device)
+                        if self.forced.is_some()
+                            || room::is_there(&job, |bytes| device.has_room(bytes)) =>
+                    {
                         work.run(&mut *device)
                     }
                     Some(_) => Err(room::refused(&job)),
