@@ -30,6 +30,7 @@
 mod chrome;
 mod layer;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -117,6 +118,26 @@ struct Kept {
     threads: Vec<String>,
     /// Names of devices, by their numbers.
     devices: Vec<(usize, String)>,
+    /// Where the last event of a device's row ended.
+    ends: HashMap<Lane, Duration>,
+}
+
+impl Kept {
+    /// When an event of a device's row begins.
+    ///
+    /// A device tells times as f32 milliseconds, so that what comes after another may seem to begin before its end, by what those round:
+    /// viewers would take the two for nested.
+    fn after_the_last(&mut self, lane: Lane, start: Duration, length: Duration) -> Duration {
+        let last = self.ends.entry(lane).or_default();
+        // Two times of so many seconds, of 24 bits each, and a length.
+        let rounded = *last / (1 << 21) + Duration::from_nanos(100);
+        let start = match start + rounded >= *last {
+            true => start.max(*last),
+            false => start,
+        };
+        *last = start + length;
+        start
+    }
 }
 
 /// Something that took time.
@@ -162,7 +183,11 @@ impl Recorded {
         length: Duration,
         about: String,
     ) {
-        let start = start.saturating_duration_since(self.begun);
+        let mut start = start.saturating_duration_since(self.begun);
+        let mut kept = self.lock();
+        if !matches!(lane, Lane::Thread(_)) {
+            start = kept.after_the_last(lane, start, length);
+        }
         let event = Event {
             lane,
             name,
@@ -170,7 +195,6 @@ impl Recorded {
             length,
             about,
         };
-        let mut kept = self.lock();
         match kept.events.len() < MOST {
             true => kept.events.push(event),
             false => kept.left_out += 1,
