@@ -140,7 +140,8 @@ mod tests {
         }
         let starts: Vec<_> = recorded.lock().events.iter().map(|it| it.start).collect();
         let second = Duration::from_secs(1);
-        // The third moved to the end of the first; the fourth begins a whole length before its end, which is no rounding.
-        assert_eq!(starts, [second, second, end, end]);
+        // The third moved behind the first; the fourth begins a whole length before its end, which is no rounding.
+        let behind = end + Duration::from_nanos(1);
+        assert_eq!(starts, [second, second, behind, end]);
     }
 }

@@ -126,13 +126,13 @@ impl Kept {
     /// When an event of a device's row begins.
     ///
     /// A device tells times as f32 milliseconds, so that what comes after another may seem to begin before its end, by what those round:
-    /// viewers would take the two for nested.
+    /// viewers would take the two for nested. They round too, where they add lengths to beginnings: one nanosecond lies between.
     fn after_the_last(&mut self, lane: Lane, start: Duration, length: Duration) -> Duration {
         let last = self.ends.entry(lane).or_default();
         // Two times of so many seconds, of 24 bits each, and a length.
         let rounded = *last / (1 << 21) + Duration::from_nanos(100);
         let start = match start + rounded >= *last {
-            true => start.max(*last),
+            true => start.max(*last + Duration::from_nanos(1)),
             false => start,
         };
         *last = start + length;
