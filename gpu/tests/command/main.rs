@@ -24,5 +24,6 @@ mod quantize;
 mod search;
 mod support;
 mod trace;
+mod transcripts;
 mod tune;
 mod verify;
