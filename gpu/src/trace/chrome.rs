@@ -119,4 +119,29 @@ mod tests {
         assert_eq!(event["args"]["values"], 3);
         assert_eq!(json["otherData"]["left_out"], 0);
     }
+    #[cfg(feature = "cuda")]
+    #[test]
+    fn what_rounding_makes_overlap_on_a_device_follows_and_what_else_overlaps_stays() {
+        let begun = Instant::now();
+        let recorded = Recorded {
+            begun,
+            kept: Mutex::default(),
+        };
+        let length = Duration::from_millis(1);
+        let end = Duration::from_secs(1) + length;
+        for (lane, start) in [
+            (Lane::Kernels(0), Duration::from_secs(1)),
+            // Another row has its own order.
+            (Lane::CopiesIn(0), Duration::from_secs(1)),
+            (Lane::Kernels(0), end - Duration::from_nanos(300)),
+            (Lane::Kernels(0), end),
+        ] {
+            recorded.keep(lane, "kernel", begun + start, length, String::new());
+        }
+        let starts: Vec<_> = recorded.lock().events.iter().map(|it| it.start).collect();
+        let second = Duration::from_secs(1);
+        // The third moved behind the first; the fourth begins a whole length before its end, which is no rounding.
+        let behind = end + Duration::from_nanos(1);
+        assert_eq!(starts, [second, second, behind, end]);
+    }
 }

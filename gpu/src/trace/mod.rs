@@ -31,6 +31,7 @@
 mod chrome;
 mod layer;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -118,6 +119,26 @@ struct Kept {
     threads: Vec<String>,
     /// Names of devices, by their numbers.
     devices: Vec<(usize, String)>,
+    /// Where the last event of a device's row ended.
+    ends: HashMap<Lane, Duration>,
+}
+
+impl Kept {
+    /// When an event of a device's row begins.
+    ///
+    /// A device tells times as f32 milliseconds, so that what comes after another may seem to begin before its end, by what those round:
+    /// viewers would take the two for nested. They round too, where they add lengths to beginnings: one nanosecond lies between.
+    fn after_the_last(&mut self, lane: Lane, start: Duration, length: Duration) -> Duration {
+        let last = self.ends.entry(lane).or_default();
+        // Two times of so many seconds, of 24 bits each, and a length.
+        let rounded = *last / (1 << 21) + Duration::from_nanos(100);
+        let start = match start + rounded >= *last {
+            true => start.max(*last + Duration::from_nanos(1)),
+            false => start,
+        };
+        *last = start + length;
+        start
+    }
 }
 
 /// Something that took time.
@@ -163,7 +184,11 @@ impl Recorded {
         length: Duration,
         about: String,
     ) {
-        let start = start.saturating_duration_since(self.begun);
+        let mut start = start.saturating_duration_since(self.begun);
+        let mut kept = self.lock();
+        if !matches!(lane, Lane::Thread(_)) {
+            start = kept.after_the_last(lane, start, length);
+        }
         let event = Event {
             lane,
             name,
@@ -171,7 +196,6 @@ impl Recorded {
             length,
             about,
         };
-        let mut kept = self.lock();
         match kept.events.len() < MOST {
             true => kept.events.push(event),
             false => kept.left_out += 1,

@@ -25,5 +25,6 @@ mod quantize;
 mod search;
 mod support;
 mod trace;
+mod transcripts;
 mod tune;
 mod verify;

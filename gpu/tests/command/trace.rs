@@ -61,14 +61,24 @@ fn a_trace_shows_what_threads_did_within_the_flow() {
         times(call).0 <= begin && end <= times(call).1,
         "{call}, {fit}"
     );
-    let points: Vec<_> = events
-        .iter()
-        .filter(|event| event["name"] == "points")
-        .collect();
-    assert!(!points.is_empty());
-    for job in points {
-        let (start, stop) = times(job);
-        assert!(begin <= start && stop <= end, "{job} outside {fit}");
+    let within = |name: &str, (begin, end): (f64, f64)| {
+        let all = events.iter().filter(|event| event["name"] == name);
+        let all: Vec<_> = all.collect();
+        assert!(!all.is_empty(), "{name}");
+        for event in all {
+            let (start, stop) = times(event);
+            assert!(begin <= start && stop <= end, "{event} outside");
+        }
+    };
+    // What the flow's time goes to, one after another, and the threads' jobs in it.
+    let parts = ["codes", "kmeans", "measure"];
+    for part in parts {
+        within(part, (begin, end));
+    }
+    let [codes, kmeans, measure] = parts.map(|part| times(only(&events, part)));
+    assert!(codes.1 <= kmeans.0 && kmeans.1 <= measure.0);
+    for step in ["seed", "assign", "job"] {
+        within(step, kmeans);
     }
     assert!(times(only(&events, "read")).1 <= begin);
 }

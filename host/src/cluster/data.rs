@@ -147,13 +147,15 @@ pub fn fit_with<E: Worker>(
         clusters = options.clusters
     )
     .entered();
-    let codes = if fit.spherical {
-        let (codes, sphere) = on_sphere(points)?;
-        options.sphere = Some(sphere);
-        codes
-    } else {
-        on_grid(points, fit.range)?
-    };
+    let codes = trace_span!("codes").in_scope(|| {
+        Ok::<_, Error>(if fit.spherical {
+            let (codes, sphere) = on_sphere(points)?;
+            options.sphere = Some(sphere);
+            codes
+        } else {
+            on_grid(points, fit.range)?
+        })
+    })?;
     if let Some(centroids) = fit.centroids {
         let shape = (centroids.rows(), centroids.dims());
         if shape != (options.clusters, dims) {
@@ -166,12 +168,14 @@ pub fn fit_with<E: Worker>(
     }
     let mut observe = |step: Step| observe(step, codes.squared(step.inertia));
     let (rows, weights) = (&codes.codes, fit.weights);
-    let done = super::kmeans_with(engine, rows, dims, weights, &options, &mut observe);
+    let done = trace_span!("kmeans")
+        .in_scope(|| super::kmeans_with(engine, rows, dims, weights, &options, &mut observe));
     let (clustering, by) = By::or_threads(engine.name(), done, |threads| {
         let done = super::kmeans_with(threads, rows, dims, weights, &options, &mut observe);
         Ok(done?)
     })
     .map_err(|fault| fault.told(engine.name(), refuse))?;
+    let _span = trace_span!("measure").entered();
     let mut clusters = vec![Summary::default(); options.clusters];
     super::points(&codes.codes, dims, fit.weights)
         .and_then(|points| {
@@ -247,12 +251,20 @@ pub fn assign_with<E: Worker>(
     spherical: bool,
 ) -> Result<Assigned, Error> {
     let dims = points.dims();
+    let _span = trace_span!(
+        "assign to",
+        points = points.rows(),
+        dims,
+        clusters = centroids.rows()
+    )
+    .entered();
     if centroids.dims() != dims {
         return Err(Error::options(format!(
             "the centroids have {} values, the points {dims}",
             centroids.dims()
         )));
     }
+    let span = trace_span!("codes").entered();
     let (codes, of_centroids) = match centroids.values() {
         _ if spherical => {
             let (codes, _) = on_sphere(points)?;
@@ -273,12 +285,14 @@ pub fn assign_with<E: Worker>(
             }
         }
     };
+    drop(span);
     let refuse = |reason: &dyn std::fmt::Display| points.refuse(reason);
     let done = super::assign_with(engine, &codes.codes, dims, &of_centroids.codes);
     let (assignment, by) = By::or_threads(engine.name(), done, |threads| {
         super::assign_with(threads, &codes.codes, dims, &of_centroids.codes)
     })
     .map_err(|fault| fault.told(engine.name(), refuse))?;
+    let _span = trace_span!("measure").entered();
     let values = units(points, spherical);
     let labelled = float::Labelled {
         values: values.as_ref(),

@@ -14,6 +14,8 @@ pub struct Curves {
     pub line: String,
     /// What the vertical scales count.
     pub up: &'static str,
+    /// What fields and lines are, as the table calls them.
+    pub names: [&'static str; 2],
     /// The fields.
     pub panels: Vec<Panel>,
 }
@@ -42,14 +44,16 @@ pub struct Line {
 
 /// Fields side by side, their height in px, and the room between and around.
 const ACROSS: usize = 2;
-const HEIGHT: f64 = 270.0;
+const HEIGHT: f64 = 284.0;
 const GAP: f64 = 24.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 62.0;
-const TOP: f64 = 30.0;
+const TOP: f64 = 44.0;
 const BOTTOM: f64 = 42.0;
 /// Px between names at the right.
 const LEAD: f64 = 13.0;
+/// Px of a letter of words at marks, about.
+const LETTER: f64 = 6.0;
 
 impl Curves {
     /// Draws all fields; the page's table has the points.
@@ -92,7 +96,11 @@ impl Curves {
         });
         Table {
             caption: "Every point",
-            columns: vec!["field", "line", "x", self.up],
+            columns: {
+                let [field, line] = self.names;
+                let below = self.panels.first().map_or("x", |panel| panel.below);
+                vec![field, line, below, self.up]
+            },
             rows: lines
                 .map(|(panel, line, x, y)| {
                     let (field, name) = (panel.name.clone(), line.name.clone());
@@ -126,16 +134,11 @@ impl Panel {
             let power = format!("2^{}", value.log2().round());
             text(out, (x, floor + 18.0), "middle", faint, &power);
         }
-        let words = format!("{}, {up}", self.below);
-        text(
-            out,
-            ((left + right) / 2.0, floor + 35.0),
-            "middle",
-            faint,
-            &words,
-        );
+        let middle = (left + right) / 2.0;
+        text(out, (middle, floor + 35.0), "middle", faint, self.below);
+        text(out, (left - 8.0, top - 12.0), "end", faint, up);
         // Names where lines end, moved down where two would meet.
-        let mut ends = Vec::new();
+        let (mut ends, mut drawn) = (Vec::new(), Vec::new());
         for line in &self.lines {
             let placed = line
                 .points
@@ -147,6 +150,7 @@ impl Panel {
             let style = format!(r#"fill="none" stroke="{colour}" stroke-width="2""#);
             polyline(out, &placed, &style);
             ends.extend(placed.last().map(|end| (end.1, line, colour)));
+            drawn.push(placed);
         }
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut lowest = f64::NEG_INFINITY;
@@ -161,11 +165,31 @@ impl Panel {
                 &line.name,
             );
         }
+        // Words of marks below all lines, within the field, and below those of the mark before where the two would meet.
+        let (mut end, mut height) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         for (x, y, words) in &self.marks {
             let at = (across.at(*x), upward.at(*y));
             circle(out, at, 4.0, r#"class="mark""#);
             let style = r#"class="ink halo" font-size="11""#;
-            text(out, (at.0 + 7.0, at.1 + 13.0), "start", style, words);
+            let width = words.chars().count() as f64 * LETTER;
+            let start = (at.0 + 7.0).min(right - width);
+            let lowest = drawn.iter().filter_map(|line| height_at(line, start));
+            let mut low = lowest.fold(at.1, f64::max) + LEAD;
+            if start < end {
+                low = low.max(height + LEAD);
+            }
+            (end, height) = (start + width, low);
+            text(out, (start, low), "start", style, words);
         }
     }
+}
+
+/// Where a line is at `x`, between its points.
+fn height_at(line: &[At], x: f64) -> Option<f64> {
+    let part = line
+        .windows(2)
+        .find(|part| (part[0].0..=part[1].0).contains(&x))?;
+    let (from, to) = (part[0], part[1]);
+    let share = (x - from.0) / (to.0 - from.0).max(f64::MIN_POSITIVE);
+    Some(from.1 + share * (to.1 - from.1))
 }

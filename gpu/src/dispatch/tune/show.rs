@@ -18,6 +18,7 @@ pub fn curves(costs: &Costs, title: &str, line: &str) -> Page {
         title: title.to_owned(),
         line: line.to_owned(),
         up: "seconds",
+        names: ["operation", "engine"],
         panels: panels.collect(),
     }
     .page()
@@ -39,7 +40,11 @@ fn panel(costs: &Costs, operation: Operation) -> Panel {
     let marks = crossings(costs, operation).into_iter().skip(1);
     let marks = marks.filter_map(|(size, best)| {
         let time = seconds(best, usize::try_from(size).ok()?)?;
-        Some((size as f64, time, format!("{best} from {size}")))
+        Some((
+            size as f64,
+            time,
+            format!("{best} from 2^{}", size.max(1).ilog2()),
+        ))
     });
     Panel {
         name: operation.name().to_owned(),
@@ -87,7 +92,7 @@ mod tests {
         for engine in Engine::ALL {
             assert!(svg.contains(&format!(">{engine}<")), "{engine}");
         }
-        assert!(svg.contains(">threads from "));
+        assert!(svg.contains(">threads from 2^"));
         assert!(svg.contains("Costs &lt;of&gt; this"));
         // The same for the same costs.
         assert_eq!(

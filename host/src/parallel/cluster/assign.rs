@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use tercet_core::cluster::Points;
 use tercet_core::engine::Assigned;
+use tracing::trace_span;
 
 use super::super::{TILE as VALUES, Threads};
 use super::share::{jobs, share, work};
@@ -59,6 +60,7 @@ impl Assignment<'_> {
         labels: &mut [u32],
         distances: &mut [u32],
     ) -> Assigned {
+        let _span = trace_span!("assign").entered();
         for job in jobs.iter_mut() {
             job.assigned = Assigned::default();
         }
@@ -168,6 +170,7 @@ pub(super) fn lengths(
     share_of: usize,
     threads: usize,
 ) -> Vec<u32> {
+    let _span = trace_span!("lengths").entered();
     let mut lengths = vec![0; points.len()];
     let parts = points.values().par_chunks(share_of * points.dims());
     let parts = parts.zip(lengths.par_chunks_mut(share_of));

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 use tercet_core::engine::{ClusterProblem, Shape};
+use tracing::trace_span;
 
 use super::share::{share, work};
 use super::{Clusters, Job};
@@ -10,6 +11,7 @@ use crate::simd::cluster::{Change, TILE};
 impl Clusters<'_> {
     /// Assigns points to the centroids as they stand and adds them to the sums and counts; every index is one of a point.
     pub(super) fn batched(&mut self, batch: &[u32]) {
+        let _span = trace_span!("batch", points = batch.len()).entered();
         let Shape {
             dims, clusters: k, ..
         } = self.shape();

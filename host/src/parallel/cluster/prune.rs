@@ -8,6 +8,7 @@
 use rayon::prelude::*;
 use tercet_core::cluster::Points;
 use tercet_core::engine::Assigned;
+use tracing::trace_span;
 
 use super::assign::{Assignment, Job, Summed};
 use super::share::share;
@@ -75,6 +76,7 @@ impl Pruned<'_> {
         labels: &mut [u32],
         distances: &mut [u32],
     ) -> Assigned {
+        let _span = trace_span!("assign", pruned = true).entered();
         for job in jobs.iter_mut() {
             job.assigned = Assigned::default();
         }

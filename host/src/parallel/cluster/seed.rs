@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 use tercet_core::engine::{ClusterProblem, Farthest};
 use tercet_core::scalar::cluster as reference;
+use tracing::trace_span;
 
 use super::share::{share, work};
 use super::{Clusters, Job, part};
@@ -96,6 +97,7 @@ impl Clusters<'_> {
 
     /// Shortens all distances to those to the one candidate; Σ w·D².
     pub(super) fn shortened(&mut self) -> u64 {
+        let _span = trace_span!("seed").entered();
         let size = self.share;
         let count = self.ready(work(self.lengths.len(), self.shape().dims, 1));
         let (kernels, candidates, lengths) = (self.kernels, &self.candidates, &self.lengths);
@@ -129,6 +131,7 @@ impl Clusters<'_> {
 
     /// What [`Clusters::shortened`] would give with each candidate.
     pub(super) fn potential(&mut self, totals: &mut [u64]) {
+        let _span = trace_span!("seed", candidates = totals.len()).entered();
         let size = self.share;
         let count = self.ready(work(self.lengths.len(), self.shape().dims, totals.len()));
         let (kernels, candidates, lengths) = (self.kernels, &self.candidates, &self.lengths);

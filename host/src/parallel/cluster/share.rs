@@ -59,7 +59,7 @@ impl<J: Send, T, F: Fn(&mut J, T) + Sync> ProducerCallback<T> for Deal<'_, J, F>
         }
         queues.push(Queue::new(rest, len - start));
         let drain = |index: usize, job: &mut J| {
-            let _span = trace_span!("points", job = index).entered();
+            let _span = trace_span!("job", index).entered();
             while let Some(item) = queues[index].first() {
                 run(job, item);
             }

@@ -91,7 +91,7 @@ pub(super) fn all(folder: &Path) -> Result<Vec<Board>, Failure> {
             "{}: no board here: no {FILE} in it or in a folder of it; {MADE_BY}",
             folder.display()
         ))),
-        ..=MOST => folders.iter().map(|folder| read(folder)).collect(),
+        1..=MOST => folders.iter().map(|folder| read(folder)).collect(),
         many => Err(Failure::new(format_args!(
             "{}: {many} boards; {MOST} are the most",
             folder.display()
