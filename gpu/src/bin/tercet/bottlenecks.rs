@@ -64,6 +64,8 @@ impl Reports {
         let live = move || {
             while stopped.recv_timeout(EACH) == Err(RecvTimeoutError::Timeout) {
                 for it in lock(watched).iter_mut() {
+                    // A progress bar stands on the line, and draws itself anew.
+                    let _ = write!(io::stderr(), "\r\x1b[2K");
                     tell(form, &it.live.report());
                 }
             }

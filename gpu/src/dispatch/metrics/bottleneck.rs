@@ -184,7 +184,12 @@ impl fmt::Display for Share {
         write!(f, "  {percent:5.1} %  {operation} on {engine}: ")?;
         match self.calls {
             0 => write!(f, "{} under way", self.running)?,
-            calls => write!(f, "{calls} calls, {:.3} GB/s", self.bytes_per_second * 1e-9)?,
+            count => write!(
+                f,
+                "{}, {:.3} GB/s",
+                calls(count),
+                self.bytes_per_second * 1e-9
+            )?,
         }
         match self.bound {
             Some(bound) if self.seconds > 0.0 => {
