@@ -218,6 +218,12 @@ fn a_large_job_without_room_is_not_begun_on_the_device() {
     on.assign(points, &codes[..3 * 64], expected, lengths)
         .unwrap();
     assert!(labels == expected && distances == lengths);
+    // Whoever asks for the device has it tried, and hears what it says.
+    let forced = dispatcher.on(Engine::Cuda);
+    let tried = forced.assign(points, &codes[..3 * 64], expected, lengths);
+    let error = tried.unwrap_err().to_string();
+    assert!(error.starts_with("cuda failed: "), "{error}");
+    assert!(!error.contains("no room on the device for"), "{error}");
     let told = told.lock().unwrap();
     let [Notice::Failed { engine, reason, .. }] = &told[..] else {
         panic!("{told:?}")

@@ -14,5 +14,7 @@
 mod batch;
 #[path = "../../src/cache/mod.rs"]
 mod cache;
+#[path = "../../src/observe/mod.rs"]
+mod observe;
 #[path = "../../src/sync.rs"]
 mod sync;

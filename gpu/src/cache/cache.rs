@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::flight::Flight;
+use super::found::{Evicted, Found, Reserved};
 use super::lead::{Lead, Leaving, Room};
 use super::meters::Event;
-use super::table::{Evicted, Found, Reserved, Table};
+use super::table::Table;
 use super::{CacheError, CacheOptions, CacheStats, Clock, Computed, Monotonic, Pinned, Tiers};
 use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 

@@ -82,6 +82,7 @@ mod clock;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod flight;
+mod found;
 mod lead;
 mod meters;
 mod options;

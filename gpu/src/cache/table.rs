@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tercet_core::pool::Stats;
 
+use super::found::{Evicted, Found, Litter, Reserved, Victim};
 use super::meters::{Event, Meters};
 use super::order::{Order, Stamp};
 use super::{CacheOptions, CacheStats};
@@ -25,53 +26,6 @@ struct Entry<D, H> {
     born: Duration,
     device: Option<Held<D>>,
     host: Option<Held<H>>,
-}
-
-/// Where a value was found.
-pub(super) enum Found<D, H> {
-    Device(Arc<D>),
-    /// Only there, and when it was computed.
-    Host(Arc<H>, Duration),
-    Nowhere,
-}
-
-/// A value that left the device, and is nowhere else.
-pub(super) struct Victim<K, D> {
-    pub(super) key: K,
-    pub(super) value: Arc<D>,
-    pub(super) born: Duration,
-}
-
-/// What left the device for a purpose: values that are nowhere else, and the bytes of all that left beyond what was needed. These are
-/// nobody's until [`Table::settle`], since the values are there until they have been copied.
-pub(super) struct Evicted<K, D> {
-    pub(super) victims: Vec<Victim<K, D>>,
-    pub(super) surplus: usize,
-}
-
-/// Whether there is room on the device.
-pub(super) enum Reserved<K, D> {
-    /// There is, once these have gone.
-    Room(Evicted<K, D>),
-    /// Not before what others evicted has gone.
-    Later,
-    /// The budget is less, or handles hold too much.
-    Never,
-}
-
-/// What is dropped once the cache's lock is not held: destructors may take long.
-pub(super) struct Litter<D, H> {
-    device: Vec<Arc<D>>,
-    host: Vec<Arc<H>>,
-}
-
-impl<D, H> Default for Litter<D, H> {
-    fn default() -> Self {
-        Self {
-            device: Vec::new(),
-            host: Vec::new(),
-        }
-    }
 }
 
 /// The table. Bytes of each tier are at most its budget at any time.

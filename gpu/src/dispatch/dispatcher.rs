@@ -13,7 +13,7 @@ use super::engine::Device;
 use super::metrics::{Counters, Flights};
 use super::notice::{DispatchError, Notice};
 use super::settings::{Profile, Settings, SettingsError, Verbose};
-use super::{Advice, Costs, Engine, Explanation, Job, Metrics};
+use super::{Costs, Engine, Explanation, Job};
 
 /// Hears what the dispatcher has to tell.
 pub(super) type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
@@ -150,37 +150,6 @@ impl<D: Device> Dispatcher<D> {
         let ranking = self.rank(job, 0);
         let tolerance = self.settings().tolerance;
         Explanation::new(job, &ranking, tolerance, self.shared.origin.clone())
-    }
-
-    /// What was done so far.
-    pub fn metrics(&self) -> Metrics {
-        self.shared.counters.snapshot()
-    }
-
-    /// What would be faster, by what was done so far; empty where nothing is known to be.
-    pub fn recommend(&self) -> Vec<Advice> {
-        self.advisor().advise(&self.metrics())
-    }
-
-    /// What advice depends on.
-    pub(super) fn advisor(&self) -> super::recommend::Machine<'_> {
-        let shared = &*self.shared;
-        super::recommend::Machine {
-            costs: self.costs(),
-            measured: shared.measured,
-            settings: self.settings(),
-            // Who has measured one has one, before it is opened.
-            device: match shared.device.state() {
-                State::Open => true,
-                State::Closed(_) => shared.costs_of.is_some(),
-                State::Missing | State::GivenUp => false,
-            },
-        }
-    }
-
-    /// Calls under way, for a [`super::Monitor`].
-    pub(super) fn flights(&self) -> &Flights {
-        &self.shared.flights
     }
 
     /// Opens the device, unless it is open, and says which it is.

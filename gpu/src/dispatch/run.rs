@@ -85,7 +85,11 @@ impl<D: Device> Dispatcher<D> {
                 Engine::Simd => task.on_host(&mut { shared.simd }),
                 Engine::Threads => task.on_host(&mut { shared.threads }),
                 Engine::Cuda => match shared.device.lock() {
-                    Some(mut device) if room::is_there(&job, |bytes| device.has_room(bytes)) => {
+                    // Who asks for the device has it tried.
+                    Some(mut device)
+                        if self.forced.is_some()
+                            || room::is_there(&job, |bytes| device.has_room(bytes)) =>
+                    {
                         task.on_device(&mut *device)
                     }
                     Some(_) => Err(room::refused(&job)),

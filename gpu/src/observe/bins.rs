@@ -4,7 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use metrics::HistogramFn;
 
-use crate::dispatch::metrics::LATENCIES;
+/// Upper ends of the bins of times, in seconds; what takes longer is in one more.
+pub const LATENCIES: [f64; 12] = [
+    1e-6, 4e-6, 1.6e-5, 6.4e-5, 2.56e-4, 1.024e-3, 4.096e-3, 1.6384e-2, 6.5536e-2, 0.262_144,
+    1.048_576, 4.194_304,
+];
 
 /// Upper ends of what is counted in pieces: requests, bytes.
 const POWERS: [f64; 16] = [

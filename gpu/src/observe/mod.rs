@@ -30,8 +30,10 @@
 //! bytes a second of the clock; with `tercet_elements_total` elements, with `tercet_work_total` multiply-adds.
 //!
 //! # Cost
-//! Without a recorder a handle is an empty option: each figure is one test of a pointer, ten of them a dispatched call. With a [`Registry`]
-//! a figure is an atomic addition or two. `cargo test --release -p tercet-gpu --lib -- --ignored overhead --nocapture` times both.
+//! Without a recorder a handle is an empty option: six figures cost 4 ns, and a call of 32 values by a dispatcher 217 ns more than a direct one,
+//! counters, span and choice included. With a [`Registry`] the figures cost 44 ns and the call 274 ns; with a
+//! [`Monitor`](crate::dispatch::Monitor) instead 262 ns. Two cores of an Intel Xeon, the profile of tests, 23 November 2026:
+//! `cargo test -p tercet-gpu --lib -- --ignored overhead --nocapture --test-threads 1`.
 #![forbid(unsafe_code)]
 
 mod bins;
@@ -40,6 +42,7 @@ mod family;
 mod level;
 mod registry;
 
+pub use bins::LATENCIES;
 pub(crate) use export::Text;
 pub use family::{FAMILIES, Family, Kind};
 pub(crate) use family::{counter, histogram, of};

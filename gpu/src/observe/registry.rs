@@ -13,7 +13,7 @@ use super::bins::Bins;
 /// Keeps all that a process records through [`metrics`], Tercet's figures and others': a [`Recorder`] to be installed
 /// ([`Registry::install`]) or lent to one thread ([`metrics::with_local_recorder`]). Clones are handles of the same one.
 ///
-/// Times are counted in the bins of [`LATENCIES`](crate::dispatch::metrics::LATENCIES), by their names' end `_seconds` or by their unit;
+/// Times are counted in the bins of [`LATENCIES`](super::LATENCIES), by their names' end `_seconds` or by their unit;
 /// whatever else a histogram is of in powers of two. A name that comes as two kinds is the first one's; the other gets a handle that does
 /// nothing.
 #[derive(Clone, Debug, Default)]

@@ -16,16 +16,11 @@ use serde::Serialize;
 
 use super::{Bound, Engine, Operation};
 
+pub use crate::observe::LATENCIES;
 pub use bottleneck::{Bottlenecks, Share};
 pub(super) use counters::{Call, Counters};
 pub(super) use flights::Flights;
 pub use monitor::Monitor;
-
-/// Upper ends of the bins of call times, in seconds; what takes longer is in one more.
-pub const LATENCIES: [f64; 12] = [
-    1e-6, 4e-6, 1.6e-5, 6.4e-5, 2.56e-4, 1.024e-3, 4.096e-3, 1.6384e-2, 6.5536e-2, 0.262_144,
-    1.048_576, 4.194_304,
-];
 
 /// What a dispatcher has done since it was made.
 ///

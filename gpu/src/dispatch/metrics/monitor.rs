@@ -1,11 +1,13 @@
-//! What the time goes to, live.
+//! What a dispatcher tells of its work: figures, advice, and live what the time goes to.
 
 use std::fmt;
 use std::time::Instant;
 
 use super::bottleneck::{Air, Bottlenecks, Seen};
 use super::{Flights, Metrics};
-use crate::dispatch::{Device, Dispatcher, Engine, First, Job};
+use crate::dispatch::choose::State;
+use crate::dispatch::recommend::Machine;
+use crate::dispatch::{Advice, Device, Dispatcher, Engine, First, Job};
 
 /// Tells what a dispatcher's time goes to, each time that it is asked: since it was asked last, calls under way included.
 ///
@@ -35,9 +37,35 @@ pub struct Monitor<D: Device = First> {
 }
 
 impl<D: Device> Dispatcher<D> {
+    /// What was done so far.
+    pub fn metrics(&self) -> Metrics {
+        self.shared.counters.snapshot()
+    }
+
+    /// What would be faster, by what was done so far; empty where nothing is known to be.
+    pub fn recommend(&self) -> Vec<Advice> {
+        self.advisor().advise(&self.metrics())
+    }
+
+    /// What advice depends on.
+    fn advisor(&self) -> Machine<'_> {
+        let shared = &*self.shared;
+        Machine {
+            costs: self.costs(),
+            measured: shared.measured,
+            settings: self.settings(),
+            // Who has measured one has one, before it is opened.
+            device: match shared.device.state() {
+                State::Open => true,
+                State::Closed(_) => shared.costs_of.is_some(),
+                State::Missing | State::GivenUp => false,
+            },
+        }
+    }
+
     /// Begins to watch what the time goes to.
     pub fn monitor(&self) -> Monitor<D> {
-        let flights = self.flights();
+        let flights = &self.shared.flights;
         flights.watch();
         let at = Instant::now();
         Monitor {
@@ -51,7 +79,7 @@ impl<D: Device> Dispatcher<D> {
 
 impl<D: Device> Monitor<D> {
     fn flights(&self) -> &Flights {
-        self.dispatcher.flights()
+        &self.dispatcher.shared.flights
     }
 
     /// What the time went to since this was called last, or since [`Dispatcher::monitor`].

@@ -236,7 +236,8 @@ fn calls_under_way_are_told_while_they_are() {
     drop(monitor);
     assert!(
         dispatcher
-            .flights()
+            .shared
+            .flights
             .begin(&job(Operation::Kmeans), Engine::Simd, None)
             .is_none()
     );
