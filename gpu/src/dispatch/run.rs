@@ -91,7 +91,7 @@ impl<D: Device> Dispatcher<D> {
                 Engine::Cuda => match shared.device.lock() {
                     // Who asks for the device has it tried.
                     Some(mut device)
-                        if self.is_on(Engine::Cuda)
+                        if self.forced.is_some()
                             || room::is_there(&job, |bytes| device.has_room(bytes)) =>
                     {
                         task.on_device(&mut *device)

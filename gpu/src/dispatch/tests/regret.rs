@@ -183,7 +183,6 @@ fn tuning_measures_every_operation_on_every_engine_there_is() {
             let there = engine != Engine::Threads || several;
             assert_eq!(cost.is_some(), there, "{operation} {engine}");
             if let Some(cost) = cost {
-                assert!(cost.memory.points().len() >= 2, "{operation} {engine}");
                 assert_eq!(cost.transfer.is_some(), engine == Engine::Cuda);
                 assert!(cost.predict(&job(1000, 1)).total() > 0.0);
             }
