@@ -97,7 +97,7 @@ impl LinearEngine for Threads {
         scratch: &mut [u32],
     ) -> Result<(), LinearError> {
         layer.check_many(x, out.len(), scratch.len())?;
-        if let Some(strips) = self.backend.strips(layer.weights(), x) {
+        if let Some(strips) = self.strips(layer, x) {
             self.tiles(layer, &strips, out, |part, _, out, found| {
                 found.give(&mut part.exact(out));
             });
@@ -121,7 +121,7 @@ impl LinearEngine for Threads {
         if found != expected {
             return Err(LinearError::Length { expected, found });
         }
-        if let Some(strips) = self.backend.strips(layer.weights(), x) {
+        if let Some(strips) = self.strips(layer, x) {
             self.tiles(layer, &strips, out, |part, row, out, found| {
                 found.give(&mut part.scaled(x_scales[row], out));
             });

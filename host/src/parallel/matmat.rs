@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
-use tercet_core::linear::Layer;
+use tercet_core::linear::{I8Sym, Layer};
 
 use super::Threads;
 use crate::simd::ask_to_write;
@@ -13,7 +13,18 @@ use crate::simd::linear::{Found, Panels, ROWS, Strips};
 /// How many rows of outputs ahead memory is asked for: a part of a row is a few lines, far from those of the next.
 const AHEAD_ROWS: usize = 4;
 
+/// Tiles, of weights times rows of activations, up to which a product is not worth waking threads for: some ten microseconds of one.
+const SMALL: usize = 64;
+/// Tiles of activations that one thread packs in about as long.
+const PACKED: usize = 4;
+
 impl Threads {
+    /// Activations packed for [`Threads::tiles`], where that pays.
+    pub(super) fn strips(self, layer: &Layer<'_>, x: I8Sym<'_>) -> Option<Strips> {
+        let alone = self.task().saturating_mul(PACKED);
+        self.backend().strips(layer.weights(), x, alone)
+    }
+
     /// Calls `give` with some rows of a layer, the number of a row of activations, its outputs for those rows, and their sums, until all
     /// rows of both have met. `out` has an output for each.
     ///
@@ -26,7 +37,11 @@ impl Threads {
         give: impl Fn(&Layer<'_>, usize, &mut [T], Found<'_>) + Sync,
     ) {
         let weights = layer.weights();
-        let threads = self.threads();
+        let products = out.len().saturating_mul(weights.cols());
+        let threads = match products / SMALL <= self.tile {
+            true => 1,
+            false => self.threads(),
+        };
         let rows = (self.tile.saturating_mul(8) / weights.cols()).max(1);
         // Parts for all threads, also of a small matrix.
         let share = weights.rows().div_ceil(4 * threads);

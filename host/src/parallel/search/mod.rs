@@ -95,14 +95,21 @@ impl<R: Rows> Base<R> {
         (self.tile / self.rows.dim()).max(1)
     }
 
-    /// Into how many parts the rows are cut for so many tasks of `queries` queries each.
-    fn tasks(&self, queries: usize, tasks: usize) -> usize {
+    /// Threads that are worth waking for so many queries.
+    fn workers(&self, queries: usize) -> usize {
         let products = (self.rows.len() * self.rows.dim()).saturating_mul(queries);
-        let threads = self.threads();
-        if threads == 1 || products / SMALL <= self.tile {
+        if products / SMALL <= self.tile {
             1
         } else {
-            (TASKS * threads).div_ceil(tasks)
+            self.threads()
+        }
+    }
+
+    /// Into how many parts the rows are cut for so many tasks of `queries` queries each.
+    fn tasks(&self, queries: usize, tasks: usize) -> usize {
+        match self.workers(queries) {
+            1 => 1,
+            threads => (TASKS * threads).div_ceil(tasks),
         }
     }
 
@@ -282,8 +289,8 @@ impl<R: Rows> SearchBase for Base<R> {
         }
         let base = *self;
         let count = queries.len() / base.rows.dim();
-        // Where the rows are too few to share out, the queries are.
-        let threads = base.threads();
+        // Where the rows are too few to share out, the queries are, if there is enough to do.
+        let threads = base.workers(count);
         let block = if base.parts(TASKS * threads, count).len() < threads {
             count.div_ceil(threads).min(QUERIES)
         } else {
@@ -297,7 +304,7 @@ impl<R: Rows> SearchBase for Base<R> {
         };
         match (parts.len(), blocks) {
             (1, 1) => search(queries, hits),
-            _ if base.alone => queries
+            _ if threads == 1 => queries
                 .chunks(block * base.rows.dim())
                 .zip(hits.chunks_mut(block * k))
                 .for_each(|(queries, hits)| search(queries, hits)),

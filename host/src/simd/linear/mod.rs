@@ -23,6 +23,8 @@ const CHUNK: usize = 64;
 
 /// The fewest rows of activations that are worth packing weights for.
 const FEW: usize = 5;
+/// The fewest sums that are worth packing both sides for: a tile has room for 32 rows of each.
+const FEW_SUMS: usize = 40;
 
 #[cfg(target_arch = "x86_64")]
 static AMX_TILES: Tiles = {
@@ -136,13 +138,15 @@ impl Backend {
     }
 
     /// Activations packed to be multiplied in tiles with matrices of this one's layout and columns, and room for their weights; none
-    /// where the set has no tiles, or they do not pay: for a few rows of activations. O(rows · cols).
-    pub(crate) fn strips(self, matrix: &Matrix<'_>, x: I8Sym<'_>) -> Option<Strips> {
+    /// where the set has no tiles, or they do not pay: for a few rows of activations. Up to `alone` activations are packed on the calling
+    /// thread. O(rows · cols).
+    pub(crate) fn strips(self, matrix: &Matrix<'_>, x: I8Sym<'_>, alone: usize) -> Option<Strips> {
         let tiles = self.tiles()?;
         // Pairs can hold a weight of 128, which has no code.
         let has_codes = matrix.layout() != Layout::Int8Pairs;
-        let many = x.len() >= FEW * matrix.cols() && matrix.rows() > 0 && has_codes;
-        many.then(|| Strips::new(matrix, x, tiles.order))
+        let rows = x.len() / matrix.cols().max(1);
+        let many = rows >= FEW && rows.saturating_mul(matrix.rows()) >= FEW_SUMS;
+        (many && has_codes).then(|| Strips::new(matrix, x, tiles.order, alone))
     }
 
     /// Room for a tile's weights; none where the set has no tiles.

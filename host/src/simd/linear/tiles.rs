@@ -202,8 +202,9 @@ pub(crate) struct Strips {
 }
 
 impl Strips {
-    /// Packs rows of as many activations as the matrix has columns, strips side by side on the pool's threads. O(rows · cols).
-    pub(super) fn new(matrix: &Matrix<'_>, x: I8Sym<'_>, order: Order) -> Self {
+    /// Packs rows of as many activations as the matrix has columns: on the calling thread up to `alone` of them, else strips side by
+    /// side on the pool's. O(rows · cols).
+    pub(super) fn new(matrix: &Matrix<'_>, x: I8Sym<'_>, order: Order, alone: usize) -> Self {
         let (layout, cols) = (matrix.layout(), matrix.cols());
         let order = order.of(layout);
         let span = span(layout, cols);
@@ -212,11 +213,7 @@ impl Strips {
         let strips = rows.div_ceil(order.rows);
         let mut words = vec![[0; 4]; strips * order.rows * groups];
         let mut less = vec![0; strips * order.rows * cols.div_ceil(span)];
-        let of_strips = words
-            .par_chunks_mut(order.rows * groups)
-            .zip(less.par_chunks_mut(order.rows * cols.div_ceil(span)));
-        let of_strips = of_strips.zip(x.get().par_chunks(order.rows * cols));
-        of_strips.for_each(|((words, less), x)| {
+        let pack = |((words, less), x): ((&mut [Word], &mut [i32]), &[i8])| {
             for (row, x) in x.chunks_exact(cols).enumerate() {
                 order.place(x, words, row);
                 for (less, x) in less.chunks_mut(order.rows).zip(x.chunks(span)) {
@@ -224,7 +221,17 @@ impl Strips {
                     less[row] = codes::offset(layout) * sum;
                 }
             }
-        });
+        };
+        let (of_words, of_less) = (order.rows * groups, order.rows * cols.div_ceil(span));
+        let of_x = order.rows * cols;
+        if x.len() <= alone {
+            let strips = words.chunks_mut(of_words).zip(less.chunks_mut(of_less));
+            strips.zip(x.get().chunks(of_x)).for_each(pack);
+        } else {
+            let strips = words.par_chunks_mut(of_words);
+            let strips = strips.zip(less.par_chunks_mut(of_less));
+            strips.zip(x.get().par_chunks(of_x)).for_each(pack);
+        }
         Self {
             rows,
             groups,
