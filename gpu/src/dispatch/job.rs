@@ -119,8 +119,8 @@ pub struct Job {
     pub bytes_out: u64,
     /// Multiply-adds, or elements where nothing is multiplied.
     pub work: u64,
-    /// What is begun anew within it, and takes time beside its bytes and work: groups of a quantizer, points, queries, rows of a layer or of
-    /// activations.
+    /// What is begun anew within it, and takes time beside its bytes and work: groups of a quantizer, points, rows of a layer or of
+    /// activations, hits that enter the best of a query.
     pub items: u64,
     /// Bytes read that lie on the device as well as with the host: they need not cross.
     pub held: u64,
@@ -128,6 +128,8 @@ pub struct Job {
     pub place: Place,
 }
 
+/// Values of a group up to which the optimal ternary rule sorts them; of more it counts bins.
+const SORTED: usize = 256;
 /// Steps of Lloyd's loop that a run is taken to need, where more are allowed: clusters of data settle in about as many.
 const STEPS: u32 = 20;
 
@@ -157,7 +159,7 @@ impl Job {
             bytes_in,
             values.saturating_add(scales),
         )
-        .with_items(groups.count)
+        .in_groups(groups.count, groups.len)
     }
 
     /// Codes of groups to floats.
@@ -242,7 +244,7 @@ impl Job {
             bytes_in: amount(&[rows.saturating_add(queries), dim, size]),
             bytes_out: amount(&[queries, k, 16]),
             work: elements.saturating_mul(queries as u64),
-            items: queries as u64,
+            items: amount(&[queries, entering(rows, k)]),
             held: 0,
             place: Place::Host,
         }
@@ -274,6 +276,15 @@ impl Job {
         }
     }
 
+    /// The same of so many groups of a quantizer, each of `len` values.
+    pub(super) const fn in_groups(mut self, groups: usize, len: usize) -> Self {
+        if matches!(self.operation, Operation::QuantizeOptimal) && len > SORTED {
+            // Bins are counted with the bytes that are read.
+            self.work = 0;
+        }
+        self.with_items(groups)
+    }
+
     /// The same with so many items.
     pub const fn with_items(mut self, items: usize) -> Self {
         self.items = items as u64;
@@ -300,6 +311,15 @@ impl Job {
     pub const fn bytes(&self) -> u64 {
         self.bytes_in.saturating_add(self.bytes_out)
     }
+}
+
+/// How many of `rows` in any order are among the best `k` when they are met, on average: k · (1 + ln(rows / k)).
+fn entering(rows: usize, k: usize) -> usize {
+    if rows <= k || k == 0 {
+        return rows.min(k);
+    }
+    let (rows, k) = (rows as f64, k as f64);
+    (k * (1.0 + (rows / k).ln())) as usize
 }
 
 /// A product of sizes; what exceeds 64 bits is as much as those hold.

@@ -36,6 +36,8 @@ impl Shape {
             Operation::Kmeans | Operation::Assign => (16, 4),
             Operation::Search => (64, 1),
             Operation::Matmul => (256, 4),
+            // Groups that are not sorted.
+            Operation::QuantizeOptimal => (4096, 1),
             _ => (256, 1),
         };
         Self {
@@ -52,6 +54,8 @@ impl Shape {
             Operation::Assign => (64, 256),
             Operation::Search => (64, 64),
             Operation::Matmul => (256, 64),
+            // Groups that are sorted.
+            Operation::QuantizeOptimal => (256, 1),
             _ => return None,
         };
         Some(Self {
@@ -70,7 +74,7 @@ impl Shape {
             | Operation::Dequantize => (elements, 16, 1),
             Operation::Kmeans | Operation::Assign => (elements, 4, 2),
             // Few rows, and as many elements in queries or rows of activations.
-            Operation::Search => (4 * 32, 32, elements / 128),
+            Operation::Search => (64 * 16, 16, elements / 256),
             Operation::Matmul => (4 * 64, 64, elements / 256),
             Operation::Matvec => (elements, 32, 1),
             Operation::Encode | Operation::Decode => return None,
@@ -96,7 +100,7 @@ impl Shape {
             | Operation::QuantizeOptimal => {
                 let codes = (groups * len) as u64;
                 let out = codes + 4 * groups as u64;
-                Job::each(operation, codes, 4 * codes, out).with_items(groups)
+                Job::each(operation, codes, 4 * codes, out).in_groups(groups, len)
             }
             Operation::Dequantize => Job::dequantize(groups * len, groups),
             Operation::Encode => Job::encode(blocks, 4, bytes),

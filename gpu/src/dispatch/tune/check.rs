@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::case::{Case, Shape};
-use super::turns::{ROUNDS, WARM, take_turns};
+use super::turns::{ROUNDS, Rounds, WARM, take_turns};
 use crate::dispatch::engine::Device;
 use crate::dispatch::{DispatchError, Dispatcher, Engine, Job, Operation};
 
@@ -144,7 +144,7 @@ struct Tried {
     chosen: Engine,
     engines: Vec<Engine>,
     predicted: Vec<f64>,
-    seconds: Vec<f64>,
+    rounds: Vec<Rounds>,
 }
 
 impl Tried {
@@ -169,18 +169,18 @@ impl Tried {
             shape,
             job,
             chosen,
-            seconds: vec![f64::INFINITY; engines.len()],
+            rounds: vec![Rounds::default(); engines.len()],
             engines,
             predicted,
         })
     }
 
     fn point(&self) -> Option<Regret> {
-        let times = self.engines.iter().zip(&self.predicted).zip(&self.seconds);
+        let times = self.engines.iter().zip(&self.predicted).zip(&self.rounds);
         let engines: Vec<Timed> = times
-            .map(|((&engine, &predicted), &seconds)| Timed {
+            .map(|((&engine, &predicted), rounds)| Timed {
                 engine,
-                seconds,
+                seconds: rounds.typical(),
                 predicted,
             })
             .collect();
@@ -232,7 +232,7 @@ pub fn check<D: Device>(
                 .collect();
             let able = vec![true; engines.len()];
             let times = (share / ROUNDS, WARM.min(share * 2));
-            take_turns(times, engines, &able, &mut tried.seconds, |index| {
+            take_turns(times, engines, &able, &mut tried.rounds, |index| {
                 case.call(&handles[index])
             })?;
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tercet_host::measure::date;
 
 use super::case::{Case, Shape};
-use super::turns::{ROUNDS, SHORT, WARM, is_worth, take_turns, timed};
+use super::turns::{ROUNDS, Rounds, SHORT, WARM, is_worth, take_turns, timed};
 use super::{Key, Tuning};
 use crate::dispatch::engine::Device;
 use crate::dispatch::{
@@ -41,12 +41,13 @@ impl TuneOptions {
     }
 }
 
-/// A range of sizes that an operation is measured at, with a shape for each.
+/// A range of sizes that an operation is measured at, with a shape for each, and the amount that its curve goes by.
 struct Sweep {
     /// Elements of the smallest case, and from case to case.
     smallest: usize,
     step: usize,
     shape: fn(Operation, usize) -> Option<Shape>,
+    amount: fn(&Job) -> u64,
 }
 
 /// What [`Sweeps`] has: little work a byte, much of it, many items.
@@ -57,16 +58,19 @@ const SWEEPS: [Sweep; 3] = [
         smallest: 64,
         step: 4,
         shape: |operation, elements| Some(Shape::streaming(operation, elements)),
+        amount: Job::bytes,
     },
     Sweep {
         smallest: 1024,
         step: 8,
         shape: Shape::busy,
+        amount: |job| job.work,
     },
     Sweep {
         smallest: 1024,
         step: 11,
         shape: Shape::many,
+        amount: |job| job.items,
     },
 ];
 
@@ -85,17 +89,17 @@ const LONG: u32 = 50;
 /// All threads that take as long as one, but for so large a part, did it on one.
 const ALIKE: f64 = 0.1;
 
-/// A case and what it took each engine; infinite where it was not asked.
+/// A case and what it took each engine.
 struct Taken {
     shape: Shape,
     job: Job,
-    seconds: Vec<f64>,
+    rounds: Vec<Rounds>,
 }
 
 /// Measures every operation on every engine that `dispatcher` can open, and hears each operation as it begins.
 ///
-/// All is measured in three rounds, some seconds apart: what else runs, and how awake threads are, changes meanwhile. A time is the least of
-/// the rounds' medians. Memory: some 40 bytes an element of the largest case.
+/// All is measured in twelve rounds: what else runs, and how awake threads are, changes meanwhile. A time is the mean of the middle half of the
+/// rounds' medians. Memory: some 40 bytes an element of the largest case.
 ///
 /// # Errors
 /// [`DispatchError`] of an engine that failed: a device, for the processor's refuse nothing that is asked here.
@@ -116,11 +120,14 @@ pub fn tune<D: Device>(
         let taken = |shape: Shape| Taken {
             shape,
             job: shape.job(operation),
-            seconds: vec![f64::INFINITY; engines.len()],
+            rounds: vec![Rounds::default(); engines.len()],
         };
         let sweep = |sweep: &Sweep| -> Vec<Taken> {
             let shapes = sweep.shapes(operation, options.largest);
-            shapes.into_iter().map(taken).collect()
+            let mut taken: Vec<_> = shapes.into_iter().map(taken).collect();
+            // Small cases of whole rows may be alike.
+            taken.dedup_by_key(|taken| (sweep.amount)(&taken.job));
+            taken
         };
         (operation, SWEEPS.each_ref().map(sweep))
     });
@@ -201,16 +208,16 @@ fn measure<D: Device>(
         .collect();
     let mut able = vec![true; engines.len()];
     for taken in sweep {
-        if !is_worth(share, &able, &taken.seconds) {
+        if !is_worth(share, engines, &able, &taken.rounds) {
             continue;
         }
         // An input serves all engines.
         let mut case = Case::made(operation, taken.shape)?;
-        take_turns((share, warm), engines, &able, &mut taken.seconds, |index| {
+        take_turns((share, warm), engines, &able, &mut taken.rounds, |index| {
             case.call(&handles[index])
         })?;
-        for (able, &seconds) in able.iter_mut().zip(&taken.seconds) {
-            *able &= seconds <= long;
+        for (able, rounds) in able.iter_mut().zip(&taken.rounds) {
+            *able &= rounds.typical() <= long;
         }
     }
     Ok(())
@@ -220,7 +227,8 @@ fn measure<D: Device>(
 fn samples(sweep: &[Taken], engines: &[Engine], index: usize) -> Vec<Sample> {
     let mut samples: Vec<Sample> = Vec::new();
     let one = engines.iter().position(|&engine| engine == Engine::Simd);
-    for Taken { job, seconds, .. } in sweep {
+    for Taken { job, rounds, .. } in sweep {
+        let seconds: Vec<f64> = rounds.iter().map(Rounds::typical).collect();
         let mut taken = seconds[index];
         // Where all threads leave a call to one of them, that is no other time. A short call they do: that it took less is chance.
         if let Some(one) = one
@@ -236,9 +244,7 @@ fn samples(sweep: &[Taken], engines: &[Engine], index: usize) -> Vec<Sample> {
             items: job.items,
             seconds: taken,
         };
-        let less = |last: &Sample| last.work < sample.work && last.bytes < sample.bytes;
-        // Small cases of whole rows may be alike.
-        if taken.is_finite() && samples.last().is_none_or(less) {
+        if taken.is_finite() {
             samples.push(sample);
         }
     }
