@@ -120,7 +120,7 @@ pub struct Job {
     /// Multiply-adds, or elements where nothing is multiplied.
     pub work: u64,
     /// What is begun anew within it, and takes time beside its bytes and work: groups of a quantizer, points, rows of a layer or of
-    /// activations, hits that enter the best of a query.
+    /// activations, queries and the hits that enter their best.
     pub items: u64,
     /// Bytes read that lie on the device as well as with the host: they need not cross.
     pub held: u64,
@@ -244,7 +244,7 @@ impl Job {
             bytes_in: amount(&[rows.saturating_add(queries), dim, size]),
             bytes_out: amount(&[queries, k, 16]),
             work: elements.saturating_mul(queries as u64),
-            items: amount(&[queries, entering(rows, k)]),
+            items: amount(&[queries, entering(rows, k) + 1]),
             held: 0,
             place: Place::Host,
         }

@@ -154,7 +154,7 @@ impl Checked {
             let _ = writeln!(text, "| {} |", self.row(operation).join(" | "));
         }
         text += "\nEvery point; times in µs, `-` where an engine was predicted to take more than thirty times as long as the chosen one. Items are \
-                 groups, points times passes, hits that enter the best, or rows.\n\n\
+                 groups, points times passes, queries and the hits that enter their best, or rows.\n\n\
                  | operation | elements | items | work | chosen | best | predicted | taken |";
         let engines: Vec<Engine> = (Engine::ALL.into_iter())
             .filter(|&engine| {
