@@ -209,7 +209,8 @@ pub fn kmeans_with<E: Worker>(
 ///     sums: &mut sums,
 ///     counts: &mut counts,
 /// };
-/// let mut clusters = Scalar.clusters(points, 2, Update::Mean, buffers)?;
+/// let mut engine = Scalar;
+/// let mut clusters = engine.clusters(points, 2, Update::Mean, buffers)?;
 /// let found = kmeans_of(&mut clusters, &KmeansOptions::new(2), &mut |_| ())?;
 /// assert_eq!((found.outcome.inertia, &found.counts[..]), (4, &[3, 3][..]));
 /// # Ok::<(), tercet_core::cluster::ClusterError>(())
