@@ -11,21 +11,38 @@ use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_host::parallel::Threads;
 
-/// How often the other threads of this process went to sleep.
+/// How often the pool's threads went to sleep, once all of them sleep: on a busy machine that may be a while after their work.
 fn sleeps() -> u64 {
-    let own = fs::read_link("/proc/thread-self").expect("of this thread");
+    let mut last = None;
+    for _ in 0..2000 {
+        let now = asleep();
+        if now.is_some() && now == last {
+            break;
+        }
+        last = now;
+        thread::sleep(Duration::from_millis(5));
+    }
+    last.expect("threads that have nothing to do sleep")
+}
+
+/// How often they did, if all of them sleep now.
+fn asleep() -> Option<u64> {
     let tasks = fs::read_dir("/proc/self/task").expect("of this process");
-    let others = tasks.filter_map(|task| {
-        let task = task.ok()?;
-        let status = (task.file_name() != own.file_name()?)
-            .then(|| fs::read_to_string(task.path().join("status")).ok())??;
+    let mut sum = 0;
+    for task in tasks.flatten() {
+        let status = fs::read_to_string(task.path().join("status")).unwrap_or_default();
         // The pool's alone: the test runner's thread waits for this one.
-        status.starts_with("Name:\tpool").then_some(())?;
-        let mut lines = status.lines();
-        let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
-        count.trim().parse::<u64>().ok()
-    });
-    others.sum()
+        if !status.starts_with("Name:\tpool") {
+            continue;
+        }
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
+        if !field("State:")?.trim().starts_with('S') {
+            return None;
+        }
+        let count: u64 = field("voluntary_ctxt_switches:")?.trim().parse().ok()?;
+        sum += count;
+    }
+    Some(sum)
 }
 
 fn many_activations(engine: &mut Threads, cols: usize, many: usize) {
@@ -48,14 +65,11 @@ fn one_thread_alone_wakes_up_no_other() {
     let pool = pool.thread_name(|index| format!("pool {index}"));
     pool.build_global().expect("the first");
     rayon::join(|| (), || ());
-    // They look for work for a while before they sleep.
-    thread::sleep(Duration::from_millis(200));
     let before = sleeps();
     assert!(before > 0);
     let mut engine = Threads::alone();
     let mut last = before;
     conformance::run_engine(&mut engine, &mut |operation, _| {
-        thread::sleep(Duration::from_millis(5));
         let now = sleeps();
         // Palettes are made by all threads still.
         let all = operation.starts_with("palette/");
@@ -66,9 +80,7 @@ fn one_thread_alone_wakes_up_no_other() {
         many_activations(&mut engine, 300, many);
         many_activations(&mut engine, 4000, many);
     }
-    thread::sleep(Duration::from_millis(50));
     assert_eq!(sleeps(), last);
     many_activations(&mut Threads::default(), 4000, 400);
-    thread::sleep(Duration::from_millis(50));
     assert!(sleeps() > last, "what wakes them up is seen");
 }
