@@ -73,7 +73,7 @@ impl Shape {
             | Operation::QuantizeOptimal
             | Operation::Dequantize => (elements, 16, 1),
             Operation::Kmeans | Operation::Assign => (elements, 4, 2),
-            // Few rows, and as many elements in queries or rows of activations.
+            // Few rows, and many queries or rows of activations.
             Operation::Search => (64 * 16, 16, elements / 256),
             Operation::Matmul => (4 * 64, 64, elements / 256),
             Operation::Matvec => (elements, 32, 1),
