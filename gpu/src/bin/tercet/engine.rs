@@ -185,7 +185,12 @@ impl Engine {
         self.name.clone()
     }
 
-    fn run<F: On>(&mut self, job: Job, scratch: usize, flow: F) -> Result<F::Done, Error> {
+    pub(crate) fn run<F: On>(
+        &mut self,
+        job: Job,
+        scratch: usize,
+        flow: F,
+    ) -> Result<F::Done, Error> {
         if self.explain {
             eprintln!("{}", self.dispatcher.explain(&job).to_string().trim_end());
         }

@@ -113,6 +113,7 @@ impl Command {
             Self::Assign(arguments) => Some(&arguments.engine),
             Self::Elbow(arguments) => Some(&arguments.engine),
             Self::Search(arguments) => Some(&arguments.engine),
+            Self::Network(arguments) => Some(arguments.engine()),
             _ => None,
         }
     }
