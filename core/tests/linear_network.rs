@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use tercet_core::block::{self, Format};
+use tercet_core::engine::LinearEngine;
 use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Value, Writer};
 use tercet_core::linear::network::{Buffers, LayerSize, Network, NetworkError};
-use tercet_core::linear::{self, I8Sym, Layout, LinearError, pack};
+use tercet_core::linear::{self, I8Sym, Layer, Layout, LinearError, Rescale, pack};
 use tercet_core::number::Random;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_core::scalar::Scalar;
@@ -318,12 +319,37 @@ proptest! {
     }
 
     #[test]
+    fn a_batch_gives_what_its_points_give((layouts, widths) in layouts(), points in 0usize..9, seed in any::<u64>()) {
+        let (_, draft) = network(&layouts, &widths, seed);
+        let file = draft.write();
+        let network = Network::<5>::new(&file).unwrap();
+        let mut random = Random::new(seed ^ 2);
+        let x: Vec<i8> = (0..points * widths[0]).map(|_| (random.below(255) as i64 - 127) as i8).collect();
+        let expected: Vec<i64> = x.chunks(widths[0]).flat_map(|x| run(&network, x)).collect();
+        let mut sums = vec![-1; points * network.outputs()];
+        // More room than is asked for, and what is there before, must not show.
+        for more in [0, 3] {
+            let mut buffers = Buffers {
+                activations: &mut vec![77; network.activations_len_many(points) + more],
+                scratch: &mut vec![0xDEAD_BEEF; network.scratch_len() + more],
+            };
+            network.run_many(&mut Scalar, I8Sym::new(&x).unwrap(), &mut buffers, &mut sums).unwrap();
+            prop_assert_eq!(&sums, &expected);
+        }
+    }
+
+    #[test]
     fn sizes_known_before_are_those_of_the_file((layouts, widths) in layouts(), seed in any::<u64>()) {
         let (layers, draft) = network(&layouts, &widths, seed);
         let sizes: Vec<LayerSize> = layers.iter().map(|l| LayerSize::new(l.layout, l.rows, l.cols)).collect();
         let file = draft.write();
         let network = Network::<5>::new(&file).unwrap();
         prop_assert_eq!(network.activations_len(), LayerSize::activations_len(&sizes));
+        for points in [0, 1, 7, usize::MAX] {
+            let many = LayerSize::activations_len_many(&sizes, points);
+            prop_assert_eq!(network.activations_len_many(points), many);
+            prop_assert_eq!(many, network.activations_len().saturating_mul(points));
+        }
         prop_assert_eq!(network.scratch_len(), LayerSize::scratch_len(&sizes));
         prop_assert_eq!(network.fast_scratch_len(), LayerSize::fast_scratch_len(&sizes));
         prop_assert!(network.fast_scratch_len() >= network.scratch_len());
@@ -385,6 +411,83 @@ fn too_little_memory_is_refused_with_what_is_needed() {
     );
     assert_eq!(refused(12, 33, 7, 3), length(8, 7));
     assert_eq!(refused(12, 33, 8, 4), length(3, 4));
+}
+
+/// An engine that counts its layers, so that it shows where a refusal came before the first.
+#[derive(Default)]
+struct Counted(usize);
+
+impl LinearEngine for Counted {
+    type Error = LinearError;
+
+    fn sums(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i64],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        self.0 += 1;
+        Scalar.sums(layer, x, out, scratch)
+    }
+
+    fn matvec(
+        &mut self,
+        _: &Layer<'_>,
+        _: I8Sym<'_>,
+        _: f32,
+        _: &mut [f32],
+        _: &mut [u32],
+    ) -> Result<(), LinearError> {
+        unreachable!("networks have no products in f32")
+    }
+
+    fn dense(
+        &mut self,
+        layer: &Layer<'_>,
+        rescale: &Rescale<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i8],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        self.0 += 1;
+        Scalar.dense(layer, rescale, x, out, scratch)
+    }
+}
+
+#[test]
+fn a_batch_that_does_not_fit_is_refused_before_the_first_layer() {
+    let (_, draft) = network(
+        &[Layout::Int8, Layout::TernaryLanes, Layout::Int8],
+        &[8, 7, 5, 3],
+        4,
+    );
+    let file = draft.write();
+    let network = Network::<3>::new(&file).unwrap();
+    let x = [1; 32];
+    let run = |activations: usize, scratch: usize, inputs: usize, outputs: usize| {
+        let mut buffers = Buffers {
+            activations: &mut vec![0; activations],
+            scratch: &mut vec![0; scratch],
+        };
+        let x = I8Sym::new(&x[..inputs]).unwrap();
+        let mut engine = Counted::default();
+        let done = network.run_many(&mut engine, x, &mut buffers, &mut vec![0; outputs]);
+        (done, engine.0)
+    };
+    let length = |expected, found| (Err(LinearError::Length { expected, found }), 0);
+    // Three layers of three points, and of none.
+    assert_eq!(run(36, 33, 24, 9), (Ok(()), 9));
+    assert_eq!(run(0, 33, 0, 0), (Ok(()), 0));
+    assert_eq!(run(35, 33, 24, 9), length(36, 35));
+    assert_eq!(run(36, 33, 23, 9), length(24, 23));
+    assert_eq!(run(36, 33, 25, 9), length(32, 25));
+    assert_eq!(run(36, 33, 24, 10), length(9, 10));
+    assert_eq!(run(36, 33, 24, 8), length(9, 8));
+    let (needed, found) = (33, 32);
+    let short = LinearError::Scratch { needed, found };
+    assert_eq!(run(36, 32, 24, 9), (Err(short), 0));
+    assert_eq!(run(0, 32, 0, 0), (Err(short), 0));
 }
 
 #[test]

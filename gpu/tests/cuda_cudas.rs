@@ -13,7 +13,7 @@ use tercet_core::conformance;
 use tercet_core::engine::{
     BlockEngine, ClusterEngine, LinearEngine, PaletteEngine, SearchBase, SearchEngine,
 };
-use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
+use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, Requantize, Rescale};
 use tercet_core::palette::{self, Output, PaletteError, Width};
 use tercet_core::quant::{self, Groups, Method, QuantError, Rule, ScaleRule, quantize_in_order};
 use tercet_core::scalar::{self, Scalar};
@@ -251,6 +251,15 @@ fn blocks_and_layers_and_palettes_are_those_of_the_reference() {
         .unwrap();
     cudas
         .sums_many(&layer, x, &mut found, &mut scratch)
+        .unwrap();
+    assert_eq!(found, expected);
+    let rescale = Rescale::one(Requantize::from_scale(0.01).unwrap());
+    let (mut expected, mut found) = (vec![0; 45 * 3], vec![1; 45 * 3]);
+    Scalar
+        .dense_many(&layer, &rescale, x, &mut expected, &mut scratch)
+        .unwrap();
+    cudas
+        .dense_many(&layer, &rescale, x, &mut found, &mut scratch)
         .unwrap();
     assert_eq!(found, expected);
 }

@@ -105,6 +105,16 @@ fn compare(cuda: &mut Cuda, layer: &Layer<'_>, x: &[i8]) {
     cuda.matmat(layer, x, &scales, &mut out2, &mut scratch)
         .unwrap();
     assert_eq!(out2, out, "{context}");
+    let multipliers: Vec<i32> = (0..rows as i32).map(|row| (1 << 30) + 9999 * row).collect();
+    let shifts: Vec<u8> = (0..rows).map(|row| 33 + (row % 25) as u8).collect();
+    let rescale = Rescale::rows(Table::Words(&multipliers), &shifts).unwrap();
+    let (mut codes, mut codes2) = (vec![1; rows * count], vec![2; rows * count]);
+    Scalar
+        .dense_many(layer, &rescale, x, &mut codes, &mut scratch)
+        .unwrap();
+    cuda.dense_many(layer, &rescale, x, &mut codes2, &mut scratch)
+        .unwrap();
+    assert_eq!(codes2, codes, "{context}");
     // With everything resident, the device makes the floats.
     let there = cuda.layer(layer).unwrap();
     assert_eq!((there.rows(), there.cols()), (rows, cols));
@@ -253,6 +263,12 @@ fn patterns_that_no_packer_makes_are_weights_too() {
     let (mut out, mut scratch) = ([0; 4], vec![0; layer.weights().scratch_len()]);
     cuda.sums(&layer, x, &mut out, &mut scratch).unwrap();
     assert_eq!(out, [255, 0, 0, 0]);
+    let quarters = Rescale::one(Requantize::from_scale(0.25).unwrap());
+    let twice = I8Sym::new(&[1, 2, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0]).unwrap();
+    let mut out = [1; 8];
+    cuda.dense_many(&layer, &quarters, twice, &mut out, &mut scratch)
+        .unwrap();
+    assert_eq!(out, [64, 0, 0, 0, -32, 0, 0, 0]);
 }
 
 #[test]
@@ -298,6 +314,16 @@ fn what_does_not_fit_is_refused() {
         cuda.matmat(&layer, x, &[1.0], &mut [0.0; 6], &mut scratch),
         length(2, 1)
     );
+    let one = Rescale::one(Requantize::from_scale(0.5).unwrap());
+    let two = Rescale::rows(Table::Words(&[1 << 30; 2]), &[40; 2]).unwrap();
+    let mut dense = |rescale, x, outputs: usize| {
+        cuda.dense_many(&layer, rescale, x, &mut vec![0; outputs], &mut scratch)
+    };
+    assert_eq!(dense(&one, x, 6), Ok(()));
+    assert_eq!(dense(&one, x, 5), length(6, 5));
+    assert_eq!(dense(&two, x, 6), length(3, 2));
+    let none = I8Sym::new(&[]).unwrap();
+    assert_eq!(dense(&two, none, 0), length(3, 2));
     let needed = Err(CudaError::Linear(LinearError::Scratch {
         needed: scratch.len(),
         found: 0,

@@ -1,7 +1,7 @@
-//! Whether the operations that [`Threads`] has beside those of core's engine traits give core's results on this machine.
+//! Whether the operations that [`Threads`] has beside those of core's conformance suite give core's results on this machine.
 //!
-//! [`tercet_core::conformance::run_engine`] digests what the traits name. What is left has no digest of its own, since core's own
-//! work has: here it is done both ways over awkward sizes and values, and compared to the bit.
+//! [`tercet_core::conformance::run_engine`] digests what engines' traits name. What is left, or is a loop over such in core, has no digest
+//! of its own, since core's own work has: here it is done both ways over awkward sizes and values, and compared to the bit.
 //!
 //! ```
 //! use tercet_host::conformance;
@@ -11,12 +11,15 @@
 //! ```
 
 use tercet_core::block::{
-    bitnet_hf,
+    self, bitnet_hf,
     i2_s::{self, Layout},
 };
+use tercet_core::engine::LinearEngine;
+use tercet_core::linear::{self, I8Sym, Layer, Matrix, Requantize, Rescale, Table};
 use tercet_core::number::{Element, RUN, Random, Stats};
 use tercet_core::quant::fp8::Fp8;
-use tercet_core::quant::{Codes, Comparison, Groups, HOST_BITS, Histogram, int8};
+use tercet_core::quant::{Codes, Comparison, Groups, HOST_BITS, Histogram, Rule, ScaleRule, int8};
+use tercet_core::scalar::Scalar;
 use tercet_core::{bf16, f16};
 
 use crate::parallel::Threads;
@@ -38,6 +41,7 @@ pub fn run(engine: &Threads, report: &mut dyn FnMut(&'static str, bool)) {
     report("compare", compare(engine));
     report("i2_s", i2_s(engine));
     report("bitnet_hf", bitnet_hf(engine));
+    report("dense_many", dense_many(*engine));
 }
 
 /// Whether a check holds for values of every size, and where the last one is no number.
@@ -228,4 +232,80 @@ fn bitnet_hf_of<T: Element>(engine: &Threads, rows: usize, cols: usize, weights:
         of == bitnet_hf::decode(rows, cols, &packed, 0.8, &mut expected)
             && (of.is_err() || same(&found, &expected))
     })
+}
+
+/// Rows and columns of weights, rows of activations: none, one, too few for tiles, parts of tiles, and more than threads are woken for.
+const LAYERS: [(usize, usize, usize); 7] = [
+    (0, 4, 3),
+    (2, 3, 0),
+    (9, 17, 1),
+    (33, 5, 4),
+    (50, 66, 7),
+    (3, 129, 40),
+    (300, 260, 210),
+];
+
+fn dense_many(engine: Threads) -> bool {
+    linear::Layout::ALL.into_iter().all(|layout| {
+        LAYERS.into_iter().all(|(rows, cols, count)| {
+            let cols = match layout {
+                linear::Layout::Block(format) => cols.next_multiple_of(format.len()),
+                _ => cols,
+            };
+            dense_many_of(engine, layout, (rows, cols, count)).unwrap_or(false)
+        })
+    })
+}
+
+/// Of one scale and a bias of words, and of a scale a row and no bias; refusals too.
+fn dense_many_of(
+    mut engine: Threads,
+    layout: linear::Layout,
+    (rows, cols, count): (usize, usize, usize),
+) -> Result<bool, linear::LinearError> {
+    let mut random = Random::new((rows * cols + count) as u64);
+    let mut bytes = vec![0; layout.bytes(rows, cols)?];
+    if let linear::Layout::Block(format) = layout {
+        let values: Vec<f32> = (0..rows * cols)
+            .map(|_| random.below(2001) as f32 / 1e3 - 1.0)
+            .collect();
+        let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
+        if block::encode(format, rule, scale, &values, &mut bytes).is_err() {
+            return Ok(false);
+        }
+    } else {
+        let (lowest, highest) = layout.codes();
+        let span = (i64::from(highest) - i64::from(lowest) + 1) as u64;
+        let mut code = || (i64::from(lowest) + random.below(span) as i64) as i8;
+        let codes: Vec<i8> = (0..rows * cols).map(|_| code()).collect();
+        linear::pack::pack(layout, rows, cols, &codes, &mut bytes)?;
+    }
+    let mut x: Vec<i8> = (0..count * cols)
+        .map(|_| (random.below(255) as i64 - 127) as i8)
+        .collect();
+    let bias: Vec<i32> = (0..rows).map(|_| random.next_u64() as i32 >> 18).collect();
+    let (multipliers, shifts): (Vec<i32>, Vec<u8>) = (0..rows)
+        .map(|row| ((1 << 30) + row as i32 * 77_777, 38 + (row % 3) as u8))
+        .unzip();
+    let weights = Matrix::new(layout, rows, cols, &bytes)?;
+    let plain = Layer::new(weights);
+    let biased = plain.with_bias(Table::Words(&bias), 2)?;
+    let one = Rescale::one(Requantize::new(1_500_000_001, 40)?).with_relu();
+    let by_rows = Rescale::rows(Table::Words(&multipliers), &shifts)?;
+    let other = Rescale::rows(Table::Words(&[1 << 30; 11]), &[40; 11])?;
+    let mut scratch = vec![0; weights.scratch_len()];
+    let mut same = true;
+    for (layer, rescale) in [(&biased, &one), (&plain, &by_rows), (&plain, &other)] {
+        let (mut found, mut expected) = (vec![1; rows * count], vec![2; rows * count]);
+        let codes = I8Sym::new(&x)?;
+        let of = engine.dense_many(layer, rescale, codes, &mut found, &mut scratch);
+        same &= of == Scalar.dense_many(layer, rescale, codes, &mut expected, &mut scratch);
+        same &= of.is_err() || found == expected;
+    }
+    // No whole rows.
+    x.push(1);
+    let mut out = vec![0; rows * count];
+    let codes = I8Sym::new(&x)?;
+    let of = engine.dense_many(&plain, &one, codes, &mut out, &mut scratch);
+    Ok(same && of == Scalar.dense_many(&plain, &one, codes, &mut out, &mut scratch))
 }

@@ -1,8 +1,8 @@
-//! Engines that whole flows run on: clustering, search and conversions of files.
+//! Engines that whole flows run on: clustering, search, conversions of files and integer networks.
 //!
-//! [`crate::quantize`], [`crate::search::search`] and [`crate::cluster::data`]'s functions run on all threads of the processor.
-//! Beside each stands one of the same name with `_with`, which is given the engine: a [`Worker`]. The flow is the same code, and
-//! so are the bits.
+//! [`crate::quantize`], [`crate::search::search`] and the functions of [`crate::cluster::data`] and [`crate::network`] run on all threads
+//! of the processor. Beside each stands one of the same name with `_with`, which is given the engine: a [`Worker`]. The flow is the same
+//! code, and so are the bits.
 //!
 //! Where an engine has no room for a piece of work, the threads of the processor do that piece, and what comes back says so
 //! ([`By`]). Any other failure of the engine ends the flow with [`Error::Engine`].
@@ -13,7 +13,7 @@ use std::fmt;
 use tercet_core::block::BlockError;
 use tercet_core::cluster::{ClusterError, Points};
 use tercet_core::engine::{
-    BlockEngine, ClusterEngine, PaletteEngine, QuantizeEngine, SearchEngine,
+    BlockEngine, ClusterEngine, LinearEngine, PaletteEngine, QuantizeEngine, SearchEngine,
 };
 use tercet_core::linear::LinearError;
 use tercet_core::palette::PaletteError;
@@ -32,6 +32,7 @@ pub trait Worker:
     + ClusterEngine<Error: Into<Fault>>
     + SearchEngine<Error: Into<Fault>>
     + PaletteEngine<Error: Into<Fault>>
+    + LinearEngine<Error: Into<Fault>>
     + Send
     + 'static
 {

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use tercet_core::block::Format;
 use tercet_core::engine::LinearEngine;
-use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix, Table, pack};
+use tercet_core::linear::{
+    I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale, Table, pack,
+};
 use tercet_core::number::Random;
 use tercet_core::quant::{Groups, Method, QuantError, quantize};
 use tercet_core::scalar::{Scalar, Tensor};
@@ -11,8 +13,8 @@ use tercet_host::linear::{ProductError, matmat};
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
 
-/// Fills sums and floats, given scratch.
-type Products<'a> = dyn FnMut(&mut [i64], &mut [f32], &mut [u32]) + 'a;
+/// Fills sums, floats and activations, given scratch.
+type Products<'a> = dyn FnMut(&mut [i64], &mut [f32], &mut [i8], &mut [u32]) + 'a;
 
 /// What weights and activations are.
 #[derive(Clone, Copy, Debug)]
@@ -99,15 +101,29 @@ fn check(layout: Layout, (rows, cols, count): (usize, usize, usize), of: [Values
     let layer = Layer::new(matrix);
     let biased = layer.with_bias(Table::Words(&bias), 3).unwrap();
     let x_scales: Vec<f32> = (0..count).map(|row| 0.01 * (row + 1) as f32).collect();
+    // Sums of blocks are larger by 2²⁴.
+    let unit = if layout.unit() == 1.0 { 33 } else { 50 };
+    let multipliers: Vec<i32> = (0..rows as i32).map(|row| (1 << 30) + 9999 * row).collect();
+    let shifts: Vec<u8> = (0..rows).map(|row| unit + (row % 9) as u8).collect();
+    let rescale = Rescale::rows(Table::Words(&multipliers), &shifts).unwrap();
     let scratch_len = matrix.scratch_len();
     let mut scratch = vec![0; scratch_len];
     let outputs = |engine: &mut Products<'_>| {
         let (mut sums, mut floats) = (vec![1; rows * count], vec![f32::NAN; rows * count]);
-        engine(&mut sums, &mut floats, &mut vec![0; scratch_len]);
-        (sums, bits(&floats))
+        let mut codes = vec![99; rows * count];
+        engine(
+            &mut sums,
+            &mut floats,
+            &mut codes,
+            &mut vec![0; scratch_len],
+        );
+        (sums, bits(&floats), codes)
     };
-    let expected = outputs(&mut |sums, floats, scratch| {
+    let expected = outputs(&mut |sums, floats, codes, scratch| {
         Scalar.sums_many(&biased, x, sums, scratch).unwrap();
+        Scalar
+            .dense_many(&biased, &rescale, x, codes, scratch)
+            .unwrap();
         Scalar
             .matmat(&layer, x, &x_scales, floats, scratch)
             .unwrap();
@@ -117,8 +133,11 @@ fn check(layout: Layout, (rows, cols, count): (usize, usize, usize), of: [Values
         // A part of one group of rows, and of many.
         for tile in [1, 1 << 16] {
             let mut threads = Threads::with_tile(tile).with_backend(backend);
-            let found = outputs(&mut |sums, floats, scratch| {
+            let found = outputs(&mut |sums, floats, codes, scratch| {
                 threads.sums_many(&biased, x, sums, scratch).unwrap();
+                threads
+                    .dense_many(&biased, &rescale, x, codes, scratch)
+                    .unwrap();
                 threads
                     .matmat(&layer, x, &x_scales, floats, scratch)
                     .unwrap();
@@ -133,8 +152,14 @@ fn check(layout: Layout, (rows, cols, count): (usize, usize, usize), of: [Values
             threads
                 .matvec(&layer, x, x_scales[0], &mut floats, &mut scratch)
                 .unwrap();
+            let mut codes = vec![99; rows];
+            threads
+                .dense(&biased, &rescale, x, &mut codes, &mut scratch)
+                .unwrap();
             assert!(
-                sums == expected.0[..rows] && bits(&floats) == expected.1[..rows],
+                sums == expected.0[..rows]
+                    && bits(&floats) == expected.1[..rows]
+                    && codes == expected.2[..rows],
                 "{backend}, {layout:?}, {rows} × {cols}, {of:?}, tile {tile}"
             );
         }
@@ -352,6 +377,23 @@ fn bad_lengths_are_refused_with_what_is_needed() {
         let mut out = [0; 4];
         assert_eq!(threads.sums_many(&layer, x, &mut out, &mut scratch), Ok(()));
         assert_eq!(out, [3; 4]);
+        let one = Rescale::one(Requantize::from_scale(2.0).unwrap());
+        let three = Rescale::rows(Table::Words(&[1 << 30; 3]), &[30; 3]).unwrap();
+        let mut dense = |rescale, x: &[i8], out: &mut [i8], scratch: &mut [u32]| {
+            threads.dense_many(&layer, rescale, I8Sym::new(x).unwrap(), out, scratch)
+        };
+        let mut out = [0; 4];
+        let refused = |expected, found| Err(length(expected, found));
+        assert_eq!(dense(&one, &[1; 6], &mut out, &mut scratch), Ok(()));
+        assert_eq!(out, [6; 4]);
+        assert_eq!(dense(&one, &[1; 5], &mut out, &mut scratch), refused(6, 5));
+        assert_eq!(dense(&one, &[1; 9], &mut out, &mut scratch), refused(6, 4));
+        assert_eq!(
+            dense(&three, &[1; 6], &mut out, &mut scratch),
+            refused(2, 3)
+        );
+        assert_eq!(dense(&three, &[], &mut [], &mut scratch), refused(2, 3));
+        assert_eq!(dense(&one, &[1; 6], &mut out, &mut []), Err(short));
     }
 }
 

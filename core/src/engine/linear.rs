@@ -55,6 +55,43 @@ pub trait LinearEngine {
         })
     }
 
+    /// [`LinearEngine::dense`] of many rows of activations, one after another in `x`: `out` gets a row of int8 activations for each,
+    /// ready for the next layer. O(rows of `x` · rows · cols).
+    ///
+    /// Provided as a loop over the rows of `x`, which says what any engine must give.
+    ///
+    /// ```
+    /// use tercet_core::engine::LinearEngine;
+    /// use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale};
+    /// use tercet_core::scalar::Scalar;
+    ///
+    /// let layer = Layer::new(Matrix::new(Layout::Int8, 2, 3, &[1, 2, 3, 0xFF, 0, 1])?);
+    /// let halves = Rescale::one(Requantize::from_scale(0.5)?);
+    /// let x = I8Sym::new(&[10, 20, 30, 1, 0, 0])?;
+    /// let (mut out, mut scratch) = ([0; 4], [0; Layout::Int8.scratch_len(2, 3)]);
+    /// Scalar.dense_many(&layer, &halves, x, &mut out, &mut scratch)?;
+    /// // 140 / 2, 20 / 2, and halves round up.
+    /// assert_eq!(out, [70, 10, 1, 0]);
+    /// # Ok::<(), LinearError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Layer::check_many`], then those of [`Rescale::check`], also where `x` has no rows.
+    fn dense_many(
+        &mut self,
+        layer: &Layer<'_>,
+        rescale: &Rescale<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i8],
+        scratch: &mut [u32],
+    ) -> Result<(), Self::Error> {
+        layer.check_many(x, out.len(), scratch.len())?;
+        rescale.check(layer.weights().rows())?;
+        many::rows(layer, x, out, scratch, |x, _, out, scratch| {
+            self.dense(layer, rescale, x, out, scratch)
+        })
+    }
+
     /// [`LinearEngine::matvec`] of many rows of activations, a matrix by a matrix: as [`LinearEngine::sums_many`], with a scale for
     /// each row of `x`.
     ///

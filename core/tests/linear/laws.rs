@@ -3,10 +3,11 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tercet_core::arch::portable;
+use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{
     I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Sums, Table, argmax, dense, matvec, sums,
 };
-use tercet_core::scalar;
+use tercet_core::scalar::{self, Scalar};
 
 use crate::matrices::{Weights, activations, any_weights};
 use crate::support::cases;
@@ -157,6 +158,16 @@ proptest! {
             let rescale = if relu { rescale.with_relu() } else { rescale };
             let mut out = vec![99; rows];
             dense(&layer, &rescale, x, &mut out, &mut scratch(&matrix)).unwrap();
+            // Many rows of activations give what each of them gives: here the same, and its opposite.
+            let opposite: Vec<i8> = x.get().iter().map(|x| -x).collect();
+            let mut of_opposite = vec![99; rows];
+            let x_opposite = I8Sym::new(&opposite).unwrap();
+            dense(&layer, &rescale, x_opposite, &mut of_opposite, &mut scratch(&matrix)).unwrap();
+            let twice = [x.get(), &opposite].concat();
+            let mut many = vec![98; 2 * rows];
+            let twice = I8Sym::new(&twice).unwrap();
+            Scalar.dense_many(&layer, &rescale, twice, &mut many, &mut scratch(&matrix)).unwrap();
+            prop_assert_eq!(&many, &[&out[..], &of_opposite].concat());
             for (row, (y, sum)) in out.into_iter().zip(weights.sums(x.get())).enumerate() {
                 let (m, s, _) = if shared { seeds[0] } else { seeds[row] };
                 let sum = i128::from(sum) + (i128::from(biases[row]) << bias_shift);

@@ -1,11 +1,13 @@
 //! What the linear layer does not take.
 
 use tercet_core::block::Format;
+use tercet_core::engine::LinearEngine;
 use tercet_core::f16;
 use tercet_core::linear::{
     I8Sym, Layer, Layout, LinearError, MAX_COLS, Matrix, Requantize, Rescale, Table, dense, matvec,
     pack, sums,
 };
+use tercet_core::scalar::Scalar;
 
 const TQ2: Layout = Layout::Block(Format::Tq2_0);
 
@@ -185,6 +187,17 @@ fn buffers_of_other_lengths_are_refused() {
         dense(&layer, &three, x, &mut [0; 2], &mut scratch),
         length(2, 3)
     );
+    // Of many rows of activations, and of none.
+    let many = |scratch: &mut [u32], rescale, x: &[i8], outputs: usize| {
+        let mut out = vec![0; outputs];
+        Scalar.dense_many(&layer, rescale, I8Sym::new(x).unwrap(), &mut out, scratch)
+    };
+    assert_eq!(many(&mut scratch, &rescale, &[1; 9], 6), Ok(()));
+    assert_eq!(many(&mut scratch, &rescale, &[1; 8], 6), length(9, 8));
+    assert_eq!(many(&mut scratch, &rescale, &[1; 9], 5), length(6, 5));
+    assert_eq!(many(&mut scratch, &three, &[1; 9], 6), length(2, 3));
+    assert_eq!(many(&mut scratch, &three, &[], 0), length(2, 3));
+    assert_eq!(many(&mut scratch[..found], &rescale, &[], 0), short);
     let two = Rescale::rows(Table::Words(&multipliers), &[30; 2]);
     assert_eq!(two.map(drop), length(3, 2));
     assert_eq!(

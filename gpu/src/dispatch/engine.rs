@@ -5,7 +5,6 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use tercet_core::cluster::{Points, predict};
-use tercet_core::engine::LinearEngine;
 use tercet_core::quant::{Codes, QuantError, int8};
 use tercet_core::scalar::Scalar;
 use tercet_host::engine::{Fault, Worker};
@@ -59,7 +58,7 @@ impl fmt::Display for Engine {
 }
 
 /// What the dispatcher asks of an engine, beside core's traits.
-pub trait Able: Worker + LinearEngine<Error: Into<Fault>> {
+pub trait Able: Worker {
     /// Writes `fl((code − zero_point) · scale)`, for codes of a range.
     ///
     /// # Errors

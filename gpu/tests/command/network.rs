@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tercet_core::linear::Layout;
+use tercet_host::simd::Backend;
 
 use super::support::{Folder, fields};
 
@@ -106,6 +107,8 @@ fn a_build_tells_what_it_made() {
             "activations",
             "bits_per_weight",
             "bytes",
+            "engine",
+            "engine_note",
             "file",
             "input_scale",
             "layers",
@@ -186,7 +189,16 @@ fn a_run_counts_what_it_read_right() {
     assert_eq!(
         fields(&found),
         [
-            "accuracy", "classes", "counts", "digest", "logits", "outputs", "points", "seconds",
+            "accuracy",
+            "classes",
+            "counts",
+            "digest",
+            "engine",
+            "engine_note",
+            "logits",
+            "outputs",
+            "points",
+            "seconds",
             "sums"
         ]
     );
@@ -329,6 +341,117 @@ fn a_row_of_zeros_keeps_its_bias() {
             assert!((logit - right).abs() < 0.05, "{layout}: {logit}");
         }
     }
+}
+
+/// A report without what differs from engine to engine, and the engine.
+fn lasting(mut report: Value) -> (Value, String) {
+    let fields = report.as_object_mut().unwrap();
+    assert!(fields.remove("seconds").unwrap().is_number());
+    assert!(fields.remove("engine_note").unwrap().is_null());
+    let engine = fields.remove("engine").unwrap();
+    (report, engine.as_str().unwrap().to_owned())
+}
+
+#[test]
+fn every_set_of_the_machine_builds_and_runs_the_same_network() {
+    let folder = digits();
+    // One layout with tiles, one without.
+    for layout in ["ternary_lanes", "int8_pairs"] {
+        let mut all = Vec::new();
+        let sets: Vec<_> = Backend::all().map(|backend| backend.isa().name()).collect();
+        let used = Backend::default().isa().name();
+        for (choice, used) in [("auto", used)]
+            .into_iter()
+            .chain(sets.iter().map(|&name| (name, name)))
+        {
+            let more = [
+                layout,
+                "-o",
+                "net.gguf",
+                "--force",
+                "--json",
+                "--backend",
+                choice,
+            ];
+            let (built, engine) = lasting(folder.json(&build(&more)));
+            assert_eq!(engine, used);
+            let run = ["network", "run", "net.gguf", "digits-test.npy"];
+            let json = [&run[..], &["--json", "--backend", choice]].concat();
+            let (ran, engine) = lasting(folder.json(&json));
+            assert_eq!(engine, used);
+            let text = folder.ok(&[&run[..], &["--backend", choice]].concat());
+            assert!(text.contains(&format!(" s by {used}, logits ")), "{text}");
+            let lines = folder.ok(&[&run[..], &["--digest", "--backend", choice]].concat());
+            let network = fs::read(folder.path("net.gguf")).unwrap();
+            all.push((network, built, ran, lines));
+        }
+        assert!(all.iter().all(|one| *one == all[0]), "{layout}");
+    }
+}
+
+#[test]
+fn an_explanation_tells_of_the_products() {
+    let folder = digits();
+    let run = [
+        "network",
+        "run",
+        "digits-network-int8.gguf",
+        "digits-test.npy",
+        "--explain",
+    ];
+    let built = build(&["int8", "-o", "net.gguf", "--explain"]);
+    // Both layers of 899 points; the hidden one of 898, twice.
+    let weights = 64 * 256;
+    let steps = [899 * (weights + 640), 2 * 898 * weights];
+    for (arguments, steps) in [&run[..], &built].into_iter().zip(steps) {
+        let run = folder.run(arguments);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let head = run.err.lines().next().unwrap();
+        assert!(head.starts_with("matmul: "), "{head}");
+        assert!(head.contains(&format!(", {steps} steps, ")), "{head}");
+        for part in ["chosen: ", "matmul: 1 call by ", "recommended: "] {
+            assert!(run.err.contains(part), "{}", run.err);
+        }
+    }
+    let text = folder.ok(&["network", "run", "--help"]);
+    assert!(text.contains("engine_note (null, or why"), "{text}");
+}
+
+/// Codes, activations, scratch and sums of a run; buckets and bins of a build beside them.
+#[test]
+fn a_network_too_large_for_a_microcontroller_is_refused_with_what_it_takes() {
+    let folder = digits();
+    let network = "digits-network-ternary_lanes.gguf";
+    let run = ["network", "run", network, "digits-test.npy", "--digest"];
+    // 256 columns in words of 64 and a sum each; ten sums of eight bytes.
+    let run_bytes = 256 + 64 + 4 * (256 / 64 * 33) + 10 * 8;
+    // 2¹⁶ buckets of eight bytes. Rows of 256 are sorted without bins.
+    let built = build(&["ternary_lanes", "-o", "net.gguf"]);
+    for (command, needed) in [(&run[..], run_bytes), (&built, run_bytes + (8 << 16))] {
+        let before = folder.files();
+        let ask = |bytes: usize| {
+            let bytes = bytes.to_string();
+            let edge = ["--profile", "edge", "--edge-memory", &bytes];
+            folder.run(&[command, &edge].concat())
+        };
+        let short = ask(needed - 1);
+        assert_eq!((short.code, short.out.as_str()), (Some(1), ""), "{short:?}");
+        let told = format!("takes {needed} bytes of memory and has {}; ", needed - 1);
+        assert!(short.err.contains(&told), "{}", short.err);
+        assert_eq!(short.err.lines().count(), 1);
+        assert_eq!(folder.files(), before);
+        let enough = ask(needed);
+        assert_eq!((enough.code, enough.err.as_str()), (Some(0), ""));
+    }
+    assert!(fs::read(folder.path("net.gguf")).unwrap() == fs::read(folder.path(network)).unwrap());
+    // As on all threads.
+    let edge = ["--profile", "edge"];
+    assert_eq!(folder.ok(&[&run[..], &edge].concat()), folder.ok(&run));
+    // One scale for all of a matrix, whose optimal rule counts 128 bins of 16 bytes.
+    let whole = build(&["ternary_lanes", "-o", "whole.gguf", "--per-tensor"]);
+    let line = folder.fails(&[&whole[..], &edge].concat());
+    let told = format!("takes {} bytes", run_bytes + (8 << 16) + 128 * 16);
+    assert!(line.contains(&told), "{line}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod bench;
 mod faults;
 mod flows;
 mod info;
+mod network;
 mod trace;
 
 use folder::{Folder, Run, finish};

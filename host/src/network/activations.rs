@@ -1,12 +1,13 @@
 //! int8 activations on their way through the layers, and the scales that recorded inputs ask for.
 
 use rayon::prelude::*;
-use tercet_core::linear::{I8Sym, Layer, LinearError};
+use tercet_core::linear::{I8Sym, Layer};
 use tercet_core::quant::calibrate::{Scheme, calibrate};
 use tercet_core::quant::{Grid, HOST_BITS, Histogram};
 
-use super::BuildOptions;
+use super::{BATCH, BuildOptions};
 use crate::Error;
+use crate::engine::Fault;
 use crate::parallel::Threads;
 use crate::points::{Points, Values};
 
@@ -21,32 +22,31 @@ impl Activations {
     pub(super) fn of(points: &Points, scale: f32) -> Self {
         let grid = symmetric(scale);
         Self {
-            codes: points.to_f32().iter().map(|&x| grid.code(x)).collect(),
+            codes: points.to_f32().par_iter().map(|&x| grid.code(x)).collect(),
             len: points.dims(),
             scale,
         }
     }
 
-    /// Applies a layer to every point, on all threads.
-    pub(super) fn map<T: Copy + Default + Send>(
+    /// Applies a layer to all points, [`BATCH`] of them at a time: `apply` is given their codes and their outputs.
+    pub(super) fn map<T: Copy + Default>(
         &self,
         layer: &Layer<'_>,
-        apply: impl Fn(I8Sym<'_>, &mut [T], &mut [u32]) -> Result<(), LinearError> + Sync,
-    ) -> Result<Vec<T>, LinearError> {
+        mut apply: impl FnMut(I8Sym<'_>, &mut [T]) -> Result<(), Fault>,
+    ) -> Result<Vec<T>, Fault> {
         let rows = layer.weights().rows();
         let points = self.codes.len() / self.len.max(1);
         let mut out = vec![T::default(); rows * points];
-        out.par_chunks_mut(rows)
-            .zip(self.codes.par_chunks(self.len))
-            .try_for_each_init(
-                || vec![0; layer.weights().scratch_len()],
-                |scratch, (out, x)| apply(I8Sym::new(x)?, out, scratch),
-            )?;
+        let batches = self.codes.chunks((self.len * BATCH).max(1));
+        for (x, out) in batches.zip(out.chunks_mut((rows * BATCH).max(1))) {
+            apply(I8Sym::new(x)?, out)?;
+        }
         Ok(out)
     }
 }
 
-const fn symmetric(scale: f32) -> Grid {
+/// The grid of a network's activations.
+pub(super) const fn symmetric(scale: f32) -> Grid {
     Grid {
         scale,
         zero_point: 0,

@@ -1,15 +1,19 @@
 //! From a float model to an integer network, layer by layer.
 
 use serde::Serialize;
+use tercet_core::engine::LinearEngine;
 use tercet_core::linear::network::LayerSize;
-use tercet_core::linear::{self, Layer, LinearError, Requantize, Rescale, Table};
+use tercet_core::linear::{Layer, LinearError, Requantize, Rescale, Table};
 
 use super::activations::{Activations, input_scale, scale_of};
 use super::bias::{give_empty_rows_a_scale, integers};
 use super::encode::Weights;
 use super::file::{Finished, Output, words, write};
+use super::hands::Hands;
 use super::tensors::{Matrix, floats, matrix};
-use super::{BuildOptions, LayerOptions, MAX_LAYERS, NetworkFile};
+use super::{BATCH, BuildOptions, LayerOptions, MAX_LAYERS, NetworkFile};
+use crate::engine::{Fault, Worker};
+use crate::parallel::Threads;
 use crate::points::Points;
 use crate::{Error, Model, Progress};
 
@@ -30,6 +34,10 @@ pub struct Built {
     pub activations: usize,
     /// Bytes of scratch that a run needs.
     pub scratch: usize,
+    /// The engine that was to quantize the weights and multiply the layers: an instruction set of the processor, or [`Worker::name`].
+    pub engine: String,
+    /// Why the processor did some of that engine's work; `None` where it did none.
+    pub engine_note: Option<String>,
 }
 
 /// What a layer became.
@@ -60,13 +68,30 @@ pub struct LayerReport {
 /// layers before it make of them, so that their errors count too. Biases and multipliers are exact quotients in f64, rounded once,
 /// half to even: bias = `b / (unit · 2^shift)` with the least shift that fits 32 bits, multiplier and shift those of
 /// [`Requantize::from_scale`] for `unit / output scale`; unit = scale of the weights · scale of the inputs, with 2⁻²⁴ for the former
-/// in blocks. Memory: the network twice, its activations for all of `recorded`.
+/// in blocks. Memory: the network twice, its activations for all of `recorded`. All of it is done by the processor's threads.
 ///
 /// # Errors
 /// [`Error::Options`] for no layers, more than [`MAX_LAYERS`], a ReLU on the last, or an input scale that is not positive;
 /// [`Error::NoSuchTensor`]; [`Error::Tensor`] for a matrix that is none, does not follow the layer before, does not fit its layout, or
 /// whose scales leave the range of multipliers; [`Error::Unsupported`] where `recorded` has another number of values.
 pub fn build(
+    model: &Model,
+    options: &BuildOptions,
+    recorded: &Points,
+    progress: &dyn Progress,
+) -> Result<Built, Error> {
+    build_with(&mut Threads::default(), model, options, recorded, progress)
+}
+
+/// As [`build()`] by an engine, to the same bytes by any.
+///
+/// The engine quantizes the weights and multiplies the layers, [`BATCH`] recorded inputs at a time; the processor reads, packs and
+/// calibrates, and does what the engine has no room for.
+///
+/// # Errors
+/// Those of [`build()`]; [`Error::Engine`].
+pub fn build_with<E: Worker>(
+    engine: &mut E,
     model: &Model,
     options: &BuildOptions,
     recorded: &Points,
@@ -95,6 +120,7 @@ pub fn build(
             .map(|matrix| matrix.weight.tensor.bytes.len() as u64)
             .sum(),
     );
+    let mut hands = Hands::new(engine);
     let mut finished: Vec<Finished> = Vec::new();
     for (index, (layer, matrix)) in options.layers.iter().zip(&matrices).enumerate() {
         progress.tensor(matrix.weight.tensor.name);
@@ -111,13 +137,14 @@ pub fn build(
             );
             return Err(matrix.refuse(reason));
         }
-        let (done, outputs) = one(layer, matrix, options, &x, index + 1 == count)?;
+        let last = index + 1 == count;
+        let (done, outputs) = one(&mut hands, layer, matrix, options, &x, last)?;
         finished.push(done);
         x = outputs;
         progress.advance(matrix.weight.tensor.bytes.len() as u64);
     }
     let bytes = write(input_scale, &finished).map_err(Error::options)?;
-    report(options, input_scale, &finished, bytes)
+    report(options, input_scale, &finished, bytes, hands.asked())
 }
 
 /// Bytes, sizes and names put together.
@@ -126,6 +153,7 @@ fn report(
     input_scale: f32,
     finished: &[Finished],
     bytes: Vec<u8>,
+    (engine, engine_note): (String, Option<String>),
 ) -> Result<Built, Error> {
     let layers: Vec<LayerReport> = (options.layers.iter().zip(finished))
         .map(|(layer, done)| LayerReport {
@@ -154,11 +182,14 @@ fn report(
         activations: LayerSize::activations_len(&sizes),
         scratch: 4 * LayerSize::scratch_len(&sizes),
         layers,
+        engine,
+        engine_note,
     })
 }
 
 /// Makes one layer, and what it makes of `x`; nothing of the last.
-fn one(
+fn one<E: Worker>(
+    hands: &mut Hands<'_, E>,
     options: &LayerOptions,
     matrix: &Matrix<'_>,
     all: &BuildOptions,
@@ -168,8 +199,13 @@ fn one(
     let size = (matrix.rows, matrix.cols);
     let layout = options.to.unwrap_or(all.to);
     let values = floats(&matrix.weight)?;
-    let weights = Weights::encode(&values, size, layout, all);
-    let mut weights = weights.map_err(|reason| matrix.refuse(reason))?;
+    let weights = Weights::encode(hands, &values, size, layout, all);
+    let mut weights = weights.map_err(|fault| match fault {
+        Fault::Linear(error @ LinearError::Partial { .. }) => {
+            matrix.refuse(format!("{error} in {}", layout.name()))
+        }
+        fault => hands.told(fault, |refusal| matrix.refuse(refusal)),
+    })?;
     let bias = match &matrix.bias {
         Some(source) => floats(source)?,
         None => Vec::new(),
@@ -188,10 +224,13 @@ fn one(
     };
     let outputs = match last {
         true => Vec::new(),
-        false => hidden(options.relu, &mut done, &units, all, x).map_err(|fault| match fault {
-            Fault::Linear(error) => matrix.refuse(error),
-            Fault::Host(error) => error,
-        })?,
+        false => {
+            let outputs = hidden(hands, options.relu, &mut done, &units, all, x);
+            outputs.map_err(|refusal| match refusal {
+                Refusal::Fault(fault) => hands.told(fault, |refusal| matrix.refuse(refusal)),
+                Refusal::Host(error) => error,
+            })?
+        }
     };
     let scale = done.output.as_ref().map_or(1.0, |output| output.scale);
     let len = matrix.rows;
@@ -199,37 +238,48 @@ fn one(
     Ok((done, Activations { codes, len, scale }))
 }
 
-enum Fault {
-    Linear(LinearError),
+/// Why a layer has no outputs.
+enum Refusal {
+    /// What engines refuse or fail with.
+    Fault(Fault),
+    /// What calibration refuses.
     Host(Error),
 }
 
-impl From<LinearError> for Fault {
-    fn from(error: LinearError) -> Self {
-        Self::Linear(error)
+impl<F: Into<Fault>> From<F> for Refusal {
+    fn from(fault: F) -> Self {
+        Self::Fault(fault.into())
     }
 }
 
 /// Calibrates the outputs of a hidden layer; gives them as int8.
-fn hidden(
+fn hidden<E: Worker>(
+    hands: &mut Hands<'_, E>,
     relu: bool,
     done: &mut Finished,
     units: &[f64],
     options: &BuildOptions,
     x: &Activations,
-) -> Result<Vec<i8>, Fault> {
+) -> Result<Vec<i8>, Refusal> {
     let (scales, bias) = (done.weights.scale_bytes(), words(&done.bias));
     let mut layer = Layer::new(done.weights.view(&scales)?);
     if !bias.is_empty() {
         layer = layer.with_bias(Table::Bytes(&bias), done.bias_shift)?;
     }
-    let mut values = x.map(&layer, |codes, out: &mut [f32], scratch| {
-        linear::matvec(&layer, codes, x.scale, out, scratch)
+    let mut scratch = vec![0; layer.weights().scratch_len()];
+    let x_scales = [x.scale; BATCH];
+    let mut values = x.map(&layer, |codes, out: &mut [f32]| {
+        let x_scales = &x_scales[..codes.len() / x.len];
+        let engine = &mut *hands.engine;
+        let done = engine.matmat(&layer, codes, x_scales, out, &mut scratch);
+        hands.settle(done, |threads| {
+            Ok(threads.matmat(&layer, codes, x_scales, out, &mut scratch)?)
+        })
     })?;
     if relu {
         values.iter_mut().for_each(|value| *value = value.max(0.0));
     }
-    let scale = scale_of(&values, options).map_err(Fault::Host)?;
+    let scale = scale_of(&values, options).map_err(Refusal::Host)?;
     let rescale = units
         .iter()
         .map(|unit| Requantize::from_scale(unit / f64::from(scale)))
@@ -240,8 +290,12 @@ fn hidden(
     if relu {
         table = table.with_relu();
     }
-    let outputs = x.map(&layer, |codes, out: &mut [i8], scratch| {
-        linear::dense(&layer, &table, codes, out, scratch)
+    let outputs = x.map(&layer, |codes, out: &mut [i8]| {
+        let engine = &mut *hands.engine;
+        let done = engine.dense_many(&layer, &table, codes, out, &mut scratch);
+        hands.settle(done, |threads| {
+            Ok(threads.dense_many(&layer, &table, codes, out, &mut scratch)?)
+        })
     })?;
     let same = rescale.windows(2).all(|pair| pair[0] == pair[1]);
     done.output = Some(Output {

@@ -1,12 +1,13 @@
 //! A matrix of floats in a layout.
 
-use tercet_core::block;
-use tercet_core::engine::MagnitudeBin;
+use tercet_core::block::Format;
+use tercet_core::engine::{BlockEngine, MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
 use tercet_core::linear::{Layout, LinearError, Matrix, Table, pack};
 use tercet_core::quant::{self, Groups, Method, Rule, ScaleRule};
-use tercet_core::scalar::Tensor;
 
 use super::BuildOptions;
+use super::hands::Hands;
+use crate::engine::{Fault, Worker};
 
 /// Weights as the file will hold them.
 #[derive(Clone, Debug)]
@@ -20,45 +21,45 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// Quantizes a row-major matrix; a reason where the layout does not take it.
-    pub(super) fn encode(
+    /// Quantizes a row-major matrix by an engine; packing the codes of other layouts than blocks is the calling thread's.
+    pub(super) fn encode<E: Worker>(
+        hands: &mut Hands<'_, E>,
         values: &[f32],
         (rows, cols): (usize, usize),
         layout: Layout,
         options: &BuildOptions,
-    ) -> Result<Self, String> {
-        let len = layout.bytes(rows, cols).map_err(|error| match error {
-            LinearError::Partial { .. } => format!("{error} in {}", layout.name()),
-            other => other.to_string(),
-        })?;
+    ) -> Result<Self, Fault> {
         let mut weights = Self {
             layout,
             rows,
             cols,
-            bytes: vec![0; len],
+            bytes: vec![0; layout.bytes(rows, cols)?],
             scales: Vec::new(),
         };
         match layout {
             Layout::Block(format) => {
-                let (rule, scale) = match format.is_ternary() {
-                    true => (options.rule, options.scale),
-                    false => (Rule::AbsMax, ScaleRule::Rule),
-                };
-                block::encode(format, rule, scale, values, &mut weights.bytes)
-                    .map_err(|error| error.to_string())?;
+                let bytes = &mut weights.bytes;
+                let done = blocks(hands.engine, format, values, bytes, options);
+                hands.settle(done, |threads| {
+                    blocks(threads, format, values, bytes, options)
+                })?;
             }
-            _ => weights.fill(values, options)?,
+            _ => weights.fill(hands, values, options)?,
         }
         Ok(weights)
     }
 
     /// Codes and scales of a layout without blocks.
-    fn fill(&mut self, values: &[f32], options: &BuildOptions) -> Result<(), String> {
+    fn fill<E: Worker>(
+        &mut self,
+        hands: &mut Hands<'_, E>,
+        values: &[f32],
+        options: &BuildOptions,
+    ) -> Result<(), Fault> {
         let groups = match options.per_tensor {
-            true => Groups::tensor(values.len()),
-            false => Groups::rows(self.rows, self.cols),
+            true => Groups::tensor(values.len())?,
+            false => Groups::rows(self.rows, self.cols)?,
         };
-        let groups = groups.map_err(|error| error.to_string())?;
         // Symmetric grids leave the lowest code of int8 and int4 unused.
         let method = match self.layout.codes().1 {
             1 => Method::Ternary {
@@ -69,13 +70,19 @@ impl Weights {
         };
         let mut codes = vec![0; values.len()];
         self.scales = vec![0.0; groups.count];
-        let mut bins = vec![MagnitudeBin::EMPTY; method.scratch_len(groups.len)];
-        Tensor::new(values, groups, &mut codes, &mut self.scales, &mut [])
-            .and_then(|mut tensor| quant::quantize(&mut tensor, method, &mut bins))
-            .map_err(|error| error.to_string())?;
+        let scales = &mut self.scales;
+        let done = quantize(hands.engine, values, groups, method, &mut codes, scales);
+        hands.settle(done, |threads| {
+            quantize(threads, values, groups, method, &mut codes, scales)
+        })?;
         let bytes = &mut self.bytes;
-        pack::pack(self.layout, self.rows, self.cols, &codes, bytes)
-            .map_err(|error| error.to_string())
+        Ok(pack::pack(
+            self.layout,
+            self.rows,
+            self.cols,
+            &codes,
+            bytes,
+        )?)
     }
 
     /// The scales as the file will hold them.
@@ -99,4 +106,43 @@ impl Weights {
         let scale = self.scales.get(row).or(self.scales.first());
         f64::from(self.layout.unit()) * f64::from(*scale.unwrap_or(&1.0))
     }
+}
+
+/// Blocks of a matrix.
+fn blocks<E: Worker>(
+    engine: &mut E,
+    format: Format,
+    values: &[f32],
+    bytes: &mut [u8],
+    options: &BuildOptions,
+) -> Result<(), Fault> {
+    let (rule, scale) = match format.is_ternary() {
+        true => (options.rule, options.scale),
+        false => (Rule::AbsMax, ScaleRule::Rule),
+    };
+    let done = BlockEngine::encode(engine, format, rule, scale, values, bytes);
+    done.map(drop).map_err(Into::into)
+}
+
+/// Codes of a matrix, and the scale of each group.
+fn quantize<E: Worker>(
+    engine: &mut E,
+    values: &[f32],
+    groups: Groups,
+    method: Method,
+    codes: &mut [i8],
+    scales: &mut [f32],
+) -> Result<(), Fault> {
+    let out = Output {
+        codes,
+        scales,
+        zero_points: &mut [],
+    };
+    let mut bins = vec![MagnitudeBin::EMPTY; method.scratch_len(groups.len)];
+    let run = || -> Result<(), <E as QuantizeEngine>::Error> {
+        let mut tensor = engine.tensor(values, groups, out)?;
+        quant::quantize(&mut tensor, method, &mut bins)?;
+        tensor.finish()
+    };
+    run().map_err(Into::into)
 }

@@ -2,7 +2,8 @@
 //!
 //! [`build()`] quantizes the weights of dense layers, finds the scale of every layer's activations by running recorded inputs through
 //! the integers that came before, and gives a GGUF file that [`tercet_core::linear::network`] runs from flash. [`NetworkFile`] runs
-//! such a file here, to the same bits.
+//! such a file here, to the same bits. Both work on the processor's threads, and on any engine that [`build_with`] and
+//! [`NetworkFile::run_with`] are given.
 //!
 //! ```
 //! use tercet_core::linear::Layout;
@@ -33,13 +34,17 @@ mod bias;
 mod build;
 mod encode;
 mod file;
+mod hands;
 mod options;
 mod run;
 mod tensors;
 
-pub use build::{Built, LayerReport, build};
+pub use build::{Built, LayerReport, build, build_with};
 pub use options::{BuildOptions, LayerOptions};
 pub use run::{Answers, NetworkFile};
 
 /// The most layers of a network here.
 pub const MAX_LAYERS: usize = 64;
+
+/// Points that go through a layer together, at most.
+pub const BATCH: usize = 1024;

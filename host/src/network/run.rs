@@ -3,13 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use tercet_core::engine::Output;
+use tercet_core::linear::I8Sym;
 use tercet_core::linear::network::{Buffers, Network};
-use tercet_core::scalar::Scalar;
+use tercet_core::quant::{Groups, Method, QuantError, Report};
 
-use super::MAX_LAYERS;
+use super::activations::symmetric;
+use super::hands::Hands;
+use super::{BATCH, MAX_LAYERS};
 use crate::Error;
+use crate::engine::{By, Fault, Worker};
 use crate::file::map::Map;
-use crate::points::Points;
+use crate::parallel::{Rows, Threads, moved};
+use crate::points::{Points, Values};
+use crate::simd::{Backend, Stores};
+use crate::source::TILE;
 
 /// A network's file.
 #[derive(Debug)]
@@ -36,6 +44,8 @@ pub struct Answers {
     pub logits: Vec<f32>,
     /// The row of the largest logit, the lowest of equals, of every point.
     pub classes: Vec<usize>,
+    /// Who multiplied the layers; two names where each did a part of the points.
+    pub by: By,
 }
 
 impl NetworkFile {
@@ -85,76 +95,117 @@ impl NetworkFile {
         Network::new(self.bytes()).map_err(|error| Error::bad(&self.path, "network", error))
     }
 
-    /// Runs every point, on all threads.
-    ///
-    /// Values become inputs by [`Network::quantize`]: int8 data whose scale is the network's stay as they are.
+    /// Runs every point, on all threads of the processor: [`NetworkFile::run_with`] its kernels.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the points have another number of values than the network has inputs.
+    /// Those of [`NetworkFile::run_with`].
     pub fn run(&self, points: &Points) -> Result<Answers, Error> {
+        self.run_with(&mut Threads::default(), points)
+    }
+
+    /// Runs every point by an engine, to the same bits by any.
+    ///
+    /// [`BATCH`] points go through the layers together ([`Network::run_many`]), so that beside the points and the answers there are
+    /// never more than their activations in memory. Values become inputs by [`Network::quantize`], on the processor's threads: int8 data
+    /// whose scale is the network's stay as they are. A batch that the engine has no room for is run by the processor's threads.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the points have another number of values than the network has inputs, or a value is not finite;
+    /// [`Error::Engine`].
+    pub fn run_with<E: Worker>(&self, engine: &mut E, points: &Points) -> Result<Answers, Error> {
         let network = self.network()?;
         let (inputs, outputs) = (network.inputs(), network.outputs());
-        let refuse = |error: &dyn std::fmt::Display| points.refuse(error);
         if points.dims() != inputs {
             let reason = format!(
                 "points of {} values, where {} takes {inputs}",
                 points.dims(),
                 self.path.display()
             );
-            return Err(refuse(&reason));
+            return Err(points.refuse(&reason));
         }
+        let mut hands = Hands::new(engine);
         let mut sums = vec![0; outputs * points.rows()];
-        sums.par_chunks_mut(outputs).enumerate().try_for_each_init(
-            || Memory::of(&network),
-            |memory, (row, sums)| {
-                let Memory {
-                    values,
-                    codes,
-                    activations,
-                    scratch,
-                } = memory;
-                // There is such a row, and it has so many values.
-                points.read_row(row, values);
-                let x = network
-                    .quantize(values, codes)
-                    .map_err(|error| refuse(&error))?;
-                let mut buffers = Buffers {
-                    activations,
-                    scratch,
-                };
-                network
-                    .run(&mut Scalar, x, &mut buffers, sums)
-                    .map_err(|error| refuse(&error))
-            },
-        )?;
+        let batch = BATCH.min(points.rows());
+        let mut codes = vec![0; inputs * batch];
+        let mut activations = vec![0; network.activations_len_many(batch)];
+        let mut scratch = vec![0; network.scratch_len()];
+        for (number, sums) in sums.chunks_mut(outputs * BATCH).enumerate() {
+            let codes = &mut codes[..sums.len() / outputs * inputs];
+            quantize(&network, points, number * BATCH, codes)?;
+            let mut buffers = Buffers {
+                activations: &mut activations,
+                scratch: &mut scratch,
+            };
+            let mut run = || -> Result<(), Fault> {
+                let x = I8Sym::new(codes)?;
+                let done = network.run_many(hands.engine, x, &mut buffers, sums);
+                hands.settle(done, |threads| {
+                    Ok(network.run_many(threads, x, &mut buffers, sums)?)
+                })
+            };
+            run().map_err(|fault| hands.told(fault, |refusal| points.refuse(refusal)))?;
+        }
         let logit = |(at, &sum): (usize, &i64)| network.logit(at % outputs, sum);
+        let of_points = sums.par_chunks(outputs);
         Ok(Answers {
             outputs,
-            logits: sums.iter().enumerate().map(logit).collect(),
-            classes: sums
-                .chunks(outputs)
-                .map(|sums| network.class(sums))
-                .collect(),
+            logits: sums.par_iter().enumerate().map(logit).collect(),
+            classes: of_points.map(|sums| network.class(sums)).collect(),
+            by: hands.by(),
             sums,
         })
     }
 }
 
-/// What a thread runs with.
-struct Memory {
-    values: Vec<f32>,
-    codes: Vec<i8>,
-    activations: Vec<i8>,
-    scratch: Vec<u32>,
-}
-
-impl Memory {
-    fn of(network: &Network<'_, MAX_LAYERS>) -> Self {
-        Self {
-            values: vec![0.0; network.inputs()],
-            codes: vec![0; network.inputs()],
-            activations: vec![0; network.activations_len()],
-            scratch: vec![0; network.scratch_len()],
+/// The codes of the points from `first` on, as many as there is room for, on all threads: those of [`Network::quantize`].
+fn quantize(
+    network: &Network<'_, MAX_LAYERS>,
+    points: &Points,
+    first: usize,
+    codes: &mut [i8],
+) -> Result<(), Error> {
+    let (inputs, scale) = (network.inputs(), network.input_scale());
+    let start = first * inputs;
+    match points.values() {
+        // Rounded twice to 24 bits, a code times the scale over the scale is nearest to that code still.
+        Values::I8 { codes: own, grid }
+            if grid.zero_point == 0 && grid.scale == scale && (128.0 * scale).is_finite() =>
+        {
+            let own = &own[start..][..codes.len()];
+            let pairs = codes.iter_mut().zip(own);
+            pairs.for_each(|(code, &own)| *code = own.max(-127));
+            return Ok(());
         }
+        _ => {}
     }
+    // Points of a task, about a tile of values.
+    let some = (TILE / inputs).max(1);
+    let parts = codes.par_chunks_mut(some * inputs).enumerate();
+    let done = parts.map_init(Vec::new, |buffer, (part, codes)| {
+        let at = start + part * some * inputs;
+        let values = points.view(at, codes.len(), buffer);
+        let groups = Groups::tensor(codes.len())?;
+        let out = Output {
+            codes,
+            scales: &mut [0.0],
+            zero_points: &mut [],
+        };
+        Rows::new(values, groups, out, Backend::default(), Stores::Cached)
+            .quantize(Method::Fixed(symmetric(scale)), &mut [])
+            .map_err(|error| moved(error, at as u64))
+    });
+    // In order, so that the lowest index is the one told.
+    let done: Vec<Result<Report, QuantError>> = done.collect();
+    let refuse = |error| match error {
+        QuantError::NotFinite { index } => {
+            let (row, column) = (index / inputs as u64, index % inputs as u64);
+            points.refuse(&format!(
+                "row {row}, column {column} (from 0) is not finite as f32"
+            ))
+        }
+        error => points.refuse(&error),
+    };
+    done.into_iter()
+        .try_for_each(|done| done.map(drop))
+        .map_err(refuse)
 }

@@ -1,4 +1,4 @@
-//! Layers on rayon's threads: rows side by side.
+//! Layers on rayon's threads: rows side by side, or points.
 
 use rayon::prelude::*;
 use tercet_core::engine::LinearEngine;
@@ -34,6 +34,70 @@ impl Threads {
             }
         });
     }
+
+    /// Calls `product` with each row of activations, its number and its outputs, and an engine to multiply it by: what tiles are not
+    /// for.
+    ///
+    /// A layer that is worth sharing out meets one row of activations after another, so that a thread's part of its weights stays in
+    /// the thread's cache. Of a smaller one rows of activations go side by side.
+    fn each<T: Send>(
+        self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        out: &mut [T],
+        product: impl Fn(Self, usize, I8Sym<'_>, &mut [T]) + Sync,
+    ) {
+        let weights = layer.weights();
+        let (rows, cols) = (weights.rows(), weights.cols());
+        if out.is_empty() {
+            return;
+        }
+        let task = self.task().saturating_mul(8);
+        let products = rows.saturating_mul(cols);
+        if products > task || out.len().saturating_mul(cols) <= task {
+            let all = x.rows(cols).zip(out.chunks_exact_mut(rows)).enumerate();
+            return all.for_each(|(row, (x, out))| product(self, row, x, out));
+        }
+        let alone = Self {
+            alone: true,
+            ..self
+        };
+        let all: Vec<_> = x.rows(cols).collect();
+        // Parts for all threads, also of few rows.
+        let count = (task / products).min(all.len().div_ceil(4 * self.threads()));
+        let parts = all.par_chunks(count).zip(out.par_chunks_mut(count * rows));
+        parts.enumerate().for_each(|(part, (x, out))| {
+            let rows = x.iter().zip(out.chunks_exact_mut(rows));
+            for (row, (&x, out)) in (part * count..).zip(rows) {
+                product(alone, row, x, out);
+            }
+        });
+    }
+
+    /// [`LinearEngine::sums`] of lengths that were checked.
+    fn exact(self, layer: &Layer<'_>, x: I8Sym<'_>, out: &mut [i64]) {
+        let product = self.backend.product(layer.weights(), x);
+        self.rows(layer, out, |part, _, out| {
+            product.sums(part.weights(), &mut part.exact(out));
+        });
+    }
+
+    /// [`LinearEngine::matvec`] of lengths that were checked.
+    fn scaled(self, layer: &Layer<'_>, x: I8Sym<'_>, x_scale: f32, out: &mut [f32]) {
+        let product = self.backend.product(layer.weights(), x);
+        self.rows(layer, out, |part, _, out| {
+            product.sums(part.weights(), &mut part.scaled(x_scale, out));
+        });
+    }
+
+    /// [`LinearEngine::dense`] of lengths that were checked.
+    fn rounded(self, layer: &Layer<'_>, rescale: &Rescale<'_>, x: I8Sym<'_>, out: &mut [i8]) {
+        let product = self.backend.product(layer.weights(), x);
+        self.rows(layer, out, |part, first, out| {
+            let rescale = rescale.part(first, out.len());
+            product.sums(part.weights(), &mut part.rounded(&rescale, out));
+        });
+    }
 }
 
 /// The scratch is checked, and not used.
@@ -48,10 +112,7 @@ impl LinearEngine for Threads {
         scratch: &mut [u32],
     ) -> Result<(), LinearError> {
         layer.check(x, out.len(), scratch.len())?;
-        let product = self.backend.product(layer.weights(), x);
-        self.rows(layer, out, |part, _, out| {
-            product.sums(part.weights(), &mut part.exact(out));
-        });
+        self.exact(layer, x, out);
         Ok(())
     }
 
@@ -64,10 +125,7 @@ impl LinearEngine for Threads {
         scratch: &mut [u32],
     ) -> Result<(), LinearError> {
         layer.check(x, out.len(), scratch.len())?;
-        let product = self.backend.product(layer.weights(), x);
-        self.rows(layer, out, |part, _, out| {
-            product.sums(part.weights(), &mut part.scaled(x_scale, out));
-        });
+        self.scaled(layer, x, x_scale, out);
         Ok(())
     }
 
@@ -81,11 +139,29 @@ impl LinearEngine for Threads {
     ) -> Result<(), LinearError> {
         layer.check(x, out.len(), scratch.len())?;
         rescale.check(out.len())?;
-        let product = self.backend.product(layer.weights(), x);
-        self.rows(layer, out, |part, first, out| {
-            let rescale = rescale.part(first, out.len());
-            product.sums(part.weights(), &mut part.rounded(&rescale, out));
-        });
+        self.rounded(layer, rescale, x, out);
+        Ok(())
+    }
+
+    fn dense_many(
+        &mut self,
+        layer: &Layer<'_>,
+        rescale: &Rescale<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i8],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        layer.check_many(x, out.len(), scratch.len())?;
+        rescale.check(layer.weights().rows())?;
+        match self.strips(layer, x) {
+            Some(strips) => self.tiles(layer, &strips, out, |part, first, _, out, found| {
+                let rescale = rescale.part(first, out.len());
+                found.give(&mut part.rounded(&rescale, out));
+            }),
+            None => self.each(layer, x, out, |engine, _, x, out| {
+                engine.rounded(layer, rescale, x, out);
+            }),
+        }
         Ok(())
     }
 
@@ -97,15 +173,15 @@ impl LinearEngine for Threads {
         scratch: &mut [u32],
     ) -> Result<(), LinearError> {
         layer.check_many(x, out.len(), scratch.len())?;
-        if let Some(strips) = self.strips(layer, x) {
-            self.tiles(layer, &strips, out, |part, _, out, found| {
+        match self.strips(layer, x) {
+            Some(strips) => self.tiles(layer, &strips, out, |part, _, _, out, found| {
                 found.give(&mut part.exact(out));
-            });
-            return Ok(());
+            }),
+            None => self.each(layer, x, out, |engine, _, x, out| {
+                engine.exact(layer, x, out);
+            }),
         }
-        let out = out.chunks_exact_mut(layer.weights().rows().max(1));
-        let mut rows = x.rows(layer.weights().cols()).zip(out);
-        rows.try_for_each(|(x, out)| self.sums(layer, x, out, scratch))
+        Ok(())
     }
 
     fn matmat(
@@ -121,15 +197,14 @@ impl LinearEngine for Threads {
         if found != expected {
             return Err(LinearError::Length { expected, found });
         }
-        if let Some(strips) = self.strips(layer, x) {
-            self.tiles(layer, &strips, out, |part, row, out, found| {
+        match self.strips(layer, x) {
+            Some(strips) => self.tiles(layer, &strips, out, |part, _, row, out, found| {
                 found.give(&mut part.scaled(x_scales[row], out));
-            });
-            return Ok(());
+            }),
+            None => self.each(layer, x, out, |engine, row, x, out| {
+                engine.scaled(layer, x, x_scales[row], out);
+            }),
         }
-        let out = out.chunks_exact_mut(layer.weights().rows().max(1));
-        let rows = x.rows(layer.weights().cols()).zip(x_scales);
-        let mut rows = rows.zip(out);
-        rows.try_for_each(|((x, &x_scale), out)| self.matvec(layer, x, x_scale, out, scratch))
+        Ok(())
     }
 }

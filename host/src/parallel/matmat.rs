@@ -25,8 +25,8 @@ impl Threads {
         self.backend().strips(layer.weights(), x, alone)
     }
 
-    /// Calls `give` with some rows of a layer, the number of a row of activations, its outputs for those rows, and their sums, until all
-    /// rows of both have met. `out` has an output for each.
+    /// Calls `give` with some rows of a layer, the first of them, the number of a row of activations, its outputs for those rows, and
+    /// their sums, until all rows of both have met. `out` has an output for each.
     ///
     /// A thread packs about eight tiles of weights at a time, which stay in its second cache while all activations pass by.
     pub(super) fn tiles<T: Send>(
@@ -34,7 +34,7 @@ impl Threads {
         layer: &Layer<'_>,
         x: &Strips,
         out: &mut [T],
-        give: impl Fn(&Layer<'_>, usize, &mut [T], Found<'_>) + Sync,
+        give: impl Fn(&Layer<'_>, usize, usize, &mut [T], Found<'_>) + Sync,
     ) {
         let weights = layer.weights();
         let products = out.len().saturating_mul(weights.cols());
@@ -57,7 +57,8 @@ impl Threads {
             panels.multiply(part.weights(), x, |row, found| {
                 out.ask(row + AHEAD_ROWS, first, rows);
                 // SAFETY: no other part has these rows of weights, and this one has no other slice while `give` runs.
-                give(&part, row, unsafe { out.slice(row, first, rows) }, found);
+                let out = unsafe { out.slice(row, first, rows) };
+                give(&part, first, row, out, found);
             });
         };
         let parts = weights.rows().div_ceil(rows);

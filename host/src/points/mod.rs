@@ -206,6 +206,27 @@ impl Points {
         }
     }
 
+    /// So many values from `first` on as `f32`: where they lie, or in `buffer`. They are there.
+    pub(crate) fn view<'a>(
+        &'a self,
+        first: usize,
+        len: usize,
+        buffer: &'a mut Vec<f32>,
+    ) -> &'a [f32] {
+        buffer.clear();
+        match &self.values {
+            Values::I8 { codes, grid } => {
+                let codes = &codes[first..][..len];
+                buffer.extend(codes.iter().map(|&code| grid.value(code)));
+            }
+            Values::U8(values) => {
+                buffer.extend(values[first..][..len].iter().map(|&value| f32::from(value)));
+            }
+            Values::F32(values) => return &values[first..][..len],
+        }
+        buffer
+    }
+
     /// Writes the values of point `row` as `f32`; `None` unless there is such a row and `out` holds d values.
     pub fn read_row(&self, row: usize, out: &mut [f32]) -> Option<()> {
         fn part<T>(values: &[T], row: usize, dims: usize) -> Option<&[T]> {

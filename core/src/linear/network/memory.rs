@@ -5,7 +5,8 @@ use crate::linear::Layout;
 /// The memory of a run; what it holds before does not matter, and what it holds afterwards means nothing.
 #[derive(Debug)]
 pub struct Buffers<'b> {
-    /// Outputs of hidden layers: at least [`Network::activations_len`](super::Network::activations_len) of them.
+    /// Outputs of hidden layers: at least [`Network::activations_len`](super::Network::activations_len) of them; of a batch
+    /// [`Network::activations_len_many`](super::Network::activations_len_many).
     pub activations: &'b mut [i8],
     /// Words for the kernels: at least [`Network::scratch_len`](super::Network::scratch_len) of them; more than
     /// [`Network::fast_scratch_len`](super::Network::fast_scratch_len) are not used.
@@ -58,6 +59,13 @@ impl LayerSize {
             rest = after;
         }
         most
+    }
+
+    /// As [`LayerSize::activations_len`], of a batch of so many points: as many times that, or `usize::MAX` where it does not fit.
+    ///
+    /// Its scratch is that of one point.
+    pub const fn activations_len_many(layers: &[Self], points: usize) -> usize {
+        Self::activations_len(layers).saturating_mul(points)
     }
 
     /// Words of scratch that a network of these layers needs: the most of any, by [`Layout::scratch_len`].

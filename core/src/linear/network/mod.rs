@@ -60,6 +60,7 @@
 mod entries;
 mod error;
 mod load;
+mod many;
 mod memory;
 
 pub use error::NetworkError;
@@ -129,7 +130,12 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
         most
     }
 
-    /// Words of scratch that a run needs; see [`LayerSize::scratch_len`].
+    /// Bytes of activations that [`Network::run_many`] needs for so many points; see [`LayerSize::activations_len_many`].
+    pub fn activations_len_many(&self, points: usize) -> usize {
+        self.activations_len().saturating_mul(points)
+    }
+
+    /// Words of scratch that a run needs, of a batch no more than of one point; see [`LayerSize::scratch_len`].
     pub fn scratch_len(&self) -> usize {
         let words = self.layers().map(|layer| layer.weights().scratch_len());
         words.max().unwrap_or(0)

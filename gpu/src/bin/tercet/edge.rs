@@ -4,10 +4,13 @@
 //! come; the stack is not. Files, reports and pictures are the desk's own.
 
 use tercet_core::engine::MagnitudeBin;
+use tercet_core::linear::Layout;
+use tercet_core::linear::network::LayerSize;
 use tercet_core::palette;
-use tercet_core::quant::{adaptive, ternary};
+use tercet_core::quant::{HOST_BITS, Histogram, adaptive, ternary};
 use tercet_host::cluster::KmeansOptions;
 use tercet_host::convert::Target;
+use tercet_host::network::BuildOptions;
 use tercet_host::search::{Find, SearchOptions, Storage};
 use tercet_host::{Model, QuantizeOptions};
 
@@ -76,6 +79,40 @@ pub(crate) fn quantize(model: &Model, options: &QuantizeOptions) -> usize {
         }
         _ => 0,
     }
+}
+
+/// The codes of one point, the activations and scratch of a run, and the sums that it gives.
+pub(crate) fn network(layers: &[LayerSize]) -> usize {
+    total(&[
+        layers.first().map_or(0, |first| first.cols),
+        LayerSize::activations_len(layers),
+        LayerSize::scratch_len(layers).saturating_mul(4),
+        layers.last().map_or(0, |last| last.rows.saturating_mul(8)),
+    ])
+}
+
+/// That, for a point at a time of those recorded, the buckets that its activations are counted in, and the bins that the ternary rule
+/// takes for a group of weights.
+pub(crate) fn network_build(layers: &[LayerSize], options: &BuildOptions) -> usize {
+    let bins = layers.iter().map(|layer| {
+        let values = layer.rows.saturating_mul(layer.cols);
+        let group = if options.per_tensor {
+            values
+        } else {
+            layer.cols
+        };
+        match layer.layout {
+            // As blocks come, in less than one of them.
+            Layout::Block(_) => 0,
+            layout if layout.codes().1 == 1 => ternary::scratch_len(options.rule, group),
+            _ => 0,
+        }
+    });
+    total(&[
+        network(layers),
+        Histogram::<HOST_BITS>::BUCKETS.saturating_mul(8),
+        (bins.max().unwrap_or(0)).saturating_mul(size_of::<MagnitudeBin>()),
+    ])
 }
 
 fn total(parts: &[usize]) -> usize {

@@ -114,6 +114,7 @@ impl Command {
             Self::Elbow(arguments) => Some(&arguments.engine),
             Self::Search(arguments) => Some(&arguments.engine),
             Self::Demo(arguments) => Some(&arguments.engine),
+            Self::Network(arguments) => Some(arguments.engine()),
             _ => None,
         }
     }

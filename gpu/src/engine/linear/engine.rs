@@ -113,6 +113,26 @@ macro_rules! linear_engine {
                 Ok(())
             }
 
+            fn dense_many(
+                &mut self,
+                layer: &Layer<'_>,
+                rescale: &Rescale<'_>,
+                x: I8Sym<'_>,
+                out: &mut [i8],
+                scratch: &mut [u32],
+            ) -> Result<(), CudaError> {
+                layer.check_many(x, out.len(), scratch.len())?;
+                rescale.check(layer.weights().rows())?;
+                let Some(sums) = self.bare_sums(layer.weights(), x)? else {
+                    return Ok(Scalar.dense_many(layer, rescale, x, out, scratch)?);
+                };
+                let rows = layer.weights().rows().max(1);
+                for (sums, out) in sums.chunks_exact(rows).zip(out.chunks_exact_mut(rows)) {
+                    layer.rounded(rescale, out).wide(sums);
+                }
+                Ok(())
+            }
+
             fn sums_many(
                 &mut self,
                 layer: &Layer<'_>,

@@ -6,18 +6,22 @@ use std::time::Instant;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use tercet_core::linear::Layout;
+use tercet_core::linear::network::LayerSize;
 use tercet_core::quant::{Rule, ScaleRule};
+use tercet_gpu::dispatch::Able;
 use tercet_host::file::output::Output;
-use tercet_host::network::{BuildOptions, Built, LayerOptions, build};
+use tercet_host::network::{BuildOptions, Built, LayerOptions, build_with};
 use tercet_host::points::{Points, ReadOptions};
-use tercet_host::{Method, Model};
+use tercet_host::{Error, Method, Model};
 
+use crate::engine::Engine;
 use crate::failure::Failure;
+use crate::flow::On;
 use crate::progress::Bar;
 use crate::quantize::{rule, scale};
 use crate::table::{Align, Table};
 use crate::words::words;
-use crate::{format, output};
+use crate::{edge, engine, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,8 +35,11 @@ A layer is NAME.weight, rows by columns, and NAME.bias where it is there. Its ac
 before it make of the recorded inputs. int8 inputs keep their own scale. Layouts: int8, ternary_lanes and five_trits for \
 microcontrollers' kernels, GGUF's blocks (tq1_0 tq2_0 q2_0 q4_0 q8_0) as other programs have them.
 
+With --backend cuda the device quantizes the weights and multiplies the layers, and the processor reads, packs and calibrates; the file is \
+the same, byte for byte. What has no room on the device the processor does, and the report says so.
+
 JSON (--json): file, bytes, input_scale, layers[] (name, layout, rows, cols, bytes, bias_shift, relu, output_scale), bits_per_weight, \
-activations, scratch (bytes of RAM a run needs), seconds.";
+activations, scratch (bytes of RAM a run needs), engine, engine_note (null, or why the processor did some of its work), seconds.";
 
 /// Quantize the dense layers of a model into one integer network (GGUF)
 #[derive(Debug, clap::Args)]
@@ -71,6 +78,8 @@ pub(crate) struct Arguments {
     /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    pub(super) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -100,8 +109,55 @@ struct Summary<'a> {
     seconds: f64,
 }
 
+/// [`tercet_host::network::build()`].
+struct Builds<'a> {
+    model: &'a Model,
+    options: &'a BuildOptions,
+    recorded: &'a Points,
+}
+
+impl On for Builds<'_> {
+    type Done = Built;
+
+    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Built, Error> {
+        build_with(engine, self.model, self.options, self.recorded, &Bar::new())
+    }
+}
+
+/// The sizes of the layers as the model has them; those that it has not, or whose matrices are none, are told of by the build itself.
+fn sizes(model: &Model, options: &BuildOptions) -> Vec<LayerSize> {
+    let layers = options.layers.iter().filter_map(|layer| {
+        let weight = model.get(&format!("{}.weight", layer.name))?;
+        let &[rows, cols] = weight.shape else {
+            return None;
+        };
+        Some(LayerSize::new(layer.to.unwrap_or(options.to), rows, cols))
+    });
+    layers.collect()
+}
+
+fn built(
+    engine: &mut Engine,
+    model: &Model,
+    options: &BuildOptions,
+    recorded: &Points,
+) -> Result<Built, Error> {
+    let sizes = sizes(model, options);
+    // The last layer is not run. Each of the others is multiplied twice, for floats and for codes.
+    let hidden = sizes.split_last().map_or(&[][..], |(_, hidden)| hidden);
+    let job = super::job(&[hidden, hidden].concat(), recorded.rows());
+    let scratch = edge::network_build(&sizes, options);
+    let flow = Builds {
+        model,
+        options,
+        recorded,
+    };
+    engine.run(job, scratch, flow)
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let start = Instant::now();
+    let mut engine = arguments.engine.open()?;
     let model = Model::open(&arguments.model)?;
     let recorded = Points::open(&arguments.calibrate, &ReadOptions::default())?;
     let mut options = BuildOptions::new(arguments.layer.clone(), arguments.to);
@@ -120,7 +176,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Before the work, so that what cannot be written costs none.
     let inputs = model.files().chain([recorded.path()]);
     let mut out = Output::create(&arguments.output, inputs, arguments.force)?;
-    let built = build(&model, &options, &recorded, &Bar::new())?;
+    let built = built(&mut engine, &model, &options, &recorded)?;
     out.write(&built.bytes)?;
     out.finish()?;
     let summary = Summary {
@@ -159,8 +215,12 @@ fn people(summary: &Summary<'_>) -> String {
                 .map_or_else(String::new, |scale| format::significant(scale.into())),
         ]);
     }
+    let note = summary.built.engine_note.as_ref();
+    let note = note.map_or_else(String::new, |note| {
+        format!("partly by the processor: {note}\n")
+    });
     format!(
-        "{}\ninput scale {}, {:.4} bits/weight\nRAM of a run: {} bytes of activations, {} of scratch\nwrote {} ({})\n",
+        "{}\n{note}input scale {}, {:.4} bits/weight\nRAM of a run: {} bytes of activations, {} of scratch\nwrote {} ({})\n",
         table.render(),
         summary.built.input_scale,
         summary.built.bits_per_weight,

@@ -6,23 +6,34 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tercet_core::conformance::Digest;
+use tercet_core::linear::network::LayerSize;
+use tercet_gpu::dispatch::Able;
+use tercet_host::Error;
 use tercet_host::network::{Answers, NetworkFile};
 use tercet_host::points::{Points, ReadOptions};
 
+use crate::engine::Engine;
 use crate::failure::Failure;
+use crate::flow::On;
 use crate::table::{Align, Table};
-use crate::{format, output};
+use crate::{edge, engine, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
   tercet network run net.gguf tercet-demo/digits-test.npy --labels tercet-demo/digits-test-labels.npy
   tercet network run net.gguf inputs.csv --json | jq '.classes'
   tercet network run net.gguf inputs.npy --digest    # what firmware prints of the same inputs
+  tercet network run net.gguf inputs.npy --backend cuda
 
 The logits are exact integers (sums) and the f32 they stand for; both are equal on every machine. A class is the row of the largest \
 logit, the lowest of equals.
 
-JSON (--json): points, outputs, accuracy (null without labels), digest, counts[], classes[], sums[][], logits[][], seconds.
+Points go through the layers 1024 at a time. With --backend cuda the device multiplies, and the processor reads and rounds; what has no \
+room on the device the processor does, and the report says so. --profile edge asks for the memory of firmware: the codes of a point, \
+activations, scratch and sums.
+
+JSON (--json): points, outputs, accuracy (null without labels), engine (that multiplied, or two that did a part each), engine_note (null, \
+or why it is not the one asked for), digest, counts[], classes[], sums[][], logits[][], seconds.
 
 --digest prints a line a point, `number digest class`, and a last one, `logits digest`: FNV-1a of 64 bits over the sums, each as \
 eight little-endian bytes.";
@@ -43,6 +54,8 @@ pub(crate) struct Arguments {
     /// Print digests of the logits
     #[arg(long, conflicts_with = "json")]
     digest: bool,
+    #[command(flatten)]
+    pub(super) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -53,6 +66,8 @@ struct Summary<'a> {
     points: usize,
     outputs: usize,
     accuracy: Option<f64>,
+    engine: &'a str,
+    engine_note: Option<&'a str>,
     digest: String,
     counts: Vec<usize>,
     classes: &'a [usize],
@@ -61,15 +76,40 @@ struct Summary<'a> {
     seconds: f64,
 }
 
+/// [`NetworkFile::run`].
+struct Runs<'a> {
+    network: &'a NetworkFile,
+    points: &'a Points,
+}
+
+impl On for Runs<'_> {
+    type Done = Answers;
+
+    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Answers, Error> {
+        self.network.run_with(engine, self.points)
+    }
+}
+
+fn answers(engine: &mut Engine, network: &NetworkFile, points: &Points) -> Result<Answers, Error> {
+    let read = network.network()?;
+    let matrices = read.layers().map(|layer| layer.weights());
+    let sizes: Vec<LayerSize> = matrices
+        .map(|matrix| LayerSize::new(matrix.layout(), matrix.rows(), matrix.cols()))
+        .collect();
+    let job = super::job(&sizes, points.rows());
+    engine.run(job, edge::network(&sizes), Runs { network, points })
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let start = Instant::now();
+    let mut engine = arguments.engine.open()?;
     let network = NetworkFile::open(&arguments.network)?;
     let points = Points::open(&arguments.data, &ReadOptions::default())?;
     let labels = match &arguments.labels {
         Some(spec) => Some(labels(spec, points.rows())?),
         None => None,
     };
-    let answers = network.run(&points)?;
+    let answers = answers(&mut engine, &network, &points)?;
     if arguments.digest {
         return output::text(&lines(&answers));
     }
@@ -86,6 +126,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         points: points.rows(),
         outputs: answers.outputs,
         accuracy,
+        engine: &answers.by.engine,
+        engine_note: answers.by.note.as_deref(),
         digest: format!("{:016x}", digest(&answers.sums)),
         counts,
         classes: &answers.classes,
@@ -151,10 +193,11 @@ fn people(summary: &Summary<'_>) -> String {
         format!("{:.2} % right\n", accuracy * 100.0)
     });
     format!(
-        "{}\n{accuracy}{} in {} s, logits {}\n",
+        "{}\n{accuracy}{} in {} s by {}, logits {}\n",
         table.render(),
         format::counted(summary.points as u64, "point"),
         format::significant(summary.seconds),
+        engine::words(summary.engine, summary.engine_note),
         summary.digest,
     )
 }
