@@ -319,7 +319,7 @@ fn every_engine_finds_the_same() {
     assert_eq!(told, "");
     let (scalar, told) = found("scalar", &["--backend", "scalar", "--explain"]);
     assert!(scalar == expected, "{scalar:?}");
-    for operation in ["quantize_ternary: ", "encode: ", "kmeans: "] {
+    for operation in ["quantize_ternary: ", "encode: ", "kmeans: ", "matmul: "] {
         let line = told.lines().any(|line| line.starts_with(operation));
         assert!(line, "{operation}\n{told}");
     }

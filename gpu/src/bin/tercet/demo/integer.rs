@@ -3,13 +3,14 @@
 use serde::Serialize;
 use tercet_core::linear::Layout;
 use tercet_host::Model;
-use tercet_host::network::{BuildOptions, LayerOptions, NetworkFile, build};
+use tercet_host::network::{BuildOptions, LayerOptions, NetworkFile};
 use tercet_host::points::{Destination, Points, Values, write_labels, write_points};
 
 use super::digits::{self, Digit, FEATURES};
 use super::folder::Folder;
+use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::network::digest;
+use crate::network::{answers, built, digest};
 use crate::table::{Align, Table};
 
 /// The features of the training half, which activations are calibrated on.
@@ -50,7 +51,11 @@ fn file(hidden: Layout) -> String {
 }
 
 /// Writes the features, and a network for every layout of the hidden layer; the head, 4 % of the weights, is int8.
-pub(super) fn run(original: &Model, folder: &Folder) -> Result<Vec<Outcome>, Failure> {
+pub(super) fn run(
+    engine: &mut Engine,
+    original: &Model,
+    folder: &Folder,
+) -> Result<Vec<Outcome>, Failure> {
     let train = points("train", digits::training())?;
     let test = points("test", digits::held_out())?;
     let labels: Vec<u32> = digits::held_out().map(|digit| digit.label.into()).collect();
@@ -63,7 +68,7 @@ pub(super) fn run(original: &Model, folder: &Folder) -> Result<Vec<Outcome>, Fai
     write_points(to(0), &train)?;
     write_points(to(1), &test)?;
     write_labels(to(2), &labels)?;
-    let outcome = |hidden| {
+    let mut outcome = |hidden| {
         let layers = vec![
             LayerOptions {
                 name: "hidden".into(),
@@ -76,10 +81,12 @@ pub(super) fn run(original: &Model, folder: &Folder) -> Result<Vec<Outcome>, Fai
                 to: Some(Layout::Int8),
             },
         ];
-        let built = build(original, &BuildOptions::new(layers, hidden), &train, &())?;
+        let options = BuildOptions::new(layers, hidden);
+        let built = built(engine, original, &options, &train, &())?;
         let file = file(hidden);
         folder.write(&file, &built.bytes)?;
-        let answers = NetworkFile::open(&folder.path(&file))?.run(&test)?;
+        let network = NetworkFile::open(&folder.path(&file))?;
+        let answers = answers(engine, &network, &test)?;
         let pairs = answers.classes.iter().zip(&labels);
         let right = pairs
             .filter(|&(&class, &label)| class == label as usize)
@@ -95,7 +102,7 @@ pub(super) fn run(original: &Model, folder: &Folder) -> Result<Vec<Outcome>, Fai
             file,
         })
     };
-    Layout::ALL.into_iter().map(outcome).collect()
+    Layout::ALL.into_iter().map(&mut outcome).collect()
 }
 
 fn points(name: &str, digits: impl Iterator<Item = Digit>) -> Result<Points, Failure> {

@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         })
         .collect::<Result<Vec<Outcome>, Failure>>()?;
 
-    let networks = integer::run(&original, &folder)?;
+    let networks = integer::run(&mut engine, &original, &folder)?;
     folder.write(PLOT, draw(&results, float_accuracy).as_bytes())?;
     let (clustering, picture) = clusters::run(&mut engine)?;
     folder.write(CLUSTERS, picture.as_bytes())?;

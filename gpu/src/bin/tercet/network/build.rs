@@ -12,7 +12,7 @@ use tercet_gpu::dispatch::Able;
 use tercet_host::file::output::Output;
 use tercet_host::network::{BuildOptions, Built, LayerOptions, build_with};
 use tercet_host::points::{Points, ReadOptions};
-use tercet_host::{Error, Method, Model};
+use tercet_host::{Error, Method, Model, Progress};
 
 use crate::engine::Engine;
 use crate::failure::Failure;
@@ -114,13 +114,20 @@ struct Builds<'a> {
     model: &'a Model,
     options: &'a BuildOptions,
     recorded: &'a Points,
+    progress: &'a dyn Progress,
 }
 
 impl On for Builds<'_> {
     type Done = Built;
 
     fn on<E: Able>(&mut self, engine: &mut E) -> Result<Built, Error> {
-        build_with(engine, self.model, self.options, self.recorded, &Bar::new())
+        build_with(
+            engine,
+            self.model,
+            self.options,
+            self.recorded,
+            self.progress,
+        )
     }
 }
 
@@ -136,11 +143,13 @@ fn sizes(model: &Model, options: &BuildOptions) -> Vec<LayerSize> {
     layers.collect()
 }
 
-fn built(
+/// [`tercet_host::network::build()`] on the engine that is chosen.
+pub(crate) fn built(
     engine: &mut Engine,
     model: &Model,
     options: &BuildOptions,
     recorded: &Points,
+    progress: &dyn Progress,
 ) -> Result<Built, Error> {
     let sizes = sizes(model, options);
     // The last layer is not run. Each of the others is multiplied twice, for floats and for codes.
@@ -151,6 +160,7 @@ fn built(
         model,
         options,
         recorded,
+        progress,
     };
     engine.run(job, scratch, flow)
 }
@@ -176,7 +186,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Before the work, so that what cannot be written costs none.
     let inputs = model.files().chain([recorded.path()]);
     let mut out = Output::create(&arguments.output, inputs, arguments.force)?;
-    let built = built(&mut engine, &model, &options, &recorded)?;
+    let built = built(&mut engine, &model, &options, &recorded, &Bar::new())?;
     out.write(&built.bytes)?;
     out.finish()?;
     let summary = Summary {

@@ -3,7 +3,8 @@
 mod build;
 mod run;
 
-pub(crate) use run::digest;
+pub(crate) use build::built;
+pub(crate) use run::{answers, digest};
 
 use tercet_core::linear::network::LayerSize;
 use tercet_gpu::dispatch::Job;

@@ -90,7 +90,12 @@ impl On for Runs<'_> {
     }
 }
 
-fn answers(engine: &mut Engine, network: &NetworkFile, points: &Points) -> Result<Answers, Error> {
+/// [`NetworkFile::run`] on the engine that is chosen.
+pub(crate) fn answers(
+    engine: &mut Engine,
+    network: &NetworkFile,
+    points: &Points,
+) -> Result<Answers, Error> {
     let read = network.network()?;
     let matrices = read.layers().map(|layer| layer.weights());
     let sizes: Vec<LayerSize> = matrices
