@@ -5,11 +5,11 @@
 
 use tercet_core::engine::MagnitudeBin;
 use tercet_core::palette;
-use tercet_core::quant::{adaptive, ternary};
+use tercet_core::quant::{HOST_BITS, Histogram, adaptive, ternary};
 use tercet_host::cluster::KmeansOptions;
 use tercet_host::convert::Target;
 use tercet_host::search::{Find, SearchOptions, Storage};
-use tercet_host::{Model, QuantizeOptions};
+use tercet_host::{Method, Model, QuantizeOptions};
 
 /// A hit: a row and its score.
 const HIT: usize = 8;
@@ -75,6 +75,15 @@ pub(crate) fn quantize(model: &Model, options: &QuantizeOptions) -> usize {
             costs.saturating_mul(size_of::<Option<adaptive::Cost>>())
         }
         _ => 0,
+    }
+}
+
+/// The buckets of the histogram that the range is chosen from, as wide as the desk's, so that the figures are the same; the extremes alone
+/// need none.
+pub(crate) const fn calibrate(method: Method) -> usize {
+    match method {
+        Method::AbsMax | Method::MinMax => 0,
+        _ => Histogram::<HOST_BITS>::BUCKETS * size_of::<u64>(),
     }
 }
 

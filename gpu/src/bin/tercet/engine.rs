@@ -185,7 +185,13 @@ impl Engine {
         self.name.clone()
     }
 
-    fn run<F: On>(&mut self, job: Job, scratch: usize, flow: F) -> Result<F::Done, Error> {
+    /// Does a flow: on whom the dispatcher chooses by the job, in so many bytes of scratch where memory is fixed.
+    pub(crate) fn run<F: On>(
+        &mut self,
+        job: Job,
+        scratch: usize,
+        flow: F,
+    ) -> Result<F::Done, Error> {
         if self.explain {
             eprintln!("{}", self.dispatcher.explain(&job).to_string().trim_end());
         }
