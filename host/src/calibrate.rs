@@ -75,14 +75,14 @@ pub fn calibrate(
     of_data(paths, method, grid, progress, by_threads)
 }
 
-/// [`calibrate`] with an engine that counts the values: the same figures.
+/// [`calibrate()`] with an engine that counts the values: the same figures.
 ///
 /// The engine gets chunks of 2^20 values: where they lie if they are f32, f16 or bf16, else as f32, which the processor's threads
 /// read them into. Chunks that it has no room for those threads count, and [`Calibration::engine_note`] says so. Memory beyond the
 /// mappings: 512 KiB, what the engine needs for a chunk, and 4 MiB where values do not lie so.
 ///
 /// # Errors
-/// Those of [`calibrate`]; [`Error::Engine`] where the engine fails.
+/// Those of [`calibrate()`]; [`Error::Engine`] where the engine fails.
 pub fn calibrate_with<E: Worker>(
     engine: &mut E,
     paths: &[PathBuf],

@@ -1,6 +1,6 @@
 //! Engines that whole flows run on: clustering, search, calibration and conversions of files.
 //!
-//! [`crate::quantize`], [`crate::calibrate`], [`crate::search::search`] and [`crate::cluster::data`]'s functions run on all threads of the processor.
+//! [`crate::quantize`], [`crate::calibrate()`], [`crate::search::search`] and [`crate::cluster::data`]'s functions run on all threads of the processor.
 //! Beside each stands one of the same name with `_with`, which is given the engine: a [`Worker`]. The flow is the same code, and
 //! so are the bits.
 //!
