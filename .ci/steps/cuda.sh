@@ -32,7 +32,7 @@ checked)
     tests=(--test cuda_conformance --test cuda_memory --test cuda_graph --test cuda_quantize --test cuda_block --test cuda_cluster)
     tests+=(--test cuda_linear --test cuda_palette --test cuda_search --test cuda_search_many --test cuda_fp8 --test cuda_through)
     tests+=(--test cuda_cudas --test cuda_cudas_faults --test cuda_cudas_operations --test cuda_cudas_resident --test cuda_nccl)
-    tests+=(--test cuda_wgmma)
+    tests+=(--test cuda_wgmma --test cuda_histogram)
     launched=$PWD/target/ci/cuda-launched.txt
     rm -f "$launched"
     TERCET_EMULATOR_LAUNCHED=$launched TERCET_EMULATOR_VARIANT=check cargo test --locked --workspace "${tests[@]}" |
@@ -48,7 +48,7 @@ checked)
     ;;
 asan)
     tests=(--test cuda_memory --test cuda_graph --test cuda_block --test cuda_quantize --test cuda_linear --test cuda_palette)
-    tests+=(--test cuda_through)
+    tests+=(--test cuda_through --test cuda_histogram)
     # The sanitizer comes before everything else in the process, and finds functions of the C++ library only where that is there too.
     preload=$(c++ -print-file-name=libasan.so):$(c++ -print-file-name=libstdc++.so)
     host=$(rustc -vV | sed -n 's/^host: //p')

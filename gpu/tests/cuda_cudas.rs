@@ -43,7 +43,7 @@ fn every_digest_is_the_committed_one() {
             assert_eq!(expected, Some(found), "{name}, {devices} devices, {way}");
             digests += 1;
         });
-        assert_eq!(digests, 80);
+        assert_eq!(digests, 81);
     }
     device.set("peers=1");
 }

@@ -13,7 +13,7 @@ use tercet_core::cluster::Points;
 use tercet_core::engine::Output;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_core::number::Random;
-use tercet_core::quant::{Codes, Groups, Method, Rule, ScaleRule, int8};
+use tercet_core::quant::{Codes, Groups, HOST_BITS, Histogram, Method, Rule, ScaleRule, int8};
 use tercet_core::search::{Cosine, Hit, Int8Rows};
 use tercet_gpu::dispatch::{
     Builder, Cost, Costs, DispatchError, Dispatcher, Engine, Job, Notice, Operation, ResidentLayer,
@@ -90,6 +90,11 @@ fn calls(dispatcher: &Dispatcher) -> Result<Vec<(Operation, String)>, DispatchEr
         dispatcher.dequantize(of, int8::RANGE, &mut back)?;
         add(Operation::Dequantize, format!("{back:?}"));
     }
+    let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
+    let mut histogram = Histogram::<HOST_BITS>::new(&mut buckets).expect("as many buckets");
+    dispatcher.histogram(&values, &mut histogram)?;
+    let counted: Vec<_> = histogram.iter().collect();
+    add(Operation::Histogram, format!("{counted:?}"));
     let mut blocks = vec![0; 2 * 66];
     dispatcher.encode(
         Format::Tq2_0,

@@ -4,14 +4,22 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use serde::Serialize;
+use tercet_core::number::Element;
 use tercet_core::quant::calibrate;
-use tercet_core::quant::{HOST_BITS, Histogram};
+use tercet_core::quant::{HOST_BITS, Histogram, QuantError};
+use tercet_core::{bf16, f16};
+use tracing::trace_span;
 
 use crate::convert::Grid;
-use crate::parallel::moved;
+use crate::dtype::DType;
+use crate::engine::{By, Fault, Worker};
+use crate::parallel::{Threads, moved};
 use crate::simd::{Backend, Counts};
 use crate::source::{CHUNK, Source, TILE};
 use crate::{Error, Model, Progress};
+
+/// What all values are counted into.
+type Counted<'a> = Histogram<'a, HOST_BITS>;
 
 /// How a range is chosen from the histogram of the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +55,10 @@ pub struct Calibration {
     pub scale: f32,
     /// The code of 0.0; 0 for a symmetric grid.
     pub zero_point: i8,
+    /// The engine that was to count the values: an instruction set of the processor, or [`Worker::name`].
+    pub engine: String,
+    /// Why the processor did some of that engine's work; `None` where it did none.
+    pub engine_note: Option<String>,
 }
 
 /// Calibrates one int8 grid over all float tensors of all files; their order cannot show. Memory beyond the mappings:
@@ -60,6 +72,42 @@ pub fn calibrate(
     grid: Grid,
     progress: &dyn Progress,
 ) -> Result<Calibration, Error> {
+    of_data(paths, method, grid, progress, by_threads)
+}
+
+/// [`calibrate()`] with an engine that counts the values: the same figures.
+///
+/// The engine gets chunks of 2^20 values: where they lie if they are f32, f16 or bf16, else as f32, which the processor's threads
+/// read them into. Chunks that it has no room for those threads count, and [`Calibration::engine_note`] says so. Memory beyond the
+/// mappings: 512 KiB, what the engine needs for a chunk, and 4 MiB where values do not lie so.
+///
+/// # Errors
+/// Those of [`calibrate()`]; [`Error::Engine`] where the engine fails.
+pub fn calibrate_with<E: Worker>(
+    engine: &mut E,
+    paths: &[PathBuf],
+    method: Method,
+    grid: Grid,
+    progress: &dyn Progress,
+) -> Result<Calibration, Error> {
+    of_data(
+        paths,
+        method,
+        grid,
+        progress,
+        |sources, histogram, progress| by_engine(engine, sources, histogram, progress),
+    )
+}
+
+/// The grid for all values, which `count` counts, and says who did.
+fn of_data(
+    paths: &[PathBuf],
+    method: Method,
+    grid: Grid,
+    progress: &dyn Progress,
+    count: impl FnOnce(&[Source<'_>], &mut Counted<'_>, &dyn Progress) -> Result<By, Error>,
+) -> Result<Calibration, Error> {
+    let method = method.core()?;
     let models: Vec<Model> = paths.iter().map(Model::open).collect::<Result<_, _>>()?;
     let mut sources = Vec::new();
     for model in &models {
@@ -73,39 +121,10 @@ pub fn calibrate(
             .map(|source| source.tensor.bytes.len() as u64)
             .sum(),
     );
-    let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
-    let mut histogram = Histogram::new(&mut buckets).map_err(Error::options)?;
-    // Counts a job; jobs take the next chunks side by side.
-    let values: usize = sources.iter().map(Source::values).sum();
-    let jobs = (values.div_ceil(CHUNK)).clamp(1, rayon::current_num_threads());
-    let mut counts: Vec<Counts> = (0..jobs).map(|_| Counts::new()).collect();
-    for source in &sources {
-        progress.tensor(source.tensor.name);
-        for first in (0..source.values()).step_by(jobs * CHUNK) {
-            let end = source.values().min(first + jobs * CHUNK);
-            // Whole tiles, and so whole blocks.
-            let share = (end - first).div_ceil(jobs).next_multiple_of(TILE);
-            let results: Vec<_> = (counts.par_iter_mut().enumerate())
-                .map_init(Vec::new, |buffer, (job, counts)| {
-                    let from = end.min(first + job * share);
-                    count(source, from, end.min(from + share), counts, buffer)
-                })
-                .collect();
-            // In order, so that the lowest index is the one reported.
-            results.into_iter().collect::<Result<(), Error>>()?;
-            for counts in &mut counts {
-                // No room for as many again.
-                if counts.counted() > Counts::MOST - 2 * CHUNK as u64 {
-                    counts.add_to(&mut histogram);
-                }
-            }
-            progress.advance(source.bytes_of(end) - source.bytes_of(first));
-        }
-    }
-    for counts in &mut counts {
-        counts.add_to(&mut histogram);
-    }
-    let found = calibrate::calibrate(&histogram, method.core()?, grid);
+    let mut buckets = vec![0; Counted::BUCKETS];
+    let mut histogram = Counted::new(&mut buckets).map_err(Error::options)?;
+    let by = count(&sources, &mut histogram, progress)?;
+    let found = calibrate::calibrate(&histogram, method, grid);
     let found = found.map_err(|error| match paths {
         [path] => Error::unsupported(path, error),
         _ => Error::options(error),
@@ -119,7 +138,50 @@ pub fn calibrate(
         high: found.high,
         scale: found.grid.scale,
         zero_point: found.grid.zero_point,
+        engine: by.engine,
+        engine_note: by.note,
     })
+}
+
+/// All values on all threads, each with counts of its own over the whole data.
+fn by_threads(
+    sources: &[Source<'_>],
+    histogram: &mut Counted<'_>,
+    progress: &dyn Progress,
+) -> Result<By, Error> {
+    // Counts a job; jobs take the next chunks side by side.
+    let values: usize = sources.iter().map(Source::values).sum();
+    let jobs = (values.div_ceil(CHUNK)).clamp(1, rayon::current_num_threads());
+    let mut counts: Vec<Counts> = (0..jobs).map(|_| Counts::new()).collect();
+    for source in sources {
+        progress.tensor(source.tensor.name);
+        for first in (0..source.values()).step_by(jobs * CHUNK) {
+            let end = source.values().min(first + jobs * CHUNK);
+            // Whole tiles, and so whole blocks.
+            let share = (end - first).div_ceil(jobs).next_multiple_of(TILE);
+            let results: Vec<_> = (counts.par_iter_mut().enumerate())
+                .map_init(Vec::new, |buffer, (job, counts)| {
+                    let from = end.min(first + job * share);
+                    let tensor = source.tensor.name;
+                    let _span = trace_span!("count", tensor, first = from).entered();
+                    count(source, from, end.min(from + share), counts, buffer)
+                })
+                .collect();
+            // In order, so that the lowest index is the one reported.
+            results.into_iter().collect::<Result<(), Error>>()?;
+            for counts in &mut counts {
+                // No room for as many again.
+                if counts.counted() > Counts::MOST - 2 * CHUNK as u64 {
+                    counts.add_to(histogram);
+                }
+            }
+            progress.advance(source.bytes_of(end) - source.bytes_of(first));
+        }
+    }
+    for counts in &mut counts {
+        counts.add_to(histogram);
+    }
+    Ok(By::name(Backend::default().to_string()))
 }
 
 /// Counts the values `from..to` of a tensor.
@@ -137,6 +199,74 @@ fn count(
         })?;
     }
     Ok(())
+}
+
+/// All values, chunk by chunk, by an engine.
+fn by_engine<E: Worker>(
+    engine: &mut E,
+    sources: &[Source<'_>],
+    histogram: &mut Counted<'_>,
+    progress: &dyn Progress,
+) -> Result<By, Error> {
+    let mut all = By::name(engine.name());
+    let mut buffer = Vec::new();
+    for source in sources {
+        progress.tensor(source.tensor.name);
+        for first in (0..source.values()).step_by(CHUNK) {
+            let len = CHUNK.min(source.values() - first);
+            let _span = trace_span!("chunk", tensor = source.tensor.name, first).entered();
+            let before = histogram.count();
+            let counted = chunk(engine, source, first, len, histogram, &mut buffer)?;
+            let by = counted.map_err(|fault| {
+                // Its place in the tensor in the place of that in the stream.
+                let fault = match fault {
+                    Fault::Quantize(QuantError::NotFinite { index }) => {
+                        let index = first as u64 + (index - before);
+                        QuantError::NotFinite { index }.into()
+                    }
+                    other => other,
+                };
+                fault.told(engine.name(), |refusal| {
+                    Error::tensor(source.path, source.tensor.name, refusal)
+                })
+            })?;
+            all.note = all.note.or(by.note);
+            progress.advance(source.bytes_of(first + len) - source.bytes_of(first));
+        }
+    }
+    Ok(all)
+}
+
+/// Counts the `len` values from `first` on where they lie, as what they are.
+fn chunk<E: Worker>(
+    engine: &mut E,
+    source: &Source<'_>,
+    first: usize,
+    len: usize,
+    histogram: &mut Counted<'_>,
+    buffer: &mut Vec<f32>,
+) -> Result<Result<By, Fault>, Error> {
+    if let Some(values) = source.lying_as::<f16>(DType::F16, first, len) {
+        return Ok(count_or_threads(engine, values, histogram));
+    }
+    if let Some(values) = source.lying_as::<bf16>(DType::Bf16, first, len) {
+        return Ok(count_or_threads(engine, values, histogram));
+    }
+    let values = source.gather(first, len, buffer)?;
+    Ok(count_or_threads(engine, values, histogram))
+}
+
+/// Counts values by an engine, or, where it has no room, by the processor's threads.
+fn count_or_threads<E: Worker, T: Element>(
+    engine: &mut E,
+    values: &[T],
+    histogram: &mut Counted<'_>,
+) -> Result<By, Fault> {
+    let name = engine.name();
+    let done = engine.histogram(values, histogram);
+    // An engine that failed has counted nothing.
+    let again = |threads: &mut Threads| Ok(threads.histogram(values, histogram)?);
+    By::or_threads(name, done, again).map(|((), by)| by)
 }
 
 impl Method {

@@ -18,7 +18,9 @@ use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{self, I8Sym, Layer, Matrix, Requantize, Rescale, Table};
 use tercet_core::number::{Element, RUN, Random, Stats};
 use tercet_core::quant::fp8::Fp8;
-use tercet_core::quant::{Codes, Comparison, Groups, HOST_BITS, Histogram, Rule, ScaleRule, int8};
+use tercet_core::quant::{
+    Codes, Comparison, Groups, HOST_BITS, Histogram, Rule, SMALL_BITS, ScaleRule, int8,
+};
 use tercet_core::scalar::Scalar;
 use tercet_core::{bf16, f16};
 
@@ -135,15 +137,16 @@ fn dequantize(engine: &Threads, values: &[f32]) -> bool {
 
 fn histogram(engine: &Threads) -> bool {
     let values = patterns(LARGE, 1);
-    histogram_of(engine, &values)
-        && histogram_of(engine, &halves(&values, f16::from_f32))
-        && histogram_of(engine, &halves(&values, bf16::from_f32))
+    histogram_of::<_, HOST_BITS>(engine, &values)
+        && histogram_of::<_, SMALL_BITS>(engine, &values)
+        && histogram_of::<_, HOST_BITS>(engine, &halves(&values, f16::from_f32))
+        && histogram_of::<_, HOST_BITS>(engine, &halves(&values, bf16::from_f32))
 }
 
-fn histogram_of<T: Element>(engine: &Threads, values: &[T]) -> bool {
-    let mut buckets = [(); 2].map(|()| vec![0; Histogram::<HOST_BITS>::BUCKETS]);
+fn histogram_of<T: Element, const B: u32>(engine: &Threads, values: &[T]) -> bool {
+    let mut buckets = [(); 2].map(|()| vec![0; Histogram::<B>::BUCKETS]);
     let [found, expected] = &mut buckets;
-    let (Ok(mut found), Ok(mut expected)) = (Histogram::new(found), Histogram::new(expected))
+    let (Ok(mut found), Ok(mut expected)) = (Histogram::<B>::new(found), Histogram::new(expected))
     else {
         return false;
     };

@@ -1,8 +1,8 @@
-//! Engines that whole flows run on: clustering, search, conversions of files and integer networks.
+//! Engines that whole flows run on: clustering, search, calibration, conversions of files and integer networks.
 //!
-//! [`crate::quantize`], [`crate::search::search`] and the functions of [`crate::cluster::data`] and [`crate::network`] run on all threads
-//! of the processor. Beside each stands one of the same name with `_with`, which is given the engine: a [`Worker`]. The flow is the same
-//! code, and so are the bits.
+//! [`crate::quantize`], [`crate::calibrate()`], [`crate::search::search`] and the functions of [`crate::cluster::data`] and
+//! [`crate::network`] run on all threads of the processor. Beside each stands one of the same name with `_with`, which is given the
+//! engine: a [`Worker`]. The flow is the same code, and so are the bits.
 //!
 //! Where an engine has no room for a piece of work, the threads of the processor do that piece, and what comes back says so
 //! ([`By`]). Any other failure of the engine ends the flow with [`Error::Engine`].

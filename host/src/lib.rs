@@ -51,7 +51,7 @@ pub mod search;
 pub mod simd;
 mod source;
 
-pub use calibrate::{Calibration, Method, calibrate};
+pub use calibrate::{Calibration, Method, calibrate, calibrate_with};
 pub use compare::{CompareReport, Measured, TensorCompare, compare};
 pub use convert::{
     DequantizeOptions, QuantizeOptions, Report, dequantize, quantize, quantize_with,

@@ -9,6 +9,7 @@ use std::{fs, thread};
 use tercet_core::conformance;
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
+use tercet_core::quant::{HOST_BITS, Histogram};
 use tercet_host::parallel::Threads;
 
 /// How often the pool's threads went to sleep, once all of them sleep: on a busy machine that may be a while after their work.
@@ -80,6 +81,12 @@ fn one_thread_alone_wakes_up_no_other() {
         many_activations(&mut engine, 300, many);
         many_activations(&mut engine, 4000, many);
     }
+    // As many values as four threads would share.
+    let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
+    let mut histogram = Histogram::<HOST_BITS>::new(&mut buckets).expect("as many buckets");
+    let counted = engine.histogram(&vec![0.5f32; 1 << 20], &mut histogram);
+    counted.expect("all are finite");
+    assert_eq!(histogram.count(), 1 << 20);
     assert_eq!(sleeps(), last);
     many_activations(&mut Threads::default(), 4000, 400);
     assert!(sleeps() > last, "what wakes them up is seen");

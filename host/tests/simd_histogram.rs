@@ -1,8 +1,9 @@
 //! Histograms counted by kernels are those of core, for every instruction set of this machine and any number of threads.
 
 use proptest::prelude::*;
+use tercet_core::engine::QuantizeEngine;
 use tercet_core::number::{Element, Random};
-use tercet_core::quant::{HOST_BITS, Histogram};
+use tercet_core::quant::{HOST_BITS, Histogram, SMALL_BITS};
 use tercet_core::{bf16, f16};
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
@@ -10,16 +11,23 @@ use tercet_host::simd::Backend;
 /// From here on threads count by themselves.
 const LARGE: usize = 1 << 18;
 
-/// Counts by every backend and by core, on top of what is there already.
+/// Counts by every backend and by core, on top of what is there already, in buckets of as many bits, fewer and more.
 fn check<T: Element>(values: &[T]) {
-    let mut core = vec![0; Histogram::<HOST_BITS>::BUCKETS];
-    let mut expected = Histogram::new(&mut core).unwrap();
+    check_in::<T, HOST_BITS>(values);
+    check_in::<T, SMALL_BITS>(values);
+    check_in::<T, 2>(values);
+    check_in::<T, 17>(values);
+}
+
+fn check_in<T: Element, const B: u32>(values: &[T]) {
+    let mut core = vec![0; Histogram::<B>::BUCKETS];
+    let mut expected = Histogram::<B>::new(&mut core).unwrap();
     expected.push(&[1.0f32, -1.0]).unwrap();
     let expected_result = expected.push(values);
     for backend in Backend::all() {
         for threads in [1, 3] {
-            let mut own = vec![0; Histogram::<HOST_BITS>::BUCKETS];
-            let mut found = Histogram::new(&mut own).unwrap();
+            let mut own = vec![0; Histogram::<B>::BUCKETS];
+            let mut found = Histogram::<B>::new(&mut own).unwrap();
             found.push(&[1.0f32, -1.0]).unwrap();
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             let engine = Threads::default().with_backend(backend);
@@ -30,6 +38,14 @@ fn check<T: Element>(values: &[T]) {
             assert_eq!(result, expected_result, "{backend}, {threads}");
             assert!(found == expected, "{backend}, {threads}");
         }
+        // One thread alone, through the engines' trait.
+        let mut own = vec![0; Histogram::<B>::BUCKETS];
+        let mut found = Histogram::<B>::new(&mut own).unwrap();
+        found.push(&[1.0f32, -1.0]).unwrap();
+        let mut alone = Threads::alone().with_backend(backend);
+        let result = QuantizeEngine::histogram(&mut alone, values, &mut found);
+        assert_eq!(result, expected_result, "{backend}, alone");
+        assert!(found == expected, "{backend}, alone");
     }
 }
 

@@ -20,7 +20,10 @@ use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
 use tercet_host::search::{Find, SearchOptions, Storage, search, search_with};
 use tercet_host::simd::Backend;
-use tercet_host::{Error, Model, QuantizeOptions, Report, quantize, quantize_with};
+use tercet_host::{
+    Error, Method, Model, QuantizeOptions, Report, calibrate, calibrate_with, quantize,
+    quantize_with,
+};
 
 /// A report without what differs from run to run.
 fn lasting(mut report: Report) -> Report {
@@ -325,4 +328,82 @@ fn searches_find_the_same() {
             }
         }
     }
+}
+
+#[test]
+fn data_are_calibrated_to_the_same_figures() {
+    let folder = Folder::new();
+    let values = weights(11, 40_000);
+    let halves = |narrow: fn(f32) -> [u8; 2]| -> Vec<u8> {
+        values.iter().flat_map(|&x| narrow(3.0 * x)).collect()
+    };
+    let (f16s, bf16s) = (
+        halves(|x| half::f16::from_f32(x).to_le_bytes()),
+        halves(|x| bf16::from_f32(x).to_le_bytes()),
+    );
+    let doubles: Vec<u8> = (values.iter())
+        .flat_map(|&x| f64::from(x - 0.5).to_le_bytes())
+        .collect();
+    let given = |name, dtype, bytes: &[u8]| Given {
+        name,
+        dtype,
+        shape: vec![40_000],
+        bytes: bytes.to_vec(),
+    };
+    let tensors = [
+        given("a", Dtype::F32, &le(&values)),
+        given("b", Dtype::F16, &f16s),
+        given("c", Dtype::BF16, &bf16s),
+        given("d", Dtype::F64, &doubles),
+        given("e", Dtype::I8, &[1; 40_000]),
+    ];
+    let path = folder.file("data.safetensors");
+    safetensors(&path, &tensors, &[]);
+    for method in [
+        Method::AbsMax,
+        Method::MinMax,
+        Method::Percentile(99.5),
+        Method::Mse,
+        Method::Entropy,
+    ] {
+        for grid in [Grid::Symmetric, Grid::Affine] {
+            let paths = std::slice::from_ref(&path);
+            let expected = calibrate(paths, method, grid, &()).unwrap();
+            assert_eq!((expected.count, &expected.engine_note), (160_000, &None));
+            assert_eq!(expected.engine, Backend::default().to_string());
+            let mut found = calibrate_with(&mut Scalar, paths, method, grid, &()).unwrap();
+            assert_eq!(found.engine, "scalar");
+            found.engine.clone_from(&expected.engine);
+            assert_eq!(found, expected, "{method:?} {grid:?}");
+            let engine = &mut Threads::alone();
+            let found = calibrate_with(engine, paths, method, grid, &()).unwrap();
+            assert_eq!(found, expected, "{method:?} {grid:?}");
+        }
+    }
+    // The place in the tensor, not in the stream.
+    let mut spoiled = values.clone();
+    spoiled[39_000] = f32::NAN;
+    let path = folder.file("bad.safetensors");
+    let tensors = [
+        given("a", Dtype::F32, &le(&values)),
+        given("b", Dtype::F32, &le(&spoiled)),
+    ];
+    safetensors(&path, &tensors, &[]);
+    let paths = [path];
+    let refused =
+        |found: Result<_, Error>| found.map(|_: tercet_host::Calibration| ()).unwrap_err();
+    let expected = refused(calibrate(&paths, Method::Mse, Grid::Symmetric, &()));
+    let engine = &mut Scalar;
+    let found = refused(calibrate_with(
+        engine,
+        &paths,
+        Method::Mse,
+        Grid::Symmetric,
+        &(),
+    ));
+    assert_eq!(found.to_string(), expected.to_string());
+    assert!(
+        found.to_string().contains("tensor `b`: value 39000 "),
+        "{found}"
+    );
 }

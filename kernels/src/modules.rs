@@ -105,6 +105,19 @@ pub(super) const MODULES: &[Module] = &[
         kernels: &["magnitudes_f32", "magnitudes_f16", "magnitudes_bf16"],
     },
     Module {
+        name: "histogram_ordered",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/histogram_ordered.ptx"),
+        kernels: &[
+            "histogram_find_f32",
+            "histogram_count_f32",
+            "histogram_find_f16",
+            "histogram_count_f16",
+            "histogram_find_bf16",
+            "histogram_count_bf16",
+        ],
+    },
+    Module {
         name: "linear",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/linear.ptx"),

@@ -1,11 +1,14 @@
-//! FP8 codes, calibration, format choice and error measures: core's own work on every machine.
+//! FP8 codes, format choice and error measures, which are core's own work on every machine, and calibration, whose counting is an
+//! engine's.
 
 use super::{Digest, input};
+use crate::engine::QuantizeEngine;
 use crate::number::Random;
 use crate::quant::adaptive::{Adaptive, Cost};
 use crate::quant::calibrate::{Method, Scheme, calibrate};
 use crate::quant::fp8::{Fp8, Overflow};
 use crate::quant::{Comparison, Histogram};
+use crate::scalar::Scalar;
 
 /// Eight bits of histogram: 2 KiB, so that the case fits the smallest boards.
 const BITS: u32 = 8;
@@ -13,9 +16,17 @@ const BITS: u32 = 8;
 pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("quant/fp8/e4m3", fp8(Fp8::E4M3));
     report("quant/fp8/e5m2", fp8(Fp8::E5M2));
-    report("quant/calibrate", calibration());
+    // In its place among core's own, though other engines report it too.
+    run_engine(&mut Scalar, report);
     report("quant/adaptive", adaptive());
     report("quant/measure", measure());
+}
+
+pub(super) fn run_engine<E: QuantizeEngine>(
+    engine: &mut E,
+    report: &mut dyn FnMut(&'static str, u64),
+) {
+    report("quant/calibrate", calibration(engine));
 }
 
 #[inline(never)]
@@ -39,14 +50,14 @@ fn fp8(format: Fp8) -> u64 {
 }
 
 #[inline(never)]
-fn calibration() -> u64 {
+fn calibration<E: QuantizeEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();
     input::for_each(11, &mut |values| {
         let mut buckets = [0; Histogram::<BITS>::BUCKETS];
         let Some(mut histogram) = digest.outcome(Histogram::<BITS>::new(&mut buckets)) else {
             return;
         };
-        digest.outcome(histogram.push(values));
+        digest.outcome(engine.histogram(values, &mut histogram));
         let methods = [
             Method::AbsMax,
             Method::MinMax,

@@ -126,6 +126,7 @@ pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
 
 /// Runs the operations that an engine supplies; a new engine must report what the table says before any other use.
 pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
+    calibrate::run_engine(engine, report);
     weights(engine, report);
     points(engine, report);
 }

@@ -2,7 +2,9 @@
 
 use crate::number::bits::INFINITE;
 use crate::number::{Element, Stats};
-use crate::quant::{Applied, Groups, Method, Plan, QuantError, Report, quantize_in_order};
+use crate::quant::{
+    Applied, Groups, Histogram, Method, Plan, QuantError, Report, quantize_in_order,
+};
 
 /// Where a quantized tensor goes: the caller's slices.
 #[derive(Debug)]
@@ -33,6 +35,33 @@ pub trait QuantizeEngine {
         groups: Groups,
         out: Output<'a>,
     ) -> Result<Self::Tensor<'a, T>, Self::Error>;
+
+    /// Counts the next values of a stream: [`Histogram::push`], which it is unless an engine counts by itself.
+    ///
+    /// O(n), and O(2^B) more where an engine has counters of its own.
+    ///
+    /// ```
+    /// use tercet_core::engine::QuantizeEngine;
+    /// use tercet_core::quant::{Histogram, SMALL_BITS};
+    /// use tercet_core::scalar::Scalar;
+    ///
+    /// let mut buckets = [0; Histogram::<SMALL_BITS>::BUCKETS];
+    /// let mut histogram = Histogram::<SMALL_BITS>::new(&mut buckets)?;
+    /// Scalar.histogram(&[0.5_f32, -2.0, 1.25], &mut histogram)?;
+    /// assert_eq!(histogram.range(), Some((-2.0, 1.25)));
+    /// # Ok::<(), tercet_core::quant::QuantError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in the whole stream; the values before it are
+    /// counted. The engine's own, after which the histogram is as it was.
+    fn histogram<T: Element, const B: u32>(
+        &mut self,
+        values: &[T],
+        histogram: &mut Histogram<'_, B>,
+    ) -> Result<(), Self::Error> {
+        Ok(histogram.push(values)?)
+    }
 }
 
 /// A tensor an engine holds while a driver quantizes it group by group.

@@ -7,14 +7,16 @@ use tercet_core::cluster::Points;
 use tercet_core::engine::Output;
 use tercet_core::linear::{I8Sym, Layer};
 use tercet_core::number::Element;
-use tercet_core::quant::{Codes, Groups, Method, Report, Rule, ScaleRule};
+use tercet_core::quant::{Codes, Groups, Histogram, Method, Report, Rule, ScaleRule};
 use tercet_core::search::{Hit, Metric, Rows};
 use tercet_host::cluster::{Clustering, KmeansOptions};
 
 use super::dispatcher::Dispatcher;
 use super::engine::Device;
 use super::notice::DispatchError;
-use super::operations::{Assign, Decode, Dequantize, Encode, Kmeans, Product, Quantize, Search};
+use super::operations::{
+    Assign, Counts, Decode, Dequantize, Encode, Kmeans, Product, Quantize, Search,
+};
 use super::{Engine, Job, Profile};
 
 /// Bins for the optimal rule beyond those it must have: fewer passes over the values, in 64 KiB.
@@ -41,6 +43,19 @@ impl<D: Device> Dispatcher<D> {
             out,
             bins: if edge { 0 } else { BINS },
         })
+    }
+
+    /// Counts the next values of a stream: [`Histogram::push`].
+    ///
+    /// # Errors
+    /// [`DispatchError::Quantize`] at the first value that is not finite, those before it being counted; those of
+    /// [`Dispatcher::run`], after which none of these values is.
+    pub fn histogram<T: Element, const B: u32>(
+        &self,
+        values: &[T],
+        histogram: &mut Histogram<'_, B>,
+    ) -> Result<(), DispatchError> {
+        self.run(Counts { values, histogram })
     }
 
     /// Writes `fl((code − zero_point) · scale)`, for codes of a range: [`tercet_core::quant::ternary::RANGE`], `int8`'s or `int4`'s.

@@ -105,6 +105,8 @@ impl Rough {
         let (bandwidth, rate, launch) = match operation {
             Operation::QuantizeInteger | Operation::QuantizeTernary => (8e9, 2e9, 6e-5),
             Operation::QuantizeOptimal => (1e9, 2.5e8, 3e-4),
+            // A device's counters are cleared before and read back after.
+            Operation::Histogram => (8e9, 2e9, 2e-4),
             Operation::Dequantize | Operation::Decode => (1e10, 3e9, 5e-5),
             Operation::Encode => (6e9, 1.5e9, 6e-5),
             // Each step is a call of its own.

@@ -16,6 +16,8 @@ pub enum Operation {
     QuantizeTernary,
     /// Floats to ternary codes of least squared error.
     QuantizeOptimal,
+    /// Floats into a histogram, by which calibration chooses a range.
+    Histogram,
     /// Codes to floats.
     Dequantize,
     /// Floats to GGUF blocks.
@@ -36,10 +38,11 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::QuantizeInteger,
         Self::QuantizeTernary,
         Self::QuantizeOptimal,
+        Self::Histogram,
         Self::Dequantize,
         Self::Encode,
         Self::Decode,
@@ -56,6 +59,7 @@ impl Operation {
             Self::QuantizeInteger => "quantize_integer",
             Self::QuantizeTernary => "quantize_ternary",
             Self::QuantizeOptimal => "quantize_optimal",
+            Self::Histogram => "histogram",
             Self::Dequantize => "dequantize",
             Self::Encode => "encode",
             Self::Decode => "decode",
@@ -166,6 +170,12 @@ impl Job {
             values.saturating_add(scales),
         )
         .in_groups(groups.count, groups.len)
+    }
+
+    /// Values of `size` bytes each into a histogram. Its buckets are not counted: how many of them are met the data decide.
+    pub fn histogram(values: usize, size: usize) -> Self {
+        let bytes_in = amount(&[values, size]);
+        Self::each(Operation::Histogram, values as u64, bytes_in, 0)
     }
 
     /// Codes of groups to floats.

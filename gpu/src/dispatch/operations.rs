@@ -10,7 +10,7 @@ use tercet_core::engine::{
 };
 use tercet_core::linear::{I8Sym, Layer, LinearError};
 use tercet_core::number::Element;
-use tercet_core::quant::{Codes, Groups, Method, Report, Rule, ScaleRule, quantize};
+use tercet_core::quant::{Codes, Groups, Histogram, Method, Report, Rule, ScaleRule, quantize};
 use tercet_core::search::{Hit, Metric, Rows};
 use tercet_host::cluster::{Clustering, KmeansOptions, kmeans_with};
 use tercet_host::engine::Fault;
@@ -56,6 +56,25 @@ impl<T: Element> Work for Quantize<'_, T> {
             Ok::<_, <E as QuantizeEngine>::Error>(report)
         };
         run().map_err(Into::into)
+    }
+}
+
+pub(super) struct Counts<'a, 'b, T, const B: u32> {
+    pub(super) values: &'a [T],
+    pub(super) histogram: &'a mut Histogram<'b, B>,
+}
+
+impl<T: Element, const B: u32> Work for Counts<'_, '_, T, B> {
+    type Done = ();
+
+    fn job(&self) -> Job {
+        Job::histogram(self.values.len(), size_of::<T>())
+    }
+
+    /// An engine that fails by itself has counted nothing, so that the next begins where it began.
+    fn run<E: Able>(&mut self, engine: &mut E) -> Result<(), Fault> {
+        let done = QuantizeEngine::histogram(engine, self.values, self.histogram);
+        done.map_err(Into::into)
     }
 }
 

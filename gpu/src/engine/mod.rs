@@ -20,6 +20,7 @@
 //! | operation | what does not fit |
 //! |---|---|
 //! | quantizing | passes through in whole groups; a group that is longer than the device's memory by its values, once for each step |
+//! | histograms | pass through; their counters stay, 4 · 2^bits bytes |
 //! | [`Cuda::dequantize_slices`], blocks | pass through |
 //! | search | rows are copied part by part for each call |
 //! | layers | rows of weights are copied part by part; all activations must fit |

@@ -17,7 +17,17 @@ fn the_largest_magnitude_sets_the_absmax_scale() {
     ]);
     assert_eq!(
         fields(&found),
-        ["count", "high", "low", "max", "min", "scale", "zero_point"]
+        [
+            "count",
+            "engine",
+            "engine_note",
+            "high",
+            "low",
+            "max",
+            "min",
+            "scale",
+            "zero_point"
+        ]
     );
     assert_eq!(
         (&found["count"], &found["zero_point"]),
@@ -132,7 +142,8 @@ fn people_get_every_figure() {
             "largest",
             "range",
             "scale",
-            "zero point"
+            "zero point",
+            "engine"
         ]
     );
 }
@@ -146,4 +157,37 @@ fn a_value_that_is_not_finite_is_named() {
         line.contains("a.npy") && line.contains("value 1 "),
         "{line}"
     );
+}
+
+#[test]
+fn engines_give_the_same_figures_and_are_named() {
+    let folder = Folder::new();
+    folder.npy("a.npy", &noise(4, 30_001));
+    for method in ["minmax", "percentile", "mse", "entropy"] {
+        let command = ["calibrate", "a.npy", "--method", method, "--json"];
+        let mut expected = folder.json(&command);
+        assert!(expected["engine_note"].is_null(), "{expected}");
+        for backend in ["scalar", "auto"] {
+            let found = folder.json(&[&command[..], &["--backend", backend]].concat());
+            if backend == "scalar" {
+                assert_eq!(found["engine"], "scalar");
+            }
+            expected["engine"] = found["engine"].clone();
+            assert_eq!(found, expected, "{method} {backend}");
+        }
+    }
+}
+
+#[test]
+fn the_choice_of_an_engine_is_explained() {
+    let folder = Folder::new();
+    folder.npy("a.npy", &noise(5, 1000));
+    let run = folder.run(&["calibrate", "a.npy", "--method", "absmax", "--explain"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(
+        run.err.starts_with("histogram: 1000 elements, 4000 bytes"),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("histogram: 1 call by "), "{}", run.err);
 }

@@ -232,6 +232,45 @@ fn sixteen_kibibytes_are_the_limit_unless_another_is_named() {
     }
 }
 
+/// Methods that look at the extremes alone take no memory, the others the histogram that their figures come from.
+#[test]
+fn calibration_takes_the_histogram_that_it_looks_at() {
+    let folder = Folder::new();
+    folder.npy("a.npy", &noise(11, 3000));
+    const BUCKETS: usize = 8 << 16;
+    for (method, bytes) in [
+        ("absmax", 0),
+        ("minmax", 0),
+        ("percentile", BUCKETS),
+        ("mse", BUCKETS),
+        ("entropy", BUCKETS),
+    ] {
+        let command = ["calibrate", "a.npy", "--method", method];
+        let mut expected = folder.json(&[&command[..], &["--json"]].concat());
+        let exactly = bytes.to_string();
+        let edge = ["--profile", "edge", "--edge-memory", &exactly];
+        let found = folder.json(&[&command[..], &edge, &["--json"]].concat());
+        assert_eq!(found["engine"], "scalar");
+        expected["engine"] = found["engine"].clone();
+        assert_eq!(found, expected, "{method}");
+        let by_default = run(&folder, &command, &["--profile", "edge"]);
+        if bytes == 0 {
+            assert_eq!(by_default.code, Some(0), "{by_default:?}");
+            continue;
+        }
+        let told = |has: usize| {
+            format!(
+                "error: --profile edge: histogram takes {bytes} bytes of memory and has {has}; --edge-memory says how many it has\n"
+            )
+        };
+        assert_eq!((by_default.code, by_default.err), (Some(1), told(16384)));
+        let less = (bytes - 1).to_string();
+        let edge = ["--profile", "edge", "--edge-memory", &less];
+        let line = folder.fails(&[&command[..], &edge].concat());
+        assert_eq!(line, told(bytes - 1));
+    }
+}
+
 /// A trace has a row for each thread that works.
 #[test]
 fn no_thread_but_the_first_works() {
@@ -243,7 +282,9 @@ fn no_thread_but_the_first_works() {
         "in.safetensors",
         &[("long", &[40, 20_000], &noise(9, 800_000))],
     );
-    let commands: [&[&str]; 4] = [
+    // More than two threads' chunks.
+    folder.npy("long.npy", &noise(10, 5 << 19));
+    let commands: [&[&str]; 5] = [
         &[
             "quantize",
             "in.safetensors",
@@ -260,6 +301,7 @@ fn no_thread_but_the_first_works() {
             "few.safetensors",
         ],
         &["search", "rows.safetensors", "few.safetensors", "-k", "5"],
+        &["calibrate", "long.npy", "--method", "mse"],
     ];
     for (at, command) in commands.into_iter().enumerate() {
         let rows = |name: String, more: &[&str]| {

@@ -32,7 +32,7 @@ fn costs_are_measured_kept_drawn_and_forgotten() {
     let report = json(&tuned(&folder, &["tune", "--quick", "--json"]));
     assert_eq!(report["file"], file.to_str().unwrap());
     let choices = report["choices"].as_array().unwrap();
-    assert_eq!(choices.len(), 11);
+    assert_eq!(choices.len(), 12);
     for choice in choices {
         let steps = choice["steps"].as_array().unwrap();
         assert_eq!(steps[0]["elements"], 0, "{choice}");

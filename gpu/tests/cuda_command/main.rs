@@ -9,6 +9,7 @@ mod support;
 mod folder;
 
 mod bench;
+mod calibrate;
 mod faults;
 mod flows;
 mod info;

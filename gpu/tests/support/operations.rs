@@ -8,7 +8,7 @@ use tercet_core::engine::{
 };
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, Table};
 use tercet_core::palette::{self, Output, Palette, Width};
-use tercet_core::quant::{self, Groups, Method, Rule, ScaleRule};
+use tercet_core::quant::{self, Groups, Histogram, Method, Rule, SMALL_BITS, ScaleRule};
 use tercet_core::scalar::Scalar;
 use tercet_core::search::{Cosine, Hit, Int8Rows};
 use tercet_gpu::engine::{CudaError, Cudas};
@@ -33,9 +33,10 @@ pub struct Operation {
 pub fn operations() -> Vec<Operation> {
     let reference = &mut Scalar;
     let clustered = || with_scalar(cloud(), 4, Update::Mean, |problem| clusters(problem)).ok();
-    let all: [(_, Work, _); 10] = [
+    let all: [(_, Work, _); 11] = [
         ("groups", groups, groups(reference).ok()),
         ("one group", one_group, one_group(reference).ok()),
+        ("histogram", histogram, histogram(reference).ok()),
         ("blocks", blocks, blocks(reference).ok()),
         ("search", search, search(reference).ok()),
         ("layer", layer, layer(reference).ok()),
@@ -78,6 +79,16 @@ fn groups<E: QuantizeEngine>(engine: &mut E) -> Result<Given, E::Error> {
 
 fn one_group<E: QuantizeEngine>(engine: &mut E) -> Result<Given, E::Error> {
     tensor(engine, Groups { count: 1, len: 700 })
+}
+
+fn histogram<E: QuantizeEngine>(engine: &mut E) -> Result<Given, E::Error> {
+    let mut buckets = vec![0; Histogram::<SMALL_BITS>::BUCKETS];
+    let mut histogram = Histogram::<SMALL_BITS>::new(&mut buckets)?;
+    engine.histogram(&values(1, 0, 700), &mut histogram)?;
+    engine.histogram(&values(2, 5, 300), &mut histogram)?;
+    let (low, high) = histogram.range().unwrap_or_default();
+    let extremes = [low, high].map(|x| x.to_bits().into());
+    Ok(extremes.into_iter().chain(buckets).collect())
 }
 
 fn blocks<E: BlockEngine>(engine: &mut E) -> Result<Given, E::Error> {

@@ -29,7 +29,7 @@ pub use tensor::Tensor;
 use tercet_core::block::{self, BlockError, Encoded, Format};
 use tercet_core::engine::{BlockEngine, Output, QuantizeEngine};
 use tercet_core::number::{Element, Stats};
-use tercet_core::quant::{Groups, QuantError, Rule, ScaleRule};
+use tercet_core::quant::{Groups, Histogram, QuantError, Rule, ScaleRule};
 
 use crate::simd::Backend;
 
@@ -83,7 +83,7 @@ impl Threads {
 
     /// The engine on the calling thread alone, which no other is woken up for: the fastest where there is little to do.
     ///
-    /// That holds for quantizing and dequantizing, blocks, clustering, search and layers; what else it has goes to all threads still. It does
+    /// That holds for quantizing and dequantizing, histograms, blocks, clustering, search and layers; what else it has goes to all threads still. It does
     /// not show in a bit.
     ///
     /// ```
@@ -145,6 +145,14 @@ impl QuantizeEngine for Threads {
     ) -> Result<Tensor<'a, T>, QuantError> {
         let tensor = Tensor::new(values, groups, out.codes, out.scales, out.zero_points)?;
         Ok(tensor.with_tile(self.task()).with_backend(self.backend))
+    }
+
+    fn histogram<T: Element, const B: u32>(
+        &mut self,
+        values: &[T],
+        histogram: &mut Histogram<'_, B>,
+    ) -> Result<(), QuantError> {
+        Self::histogram(self, values, histogram)
     }
 }
 

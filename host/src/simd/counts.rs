@@ -73,8 +73,8 @@ impl Counts {
         Ok(())
     }
 
-    /// Adds what was counted to a histogram, and starts anew.
-    pub(crate) fn add_to(&mut self, histogram: &mut Histogram<'_, HOST_BITS>) {
+    /// Adds what was counted to a histogram of no more than [`HOST_BITS`], and starts anew.
+    pub(crate) fn add_to<const B: u32>(&mut self, histogram: &mut Histogram<'_, B>) {
         if self.counted == 0 {
             return;
         }
@@ -86,8 +86,15 @@ impl Counts {
             }
         }
         let (min, max) = (bits::from_ordered(self.low), bits::from_ordered(self.high));
+        // The buckets of fewer bits are runs of these, whose sums are no more than all that was counted.
+        let run = 1 << HOST_BITS.saturating_sub(B);
+        if run > 1 {
+            for bucket in 0..Histogram::<B>::BUCKETS {
+                counts[bucket] = counts[bucket * run..][..run].iter().sum();
+            }
+        }
         histogram
-            .add_counts(counts, min, max)
+            .add_counts(&counts[..Histogram::<B>::BUCKETS], min, max)
             .expect("the extremes are of values that were counted");
         counts.fill(0);
         (self.counted, self.low, self.high) = (0, u32::MAX, 0);

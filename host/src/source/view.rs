@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use tercet_core::number::Element;
 
 use super::{CHUNK, Kind, Source, TILE};
 use crate::Error;
@@ -27,14 +28,44 @@ impl Source<'_> {
         Ok(buffer)
     }
 
+    /// As [`Source::view`], with values that do not lie so read by all threads.
+    pub(crate) fn gather<'b>(
+        &'b self,
+        start: usize,
+        len: usize,
+        buffer: &'b mut Vec<f32>,
+    ) -> Result<&'b [f32], Error> {
+        if let Some(values) = self.lying(start, len) {
+            return Ok(values);
+        }
+        buffer.resize(len, 0.0);
+        let tiles = buffer.par_chunks_mut(TILE).enumerate();
+        let read: Vec<_> = tiles
+            .map(|(tile, out)| self.read(start + tile * TILE, out))
+            .collect();
+        // In order, so that the lowest index is the one reported.
+        read.into_iter().collect::<Result<(), Error>>()?;
+        Ok(buffer)
+    }
+
     /// The `len` values from `start` on where they lie, if as aligned `f32` of this machine.
     pub(crate) fn lying(&self, start: usize, len: usize) -> Option<&[f32]> {
-        let plain = matches!((self.kind, self.tensor.dtype), (Kind::Plain, DType::F32));
+        self.lying_as(DType::F32, start, len)
+    }
+
+    /// The `len` values from `start` on where they lie, if as aligned elements of this machine; `dtype` is what files call `T`.
+    pub(crate) fn lying_as<T: Element>(
+        &self,
+        dtype: DType,
+        start: usize,
+        len: usize,
+    ) -> Option<&[T]> {
+        let plain = matches!(self.kind, Kind::Plain) && self.tensor.dtype == dtype;
         if !plain || cfg!(target_endian = "big") {
             return None;
         }
-        let bytes = &self.tensor.bytes[start * 4..][..len * 4];
-        // SAFETY: every pattern of four bytes is an f32.
+        let bytes = &self.tensor.bytes[start * T::BYTES..][..len * T::BYTES];
+        // SAFETY: elements are floats, and every pattern of their bytes is one.
         let (before, values, after) = unsafe { bytes.align_to() };
         if !before.is_empty() || !after.is_empty() {
             return None;

@@ -3,23 +3,32 @@
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
+use tercet_gpu::dispatch::{Able, Job, Operation};
 use tercet_host::convert::Grid;
-use tercet_host::{Calibration, Method};
+use tercet_host::{Calibration, Error, Method, Model, calibrate, calibrate_with};
 
 use crate::failure::Failure;
+use crate::flow::On;
 use crate::progress::Bar;
 use crate::words::{grid, words};
-use crate::{format, output};
+use crate::{edge, engine, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
   tercet calibrate activations.npy --method mse
   tercet calibrate run1.npy run2.npy run3.safetensors --method percentile --percent 99.99
   tercet calibrate activations.npy --method entropy --grid affine --json
+  tercet calibrate activations.safetensors --method percentile --backend cuda
 
 All float tensors of all files count as one set of values; the order of files does not matter.
 
-JSON (--json): count, min, max, low, high, scale, zero_point.";
+With --backend cuda the device counts the values, f32, f16 and bf16 as they are, and the processor chooses the range; the figures are the \
+same. What has no room on the device the processor counts, and the report says so.
+
+With --profile edge absmax and minmax take no memory. The other methods choose by a histogram of 65536 buckets, 524288 bytes, more than \
+the profile has unless --edge-memory says so: a microcontroller with fewer buckets would find another range.
+
+JSON (--json): count, min, max, low, high, scale, zero_point, engine, engine_note (null, or why the processor did some of its work).";
 
 /// Choose the int8 scale of activations from recorded data
 #[derive(Debug, clap::Args)]
@@ -37,6 +46,8 @@ pub(crate) struct Arguments {
     /// Codes: symmetric, or affine with a zero point (ONNX)
     #[arg(long, value_name = "GRID", value_parser = grid(), default_value = "symmetric")]
     grid: Grid,
+    #[command(flatten)]
+    pub(crate) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -75,7 +86,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (Name::Mse, None) => Method::Mse,
         (Name::Entropy, None) => Method::Entropy,
     };
-    let found = tercet_host::calibrate(&arguments.data, method, arguments.grid, &Bar::new())?;
+    let mut engine = arguments.engine.open()?;
+    let flow = Calibrates {
+        data: &arguments.data,
+        method,
+        grid: arguments.grid,
+    };
+    let found = engine.run(flow.job()?, edge::calibrate(method), flow)?;
     if arguments.json {
         output::json(&found)
     } else {
@@ -83,10 +100,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// [`calibrate`].
+struct Calibrates<'a> {
+    data: &'a [PathBuf],
+    method: Method,
+    grid: Grid,
+}
+
+impl Calibrates<'_> {
+    /// All floats of all files.
+    fn job(&self) -> Result<Job, Error> {
+        let (mut values, mut bytes) = (0, 0);
+        for path in self.data {
+            let model = Model::open(path)?;
+            for tensor in model.tensors().filter(|tensor| tensor.dtype.is_float()) {
+                values += tensor.values() as u64;
+                bytes += tensor.bytes.len() as u64;
+            }
+        }
+        Ok(Job::each(Operation::Histogram, values, bytes, 0))
+    }
+}
+
+impl On for Calibrates<'_> {
+    type Done = Calibration;
+
+    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Calibration, Error> {
+        let (data, method, grid, progress) = (self.data, self.method, self.grid, &Bar::new());
+        if E::OWN_MEMORY {
+            return calibrate_with(engine, data, method, grid, progress);
+        }
+        // The processor's threads keep counts of their own over all of the data, which chunk by chunk they would fold.
+        calibrate(data, method, grid, progress)
+    }
+}
+
 fn people(found: &Calibration) -> String {
     let number = |value: f32| format::significant(f64::from(value));
     format!(
-        "values      {}\nsmallest    {}\nlargest     {}\nrange       {} .. {}\nscale       {}\nzero point  {}\n",
+        "values      {}\nsmallest    {}\nlargest     {}\nrange       {} .. {}\nscale       {}\nzero point  {}\nengine      {}\n",
         found.count,
         number(found.min),
         number(found.max),
@@ -95,5 +147,6 @@ fn people(found: &Calibration) -> String {
         // Shortest text that reads back as the same f32: a scale is copied into programs.
         found.scale,
         found.zero_point,
+        engine::words(&found.engine, found.engine_note.as_deref()),
     )
 }

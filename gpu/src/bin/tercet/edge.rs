@@ -12,7 +12,7 @@ use tercet_host::cluster::KmeansOptions;
 use tercet_host::convert::Target;
 use tercet_host::network::BuildOptions;
 use tercet_host::search::{Find, SearchOptions, Storage};
-use tercet_host::{Model, QuantizeOptions};
+use tercet_host::{Method, Model, QuantizeOptions};
 
 /// A hit: a row and its score.
 const HIT: usize = 8;
@@ -110,9 +110,18 @@ pub(crate) fn network_build(layers: &[LayerSize], options: &BuildOptions) -> usi
     });
     total(&[
         network(layers),
-        Histogram::<HOST_BITS>::BUCKETS.saturating_mul(8),
+        calibrate(options.method),
         (bins.max().unwrap_or(0)).saturating_mul(size_of::<MagnitudeBin>()),
     ])
+}
+
+/// The buckets of the histogram that the range is chosen from, as wide as the desk's, so that the figures are the same; the extremes alone
+/// need none.
+pub(crate) const fn calibrate(method: Method) -> usize {
+    match method {
+        Method::AbsMax | Method::MinMax => 0,
+        _ => Histogram::<HOST_BITS>::BUCKETS * size_of::<u64>(),
+    }
 }
 
 fn total(parts: &[usize]) -> usize {

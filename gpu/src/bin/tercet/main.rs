@@ -109,6 +109,7 @@ impl Command {
     fn engine(&self) -> Option<&engine::Named> {
         match self {
             Self::Quantize(arguments) => Some(&arguments.engine),
+            Self::Calibrate(arguments) => Some(&arguments.engine),
             Self::Kmeans(arguments) => Some(&arguments.engine),
             Self::Assign(arguments) => Some(&arguments.engine),
             Self::Elbow(arguments) => Some(&arguments.engine),

@@ -5,7 +5,10 @@ use tercet_core::cluster::{ClusterError, Points};
 use tercet_core::engine::Output;
 use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix};
 use tercet_core::number::Random;
-use tercet_core::quant::{Codes, Groups, Method, QuantError, Rule, ScaleRule, int8, ternary};
+use tercet_core::quant::{
+    Codes, Groups, HOST_BITS, Histogram, Method, QuantError, Rule, SMALL_BITS, ScaleRule, int8,
+    ternary,
+};
 use tercet_core::scalar::Scalar;
 use tercet_core::search::{Cosine, FloatRows, Hit, Int8Rows, SearchError};
 use tercet_host::cluster::KmeansOptions;
@@ -68,6 +71,11 @@ fn all(dispatcher: &Dispatcher<Scalar>) -> Result<String, DispatchError> {
         dispatcher.dequantize(restored, int8::RANGE, &mut back)?;
         add(&(&out, bits(&scales), bits(&back)));
     }
+    let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
+    let mut histogram = Histogram::<HOST_BITS>::new(&mut buckets).unwrap();
+    dispatcher.histogram(&values, &mut histogram)?;
+    dispatcher.histogram(&values[..100], &mut histogram)?;
+    add(&histogram);
     let mut blocks = vec![0; Format::Tq2_0.encoded_len(values.len()).unwrap()];
     add(&dispatcher.encode(
         Format::Tq2_0,
@@ -148,6 +156,15 @@ fn refusals_are_cores_on_every_engine() {
             matches!(refused, Err(DispatchError::Quantize(_))),
             "{engine}: {refused:?}"
         );
+        let mut buckets = vec![0; Histogram::<SMALL_BITS>::BUCKETS];
+        let mut histogram = Histogram::<SMALL_BITS>::new(&mut buckets).unwrap();
+        let refused = on.histogram(&[1.0, 2.0, f32::INFINITY, 3.0], &mut histogram);
+        let index = QuantError::NotFinite { index: 2 };
+        assert!(
+            matches!(refused, Err(DispatchError::Quantize(error)) if error == index),
+            "{engine}"
+        );
+        assert_eq!(histogram.range(), Some((1.0, 2.0)));
         let given = Codes {
             groups,
             codes: &[1, 0, 2],
@@ -194,7 +211,7 @@ fn refusals_are_cores_on_every_engine() {
             Err(DispatchError::Linear(LinearError::Length { .. }))
         ));
     }
-    assert_eq!(dispatcher.metrics().refused, 7 * 4);
+    assert_eq!(dispatcher.metrics().refused, 8 * 4);
     assert_eq!(dispatcher.metrics().calls, 0);
 }
 

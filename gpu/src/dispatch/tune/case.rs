@@ -1,5 +1,6 @@
 //! Operations with inputs of their own, of any size, as calls to a dispatcher.
 
+use std::cell::RefCell;
 use std::error::Error as StdError;
 
 use tercet_core::block::Format;
@@ -7,7 +8,7 @@ use tercet_core::cluster::Points;
 use tercet_core::engine::Output;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_core::number::Random;
-use tercet_core::quant::{Codes, Groups, Method, Rule, ScaleRule, int8};
+use tercet_core::quant::{Codes, Groups, HOST_BITS, Histogram, Method, Rule, ScaleRule, int8};
 use tercet_core::search::{Dot, Hit, Int8Rows, Larger};
 use tercet_host::cluster::{KmeansOptions, Start};
 
@@ -77,7 +78,7 @@ impl Shape {
             Operation::Search => (64 * 16, 16, elements / 256),
             Operation::Matmul => (4 * 64, 64, elements / 256),
             Operation::Matvec => (elements, 32, 1),
-            Operation::Encode | Operation::Decode => return None,
+            Operation::Histogram | Operation::Encode | Operation::Decode => return None,
         };
         Some(Self {
             elements,
@@ -102,6 +103,7 @@ impl Shape {
                 let out = codes + 4 * groups as u64;
                 Job::each(operation, codes, 4 * codes, out).in_groups(groups, len)
             }
+            Operation::Histogram => Job::histogram(self.elements.max(1), 4),
             Operation::Dequantize => Job::dequantize(groups * len, groups),
             Operation::Encode => Job::encode(blocks, 4, bytes),
             Operation::Decode => Job::decode(blocks, bytes),
@@ -148,6 +150,7 @@ impl<D: Device> Case<D> {
             Operation::QuantizeInteger => quantize(shape, Method::Symmetric { limit: 127 }),
             Operation::QuantizeTernary => quantize(shape, ternary(Rule::AbsMean)),
             Operation::QuantizeOptimal => quantize(shape, ternary(Rule::Optimal)),
+            Operation::Histogram => Ok(histogram(shape)),
             Operation::Dequantize => dequantize(shape),
             Operation::Encode => encode(shape),
             Operation::Decode => decode(shape),
@@ -183,6 +186,24 @@ fn quantize<D: Device>(shape: Shape, method: Method) -> Made<D> {
             .quantize(&values, groups, method, out)
             .map(|_| ())
     }))
+}
+
+thread_local! {
+    /// Kept while the thread lives: a new one is cleared first, half a mebibyte, which is more than most cases count.
+    static COUNTED: RefCell<Option<Histogram<'static, HOST_BITS>>> = {
+        let buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS].leak();
+        RefCell::new(Histogram::new(buckets).ok())
+    };
+}
+
+fn histogram<D: Device>(shape: Shape) -> Call<D> {
+    let values = floats(shape.elements.max(1));
+    Box::new(move |dispatcher| {
+        COUNTED.with_borrow_mut(|counted| match counted {
+            Some(counted) => dispatcher.histogram(&values, counted),
+            None => Ok(()),
+        })
+    })
 }
 
 fn dequantize<D: Device>(shape: Shape) -> Made<D> {

@@ -110,7 +110,7 @@ fn shapes(operation: Operation, elements: usize) -> Vec<Shape> {
         | Operation::QuantizeTernary
         | Operation::QuantizeOptimal
         | Operation::Dequantize => &[(64, 1), (3000, 1)],
-        Operation::Encode | Operation::Decode => &[],
+        Operation::Histogram | Operation::Encode | Operation::Decode => &[],
         Operation::Kmeans => &[(24, 20), (6, 3)],
         Operation::Assign => &[(48, 32), (10, 6)],
         Operation::Search => &[(128, 12), (32, 150)],

@@ -27,6 +27,7 @@ const LEAST: usize = 1 << 20;
 /// | k-means | points; centroids are on every device | sums and counts of clusters, then centroids |
 /// | search | rows | nothing; the host merges hits in core's order |
 /// | quantizing | groups; of one long group its values | nothing; the host merges exact statistics |
+/// | histograms | values | nothing; the host adds counters |
 /// | blocks, palettes | blocks, groups of rows | nothing |
 /// | layers | rows of weights | nothing |
 ///

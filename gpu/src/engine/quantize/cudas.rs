@@ -4,9 +4,12 @@ use std::fmt;
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
 use tercet_core::number::{Element, Stats};
-use tercet_core::quant::{Applied, Groups, Method, Plan, QuantError, Report, quantize_in_order};
+use tercet_core::quant::{
+    Applied, Groups, Histogram, Method, Plan, QuantError, Report, quantize_in_order,
+};
 
 use super::CudaTensor;
+use super::histogram::Counted;
 use super::output::{check, set_scale};
 use crate::engine::cudas::{at_once, cut};
 use crate::engine::{CudaError, Cudas};
@@ -83,6 +86,18 @@ impl QuantizeEngine for Cudas {
             shards: shards.collect::<Result<_, CudaError>>()?,
             alone: None,
         })
+    }
+
+    /// Each device counts a range of the values.
+    fn histogram<T: Element, const B: u32>(
+        &mut self,
+        values: &[T],
+        histogram: &mut Histogram<'_, B>,
+    ) -> Result<(), CudaError> {
+        let shares = self.shares(values.len(), 1, 1).into_iter();
+        let parts = shares.map(|range| &values[range]);
+        let found = self.each(parts, |cuda, values| cuda.counted(values, B))?;
+        Ok(Counted::add_all(found.into_iter().flatten(), histogram)?)
     }
 }
 

@@ -4,6 +4,7 @@ mod beside;
 mod cudas;
 mod dequantize;
 mod fp8;
+mod histogram;
 mod launches;
 mod magnitudes;
 mod output;
@@ -14,9 +15,10 @@ mod through;
 
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine};
 use tercet_core::number::Element;
-use tercet_core::quant::{self, Codes, Groups, Method, QuantError, Report, Rule};
+use tercet_core::quant::{self, Codes, Groups, Histogram, Method, QuantError, Report, Rule};
 
 pub use self::cudas::CudasTensor;
+use self::histogram::Counted;
 pub(super) use self::launches::kernel;
 use self::launches::{Part, Results};
 pub use self::problem::CudaTensor;
@@ -124,6 +126,16 @@ impl QuantizeEngine for Cuda {
         out: Output<'a>,
     ) -> Result<CudaTensor<'a, T>, CudaError> {
         CudaTensor::of_host(self, values, groups, out)
+    }
+
+    /// The values pass through the device in chunks; more than 2^32 − 1 of them are counted in parts.
+    fn histogram<T: Element, const B: u32>(
+        &mut self,
+        values: &[T],
+        histogram: &mut Histogram<'_, B>,
+    ) -> Result<(), CudaError> {
+        let parts = self.counted(values, B)?;
+        Ok(Counted::add_all(parts, histogram)?)
     }
 }
 

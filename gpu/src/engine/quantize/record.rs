@@ -1,5 +1,5 @@
 //! What the quantizer's kernels read and write, word by word: the structs of `kernels/include/tercet/plan.cuh`, `stats.cuh` and
-//! `apply.cuh`, and of `kernels/cuda/quantize.cu`.
+//! `apply.cuh`, and of `kernels/cuda/quantize.cu` and `histogram_ordered.cu`.
 
 use tercet_core::engine::MagnitudeBin;
 use tercet_core::number::{ExactSum, Stats, bits};
@@ -13,6 +13,8 @@ pub(super) const APPLIED: usize = 8;
 pub(super) const REPORT: usize = 6;
 /// Words of 64 bits of a `Bin`.
 pub(super) const BIN: usize = 2;
+/// Words of 64 bits of a `Found`.
+pub(super) const FOUND: usize = 3;
 /// Words of 32 bits of a `Plan`.
 pub(super) const PLAN: usize = 6;
 
@@ -27,7 +29,7 @@ fn sum(limbs: &[u64]) -> ExactSum {
 
 /// The statistics in a record of `count` values that begin at `start`.
 pub(super) fn stats(record: &[u64; STATS], start: usize, count: usize) -> Stats {
-    let [limbs @ .., not_bad, extremes] = record;
+    let [limbs @ .., not_bad, keys] = record;
     let count = count as u64;
     if *not_bad != 0 {
         return Stats {
@@ -36,15 +38,26 @@ pub(super) fn stats(record: &[u64; STATS], start: usize, count: usize) -> Stats 
             ..Stats::EMPTY
         };
     }
-    // The halves of a word, the first one lower.
-    let (not_low, high) = (*extremes as u32, (*extremes >> 32) as u32);
+    let (min, max) = extremes(*keys);
     Stats {
         count,
-        min: bits::from_ordered(!not_low),
-        max: bits::from_ordered(high),
+        min,
+        max,
         sum: sum(limbs),
         first_bad: None,
     }
+}
+
+/// The smallest and the largest value, by the complement of the one's key and the other's.
+fn extremes(keys: u64) -> (f32, f32) {
+    // The halves of a word, the first one lower.
+    let (not_low, high) = (keys as u32, (keys >> 32) as u32);
+    (bits::from_ordered(!not_low), bits::from_ordered(high))
+}
+
+/// What was found of values that were counted: their extremes, and whether one that is not finite ended them.
+pub(super) fn found(&[not_bad, keys, _]: &[u64; FOUND]) -> ((f32, f32), bool) {
+    (extremes(keys), not_bad != 0)
 }
 
 pub(super) fn applied(record: &[u64; APPLIED]) -> Applied {

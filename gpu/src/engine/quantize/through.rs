@@ -18,7 +18,7 @@ const CODED: Item = Item {
     input: 1,
     output: 1,
 };
-const LOOKED_AT: Item = Item {
+pub(super) const LOOKED_AT: Item = Item {
     input: 1,
     output: 0,
 };

@@ -1,6 +1,5 @@
 //! An engine that was given: it gets the values of a chunk, and the processor reads them in and measures what they lost.
 
-use rayon::prelude::*;
 use tercet_core::engine::{
     BlockEngine, MagnitudeBin, MagnitudeSpan, Output, PaletteEngine, QuantizeEngine,
     QuantizeProblem,
@@ -19,7 +18,7 @@ use crate::convert::palette::{Refusal, Weighed};
 use crate::convert::runs::Coder;
 use crate::engine::{Fault, Worker, no_room};
 use crate::parallel::palette::Matrix;
-use crate::source::{CHUNK, TILE, signed_mut};
+use crate::source::{CHUNK, signed_mut};
 
 /// An engine, and the processor's threads for what it has no room for, and for floats that are only narrowed.
 pub(in crate::convert) struct Chunked<'e, E> {
@@ -121,17 +120,7 @@ fn refused(chunk: Span<'_, '_>, fault: Fault) -> Error {
 
 /// The values of a chunk: where they lie, or read by all threads.
 fn gather<'b>(chunk: Span<'b, '_>, buffer: &'b mut Vec<f32>) -> Result<&'b [f32], Error> {
-    if let Some(values) = chunk.source.lying(chunk.first, chunk.len) {
-        return Ok(values);
-    }
-    buffer.resize(chunk.len, 0.0);
-    let tiles = buffer.par_chunks_mut(TILE).enumerate();
-    let read: Vec<_> = tiles
-        .map(|(tile, out)| chunk.source.read(chunk.first + tile * TILE, out))
-        .collect();
-    // In order, so that the lowest index is the one reported.
-    read.into_iter().collect::<Result<(), Error>>()?;
-    Ok(buffer)
+    chunk.source.gather(chunk.first, chunk.len, buffer)
 }
 
 impl<E: Worker> Hands for Chunked<'_, E> {
