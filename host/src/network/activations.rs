@@ -5,9 +5,10 @@ use tercet_core::linear::{I8Sym, Layer};
 use tercet_core::quant::calibrate::{Scheme, calibrate};
 use tercet_core::quant::{Grid, HOST_BITS, Histogram};
 
+use super::hands::Hands;
 use super::{BATCH, BuildOptions};
 use crate::Error;
-use crate::engine::Fault;
+use crate::engine::{Fault, Worker};
 use crate::parallel::Threads;
 use crate::points::{Points, Values};
 
@@ -56,7 +57,11 @@ pub(super) const fn symmetric(scale: f32) -> Grid {
 }
 
 /// The scale of the inputs: the one asked for, that of a grid they lie on, or a calibrated one.
-pub(super) fn input_scale(options: &BuildOptions, recorded: &Points) -> Result<f32, Error> {
+pub(super) fn input_scale<E: Worker>(
+    hands: &mut Hands<'_, E>,
+    options: &BuildOptions,
+    recorded: &Points,
+) -> Result<f32, Error> {
     match (options.input_scale, recorded.values()) {
         (Some(scale), _) if scale > 0.0 && scale.is_finite() => Ok(scale),
         (Some(scale), _) => Err(Error::options(format!(
@@ -65,17 +70,23 @@ pub(super) fn input_scale(options: &BuildOptions, recorded: &Points) -> Result<f
         (None, Values::I8 { grid, .. }) if grid.zero_point == 0 && grid.scale > 0.0 => {
             Ok(grid.scale)
         }
-        _ => scale_of(&recorded.to_f32(), options),
+        _ => scale_of(hands, &recorded.to_f32(), options),
     }
 }
 
 /// The scale of a symmetric int8 grid for these values; 1 where all are 0.
-pub(super) fn scale_of(values: &[f32], options: &BuildOptions) -> Result<f32, Error> {
+pub(super) fn scale_of<E: Worker>(
+    hands: &mut Hands<'_, E>,
+    values: &[f32],
+    options: &BuildOptions,
+) -> Result<f32, Error> {
     let mut counts = vec![0; Histogram::<HOST_BITS>::BUCKETS];
     let mut histogram = Histogram::<HOST_BITS>::new(&mut counts).map_err(Error::options)?;
-    Threads::default()
-        .histogram(values, &mut histogram)
-        .map_err(Error::options)?;
+    let done = hands.engine.histogram(values, &mut histogram);
+    // An engine that has no room has counted nothing.
+    let again = |threads: &mut Threads| Ok(threads.histogram(values, &mut histogram)?);
+    let done = hands.settle(done, again);
+    done.map_err(|fault| hands.told(fault, |refusal| Error::options(refusal)))?;
     let found = calibrate(&histogram, options.method.core()?, Scheme::Symmetric);
     match found.map_err(Error::options)?.grid.scale {
         0.0 => Ok(1.0),

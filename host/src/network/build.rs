@@ -110,7 +110,8 @@ pub fn build_with<E: Worker>(
         );
         return Err(Error::options(reason));
     }
-    let input_scale = input_scale(options, recorded)?;
+    let mut hands = Hands::new(engine);
+    let input_scale = input_scale(&mut hands, options, recorded)?;
     let mut x = Activations::of(recorded, input_scale);
     let matrices = options.layers.iter().map(|layer| matrix(model, layer));
     let matrices = matrices.collect::<Result<Vec<_>, _>>()?;
@@ -120,7 +121,6 @@ pub fn build_with<E: Worker>(
             .map(|matrix| matrix.weight.tensor.bytes.len() as u64)
             .sum(),
     );
-    let mut hands = Hands::new(engine);
     let mut finished: Vec<Finished> = Vec::new();
     for (index, (layer, matrix)) in options.layers.iter().zip(&matrices).enumerate() {
         progress.tensor(matrix.weight.tensor.name);
@@ -279,7 +279,7 @@ fn hidden<E: Worker>(
     if relu {
         values.iter_mut().for_each(|value| *value = value.max(0.0));
     }
-    let scale = scale_of(&values, options).map_err(Refusal::Host)?;
+    let scale = scale_of(hands, &values, options).map_err(Refusal::Host)?;
     let rescale = units
         .iter()
         .map(|unit| Requantize::from_scale(unit / f64::from(scale)))

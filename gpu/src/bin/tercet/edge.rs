@@ -91,7 +91,7 @@ pub(crate) fn network(layers: &[LayerSize]) -> usize {
     ])
 }
 
-/// That, for a point at a time of those recorded, the buckets that its activations are counted in, and the bins that the ternary rule
+/// That, for a point at a time of those recorded, what [`calibrate`] takes for its activations, and the bins that the ternary rule
 /// takes for a group of weights.
 pub(crate) fn network_build(layers: &[LayerSize], options: &BuildOptions) -> usize {
     let bins = layers.iter().map(|layer| {
