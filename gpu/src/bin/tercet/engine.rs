@@ -93,6 +93,11 @@ impl Named {
         Ok(edge)
     }
 
+    /// Whether it is the device that was named, and nothing else will do.
+    pub(crate) const fn is_cuda(&self) -> bool {
+        matches!(self.backend, Choice::Cuda)
+    }
+
     /// How work is to be shared out.
     fn settings(&self) -> Result<Settings, Failure> {
         let settings = match self.backend {
@@ -185,7 +190,13 @@ impl Engine {
         self.name.clone()
     }
 
-    fn run<F: On>(&mut self, job: Job, scratch: usize, flow: F) -> Result<F::Done, Error> {
+    /// Runs a flow on the engine that costs least for its `job`; `scratch` is what the job takes of a microcontroller's memory.
+    pub(crate) fn run<F: On>(
+        &mut self,
+        job: Job,
+        scratch: usize,
+        flow: F,
+    ) -> Result<F::Done, Error> {
         if self.explain {
             eprintln!("{}", self.dispatcher.explain(&job).to_string().trim_end());
         }
