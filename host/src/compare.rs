@@ -5,7 +5,7 @@ use tercet_core::quant::{Comparison, Measures};
 
 use crate::engine::{Shared, Worker};
 use crate::parallel::Threads;
-use crate::source::{CHUNK, Source, gather, is_sidecar};
+use crate::source::{Room, Source, chunks, is_sidecar};
 use crate::{Error, Model, Progress};
 
 /// The measures of every tensor.
@@ -79,6 +79,8 @@ pub fn compare(
 /// all. An engine that works in the host's memory ([`Worker::OWN_MEMORY`]) gains nothing over their tiles, which stay in a thread's
 /// cache: for such a one this is [`compare`].
 ///
+/// While a chunk is summed the engine restores the next, so that two of each model are held.
+///
 /// # Errors
 /// Those of [`compare`], in the same words; [`Error::Engine`] where the engine fails.
 pub fn compare_with<E: Worker>(
@@ -96,8 +98,7 @@ pub fn compare_with<E: Worker>(
     let mut measure = Measure {
         shared: Shared::new(engine),
         total: Comparison::new(),
-        of_a: Vec::new(),
-        of_b: Vec::new(),
+        room: Room::default(),
     };
     let mut tensors = Vec::with_capacity(pairs.len());
     for (a, b) in &pairs {
@@ -177,9 +178,7 @@ struct Measure<'e, E> {
     shared: Shared<'e, E>,
     /// Of all tensors.
     total: Comparison,
-    /// A chunk of each, where it does not lie in memory as `f32`.
-    of_a: Vec<f32>,
-    of_b: Vec<f32>,
+    room: Room<2>,
 }
 
 impl<E: Worker> Measure<'_, E> {
@@ -191,12 +190,9 @@ impl<E: Worker> Measure<'_, E> {
         progress: &dyn Progress,
     ) -> Result<Option<Measured>, Error> {
         let mut comparison = Comparison::new();
-        for first in (0..a.values()).step_by(CHUNK) {
-            let len = CHUNK.min(a.values() - first);
-            let of_a = gather(&mut self.shared, a, first, len, &mut self.of_a)?;
-            let of_b = gather(&mut self.shared, b, first, len, &mut self.of_b)?;
-            let compared =
-                Threads::default().compare_both(&mut comparison, &mut self.total, of_a, of_b);
+        let total = &mut self.total;
+        let work = |first: usize, [of_a, of_b]: [&[f32]; 2]| {
+            let compared = Threads::default().compare_both(&mut comparison, total, of_a, of_b);
             compared.map_err(|error| {
                 let bad = |values: &[f32]| values.iter().position(|x| !x.is_finite());
                 match (bad(of_a), bad(of_b)) {
@@ -205,9 +201,12 @@ impl<E: Worker> Measure<'_, E> {
                     _ => Error::tensor(a.path, a.tensor.name, error),
                 }
             })?;
-            let read = |source: &Source<'_>| source.bytes_of(first + len) - source.bytes_of(first);
+            let end = first + of_a.len();
+            let read = |source: &Source<'_>| source.bytes_of(end) - source.bytes_of(first);
             progress.advance(read(a) + read(b));
-        }
+            Ok(())
+        };
+        chunks(&mut self.shared, [a, b], &mut self.room, work)?;
         Ok(comparison.finish().map(Measured::from))
     }
 }

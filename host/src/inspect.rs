@@ -3,11 +3,12 @@
 use rayon::prelude::*;
 use serde::Serialize;
 use tercet_core::number::Stats;
+use tracing::trace_span;
 
 use crate::engine::{Shared, Worker};
 use crate::names::closest;
 use crate::parallel::Threads;
-use crate::source::{CHUNK, Source, TILE, gather, on_engine, tiles};
+use crate::source::{Room, Source, TILE, chunks, on_engine, tiles};
 use crate::{Error, Model, Progress, Tensor};
 
 /// Bars of [`ValueSummary::histogram`].
@@ -93,7 +94,7 @@ pub fn inspect(
 /// it all. An engine that works in the host's memory ([`Worker::OWN_MEMORY`]) gains nothing over their tiles, which stay in a thread's
 /// cache: for such a one this is [`inspect`].
 ///
-/// Memory is [`inspect`]'s and a chunk of 4 MiB.
+/// While a chunk of 4 MiB is looked at the engine restores the next: two are held.
 ///
 /// # Errors
 /// Those of [`inspect`], in the same words; [`Error::Engine`] where the engine fails.
@@ -117,7 +118,7 @@ pub fn inspect_with<E: Worker>(
     progress.start(chosen.iter().map(|tensor| tensor.bytes.len() as u64).sum());
     let mut look = Look {
         shared: Shared::new(engine),
-        chunk: Vec::new(),
+        room: Room::default(),
     };
     let mut tensors = Vec::with_capacity(chosen.len());
     let mut count = 0;
@@ -184,8 +185,8 @@ impl Part {
 /// What is looked with.
 struct Look<'e, E> {
     shared: Shared<'e, E>,
-    /// Values that the engine restored.
-    chunk: Vec<f32>,
+    /// For values that the engine restored.
+    room: Room<1>,
 }
 
 impl<E: Worker> Look<'_, E> {
@@ -221,6 +222,10 @@ impl<E: Worker> Look<'_, E> {
         merge: impl Fn(T, T) -> T + Sync + Send,
     ) -> Result<Option<T>, Error> {
         let all = source.values();
+        let work = |values: &[f32]| {
+            let _span = trace_span!("look", len = values.len()).entered();
+            work(values)
+        };
         if !on_engine::<E>(source) {
             if source.is_quantized() && all > 0 {
                 self.shared.by_processor();
@@ -228,15 +233,14 @@ impl<E: Worker> Look<'_, E> {
             return tiles(source, 0, all, work, merge);
         }
         let mut found = None;
-        for first in (0..all).step_by(CHUNK) {
-            let len = CHUNK.min(all - first);
-            let values = gather(&mut self.shared, source, first, len, &mut self.chunk)?;
+        chunks(&mut self.shared, [source], &mut self.room, |_, [values]| {
             let chunk = values.par_chunks(TILE).map(&work).reduce_with(&merge);
-            found = match (found, chunk) {
+            found = match (found.take(), chunk) {
                 (Some(found), Some(chunk)) => Some(merge(found, chunk)),
                 (found, chunk) => chunk.or(found),
             };
-        }
+            Ok(())
+        })?;
         Ok(found)
     }
 }

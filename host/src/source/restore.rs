@@ -4,8 +4,9 @@ use rayon::prelude::*;
 use tercet_core::engine::{BlockEngine, PaletteEngine};
 use tercet_core::palette::{Layout, Palette, PaletteError};
 use tercet_core::quant::{Codes, Groups, QuantError, int8};
+use tracing::trace_span;
 
-use super::{Kind, Source, TILE, signed};
+use super::{CHUNK, Kind, Source, TILE, signed};
 use crate::Error;
 use crate::engine::{Fault, Shared, Worker};
 use crate::floats;
@@ -37,7 +38,9 @@ pub(crate) fn restore<E: Worker>(
         }
         return Ok(Restored::Not);
     }
-    source.page_in(start, out.len());
+    let (tensor, len) = (source.tensor.name, out.len());
+    let _span = trace_span!("restore", tensor, first = start, len).entered();
+    source.page_in(start, len);
     let done = source.restore(shared.engine, start, out);
     let refused = |fault| Error::tensor(source.path, source.tensor.name, fault);
     match done {
@@ -84,12 +87,61 @@ pub(crate) fn gather<'b, E: Worker>(
     Ok(buffer)
 }
 
+/// Room for a chunk of each of `N` tensors, where they do not lie in memory as `f32`, and for the next ones.
+pub(crate) type Room<const N: usize> = [[Vec<f32>; N]; 2];
+
+/// Gives `work` the values of `N` tensors of one length, chunk by chunk, with the place of the first. While it has one, an engine of its
+/// own memory restores the next.
+pub(crate) fn chunks<E: Worker, const N: usize>(
+    shared: &mut Shared<'_, E>,
+    sources: [&Source<'_>; N],
+    [now, next]: &mut Room<N>,
+    mut work: impl FnMut(usize, [&[f32]; N]) -> Result<(), Error> + Send,
+) -> Result<(), Error> {
+    let all = sources[0].values();
+    let len = |first: usize| CHUNK.min(all - first);
+    let gather = |shared: &mut Shared<'_, E>, first: usize, room: &mut [Vec<f32>; N]| {
+        let mut each = sources.iter().zip(room);
+        each.try_for_each(|(source, room)| {
+            gather(shared, source, first, len(first), room).map(|_| ())
+        })
+    };
+    let ahead = sources.iter().any(|source| on_engine::<E>(source));
+    if all > 0 {
+        gather(shared, 0, now)?;
+    }
+    for first in (0..all).step_by(CHUNK) {
+        let values = std::array::from_fn(|which| {
+            let lying = sources[which].mapped(first, len(first));
+            lying.unwrap_or(&now[which])
+        });
+        let after = first + CHUNK;
+        if ahead && after < all {
+            let (done, gathered) =
+                rayon::join(|| work(first, values), || gather(shared, after, next));
+            done?;
+            gathered?;
+            std::mem::swap(now, next);
+        } else {
+            work(first, values)?;
+            if after < all {
+                gather(shared, after, now)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Source<'_> {
     /// [`Source::read`] by all threads, a tile each.
     fn read_tiles(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
         let tiles = out.par_chunks_mut(TILE).enumerate();
         let read: Vec<_> = tiles
-            .map(|(tile, out)| self.read(start + tile * TILE, out))
+            .map(|(tile, out)| {
+                let first = start + tile * TILE;
+                let _span = trace_span!("read", first, len = out.len()).entered();
+                self.read(first, out)
+            })
             .collect();
         // In order, so that the lowest index is the one reported.
         read.into_iter().collect()

@@ -27,8 +27,15 @@ impl Source<'_> {
         Ok(buffer)
     }
 
-    /// The `len` values from `start` on where they lie, if as aligned `f32` of this machine.
+    /// The `len` values from `start` on where they lie, if as aligned `f32` of this machine; brought into memory.
     pub(crate) fn lying(&self, start: usize, len: usize) -> Option<&[f32]> {
+        let values = self.mapped(start, len)?;
+        self.page_in(start, len);
+        Some(values)
+    }
+
+    /// As [`Source::lying`], in memory or not.
+    pub(super) fn mapped(&self, start: usize, len: usize) -> Option<&[f32]> {
         let plain = matches!((self.kind, self.tensor.dtype), (Kind::Plain, DType::F32));
         if !plain || cfg!(target_endian = "big") {
             return None;
@@ -36,11 +43,7 @@ impl Source<'_> {
         let bytes = &self.tensor.bytes[start * 4..][..len * 4];
         // SAFETY: every pattern of four bytes is an f32.
         let (before, values, after) = unsafe { bytes.align_to() };
-        if !before.is_empty() || !after.is_empty() {
-            return None;
-        }
-        self.page_in(start, len);
-        Some(values)
+        (before.is_empty() && after.is_empty()).then_some(values)
     }
 
     /// Where the `len` values from `start` on enter a chunk, reads all of its bytes in: whoever comes first to a chunk, so that
