@@ -30,6 +30,8 @@ pub enum Out {
     TooSmall(u64),
     /// The data lies on the device.
     OutOfReach,
+    /// A device has no step for it.
+    NoStep,
     /// There is no device.
     Missing,
     /// The device was lost, or failed again and again.
@@ -152,6 +154,9 @@ impl Given<'_> {
         if self.forced.is_some() {
             return None;
         }
+        if engine == Engine::Cuda && job.place == Place::Processor {
+            return Some(Out::NoStep);
+        }
         let here = match settings.profile {
             Profile::Auto | Profile::Gpu => true,
             Profile::Cpu => engine != Engine::Cuda,
@@ -235,7 +240,7 @@ impl Given<'_> {
             }
         }
         // Without a cost for anyone, the reference engine always can.
-        let able = self.forced.is_none() && job.place == Place::Host;
+        let able = self.forced.is_none() && job.place != Place::Device;
         ranking.chosen = chosen.or_else(|| able.then_some(Engine::Scalar));
     }
 

@@ -112,6 +112,7 @@ fn lost_by(out: Out) -> String {
         Out::NoCost => "nothing is known of its time".into(),
         Out::TooSmall(least) => format!("fewer than {least} elements"),
         Out::OutOfReach => "the data lies on the device".into(),
+        Out::NoStep => "a device has no step for it".into(),
         Out::Missing => "there is no device".into(),
         Out::GivenUp => "the device does not work any more".into(),
         Out::Failed => "it failed at this call".into(),

@@ -102,6 +102,8 @@ pub enum Place {
     Host,
     /// In the device's already, where only the device reaches it.
     Device,
+    /// In the host's, for work that a device has no step for: who does not ask for the device by name gets it done without.
+    Processor,
 }
 
 /// How much an operation is asked to do.
@@ -126,6 +128,9 @@ pub struct Job {
     pub held: u64,
     /// Where the data lies.
     pub place: Place,
+    /// Whether it is a whole flow: files are read and written in it and floats worked on, of which no costs are known. Predictions are then of
+    /// the engine's part, and nobody takes the rest for a mistake of theirs.
+    pub flow: bool,
 }
 
 /// Values of a group up to which the optimal ternary rule sorts them; of more it counts bins.
@@ -145,6 +150,7 @@ impl Job {
             items: 0,
             held: 0,
             place: Place::Host,
+            flow: false,
         }
     }
 
@@ -211,6 +217,7 @@ impl Job {
             items: points as u64,
             held: 0,
             place: Place::Host,
+            flow: false,
         }
     }
 
@@ -247,6 +254,7 @@ impl Job {
             items: amount(&[queries, entering(rows, k) + 1]),
             held: 0,
             place: Place::Host,
+            flow: false,
         }
     }
 
@@ -273,6 +281,7 @@ impl Job {
             items: if many > 1 { many } else { rows } as u64,
             held: 0,
             place: Place::Host,
+            flow: false,
         }
     }
 
@@ -304,6 +313,12 @@ impl Job {
     /// The same with data that lies there.
     pub const fn at(mut self, place: Place) -> Self {
         self.place = place;
+        self
+    }
+
+    /// The same as the engine's part of a whole flow: see [`Job::flow`].
+    pub const fn in_flow(mut self) -> Self {
+        self.flow = true;
         self
     }
 

@@ -100,6 +100,7 @@ impl Machine<'_> {
                 items: 0,
                 held: 0,
                 place: Place::Host,
+                flow: false,
             };
             let total = |engine| Some(self.costs.get(it.operation, engine)?.predict(&job).total());
             let here = [Engine::Scalar, Engine::Simd, Engine::Threads];
@@ -157,10 +158,10 @@ impl Machine<'_> {
             metrics
                 .engines
                 .iter()
-                .filter(|it| it.calls >= CALLS && it.seconds > 0.0)
+                .filter(|it| it.calls - it.flows >= CALLS && it.judged_seconds() > 0.0)
         };
-        let seconds: f64 = known().map(|it| it.seconds).sum();
-        let off: f64 = known().map(|it| it.error * it.seconds).sum();
+        let seconds: f64 = known().map(EngineMetrics::judged_seconds).sum();
+        let off: f64 = known().map(EngineMetrics::off_seconds).sum();
         if seconds <= 0.0 || off / seconds < OFF {
             return None;
         }
@@ -217,12 +218,22 @@ mod tests {
 
     /// Advice on `calls` calls of a million elements that took twice their prediction, or as long.
     fn advice(engine: Engine, calls: u64, prediction: Prediction, twice: bool) -> Vec<String> {
-        let counters = Counters::new();
         let job = Job::each(Operation::Encode, 1 << 20, 4 << 20, 1 << 20);
+        advice_on(&job, engine, calls, prediction, twice)
+    }
+
+    fn advice_on(
+        job: &Job,
+        engine: Engine,
+        calls: u64,
+        prediction: Prediction,
+        twice: bool,
+    ) -> Vec<String> {
+        let counters = Counters::new();
         let seconds = prediction.total() * if twice { 2.0 } else { 1.0 };
         for _ in 0..calls {
             counters.done(&Call {
-                job: &job,
+                job,
                 engine,
                 nanoseconds: (seconds * 1e9) as u64,
                 prediction: Some(prediction),
@@ -274,6 +285,17 @@ mod tests {
             advice(Engine::Simd, 100, prediction(1e-5, 0.0, 1e-6), false),
             none
         );
+    }
+
+    #[test]
+    fn what_flows_take_beside_the_engine_is_no_wrong_prediction() {
+        let flow = Job::each(Operation::Encode, 1 << 20, 4 << 20, 1 << 20).in_flow();
+        let of = prediction(1e-7, 0.0, 1e-3);
+        let none: [String; 0] = [];
+        assert_eq!(advice_on(&flow, Engine::Simd, 20, of, true), none);
+        // What they spend their time on in the engine is told as of calls.
+        let starts = prediction(1e-5, 0.0, 1e-6);
+        assert_eq!(advice_on(&flow, Engine::Threads, 50, starts, true).len(), 1);
     }
 
     #[test]

@@ -110,9 +110,11 @@ families! {
     BOUND_SECONDS: Histogram Seconds "tercet_bound_seconds" ["operation", "engine", "bound"],
         "Time of calls done, by what most of it was predicted to go to";
     PREDICTED_SECONDS: Histogram Seconds "tercet_predicted_seconds" ["operation", "engine"],
-        "Time predicted for calls done";
+        "Time predicted for calls done, of whole flows for the engine's part";
+    FLOW_SECONDS: Histogram Seconds "tercet_flow_seconds" ["operation", "engine"],
+        "Time of calls done that were whole flows, files and floats with it";
     OFF_SECONDS: Histogram Seconds "tercet_off_seconds" ["operation", "engine"],
-        "How far calls were from their prediction";
+        "How far calls that were no flows were from their prediction";
     ELEMENTS: Counter Count "tercet_elements_total" ["operation", "engine"],
         "Elements of calls done";
     BYTES: Counter Bytes "tercet_bytes_total" ["operation", "engine"],

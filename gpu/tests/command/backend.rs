@@ -204,9 +204,13 @@ fn an_explanation_names_the_engines_and_why_one_was_chosen() {
         let lines: Vec<_> = run.err.lines().collect();
         let taken = lines
             .iter()
-            .rposition(|line| line.ends_with(" s predicted"));
+            .rposition(|line| line.ends_with(" s predicted for the engine's part"));
         let taken = taken.unwrap_or_else(|| panic!("{}", run.err));
-        assert!(lines[taken].contains(" s taken, "), "{}", run.err);
+        assert!(
+            lines[taken].contains(" s taken, files and floats with it; "),
+            "{}",
+            run.err
+        );
         assert!(taken + 1 < lines.len());
         for line in &lines[taken + 1..] {
             assert!(line.starts_with("recommended: "), "{}", run.err);

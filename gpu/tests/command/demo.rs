@@ -301,3 +301,37 @@ fn the_readme_shows_what_is_printed() {
     };
     assert_eq!(body(shown), body(&printed));
 }
+
+/// All that the demo computes goes through engines: whoever does it, the same is found and written.
+#[test]
+fn every_engine_finds_the_same() {
+    let folder = Folder::new();
+    let found = |out: &str, more: &[&str]| {
+        let run = folder.run(&[&["demo", "--json", "--out", out], more].concat());
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let mut found: Value = serde_json::from_str(&run.out).unwrap();
+        let found = found.as_object_mut().unwrap();
+        found.remove("seconds");
+        found.remove("files");
+        (found.clone(), run.err)
+    };
+    let (expected, told) = found("auto", &[]);
+    assert_eq!(told, "");
+    let (scalar, told) = found("scalar", &["--backend", "scalar", "--explain"]);
+    assert!(scalar == expected, "{scalar:?}");
+    for operation in ["quantize_ternary: ", "encode: ", "kmeans: "] {
+        let line = told.lines().any(|line| line.starts_with(operation));
+        assert!(line, "{operation}\n{told}");
+    }
+    for file in fs::read_dir(folder.path("auto")).unwrap() {
+        let name = file.unwrap().file_name();
+        let read = |out: &str| fs::read(folder.path(out).join(&name)).unwrap();
+        assert!(read("auto") == read("scalar"), "{}", name.display());
+    }
+    // A microcontroller has no memory for all of its points.
+    let line = folder.fails(&["demo", "--out", "edge", "--profile", "edge"]);
+    assert!(
+        line.starts_with("error: --profile edge: ") && line.contains(" bytes of memory and has "),
+        "{line}"
+    );
+}

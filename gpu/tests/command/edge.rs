@@ -258,6 +258,12 @@ fn sixteen_kibibytes_are_the_limit_unless_another_is_named() {
             &["--threads", "2"],
             "the profile edge works on one thread",
         ),
+        (
+            "development",
+            "",
+            &["--threads", "2"],
+            "the profile development works on one thread",
+        ),
     ] {
         let run = ask(profile, memory, more);
         assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{run:?}");

@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let left = arguments.reading.open(&arguments.left)?;
     let right = arguments.reading.open(&arguments.right)?;
     let amounts = [&left, &right].map(|model| (model.path(), Amounts::of(model)));
-    let amounts = restoring::amounts(&arguments.engine, amounts)?.unwrap_or_default();
+    let amounts = restoring::amounts(&engine, amounts)?.unwrap_or_default();
     let mut both = amounts[0];
     both += amounts[1];
     let compares = Compares {

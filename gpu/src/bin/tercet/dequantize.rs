@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut engine = arguments.engine.open()?;
     let model = arguments.reading.open(&arguments.input)?;
     let amounts = [(model.path(), Amounts::of(&model))];
-    let [amounts] = restoring::amounts(&arguments.engine, amounts)?.unwrap_or_default();
+    let [amounts] = restoring::amounts(&engine, amounts)?.unwrap_or_default();
     let dequantizes = Dequantizes {
         model: &model,
         options: &options,

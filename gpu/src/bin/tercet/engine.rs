@@ -7,7 +7,7 @@ use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tercet_gpu::dispatch::{
-    self, Builder, DispatchError, Dispatcher, Job, Notice, Operation, Profile, Settings,
+    self, Builder, DispatchError, Dispatcher, Job, Notice, Operation, Place, Profile, Settings,
     SettingsError, Verbose, Wish,
 };
 use tercet_host::cluster::Step;
@@ -16,7 +16,7 @@ use tercet_host::convert::Target;
 use tercet_host::points::Points;
 use tercet_host::search::{Find, SearchOptions, SearchReport, Storage};
 use tercet_host::simd::{Backend, Isa};
-use tercet_host::{Error, Model, QuantizeOptions, Report};
+use tercet_host::{Error, Model, Progress, QuantizeOptions, Report};
 
 use crate::failure::Failure;
 use crate::flow::{Assigns, Fits, Flow, On, Quantizes, Searches};
@@ -81,21 +81,16 @@ pub(crate) fn dispatcher(settings: Settings) -> Dispatcher {
 }
 
 impl Named {
-    /// Makes the instruction set that was named that of the whole process, under edge scalar code. Before any work. Says whether all of it
-    /// is to be done by the calling thread alone.
-    pub(crate) fn settle(&self) -> Result<bool, Failure> {
-        let edge = self.settings()?.profile == Profile::Edge;
+    /// Makes the instruction set that was named that of the whole process, under edge scalar code. Before any work. The profile, where all
+    /// of the work is to be done by the calling thread alone.
+    pub(crate) fn settle(&self) -> Result<Option<Profile>, Failure> {
+        let profile = self.settings()?.profile;
         match self.backend {
             Choice::Set(isa) => Backend::new(isa)?.choose()?,
-            Choice::Auto if edge => Backend::SCALAR.choose()?,
+            Choice::Auto if profile == Profile::Edge => Backend::SCALAR.choose()?,
             Choice::Auto | Choice::Cuda => {}
         }
-        Ok(edge)
-    }
-
-    /// Whether it is the device that was named, and nothing else will do.
-    pub(crate) const fn is_cuda(&self) -> bool {
-        matches!(self.backend, Choice::Cuda)
+        Ok(Some(profile).filter(|it| matches!(it, Profile::Edge | Profile::Development)))
     }
 
     /// How work is to be shared out.
@@ -143,6 +138,7 @@ impl Named {
         Ok(Engine {
             dispatcher,
             explain: self.explain,
+            device: matches!(self.backend, Choice::Cuda),
             name: Backend::default().to_string(),
         })
     }
@@ -153,6 +149,8 @@ impl Named {
 pub(crate) struct Engine {
     dispatcher: Dispatcher,
     explain: bool,
+    /// Whether it is to be the device, and no other.
+    device: bool,
     /// Who did it last.
     name: String,
 }
@@ -166,7 +164,7 @@ impl Drop for Engine {
         for did in &self.dispatcher.metrics().engines {
             let seconds = |seconds| format::significant(seconds);
             eprintln!(
-                "{}: {} by {}, {} s taken, {} s predicted",
+                "{}: {} by {}, {} s taken, files and floats with it; {} s predicted for the engine's part",
                 did.operation,
                 format::counted(did.calls, "call"),
                 did.engine,
@@ -197,6 +195,7 @@ impl Engine {
         scratch: usize,
         flow: F,
     ) -> Result<F::Done, Error> {
+        let job = job.in_flow();
         if self.explain {
             eprintln!("{}", self.dispatcher.explain(&job).to_string().trim_end());
         }
@@ -308,12 +307,23 @@ impl Engine {
         )
     }
 
+    /// Whether it is the device, which was named, and nothing else will do.
+    pub(crate) const fn is_device(&self) -> bool {
+        self.device
+    }
+
+    /// Whether [`Engine::quantize`] makes this of a model: who names the device is refused what only the processor makes.
+    pub(crate) fn makes(&self, target: Target) -> bool {
+        target != Target::BitnetHf || !self.device
+    }
+
     /// [`tercet_host::quantize`].
     pub(crate) fn quantize(
         &mut self,
         model: &Model,
         options: &QuantizeOptions,
         out: &Path,
+        progress: &dyn Progress,
     ) -> Result<Report, Error> {
         let values = model.tensors().map(|tensor| {
             let sizes = tensor.shape.iter().map(|&size| size as u64);
@@ -326,6 +336,11 @@ impl Engine {
             _ => Operation::Encode,
         };
         let job = Job::each(operation, values, values.saturating_mul(4), values);
+        let job = match options.target {
+            // What no engine has a step for.
+            Target::BitnetHf => job.at(Place::Processor),
+            _ => job,
+        };
         self.run(
             job,
             edge::quantize(model, options),
@@ -333,6 +348,7 @@ impl Engine {
                 model,
                 options,
                 out,
+                progress,
             },
         )
     }

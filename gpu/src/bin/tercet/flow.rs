@@ -8,7 +8,7 @@ use tercet_host::cluster::data::{self, Assigned, Fit, Found};
 use tercet_host::engine::Fault;
 use tercet_host::points::Points;
 use tercet_host::search::{SearchOptions, SearchReport, search_with};
-use tercet_host::{Error, Model, QuantizeOptions, Report, quantize, quantize_with};
+use tercet_host::{Error, Model, Progress, QuantizeOptions, Report, quantize, quantize_with};
 
 use crate::progress::Bar;
 
@@ -98,13 +98,14 @@ pub(crate) struct Quantizes<'a> {
     pub(crate) model: &'a Model,
     pub(crate) options: &'a QuantizeOptions,
     pub(crate) out: &'a Path,
+    pub(crate) progress: &'a dyn Progress,
 }
 
 impl On for Quantizes<'_> {
     type Done = Report;
 
     fn on<E: Able>(&mut self, engine: &mut E) -> Result<Report, Error> {
-        let progress = &Bar::new();
+        let progress = self.progress;
         if E::OWN_MEMORY {
             return quantize_with(engine, self.model, self.options, self.out, progress);
         }

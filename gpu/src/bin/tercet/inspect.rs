@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let model = arguments.reading.open(&arguments.file)?;
     let only = arguments.tensor.as_deref();
     let amounts = [(model.path(), Amounts::listed(&model, only))];
-    let [amounts] = restoring::amounts(&arguments.engine, amounts)?.unwrap_or_default();
+    let [amounts] = restoring::amounts(&engine, amounts)?.unwrap_or_default();
     // Each tensor is gone through twice.
     let mut twice = amounts;
     twice += amounts;

@@ -117,6 +117,7 @@ impl Command {
             Self::Assign(arguments) => Some(&arguments.engine),
             Self::Elbow(arguments) => Some(&arguments.engine),
             Self::Search(arguments) => Some(&arguments.engine),
+            Self::Demo(arguments) => Some(&arguments.engine),
             _ => None,
         }
     }
@@ -132,7 +133,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     interrupt::handle()?;
-    let alone = (cli.command.engine()).map_or(Ok(false), engine::Named::settle)?;
+    let alone = (cli.command.engine()).map_or(Ok(None), engine::Named::settle)?;
     // A wrong name is told before any work.
     Backend::chosen()?;
     if cli.threads.len() > 1 && !matches!(cli.command, Command::Bench(_)) {
@@ -141,16 +142,20 @@ fn run(cli: Cli) -> Result<(), Failure> {
         ));
     }
     let threads = cli.threads.iter().max().copied();
-    if alone && threads.is_some_and(|threads| threads > 1) {
-        return Err(Failure::usage("the profile edge works on one thread"));
+    if let Some(profile) = alone
+        && threads.is_some_and(|threads| threads > 1)
+    {
+        return Err(Failure::usage(format_args!(
+            "the profile {} works on one thread",
+            profile.name()
+        )));
     }
-    if let Some(threads) = threads.or(alone.then_some(1)) {
+    if let Some(threads) = threads.or(alone.map(|_| 1)) {
         // Before any work, so that the pool is not there yet. One thread alone is this one, and none is started.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
-        let pool = if alone {
-            pool.use_current_thread()
-        } else {
-            pool
+        let pool = match alone {
+            Some(_) => pool.use_current_thread(),
+            None => pool,
         };
         pool.build_global()
             .map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;

@@ -9,6 +9,7 @@ use tercet_host::Model;
 use tercet_host::convert::{AutoReport, Grid, Per, QuantizeOptions, Report, Target};
 
 use crate::failure::Failure;
+use crate::progress::Bar;
 use crate::reading::weight_scale;
 use crate::table::{Align, Table};
 use crate::words::{grid, words};
@@ -128,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut engine = arguments.engine.open()?;
     let model = Model::open(&arguments.input)?;
-    let report = engine.quantize(&model, &options, &arguments.output)?;
+    let report = engine.quantize(&model, &options, &arguments.output, &Bar::new())?;
     if arguments.json {
         output::json(&report)
     } else {

@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use tercet_gpu::dispatch::{Job, Operation};
+use tercet_gpu::dispatch::{Job, Operation, Place};
 use tercet_host::{Amounts, Error};
 
-use crate::engine::{CUDA, Named};
+use crate::engine::{CUDA, Engine};
 use crate::failure::Failure;
 
-/// What is restored of models, each as often as it is there; where nothing is, what is read.
+/// What is restored of models; where nothing is that a device could, what the processor reads.
 pub(crate) fn job(amounts: Amounts) -> Job {
-    let there = match amounts.on_engines() {
-        restored if restored.values > 0 => restored,
-        _ => amounts.all(),
+    let (there, place) = match amounts.on_engines() {
+        restored if restored.values > 0 => (restored, Place::Host),
+        _ => (amounts.all(), Place::Processor),
     };
     let bytes_out = there.values.saturating_mul(4);
-    if amounts.codes.values > amounts.blocks.values + amounts.palettes.values {
+    let job = if amounts.codes.values > amounts.blocks.values + amounts.palettes.values {
         // Scales lie beside codes.
         let scales = there.groups.saturating_mul(4);
         let bytes_in = there.bytes.saturating_add(scales);
@@ -23,14 +23,15 @@ pub(crate) fn job(amounts: Amounts) -> Job {
         Job::each(Operation::Dequantize, there.values, bytes_in, bytes_out).with_items(groups)
     } else {
         Job::each(Operation::Decode, there.values, there.bytes, bytes_out)
-    }
+    };
+    job.at(place)
 }
 
 /// What there is, or nothing of a model that cannot be read: whoever reads it tells why.
 ///
 /// Refuses, where the device is named, what holds nothing that a device restores.
 pub(crate) fn amounts<const N: usize>(
-    engine: &Named,
+    engine: &Engine,
     models: [(&Path, Result<Amounts, Error>); N],
 ) -> Result<Option<[Amounts; N]>, Failure> {
     let mut all = [Amounts::default(); N];
@@ -42,7 +43,7 @@ pub(crate) fn amounts<const N: usize>(
         *all = amounts;
         paths.push(path.display().to_string());
     }
-    if engine.is_cuda() && all.iter().all(|amounts| amounts.on_engines().values == 0) {
+    if engine.is_device() && all.iter().all(|amounts| amounts.on_engines().values == 0) {
         let there = match N {
             1 => "holds",
             _ => "hold",

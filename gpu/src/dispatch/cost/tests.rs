@@ -15,6 +15,7 @@ fn job(bytes: u64, work: u64) -> Job {
         items: 0,
         held: 0,
         place: Place::Host,
+        flow: false,
     }
 }
 

@@ -39,6 +39,8 @@ impl EngineMetrics {
             bytes: 0,
             work: 0,
             predicted_seconds: 0.0,
+            flows: 0,
+            flow_seconds: 0.0,
             error: 0.0,
             launch_bound: 0,
             transfer_bound: 0,
@@ -109,16 +111,28 @@ impl Row {
         let Some((job, predicted)) = predicted.filter(|_| self.seconds > 0.0) else {
             return Vec::new();
         };
+        // Of a flow only the engine's part can be changed by another engine.
+        let seconds = match (self.done.calls, self.done.flows) {
+            (0, _) if job.flow => self.seconds.min(predicted.total()),
+            (calls, flows) if calls > 0 && calls == flows => {
+                self.seconds.min(self.done.predicted_seconds)
+            }
+            _ => self.seconds,
+        };
         let advice = |part: f64, text: String| Advice {
             operation: Some(operation),
             text,
-            seconds: self.seconds * part,
+            seconds: seconds * part,
         };
         let mut changes = Vec::new();
         if machine.settings.profile != Profile::Edge {
             let others = Engine::ALL.into_iter().filter(|&other| {
-                let reachable = other != Engine::Cuda || machine.device;
-                other != engine && reachable && job.place == Place::Host
+                let reachable = match job.place {
+                    Place::Host => other != Engine::Cuda || machine.device,
+                    Place::Processor => other != Engine::Cuda,
+                    Place::Device => false,
+                };
+                other != engine && reachable
             });
             for other in others {
                 let Some(cost) = costs(other) else { continue };

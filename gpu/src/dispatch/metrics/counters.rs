@@ -32,7 +32,9 @@ struct Counts {
     bytes: AtomicU64,
     work: AtomicU64,
     predicted: AtomicU64,
-    /// Σ |predicted − actual|.
+    flows: AtomicU64,
+    flow_nanoseconds: AtomicU64,
+    /// Σ |predicted − actual| of calls that are no flows.
     off: AtomicU64,
     /// Calls by what most of their predicted time goes to, and their nanoseconds.
     bound: [AtomicU64; Bound::ALL.len()],
@@ -108,10 +110,16 @@ impl Counters {
         if let Some(prediction) = call.prediction {
             let predicted = (prediction.total() * 1e9) as u64;
             add(&counts.predicted, predicted);
-            add(&counts.off, predicted.abs_diff(call.nanoseconds));
+            if !call.job.flow {
+                add(&counts.off, predicted.abs_diff(call.nanoseconds));
+            }
             let bound = prediction.bound() as usize;
             add(&counts.bound[bound], 1);
             add(&counts.bound_nanoseconds[bound], call.nanoseconds);
+        }
+        if call.job.flow {
+            add(&counts.flows, 1);
+            add(&counts.flow_nanoseconds, call.nanoseconds);
         }
         if call.finished {
             add(&counts.finished, 1);
@@ -168,7 +176,11 @@ impl Counters {
         };
         let calls = sum(|counts| &counts.calls);
         let seconds = sum(|counts| &counts.nanoseconds) as f64 * 1e-9;
-        let off = sum(|counts| &counts.off) as f64 * 1e-9;
+        let flow_seconds = sum(|counts| &counts.flow_nanoseconds) as f64 * 1e-9;
+        let (judged, off) = (
+            seconds - flow_seconds,
+            sum(|counts| &counts.off) as f64 * 1e-9,
+        );
         let bound = |bound: Bound| {
             let counts = all().map(|counts| counts.bound[bound as usize].load(Relaxed));
             counts.fold(0, u64::wrapping_add)
@@ -191,7 +203,9 @@ impl Counters {
             bytes: sum(|counts| &counts.bytes),
             work: sum(|counts| &counts.work),
             predicted_seconds: sum(|counts| &counts.predicted) as f64 * 1e-9,
-            error: if seconds > 0.0 { off / seconds } else { 0.0 },
+            flows: sum(|counts| &counts.flows),
+            flow_seconds,
+            error: if judged > 0.0 { off / judged } else { 0.0 },
             launch_bound: bound(Bound::Launch),
             transfer_bound: bound(Bound::Transfer),
             memory_bound: bound(Bound::Memory),

@@ -35,7 +35,9 @@ impl EngineMetrics {
         let count = |of: fn(&Self) -> u64| of(self).wrapping_sub(of(before));
         let calls = count(|it| it.calls);
         let seconds = less(self.seconds, before.seconds);
-        let off = less(self.error * self.seconds, before.error * before.seconds);
+        let flow_seconds = less(self.flow_seconds, before.flow_seconds);
+        let judged = less(seconds, flow_seconds);
+        let off = less(self.off_seconds(), before.off_seconds());
         let mut bound_seconds = BoundSeconds::default();
         for bound in Bound::ALL {
             let (now, before) = (&self.bound_seconds, &before.bound_seconds);
@@ -52,7 +54,9 @@ impl EngineMetrics {
             bytes: count(|it| it.bytes),
             work: count(|it| it.work),
             predicted_seconds: less(self.predicted_seconds, before.predicted_seconds),
-            error: if seconds > 0.0 { off / seconds } else { 0.0 },
+            flows: count(|it| it.flows),
+            flow_seconds,
+            error: if judged > 0.0 { off / judged } else { 0.0 },
             launch_bound: count(|it| it.launch_bound),
             transfer_bound: count(|it| it.transfer_bound),
             memory_bound: count(|it| it.memory_bound),

@@ -62,9 +62,13 @@ pub struct EngineMetrics {
     pub bytes: u64,
     /// Multiply-adds in them, or elements where nothing is multiplied.
     pub work: u64,
-    /// Seconds that were predicted for them.
+    /// Seconds that were predicted for them, of flows for the engine's part.
     pub predicted_seconds: f64,
-    /// Mean of how far a call was from its prediction, in parts of the mean time; 0 is exact.
+    /// Calls that were whole flows ([`Job::flow`](super::Job::flow)).
+    pub flows: u64,
+    /// Seconds in these, files and floats with them.
+    pub flow_seconds: f64,
+    /// Mean of how far a call that was no flow was from its prediction, in parts of the mean time; 0 is exact.
     pub error: f64,
     /// Calls that were predicted to spend most of their time starting.
     pub launch_bound: u64,
@@ -121,6 +125,18 @@ impl BoundSeconds {
     pub fn most(&self) -> Option<Bound> {
         let known = Bound::ALL.into_iter().filter(|&bound| self.of(bound) > 0.0);
         known.max_by(|&a, &b| self.of(a).total_cmp(&self.of(b)))
+    }
+}
+
+impl EngineMetrics {
+    /// Seconds of the calls that are held against their predictions: all but flows.
+    pub(super) fn judged_seconds(&self) -> f64 {
+        interval::less(self.seconds, self.flow_seconds)
+    }
+
+    /// Seconds that these were off.
+    pub(super) fn off_seconds(&self) -> f64 {
+        self.error * self.judged_seconds()
     }
 }
 

@@ -15,12 +15,21 @@ const COUNTERS: [Counted; 5] = [
     (of::FINISHED, |it| it.finished),
 ];
 
-/// Times of which there are only sums here: what Prometheus calls a summary.
-type Summed = (Family, fn(&EngineMetrics) -> f64);
+/// Times of which there are only sums here, and of how many calls: what Prometheus calls a summary.
+type Summed = (Family, fn(&EngineMetrics) -> u64, fn(&EngineMetrics) -> f64);
 
-const SUMS: [Summed; 2] = [
-    (of::PREDICTED_SECONDS, |it| it.predicted_seconds),
-    (of::OFF_SECONDS, |it| it.error * it.seconds),
+const SUMS: [Summed; 3] = [
+    (
+        of::PREDICTED_SECONDS,
+        |it| it.calls,
+        |it| it.predicted_seconds,
+    ),
+    (of::FLOW_SECONDS, |it| it.flows, |it| it.flow_seconds),
+    (
+        of::OFF_SECONDS,
+        |it| it.calls - it.flows,
+        EngineMetrics::off_seconds,
+    ),
 ];
 
 fn labels(it: &EngineMetrics) -> [(&'static str, &'static str); 2] {
@@ -60,11 +69,11 @@ impl Metrics {
                 text.line(family.name, "_count", &labels, it.bound_by(bound));
             }
         }
-        for (family, seconds) in SUMS {
+        for (family, count, seconds) in SUMS {
             text.head(family.name, "summary", family.help);
             for it in &self.engines {
                 text.line(family.name, "_sum", &labels(it), seconds(it));
-                text.line(family.name, "_count", &labels(it), it.calls);
+                text.line(family.name, "_count", &labels(it), count(it));
             }
         }
         for (family, count) in COUNTERS {

@@ -21,6 +21,7 @@ struct Handles {
     call: Histogram,
     bound: [OnceLock<Histogram>; Bound::ALL.len()],
     predicted: Histogram,
+    flow: Histogram,
     off: Histogram,
     elements: Counter,
     bytes: Counter,
@@ -36,6 +37,7 @@ impl Handles {
             call: histogram(&of::CALL_SECONDS, &labels),
             bound: Default::default(),
             predicted: histogram(&of::PREDICTED_SECONDS, &labels),
+            flow: histogram(&of::FLOW_SECONDS, &labels),
             off: histogram(&of::OFF_SECONDS, &labels),
             elements: counter(&of::ELEMENTS, &labels),
             bytes: counter(&of::BYTES, &labels),
@@ -64,13 +66,18 @@ impl Recorder {
         if let Some(prediction) = call.prediction {
             let predicted = prediction.total();
             handles.predicted.record(predicted);
-            handles.off.record((predicted - seconds).abs());
+            if !call.job.flow {
+                handles.off.record((predicted - seconds).abs());
+            }
             let bound = prediction.bound();
             let by = handles.bound[bound as usize].get_or_init(|| {
                 let labels = [operation.name(), engine.name(), bound.name()];
                 histogram(&of::BOUND_SECONDS, &labels)
             });
             by.record(seconds);
+        }
+        if call.job.flow {
+            handles.flow.record(seconds);
         }
         if call.finished {
             handles.finished.increment(1);

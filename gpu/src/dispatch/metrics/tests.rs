@@ -32,6 +32,10 @@ fn counted() -> Metrics {
         finished: true,
         ..call(&job, Engine::Simd, 2_000, 3e-6)
     });
+    // A whole flow: of its 8 µs a tenth is the engine's, and none of the rest a mistake.
+    let flow = job.in_flow();
+    counters.done(&call(&flow, Engine::Scalar, 8_000, 8e-7));
+    counters.done(&call(&job, Engine::Scalar, 2_000, 1e-6));
     counters.failed(Operation::Decode, Engine::Cuda);
     counters.refused();
     counters.snapshot()
@@ -47,8 +51,14 @@ fn totals_are_the_sums_of_the_engines() {
         metrics.refused,
         metrics.fallbacks,
     );
-    assert_eq!(totals, (9, 90, 9 * 74, 1, 1));
-    assert!((metrics.seconds - (5.0 * 2e-6 + 4.0 * 1e-5)).abs() < 1e-12);
+    assert_eq!(totals, (11, 110, 11 * 74, 1, 1));
+    assert!((metrics.seconds - (5.0 * 2e-6 + 4.0 * 1e-5 + 1e-5)).abs() < 1e-12);
+    let scalar = metrics.of(Operation::Decode, Engine::Scalar).unwrap();
+    assert_eq!((scalar.calls, scalar.flows), (2, 1));
+    assert!((scalar.flow_seconds - 8e-6).abs() < 1e-12);
+    assert!((scalar.predicted_seconds - 1.8e-6).abs() < 1e-12);
+    // The call that is none: 1 µs off in 2 µs.
+    assert!((scalar.error - 0.5).abs() < 1e-9, "{}", scalar.error);
     let simd = metrics.of(Operation::Decode, Engine::Simd).unwrap();
     assert_eq!((simd.calls, simd.launch_bound, simd.finished), (5, 5, 1));
     assert!((simd.average_seconds - 2e-6).abs() < 1e-12);
@@ -65,15 +75,19 @@ fn totals_are_the_sums_of_the_engines() {
 fn json_and_prometheus_hold_the_same_figures() {
     let metrics = counted();
     let json: serde_json::Value = serde_json::from_str(&metrics.to_json()).unwrap();
-    assert_eq!(json["calls"], 9);
+    assert_eq!(json["calls"], 11);
     assert_eq!(json["engines"][0]["operation"], "decode");
-    assert_eq!(json["engines"][0]["engine"], "simd");
+    assert_eq!(json["engines"][0]["engine"], "scalar");
+    assert_eq!(json["engines"][0]["flows"], 1);
     let text = metrics.to_prometheus();
     for line in [
         r#"tercet_call_seconds_bucket{operation="decode",engine="simd",le="0.000001"} 0"#,
         r#"tercet_call_seconds_bucket{operation="decode",engine="simd",le="0.000004"} 5"#,
         r#"tercet_call_seconds_bucket{operation="decode",engine="simd",le="+Inf"} 5"#,
         r#"tercet_call_seconds_count{operation="decode",engine="threads"} 4"#,
+        r#"tercet_flow_seconds_count{operation="decode",engine="scalar"} 1"#,
+        r#"tercet_off_seconds_count{operation="decode",engine="scalar"} 1"#,
+        r#"tercet_off_seconds_count{operation="decode",engine="threads"} 4"#,
         r#"tercet_elements_total{operation="decode",engine="threads"} 40"#,
         r#"tercet_failures_total{operation="decode",engine="cuda"} 1"#,
         "tercet_refused_total 1",

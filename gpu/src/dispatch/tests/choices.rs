@@ -34,6 +34,37 @@ fn small_jobs_stay_on_one_thread_large_ones_take_all_and_heavy_ones_the_device()
 }
 
 #[test]
+fn what_a_device_has_no_step_for_stays_with_the_processor_whoever_is_wished() {
+    let job = products(16384).at(Place::Processor);
+    let here = |settings: Settings| {
+        let (dispatcher, _) = with_device(settings);
+        assert_eq!(dispatcher.choice(&products(16384)), Some(Engine::Cuda));
+        assert_ne!(dispatcher.choice(&job), Some(Engine::Cuda));
+        let explained = dispatcher.explain(&job).to_string();
+        assert!(
+            explained.contains("a device has no step for it"),
+            "{explained}"
+        );
+        // Who asks for the device has it tried, and hears why not.
+        let forced = dispatcher.on(Engine::Cuda);
+        assert_eq!(forced.choice(&job), Some(Engine::Cuda));
+    };
+    here(settings());
+    here(Settings {
+        wish: Wish::Cuda,
+        ..settings()
+    });
+    here(Settings {
+        prefer_gpu: true,
+        ..settings()
+    });
+    here(Settings {
+        overrides: [(Operation::Matmul, Engine::Cuda)].into(),
+        ..settings()
+    });
+}
+
+#[test]
 fn a_device_is_opened_once_calls_would_have_saved_as_much() {
     let mut costs = Costs::none();
     // 0.1 s here, 0.02 s there.

@@ -43,6 +43,7 @@ fn job(elements: u64, work: u64) -> Job {
         items: 0,
         held: 0,
         place: Place::Host,
+        flow: false,
     }
 }
 

@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 use tercet_host::cluster::KmeansOptions;
-use tercet_host::cluster::data::{Fit, fit};
+use tercet_host::cluster::data::Fit;
 use tercet_host::points::{Points, Values};
 use tercet_host::report::{Clusters, Picture};
 
 use super::digits::{self, IMAGES, PIXELS};
 use crate::clustering;
+use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::format::significant;
 use crate::table::{Align, Table};
@@ -44,12 +45,12 @@ pub(super) struct Outcome {
 }
 
 /// Clusters all images; also the picture of it.
-pub(super) fn run() -> Result<(Outcome, String), Failure> {
+pub(super) fn run(engine: &mut Engine) -> Result<(Outcome, String), Failure> {
     let pixels = Values::U8(digits::pixels().to_vec());
     let points = Points::new("digits", IMAGES, PIXELS, pixels)?;
     let mut options = KmeansOptions::new(K);
     options.restarts = RESTARTS;
-    let found = fit(&points, &Fit::new(options), &mut |_, _| ())?;
+    let found = engine.fit(&points, &Fit::new(options), &mut |_, _| ())?;
     let table = Contingency::new(&found.clustering.labels, digits::labels());
     let outcome = Outcome {
         k: K,

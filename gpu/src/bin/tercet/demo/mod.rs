@@ -18,7 +18,7 @@ use tercet_host::Model;
 
 use crate::failure::Failure;
 use crate::table::{Align, Table};
-use crate::{format, output};
+use crate::{engine, format, output};
 use folder::Folder;
 use trial::{Outcome, Trial};
 
@@ -49,6 +49,8 @@ pub(crate) struct Arguments {
     /// Replace files in DIR that no earlier run wrote
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    pub(crate) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -74,6 +76,7 @@ const CLUSTERS: &str = "digits-clusters.svg";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let start = Instant::now();
+    let mut engine = arguments.engine.open()?;
     let trials = Trial::all();
     let names: Vec<String> = [ORIGINAL, PLOT, CLUSTERS]
         .map(str::to_owned)
@@ -90,12 +93,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let float_accuracy = trial::accuracy(&images, |digit| Ok(truth.read(&digit.features)))?;
     let results = trials
         .iter()
-        .map(|trial| trial.run(&original, &truth, &folder.path(&trial.file()), &images))
+        .map(|trial| {
+            let path = folder.path(&trial.file());
+            trial.run(&mut engine, &original, &truth, &path, &images)
+        })
         .collect::<Result<Vec<Outcome>, Failure>>()?;
 
     let networks = integer::run(&original, &folder)?;
     folder.write(PLOT, draw(&results, float_accuracy).as_bytes())?;
-    let (clustering, picture) = clusters::run()?;
+    let (clustering, picture) = clusters::run(&mut engine)?;
     folder.write(CLUSTERS, picture.as_bytes())?;
     let findings = Findings {
         float_accuracy,

@@ -11,6 +11,7 @@ use tercet_host::convert::{Per, QuantizeOptions, Target, TensorReport};
 use super::digits::Digit;
 use super::load;
 use super::network::Network;
+use crate::engine::Engine;
 use crate::failure::Failure;
 
 /// A format and the rule that picks its codes.
@@ -119,6 +120,7 @@ impl Trial {
     /// Quantizes into `path`, reads that file back and has it read the held-out digits.
     pub(crate) fn run(
         &self,
+        engine: &mut Engine,
         original: &Model,
         truth: &Network<Vec<f32>>,
         path: &Path,
@@ -131,7 +133,10 @@ impl Trial {
             force: true, // the folder is ours
             ..QuantizeOptions::new(self.target)
         };
-        let report = tercet_host::quantize(original, &options, path, &())?;
+        let report = match engine.makes(self.target) {
+            true => engine.quantize(original, &options, path, &())?,
+            false => tercet_host::quantize(original, &options, path, &())?,
+        };
         let matrix = |name: &str| {
             let found = report.tensors.iter().find(|tensor| tensor.name == name);
             found.ok_or_else(|| Failure::new(format_args!("tensor `{name}` is not in the report")))
