@@ -248,3 +248,41 @@ fn the_variable_may_ask_for_what_auto_chooses_from() {
     assert_eq!(run.code, Some(0));
     assert!(run.err.contains("tercet: assign of "), "{}", run.err);
 }
+
+/// Codes of both models in comparing, each tensor twice in looking; of what no device restores, all that is read.
+#[test]
+fn what_is_restored_is_counted() {
+    let folder = inputs();
+    let cases: [(&[&str], &str); 7] = [
+        (
+            &["dequantize", "int8.safetensors", "-o", "d.safetensors"],
+            "dequantize: 4480 elements, 22456 bytes, 4480 steps, 14 items; ",
+        ),
+        // 16 blocks of 66 bytes, 12 of 18.
+        (
+            &["dequantize", "q.gguf", "-o", "d.gguf"],
+            "decode: 4480 elements, 19192 bytes, ",
+        ),
+        (
+            &["compare", "in.safetensors", "q.gguf"],
+            "decode: 4480 elements, ",
+        ),
+        (
+            &["compare", "int8.safetensors", "q.gguf"],
+            "decode: 8960 elements, ",
+        ),
+        (&["inspect", "q.gguf"], "decode: 8960 elements, "),
+        (
+            &["inspect", "int8.safetensors", "--tensor", "narrow.weight"],
+            "dequantize: 768 elements, 3888 bytes, 768 steps, 12 items; ",
+        ),
+        (&["inspect", "in.safetensors"], "decode: 8976 elements, "),
+    ];
+    for (command, counted) in cases {
+        let run = folder.run(&[command, &["--explain"]].concat());
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(run.err.starts_with(counted), "{command:?}: {}", run.err);
+        let no_step = run.err.contains("a device has no step for it");
+        assert_eq!(no_step, command == ["inspect", "in.safetensors"]);
+    }
+}

@@ -17,9 +17,9 @@ pub(crate) fn job(amounts: Amounts) -> Job {
     let bytes_out = there.values.saturating_mul(4);
     let job = if amounts.codes.values > amounts.blocks.values + amounts.palettes.values {
         // Scales lie beside codes.
-        let scales = there.groups.saturating_mul(4);
+        let scales = amounts.codes.groups.saturating_mul(4);
         let bytes_in = there.bytes.saturating_add(scales);
-        let groups = usize::try_from(there.groups).unwrap_or(usize::MAX);
+        let groups = usize::try_from(amounts.codes.groups).unwrap_or(usize::MAX);
         Job::each(Operation::Dequantize, there.values, bytes_in, bytes_out).with_items(groups)
     } else {
         Job::each(Operation::Decode, there.values, there.bytes, bytes_out)
