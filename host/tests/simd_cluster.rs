@@ -445,19 +445,32 @@ proptest! {
         agree!(points, k, Update::Mean, steps!(&start));
     }
 
-    /// More centroids than points, as a prediction may have.
+    /// More centroids than points, as a prediction may have; few of both, for which kernels are not begun.
     #[test]
     fn predictions_agree(
-        values in prop::collection::vec(-3i8..3, 1..400), centroids in prop::collection::vec(-3i8..3, 64..1200), dims in 1usize..9,
+        values in prop::collection::vec(-3i8..3, 1..400), centroids in prop::collection::vec(-3i8..3, 9..1200), dims in 1usize..9,
+        before in prop::collection::vec(0u32..4, 400), mut weights in prop::option::of(prop::collection::vec(0u32..3, 400)),
     ) {
+        if let Some(weights) = &mut weights {
+            // Not all may be 0.
+            weights[0] = 2;
+        }
         let n = values.len() / dims;
         prop_assume!(n > 0);
-        let points = Points::new(&values[..n * dims], dims).unwrap();
+        let values = &values[..n * dims];
+        let points = match &weights {
+            Some(weights) => Points::weighted(values, dims, &weights[..n]).unwrap(),
+            None => Points::new(values, dims).unwrap(),
+        };
         let centroids = &centroids[..centroids.len() / dims * dims];
-        let (mut labels, mut distances) = (vec![0; n], vec![0; n]);
+        let (mut labels, mut distances) = (before[..n].to_vec(), vec![0; n]);
         let mut expected = (vec![0; n], vec![0; n]);
-        nearest(points, centroids, &mut labels, &mut distances);
-        tercet_core::cluster::predict(&points, centroids, &mut expected.0, &mut expected.1).unwrap();
+        let assigned = nearest(points, centroids, &mut labels, &mut distances);
+        let inertia =
+            tercet_core::cluster::predict(&points, centroids, &mut expected.0, &mut expected.1).unwrap();
+        let weight = |point: usize| weights.as_ref().map_or(1, |weights| weights[point]);
+        let changed = (0..n).filter(|&point| weight(point) > 0 && labels[point] != before[point]).count();
+        prop_assert_eq!((assigned.inertia, assigned.changed), (inertia, changed as u64));
         prop_assert_eq!((labels, distances), expected);
     }
 }
