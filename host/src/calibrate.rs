@@ -252,8 +252,12 @@ fn chunk<E: Worker>(
     if let Some(values) = source.lying_as::<bf16>(DType::Bf16, first, len) {
         return Ok(count_or_threads(engine, values, histogram));
     }
-    let values = source.gather(first, len, buffer)?;
-    Ok(count_or_threads(engine, values, histogram))
+    if let Some(values) = source.lying(first, len) {
+        return Ok(count_or_threads(engine, values, histogram));
+    }
+    buffer.resize(len, 0.0);
+    source.read_tiles(first, buffer)?;
+    Ok(count_or_threads(engine, buffer, histogram))
 }
 
 /// Counts values by an engine, or, where it has no room, by the processor's threads.

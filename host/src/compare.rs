@@ -1,11 +1,12 @@
 //! How far two models are from each other, tensor by tensor.
 
-use rayon::prelude::*;
 use serde::Serialize;
 use tercet_core::quant::{Comparison, Measures};
 
-use crate::source::{CHUNK, Source, TILE, is_sidecar};
-use crate::{Error, Model, Progress, parallel};
+use crate::engine::{Shared, Worker};
+use crate::parallel::Threads;
+use crate::source::{Room, Source, chunks, is_sidecar};
+use crate::{Error, Model, Progress};
 
 /// The measures of every tensor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,6 +16,10 @@ pub struct CompareReport {
     pub tensors: Vec<TensorCompare>,
     /// All measured tensors together; `None` where there is none.
     pub total: Option<Measured>,
+    /// The name of the engine that restored what is quantized, or of two that did a part each; the processor's where nothing is.
+    pub engine: String,
+    /// Why the processor did some of the work of the engine that was to do it; `None` where it did none.
+    pub engine_note: Option<String>,
 }
 
 /// A tensor in both models.
@@ -53,10 +58,33 @@ pub struct Measured {
 
 /// Compares two models, restoring quantized tensors on the fly.
 ///
+/// Uses the threads of the current rayon pool. Memory does not grow with the tensors: a chunk of 4 MiB of each model is held, where its
+/// values do not lie in the mapped file as `f32` already.
+///
 /// # Errors
 /// [`Error::Differ`] where a name is in one model only or shapes differ; [`Error::Tensor`] for values that are
 /// not finite or types that cannot be restored.
 pub fn compare(
+    left: &Model,
+    right: &Model,
+    progress: &dyn Progress,
+) -> Result<CompareReport, Error> {
+    compare_with(&mut Threads::default(), left, right, progress)
+}
+
+/// [`compare`] with an engine that restores blocks of GGUF, int8 and ternary codes and palettes: the same figures, to the bit.
+///
+/// The processor's threads sum, widen floats, and restore what no engine has a step for: packed two-bit codes. So do they chunks that the
+/// engine has no room for; [`CompareReport::engine`] says who restored, [`CompareReport::engine_note`] why the engine did not restore it
+/// all. An engine that works in the host's memory ([`Worker::OWN_MEMORY`]) gains nothing over their tiles, which stay in a thread's
+/// cache: for such a one this is [`compare`].
+///
+/// While a chunk is summed the engine restores the next, so that two of each model are held.
+///
+/// # Errors
+/// Those of [`compare`], in the same words; [`Error::Engine`] where the engine fails.
+pub fn compare_with<E: Worker>(
+    engine: &mut E,
     left: &Model,
     right: &Model,
     progress: &dyn Progress,
@@ -67,12 +95,16 @@ pub fn compare(
         .flat_map(|(a, b)| [a, b])
         .map(|source| source.tensor.bytes.len() as u64);
     progress.start(bytes.sum());
-    let mut total = Comparison::new();
+    let mut measure = Measure {
+        shared: Shared::new(engine),
+        total: Comparison::new(),
+        room: Room::default(),
+    };
     let mut tensors = Vec::with_capacity(pairs.len());
     for (a, b) in &pairs {
         progress.tensor(a.tensor.name);
         let measures = if a.is_readable() && b.is_readable() {
-            values(a, b, &mut total, progress)?
+            measure.tensors(a, b, progress)?
         } else if a.tensor.dtype == b.tensor.dtype && a.tensor.bytes == b.tensor.bytes {
             progress.advance((a.tensor.bytes.len() + b.tensor.bytes.len()) as u64);
             None
@@ -94,7 +126,9 @@ pub fn compare(
     }
     Ok(CompareReport {
         tensors,
-        total: total.finish().map(Measured::from),
+        total: measure.total.finish().map(Measured::from),
+        engine: measure.shared.restored(),
+        engine_note: measure.shared.note(),
     })
 }
 
@@ -139,43 +173,42 @@ fn pairs<'a>(left: &'a Model, right: &'a Model) -> Result<Vec<(Source<'a>, Sourc
     }
 }
 
-/// Measures two readable tensors of one shape; `None` when they are empty.
-fn values(
-    a: &Source<'_>,
-    b: &Source<'_>,
-    total: &mut Comparison,
-    progress: &dyn Progress,
-) -> Result<Option<Measured>, Error> {
-    let mut comparison = Comparison::new();
-    let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
-    let mut first = 0;
-    while first < a.values() {
-        let len = CHUNK.min(a.values() - first);
-        of_a.resize(len, 0.0f32);
-        of_b.resize(len, 0.0f32);
-        let tiles = of_a
-            .par_chunks_mut(TILE)
-            .zip(of_b.par_chunks_mut(TILE))
-            .enumerate();
-        tiles.try_for_each(|(tile, (of_a, of_b))| {
-            a.read(first + tile * TILE, of_a)?;
-            b.read(first + tile * TILE, of_b)
-        })?;
-        let compared = parallel::compare_next(&mut comparison, &of_a, &of_b)
-            .and_then(|()| parallel::compare_next(total, &of_a, &of_b));
-        compared.map_err(|error| {
-            let bad = |values: &[f32]| values.iter().position(|x| !x.is_finite());
-            match (bad(&of_a), bad(&of_b)) {
-                (Some(index), _) => Error::not_finite(a.path, a.tensor.name, first + index),
-                (_, Some(index)) => Error::not_finite(b.path, b.tensor.name, first + index),
-                _ => Error::tensor(a.path, a.tensor.name, error),
-            }
-        })?;
-        let read = |source: &Source<'_>| source.bytes_of(first + len) - source.bytes_of(first);
-        progress.advance(read(a) + read(b));
-        first += len;
+/// What is measured with.
+struct Measure<'e, E> {
+    shared: Shared<'e, E>,
+    /// Of all tensors.
+    total: Comparison,
+    room: Room<2>,
+}
+
+impl<E: Worker> Measure<'_, E> {
+    /// Measures two readable tensors of one shape; `None` when they are empty.
+    fn tensors(
+        &mut self,
+        a: &Source<'_>,
+        b: &Source<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Option<Measured>, Error> {
+        let mut comparison = Comparison::new();
+        let total = &mut self.total;
+        let work = |first: usize, [of_a, of_b]: [&[f32]; 2]| {
+            let compared = Threads::default().compare_both(&mut comparison, total, of_a, of_b);
+            compared.map_err(|error| {
+                let bad = |values: &[f32]| values.iter().position(|x| !x.is_finite());
+                match (bad(of_a), bad(of_b)) {
+                    (Some(index), _) => Error::not_finite(a.path, a.tensor.name, first + index),
+                    (_, Some(index)) => Error::not_finite(b.path, b.tensor.name, first + index),
+                    _ => Error::tensor(a.path, a.tensor.name, error),
+                }
+            })?;
+            let end = first + of_a.len();
+            let read = |source: &Source<'_>| source.bytes_of(end) - source.bytes_of(first);
+            progress.advance(read(a) + read(b));
+            Ok(())
+        };
+        chunks(&mut self.shared, [a, b], &mut self.room, work)?;
+        Ok(comparison.finish().map(Measured::from))
     }
-    Ok(comparison.finish().map(Measured::from))
 }
 
 impl From<Measures> for Measured {

@@ -1,14 +1,15 @@
-//! Engines that whole flows run on: clustering, search, calibration, conversions of files and integer networks.
+//! Engines that whole flows run on: clustering, search, calibration, conversions of files and looks at them, and integer networks.
 //!
-//! [`crate::quantize`], [`crate::calibrate()`], [`crate::search::search`] and the functions of [`crate::cluster::data`] and
-//! [`crate::network`] run on all threads of the processor. Beside each stands one of the same name with `_with`, which is given the
-//! engine: a [`Worker`]. The flow is the same code, and so are the bits.
+//! [`crate::quantize`], [`crate::dequantize`], [`crate::compare`], [`crate::inspect`], [`crate::calibrate()`], [`crate::search::search`]
+//! and the functions of [`crate::cluster::data`] and [`crate::network`] run on all threads of the processor. Beside each stands one of
+//! the same name with `_with`, which is given the engine: a [`Worker`]. The flow is the same code, and so are the bits.
 //!
 //! Where an engine has no room for a piece of work, the threads of the processor do that piece, and what comes back says so
 //! ([`By`]). Any other failure of the engine ends the flow with [`Error::Engine`].
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use tercet_core::block::BlockError;
 use tercet_core::cluster::{ClusterError, Points};
@@ -17,13 +18,17 @@ use tercet_core::engine::{
 };
 use tercet_core::linear::LinearError;
 use tercet_core::palette::PaletteError;
-use tercet_core::quant::QuantError;
+use tercet_core::quant::{Codes, QuantError, int8};
 use tercet_core::scalar::Scalar;
 use tercet_core::search::SearchError;
 
 use crate::Error;
 use crate::cluster::nearest_in_parts;
 use crate::parallel::Threads;
+
+mod shared;
+
+pub(crate) use shared::Shared;
 
 /// An engine that flows over files run on.
 pub trait Worker:
@@ -42,6 +47,18 @@ pub trait Worker:
 
     /// What reports call it.
     fn name(&self) -> String;
+
+    /// Writes `fl((code − zero_point) · scale)`, for codes of a range.
+    ///
+    /// # Errors
+    /// Those of core's decoders: lengths first, then [`QuantError::CodeRange`] with the lowest index ([`check_codes`] finds both); the
+    /// engine's.
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), Fault>;
 
     /// Gives every point the nearest of `centroids`, the lowest of equals, and its squared distance to that. There may be more
     /// centroids than points; both slices are as long as there are points.
@@ -72,6 +89,15 @@ impl Worker for Threads {
         self.backend().to_string()
     }
 
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), Fault> {
+        Ok(Self::dequantize(self, codes, range, out)?)
+    }
+
     /// All centroids in one pass, however many there are.
     fn nearest(
         &mut self,
@@ -90,6 +116,37 @@ impl Worker for Scalar {
 
     fn name(&self) -> String {
         "scalar".to_owned()
+    }
+
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), Fault> {
+        check_codes(&codes, &range, out.len())?;
+        Ok(int8::dequantize(codes, out)?)
+    }
+}
+
+/// What core's decoders refuse of codes of a range before they begin, for engines whose own take all 256: O(codes) at most.
+///
+/// # Errors
+/// Those of [`Codes::check`] for `len` values; [`QuantError::CodeRange`] with the lowest index.
+pub fn check_codes(
+    codes: &Codes<'_>,
+    range: &RangeInclusive<i8>,
+    len: usize,
+) -> Result<(), QuantError> {
+    codes.check(len)?;
+    if *range == int8::RANGE {
+        return Ok(());
+    }
+    match codes.codes.iter().position(|code| !range.contains(code)) {
+        None => Ok(()),
+        Some(index) => Err(QuantError::CodeRange {
+            index: index as u64,
+        }),
     }
 }
 

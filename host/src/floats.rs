@@ -87,3 +87,13 @@ pub(crate) fn narrow(dtype: DType, values: &[f32], out: &mut [u8]) -> Result<(),
         other => unreachable!("{} is not written", other.name()),
     }
 }
+
+/// Bytes as room for `f32` values, where the numbers to write are those as they lie in memory.
+pub(crate) fn room(dtype: DType, bytes: &mut [u8]) -> Option<&mut [f32]> {
+    if dtype != DType::F32 || cfg!(target_endian = "big") {
+        return None;
+    }
+    // SAFETY: every pattern of four bytes is an f32, and every f32 is a pattern of four bytes.
+    let (before, values, after) = unsafe { bytes.align_to_mut() };
+    (before.is_empty() && after.is_empty()).then_some(values)
+}

@@ -1,11 +1,14 @@
 //! A look at every tensor of a model.
 
+use rayon::prelude::*;
 use serde::Serialize;
-
 use tercet_core::number::Stats;
+use tracing::trace_span;
 
+use crate::engine::{Shared, Worker};
 use crate::names::closest;
-use crate::source::{Source, tiles};
+use crate::parallel::Threads;
+use crate::source::{Room, Source, TILE, chunks, on_engine, tiles};
 use crate::{Error, Model, Progress, Tensor};
 
 /// Bars of [`ValueSummary::histogram`].
@@ -25,6 +28,10 @@ pub struct Summary {
     pub metadata: Vec<(String, String)>,
     /// The tensors in file order.
     pub tensors: Vec<TensorSummary>,
+    /// The name of the engine that restored what is quantized, or of two that did a part each; the processor's where nothing is.
+    pub engine: String,
+    /// Why the processor did some of the work of the engine that was to do it; `None` where it did none.
+    pub engine_note: Option<String>,
 }
 
 /// A tensor.
@@ -67,9 +74,32 @@ pub struct ValueSummary {
 
 /// Looks at the tensors of a model: all, or the one named.
 ///
+/// Uses the threads of the current rayon pool, and reads each tensor twice. Memory does not grow with the tensors: a tile of 64 KiB is
+/// held for each thread.
+///
 /// # Errors
 /// [`Error::NoSuchTensor`]; [`Error::Tensor`] for a tensor whose blocks or scales are damaged.
 pub fn inspect(
+    model: &Model,
+    only: Option<&str>,
+    progress: &dyn Progress,
+) -> Result<Summary, Error> {
+    inspect_with(&mut Threads::default(), model, only, progress)
+}
+
+/// [`inspect`] with an engine that restores blocks of GGUF, int8 and ternary codes and palettes: the same figures, to the bit.
+///
+/// The processor's threads look at the values, widen floats, and restore what no engine has a step for: packed two-bit codes. So do they
+/// chunks that the engine has no room for; [`Summary::engine`] says who restored, [`Summary::engine_note`] why the engine did not restore
+/// it all. An engine that works in the host's memory ([`Worker::OWN_MEMORY`]) gains nothing over their tiles, which stay in a thread's
+/// cache: for such a one this is [`inspect`].
+///
+/// While a chunk of 4 MiB is looked at the engine restores the next: two are held.
+///
+/// # Errors
+/// Those of [`inspect`], in the same words; [`Error::Engine`] where the engine fails.
+pub fn inspect_with<E: Worker>(
+    engine: &mut E,
     model: &Model,
     only: Option<&str>,
     progress: &dyn Progress,
@@ -86,6 +116,10 @@ pub fn inspect(
         }
     }
     progress.start(chosen.iter().map(|tensor| tensor.bytes.len() as u64).sum());
+    let mut look = Look {
+        shared: Shared::new(engine),
+        room: Room::default(),
+    };
     let mut tensors = Vec::with_capacity(chosen.len());
     let mut count = 0;
     for tensor in chosen {
@@ -102,7 +136,7 @@ pub fn inspect(
                 values => tensor.bytes.len() as f64 * 8.0 / values as f64,
             },
             decoded: source.is_readable(),
-            values: values(&source)?,
+            values: look.values(&source)?,
         });
         progress.advance(tensor.bytes.len() as u64);
     }
@@ -112,6 +146,8 @@ pub fn inspect(
         values: count,
         metadata: model.metadata().clone(),
         tensors,
+        engine: look.shared.restored(),
+        engine_note: look.shared.note(),
     })
 }
 
@@ -146,39 +182,74 @@ impl Part {
     }
 }
 
-/// Two passes: extremes and sums, then counts between the extremes.
-fn values(source: &Source<'_>) -> Result<Option<ValueSummary>, Error> {
-    if !source.is_readable() {
-        return Ok(None);
+/// What is looked with.
+struct Look<'e, E> {
+    shared: Shared<'e, E>,
+    /// For values that the engine restored.
+    room: Room<1>,
+}
+
+impl<E: Worker> Look<'_, E> {
+    /// Two passes: extremes and sums, then counts between the extremes.
+    fn values(&mut self, source: &Source<'_>) -> Result<Option<ValueSummary>, Error> {
+        if !source.is_readable() {
+            return Ok(None);
+        }
+        let Some(part) = self.pass(source, Part::of, Part::merge)? else {
+            return Ok(None);
+        };
+        let Some(abs_mean) = part.stats.abs_mean() else {
+            // Not one finite value.
+            return Ok(None);
+        };
+        let (min, max) = (part.stats.min, part.stats.max);
+        let histogram = self.pass(source, |values| bars(values, min, max), added)?;
+        Ok(Some(ValueSummary {
+            min,
+            max,
+            abs_mean,
+            zeros: part.zeros,
+            not_finite: part.not_finite,
+            histogram: histogram.unwrap_or([0; BARS]).to_vec(),
+        }))
     }
-    let Some(part) = tiles(source, 0, source.values(), Part::of, Part::merge)? else {
-        return Ok(None);
-    };
-    let Some(abs_mean) = part.stats.abs_mean() else {
-        // Not one finite value.
-        return Ok(None);
-    };
-    let (min, max) = (part.stats.min, part.stats.max);
-    let histogram = tiles(
-        source,
-        0,
-        source.values(),
-        |values| bars(values, min, max),
-        |mut a, b| {
-            for (a, b) in a.iter_mut().zip(b) {
-                *a += b;
+
+    /// Runs `work` over a tensor's values on all threads, and merges what it gives in order; `None` without values.
+    fn pass<T: Send>(
+        &mut self,
+        source: &Source<'_>,
+        work: impl Fn(&[f32]) -> T + Sync + Send,
+        merge: impl Fn(T, T) -> T + Sync + Send,
+    ) -> Result<Option<T>, Error> {
+        let all = source.values();
+        let work = |values: &[f32]| {
+            let _span = trace_span!("look", len = values.len()).entered();
+            work(values)
+        };
+        if !on_engine::<E>(source) {
+            if source.is_quantized() && all > 0 {
+                self.shared.by_processor();
             }
-            a
-        },
-    )?;
-    Ok(Some(ValueSummary {
-        min,
-        max,
-        abs_mean,
-        zeros: part.zeros,
-        not_finite: part.not_finite,
-        histogram: histogram.unwrap_or([0; BARS]).to_vec(),
-    }))
+            return tiles(source, 0, all, work, merge);
+        }
+        let mut found = None;
+        chunks(&mut self.shared, [source], &mut self.room, |_, [values]| {
+            let chunk = values.par_chunks(TILE).map(&work).reduce_with(&merge);
+            found = match (found.take(), chunk) {
+                (Some(found), Some(chunk)) => Some(merge(found, chunk)),
+                (found, chunk) => chunk.or(found),
+            };
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+fn added(mut a: [u64; BARS], b: [u64; BARS]) -> [u64; BARS] {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a += b;
+    }
+    a
 }
 
 fn bars(values: &[f32], min: f32, max: f32) -> [u64; BARS] {

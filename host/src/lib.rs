@@ -52,14 +52,16 @@ pub mod simd;
 mod source;
 
 pub use calibrate::{Calibration, Method, calibrate, calibrate_with};
-pub use compare::{CompareReport, Measured, TensorCompare, compare};
+pub use compare::{CompareReport, Measured, TensorCompare, compare, compare_with};
 pub use convert::{
-    DequantizeOptions, QuantizeOptions, Report, dequantize, quantize, quantize_with,
+    DequantizeOptions, QuantizeOptions, Report, dequantize, dequantize_with, quantize,
+    quantize_with,
 };
 pub use error::Error;
-pub use inspect::{BARS, Summary, TensorSummary, ValueSummary, inspect};
+pub use inspect::{BARS, Summary, TensorSummary, ValueSummary, inspect, inspect_with};
 pub use model::{Container, DType, Metadata, Model, Reading, Tensor};
 pub use progress::Progress;
+pub use source::{Amount, Amounts};
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -14,8 +14,12 @@ use crate::palette::Stored;
 use crate::simd::{Backend, Stores};
 use crate::{Error, Model, floats};
 
+mod amounts;
+mod restore;
 mod view;
 
+pub use amounts::{Amount, Amounts};
+pub(crate) use restore::{Restored, Room, chunks, gather, on_engine, restore};
 pub(crate) use view::{tiles, windows};
 
 /// Values that are read, encoded and measured in one go: 4 MiB as `f32`. A multiple of every block.

@@ -3,6 +3,9 @@
 //! The only test of its binary, so that nothing else counts. Linux tells anonymous memory apart from mapped files.
 #![cfg(target_os = "linux")]
 
+#[allow(dead_code, reason = "shared with the tests of restoring")]
+#[path = "restore/apart.rs"]
+mod apart;
 mod files;
 
 use std::fs::File;
@@ -10,11 +13,16 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use apart::Apart;
 use files::Folder;
 use tercet_core::palette::Width;
 use tercet_core::quant::Rule;
-use tercet_host::convert::{Per, Target};
-use tercet_host::{Model, QuantizeOptions, quantize};
+use tercet_host::convert::{FloatType, Per, Target};
+use tercet_host::parallel::Threads;
+use tercet_host::{
+    DequantizeOptions, Model, QuantizeOptions, compare_with, dequantize_with, inspect_with,
+    quantize,
+};
 
 const MIB: u64 = 1 << 20;
 /// A tensor of 256 MiB as `f32`.
@@ -51,14 +59,9 @@ fn peak(work: impl FnOnce()) -> [u64; 2] {
     })
 }
 
-#[test]
-fn memory_does_not_grow_with_a_tensor() {
-    let folder = Folder::new();
-    let path = folder.file("sparse.safetensors");
-    let bytes = ROWS * COLUMNS * 4;
-    let header = format!(
-        r#"{{"a":{{"dtype":"F32","shape":[{ROWS},{COLUMNS}],"data_offsets":[0,{bytes}]}}}}"#
-    );
+/// A safetensors file of zeros that takes no room on the disk: tensors from a header and so many bytes.
+fn sparse(folder: &Folder, name: &str, header: &str, bytes: u64) -> Model {
+    let path = folder.file(name);
     let mut file = File::create(&path).unwrap();
     file.write_all(&(header.len() as u64).to_le_bytes())
         .unwrap();
@@ -66,7 +69,33 @@ fn memory_does_not_grow_with_a_tensor() {
     file.set_len(8 + header.len() as u64 + bytes).unwrap();
     drop(file);
     let model = Model::open(&path).unwrap();
-    assert_eq!(model.tensor_bytes(), 256 * MIB);
+    assert_eq!(model.tensor_bytes(), bytes);
+    model
+}
+
+/// Runs `work`, which must stay within the bounds.
+fn bounded(name: &str, work: impl FnOnce()) {
+    let (before, start) = (held(), Instant::now());
+    let peak = peak(work);
+    let [buffers, mapped] = [0, 1].map(|kind| peak[kind].saturating_sub(before[kind]));
+    let words = format!(
+        "{name}: {} MiB of buffers, {} MiB of the input, {:?}",
+        buffers / MIB,
+        mapped / MIB,
+        start.elapsed()
+    );
+    println!("{words}");
+    assert!(buffers < 64 * MIB && mapped < 128 * MIB, "{words}");
+}
+
+#[test]
+fn memory_does_not_grow_with_a_tensor() {
+    let folder = Folder::new();
+    let bytes = ROWS * COLUMNS * 4;
+    let header = format!(
+        r#"{{"a":{{"dtype":"F32","shape":[{ROWS},{COLUMNS}],"data_offsets":[0,{bytes}]}}}}"#
+    );
+    let model = sparse(&folder, "sparse.safetensors", &header, bytes);
 
     let palette = Target::Palette(Width::new(4).unwrap());
     let cases = [
@@ -93,19 +122,43 @@ fn memory_does_not_grow_with_a_tensor() {
             force: true,
             ..QuantizeOptions::new(target)
         };
-        let (before, start) = (held(), Instant::now());
-        let peak = peak(|| {
+        bounded(&format!("{target} {rule:?} {per:?}"), || {
             quantize(&model, &options, &out, &()).unwrap();
         });
-        let [buffers, mapped] = [0, 1].map(|kind| peak[kind].saturating_sub(before[kind]));
-        let words = format!(
-            "{target} {rule:?} {per:?}: {} MiB of buffers, {} MiB of the input, {:?}",
-            buffers / MIB,
-            mapped / MIB,
-            start.elapsed()
-        );
-        println!("{words}");
-        assert!(buffers < 64 * MIB && mapped < 128 * MIB, "{words}");
         std::fs::remove_file(&out).unwrap();
     }
+
+    // Back, and looked at, on the processor's threads and on an engine of its own memory, the device's stand-in.
+    let (codes, end) = (ROWS * COLUMNS, ROWS * COLUMNS + 4);
+    let header = format!(
+        r#"{{"a":{{"dtype":"I8","shape":[{ROWS},{COLUMNS}],"data_offsets":[0,{codes}]}},"a_scale":{{"dtype":"F32","shape":[1],"data_offsets":[{codes},{end}]}}}}"#
+    );
+    let int8 = sparse(&folder, "int8.safetensors", &header, end);
+    let out = folder.file("out.safetensors");
+    for dtype in [FloatType::F32, FloatType::F16] {
+        let options = DequantizeOptions { dtype, force: true };
+        let (mut apart, mut threads) = (Apart::new(|_| None), Threads::default());
+        bounded(&format!("{dtype:?} by threads"), || {
+            dequantize_with(&mut threads, &int8, &options, &out, &()).unwrap();
+        });
+        bounded(&format!("{dtype:?} apart"), || {
+            dequantize_with(&mut apart, &int8, &options, &out, &()).unwrap();
+        });
+        assert_eq!(apart.values, codes);
+        std::fs::remove_file(&out).unwrap();
+    }
+    let (mut apart, mut threads) = (Apart::new(|_| None), Threads::default());
+    bounded("compared by threads", || {
+        compare_with(&mut threads, &model, &int8, &()).unwrap();
+    });
+    bounded("compared apart", || {
+        compare_with(&mut apart, &int8, &int8, &()).unwrap();
+    });
+    bounded("looked at by threads", || {
+        inspect_with(&mut threads, &int8, None, &()).unwrap();
+    });
+    bounded("looked at apart", || {
+        inspect_with(&mut apart, &int8, None, &()).unwrap();
+    });
+    assert_eq!(apart.values, 4 * codes);
 }

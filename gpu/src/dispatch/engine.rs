@@ -1,11 +1,9 @@
 //! The engines there are to choose from, and what is asked of each.
 
 use std::fmt;
-use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use tercet_core::cluster::{Points, predict};
-use tercet_core::quant::{Codes, QuantError, int8};
 use tercet_core::scalar::Scalar;
 use tercet_host::engine::{Fault, Worker};
 use tercet_host::parallel::Threads;
@@ -59,17 +57,6 @@ impl fmt::Display for Engine {
 
 /// What the dispatcher asks of an engine, beside core's traits.
 pub trait Able: Worker {
-    /// Writes `fl((code − zero_point) · scale)`, for codes of a range.
-    ///
-    /// # Errors
-    /// Those of core's decoders: lengths first, then [`QuantError::CodeRange`] with the lowest index; the engine's.
-    fn dequantize(
-        &mut self,
-        codes: Codes<'_>,
-        range: RangeInclusive<i8>,
-        out: &mut [f32],
-    ) -> Result<(), Fault>;
-
     /// Gives every point the nearest of `centroids`, the lowest of equals, and its squared distance to that: [`Worker::nearest`], unless an
     /// engine does it with less memory.
     ///
@@ -114,16 +101,6 @@ pub trait Device: Able + Holds {
 }
 
 impl Able for Scalar {
-    fn dequantize(
-        &mut self,
-        codes: Codes<'_>,
-        range: RangeInclusive<i8>,
-        out: &mut [f32],
-    ) -> Result<(), Fault> {
-        check(&codes, &range, out.len())?;
-        Ok(int8::dequantize(codes, out)?)
-    }
-
     /// Point by point, without any memory of its own.
     fn assign(
         &mut self,
@@ -137,29 +114,10 @@ impl Able for Scalar {
     }
 }
 
-impl Able for Threads {
-    fn dequantize(
-        &mut self,
-        codes: Codes<'_>,
-        range: RangeInclusive<i8>,
-        out: &mut [f32],
-    ) -> Result<(), Fault> {
-        Ok(Self::dequantize(self, codes, range, out)?)
-    }
-}
+impl Able for Threads {}
 
 #[cfg(feature = "cuda")]
-impl Able for Cuda {
-    fn dequantize(
-        &mut self,
-        codes: Codes<'_>,
-        range: RangeInclusive<i8>,
-        out: &mut [f32],
-    ) -> Result<(), Fault> {
-        check(&codes, &range, out.len())?;
-        Ok(self.dequantize_slices(codes, out)?)
-    }
-}
+impl Able for Cuda {}
 
 #[cfg(feature = "cuda")]
 impl Device for Cuda {
@@ -200,19 +158,5 @@ impl Device for Scalar {
 
     fn copy(&mut self, _: &mut [u8]) -> Result<(), Fault> {
         Ok(())
-    }
-}
-
-/// What core's decoders refuse before they begin.
-fn check(codes: &Codes<'_>, range: &RangeInclusive<i8>, len: usize) -> Result<(), QuantError> {
-    codes.check(len)?;
-    if *range == int8::RANGE {
-        return Ok(());
-    }
-    match codes.codes.iter().position(|code| !range.contains(code)) {
-        None => Ok(()),
-        Some(index) => Err(QuantError::CodeRange {
-            index: index as u64,
-        }),
     }
 }

@@ -1,6 +1,9 @@
 //! The engine as one that whole flows over files run on.
 
-use tercet_host::engine::{Fault, Worker};
+use std::ops::RangeInclusive;
+
+use tercet_core::quant::Codes;
+use tercet_host::engine::{Fault, Worker, check_codes};
 
 use super::{Cuda, CudaError};
 
@@ -10,6 +13,16 @@ impl Worker for Cuda {
 
     fn name(&self) -> String {
         "cuda".to_owned()
+    }
+
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), Fault> {
+        check_codes(&codes, &range, out.len())?;
+        Ok(self.dequantize_slices(codes, out)?)
     }
 }
 

@@ -4,10 +4,10 @@ use std::fs;
 
 use tercet_host::simd::{Backend, Isa};
 
-use super::support::{Folder, finish};
+use super::support::{Folder, finish, forced, lasting};
 
-/// A command that takes it each, and the file it writes.
-const COMMANDS: [(&[&str], &str); 5] = [
+/// A command that takes it each, and the file it writes, if it writes any.
+const COMMANDS: [(&[&str], &str); 9] = [
     (
         &[
             "quantize",
@@ -64,12 +64,37 @@ const COMMANDS: [(&[&str], &str); 5] = [
         ],
         "s.npy",
     ),
+    (
+        &["dequantize", "q.gguf", "-o", "d.safetensors"],
+        "d.safetensors",
+    ),
+    (
+        &[
+            "dequantize",
+            "int8.safetensors",
+            "-o",
+            "h.gguf",
+            "--to",
+            "f16",
+        ],
+        "h.gguf",
+    ),
+    (&["compare", "in.safetensors", "palette.safetensors"], ""),
+    (&["inspect", "q.gguf"], ""),
 ];
+
+/// Commands whose text says no more of the engine than why it did not do it all.
+const QUIET: [&str; 4] = ["quantize", "dequantize", "compare", "inspect"];
+
+fn inputs() -> Folder {
+    let folder = Folder::new();
+    folder.quantized();
+    folder
+}
 
 #[test]
 fn every_set_of_the_machine_writes_the_same_and_is_named() {
-    let folder = Folder::new();
-    folder.model("in.safetensors");
+    let folder = inputs();
     for (command, output) in COMMANDS {
         let mut written = Vec::new();
         let sets: Vec<_> = Backend::all().map(|backend| backend.isa().name()).collect();
@@ -77,19 +102,20 @@ fn every_set_of_the_machine_writes_the_same_and_is_named() {
             .into_iter()
             .chain(sets.iter().map(|&name| (name, name)))
         {
-            let more = ["--backend", choice, "--force", "--json"];
+            let more = forced(output, &["--backend", choice, "--force", "--json"]);
             let report = folder.json(&[command, &more[..]].concat());
             assert_eq!(report["engine"], used, "{command:?}");
             assert!(report["engine_note"].is_null());
-            written.push(fs::read(folder.path(output)).unwrap());
+            written.push((folder.written(output), lasting(&report)));
         }
         assert!(
-            written.iter().all(|bytes| *bytes == written[0]),
+            written.iter().all(|found| *found == written[0]),
             "{command:?}"
         );
-        let text = folder.ok(&[command, &["--backend", "scalar", "--force"]].concat());
+        let more = forced(output, &["--backend", "scalar", "--force"]);
+        let text = folder.ok(&[command, &more].concat());
         assert!(
-            command[0] == "quantize" || text.contains("scalar"),
+            QUIET.contains(&command[0]) || text.contains("scalar"),
             "{text}"
         );
     }
@@ -97,8 +123,7 @@ fn every_set_of_the_machine_writes_the_same_and_is_named() {
 
 #[test]
 fn a_choice_outdoes_the_variable() {
-    let folder = Folder::new();
-    folder.model("in.safetensors");
+    let folder = inputs();
     let (command, _) = COMMANDS[1];
     for variable in ["scalar", "not a set"] {
         let name = Backend::best().isa().name();
@@ -113,8 +138,7 @@ fn a_choice_outdoes_the_variable() {
 
 #[test]
 fn a_name_that_is_none_or_not_of_this_machine_is_wrong_usage() {
-    let folder = Folder::new();
-    folder.model("in.safetensors");
+    let folder = inputs();
     let before = folder.files();
     for (command, _) in COMMANDS {
         let run = |name: &str| {
@@ -140,8 +164,7 @@ fn a_name_that_is_none_or_not_of_this_machine_is_wrong_usage() {
 /// Where this machine has no device, or the build no CUDA; `tests/cuda_command` has the others.
 #[test]
 fn cuda_without_a_device_is_a_failure_in_one_line() {
-    let folder = Folder::new();
-    folder.model("in.safetensors");
+    let folder = inputs();
     if !folder.json(&["info", "--json"])["no_gpu"].is_string() {
         return;
     }
@@ -159,12 +182,14 @@ fn cuda_without_a_device_is_a_failure_in_one_line() {
 
 #[test]
 fn an_explanation_names_the_engines_and_why_one_was_chosen() {
-    let folder = Folder::new();
-    folder.model("in.safetensors");
+    let folder = inputs();
     for (command, output) in COMMANDS {
-        let quiet = finish(&mut folder.command(&[command, &["--json", "--force"]].concat()));
-        let before = fs::read(folder.path(output)).unwrap();
-        let run = folder.run(&[command, &["--json", "--force", "--explain"]].concat());
+        let run = |more: &[&str]| folder.run(&[command, &forced(output, more)].concat());
+        let quiet = run(&["--json", "--force"]);
+        let before = folder.written(output);
+        let explained = run(&["--json", "--force", "--explain"]);
+        let named = run(&["--force", "--explain", "--backend", "scalar"]);
+        let run = explained;
         assert_eq!((run.code, quiet.code), (Some(0), Some(0)), "{run:?}");
         assert_eq!(quiet.err, "", "{command:?}");
         assert!(run.err.contains("chosen: "), "{}", run.err);
@@ -192,9 +217,7 @@ fn an_explanation_names_the_engines_and_why_one_was_chosen() {
         }
         // Standard output stays JSON, and the work is the same.
         assert!(serde_json::from_str::<serde_json::Value>(&run.out).is_ok());
-        assert_eq!(fs::read(folder.path(output)).unwrap(), before);
-        let named =
-            folder.run(&[command, &["--force", "--explain", "--backend", "scalar"]].concat());
+        assert!(folder.written(output) == before);
         assert!(
             named.err.contains("the backend asked for is another"),
             "{}",
@@ -205,8 +228,7 @@ fn an_explanation_names_the_engines_and_why_one_was_chosen() {
 
 #[test]
 fn the_variable_may_ask_for_what_auto_chooses_from() {
-    let folder = Folder::new();
-    folder.model("in.safetensors");
+    let folder = inputs();
     let (command, output) = COMMANDS[2];
     let mut files = Vec::new();
     for variable in ["auto", "cuda", "scalar", ""] {
@@ -225,4 +247,42 @@ fn the_variable_may_ask_for_what_auto_chooses_from() {
     );
     assert_eq!(run.code, Some(0));
     assert!(run.err.contains("tercet: assign of "), "{}", run.err);
+}
+
+/// Codes of both models in comparing, each tensor twice in looking; of what no device restores, all that is read.
+#[test]
+fn what_is_restored_is_counted() {
+    let folder = inputs();
+    let cases: [(&[&str], &str); 7] = [
+        (
+            &["dequantize", "int8.safetensors", "-o", "d.safetensors"],
+            "dequantize: 4480 elements, 22456 bytes, 4480 steps, 14 items; ",
+        ),
+        // 16 blocks of 66 bytes, 12 of 18.
+        (
+            &["dequantize", "q.gguf", "-o", "d.gguf"],
+            "decode: 4480 elements, 19192 bytes, ",
+        ),
+        (
+            &["compare", "in.safetensors", "q.gguf"],
+            "decode: 4480 elements, ",
+        ),
+        (
+            &["compare", "int8.safetensors", "q.gguf"],
+            "decode: 8960 elements, ",
+        ),
+        (&["inspect", "q.gguf"], "decode: 8960 elements, "),
+        (
+            &["inspect", "int8.safetensors", "--tensor", "narrow.weight"],
+            "dequantize: 768 elements, 3888 bytes, 768 steps, 12 items; ",
+        ),
+        (&["inspect", "in.safetensors"], "decode: 8976 elements, "),
+    ];
+    for (command, counted) in cases {
+        let run = folder.run(&[command, &["--explain"]].concat());
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(run.err.starts_with(counted), "{command:?}: {}", run.err);
+        let no_step = run.err.contains("a device has no step for it");
+        assert_eq!(no_step, command == ["inspect", "in.safetensors"]);
+    }
 }

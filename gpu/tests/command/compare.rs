@@ -7,7 +7,10 @@ fn a_model_equals_itself() {
     let folder = Folder::new();
     folder.model("a.safetensors");
     let report = folder.json(&["compare", "a.safetensors", "a.safetensors", "--json"]);
-    assert_eq!(fields(&report), ["tensors", "total"]);
+    assert_eq!(
+        fields(&report),
+        ["engine", "engine_note", "tensors", "total"]
+    );
     let wide = named(&report["tensors"], "wide.weight");
     assert_eq!(fields(wide), ["left", "measures", "name", "right", "shape"]);
     let all = [

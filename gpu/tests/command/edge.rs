@@ -2,10 +2,15 @@
 
 use serde_json::Value;
 
-use super::support::{Folder, Run, finish, noise};
+use super::support::{Folder, Run, finish, forced, lasting, noise};
 
-/// A command that takes the profile each, the file it writes, and the bytes that it takes on the inputs below.
-const FLOWS: [(&[&str], &str, usize); 8] = [
+/// The floats of a block of 256, and the sums of two comparisons: in each four of 64 lanes, a sum and a count, and the largest error
+/// with its index.
+const BLOCK: usize = 256 * 4;
+const SUMS: usize = 2 * (4 * (64 + 2) + 2) * 8;
+
+/// A command that takes the profile each, the file it writes, if it writes any, and the bytes that it takes on the inputs below.
+const FLOWS: [(&[&str], &str, usize); 14] = [
     (
         &[
             "quantize",
@@ -106,11 +111,43 @@ const FLOWS: [(&[&str], &str, usize); 8] = [
         "e.svg",
         90 * 6 + 90 * 8 + 4 * 6 * 9 + 4 * 12,
     ),
+    (
+        &["dequantize", "q.gguf", "-o", "d.safetensors"],
+        "d.safetensors",
+        BLOCK,
+    ),
+    // Codes one by one.
+    (
+        &[
+            "dequantize",
+            "int8.safetensors",
+            "-o",
+            "h.gguf",
+            "--to",
+            "f16",
+        ],
+        "h.gguf",
+        4,
+    ),
+    (&["compare", "in.safetensors", "q.gguf"], "", SUMS + BLOCK),
+    (
+        &["compare", "palette.safetensors", "q.gguf"],
+        "",
+        SUMS + 4 + BLOCK,
+    ),
+    // 32 bars.
+    (&["inspect", "q.gguf"], "", BLOCK + 32 * 8),
+    // A tensor of blocks of 32.
+    (
+        &["inspect", "q.gguf", "--tensor", "narrow.weight"],
+        "",
+        32 * 4 + 32 * 8,
+    ),
 ];
 
 fn inputs() -> Folder {
     let folder = Folder::new();
-    folder.model("in.safetensors");
+    folder.quantized();
     folder.safetensors("rows.safetensors", &[("rows", &[90, 6], &noise(5, 540))]);
     folder.safetensors("few.safetensors", &[("rows", &[4, 6], &noise(6, 24))]);
     folder
@@ -125,19 +162,25 @@ fn flows_give_the_same_bits_in_just_the_memory_that_they_take() {
     let folder = inputs();
     for (command, output, bytes) in FLOWS {
         let written = |more: &[&str]| {
-            let run = run(&folder, command, &[&["--force", "--json"], more].concat());
+            let more = forced(output, &[&["--force", "--json"], more].concat());
+            let run = run(&folder, command, &more);
             assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{command:?}");
             let report: Value = serde_json::from_str(&run.out).unwrap();
-            (std::fs::read(folder.path(output)).unwrap(), report)
+            (folder.written(output), report)
         };
-        let (expected, _) = written(&[]);
+        let (expected, before) = written(&[]);
         let exactly = bytes.to_string();
         for memory in [&[][..], &["--edge-memory", &exactly]] {
             let (found, report) = written(&[&["--profile", "edge"], memory].concat());
             assert!(found == expected, "{command:?}");
             assert_eq!(report["engine"], "scalar", "{report}");
+            if output.is_empty() {
+                assert_eq!(lasting(&report), lasting(&before));
+            }
         }
-        std::fs::remove_file(folder.path(output)).unwrap();
+        if !output.is_empty() {
+            std::fs::remove_file(folder.path(output)).unwrap();
+        }
         if let Some(less) = bytes.checked_sub(1) {
             let less = less.to_string();
             let line =
@@ -284,7 +327,8 @@ fn no_thread_but_the_first_works() {
     );
     // More than two threads' chunks.
     folder.npy("long.npy", &noise(10, 5 << 19));
-    let commands: [&[&str]; 5] = [
+    folder.ok(&["quantize", "in.safetensors", "-o", "q.gguf", "--to", "q8_0"]);
+    let commands: [&[&str]; 8] = [
         &[
             "quantize",
             "in.safetensors",
@@ -302,12 +346,15 @@ fn no_thread_but_the_first_works() {
         ],
         &["search", "rows.safetensors", "few.safetensors", "-k", "5"],
         &["calibrate", "long.npy", "--method", "mse"],
+        &["dequantize", "q.gguf", "-o", "d.safetensors"],
+        &["compare", "in.safetensors", "q.gguf"],
+        &["inspect", "q.gguf"],
     ];
     for (at, command) in commands.into_iter().enumerate() {
         let rows = |name: String, more: &[&str]| {
             let arguments = [&["--trace", &name, "--force"][..], more].concat();
             let arguments: Vec<_> = (arguments.into_iter())
-                .filter(|word| *word != "--force" || command[0] == "quantize")
+                .filter(|word| *word != "--force" || command[0].ends_with("quantize"))
                 .collect();
             let run = run(&folder, command, &arguments);
             assert_eq!(run.code, Some(0), "{run:?}");

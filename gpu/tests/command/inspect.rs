@@ -15,7 +15,15 @@ fn json_holds_the_documented_fields_and_the_values_figures() {
     let summary = folder.json(&["inspect", "in.safetensors", "--json"]);
     assert_eq!(
         fields(&summary),
-        ["bytes", "format", "metadata", "tensors", "values"]
+        [
+            "bytes",
+            "engine",
+            "engine_note",
+            "format",
+            "metadata",
+            "tensors",
+            "values"
+        ]
     );
     assert_eq!(summary["format"], "safetensors");
     assert_eq!(summary["bytes"], size(&path));

@@ -93,7 +93,7 @@ fn bottlenecks_are_told_on_stderr_in_words_or_as_json() {
     assert!(share["bound"].is_string(), "{share}");
 
     // A command that has no choice of engines says so; what fails tells what it had done.
-    let run = folder.run(&["inspect", "in.safetensors", "--json", "--bottlenecks"]);
+    let run = folder.run(&["info", "--json", "--bottlenecks"]);
     let line = "bottlenecks: nothing that this command did chooses its engine\n";
     assert_eq!((run.code, run.err.as_str()), (Some(0), line));
     let run = folder.run(&["inspect", "in.safetensors", "--bottlenecks=xml"]);

@@ -119,6 +119,26 @@ impl Folder {
         fs::write(self.path(name), file).unwrap();
     }
 
+    /// [`Folder::model`] in blocks, `q.gguf`, and in int8 codes and palettes, `int8.safetensors` and `palette.safetensors`.
+    pub(crate) fn quantized(&self) {
+        self.model("in.safetensors");
+        for (out, target) in [
+            ("q.gguf", "tq2_0"),
+            ("int8.safetensors", "int8"),
+            ("palette.safetensors", "palette:3"),
+        ] {
+            self.ok(&["quantize", "in.safetensors", "-o", out, "--to", target]);
+        }
+    }
+
+    /// What a command that was told to write `output` wrote; nothing where that is empty.
+    pub(crate) fn written(&self, output: &str) -> Vec<u8> {
+        match output {
+            "" => Vec::new(),
+            output => fs::read(self.path(output)).unwrap(),
+        }
+    }
+
     /// A model of three tensors: two matrices, of which only the first has rows of whole blocks of 256, and a bias.
     pub(crate) fn model(&self, name: &str) -> PathBuf {
         let (wide, narrow, bias) = (noise(1, 8 * 512), noise(2, 6 * 64), noise(3, 8));
@@ -131,6 +151,26 @@ impl Folder {
             ],
         )
     }
+}
+
+/// Arguments without `--force` for a command that writes no file and takes none.
+pub(crate) fn forced<'a>(output: &str, arguments: &[&'a str]) -> Vec<&'a str> {
+    let kept = |word: &&&str| !(output.is_empty() && **word == "--force");
+    arguments.iter().filter(kept).copied().collect()
+}
+
+/// A report that is to be the same whoever made it: without engines, times and what is made of them.
+pub(crate) fn lasting(report: &Value) -> Value {
+    const PASSING: [&str; 4] = ["engine", "engine_note", "seconds", "megabytes_per_second"];
+    let mut report = report.clone();
+    let fields = report.as_object_mut().unwrap();
+    fields.retain(|name, _| !PASSING.contains(&name.as_str()));
+    if let Some(Value::Array(tensors)) = fields.get_mut("tensors") {
+        for tensor in tensors {
+            tensor.as_object_mut().unwrap().remove("engine");
+        }
+    }
+    report
 }
 
 /// Runs a command to its end.

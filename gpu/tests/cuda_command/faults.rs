@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::folder::{Folder, Run, finish, noise};
+use super::folder::{Folder, Run, finish, forced, lasting, noise};
 use super::support::emulator::lend;
 use super::{is_emulated, on_device};
 
 /// A command for each flow, and the files it writes, in a folder with its inputs.
-const FLOWS: [(&[&str], &[&str]); 6] = [
+const FLOWS: [(&[&str], &[&str]); 11] = [
     (
         &[
             "quantize",
@@ -83,6 +83,24 @@ const FLOWS: [(&[&str], &[&str]); 6] = [
         ],
         &["i.npy", "s.npy"],
     ),
+    (&["dequantize", "q.gguf", "-o", "back.gguf"], &["back.gguf"]),
+    (
+        &["dequantize", "codes.safetensors", "-o", "back.safetensors"],
+        &["back.safetensors"],
+    ),
+    (
+        &[
+            "dequantize",
+            "palette.safetensors",
+            "-o",
+            "back.safetensors",
+            "--to",
+            "f16",
+        ],
+        &["back.safetensors"],
+    ),
+    (&["compare", "in.safetensors", "palette.safetensors"], &[]),
+    (&["inspect", "q.gguf"], &[]),
 ];
 
 fn inputs() -> Folder {
@@ -96,6 +114,13 @@ fn inputs() -> Folder {
         &[("rows", &[2000, 8], &noise(2, 16_000))],
     );
     folder.safetensors("few.safetensors", &[("rows", &[5, 8], &noise(3, 40))]);
+    for (out, options) in [
+        ("q.gguf", ["--to", "tq2_0", "--rule", "absmax"]),
+        ("codes.safetensors", ["--to", "int8", "--grid", "affine"]),
+        ("palette.safetensors", ["--to", "palette:3", "--per", "row"]),
+    ] {
+        folder.ok(&[&["quantize", "in.safetensors", "-o", out][..], &options].concat());
+    }
     folder
 }
 
@@ -142,7 +167,8 @@ fn what_has_no_room_is_done_by_the_processor() {
         let folder = inputs();
         for (arguments, outputs) in FLOWS {
             let run = |more: &[&str]| {
-                let arguments = [arguments, &["--json", "--force"], more].concat();
+                let force = forced(outputs.first().unwrap_or(&""), &["--json", "--force"]);
+                let arguments = [arguments, &force, more].concat();
                 let run = on_device(&folder, &arguments, switches)?;
                 assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{arguments:?}");
                 let files = outputs
@@ -151,18 +177,21 @@ fn what_has_no_room_is_done_by_the_processor() {
                 let report: Value = serde_json::from_str(&run.out).unwrap();
                 Some((files.collect::<Vec<_>>(), report))
             };
-            let Some((expected, _)) = run(&["--backend", "scalar"]) else {
+            let Some((expected, plain)) = run(&["--backend", "scalar"]) else {
                 return;
             };
             let (found, report) = run(&["--backend", "cuda"]).unwrap();
             assert!(found == expected, "{arguments:?} {switches}");
+            if outputs.is_empty() {
+                assert_eq!(lasting(&report), lasting(&plain), "{switches}");
+            }
             if switches == "fail=alloc:1+" {
                 let note = report["engine_note"].as_str().unwrap();
                 assert!(
                     note.starts_with("cuda had no room for it: out of device memory: "),
                     "{note}"
                 );
-                if let Some(tensors) = report["tensors"].as_array() {
+                if let (Some(tensors), [_]) = (report["tensors"].as_array(), outputs) {
                     assert_eq!(report["engine"], "cuda");
                     assert!(
                         tensors.iter().all(|tensor| tensor["engine"] != "cuda"),
@@ -185,7 +214,8 @@ fn a_little_memory_is_enough() {
     for (arguments, outputs) in FLOWS {
         let mut files = Vec::new();
         for choice in ["scalar", "cuda"] {
-            let arguments = [arguments, &["--force", "--backend", choice]].concat();
+            let force = forced(outputs.first().unwrap_or(&""), &["--force"]);
+            let arguments = [arguments, &force, &["--backend", choice]].concat();
             let Some(run) = on_device(&folder, &arguments, "memory=256K") else {
                 return;
             };
@@ -246,7 +276,8 @@ fn a_device_that_fails_in_mid_flow_is_one_warning_and_the_same_bits() {
     }
     let folder = inputs();
     for (arguments, outputs) in FLOWS {
-        let arguments = [arguments, &["--force"]].concat();
+        let force = forced(outputs.first().unwrap_or(&""), &["--force"]);
+        let arguments = [arguments, &force].concat();
         let run = |wish: &str, switches: &str| {
             let run = wished(&folder, &arguments, wish, switches)?;
             assert_eq!(run.code, Some(0), "{arguments:?} {switches} {run:?}");

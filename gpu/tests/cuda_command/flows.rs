@@ -1,25 +1,26 @@
 //! `--backend cuda`: the files and the figures of `--backend scalar` and of no choice at all.
 
 use serde_json::Value;
+use tercet_host::simd::Backend;
 
-use super::folder::{Folder, noise};
+use super::folder::finish;
+use super::folder::{Folder, forced, lasting, noise};
 use super::on_device;
+use super::support::emulator::lend;
 
 /// What differs from run to run.
-const PASSING: [&str; 5] = [
-    "seconds",
-    "megabytes_per_second",
-    "engine",
-    "files",
-    "tensors",
-];
+const PASSING: &str = "files";
 
 /// Runs a command without a choice, by the reference engine's code and by the device; all it writes and prints must be the same.
 /// Gives what the device's run printed, or `None` without a device.
 fn thrice(folder: &Folder, arguments: &[&str], outputs: &[&str]) -> Option<Value> {
     let mut runs: Vec<(Vec<Vec<u8>>, Value)> = Vec::new();
     for choice in [&[][..], &["--backend", "scalar"], &["--backend", "cuda"]] {
-        let arguments = [arguments, choice, &["--force", "--json"]].concat();
+        let force = match outputs {
+            [] if !takes_force(arguments) => forced("", &["--force", "--json"]),
+            _ => vec!["--force", "--json"],
+        };
+        let arguments = [arguments, choice, &force].concat();
         let run = on_device(folder, &arguments, "seed=5")?;
         assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{arguments:?}");
         let files = outputs
@@ -36,9 +37,10 @@ fn thrice(folder: &Folder, arguments: &[&str], outputs: &[&str]) -> Option<Value
     }
     for other in [scalar, cuda] {
         assert!(other.0 == auto.0, "{arguments:?}: files differ");
-        for (name, value) in auto.1.as_object().unwrap() {
-            if !PASSING.contains(&name.as_str()) {
-                assert_eq!(other.1[name], *value, "{arguments:?}: {name}");
+        let (found, expected) = (lasting(&other.1), lasting(&auto.1));
+        for (name, value) in expected.as_object().unwrap() {
+            if name != PASSING {
+                assert_eq!(found[name], *value, "{arguments:?}: {name}");
             }
         }
     }
@@ -105,6 +107,136 @@ fn models_are_quantized_to_the_same_bytes() {
             }
         }
     }
+}
+
+/// Blocks, codes in groups of every kind, and palettes, in tensors of several shapes; a tensor's floats are no device's to read.
+#[test]
+fn models_are_restored_to_the_same_bytes_and_figures() {
+    let folder = Folder::new();
+    let (wide, narrow, long) = (noise(1, 6 * 512), noise(2, 6 * 64), noise(4, 7 * 20_483));
+    let bias = noise(3, 8);
+    let short: [(&str, &[usize], &[f32]); 3] = [
+        ("bias", &[8], &bias),
+        ("narrow.weight", &[6, 64], &narrow),
+        ("wide.weight", &[6, 512], &wide),
+    ];
+    let odd: [(&str, &[usize], &[f32]); 2] = [("bias", &[8], &bias), ("long", &[7, 20_483], &long)];
+    folder.safetensors("short.safetensors", &short);
+    folder.safetensors("odd.safetensors", &odd);
+    let blocks =
+        ["tq1_0", "tq2_0", "q2_0", "q4_0", "q8_0"].map(|to| ["--to", to, "--exclude", "bias"]);
+    let blocks = blocks.map(|options| ("short.safetensors", "q.gguf", options));
+    let tensors = [
+        ["--to", "int8", "--per", "tensor"],
+        ["--to", "int8", "--grid", "affine"],
+        ["--to", "ternary", "--per", "row"],
+        ["--to", "palette:4", "--per", "rows:2"],
+        ["--to", "palette:3", "--per", "row"],
+        ["--to", "palette:8", "--per", "tensor"],
+    ];
+    let tensors = tensors.map(|options| ("odd.safetensors", "q.safetensors", options));
+    for (input, quantized, options) in blocks.into_iter().chain(tensors) {
+        let base = ["quantize", input, "-o", quantized, "--force"];
+        folder.ok(&[&base[..], &options].concat());
+        for to in ["f32", "f16", "bf16"] {
+            let arguments = [
+                "dequantize",
+                quantized,
+                "-o",
+                "back.safetensors",
+                "--to",
+                to,
+            ];
+            let Some(report) = thrice(&folder, &arguments, &["back.safetensors"]) else {
+                return;
+            };
+            for tensor in report["tensors"].as_array().unwrap() {
+                let by = tensor["engine"].as_str();
+                let copied = tensor["note"] == "not quantized";
+                assert_eq!(by, (!copied).then_some("cuda"), "{tensor}");
+            }
+        }
+        for arguments in [
+            &["compare", input, quantized][..],
+            &["compare", quantized, quantized],
+            &["inspect", quantized],
+        ] {
+            thrice(&folder, arguments, &[]).unwrap();
+        }
+    }
+}
+
+/// A device has no step for packed codes and floats: a file of nothing else is refused where the device is named, and the processor's
+/// where it is wished for; beside what the device restores, the report says who did what.
+#[test]
+fn what_no_device_restores_is_refused_or_the_processors() {
+    let folder = Folder::new();
+    folder.quantized();
+    let options = ["-o", "packed.safetensors", "--to", "bitnet-hf"];
+    folder.ok(&[&["quantize", "in.safetensors"], &options[..]].concat());
+    let before = folder.files();
+    let commands: [(&[&str], &str); 4] = [
+        (&["inspect", "in.safetensors"], "in.safetensors holds"),
+        (&["inspect", "q.gguf", "--tensor", "bias"], "q.gguf holds"),
+        (
+            &["compare", "in.safetensors", "packed.safetensors"],
+            "in.safetensors and packed.safetensors hold",
+        ),
+        (
+            &["dequantize", "packed.safetensors", "-o", "out.safetensors"],
+            "packed.safetensors holds",
+        ),
+    ];
+    for (command, told) in commands {
+        let arguments = [command, &["--backend", "cuda"]].concat();
+        let Some(run) = on_device(&folder, &arguments, "") else {
+            return;
+        };
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{run:?}");
+        let told =
+            format!("error: --backend cuda: {told} nothing that a device restores: leave out");
+        assert!(run.err.starts_with(&told), "{}", run.err);
+        assert_eq!(run.err.lines().count(), 1);
+        assert_eq!(folder.files(), before);
+
+        let mut wished = folder.command(&[command, &["--json"]].concat());
+        wished.env("TERCET_BACKEND", "cuda");
+        wished.env("TERCET_EMULATOR", "tell=0");
+        assert!(lend(&mut wished));
+        let run = finish(&mut wished);
+        assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{run:?}");
+        let report: Value = serde_json::from_str(&run.out).unwrap();
+        let processor = Backend::default().to_string();
+        match command[0] {
+            "dequantize" => {
+                let named = |name: &str| {
+                    (report["tensors"].as_array().unwrap().iter())
+                        .any(|tensor| tensor["engine"] == name)
+                };
+                assert!(named(&processor) && !named("cuda"), "{report}");
+                std::fs::remove_file(folder.path("out.safetensors")).unwrap();
+            }
+            _ => assert_eq!(report["engine"], *processor, "{report}"),
+        }
+    }
+    // Both have a part.
+    let arguments = [
+        "compare",
+        "packed.safetensors",
+        "q.gguf",
+        "--json",
+        "--backend",
+        "cuda",
+    ];
+    let run = on_device(&folder, &arguments, "").unwrap();
+    let report: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(report["engine"], format!("cuda, {}", Backend::default()));
+    assert!(report["engine_note"].is_null());
+}
+
+/// Whether a command has files that it may replace.
+fn takes_force(arguments: &[&str]) -> bool {
+    !["compare", "inspect"].contains(&arguments[0])
 }
 
 #[test]

@@ -174,6 +174,42 @@ pub fn dequantize(
     out: &Path,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
+    restore(&mut Fused, model, options, out, progress)
+}
+
+/// [`dequantize`] with an engine that restores blocks of GGUF, int8 and ternary codes and palettes: the same file, byte for byte.
+///
+/// The processor's threads narrow what is restored to other types than `f32`, write it out, and restore what no engine has a step for:
+/// packed two-bit codes. So do they chunks that the engine has no room for; [`TensorReport::engine`] says who restored a tensor,
+/// [`Report::engine_note`] why the engine did not do it all. An engine that works in the host's memory ([`Worker::OWN_MEMORY`])
+/// gains nothing over their tiles, which stay in a thread's cache: for such a one this is [`dequantize`].
+///
+/// Memory is [`dequantize`]'s; where the values are narrowed, a third chunk is held.
+///
+/// # Errors
+/// Those of [`dequantize`], in the same words; [`Error::Engine`] where the engine fails.
+pub fn dequantize_with<E: Worker>(
+    engine: &mut E,
+    model: &Model,
+    options: &DequantizeOptions,
+    out: &Path,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    if E::OWN_MEMORY {
+        restore(&mut Chunked::new(engine), model, options, out, progress)
+    } else {
+        dequantize(model, options, out, progress)
+    }
+}
+
+/// Restores, by those hands.
+fn restore(
+    hands: &mut impl Hands,
+    model: &Model,
+    options: &DequantizeOptions,
+    out: &Path,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
     let started = Instant::now();
     let container = check::container(out)?;
     let output = Output::create(out, model.files(), options.force)?;
@@ -192,7 +228,7 @@ pub fn dequantize(
         importance: None,
         started,
     };
-    run(&mut Fused, model, container, output, &steps, &job, progress)
+    run(hands, model, container, output, &steps, &job, progress)
 }
 
 /// What holds for a whole conversion.

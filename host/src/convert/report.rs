@@ -20,7 +20,7 @@ pub struct TensorReport {
     pub from: String,
     /// Its type in the output, the same where it was copied.
     pub to: String,
-    /// The name of the engine that coded it, or of two that did a part each; `None` where it was copied.
+    /// The name of the engine that coded or restored it, or of two that did a part each; `None` where it was copied.
     pub engine: Option<String>,
     /// Bits that a value takes in the output, scales and zero points included.
     pub bits_per_weight: f64,

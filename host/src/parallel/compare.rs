@@ -50,18 +50,53 @@ impl Threads {
         original: &[A],
         restored: &[B],
     ) -> Result<(), QuantError> {
+        self.compare_runs([comparison], original, restored)
+    }
+
+    /// As [`Threads::compare_next`] of one comparison and then of another, but runs that are both's are summed once: where both stand at
+    /// the same place of a run.
+    ///
+    /// A refusal's index is the first one's; nothing is added to either then.
+    pub(crate) fn compare_both<A: Element, B: Element>(
+        &self,
+        first: &mut Comparison,
+        second: &mut Comparison,
+        original: &[A],
+        restored: &[B],
+    ) -> Result<(), QuantError> {
+        let at = |comparison: &Comparison| comparison.count() % RUN as u64;
+        if at(first) == at(second) {
+            return self.compare_runs([first, second], original, restored);
+        }
+        // What the first takes the second takes too.
+        self.compare_next(first, original, restored)?;
+        self.compare_next(second, original, restored)
+    }
+
+    /// Goes on with comparisons, at least one, that stand at the same place of a run.
+    fn compare_runs<A: Element, B: Element, const N: usize>(
+        &self,
+        comparisons: [&mut Comparison; N],
+        original: &[A],
+        restored: &[B],
+    ) -> Result<(), QuantError> {
         if original.len() != restored.len() {
             return Err(QuantError::Length {
                 expected: original.len(),
                 found: restored.len(),
             });
         }
-        // A copy, so that nothing is added where a value is refused.
-        let mut next = comparison.clone();
-        let left = (RUN - (next.count() % RUN as u64) as usize) % RUN;
+        // Copies, so that nothing is added where a value is refused.
+        let mut next = comparisons
+            .each_ref()
+            .map(|comparison| (**comparison).clone());
+        let count = next[0].count();
+        let left = (RUN - (count % RUN as u64) as usize) % RUN;
         let (a_head, a) = original.split_at(left.min(original.len()));
         let (b_head, b) = restored.split_at(left.min(restored.len()));
-        self.backend.compare(&mut next, a_head, b_head)?;
+        for next in &mut next {
+            self.backend.compare(next, a_head, b_head)?;
+        }
         for (a, b) in a.chunks(RUNS * RUN).zip(b.chunks(RUNS * RUN)) {
             let runs: Vec<_> = (a.par_chunks(RUN).zip(b.par_chunks(RUN)))
                 .map(|(a, b)| {
@@ -71,11 +106,55 @@ impl Threads {
                 .collect();
             // In order, so that the lowest index is the one reported.
             for run in runs {
-                let run = run.map_err(|error| moved(error, next.count()))?;
-                next.append(&run).expect("every run but the last is whole");
+                let run = run.map_err(|error| moved(error, next[0].count()))?;
+                for next in &mut next {
+                    next.append(&run).expect("every run but the last is whole");
+                }
             }
         }
-        *comparison = next;
+        for (comparison, next) in comparisons.into_iter().zip(next) {
+            *comparison = next;
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the places in a run are the same or not, and whatever lies before.
+    #[test]
+    fn two_at_once_are_each_alone() {
+        let values = |seed: u64| -> Vec<f32> {
+            let mut random = tercet_core::number::Random::new(seed);
+            let draw = || random.below(20_001) as f32 / 7.0 - 1400.0;
+            std::iter::repeat_with(draw).take(3 * RUN + 5).collect()
+        };
+        let (a, b) = (values(1), values(2));
+        let threads = Threads::default();
+        let begun = |count: usize| {
+            let mut begun = Comparison::new();
+            begun.push(&b[..count], &a[..count]).unwrap();
+            begun
+        };
+        for (before, also) in [(0, 0), (0, RUN), (7, 7), (7, RUN + 7), (0, 7), (64, 1)] {
+            for len in [0, 9, RUN, a.len()] {
+                let (mut first, mut second) = (begun(before), begun(also));
+                let (mut alone, mut other) = (first.clone(), second.clone());
+                let (a, b) = (&a[..len], &b[..len]);
+                (threads.compare_both(&mut first, &mut second, a, b)).unwrap();
+                threads.compare_next(&mut alone, a, b).unwrap();
+                threads.compare_next(&mut other, a, b).unwrap();
+                assert!(first == alone && second == other, "{before} {also} {len}");
+            }
+            let mut bad = a.clone();
+            bad[RUN + 3] = f32::NAN;
+            let (mut first, mut second) = (begun(before), begun(also));
+            let refused = threads.compare_both(&mut first, &mut second, &bad, &b);
+            let index = (before + RUN + 3) as u64;
+            assert_eq!(refused, Err(QuantError::NotFinite { index }));
+            assert!(first == begun(before) && second == begun(also));
+        }
     }
 }

@@ -28,38 +28,29 @@ impl Source<'_> {
         Ok(buffer)
     }
 
-    /// As [`Source::view`], with values that do not lie so read by all threads.
-    pub(crate) fn gather<'b>(
-        &'b self,
-        start: usize,
-        len: usize,
-        buffer: &'b mut Vec<f32>,
-    ) -> Result<&'b [f32], Error> {
-        if let Some(values) = self.lying(start, len) {
-            return Ok(values);
-        }
-        buffer.resize(len, 0.0);
-        let tiles = buffer.par_chunks_mut(TILE).enumerate();
-        let read: Vec<_> = tiles
-            .map(|(tile, out)| self.read(start + tile * TILE, out))
-            .collect();
-        // In order, so that the lowest index is the one reported.
-        read.into_iter().collect::<Result<(), Error>>()?;
-        Ok(buffer)
-    }
-
-    /// The `len` values from `start` on where they lie, if as aligned `f32` of this machine.
+    /// The `len` values from `start` on where they lie, if as aligned `f32` of this machine; brought into memory.
     pub(crate) fn lying(&self, start: usize, len: usize) -> Option<&[f32]> {
         self.lying_as(DType::F32, start, len)
     }
 
-    /// The `len` values from `start` on where they lie, if as aligned elements of this machine; `dtype` is what files call `T`.
+    /// As [`Source::lying`], as other elements; `dtype` is what files call `T`.
     pub(crate) fn lying_as<T: Element>(
         &self,
         dtype: DType,
         start: usize,
         len: usize,
     ) -> Option<&[T]> {
+        let values = self.mapped_as(dtype, start, len)?;
+        self.page_in(start, len);
+        Some(values)
+    }
+
+    /// As [`Source::lying`], in memory or not.
+    pub(super) fn mapped(&self, start: usize, len: usize) -> Option<&[f32]> {
+        self.mapped_as(DType::F32, start, len)
+    }
+
+    fn mapped_as<T: Element>(&self, dtype: DType, start: usize, len: usize) -> Option<&[T]> {
         let plain = matches!(self.kind, Kind::Plain) && self.tensor.dtype == dtype;
         if !plain || cfg!(target_endian = "big") {
             return None;
@@ -67,11 +58,7 @@ impl Source<'_> {
         let bytes = &self.tensor.bytes[start * T::BYTES..][..len * T::BYTES];
         // SAFETY: elements are floats, and every pattern of their bytes is one.
         let (before, values, after) = unsafe { bytes.align_to() };
-        if !before.is_empty() || !after.is_empty() {
-            return None;
-        }
-        self.page_in(start, len);
-        Some(values)
+        (before.is_empty() && after.is_empty()).then_some(values)
     }
 
     /// Where the `len` values from `start` on enter a chunk, reads all of its bytes in: whoever comes first to a chunk, so that

@@ -2,25 +2,33 @@
 
 use std::path::PathBuf;
 
-use tercet_host::{CompareReport, Measured};
+use tercet_gpu::dispatch::Able;
+use tercet_host::{Amounts, CompareReport, Error, Measured, Model, compare_with};
 
 use crate::failure::Failure;
+use crate::flow::On;
 use crate::progress::Bar;
 use crate::table::{Align, Table};
-use crate::{format, output, reading};
+use crate::{edge, engine, format, output, reading, restoring};
 
 const EXAMPLES: &str = "\
 Examples:
   tercet compare model.safetensors model-tq2_0.gguf
   tercet compare before.gguf after.gguf --json
+  tercet compare model.safetensors model-tq2_0.gguf --backend cuda
 
 A is the truth. Both must hold the same tensors in the same shapes; a difference in names or shapes is an error \
 (exit status 1), a difference in values is what the table shows (exit status 0).
 
 Tensors whose type is not read must be equal byte for byte; they have no measures.
 
-JSON (--json): tensors[] (name, shape, left, right, measures) and total; measures and total are null or hold count, \
-mse, relative_error, sqnr_db, cosine, max_error.";
+With --backend cuda the device restores blocks, int8 and ternary codes and palettes, and the processor reads and sums; the figures are the \
+same, to the bit. What has no room on the device the processor does, and the report says so; packed two-bit codes (Hugging Face BitNet, \
+I2_S) it restores alone, and models that hold nothing for the device are refused.
+
+JSON (--json): tensors[] (name, shape, left, right, measures), total, engine (that restored what is quantized), engine_note (null, or why \
+the processor did some of the work of the one asked for); measures and total are null or hold count, mse, relative_error, sqnr_db, cosine, \
+max_error.";
 
 /// Measure how far the tensors of B are from those of A
 #[derive(Debug, clap::Args)]
@@ -34,19 +42,44 @@ pub(crate) struct Arguments {
     right: PathBuf,
     #[command(flatten)]
     reading: reading::Arguments,
+    #[command(flatten)]
+    pub(crate) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut engine = arguments.engine.open()?;
     let left = arguments.reading.open(&arguments.left)?;
     let right = arguments.reading.open(&arguments.right)?;
-    let report = tercet_host::compare(&left, &right, &Bar::new())?;
+    let amounts = [&left, &right].map(|model| (model.path(), Amounts::of(model)));
+    let amounts = restoring::amounts(&engine, amounts)?.unwrap_or_default();
+    let mut both = amounts[0];
+    both += amounts[1];
+    let compares = Compares {
+        left: &left,
+        right: &right,
+    };
+    let report = engine.run(restoring::job(both), edge::compare(&amounts), compares)?;
     if arguments.json {
         output::json(&report)
     } else {
         output::text(&people(&report))
+    }
+}
+
+/// [`tercet_host::compare`].
+struct Compares<'a> {
+    left: &'a Model,
+    right: &'a Model,
+}
+
+impl On for Compares<'_> {
+    type Done = CompareReport;
+
+    fn on<E: Able>(&mut self, engine: &mut E) -> Result<CompareReport, Error> {
+        compare_with(engine, self.left, self.right, &Bar::new())
     }
 }
 
@@ -81,7 +114,7 @@ fn people(report: &CompareReport) -> String {
         ];
         table.row(words.into_iter().chain(measures(Some(total))));
     }
-    table.render()
+    table.render() + &restoring::note(report.engine_note.as_deref())
 }
 
 fn measures(of: Option<&Measured>) -> [String; 5] {

@@ -1,24 +1,32 @@
 //! `tercet dequantize`: a quantized model back in floats.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::TypedValueParser;
+use tercet_gpu::dispatch::Able;
 use tercet_host::convert::{DequantizeOptions, FloatType, Report};
+use tercet_host::{Amount, Amounts, Error, Model, dequantize_with};
 
 use crate::failure::Failure;
+use crate::flow::On;
 use crate::progress::Bar;
 use crate::table::{Align, Table};
 use crate::words::words;
-use crate::{format, output, reading};
+use crate::{edge, engine, format, output, reading, restoring};
 
 const EXAMPLES: &str = "\
 Examples:
   tercet dequantize model.gguf -o model.safetensors
   tercet dequantize model.gguf -o model-f16.gguf --to f16
   tercet dequantize bitnet.safetensors -o floats.safetensors --weight-scale multiplier
+  tercet dequantize model.gguf -o model.safetensors --backend cuda
 
-JSON (--json): tensors[] (name, shape, from, to, engine, bits_per_weight, note), bytes_before, bytes_after, engine, seconds, \
-megabytes_per_second.";
+With --backend cuda the device restores blocks, int8 and ternary codes and palettes, and the processor reads, narrows and writes; the file \
+is the same, byte for byte. What has no room on the device the processor does, and the report says so; packed two-bit codes (Hugging Face \
+BitNet, I2_S) it restores alone, and a model that holds nothing else is refused.
+
+JSON (--json): tensors[] (name, shape, from, to, engine (null where copied), bits_per_weight, note), bytes_before, bytes_after, engine, \
+engine_note (null, or why the processor did some of its work), seconds, megabytes_per_second.";
 
 /// Restore the quantized tensors of a model to floats
 #[derive(Debug, clap::Args)]
@@ -38,6 +46,8 @@ pub(crate) struct Arguments {
     /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    pub(crate) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -56,12 +66,42 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         dtype: arguments.to,
         force: arguments.force,
     };
+    let mut engine = arguments.engine.open()?;
     let model = arguments.reading.open(&arguments.input)?;
-    let report = tercet_host::dequantize(&model, &options, &arguments.output, &Bar::new())?;
+    let amounts = [(model.path(), Amounts::of(&model))];
+    let [amounts] = restoring::amounts(&engine, amounts)?.unwrap_or_default();
+    let dequantizes = Dequantizes {
+        model: &model,
+        options: &options,
+        out: &arguments.output,
+    };
+    // What is floats already is copied.
+    let mut restored = amounts;
+    restored.plain = Amount::default();
+    let report = engine.run(
+        restoring::job(restored),
+        edge::dequantize(&amounts),
+        dequantizes,
+    )?;
     if arguments.json {
         output::json(&report)
     } else {
         output::text(&people(&report))
+    }
+}
+
+/// [`tercet_host::dequantize`].
+struct Dequantizes<'a> {
+    model: &'a Model,
+    options: &'a DequantizeOptions,
+    out: &'a Path,
+}
+
+impl On for Dequantizes<'_> {
+    type Done = Report;
+
+    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Report, Error> {
+        dequantize_with(engine, self.model, self.options, self.out, &Bar::new())
     }
 }
 
@@ -84,8 +124,9 @@ fn people(report: &Report) -> String {
         ]);
     }
     format!(
-        "{}\n{} -> {}, {:.2} s, {:.0} MB/s\n",
+        "{}\n{}{} -> {}, {:.2} s, {:.0} MB/s\n",
         table.render(),
+        restoring::note(report.engine_note.as_deref()),
         format::bytes(report.bytes_before),
         format::bytes(report.bytes_after),
         report.seconds,

@@ -7,12 +7,12 @@ use tercet_core::engine::MagnitudeBin;
 use tercet_core::linear::Layout;
 use tercet_core::linear::network::LayerSize;
 use tercet_core::palette;
-use tercet_core::quant::{HOST_BITS, Histogram, adaptive, ternary};
+use tercet_core::quant::{Comparison, HOST_BITS, Histogram, adaptive, ternary};
 use tercet_host::cluster::KmeansOptions;
 use tercet_host::convert::Target;
 use tercet_host::network::BuildOptions;
 use tercet_host::search::{Find, SearchOptions, Storage};
-use tercet_host::{Method, Model, QuantizeOptions};
+use tercet_host::{Amounts, BARS, Method, Model, QuantizeOptions};
 
 /// A hit: a row and its score.
 const HIT: usize = 8;
@@ -122,6 +122,24 @@ pub(crate) const fn calibrate(method: Method) -> usize {
         Method::AbsMax | Method::MinMax => 0,
         _ => Histogram::<HOST_BITS>::BUCKETS * size_of::<u64>(),
     }
+}
+
+/// The floats of a block, or of one value where there are no blocks.
+pub(crate) fn dequantize(amounts: &Amounts) -> usize {
+    amounts.longest.saturating_mul(4)
+}
+
+/// The floats of a block of each model, and the sums of a tensor and of all of them.
+pub(crate) fn compare(models: &[Amounts]) -> usize {
+    let sums = 2 * size_of::<Comparison>();
+    models
+        .iter()
+        .fold(sums, |sum, model| sum.saturating_add(dequantize(model)))
+}
+
+/// The floats of a block, and the bars of a histogram.
+pub(crate) fn inspect(amounts: &Amounts) -> usize {
+    total(&[dequantize(amounts), BARS * 8])
 }
 
 fn total(parts: &[usize]) -> usize {

@@ -307,6 +307,11 @@ impl Engine {
         )
     }
 
+    /// Whether it is the device, which was named, and nothing else will do.
+    pub(crate) const fn is_device(&self) -> bool {
+        self.device
+    }
+
     /// Whether [`Engine::quantize`] makes this of a model: who names the device is refused what only the processor makes.
     pub(crate) fn makes(&self, target: Target) -> bool {
         target != Target::BitnetHf || !self.device

@@ -3,23 +3,31 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use tercet_host::{Summary, TensorSummary, ValueSummary};
+use tercet_gpu::dispatch::Able;
+use tercet_host::{Amounts, Error, Model, Summary, TensorSummary, ValueSummary, inspect_with};
 
 use crate::failure::Failure;
+use crate::flow::On;
 use crate::progress::Bar;
 use crate::table::{Align, Table};
-use crate::{format, output, reading};
+use crate::{edge, engine, format, output, reading, restoring};
 
 const EXAMPLES: &str = "\
 Examples:
   tercet inspect model.gguf
   tercet inspect model.safetensors --tensor model.layers.0.mlp.down_proj.weight
   tercet inspect model.gguf --json | jq '.tensors[] | select(.bits_per_weight < 3) | .name'
+  tercet inspect model.gguf --backend cuda
 
 The spark line counts values in equal ranges from min to max.
 
+With --backend cuda the device restores blocks, int8 and ternary codes and palettes, and the processor reads and counts; the figures are the \
+same, to the bit. What has no room on the device the processor does, and the report says so; packed two-bit codes (Hugging Face BitNet, \
+I2_S) it restores alone, and a model that holds nothing for the device is refused.
+
 JSON (--json): format, bytes, values, metadata[] ([key, value]), tensors[] (name, shape, dtype, bytes, \
-bits_per_weight, decoded, values: null or min, max, abs_mean, zeros, not_finite, histogram[]).";
+bits_per_weight, decoded, values: null or min, max, abs_mean, zeros, not_finite, histogram[]), engine (that restored what is quantized), \
+engine_note (null, or why the processor did some of the work of the one asked for).";
 
 /// List the tensors of a file with their types, ranges and histograms
 #[derive(Debug, clap::Args)]
@@ -33,20 +41,48 @@ pub(crate) struct Arguments {
     tensor: Option<String>,
     #[command(flatten)]
     reading: reading::Arguments,
+    #[command(flatten)]
+    pub(crate) engine: engine::Named,
     /// Report as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut engine = arguments.engine.open()?;
     let model = arguments.reading.open(&arguments.file)?;
-    let summary = tercet_host::inspect(&model, arguments.tensor.as_deref(), &Bar::new())?;
+    let only = arguments.tensor.as_deref();
+    let amounts = [(model.path(), Amounts::listed(&model, only))];
+    let [amounts] = restoring::amounts(&engine, amounts)?.unwrap_or_default();
+    // Each tensor is gone through twice.
+    let mut twice = amounts;
+    twice += amounts;
+    let inspects = Inspects {
+        model: &model,
+        only,
+    };
+    let summary = engine.run(restoring::job(twice), edge::inspect(&amounts), inspects)?;
     if arguments.json {
         return output::json(&summary);
     }
+    let note = restoring::note(summary.engine_note.as_deref());
     match (&arguments.tensor, summary.tensors.as_slice()) {
-        (Some(_), [tensor]) => output::text(&closely(tensor)),
-        _ => output::text(&people(&summary)),
+        (Some(_), [tensor]) => output::text(&(closely(tensor) + &note)),
+        _ => output::text(&(people(&summary) + &note)),
+    }
+}
+
+/// [`tercet_host::inspect`].
+struct Inspects<'a> {
+    model: &'a Model,
+    only: Option<&'a str>,
+}
+
+impl On for Inspects<'_> {
+    type Done = Summary;
+
+    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Summary, Error> {
+        inspect_with(engine, self.model, self.only, &Bar::new())
     }
 }
 

@@ -31,6 +31,7 @@ mod profile;
 mod progress;
 mod quantize;
 mod reading;
+mod restoring;
 mod search;
 mod table;
 mod trace;
@@ -110,6 +111,9 @@ impl Command {
         match self {
             Self::Quantize(arguments) => Some(&arguments.engine),
             Self::Calibrate(arguments) => Some(&arguments.engine),
+            Self::Dequantize(arguments) => Some(&arguments.engine),
+            Self::Inspect(arguments) => Some(&arguments.engine),
+            Self::Compare(arguments) => Some(&arguments.engine),
             Self::Kmeans(arguments) => Some(&arguments.engine),
             Self::Assign(arguments) => Some(&arguments.engine),
             Self::Elbow(arguments) => Some(&arguments.engine),

@@ -1,5 +1,6 @@
 //! An engine that was given: it gets the values of a chunk, and the processor reads them in and measures what they lost.
 
+use rayon::prelude::*;
 use tercet_core::engine::{
     BlockEngine, MagnitudeBin, MagnitudeSpan, Output, PaletteEngine, QuantizeEngine,
     QuantizeProblem,
@@ -16,57 +17,26 @@ use crate::convert::codes::{Settled, refuse};
 use crate::convert::measure::Loss;
 use crate::convert::palette::{Refusal, Weighed};
 use crate::convert::runs::Coder;
-use crate::engine::{Fault, Worker, no_room};
+use crate::engine::{Fault, Shared, Worker};
+use crate::floats;
 use crate::parallel::palette::Matrix;
-use crate::source::{CHUNK, signed_mut};
+use crate::source::{self, CHUNK, Restored, TILE, on_engine, signed_mut};
 
 /// An engine, and the processor's threads for what it has no room for, and for floats that are only narrowed.
 pub(in crate::convert) struct Chunked<'e, E> {
-    engine: &'e mut E,
+    shared: Shared<'e, E>,
     /// A chunk, where it does not lie in memory as `f32`.
     values: Vec<f32>,
     /// Codes of a part that is only looked at.
     codes: Vec<i8>,
-    /// Who worked on the tensor.
-    by_engine: bool,
-    by_processor: bool,
-    note: Option<String>,
 }
 
 impl<'e, E: Worker> Chunked<'e, E> {
     pub(in crate::convert) fn new(engine: &'e mut E) -> Self {
         Self {
-            engine,
+            shared: Shared::new(engine),
             values: Vec::new(),
             codes: Vec::new(),
-            by_engine: false,
-            by_processor: false,
-            note: None,
-        }
-    }
-
-    /// What the engine gave; `None` where it has no room and the processor is to do it.
-    fn settle<T>(
-        &mut self,
-        done: Result<T, Fault>,
-        refuse: impl FnOnce(Fault) -> Error,
-    ) -> Result<Option<T>, Error> {
-        match done {
-            Ok(done) => {
-                self.by_engine = true;
-                Ok(Some(done))
-            }
-            Err(Fault::NoRoom(reason)) => {
-                self.by_processor = true;
-                let name = self.engine.name();
-                self.note.get_or_insert_with(|| no_room(&name, &reason));
-                Ok(None)
-            }
-            Err(Fault::Engine(source)) => Err(Error::Engine {
-                engine: self.engine.name(),
-                source,
-            }),
-            Err(fault) => Err(refuse(fault)),
         }
     }
 
@@ -86,7 +56,7 @@ impl<'e, E: Worker> Chunked<'e, E> {
                 len,
                 source: part.source,
             };
-            let values = gather(chunk, &mut self.values)?;
+            let values = gather(&mut self.shared, chunk, &mut self.values)?;
             self.codes.resize(len, 0);
             let out = Output {
                 codes: &mut self.codes,
@@ -95,19 +65,88 @@ impl<'e, E: Worker> Chunked<'e, E> {
             };
             let done = (Groups::tensor(len).map_err(Fault::from)).and_then(|groups| {
                 let mut tensor = self
+                    .shared
                     .engine
                     .tensor(values, groups, out)
                     .map_err(Into::into)?;
                 step(&mut tensor)
             });
             let refused = |fault| refused(chunk, fault);
-            match self.settle(done, refused)? {
+            match self.shared.settle(done, refused)? {
                 Some(done) => merge(done),
                 None => merge(fallback(chunk)?),
             }
         }
         Ok(())
     }
+}
+
+/// Codes that become floats.
+impl<E: Worker> Chunked<'_, E> {
+    /// The engine restores a chunk; the processor narrows it, unless it is wanted as it is restored.
+    fn restore(
+        &mut self,
+        chunk: Span<'_, '_>,
+        codec: &Codec,
+        out: &mut [u8],
+    ) -> Result<u64, Error> {
+        let Span { source, first, len } = chunk;
+        let restored = match floats::room(codec.dtype(), out) {
+            Some(values) => {
+                let restored = source::restore(&mut self.shared, source, first, values)?;
+                if matches!(restored, Restored::Done) {
+                    finite(chunk, values)?;
+                }
+                restored
+            }
+            None => {
+                self.values.resize(len, 0.0);
+                let values = &mut self.values;
+                let restored = source::restore(&mut self.shared, source, first, values)?;
+                if matches!(restored, Restored::Done) {
+                    narrow(chunk, codec, values, out)?;
+                }
+                restored
+            }
+        };
+        match restored {
+            Restored::Done => Ok(0),
+            Restored::Not => Fused.stream(chunk, codec, out, None),
+            Restored::Refused(error) => {
+                Fused.stream(chunk, codec, out, None)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Refuses values as [`floats::narrow`] to `f32` does, which changes no other.
+fn finite(chunk: Span<'_, '_>, values: &[f32]) -> Result<(), Error> {
+    let bad = |values: &[f32]| values.iter().position(|x| !x.is_finite());
+    let tiles = values.par_chunks(TILE).enumerate();
+    let found = tiles.find_map_first(|(tile, values)| Some(tile * TILE + bad(values)?));
+    match found {
+        None => Ok(()),
+        Some(index) => {
+            let (source, place) = (chunk.source, chunk.first + index);
+            Err(Error::not_finite(source.path, source.tensor.name, place))
+        }
+    }
+}
+
+/// Narrows restored values, by all threads.
+fn narrow(chunk: Span<'_, '_>, codec: &Codec, values: &[f32], out: &mut [u8]) -> Result<(), Error> {
+    let tiles = values
+        .par_chunks(TILE)
+        .zip(out.par_chunks_mut(codec.bytes(TILE)));
+    let narrowed: Vec<_> = tiles
+        .enumerate()
+        .map(|(tile, (values, out))| codec.encode(chunk.first + tile * TILE, values, out))
+        .collect();
+    // In order, so that the lowest index is the one reported.
+    let narrowed: Result<u64, String> = narrowed.into_iter().sum();
+    let refuse = |reason| Error::tensor(chunk.source.path, chunk.source.tensor.name, reason);
+    narrowed.map(|_| ()).map_err(refuse)
 }
 
 /// A refusal of values that begin where `chunk` does.
@@ -118,9 +157,13 @@ fn refused(chunk: Span<'_, '_>, fault: Fault) -> Error {
     }
 }
 
-/// The values of a chunk: where they lie, or read by all threads.
-fn gather<'b>(chunk: Span<'b, '_>, buffer: &'b mut Vec<f32>) -> Result<&'b [f32], Error> {
-    chunk.source.gather(chunk.first, chunk.len, buffer)
+/// The values of a chunk.
+fn gather<'b, E: Worker>(
+    shared: &mut Shared<'_, E>,
+    chunk: Span<'b, '_>,
+    buffer: &'b mut Vec<f32>,
+) -> Result<&'b [f32], Error> {
+    source::gather(shared, chunk.source, chunk.first, chunk.len, buffer)
 }
 
 impl<E: Worker> Hands for Chunked<'_, E> {
@@ -133,17 +176,22 @@ impl<E: Worker> Hands for Chunked<'_, E> {
         out: &mut [u8],
         loss: Option<&mut Loss>,
     ) -> Result<u64, Error> {
-        let Codec::Blocks {
-            format,
-            rule,
-            scale,
-        } = *codec
-        else {
-            self.by_processor = true;
-            return Fused.stream(chunk, codec, out, loss);
+        let (format, rule, scale) = match *codec {
+            Codec::Blocks {
+                format,
+                rule,
+                scale,
+            } => (format, rule, scale),
+            Codec::Floats(_) if on_engine::<E>(chunk.source) => {
+                return self.restore(chunk, codec, out);
+            }
+            Codec::Floats(_) => {
+                self.shared.by_processor();
+                return Fused.stream(chunk, codec, out, loss);
+            }
         };
-        let values = gather(chunk, &mut self.values)?;
-        let done = BlockEngine::encode(self.engine, format, rule, scale, values, out);
+        let values = gather(&mut self.shared, chunk, &mut self.values)?;
+        let done = BlockEngine::encode(self.shared.engine, format, rule, scale, values, out);
         let refused = |fault| match fault {
             Fault::Block(error) => Error::tensor(
                 chunk.source.path,
@@ -152,7 +200,7 @@ impl<E: Worker> Hands for Chunked<'_, E> {
             ),
             other => refused(chunk, other),
         };
-        let Some(done) = self.settle(done.map_err(Into::into), refused)? else {
+        let Some(done) = self.shared.settle(done.map_err(Into::into), refused)? else {
             return Fused.stream(chunk, codec, out, loss);
         };
         if let Some(loss) = loss {
@@ -172,21 +220,24 @@ impl<E: Worker> Hands for Chunked<'_, E> {
         method: Method,
         out: Output<'_>,
     ) -> Result<u64, Error> {
-        let values = gather(chunk, &mut self.values)?;
+        let values = gather(&mut self.shared, chunk, &mut self.values)?;
         let mut bins = vec![MagnitudeBin::EMPTY; method.scratch_len(groups.len)];
         let lent = Output {
             codes: out.codes,
             scales: out.scales,
             zero_points: out.zero_points,
         };
-        let engine = &mut *self.engine;
+        let engine = &mut *self.shared.engine;
         let done = (|| -> Result<Report, <E as QuantizeEngine>::Error> {
             let mut tensor = engine.tensor(values, groups, lent)?;
             let report = quant::quantize(&mut tensor, method, &mut bins)?;
             tensor.finish()?;
             Ok(report)
         })();
-        match self.settle(done.map_err(Into::into), |fault| refused(chunk, fault))? {
+        match self
+            .shared
+            .settle(done.map_err(Into::into), |fault| refused(chunk, fault))?
+        {
             Some(report) => Ok(report.flushed),
             None => Fused.groups(chunk, groups, method, out),
         }
@@ -251,7 +302,7 @@ impl<E: Worker> Hands for Chunked<'_, E> {
         out: &mut [u8],
         loss: &mut Loss,
     ) -> Result<(), Error> {
-        let values = gather(chunk, &mut self.values)?;
+        let values = gather(&mut self.shared, chunk, &mut self.values)?;
         let mut done = Ok(());
         for (plan, run) in settled.runs(chunk.first, chunk.len) {
             let from = run.start - chunk.first..run.end - chunk.first;
@@ -260,7 +311,7 @@ impl<E: Worker> Hands for Chunked<'_, E> {
                 scales: &mut [0.0],
                 zero_points: &mut [],
             };
-            let engine = &mut *self.engine;
+            let engine = &mut *self.shared.engine;
             let coded = (|| -> Result<(), <E as QuantizeEngine>::Error> {
                 let groups = Groups::tensor(from.len())?;
                 let mut tensor = engine.tensor(&values[from], groups, lent)?;
@@ -272,7 +323,11 @@ impl<E: Worker> Hands for Chunked<'_, E> {
                 break;
             }
         }
-        if self.settle(done, |fault| refused(chunk, fault))?.is_none() {
+        if self
+            .shared
+            .settle(done, |fault| refused(chunk, fault))?
+            .is_none()
+        {
             return Fused.apply(chunk, settled, out, loss);
         }
         let codes: &[u8] = out;
@@ -293,7 +348,7 @@ impl<E: Worker> Hands for Chunked<'_, E> {
             first: matrix.first,
             len: layout.values(),
         };
-        let values = gather(chunk, &mut self.values)?;
+        let values = gather(&mut self.shared, chunk, &mut self.values)?;
         let mut buffer = Vec::new();
         let importances = matrix
             .importances(0, chunk.len, &mut buffer)
@@ -304,33 +359,27 @@ impl<E: Worker> Hands for Chunked<'_, E> {
             codebooks: out.codebooks,
             scales: out.scales,
         };
-        let engine = &mut *self.engine;
+        let engine = &mut *self.shared.engine;
         let done = PaletteEngine::encode(engine, layout, values, importances, lent, &mut scratch);
         let refused = |fault| match fault {
             Fault::Palette(error) => matrix.refuse(Refusal::Palette(error)),
             other => refused(chunk, other),
         };
-        match self.settle(done.map_err(Into::into), refused)? {
+        match self.shared.settle(done.map_err(Into::into), refused)? {
             Some(done) => Ok(done),
             None => Fused.palette(matrix, layout, out),
         }
     }
 
     fn name(&self) -> String {
-        self.engine.name()
+        self.shared.engine.name()
     }
 
     fn worked(&mut self) -> String {
-        let names = [
-            (self.by_engine, self.engine.name()),
-            (self.by_processor, Fused.name()),
-        ];
-        (self.by_engine, self.by_processor) = (false, false);
-        let names = names.into_iter().filter(|(worked, _)| *worked);
-        names.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
+        self.shared.worked()
     }
 
     fn note(&self) -> Option<String> {
-        self.note.clone()
+        self.shared.note()
     }
 }

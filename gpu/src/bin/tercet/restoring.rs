@@ -1,0 +1,64 @@
+//! What commands that restore models have in common: how much it is, and whose work.
+
+use std::path::Path;
+
+use tercet_gpu::dispatch::{Job, Operation, Place};
+use tercet_host::{Amounts, Error};
+
+use crate::engine::{CUDA, Engine};
+use crate::failure::Failure;
+
+/// What is restored of models; where nothing is that a device could, what the processor reads.
+pub(crate) fn job(amounts: Amounts) -> Job {
+    let (there, place) = match amounts.on_engines() {
+        restored if restored.values > 0 => (restored, Place::Host),
+        _ => (amounts.all(), Place::Processor),
+    };
+    let bytes_out = there.values.saturating_mul(4);
+    let job = if amounts.codes.values > amounts.blocks.values + amounts.palettes.values {
+        // Scales lie beside codes.
+        let scales = amounts.codes.groups.saturating_mul(4);
+        let bytes_in = there.bytes.saturating_add(scales);
+        let groups = usize::try_from(amounts.codes.groups).unwrap_or(usize::MAX);
+        Job::each(Operation::Dequantize, there.values, bytes_in, bytes_out).with_items(groups)
+    } else {
+        Job::each(Operation::Decode, there.values, there.bytes, bytes_out)
+    };
+    job.at(place)
+}
+
+/// What there is, or nothing of a model that cannot be read: whoever reads it tells why.
+///
+/// Refuses, where the device is named, what holds nothing that a device restores.
+pub(crate) fn amounts<const N: usize>(
+    engine: &Engine,
+    models: [(&Path, Result<Amounts, Error>); N],
+) -> Result<Option<[Amounts; N]>, Failure> {
+    let mut all = [Amounts::default(); N];
+    let mut paths = Vec::new();
+    for (all, (path, amounts)) in all.iter_mut().zip(models) {
+        let Ok(amounts) = amounts else {
+            return Ok(None);
+        };
+        *all = amounts;
+        paths.push(path.display().to_string());
+    }
+    if engine.is_device() && all.iter().all(|amounts| amounts.on_engines().values == 0) {
+        let there = match N {
+            1 => "holds",
+            _ => "hold",
+        };
+        return Err(Failure::usage(format_args!(
+            "--backend {CUDA}: {} {there} nothing that a device restores: leave out --backend, or name an instruction set",
+            paths.join(" and ")
+        )));
+    }
+    Ok(Some(all))
+}
+
+/// Why the engine did not restore it all, as a line.
+pub(crate) fn note(note: Option<&str>) -> String {
+    note.map_or_else(String::new, |note| {
+        format!("partly by the processor: {note}\n")
+    })
+}

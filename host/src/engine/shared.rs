@@ -1,0 +1,78 @@
+//! Work that an engine and the processor's threads share.
+
+use super::{Fault, Worker, no_room};
+use crate::Error;
+use crate::simd::Backend;
+
+/// An engine at work, beside the processor's threads, which do what it has no room or no step for: who did what, and why.
+pub(crate) struct Shared<'e, E> {
+    pub(crate) engine: &'e mut E,
+    by_engine: bool,
+    by_processor: bool,
+    note: Option<String>,
+}
+
+impl<'e, E: Worker> Shared<'e, E> {
+    pub(crate) fn new(engine: &'e mut E) -> Self {
+        Self {
+            engine,
+            by_engine: false,
+            by_processor: false,
+            note: None,
+        }
+    }
+
+    /// What the engine gave; `None` where it has no room and the processor is to do it.
+    pub(crate) fn settle<T>(
+        &mut self,
+        done: Result<T, Fault>,
+        refuse: impl FnOnce(Fault) -> Error,
+    ) -> Result<Option<T>, Error> {
+        match done {
+            Ok(done) => {
+                self.by_engine = true;
+                Ok(Some(done))
+            }
+            Err(Fault::NoRoom(reason)) => {
+                self.by_processor = true;
+                let name = self.engine.name();
+                self.note.get_or_insert_with(|| no_room(&name, &reason));
+                Ok(None)
+            }
+            Err(Fault::Engine(source)) => Err(Error::Engine {
+                engine: self.engine.name(),
+                source,
+            }),
+            Err(fault) => Err(refuse(fault)),
+        }
+    }
+
+    /// The processor does what is no step of the engine's.
+    pub(crate) const fn by_processor(&mut self) {
+        self.by_processor = true;
+    }
+
+    /// The names of who worked since the last call; empty where nobody did.
+    pub(crate) fn worked(&mut self) -> String {
+        let names = [
+            (self.by_engine, self.engine.name()),
+            (self.by_processor, Backend::default().to_string()),
+        ];
+        (self.by_engine, self.by_processor) = (false, false);
+        let names = names.into_iter().filter(|(worked, _)| *worked);
+        names.map(|(_, name)| name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// As [`Shared::worked`], with the processor's name where nobody did: what there is to do beside restoring is its.
+    pub(crate) fn restored(&mut self) -> String {
+        match self.worked() {
+            names if names.is_empty() => Backend::default().to_string(),
+            names => names,
+        }
+    }
+
+    /// Why the processor did work that the engine was to do, if it did.
+    pub(crate) fn note(&self) -> Option<String> {
+        self.note.clone()
+    }
+}

@@ -1,0 +1,140 @@
+//! How much there is to restore.
+
+use std::ops::{Add, AddAssign};
+
+use super::{Kind, Source, is_sidecar};
+use crate::{Error, Model};
+
+/// How much a model holds of what is read as floats, by how it becomes those: what [`crate::dequantize`], [`crate::compare`] and
+/// [`crate::inspect`] restore or read. Names, types and shapes tell, no value is looked at: O(tensors).
+///
+/// ```
+/// use tercet_host::convert::Target;
+/// use tercet_host::{Amounts, Model, QuantizeOptions, quantize};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let (input, output) = (folder.path().join("in.npy"), folder.path().join("out.gguf"));
+/// # let header = format!("{:<117}\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 256), }");
+/// # let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+/// # npy.extend_from_slice(header.as_bytes());
+/// # npy.extend([0; 4096]);
+/// # std::fs::write(&input, npy)?;
+/// let model = Model::open(&input)?;
+/// assert_eq!(Amounts::of(&model)?.on_engines().values, 0);
+/// quantize(&model, &QuantizeOptions::new(Target::Tq2_0), &output, &())?;
+/// let amounts = Amounts::of(&Model::open(&output)?)?;
+/// assert_eq!((amounts.blocks.values, amounts.blocks.bytes, amounts.longest), (1024, 4 * 66, 256));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Amounts {
+    /// Blocks of GGUF; each is a group.
+    pub blocks: Amount,
+    /// int8 and ternary codes, a byte each.
+    pub codes: Amount,
+    /// Indices into codebooks.
+    pub palettes: Amount,
+    /// Two-bit codes of Hugging Face BitNet and I2_S, which the processor alone restores.
+    pub packed: Amount,
+    /// Floats, and integers that are read as such; one group a tensor.
+    pub plain: Amount,
+    /// Values that are restored as one at the least: those of the longest block; 0 where nothing is restored.
+    pub longest: usize,
+}
+
+/// Values, and what holds them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Amount {
+    /// How many values.
+    pub values: u64,
+    /// Bytes of their codes, or of themselves; scales in tensors of their own excluded.
+    pub bytes: u64,
+    /// Groups that share a scale.
+    pub groups: u64,
+}
+
+impl Amounts {
+    /// What a model holds, scales, zero points and codebooks in tensors of their own apart: what [`crate::dequantize`] and
+    /// [`crate::compare`] read.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`] for scales and codebooks that do not fit their codes.
+    pub fn of(model: &Model) -> Result<Self, Error> {
+        Self::among(model, |name| !is_sidecar(model, name))
+    }
+
+    /// What [`crate::inspect`] reads: every tensor in its own right, or the one named.
+    ///
+    /// # Errors
+    /// Those of [`Amounts::of`].
+    pub fn listed(model: &Model, only: Option<&str>) -> Result<Self, Error> {
+        Self::among(model, |name| only.is_none_or(|only| only == name))
+    }
+
+    fn among(model: &Model, chosen: impl Fn(&str) -> bool) -> Result<Self, Error> {
+        let mut all = Self::default();
+        for tensor in model.tensors().filter(|tensor| chosen(tensor.name)) {
+            all += Self::of_source(&Source::new(model, tensor)?);
+        }
+        Ok(all)
+    }
+
+    fn of_source(source: &Source<'_>) -> Self {
+        let values = source.values();
+        let mut found = Self::default();
+        let (kind, groups, longest) = match source.kind {
+            _ if values == 0 => return found,
+            Kind::Blocks(format) => (&mut found.blocks, values / format.len(), format.len()),
+            Kind::Codes { group, .. } => (&mut found.codes, values / group, 1),
+            Kind::Palette { stored, .. } => (&mut found.palettes, stored.layout.groups(), 1),
+            Kind::Packed { .. } => (&mut found.packed, 1, 1),
+            Kind::I2s(layout) => (&mut found.packed, 1, layout.group()),
+            Kind::Plain => (&mut found.plain, 1, 0),
+            Kind::Opaque => return found,
+        };
+        *kind = Amount {
+            values: values as u64,
+            bytes: source.tensor.bytes.len() as u64,
+            groups: groups as u64,
+        };
+        found.longest = longest;
+        found
+    }
+
+    /// What engines restore, and not the processor alone.
+    pub fn on_engines(&self) -> Amount {
+        self.blocks + self.codes + self.palettes
+    }
+
+    /// All that is read.
+    pub fn all(&self) -> Amount {
+        self.on_engines() + self.packed + self.plain
+    }
+}
+
+impl AddAssign for Amounts {
+    fn add_assign(&mut self, more: Self) {
+        *self = Self {
+            blocks: self.blocks + more.blocks,
+            codes: self.codes + more.codes,
+            palettes: self.palettes + more.palettes,
+            packed: self.packed + more.packed,
+            plain: self.plain + more.plain,
+            longest: self.longest.max(more.longest),
+        };
+    }
+}
+
+impl Add for Amount {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self {
+            values: self.values.saturating_add(more.values),
+            bytes: self.bytes.saturating_add(more.bytes),
+            groups: self.groups.saturating_add(more.groups),
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Models that are restored, compared and looked at on an engine: the files and figures of the processor's threads, and its refusals.
+
+#[path = "restore/apart.rs"]
+mod apart;
+mod files;
+#[path = "restore/refusals.rs"]
+mod refusals;
+
+use std::fs;
+
+use apart::{Apart, Trouble};
+use files::{Folder, Given, safetensors, weights};
+use half::{bf16, f16};
+use safetensors::Dtype;
+use tercet_core::block::i2_s::Layout;
+use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Writer};
+use tercet_core::palette::Width;
+use tercet_core::scalar::Scalar;
+use tercet_host::convert::{FloatType, Grid, Per, Target};
+use tercet_host::parallel::Threads;
+use tercet_host::simd::Backend;
+use tercet_host::{
+    Amounts, CompareReport, DequantizeOptions, Model, QuantizeOptions, Reading, Report, Summary,
+    compare, compare_with, dequantize, dequantize_with, inspect, inspect_with, quantize,
+};
+
+/// Engines by the calls that have no room.
+const ROOM: [fn(usize) -> Option<Trouble>; 3] = [
+    |_| None,
+    |call| (call % 2 == 1).then_some(Trouble::NoRoom),
+    |_| Some(Trouble::NoRoom),
+];
+
+/// Tensors of several chunks whose rows and groups end within those, and of rows that no eight values divide.
+fn floats(folder: &Folder) -> Model {
+    let path = folder.file("floats.safetensors");
+    let halves = |seed| -> Vec<u8> {
+        let values = weights(seed, 6 * 1024);
+        (values.iter().flat_map(|&x| bf16::from_f32(x).to_le_bytes())).collect()
+    };
+    let given = [
+        Given::new("half.weight", Dtype::BF16, &[6, 1024], halves(1)),
+        Given::f32("narrow.weight", &[5, 64], &weights(2, 320)),
+        Given::f32("norm.weight", &[77], &weights(3, 77)),
+        Given::f32("odd.weight", &[11, 200_003], &weights(4, 11 * 200_003)),
+        Given::f32("wide.weight", &[3, 400_384], &weights(5, 3 * 400_384)),
+    ];
+    safetensors(&path, &given, &[]);
+    Model::open(path).unwrap()
+}
+
+/// Every way to store them, as options and the extension of the file.
+fn targets() -> Vec<(QuantizeOptions, &'static str)> {
+    let blocks = [
+        Target::Tq1_0,
+        Target::Tq2_0,
+        Target::Q2_0,
+        Target::Q8_0,
+        Target::Q4_0,
+    ];
+    let mut all: Vec<_> = (blocks.into_iter())
+        .map(|target| (QuantizeOptions::new(target), "gguf"))
+        .collect();
+    let mut tensors = |target, per, grid| {
+        let options = QuantizeOptions {
+            per: Some(per),
+            grid,
+            ..QuantizeOptions::new(target)
+        };
+        all.push((options, "safetensors"));
+    };
+    tensors(Target::Int8, Per::Tensor, Grid::Symmetric);
+    tensors(Target::Int8, Per::Row, Grid::Affine);
+    tensors(Target::Ternary, Per::Tensor, Grid::Symmetric);
+    let palette = |bits| Target::Palette(Width::new(bits).unwrap());
+    tensors(palette(1), Per::Tensor, Grid::Symmetric);
+    tensors(palette(3), Per::Rows(4), Grid::Symmetric);
+    tensors(palette(4), Per::Rows(2), Grid::Symmetric);
+    tensors(palette(5), Per::Row, Grid::Symmetric);
+    tensors(palette(8), Per::Rows(3), Grid::Symmetric);
+    // Groups of blocks need rows that they divide.
+    all.push((
+        QuantizeOptions {
+            per: Some(Per::Block(32)),
+            grid: Grid::Affine,
+            exclude: vec!["odd*".to_owned()],
+            ..QuantizeOptions::new(Target::Int8)
+        },
+        "safetensors",
+    ));
+    all
+}
+
+fn opened(folder: &Folder, options: &QuantizeOptions, extension: &str) -> Model {
+    let out = folder.file(&format!("in.{extension}"));
+    let options = QuantizeOptions {
+        force: true,
+        ..options.clone()
+    };
+    quantize(&floats(folder), &options, &out, &()).unwrap();
+    Model::open(out).unwrap()
+}
+
+fn options(dtype: FloatType) -> DequantizeOptions {
+    DequantizeOptions { dtype, force: true }
+}
+
+/// What lasts of a report, the engines' names apart.
+fn lasting(mut report: Report) -> Report {
+    (report.seconds, report.megabytes_per_second) = (0.0, 0.0);
+    report.engine.clear();
+    report.engine_note = None;
+    for tensor in &mut report.tensors {
+        tensor.engine = None;
+    }
+    report
+}
+
+fn nameless(mut report: CompareReport) -> CompareReport {
+    report.engine.clear();
+    report.engine_note = None;
+    report
+}
+
+fn anonymous(mut summary: Summary) -> Summary {
+    summary.engine.clear();
+    summary.engine_note = None;
+    summary
+}
+
+/// Which names and notes are right where an engine restored some, or none, of what is quantized.
+fn named(engine: &Apart, name: &str, note: Option<&str>) {
+    let processor = Backend::default().to_string();
+    let (done, refused) = (engine.done, engine.calls - engine.done);
+    match (done > 0, refused > 0) {
+        (true, false) => assert_eq!(name, "apart"),
+        (true, true) => assert_eq!(name, format!("apart, {processor}")),
+        (false, _) => assert_eq!(name, processor),
+    }
+    let expected = (refused > 0).then_some("apart had no room for it: none is left");
+    assert_eq!(note, expected);
+}
+
+/// Restores a model to every float type; bytes and reports must be the same.
+fn restored_alike(folder: &Folder, model: &Model, fails: fn(usize) -> Option<Trouble>) {
+    for dtype in [FloatType::F32, FloatType::F16, FloatType::Bf16] {
+        let (expected, found) = (
+            folder.file("expected.safetensors"),
+            folder.file("found.safetensors"),
+        );
+        let plain = dequantize(model, &options(dtype), &expected, &()).unwrap();
+        let mut engine = Apart::new(fails);
+        let report = dequantize_with(&mut engine, model, &options(dtype), &found, &()).unwrap();
+        assert!(fs::read(found).unwrap() == fs::read(expected).unwrap());
+        assert!(engine.calls > 0);
+        assert_eq!(report.engine, "apart");
+        let mut names = Vec::new();
+        for (tensor, plain) in report.tensors.iter().zip(&plain.tensors) {
+            assert_eq!(tensor.engine.is_some(), plain.engine.is_some());
+            names.extend(tensor.engine.iter().flat_map(|name| name.split(", ")));
+        }
+        assert_eq!(names.contains(&"apart"), engine.done > 0, "{names:?}");
+        let refused = engine.calls > engine.done;
+        assert_eq!(report.engine_note.is_some(), refused);
+        assert_eq!(names.contains(&plain.engine.as_str()), refused, "{names:?}");
+        assert_eq!(lasting(report), lasting(plain));
+    }
+}
+
+#[test]
+fn every_format_is_restored_compared_and_looked_at_alike() {
+    let folder = Folder::new();
+    for (format, extension) in targets() {
+        println!("{format:?}");
+        let model = opened(&folder, &format, extension);
+        let original = floats(&folder);
+        let compared = compare(&original, &model, &()).unwrap();
+        let swapped = compare(&model, &original, &()).unwrap();
+        let summary = inspect(&model, None, &()).unwrap();
+        for fails in ROOM {
+            restored_alike(&folder, &model, fails);
+
+            let mut engine = Apart::new(fails);
+            let found = compare_with(&mut engine, &original, &model, &()).unwrap();
+            named(&engine, &found.engine, found.engine_note.as_deref());
+            assert_eq!(nameless(found), nameless(compared.clone()));
+            let found = compare_with(&mut engine, &model, &original, &()).unwrap();
+            assert_eq!(nameless(found), nameless(swapped.clone()));
+
+            let mut engine = Apart::new(fails);
+            let found = inspect_with(&mut engine, &model, None, &()).unwrap();
+            named(&engine, &found.engine, found.engine_note.as_deref());
+            assert_eq!(anonymous(found), anonymous(summary.clone()));
+        }
+    }
+}
+
+/// Every value of a tensor goes through the engine once a pass, but those of which eight share a byte with others.
+#[test]
+fn an_engine_gets_all_there_is() {
+    let folder = Folder::new();
+    for (format, extension) in targets() {
+        let model = opened(&folder, &format, extension);
+        let there = Amounts::of(&model).unwrap().on_engines();
+        let palettes = Amounts::of(&model).unwrap().palettes.values;
+        let mut engine = Apart::new(ROOM[0]);
+        let out = folder.file("out.safetensors");
+        dequantize_with(&mut engine, &model, &options(FloatType::F32), &out, &()).unwrap();
+        let chunks = palettes.div_ceil(1 << 20);
+        let missed = there.values - engine.values;
+        assert!(missed <= 7 * chunks, "{format:?}: {missed} of {there:?}");
+        // Calls are few: a chunk's head, its whole groups, its tail.
+        assert!(engine.calls <= 5 * 5 * 4, "{format:?}: {}", engine.calls);
+
+        let listed = Amounts::listed(&model, None).unwrap().on_engines();
+        let mut engine = Apart::new(ROOM[0]);
+        inspect_with(&mut engine, &model, None, &()).unwrap();
+        let missed = 2 * listed.values - engine.values;
+        assert!(missed <= 2 * 7 * chunks, "{format:?}: {missed}");
+        let one = Amounts::listed(&model, Some("wide.weight")).unwrap();
+        assert_eq!(one.on_engines().values, 3 * 400_384);
+    }
+}
+
+#[test]
+fn engines_of_the_hosts_memory_are_the_processors_threads() {
+    let folder = Folder::new();
+    let model = opened(&folder, &QuantizeOptions::new(Target::Q8_0), "gguf");
+    let out = folder.file("out.safetensors");
+    let options = options(FloatType::F16);
+    let plain = dequantize(&model, &options, &out, &()).unwrap();
+    let reports = [
+        dequantize_with(&mut Scalar, &model, &options, &out, &()).unwrap(),
+        dequantize_with(&mut Threads::default(), &model, &options, &out, &()).unwrap(),
+    ];
+    for mut report in reports {
+        report.seconds = plain.seconds;
+        report.megabytes_per_second = plain.megabytes_per_second;
+        assert_eq!(report, plain);
+    }
+    let original = floats(&folder);
+    let plain = compare(&original, &model, &()).unwrap();
+    let by = compare_with(&mut Scalar, &original, &model, &()).unwrap();
+    assert_eq!(by, plain);
+    assert_eq!(plain.engine, Backend::default().to_string());
+    let plain = inspect(&model, None, &()).unwrap();
+    assert_eq!(inspect_with(&mut Scalar, &model, None, &()).unwrap(), plain);
+    assert_eq!(plain.engine, Backend::default().to_string());
+}
+
+/// An I2_S tensor of 128 columns.
+fn i2_s(folder: &Folder, rows: usize, scale: f32) -> Model {
+    let mut bytes: Vec<u8> = (0..rows * 32)
+        .map(|i| [0b01_00_10_01, 0b10_01_00_10][i % 2])
+        .collect();
+    bytes.extend(scale.to_le_bytes());
+    bytes.resize(rows * 32 + 32, 0);
+    let specs = [TensorSpec::new("w", &[128, rows as u64], TensorType::I2_S).unwrap()];
+    let mut file = vec![0; bytes.len() + 4096];
+    let mut writer = Writer::new(SliceSink::new(&mut file), 1, &specs).unwrap();
+    writer.entry("general.architecture", "bitnet").unwrap();
+    let mut tensors = writer.into_data().unwrap();
+    tensors.begin("w").unwrap();
+    tensors.write(&bytes).unwrap();
+    let len = tensors.finish().unwrap().len();
+    file.truncate(len);
+    let path = folder.file("i2s.gguf");
+    fs::write(&path, file).unwrap();
+    let reading = Reading {
+        i2_s: Some(Layout::X86x128),
+        ..Reading::default()
+    };
+    Model::open(path).unwrap().with_reading(reading)
+}
+
+/// Packed codes and floats are no engine's; the report says so.
+#[test]
+fn what_no_engine_restores_is_the_processors() {
+    let folder = Folder::new();
+    let packed = folder.file("packed.safetensors");
+    let given = [Given::f32("w", &[8, 4096], &weights(1, 8 * 4096))];
+    safetensors(&folder.file("w.safetensors"), &given, &[]);
+    let original = Model::open(folder.file("w.safetensors")).unwrap();
+    let target = QuantizeOptions::new(Target::BitnetHf);
+    quantize(&original, &target, &packed, &()).unwrap();
+    let halves = weights(2, 99);
+    let halves: Vec<_> = (halves.iter().flat_map(|&x| f16::from_f32(x).to_le_bytes())).collect();
+    let halves = [Given::new("w", Dtype::F16, &[99], halves)];
+    safetensors(&folder.file("halves.safetensors"), &halves, &[]);
+    let models = [
+        (Model::open(packed).unwrap(), 8 * 4096, true),
+        (i2_s(&folder, 40, 0.25), 40 * 128, true),
+        (
+            Model::open(folder.file("halves.safetensors")).unwrap(),
+            99,
+            false,
+        ),
+        (original, 8 * 4096, false),
+    ];
+    let processor = Backend::default().to_string();
+    for (model, values, is_quantized) in models {
+        let amounts = Amounts::of(&model).unwrap();
+        assert_eq!(amounts.on_engines().values, 0);
+        let of_kind = if is_quantized {
+            amounts.packed
+        } else {
+            amounts.plain
+        };
+        assert_eq!(of_kind.values, values);
+        let mut engine = Apart::new(ROOM[0]);
+        let found = inspect_with(&mut engine, &model, None, &()).unwrap();
+        assert_eq!(found, inspect(&model, None, &()).unwrap());
+        let found = compare_with(&mut engine, &model, &model, &()).unwrap();
+        assert_eq!(found, compare(&model, &model, &()).unwrap());
+        assert_eq!(
+            (found.engine.as_str(), found.engine_note),
+            (&*processor, None)
+        );
+        let (expected, out) = (folder.file("expected.gguf"), folder.file("found.gguf"));
+        dequantize(&model, &options(FloatType::F32), &expected, &()).unwrap();
+        let report =
+            dequantize_with(&mut engine, &model, &options(FloatType::F32), &out, &()).unwrap();
+        assert!(fs::read(out).unwrap() == fs::read(expected).unwrap());
+        let by = is_quantized.then_some(processor.as_str());
+        assert_eq!(report.tensors[0].engine.as_deref(), by);
+        assert_eq!(engine.calls, 0);
+    }
+}
