@@ -12,10 +12,10 @@ use tracing::trace_span;
 
 use crate::convert::Grid;
 use crate::dtype::DType;
-use crate::engine::{By, Fault, Worker};
+use crate::engine::{By, Fault, Shared, Worker};
 use crate::parallel::{Threads, moved};
 use crate::simd::{Backend, Counts};
-use crate::source::{CHUNK, Source, TILE};
+use crate::source::{CHUNK, Source, TILE, gather};
 use crate::{Error, Model, Progress};
 
 /// What all values are counted into.
@@ -208,7 +208,7 @@ fn by_engine<E: Worker>(
     histogram: &mut Counted<'_>,
     progress: &dyn Progress,
 ) -> Result<By, Error> {
-    let mut all = By::name(engine.name());
+    let mut shared = Shared::new(engine);
     let mut buffer = Vec::new();
     for source in sources {
         progress.tensor(source.tensor.name);
@@ -216,8 +216,8 @@ fn by_engine<E: Worker>(
             let len = CHUNK.min(source.values() - first);
             let _span = trace_span!("chunk", tensor = source.tensor.name, first).entered();
             let before = histogram.count();
-            let counted = chunk(engine, source, first, len, histogram, &mut buffer)?;
-            let by = counted.map_err(|fault| {
+            let counted = chunk(&mut shared, source, first, len, histogram, &mut buffer)?;
+            counted.map_err(|fault| {
                 // Its place in the tensor in the place of that in the stream.
                 let fault = match fault {
                     Fault::Quantize(QuantError::NotFinite { index }) => {
@@ -226,51 +226,48 @@ fn by_engine<E: Worker>(
                     }
                     other => other,
                 };
-                fault.told(engine.name(), |refusal| {
+                shared.told(fault, |refusal| {
                     Error::tensor(source.path, source.tensor.name, refusal)
                 })
             })?;
-            all.note = all.note.or(by.note);
             progress.advance(source.bytes_of(first + len) - source.bytes_of(first));
         }
     }
-    Ok(all)
+    Ok(By {
+        engine: shared.engine.name(),
+        note: shared.note(),
+    })
 }
 
 /// Counts the `len` values from `first` on where they lie, as what they are.
 fn chunk<E: Worker>(
-    engine: &mut E,
+    shared: &mut Shared<'_, E>,
     source: &Source<'_>,
     first: usize,
     len: usize,
     histogram: &mut Counted<'_>,
     buffer: &mut Vec<f32>,
-) -> Result<Result<By, Fault>, Error> {
+) -> Result<Result<(), Fault>, Error> {
     if let Some(values) = source.lying_as::<f16>(DType::F16, first, len) {
-        return Ok(count_or_threads(engine, values, histogram));
+        return Ok(count_or_threads(shared, values, histogram));
     }
     if let Some(values) = source.lying_as::<bf16>(DType::Bf16, first, len) {
-        return Ok(count_or_threads(engine, values, histogram));
+        return Ok(count_or_threads(shared, values, histogram));
     }
-    if let Some(values) = source.lying(first, len) {
-        return Ok(count_or_threads(engine, values, histogram));
-    }
-    buffer.resize(len, 0.0);
-    source.read_tiles(first, buffer)?;
-    Ok(count_or_threads(engine, buffer, histogram))
+    let values = gather(shared, source, first, len, buffer)?;
+    Ok(count_or_threads(shared, values, histogram))
 }
 
 /// Counts values by an engine, or, where it has no room, by the processor's threads.
 fn count_or_threads<E: Worker, T: Element>(
-    engine: &mut E,
+    shared: &mut Shared<'_, E>,
     values: &[T],
     histogram: &mut Counted<'_>,
-) -> Result<By, Fault> {
-    let name = engine.name();
-    let done = engine.histogram(values, histogram);
+) -> Result<(), Fault> {
+    let done = shared.engine.histogram(values, histogram);
     // An engine that failed has counted nothing.
     let again = |threads: &mut Threads| Ok(threads.histogram(values, histogram)?);
-    By::or_threads(name, done, again).map(|((), by)| by)
+    shared.or_threads(done, again)
 }
 
 impl Method {

@@ -1,7 +1,10 @@
 //! Work that an engine and the processor's threads share.
 
-use super::{Fault, Worker, no_room};
+use std::fmt;
+
+use super::{By, Fault, Worker, no_room};
 use crate::Error;
+use crate::parallel::Threads;
 use crate::simd::Backend;
 
 /// An engine at work, beside the processor's threads, which do what it has no room or no step for: who did what, and why.
@@ -47,6 +50,32 @@ impl<'e, E: Worker> Shared<'e, E> {
         }
     }
 
+    /// What a step by the engine gave, or, where it had no room, what the processor's threads then give.
+    pub(crate) fn or_threads<T>(
+        &mut self,
+        done: Result<T, impl Into<Fault>>,
+        threads: impl FnOnce(&mut Threads) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let (done, by) = By::or_threads(self.engine.name(), done, threads)?;
+        match by.note {
+            None => self.by_engine = true,
+            Some(note) => {
+                self.by_processor = true;
+                self.note.get_or_insert(note);
+            }
+        }
+        Ok(done)
+    }
+
+    /// The error of a flow: the engine's own under its name, and what all engines refuse as `refuse` tells it.
+    pub(crate) fn told(
+        &self,
+        fault: Fault,
+        refuse: impl FnOnce(&dyn fmt::Display) -> Error,
+    ) -> Error {
+        fault.told(self.engine.name(), refuse)
+    }
+
     /// The processor does what is no step of the engine's.
     pub(crate) const fn by_processor(&mut self) {
         self.by_processor = true;
@@ -68,6 +97,18 @@ impl<'e, E: Worker> Shared<'e, E> {
         match self.worked() {
             names if names.is_empty() => Backend::default().to_string(),
             names => names,
+        }
+    }
+
+    /// Who worked, the engine where nothing was to do, and why not it alone.
+    pub(crate) fn by(mut self) -> By {
+        let engine = match self.worked() {
+            names if names.is_empty() => self.engine.name(),
+            names => names,
+        };
+        By {
+            engine,
+            note: self.note,
         }
     }
 

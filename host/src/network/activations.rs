@@ -5,10 +5,9 @@ use tercet_core::linear::{I8Sym, Layer};
 use tercet_core::quant::calibrate::{Scheme, calibrate};
 use tercet_core::quant::{Grid, HOST_BITS, Histogram};
 
-use super::hands::Hands;
 use super::{BATCH, BuildOptions};
 use crate::Error;
-use crate::engine::{Fault, Worker};
+use crate::engine::{Fault, Shared, Worker};
 use crate::parallel::Threads;
 use crate::points::{Points, Values};
 
@@ -58,7 +57,7 @@ pub(super) const fn symmetric(scale: f32) -> Grid {
 
 /// The scale of the inputs: the one asked for, that of a grid they lie on, or a calibrated one.
 pub(super) fn input_scale<E: Worker>(
-    hands: &mut Hands<'_, E>,
+    shared: &mut Shared<'_, E>,
     options: &BuildOptions,
     recorded: &Points,
 ) -> Result<f32, Error> {
@@ -70,23 +69,23 @@ pub(super) fn input_scale<E: Worker>(
         (None, Values::I8 { grid, .. }) if grid.zero_point == 0 && grid.scale > 0.0 => {
             Ok(grid.scale)
         }
-        _ => scale_of(hands, &recorded.to_f32(), options),
+        _ => scale_of(shared, &recorded.to_f32(), options),
     }
 }
 
 /// The scale of a symmetric int8 grid for these values; 1 where all are 0.
 pub(super) fn scale_of<E: Worker>(
-    hands: &mut Hands<'_, E>,
+    shared: &mut Shared<'_, E>,
     values: &[f32],
     options: &BuildOptions,
 ) -> Result<f32, Error> {
     let mut counts = vec![0; Histogram::<HOST_BITS>::BUCKETS];
     let mut histogram = Histogram::<HOST_BITS>::new(&mut counts).map_err(Error::options)?;
-    let done = hands.engine.histogram(values, &mut histogram);
+    let done = shared.engine.histogram(values, &mut histogram);
     // An engine that has no room has counted nothing.
     let again = |threads: &mut Threads| Ok(threads.histogram(values, &mut histogram)?);
-    let done = hands.settle(done, again);
-    done.map_err(|fault| hands.told(fault, |refusal| Error::options(refusal)))?;
+    let done = shared.or_threads(done, again);
+    done.map_err(|fault| shared.told(fault, |refusal| Error::options(refusal)))?;
     let found = calibrate(&histogram, options.method.core()?, Scheme::Symmetric);
     match found.map_err(Error::options)?.grid.scale {
         0.0 => Ok(1.0),

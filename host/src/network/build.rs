@@ -9,10 +9,9 @@ use super::activations::{Activations, input_scale, scale_of};
 use super::bias::{give_empty_rows_a_scale, integers};
 use super::encode::Weights;
 use super::file::{Finished, Output, words, write};
-use super::hands::Hands;
 use super::tensors::{Matrix, floats, matrix};
 use super::{BATCH, BuildOptions, LayerOptions, MAX_LAYERS, NetworkFile};
-use crate::engine::{Fault, Worker};
+use crate::engine::{Fault, Shared, Worker};
 use crate::parallel::Threads;
 use crate::points::Points;
 use crate::{Error, Model, Progress};
@@ -110,8 +109,8 @@ pub fn build_with<E: Worker>(
         );
         return Err(Error::options(reason));
     }
-    let mut hands = Hands::new(engine);
-    let input_scale = input_scale(&mut hands, options, recorded)?;
+    let mut shared = Shared::new(engine);
+    let input_scale = input_scale(&mut shared, options, recorded)?;
     let mut x = Activations::of(recorded, input_scale);
     let matrices = options.layers.iter().map(|layer| matrix(model, layer));
     let matrices = matrices.collect::<Result<Vec<_>, _>>()?;
@@ -138,13 +137,19 @@ pub fn build_with<E: Worker>(
             return Err(matrix.refuse(reason));
         }
         let last = index + 1 == count;
-        let (done, outputs) = one(&mut hands, layer, matrix, options, &x, last)?;
+        let (done, outputs) = one(&mut shared, layer, matrix, options, &x, last)?;
         finished.push(done);
         x = outputs;
         progress.advance(matrix.weight.tensor.bytes.len() as u64);
     }
     let bytes = write(input_scale, &finished).map_err(Error::options)?;
-    report(options, input_scale, &finished, bytes, hands.asked())
+    report(
+        options,
+        input_scale,
+        &finished,
+        bytes,
+        (shared.engine.name(), shared.note()),
+    )
 }
 
 /// Bytes, sizes and names put together.
@@ -189,7 +194,7 @@ fn report(
 
 /// Makes one layer, and what it makes of `x`; nothing of the last.
 fn one<E: Worker>(
-    hands: &mut Hands<'_, E>,
+    shared: &mut Shared<'_, E>,
     options: &LayerOptions,
     matrix: &Matrix<'_>,
     all: &BuildOptions,
@@ -199,12 +204,12 @@ fn one<E: Worker>(
     let size = (matrix.rows, matrix.cols);
     let layout = options.to.unwrap_or(all.to);
     let values = floats(&matrix.weight)?;
-    let weights = Weights::encode(hands, &values, size, layout, all);
+    let weights = Weights::encode(shared, &values, size, layout, all);
     let mut weights = weights.map_err(|fault| match fault {
         Fault::Linear(error @ LinearError::Partial { .. }) => {
             matrix.refuse(format!("{error} in {}", layout.name()))
         }
-        fault => hands.told(fault, |refusal| matrix.refuse(refusal)),
+        fault => shared.told(fault, |refusal| matrix.refuse(refusal)),
     })?;
     let bias = match &matrix.bias {
         Some(source) => floats(source)?,
@@ -225,9 +230,9 @@ fn one<E: Worker>(
     let outputs = match last {
         true => Vec::new(),
         false => {
-            let outputs = hidden(hands, options.relu, &mut done, &units, all, x);
+            let outputs = hidden(shared, options.relu, &mut done, &units, all, x);
             outputs.map_err(|refusal| match refusal {
-                Refusal::Fault(fault) => hands.told(fault, |refusal| matrix.refuse(refusal)),
+                Refusal::Fault(fault) => shared.told(fault, |refusal| matrix.refuse(refusal)),
                 Refusal::Host(error) => error,
             })?
         }
@@ -254,7 +259,7 @@ impl<F: Into<Fault>> From<F> for Refusal {
 
 /// Calibrates the outputs of a hidden layer; gives them as int8.
 fn hidden<E: Worker>(
-    hands: &mut Hands<'_, E>,
+    shared: &mut Shared<'_, E>,
     relu: bool,
     done: &mut Finished,
     units: &[f64],
@@ -270,16 +275,16 @@ fn hidden<E: Worker>(
     let x_scales = [x.scale; BATCH];
     let mut values = x.map(&layer, |codes, out: &mut [f32]| {
         let x_scales = &x_scales[..codes.len() / x.len];
-        let engine = &mut *hands.engine;
+        let engine = &mut *shared.engine;
         let done = engine.matmat(&layer, codes, x_scales, out, &mut scratch);
-        hands.settle(done, |threads| {
+        shared.or_threads(done, |threads| {
             Ok(threads.matmat(&layer, codes, x_scales, out, &mut scratch)?)
         })
     })?;
     if relu {
         values.iter_mut().for_each(|value| *value = value.max(0.0));
     }
-    let scale = scale_of(hands, &values, options).map_err(Refusal::Host)?;
+    let scale = scale_of(shared, &values, options).map_err(Refusal::Host)?;
     let rescale = units
         .iter()
         .map(|unit| Requantize::from_scale(unit / f64::from(scale)))
@@ -291,9 +296,9 @@ fn hidden<E: Worker>(
         table = table.with_relu();
     }
     let outputs = x.map(&layer, |codes, out: &mut [i8]| {
-        let engine = &mut *hands.engine;
+        let engine = &mut *shared.engine;
         let done = engine.dense_many(&layer, &table, codes, out, &mut scratch);
-        hands.settle(done, |threads| {
+        shared.or_threads(done, |threads| {
             Ok(threads.dense_many(&layer, &table, codes, out, &mut scratch)?)
         })
     })?;

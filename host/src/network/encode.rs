@@ -6,8 +6,7 @@ use tercet_core::linear::{Layout, LinearError, Matrix, Table, pack};
 use tercet_core::quant::{self, Groups, Method, Rule, ScaleRule};
 
 use super::BuildOptions;
-use super::hands::Hands;
-use crate::engine::{Fault, Worker};
+use crate::engine::{Fault, Shared, Worker};
 
 /// Weights as the file will hold them.
 #[derive(Clone, Debug)]
@@ -23,7 +22,7 @@ pub(super) struct Weights {
 impl Weights {
     /// Quantizes a row-major matrix by an engine; packing the codes of other layouts than blocks is the calling thread's.
     pub(super) fn encode<E: Worker>(
-        hands: &mut Hands<'_, E>,
+        shared: &mut Shared<'_, E>,
         values: &[f32],
         (rows, cols): (usize, usize),
         layout: Layout,
@@ -39,12 +38,12 @@ impl Weights {
         match layout {
             Layout::Block(format) => {
                 let bytes = &mut weights.bytes;
-                let done = blocks(hands.engine, format, values, bytes, options);
-                hands.settle(done, |threads| {
+                let done = blocks(shared.engine, format, values, bytes, options);
+                shared.or_threads(done, |threads| {
                     blocks(threads, format, values, bytes, options)
                 })?;
             }
-            _ => weights.fill(hands, values, options)?,
+            _ => weights.fill(shared, values, options)?,
         }
         Ok(weights)
     }
@@ -52,7 +51,7 @@ impl Weights {
     /// Codes and scales of a layout without blocks.
     fn fill<E: Worker>(
         &mut self,
-        hands: &mut Hands<'_, E>,
+        shared: &mut Shared<'_, E>,
         values: &[f32],
         options: &BuildOptions,
     ) -> Result<(), Fault> {
@@ -71,8 +70,8 @@ impl Weights {
         let mut codes = vec![0; values.len()];
         self.scales = vec![0.0; groups.count];
         let scales = &mut self.scales;
-        let done = quantize(hands.engine, values, groups, method, &mut codes, scales);
-        hands.settle(done, |threads| {
+        let done = quantize(shared.engine, values, groups, method, &mut codes, scales);
+        shared.or_threads(done, |threads| {
             quantize(threads, values, groups, method, &mut codes, scales)
         })?;
         let bytes = &mut self.bytes;

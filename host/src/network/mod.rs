@@ -34,7 +34,6 @@ mod bias;
 mod build;
 mod encode;
 mod file;
-mod hands;
 mod options;
 mod run;
 mod tensors;

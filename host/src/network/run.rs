@@ -9,10 +9,9 @@ use tercet_core::linear::network::{Buffers, Network};
 use tercet_core::quant::{Groups, Method, QuantError, Report};
 
 use super::activations::symmetric;
-use super::hands::Hands;
 use super::{BATCH, MAX_LAYERS};
 use crate::Error;
-use crate::engine::{By, Fault, Worker};
+use crate::engine::{By, Fault, Shared, Worker};
 use crate::file::map::Map;
 use crate::parallel::{Rows, Threads, moved};
 use crate::points::{Points, Values};
@@ -123,7 +122,7 @@ impl NetworkFile {
             );
             return Err(points.refuse(&reason));
         }
-        let mut hands = Hands::new(engine);
+        let mut shared = Shared::new(engine);
         let mut sums = vec![0; outputs * points.rows()];
         let batch = BATCH.min(points.rows());
         let mut codes = vec![0; inputs * batch];
@@ -138,12 +137,12 @@ impl NetworkFile {
             };
             let mut run = || -> Result<(), Fault> {
                 let x = I8Sym::new(codes)?;
-                let done = network.run_many(hands.engine, x, &mut buffers, sums);
-                hands.settle(done, |threads| {
+                let done = network.run_many(shared.engine, x, &mut buffers, sums);
+                shared.or_threads(done, |threads| {
                     Ok(network.run_many(threads, x, &mut buffers, sums)?)
                 })
             };
-            run().map_err(|fault| hands.told(fault, |refusal| points.refuse(refusal)))?;
+            run().map_err(|fault| shared.told(fault, |refusal| points.refuse(refusal)))?;
         }
         let logit = |(at, &sum): (usize, &i64)| network.logit(at % outputs, sum);
         let of_points = sums.par_chunks(outputs);
@@ -151,7 +150,7 @@ impl NetworkFile {
             outputs,
             logits: sums.par_iter().enumerate().map(logit).collect(),
             classes: of_points.map(|sums| network.class(sums)).collect(),
-            by: hands.by(),
+            by: shared.by(),
             sums,
         })
     }

@@ -6,8 +6,10 @@ use std::ops::RangeInclusive;
 use tercet_core::block::{self, BlockError, Format};
 use tercet_core::cluster::{Points, Update};
 use tercet_core::engine::{
-    BlockEngine, Buffers, ClusterEngine, Output, PaletteEngine, QuantizeEngine, SearchEngine,
+    BlockEngine, Buffers, ClusterEngine, LinearEngine, Output, PaletteEngine, QuantizeEngine,
+    SearchEngine,
 };
+use tercet_core::linear::{I8Sym, Layer, LinearError, Rescale};
 use tercet_core::number::Element;
 use tercet_core::palette::{self, Layout, Palette, PaletteError};
 use tercet_core::quant::{Codes, Groups, Rule, ScaleRule};
@@ -202,5 +204,41 @@ impl SearchEngine for Apart {
 
     fn base<'a, R: Rows + 'a>(&'a mut self, rows: R) -> Result<Self::Base<'a, R>, Self::Error> {
         self.scalar.base(rows)
+    }
+}
+
+impl LinearEngine for Apart {
+    type Error = LinearError;
+
+    fn sums(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i64],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        self.scalar.sums(layer, x, out, scratch)
+    }
+
+    fn matvec(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        x_scale: f32,
+        out: &mut [f32],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        LinearEngine::matvec(&mut self.scalar, layer, x, x_scale, out, scratch)
+    }
+
+    fn dense(
+        &mut self,
+        layer: &Layer<'_>,
+        rescale: &Rescale<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i8],
+        scratch: &mut [u32],
+    ) -> Result<(), LinearError> {
+        self.scalar.dense(layer, rescale, x, out, scratch)
     }
 }
