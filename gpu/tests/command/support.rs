@@ -33,6 +33,11 @@ impl Folder {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tercet"));
         command.args(arguments).current_dir(self.0.path());
+        // What this machine's user has tuned and asked for is not what is tested.
+        command.env("TERCET_TUNING", self.path("tuning.json"));
+        for variable in ["TERCET_PROFILE", "TERCET_EDGE_MEMORY", "TERCET_VERBOSE"] {
+            command.env_remove(variable);
+        }
         command
     }
 

@@ -1,6 +1,6 @@
 //! `TRANSCRIPTS.md` beside what the command prints: the same lines, whatever the machine's figures.
 
-use super::support::{Folder, finish, noise};
+use super::support::{Folder, noise};
 
 const TRANSCRIPTS: &str = include_str!("../../TRANSCRIPTS.md");
 
@@ -96,10 +96,7 @@ fn what_is_shown_is_what_is_printed() {
         ),
     ] {
         holds(shown(command), beginnings);
-        let mut run = folder.command(arguments);
-        // As where the transcripts were made.
-        run.env("TERCET_TUNING", folder.path("tuning.json"));
-        let run = finish(&mut run);
+        let run = folder.run(arguments);
         let printed = format!("{}{}", run.err, run.out);
         // A machine with a device has its own lines of it.
         let here = beginnings.iter().copied();
