@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::{Points, Values, integers};
 use crate::dtype::DType;
 use crate::model::Tensor;
-use crate::source::{Source, TILE, is_sidecar};
+use crate::source::{Source, is_sidecar};
 use crate::{Error, Model, names};
 
 /// Names that an error lists.
@@ -117,10 +115,7 @@ fn values(source: &Source<'_>, dims: usize) -> Result<Values, Error> {
         }
         _ => {
             let mut values = vec![0.0; source.values()];
-            values
-                .par_chunks_mut(TILE)
-                .enumerate()
-                .try_for_each(|(tile, values)| source.read(tile * TILE, values))?;
+            source.read_tiles(0, &mut values)?;
             Ok(Values::F32(values))
         }
     }

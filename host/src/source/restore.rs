@@ -134,7 +134,7 @@ pub(crate) fn chunks<E: Worker, const N: usize>(
 
 impl Source<'_> {
     /// [`Source::read`] by all threads, a tile each.
-    fn read_tiles(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
+    pub(crate) fn read_tiles(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
         let tiles = out.par_chunks_mut(TILE).enumerate();
         let read: Vec<_> = tiles
             .map(|(tile, out)| {

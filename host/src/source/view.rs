@@ -124,7 +124,8 @@ pub(crate) fn tiles<T: Send>(
                 let len = TILE.min(window.end - from);
                 Ok::<_, Error>(work(source.view(from, len, values)?))
             })
-            .try_reduce_with(|a, b| Ok(merge(a, b)))
+            // In order and to the end, so that the lowest place is the one reported.
+            .reduce_with(|a, b| Ok(merge(a?, b?)))
             .transpose()?;
         all = match (all, found) {
             (Some(all), Some(found)) => Some(merge(all, found)),

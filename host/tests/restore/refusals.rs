@@ -6,6 +6,7 @@ use half::f16;
 use safetensors::Dtype;
 use tercet_core::palette::Width;
 use tercet_host::convert::{FloatType, Per, Target};
+use tercet_host::points::{Points, ReadOptions};
 use tercet_host::{
     Error, Model, QuantizeOptions, compare, compare_with, dequantize, dequantize_with, inspect,
     inspect_with, quantize,
@@ -166,6 +167,28 @@ fn what_is_damaged_is_told_in_the_same_words() {
     fs::write(&path, file).unwrap();
     let told = "tensor `w`: the scale of group 4 is not finite";
     refused_alike(&folder, &Model::open(path).unwrap(), told);
+}
+
+/// One thread comes to the lower place last, and another to the higher one at once.
+#[test]
+fn the_lowest_damaged_place_is_told_whoever_finds_it() {
+    let folder = Folder::new();
+    let values = weights(3, 5 * 65_536);
+    let model = damaged(&folder, (Target::Q8_0, "gguf"), &values, |bytes| {
+        for block in [5_119, 5_120] {
+            bytes[block * 34..][..2].copy_from_slice(&f16::INFINITY.to_le_bytes());
+        }
+    });
+    let told = "tensor `w`: the scale of block 5119 is not finite";
+    for _ in 0..100 {
+        let errors = [
+            inspect(&model, None, &()).unwrap_err(),
+            Points::open(model.path().to_str().unwrap(), &ReadOptions::default()).unwrap_err(),
+        ];
+        for error in errors {
+            assert!(error.to_string().ends_with(told), "{error}");
+        }
+    }
 }
 
 /// What the processor does not refuse, an engine may not either.

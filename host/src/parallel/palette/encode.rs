@@ -186,7 +186,8 @@ impl<M: Matrix> Group<'_, M> {
                     let at = number * tile;
                     work(buffers, self.first + at, tile.min(self.len - at))
                 })
-                .try_reduce_with(|a, b| Ok(merge(a, b)))
+                // In order and to the end, so that the lowest index is the one reported.
+                .reduce_with(|a, b| Ok(merge(a?, b?)))
                 .transpose()?;
             all = match (all, found) {
                 (Some(all), Some(found)) => Some(merge(all, found)),
