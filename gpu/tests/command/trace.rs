@@ -80,7 +80,18 @@ fn a_trace_shows_what_threads_did_within_the_flow() {
     for step in ["seed", "assign", "job"] {
         within(step, kmeans);
     }
-    assert!(times(only(&events, "read")).1 <= begin);
+    // The file, and tiles of it on the threads.
+    let reads = events.iter().filter(|event| event["name"] == "read");
+    let (files, tiles): (Vec<&Value>, Vec<_>) =
+        reads.partition(|event| event["args"]["file"].is_string());
+    let read = times(only(&files, "read"));
+    assert!(read.1 <= begin && !tiles.is_empty());
+    for tile in tiles {
+        assert!(
+            read.0 <= times(tile).0 && times(tile).1 <= read.1,
+            "{tile} outside"
+        );
+    }
 }
 
 #[test]
