@@ -285,4 +285,12 @@ fn what_is_restored_is_counted() {
         let no_step = run.err.contains("a device has no step for it");
         assert_eq!(no_step, command == ["inspect", "in.safetensors"]);
     }
+    // Without work there is nothing to explain.
+    let none = folder.run(&["inspect", "none.gguf", "--explain"]);
+    assert_eq!(none.code, Some(1));
+    assert!(
+        none.err.starts_with("error: none.gguf: ") && none.err.lines().count() == 1,
+        "{}",
+        none.err
+    );
 }

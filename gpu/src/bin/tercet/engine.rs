@@ -161,7 +161,12 @@ impl Drop for Engine {
         if !self.explain {
             return;
         }
-        for did in &self.dispatcher.metrics().engines {
+        let metrics = self.dispatcher.metrics();
+        // An error, of a file that is not there, says all there is to say.
+        if metrics.engines.is_empty() {
+            return;
+        }
+        for did in &metrics.engines {
             let seconds = |seconds| format::significant(seconds);
             eprintln!(
                 "{}: {} by {}, {} s taken, files and floats with it; {} s predicted for the engine's part",
