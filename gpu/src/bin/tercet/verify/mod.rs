@@ -7,6 +7,7 @@ mod image;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{panic, thread};
 
 use serde::Serialize;
 use tercet_core::conformance;
@@ -34,7 +35,7 @@ processor (on all threads, the best one also on one thread alone), and on the fi
 compared with the digests that Tercet was released with: the same on every machine.
 
 A folder of images has a folder for each board, with the suite's images and a board.json that says how QEMU runs them: `cargo firmware images DIR` \
-makes it, in Tercet's sources. Boards run beside each other. An image is a program, and may read and write files as its user may: run those \
+makes it, in Tercet's sources. Boards run beside each other and beside the engines. An image is a program, and may read and write files as its user may: run those \
 that you have built.
 
 Exit status: 0 where every digest is the released one, 1 where one is not or is missing, or where an engine or a board fails.
@@ -75,32 +76,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .firmware
         .as_deref()
         .map_or(Ok(Vec::new()), boards)?;
-    let spinner = Spinner::new();
-    let mut engines = Vec::new();
-    spinner.tell("core".to_owned());
-    engines.push(EngineFound::of("core, scalar".to_owned(), |report| {
-        conformance::run(&mut |operation, digest| report(operation, Found::Digest(digest)));
-    }));
-    for backend in Backend::all() {
-        spinner.tell(backend.to_string());
-        let threads = Threads::default().with_backend(backend);
-        engines.push(EngineFound::threads(
-            format!("{backend}, all threads"),
-            threads,
-        ));
-    }
-    let best = Backend::best();
-    let alone = Threads::alone().with_backend(best);
-    engines.push(EngineFound::threads(format!("{best}, one thread"), alone));
-    let no_gpu = match cuda(&spinner) {
-        Ok(found) => {
-            engines.push(found);
-            None
-        }
-        Err(reason) => Some(reason),
-    };
     let limit = Duration::from_secs(arguments.limit.into());
-    engines.extend(emulated(&boards, limit, &spinner));
+    let spinner = Spinner::new();
+    // Together, since the engines seldom have work for all threads.
+    let (mut engines, no_gpu, boards) = thread::scope(|scope| {
+        let boards = scope.spawn(|| emulated(&boards, limit, &spinner));
+        let (engines, no_gpu) = engines(&spinner);
+        (engines, no_gpu, boards.join())
+    });
+    engines.extend(boards.unwrap_or_else(|panic| panic::resume_unwind(panic)));
     drop(spinner);
     let verified = Verified {
         version: env!("CARGO_PKG_VERSION"),
@@ -120,6 +104,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// What the engines of this machine give, and why there is no GPU's among them.
+fn engines(spinner: &Spinner) -> (Vec<EngineFound>, Option<String>) {
+    let mut engines = Vec::new();
+    spinner.tell("core".to_owned());
+    engines.push(EngineFound::of("core, scalar".to_owned(), |report| {
+        conformance::run(&mut |operation, digest| report(operation, Found::Digest(digest)));
+    }));
+    for backend in Backend::all() {
+        spinner.tell(backend.to_string());
+        let threads = Threads::default().with_backend(backend);
+        engines.push(EngineFound::threads(
+            format!("{backend}, all threads"),
+            threads,
+        ));
+    }
+    let best = Backend::best();
+    let alone = Threads::alone().with_backend(best);
+    engines.push(EngineFound::threads(format!("{best}, one thread"), alone));
+    match cuda(spinner) {
+        Ok(found) => {
+            engines.push(found);
+            (engines, None)
+        }
+        Err(reason) => (engines, Some(reason)),
+    }
+}
+
 /// The boards in a folder, where their emulators are installed.
 fn boards(folder: &Path) -> Result<Vec<Board>, Failure> {
     let boards = board::all(folder)?;
@@ -128,6 +139,9 @@ fn boards(folder: &Path) -> Result<Vec<Board>, Failure> {
 }
 
 fn emulated(boards: &[Board], limit: Duration, spinner: &Spinner) -> Vec<EngineFound> {
+    if boards.is_empty() {
+        return Vec::new();
+    }
     let images: usize = boards.iter().map(|board| board.images.len()).sum();
     let tell = |ended: usize| spinner.tell(format!("emulated boards: {ended} of {images} images"));
     tell(0);
