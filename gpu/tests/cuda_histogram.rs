@@ -42,6 +42,25 @@ fn same_in<E: QuantizeEngine<Error = CudaError>, T: Element, const B: u32>(
     assert!(found == expected, "{case}, {B} bits");
 }
 
+/// Values that lie on the device.
+fn same_there<T: Element, const B: u32>(cuda: &mut Cuda, values: &[T], case: &str) {
+    let (done, expected, count, extremes) = counted::<_, _, B>(&mut Scalar, values);
+    let mut buckets = vec![0; Histogram::<B>::BUCKETS];
+    let mut histogram = Histogram::<B>::new(&mut buckets).unwrap();
+    histogram.push(&[0.25f32, -3.0]).unwrap();
+    let there = cuda.upload(values).unwrap();
+    let found = cuda.histogram_of(&there, &mut histogram);
+    assert_eq!(found, done.map_err(CudaError::from), "{case}, {B} bits");
+    let (low, high) = histogram.range().unwrap();
+    assert_eq!(histogram.count(), count, "{case}, {B} bits");
+    assert_eq!(
+        [low.to_bits(), high.to_bits()],
+        extremes,
+        "{case}, {B} bits"
+    );
+    assert!(buckets == expected, "{case}, {B} bits");
+}
+
 /// Buckets that fit a block's table, that do not, and the fewest.
 fn same<E: QuantizeEngine<Error = CudaError>, T: Element>(
     engine: &mut E,
@@ -145,6 +164,34 @@ fn the_first_that_is_not_finite_ends_the_count_wherever_it_is() {
         let bf16s: Vec<_> = spoiled.iter().map(|&x| bf16::from_f32(x)).collect();
         same_in::<_, _, SMALL_BITS>(&mut cuda, &bf16s, &case);
     }
+}
+
+#[test]
+fn values_on_the_device_are_counted_there() {
+    let Some(device) = devices() else { return };
+    let mut cuda = Cuda::first().unwrap();
+    for (seed, len) in (0..).zip([0, 1, 17, 4095, 40_000]) {
+        device.set(&format!("seed={seed}"));
+        let mut values = values(90 + seed, seed % KINDS, len);
+        let halved = halves(&values, bf16::from_f32);
+        same_there::<_, HOST_BITS>(&mut cuda, &values, "floats");
+        same_there::<_, SMALL_BITS>(&mut cuda, &halved, "halves");
+        if let Some(last) = values.last_mut() {
+            *last = f32::NAN;
+            same_there::<_, HOST_BITS>(&mut cuda, &values, "a NaN");
+        }
+    }
+    // Of another engine.
+    let mut other = Cuda::first().unwrap();
+    let there = other.upload(&[1.0f32; 4]).unwrap();
+    let mut buckets = vec![0; Histogram::<SMALL_BITS>::BUCKETS];
+    let mut histogram = Histogram::<SMALL_BITS>::new(&mut buckets).unwrap();
+    let error = cuda.histogram_of(&there, &mut histogram).unwrap_err();
+    assert!(
+        matches!(error, CudaError::Length { found: 0, .. }),
+        "{error}"
+    );
+    assert_eq!(histogram.count(), 0);
 }
 
 /// Counters stay while values pass through in chunks.

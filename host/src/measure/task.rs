@@ -36,6 +36,11 @@ pub enum Task<'a> {
         /// The tensor.
         values: &'a [f32],
     },
+    /// The buckets of a histogram of [`HOST_BITS`](tercet_core::quant::HOST_BITS).
+    Histogram {
+        /// The tensor.
+        values: &'a [f32],
+    },
     /// The codes of a tensor whose scale is known.
     QuantizeFp8 {
         /// The tensor.

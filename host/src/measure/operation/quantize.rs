@@ -248,6 +248,10 @@ impl Operation for Calibrate {
         });
         Bits::default().with(&buckets).finish()
     }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Histogram { values: &self.0 })
+    }
 }
 
 /// The mean of |x|, exact but for one rounding.

@@ -175,6 +175,7 @@ fn done(cuda: &mut Cuda, clock: &mut Clock, task: &Task<'_>) -> Result<Option<u6
             format,
         } => values::dot(cuda, clock, (bytes, *format), x, *x_scale)?,
         Task::Mean { values } => values::mean(cuda, clock, values)?,
+        Task::Histogram { values } => values::histogram(cuda, clock, values)?,
         Task::QuantizeFp8 {
             values,
             format,

@@ -5,7 +5,7 @@ use tercet_core::engine::MagnitudeBin;
 use tercet_core::number::Element;
 use tercet_core::palette::Palette;
 use tercet_core::quant::fp8::Fp8;
-use tercet_core::quant::{Codes, Groups, Method, Rule, ScaleRule};
+use tercet_core::quant::{Codes, Groups, HOST_BITS, Histogram, Method, Rule, ScaleRule};
 use tercet_gpu::engine::{Cuda, CudaError};
 use tercet_host::measure::{Bits, Task};
 
@@ -115,6 +115,22 @@ pub(super) fn mean(cuda: &mut Cuda, clock: &mut Clock, values: &[f32]) -> Result
     let mean = cuda.stats(&values)?.abs_mean();
     clock.time(|| cuda.stats(&values).map(|_| ()))?;
     Ok(Bits::default().with_floats(mean.as_slice()).finish())
+}
+
+pub(super) fn histogram(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    values: &[f32],
+) -> Result<u64, CudaError> {
+    let values = cuda.upload(values)?;
+    let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
+    let mut work = |cuda: &mut Cuda| {
+        let mut histogram = Histogram::<HOST_BITS>::new(&mut buckets)?;
+        cuda.histogram_of(&values, &mut histogram)
+    };
+    work(cuda)?;
+    clock.time(|| work(cuda))?;
+    Ok(Bits::default().with(&buckets).finish())
 }
 
 pub(super) fn quantize_fp8(
