@@ -68,8 +68,8 @@ fn every_kernel_gives_the_right_bits_and_has_a_row() {
     let mut rows = 0;
     for (scalar, device) in pairs(&report) {
         let name = scalar["operation"].as_str().unwrap();
-        // What no kernel does with everything on the device: a palette's choice, conversions of files, histograms.
-        let other = ["encode palette", "convert", "histogram"];
+        // What no kernel does with everything on the device: a palette's choice, conversions of files.
+        let other = ["encode palette", "convert"];
         assert_eq!(
             device.is_none(),
             other.iter().any(|word| name.contains(word)),
@@ -99,7 +99,7 @@ fn every_kernel_gives_the_right_bits_and_has_a_row() {
         let speedup = scalar["seconds"].as_f64().unwrap() / number("seconds");
         assert!((number("speedup") / speedup - 1.0).abs() < 1e-9, "{device}");
     }
-    assert!(rows >= 43, "{rows}");
+    assert!(rows >= 44, "{rows}");
     // Steps of k-means by warpgroup products too, where a device has them; bits were compared.
     let others = report["results"].as_array().unwrap().iter();
     let others: Vec<_> = others
