@@ -32,57 +32,58 @@ note() {
     printf 'note: %s\n' "$*"
 }
 
-# Debian's compiler comes with its library's source, so it builds for any target where rustup has none.
-debian_has_std() {
-    [[ -x /usr/bin/cargo && -e "$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library/core/Cargo.toml" ]] 2>/dev/null
-}
-
-# How this machine builds for TARGET: `rustup` (as users do), `debian`, or nothing. TERCET_CROSS forces one.
+# How this machine builds for TARGET: with `rustup`, as users do, with what .ci/sysroot made (`sysroot`), or not at all. TERCET_CROSS
+# forces one.
 compiler_for() {
     if [[ ${TERCET_CROSS:-rustup} == rustup ]] && rustup target list --installed 2>/dev/null | grep -qx "$1"; then
         echo rustup
-    elif [[ ${TERCET_CROSS:-debian} == debian ]] && debian_has_std; then
-        echo debian
+    elif [[ ${TERCET_CROSS:-sysroot} == sysroot && -x /usr/bin/cargo ]] && .ci/sysroot --path "$1" >/dev/null 2>&1; then
+        echo sysroot
     fi
 }
 
-# cross TARGET LIBRARIES CARGO-ARGUMENTS…: cargo for another target. LIBRARIES are what -Zbuild-std must build where
-# Debian's compiler stands in for rustup's. Artefacts lie under $cross_target/TARGET.
-cross() {
-    local target=$1 libraries=$2
-    shift 2
-    local verb=$1
-    shift
-    case $(compiler_for "$target") in
-    rustup)
-        cross_target=${CARGO_TARGET_DIR:-target}
-        CARGO_TARGET_DIR=$cross_target cargo "$verb" --target "$target" "$@"
-        ;;
-    debian)
-        # Its own folder: two compilers would take turns at rebuilding one.
-        cross_target=target/debian
-        # Debian's rustc has no linker for bare metal; rustup's own does the job.
-        local lld
-        lld=$(rustc --print sysroot)/lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld
-        (
-            # flip-link looks for rust-lld by name.
-            export PATH=/usr/bin:$PATH:${lld%/*} RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$cross_target
-            case $target in
-            *-none-* | wasm32-*) export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_LINKER=$lld" ;;
-            esac
-            cargo "$verb" --target "$target" -Zbuild-std="$libraries" "$@"
-        )
-        ;;
-    *) skip "no standard library for $target; rustup target add $target" ;;
-    esac
+# need_target TARGET…
+need_target() {
+    local target
+    for target; do
+        [[ $(compiler_for "$target") ]] || skip "no standard library for $target; rustup target add $target"
+    done
 }
 
-# dependent CORE TARGET LIBRARIES CARGO-ARGUMENTS…: as `cross`, of .ci/dependent with the sources in CORE as its tercet-core.
+# need_clippy TARGET
+need_clippy() {
+    need_target "$1"
+    if [[ $(compiler_for "$1") == sysroot && ! -x /usr/bin/cargo-clippy ]]; then
+        skip "no clippy beside Debian's compiler; apt-get install rust-web-clippy"
+    fi
+}
+
+# with_target TARGET COMMAND…: a command that finds a toolchain with TARGET and builds into target/cross, or into CARGO_TARGET_DIR.
+with_target() {
+    local target=$1
+    shift
+    need_target "$target"
+    (
+        if [[ $(compiler_for "$target") == sysroot ]]; then
+            PATH=$(.ci/sysroot --path "$target")/bin:$PATH
+        fi
+        export PATH CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/cross}
+        "$@"
+    )
+}
+
+# cross TARGET VERB CARGO-ARGUMENTS…: cargo for another target.
+cross() {
+    local target=$1 verb=$2
+    shift 2
+    with_target "$target" cargo "$verb" --locked --target "$target" "$@"
+}
+
+# dependent CORE TARGET VERB CARGO-ARGUMENTS…: as `cross`, of .ci/dependent with the sources in CORE as its tercet-core.
 dependent() {
-    local core=$1 target=$2 libraries=$3 verb=$4
-    shift 4
-    cross "$target" "$libraries" "$verb" --locked --manifest-path .ci/dependent/Cargo.toml \
-        --config "patch.crates-io.tercet-core.path='$PWD/$core'" "$@"
+    local core=$1 target=$2 verb=$3
+    shift 3
+    cross "$target" "$verb" --manifest-path .ci/dependent/Cargo.toml --config "patch.crates-io.tercet-core.path='$PWD/$core'" "$@"
 }
 
 # board_target BOARD[:TARGET]: TARGET, or what firmware/boards/BOARD.toml compiles for.
@@ -99,6 +100,7 @@ need_board() {
     rv32*) need qemu-system-riscv32 "apt-get install qemu-system-misc" ;;
     *) need qemu-system-arm "apt-get install qemu-system-arm" ;;
     esac
+    need_target "$(board_target "$1")"
 }
 
 # The `tercet` command as the tests build it: for one package alone Cargo would choose other features of what the library depends
@@ -108,36 +110,32 @@ tercet() {
     target/debug/tercet "$@"
 }
 
-# The tool of firmware/runner.
+# runner TARGET ARGUMENT…: `cargo firmware ARGUMENT…` with a toolchain that has TARGET. The tool itself is built as users build it.
 runner() {
-    cargo run --locked -q --manifest-path firmware/runner/Cargo.toml --target-dir target/firmware-runner -- "$@"
+    local target=$1
+    shift
+    cargo build --locked -q --manifest-path firmware/runner/Cargo.toml --target-dir target/firmware-runner
+    CARGO_TARGET_DIR=$PWD/target/boards with_target "$target" target/firmware-runner/debug/firmware "$@"
 }
 
-# image BOARD[:TARGET] PROGRAM: builds a program of firmware/. The image is $image, and beside it lies how it is run.
-image() {
-    local board=$1 program=$2 target arguments
-    target=$(board_target "$board")
-    arguments=$(runner arguments "$board" "$program")
-    mapfile -t arguments <<<"$arguments"
-    image=target/firmware/${board/:/-}/$program
-    mkdir -p "${image%/*}"
-    # Boards of one target build into one place; steps that run at once take turns.
-    exec 9>target/firmware/lock
-    flock 9
-    cross "$target" core build -q "${arguments[@]}"
-    cp "$cross_target/$target/release/$program" "$image"
-    runner describe "$board" >"${image%/*}/board.json"
-    exec 9>&-
-}
-
-# firmware BOARD[:TARGET] PROGRAM [OPTION…]: runs a program of firmware/ on an emulated board; the options are those of
-# `cargo firmware`, which builds as users do, while here `cross` does. The image is $image.
+# firmware BOARD[:TARGET] PROGRAM [OPTION…]: `cargo firmware`, which builds a program and runs it on an emulated board.
 firmware() {
-    local board=$1 program=$2
-    shift 2
-    need_board "$board"
-    image "$board" "$program"
-    runner "$board" "$program" --image "$image" "$@"
+    need_board "$1"
+    runner "$(board_target "$1")" "$@"
+}
+
+# images BOARD[:TARGET]…: the conformance suite's images of boards, each with how it is run, in $images. Those that are younger than all
+# that they are made of are kept.
+images=target/images
+images() {
+    local board folder
+    for board; do
+        need_board "$board"
+        folder=$images/${board/:/-}
+        if [[ ! -e $folder/board.json || $(find core/src core/conformance.txt firmware/src firmware/boards -newer "$folder/board.json" -print -quit) ]]; then
+            runner "$(board_target "$board")" images "$images" "$board"
+        fi
+    done
 }
 
 # agree FILE: the table printed there is the committed one; its comment lines may say more.

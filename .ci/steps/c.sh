@@ -20,8 +20,8 @@ digests() {
         echo "$1: $count digests, the example has 12"
         return 1
     }
-    diff "$out/digits.txt" <(grep -v '[/#]' "$1" | tr -d '\r')
-    sed -n '$p' "$out/digits.txt"
+    diff firmware/snapshots/digits.txt <(grep -v '[/#]' "$1" | tr -d '\r')
+    sed -n '$p' firmware/snapshots/digits.txt
 }
 
 # no_panic FILE: neither the library's panic handler nor any function of core's panics is there.
@@ -33,8 +33,6 @@ no_panic() {
 }
 
 mkdir -p "$out"
-tercet network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$out/digits.txt"
-
 if [[ $1 == host ]]; then
     need gcc "apt-get install gcc"
     need g++ "apt-get install g++"
@@ -56,7 +54,7 @@ if [[ $1 == host ]]; then
     make -C "$example" host BUILD="$out" HOST_LIBRARY="$PWD/firmware/c/target/release/libtercet_c.a"
     valgrind -q --error-exitcode=9 --leak-check=full "$out/host/example" >"$out/host.txt"
     digests "$out/host.txt"
-    note "$(tests_in "$out/tests.txt") tests, 12 digests and $(sed -n '$p' "$out/digits.txt") under valgrind"
+    note "$(tests_in "$out/tests.txt") tests, 12 digests and $(sed -n '$p' firmware/snapshots/digits.txt) under valgrind"
     exit
 fi
 
@@ -68,8 +66,8 @@ need qemu-system-arm "apt-get install qemu-system-arm"
 echo '#include "tercet.h"' |
     arm-none-eabi-g++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -I firmware/c/include -x c++ -
 # The whole archive, every function of it.
-cross "$target" core rustc --locked --release --manifest-path "$manifest" --lib --crate-type staticlib
-library=$(realpath "$cross_target/$target/release/libtercet_c.a")
+cross "$target" rustc -q --release --manifest-path "$manifest" --lib --crate-type staticlib
+library=$PWD/target/cross/$target/release/libtercet_c.a
 no_panic "$library"
 make -C "$example" BOARD="$board" BUILD="$out" LIBRARY="$library"
 make -s -C "$example" BOARD="$board" BUILD="$out" LIBRARY="$library" run >"$out/$board.txt"
@@ -101,4 +99,4 @@ while [[ $column ]] && IFS= read -r row; do
 done < <(grep -E '^\| `tercet_[^|]*\| [0-9]+ \| [0-9]+ \|$' "$readme")
 
 flash=$(arm-none-eabi-size "$out/$board/example.elf" | awk 'NR == 2 { print $1 + $2 }')
-note "12 digests, $(sed -n '$p' "$out/digits.txt"); the example takes $flash bytes of flash; no panic in the archive"
+note "12 digests, $(sed -n '$p' firmware/snapshots/digits.txt); the example takes $flash bytes of flash; no panic in the archive"

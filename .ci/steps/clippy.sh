@@ -6,13 +6,6 @@ lint() {
     cargo clippy --locked "$@" -- -D warnings
 }
 
-# need_clippy TARGET
-need_clippy() {
-    if [[ $(compiler_for "$1") == debian && ! -x /usr/bin/cargo-clippy ]]; then
-        skip "no clippy beside Debian's compiler; apt-get install rust-web-clippy"
-    fi
-}
-
 case ${1:-} in
 '')
     lint --workspace --all-targets
@@ -34,12 +27,12 @@ firmware)
     need_clippy riscv32imc-unknown-none-elf
     # Without defmt too: what does not log must not need it.
     for features in '' defmt; do
-        cross thumbv7em-none-eabihf core clippy --locked --release --manifest-path firmware/Cargo.toml \
+        cross thumbv7em-none-eabihf clippy -q --release --manifest-path firmware/Cargo.toml \
             --config firmware/boards/an386.toml --features "$features" -- -D warnings
     done
     lint --manifest-path firmware/runner/Cargo.toml --all-targets --target-dir target/firmware-runner
     # What is not Cortex-M's alone.
-    cross riscv32imc-unknown-none-elf core clippy --locked --release --manifest-path firmware/Cargo.toml \
+    cross riscv32imc-unknown-none-elf clippy -q --release --manifest-path firmware/Cargo.toml \
         --config firmware/boards/rv32imc.toml --lib --bin conformance_weights --bin conformance_points --bin digits -- -D warnings
     lint --manifest-path firmware/Cargo.toml --lib --tests --examples --target-dir target/firmware-runner
     ;;
@@ -50,12 +43,10 @@ mcu)
     need_clippy thumbv7em-none-eabihf
     need_clippy thumbv8m.main-none-eabihf
     need_clippy riscv32imac-unknown-none-elf
-    mcu=(clippy --locked --release --manifest-path benches/mcu/Cargo.toml)
-    # heapless: see mcu.sh.
-    cross thumbv7em-none-eabihf core,alloc "${mcu[@]}" --features pools --target-dir target/mcu-m4 \
-        --config "target.thumbv7em-none-eabihf.rustflags=['--cfg=arm_llsc']" -- -D warnings
-    cross thumbv8m.main-none-eabihf core "${mcu[@]}" --features "dsp mve" -- -D warnings
-    cross riscv32imac-unknown-none-elf core "${mcu[@]}" -- -D warnings
+    mcu=(clippy -q --release --manifest-path benches/mcu/Cargo.toml)
+    cross thumbv7em-none-eabihf "${mcu[@]}" --features pools -- -D warnings
+    cross thumbv8m.main-none-eabihf "${mcu[@]}" --features "dsp mve" -- -D warnings
+    cross riscv32imac-unknown-none-elf "${mcu[@]}" -- -D warnings
     lint --manifest-path benches/mcu/table/Cargo.toml --all-targets --target-dir target/mcu-table
     ;;
 esac

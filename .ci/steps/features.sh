@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Each feature of core alone, none, and all together, on every target where it means something. On microcontrollers checked and not
-# linked: images of firmware/ are built from the same sources. `std` alone is what conformance.sh runs, beside whose artefacts
-# those of all features lie.
+# Each feature of core alone, none, and all together, on every target where it means something: checked and not linked, since images
+# of firmware/ are built from the same sources, and `std` alone is what conformance.sh runs.
 . .ci/lib.sh
 
 # Without atomics that compare and swap, portable-atomic wants critical sections.
@@ -13,6 +12,7 @@ atomic=(
 desktop=(i686-unknown-linux-gnu aarch64-unknown-linux-gnu s390x-unknown-linux-gnu)
 all=defmt,dsp,mve,critical-section,portable-atomic
 built=0
+program=reference
 
 # As firmware/boards/an505.toml and the build of the packaged crate, which share this one's `core` where that is built here.
 export CARGO_TARGET_THUMBV8M_MAIN_NONE_EABIHF_RUSTFLAGS=-Ctarget-cpu=cortex-m33
@@ -22,10 +22,10 @@ check() {
     local set=$1 target first=$2 targets=()
     shift
     for target; do
-        [[ $(compiler_for "$target") ]] || skip "no standard library for $target; rustup target add $target"
+        need_target "$target"
         [[ $target == "$first" ]] || targets+=(--target "$target")
     done
-    dependent core "$first" core check --bin reference --release --features "$set" "${targets[@]}"
+    dependent core "$first" check -q --bin "$program" --release --features "$set" "${targets[@]}"
     built=$((built + $#))
 }
 
@@ -33,10 +33,6 @@ for set in '' defmt dsp mve critical-section critical-section,portable-atomic "$
     check "$set" "${plain[@]}" "${atomic[@]}"
 done
 check portable-atomic "${atomic[@]}"
-for target in "${desktop[@]}"; do
-    need "${target%%-*}-linux-gnu-gcc" "apt-get install gcc-${target%%-*}-linux-gnu"
-    export "CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")_LINKER=${target%%-*}-linux-gnu-gcc"
-    dependent core "$target" std,panic_abort build --bin conformance --profile desktop --features "std,$all"
-    built=$((built + 1))
-done
-note "$built builds"
+program=conformance
+check "std,$all" "${desktop[@]}"
+note "$built checks"

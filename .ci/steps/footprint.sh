@@ -19,7 +19,7 @@ done
 
 # The README's table is the one that the committed figures make.
 table=target/ci/footprint-table.md
-runner table >"$table"
+runner "$(board_target "$board")" table >"$table"
 if [[ ${TERCET_OVERWRITE:-} ]]; then
     sed -i -e "/<!-- figures -->/,/<!-- end of figures -->/ {
         /<!-- figures -->/ r $table

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A short run of every fuzz target. TERCET_FUZZ_SECONDS: how long each (20).
+# A short run of every fuzz target, of as many executions on every machine. TERCET_FUZZ_RUNS: how many each (20,000).
 . .ci/lib.sh
 
 cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
@@ -7,6 +7,7 @@ cargo +nightly fuzz --version || skip "no cargo-fuzz; cargo install cargo-fuzz"
 need c++ "install a C++ compiler (Debian: apt-get install g++), libFuzzer is built from source"
 
 targets=$(cargo +nightly fuzz list --fuzz-dir host/fuzz)
+runs=${TERCET_FUZZ_RUNS:-20000}
 for target in $targets; do
     # Finds go to a scratch corpus, so that the tree stays as committed; the committed seeds are read only.
     scratch=target/ci/corpus/$target
@@ -14,7 +15,6 @@ for target in $targets; do
     seeds=host/fuzz/seeds/$target
     corpora=("$scratch")
     [[ -d $seeds ]] && corpora+=("$seeds")
-    cargo +nightly fuzz run --fuzz-dir host/fuzz --target-dir target/fuzz "$target" "${corpora[@]}" \
-        -- -max_total_time="${TERCET_FUZZ_SECONDS:-20}" -rss_limit_mb=2048
+    cargo +nightly fuzz run --fuzz-dir host/fuzz --target-dir target/fuzz "$target" "${corpora[@]}" -- -runs="$runs" -rss_limit_mb=2048
 done
-note "${targets//$'\n'/ }"
+note "${targets//$'\n'/ }: $runs runs each"

@@ -9,14 +9,12 @@ readme=firmware/README.md
 need flip-link "cargo install --locked flip-link@0.1.12"
 need python3 "install Python 3"
 target=$(sed -n 's/^target = "\(.*\)"$/\1/p' "$room/.cargo/config.toml")
-if [[ $(compiler_for "$target") == debian ]]; then
-    [[ -x /usr/bin/cargo-clippy ]] || skip "no clippy beside Debian's compiler; apt-get install rust-web-clippy"
-fi
+need_clippy "$target"
 
 # A user stands in the package's folder and gives none of these; the folder for artefacts keeps `digits` apart from QEMU's.
-there=(--locked --release --manifest-path "$room/Cargo.toml" --config "$room/.cargo/config.toml" --target-dir target/hardware)
-cross "$target" core clippy "${there[@]}" -- -D warnings
-cross "$target" core build "${there[@]}"
+there=(--release --manifest-path "$room/Cargo.toml" --config "$room/.cargo/config.toml" --target-dir target/hardware)
+cross "$target" clippy -q "${there[@]}" -- -D warnings
+cross "$target" build -q "${there[@]}"
 
 images=target/hardware/$target/release
 
@@ -47,10 +45,9 @@ done
 # nothing else of the chip. A probe would read the log from RAM; here QEMU's monitor saves it.
 if [[ $package == nucleo-f411re ]]; then
     need qemu-system-arm "apt-get install qemu-system-arm"
-    here=target/ci/hardware-digits-host.txt printed=target/ci/hardware-digits.txt
-    tercet network run firmware/data/digits.gguf firmware/data/digits.npy --digest >"$here"
+    printed=target/ci/hardware-digits.txt
     python3 .ci/rtt.py "$images/digits" netduinoplus2 >"$printed.frames"
-    runner decode "$images/digits" <"$printed.frames" >"$printed"
-    diff "$here" <(sed 's/^INFO //' "$printed")
-    note "$(sed -n '$p' "$here") of the unchanged image on an STM32F4 in QEMU"
+    runner "$target" decode "$images/digits" <"$printed.frames" >"$printed"
+    diff firmware/snapshots/digits.txt <(sed 's/^INFO //' "$printed")
+    note "$(sed -n '$p' firmware/snapshots/digits.txt) of the unchanged image on an STM32F4 in QEMU"
 fi

@@ -37,18 +37,13 @@ case $board in
 m0 | m4)
     programs+=' pools'
     arguments+=(--features pools)
-    # heapless asks the compiler for ldrex and strex by a probe that needs an installed core; here there is none.
-    if [[ $target == thumbv7em-* && $(compiler_for "$target") == debian ]]; then
-        flags+=' --cfg=arm_llsc'
-    fi
     ;;
 esac
 # Not by --config, where cargo takes the dot in `thumbv8m.main` for its own.
 export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_RUSTFLAGS=$flags"
 # Folders of their own, since boards share targets and not flags.
 arguments+=(--target-dir "target/mcu-$board")
-# talc wants `alloc`, of which it uses nothing here.
-cross "$target" core,alloc build --locked --release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}"
+cross "$target" build -q --release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}"
 images=target/mcu-$board/$target/release
 
 runner=("${qemu[@]}" -M "$machine" -icount shift=7 -nographic -monitor none

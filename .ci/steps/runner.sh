@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# The tests of the tool that runs firmware.
+# The tests of the tools that run firmware and these steps, and their lints.
 . .ci/lib.sh
 
-cargo test --locked --manifest-path firmware/runner/Cargo.toml --target-dir target/firmware-runner | tee target/ci/runner.out
+for tool in firmware/runner .ci/runner; do
+    folder=target/firmware-runner
+    [[ $tool == .ci/* ]] && folder=target/ci-runner
+    cargo test --locked -q --manifest-path "$tool/Cargo.toml" --target-dir "$folder"
+done | tee target/ci/runner.out
 tests=$(tests_in target/ci/runner.out)
 note "$tests tests"

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# All that an emulated board is to show. board.sh BOARD[:TARGET]; TERCET_OVERWRITE=1 renews what is committed.
+. .ci/lib.sh
+
+board=$1
+name=${board/:/-}
+printed=target/ci/board-$name.txt
+# What the tool says of each program, of which the notes take some.
+said=target/ci/board-$name.said
+: >"$said"
+trap 'cat "$said" >&2' EXIT
+
+# The committed table, by the same images that `verify` runs; two, so that each fits into small flash.
+images "$board"
+: >"$printed"
+for program in conformance_weights conformance_points; do
+    firmware "$board" "$program" --image "$images/$name/$program" --budget >>"$printed" 2>>"$said"
+done
+agree "$printed"
+note "$(sed -n 's/^# deepest stack: //p' "$printed" | sort -n | tail -n 1) the deepest"
+
+# The network reads digits to the logits that `tercet network run` gives; without a panic that could be reached, or it would not link.
+firmware "$board" digits --snapshot firmware/snapshots/digits.txt --budget >"$printed" 2>>"$said"
+note "$(sed -n 's/^# \([a-z]*\) \([0-9]*\)/\2 \1,/p' "$printed" | tr -d '\r' | paste -sd' ') digits"
+
+# figure PROGRAM NAME: as the tool said it.
+figure() {
+    sed -n "s/^$board $1: .*\<$2 \([0-9]*\).*/\1/p" "$said"
+}
+
+# On the processor's own target, if it is an Arm: the application logs what it logs on every other board, within its budgets, and its
+# operations take the committed instructions.
+case $board in
+*:* | rv32*) ;;
+*)
+    firmware "$board" motion --snapshot firmware/snapshots/motion.txt --budget >"$printed" 2>>"$said"
+    note "motion: flash $(figure motion flash.rest) and $(figure motion flash.named) of data, RAM $(figure motion ram.total)"
+    firmware "$board" costs --budget >"$printed" 2>>"$said"
+    ;;
+esac
+
+# One board a kind of kernels: all of core links without a panic, so do the application, its driver and the emulated sensor, and pools
+# are shared with interrupts.
+case $board in
+microbit | an386 | an547)
+    firmware "$board" no_panic --budget >"$printed" 2>>"$said"
+    firmware "$board" motion_no_panic --budget >"$printed" 2>>"$said"
+    firmware "$board" pools --budget >"$printed" 2>>"$said"
+    note "$(sed -n 's/^# \(.* interrupts\),.*/\1/p' "$printed")"
+    ;;
+esac
