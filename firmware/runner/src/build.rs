@@ -34,9 +34,8 @@ pub fn arguments(firmware: &Path, board: &Board, program: &Program) -> Vec<OsStr
 /// Builds a program for a board; where its image lies.
 ///
 /// # Errors
-/// The target's standard library is missing, or cargo fails, which says why itself.
+/// Cargo fails, which says why itself.
 pub fn build(firmware: &Path, board: &Board, program: &Program) -> Result<PathBuf, String> {
-    has_target(firmware, &board.target)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(&cargo)
         .arg("build")
@@ -55,25 +54,6 @@ pub fn build(firmware: &Path, board: &Board, program: &Program) -> Result<PathBu
     }
     executable(&String::from_utf8_lossy(&output.stdout), &program.name)
         .ok_or_else(|| format!("cargo built no {}", program.name))
-}
-
-/// Whether the target's standard library is installed.
-///
-/// # Errors
-/// It is not, with how to install it; rustc cannot be asked.
-pub fn has_target(firmware: &Path, target: &str) -> Result<(), String> {
-    let output = Command::new("rustc")
-        .args(["--print", "target-libdir", "--target", target])
-        .current_dir(firmware)
-        .output()
-        .map_err(|error| format!("rustc: {error}; https://rustup.rs installs it"))?;
-    let folder = String::from_utf8_lossy(&output.stdout);
-    if output.status.success() && Path::new(folder.trim()).is_dir() {
-        return Ok(());
-    }
-    Err(format!(
-        "no standard library for {target}: rustup target add {target}"
-    ))
 }
 
 #[derive(Deserialize)]

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tercet_firmware_runner::needs::Search;
+
 use crate::boards::Board;
 use crate::budget::{self, Standing};
 use crate::figures::{Figures, over_limits};
@@ -39,10 +41,18 @@ const TIME_LIMIT: u8 = 124;
 /// Carries a plan out; the exit status.
 ///
 /// # Errors
-/// Nothing could be built or run, or what came cannot be judged.
+/// Something is missing, nothing could be built or run, or what came cannot be judged.
 pub fn session(firmware: &Path, plan: &Plan) -> Result<u8, String> {
     let board = Board::read(firmware, &plan.board)?;
     let program = programs::find(firmware, &plan.program)?;
+    let mut needs = Search::new(firmware);
+    if plan.image.is_none() {
+        needs.target(&board.target, &board.config);
+    }
+    if let Some(emulator) = board.runner.first() {
+        needs.emulator(emulator);
+    }
+    needs.end()?;
     let path = match &plan.image {
         Some(path) => path.clone(),
         None => build::build(firmware, &board, &program)?,

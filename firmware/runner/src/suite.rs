@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
+use tercet_firmware_runner::needs::Search;
 
 use crate::boards::Board;
 use crate::build;
@@ -59,7 +60,7 @@ fn suite(firmware: &Path) -> Result<Vec<Program>, String> {
 /// what was done, a line each.
 ///
 /// # Errors
-/// An image of a named board cannot be built, or of no board one can; a file cannot be written.
+/// Something is missing for a named board, or for all; an image cannot be built, a file cannot be written.
 pub fn images(
     firmware: &Path,
     out: &Path,
@@ -74,15 +75,8 @@ pub fn images(
         }
     };
     let suite = suite(firmware)?;
-    let mut built = 0;
+    let boards = complete(firmware, boards, !names.is_empty(), &mut tell)?;
     for board in &boards {
-        if let Err(reason) = build::has_target(firmware, &board.target) {
-            if !names.is_empty() {
-                return Err(reason);
-            }
-            tell(&format!("left out {}: {reason}", board.name));
-            continue;
-        }
         let folder = out.join(board.name.replace(':', "-"));
         let wrong = |error: std::io::Error| format!("{}: {error}", folder.display());
         fs::create_dir_all(&folder).map_err(wrong)?;
@@ -92,13 +86,39 @@ pub fn images(
         }
         fs::write(folder.join(FILE), description(board, &suite)?).map_err(wrong)?;
         tell(&format!("built {}", folder.display()));
-        built += 1;
-    }
-    if built == 0 {
-        return Err("no target of any board is installed".to_owned());
     }
     tell(&format!("tercet verify --firmware {}", out.display()));
     Ok(())
+}
+
+/// The boards that can be built for, found out of all before the first is; `tell` hears which are left out.
+///
+/// # Errors
+/// What is missing for any where `all` are wanted, and else for every one.
+fn complete(
+    firmware: &Path,
+    boards: Vec<Board>,
+    all: bool,
+    tell: &mut impl FnMut(&str),
+) -> Result<Vec<Board>, String> {
+    let mut needs = Search::new(firmware);
+    let (complete, left): (Vec<Board>, Vec<Board>) = boards
+        .into_iter()
+        .partition(|board| needs.target(&board.target, &board.config));
+    if all || complete.is_empty() {
+        needs.end()?;
+    }
+    if !left.is_empty() {
+        let names: Vec<&str> = left.iter().map(|board| &*board.name).collect();
+        tell(&format!(
+            "left out {}, since this is missing:",
+            names.join(", ")
+        ));
+        for lack in needs.missing() {
+            tell(&format!("  {}\n      {}", lack.what, lack.how));
+        }
+    }
+    Ok(complete)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tercet_core::conformance;
 
+use super::signals::interruptible;
 use super::support::{Folder, finish};
 
 /// A description as `cargo firmware images` writes it.
@@ -252,11 +253,9 @@ fn an_interrupt_ends_the_emulators() {
     let boards = Boards::new();
     let slow = "echo $$ >pid; mv pid id; exec sleep 600";
     boards.board("one", slow, 0);
-    let mut child = boards
-        .command(&["images"])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut command = boards.command(&["images"]);
+    command.stderr(Stdio::null());
+    let mut child = interruptible(&mut command).spawn().unwrap();
     let started = Instant::now();
     let id = loop {
         if let Ok(id) = fs::read_to_string(boards.0.path("id")) {

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use super::signals::interruptible;
 use super::support::Folder;
 
 /// Rows of the sparse inputs: 8 GiB as `f32`, so seconds of work.
@@ -53,7 +54,8 @@ fn send(folder: &Folder, child: &mut Child, signal: &str) {
 fn interrupted(folder: &Folder, arguments: &[&str], signal: &str) {
     let before = names(folder).len();
     let mut command = folder.command(arguments);
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    command.stderr(Stdio::piped());
+    let mut child = interruptible(&mut command).spawn().unwrap();
     send(folder, &mut child, signal);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
@@ -134,12 +136,12 @@ fn what_nohup_ignores_stays_ignored() {
     zeros(&folder, "in.safetensors", ROWS / 8);
     let script =
         r#"trap '' HUP; exec "$0" quantize in.safetensors -o out.gguf --to tq2_0 --threads 1"#;
-    let mut child = Command::new("sh")
+    let mut command = Command::new("sh");
+    command
         .args(["-c", script, env!("CARGO_BIN_EXE_tercet")])
         .current_dir(folder.path(""))
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+        .stdout(Stdio::null());
+    let mut child = interruptible(&mut command).spawn().unwrap();
     send(&folder, &mut child, "-HUP");
     assert!(child.wait().unwrap().success());
     assert!(folder.path("out.gguf").is_file());

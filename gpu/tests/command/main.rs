@@ -23,6 +23,8 @@ mod network;
 mod palette;
 mod quantize;
 mod search;
+#[cfg(unix)]
+mod signals;
 mod support;
 mod trace;
 mod transcripts;

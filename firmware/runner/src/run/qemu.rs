@@ -7,6 +7,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use tercet_firmware_runner::needs::how_to_get;
+
 use super::decode::Decoder;
 
 /// What a run was.
@@ -77,14 +79,7 @@ fn start(runner: &[String], image: &Path) -> Result<Child, String> {
         .stdout(Stdio::piped())
         .spawn();
     child.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => format!(
-            "no {program}: apt-get install {}, brew install qemu, or https://www.qemu.org/download",
-            if program.ends_with("arm") {
-                "qemu-system-arm"
-            } else {
-                "qemu-system-misc"
-            }
-        ),
+        ErrorKind::NotFound => format!("no {program}: {}", how_to_get(program)),
         _ => format!("{program}: {error}"),
     })
 }

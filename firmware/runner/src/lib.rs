@@ -1,0 +1,4 @@
+//! What `cargo firmware` and the command that starts it share: they look for what a run needs before anything is compiled for it. Nothing
+//! here has dependencies, which would have to be compiled first.
+
+pub mod needs;
