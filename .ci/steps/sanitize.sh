@@ -10,11 +10,8 @@ sanitized() {
     RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=${PROPTEST_CASES:-8} \
         cargo +nightly test --locked --target x86_64-unknown-linux-gnu --target-dir target/sanitize "$@"
 }
-# The host takes longer to compile than to run.
-CARGO_PROFILE_TEST_OPT_LEVEL=1 CARGO_PROFILE_DEV_LTO=off sanitized -p tercet-host --test 'simd_*' --test 'parallel*' \
-    --test read --test convert_blocks --test convert_codes --test convert_chunks --test convert_refused --test look |
-    tee target/ci/sanitize.out
-sanitized -p tercet-core --features critical-section --test 'pool*' | tee -a target/ci/sanitize.out
+sanitized -p tercet-host --test engines --test flows -- simd_ parallel read convert_ look | tee target/ci/sanitize.out
+sanitized -p tercet-core --features critical-section --test pools | tee -a target/ci/sanitize.out
 sanitized --manifest-path firmware/c/Cargo.toml --test refusals --test laws | tee -a target/ci/sanitize.out
 tests=$(tests_in target/ci/sanitize.out)
 note "$tests tests"

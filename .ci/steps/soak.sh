@@ -21,7 +21,7 @@ valgrind)
     export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite"
     soaks 1000000
     # Each case costs about fifty times as much as outside.
-    PROPTEST_CASES=${PROPTEST_CASES:-16} cargo test --locked -p tercet-core --features critical-section --test 'pool*' |
+    PROPTEST_CASES=${PROPTEST_CASES:-16} cargo test --locked -p tercet-core --features critical-section --test pools |
         tee target/ci/valgrind.out
     tests=$(tests_in target/ci/valgrind.out)
     note "$tests tests"
