@@ -11,16 +11,24 @@ case ${1:-} in
     lint --workspace --all-targets
     # The command without CUDA.
     lint -p tercet-gpu --all-targets --no-default-features
-    # Core's features alone, so that no other crate's join in.
-    for features in '' std defmt critical-section portable-atomic; do
+    # Core's features alone, so that no other crate's join in, and with them what tests and examples use of each.
+    for features in '' critical-section,portable-atomic; do
         lint -p tercet-core --all-targets --no-default-features --features "$features"
     done
+    for features in std defmt critical-section portable-atomic; do
+        lint -p tercet-core --lib --no-default-features --features "$features"
+    done
     lint -p tercet-core --all-targets --all-features
+    lint --manifest-path .ci/runner/Cargo.toml --all-targets --target-dir target/ci-runner
+    # What a desktop leaves out.
+    for features in '' serde clustering search files network reports measure; do
+        lint -p tercet-host --lib --no-default-features --features "$features"
+    done
     ;;
 fuzz)
     [[ -e host/fuzz/Cargo.toml ]]
     need c++ "install a C++ compiler (Debian: apt-get install g++), libFuzzer is built from source"
-    lint --manifest-path host/fuzz/Cargo.toml --all-targets --target-dir target/fuzz-clippy
+    lint --manifest-path host/fuzz/Cargo.toml --all-targets --target-dir target
     ;;
 firmware)
     need_clippy thumbv7em-none-eabihf
@@ -37,7 +45,7 @@ firmware)
     lint --manifest-path firmware/Cargo.toml --lib --tests --examples --target-dir target/firmware-runner
     ;;
 peers)
-    lint --manifest-path benches/peers/rust/Cargo.toml --all-targets --target-dir target/peers-clippy
+    lint --manifest-path benches/peers/rust/Cargo.toml --all-targets --target-dir target
     ;;
 mcu)
     need_clippy thumbv7em-none-eabihf

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests of the tools that run firmware and these steps, and their lints.
+# The tests of the tools that run firmware and these steps.
 . .ci/lib.sh
 
 for tool in firmware/runner .ci/runner; do

@@ -51,6 +51,16 @@ fn first_images(test: &[u8]) -> Vec<u8> {
     file
 }
 
+/// Every board's digits are compared with the same file.
+#[test]
+fn digits_are_read_as_boards_read_them() {
+    let (network, images) = (carried("digits.gguf"), carried("digits.npy"));
+    let [network, images] = [&network, &images].map(|path| path.to_str().unwrap());
+    let printed = Folder::new().ok(&["network", "run", network, images, "--digest"]);
+    let committed = fs::read_to_string(carried("../snapshots/digits.txt")).unwrap();
+    assert_eq!(printed, committed.replace("\r\n", "\n"));
+}
+
 /// Firmware carries what the commands make; `TERCET_OVERWRITE=1` renews it.
 #[test]
 fn what_firmware_carries_is_what_the_command_makes() {

@@ -1,13 +1,17 @@
 //! Which source files the code of an image comes from.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use gimli::{Dwarf, EndianSlice, Reader, RunTimeEndian, SectionId};
-use object::{Object, ObjectSection, SectionKind};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use rustc_demangle::demangle;
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// Bytes of code by source file, from the line tables of the debugging information, where inlined code has the file it was inlined from.
+/// Bytes of code by source file, from the line tables of the debugging information, in which inlined code has the file it was inlined from.
+///
+/// Code inlined into `core::panicking` is left out: it makes the arguments of a panic's message and formats nothing.
 ///
 /// # Errors
 /// There is no debugging information, or it is broken.
@@ -29,17 +33,46 @@ pub fn by_file(file: &object::File<'_>) -> Result<BTreeMap<String, u64>, String>
         .map(|section| section.address()..section.address() + section.size())
         .collect();
     let mut bytes = BTreeMap::new();
-    let in_image = |address| code.iter().any(|range| range.contains(&address));
-    read(&dwarf, in_image, &mut bytes).map_err(|error| format!("DWARF: {error}"))?;
+    let panicking = functions(file, "core::panicking::");
+    let holds =
+        |ranges: &[Range<u64>], address| ranges.iter().any(|range| range.contains(&address));
+    read(
+        &dwarf,
+        |address| holds(&code, address),
+        |address| !holds(&panicking, address),
+        &mut bytes,
+    )
+    .map_err(|error| format!("DWARF: {error}"))?;
     if bytes.is_empty() {
         return Err("no debugging information says where the image's code comes from".to_owned());
     }
     Ok(bytes)
 }
 
+/// The addresses of the functions whose names begin so.
+fn functions(file: &object::File<'_>, begin: &str) -> Vec<Range<u64>> {
+    // Thumb's functions have odd addresses.
+    let odd = match file.architecture() {
+        object::Architecture::Arm => 1,
+        _ => 0,
+    };
+    file.symbols()
+        .filter(|symbol| symbol.kind() == SymbolKind::Text)
+        .filter(|symbol| {
+            let name = symbol.name().unwrap_or_default();
+            format!("{:#}", demangle(name)).starts_with(begin)
+        })
+        .map(|symbol| {
+            let start = symbol.address() & !odd;
+            start..start + symbol.size()
+        })
+        .collect()
+}
+
 fn read<'a>(
     dwarf: &Dwarf<Slice<'a>>,
     in_image: impl Fn(u64) -> bool,
+    counts: impl Fn(u64) -> bool,
     bytes: &mut BTreeMap<String, u64>,
 ) -> Result<(), gimli::Error> {
     let mut headers = dwarf.units();
@@ -57,6 +90,7 @@ fn read<'a>(
                 if let Some((address, index)) = last
                     && let Some(entry) = header.file(index)
                     && row.address() > address
+                    && counts(address)
                 {
                     let name = path(dwarf, &unit, header, entry)?;
                     *bytes.entry(name).or_default() += row.address() - address;
@@ -103,6 +137,9 @@ mod tests {
         };
         assert!(of("image/code.rs") > 500);
         assert!(of("library/alloc/src/vec/mod.rs") > 500);
+        // Its functions are there, and of their code only what was inlined elsewhere is counted.
+        assert!(!functions(&file, "core::panicking::").is_empty());
+        assert!(of("library/core/src/panicking.rs") < 500);
         let code: u64 = file
             .sections()
             .filter(|section| section.kind() == SectionKind::Text)
