@@ -1,6 +1,5 @@
 //! One search: rows in their storage, hits, re-ranking and recall.
 
-use rayon::prelude::*;
 use tercet_core::engine::{BaseQuery, BaseScore, SearchBase};
 use tercet_core::number::sum_of_squares;
 use tercet_core::scalar::norm;
@@ -13,7 +12,9 @@ use super::codes::Floats;
 use super::{Find, Neighbour, SearchOptions, SearchReport, Storage, refuse};
 use crate::engine::{By, Fault, Worker};
 use crate::parallel::Threads;
+use crate::parallel::each::{chunks, chunks_mut, items_mut};
 use crate::points::Points;
+use crate::source::TILE;
 use crate::{Error, Progress};
 
 /// Queries between two reports of progress.
@@ -69,8 +70,11 @@ pub(super) fn search<M: Metric, E: Worker>(
                 let reason = format!("row {row}, column {column} (from 0) overflows f16");
                 refuse(base, reason)
             })?;
-            let both = halves.par_iter().zip(&*rows);
-            let exact = both.all(|(half, &x)| half.to_f32() == x);
+            let both = chunks(&halves, TILE).zip(chunks(&rows, TILE));
+            let exact = both.all(|(halves, values)| {
+                let mut pairs = halves.iter().zip(values);
+                pairs.all(|(half, &x)| half.to_f32() == x)
+            });
             let mut held = FloatRows::new(&halves, dims).map_err(wrong)?;
             let row_norms;
             if M::FLOAT_NORMS {
@@ -125,12 +129,14 @@ pub(super) fn search<M: Metric, E: Worker>(
 }
 
 /// The squared length of each row.
-fn norms<T: Sync, N: Send>(
+fn norms<T: Sync, N: Clone + Default + Send>(
     values: &[T],
     dims: usize,
-    norm: impl Fn(&[T]) -> N + Send + Sync,
+    norm: impl Fn(&[T]) -> N + Sync,
 ) -> Vec<N> {
-    values.par_chunks(dims).map(norm).collect()
+    let mut norms = vec![N::default(); values.len() / dims];
+    (chunks(values, dims).zip(items_mut(&mut norms))).each(|_, (row, out)| *out = norm(row));
+    norms
 }
 
 /// What was found by all queries.
@@ -264,11 +270,10 @@ impl Run<'_> {
     ) -> Result<Vec<Hit<M::Float>>, SearchError> {
         let dims = self.floats.dims;
         let mut hits = vec![Hit::default(); queries.len() / dims * k];
-        queries
-            .par_chunks(dims)
-            .zip(best.par_chunks(candidates))
-            .zip(hits.par_chunks_mut(k))
-            .try_for_each(|((query, candidates), hits)| {
+        chunks(queries, dims)
+            .zip(chunks(best, candidates))
+            .zip(chunks_mut(&mut hits, k))
+            .try_each(|_, ((query, candidates), hits)| {
                 rerank::<M, _, _>(&self.truth, query, candidates, hits).map(|_| ())
             })?;
         Ok(hits)
