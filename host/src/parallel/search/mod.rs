@@ -125,6 +125,8 @@ impl<R: Rows> Base<R> {
     }
 
     /// Writes the best `k` of a range for each query, best first, k places a query.
+    // Called for whole tasks, and large: once is enough.
+    #[inline(never)]
     fn best_of<M: Metric>(
         &self,
         queries: &[R::Query],
