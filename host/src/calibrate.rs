@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use rayon::prelude::*;
 use serde::Serialize;
 use tercet_core::number::Element;
 use tercet_core::quant::calibrate;
@@ -13,6 +12,7 @@ use tracing::trace_span;
 use crate::convert::Grid;
 use crate::dtype::DType;
 use crate::engine::{By, Fault, Shared, Worker};
+use crate::parallel::each::items_mut;
 use crate::parallel::{Threads, moved};
 use crate::simd::{Backend, Counts};
 use crate::source::{CHUNK, Source, TILE, gather};
@@ -159,16 +159,12 @@ fn by_threads(
             let end = source.values().min(first + jobs * CHUNK);
             // Whole tiles, and so whole blocks.
             let share = (end - first).div_ceil(jobs).next_multiple_of(TILE);
-            let results: Vec<_> = (counts.par_iter_mut().enumerate())
-                .map_init(Vec::new, |buffer, (job, counts)| {
-                    let from = end.min(first + job * share);
-                    let tensor = source.tensor.name;
-                    let _span = trace_span!("count", tensor, first = from).entered();
-                    count(source, from, end.min(from + share), counts, buffer)
-                })
-                .collect();
-            // In order, so that the lowest index is the one reported.
-            results.into_iter().collect::<Result<(), Error>>()?;
+            items_mut(&mut counts).try_each_with(Vec::new, |buffer, job, counts| {
+                let from = end.min(first + job * share);
+                let tensor = source.tensor.name;
+                let _span = trace_span!("count", tensor, first = from).entered();
+                count(source, from, end.min(from + share), counts, buffer)
+            })?;
             for counts in &mut counts {
                 // No room for as many again.
                 if counts.counted() > Counts::MOST - 2 * CHUNK as u64 {

@@ -19,7 +19,6 @@ mod score;
 pub(crate) use memory::nearest_in_parts;
 pub use score::{davies_bouldin, silhouette};
 
-use rayon::prelude::*;
 use tercet_core::cluster::float::Labelled;
 use tercet_core::cluster::{
     self, BATCH_CAP, ClusterError, Init, Kmeans, Lloyd, Outcome, Points, Sphere, Steps, Update,
@@ -29,6 +28,8 @@ use tercet_core::number::{Element, Lanes, RUN};
 
 use crate::engine::{Fault, Worker};
 use crate::parallel::Threads;
+use crate::parallel::each::{chunks, numbers};
+use crate::source::TILE;
 use memory::Memory;
 
 /// Where clustering starts.
@@ -330,9 +331,14 @@ impl Assignment {
             counts[label as usize] += 1;
         }
         // Fewer than 2³² points of D² below 2³²: the sum fits.
-        let inertia = distances.par_iter().map(|&distance| u64::from(distance));
+        let sum = |_, part: &[u32]| {
+            part.iter()
+                .map(|&distance| u64::from(distance))
+                .sum::<u64>()
+        };
+        let inertia = chunks(&distances, TILE).reduce(sum, |a, b| a + b);
         Self {
-            inertia: inertia.sum(),
+            inertia: inertia.unwrap_or(0),
             labels,
             distances,
             counts,
@@ -343,10 +349,7 @@ impl Assignment {
 /// [`tercet_core::cluster::float::inertia`] on all threads, with the same bits and errors.
 pub fn inertia<T: Element>(labelled: &Labelled<'_, T>) -> Result<f64, ClusterError> {
     labelled.check()?;
-    let runs: Vec<Lanes<f64>> = (0..labelled.values.len().div_ceil(RUN))
-        .into_par_iter()
-        .map(|run| labelled.run(run))
-        .collect();
+    let runs = numbers(0..labelled.values.len().div_ceil(RUN)).gather(|_, run| labelled.run(run));
     let mut total = Lanes::<f64>::new();
     for run in &runs {
         total

@@ -1,6 +1,5 @@
 //! A look at every tensor of a model.
 
-use rayon::prelude::*;
 use serde::Serialize;
 use tercet_core::number::Stats;
 use tracing::trace_span;
@@ -8,6 +7,7 @@ use tracing::trace_span;
 use crate::engine::{Shared, Worker};
 use crate::names::closest;
 use crate::parallel::Threads;
+use crate::parallel::each;
 use crate::source::{Room, Source, TILE, chunks, on_engine, tiles};
 use crate::{Error, Model, Progress, Tensor};
 
@@ -215,11 +215,11 @@ impl<E: Worker> Look<'_, E> {
     }
 
     /// Runs `work` over a tensor's values on all threads, and merges what it gives in order; `None` without values.
-    fn pass<T: Send>(
+    fn pass<T: Send + 'static>(
         &mut self,
         source: &Source<'_>,
-        work: impl Fn(&[f32]) -> T + Sync + Send,
-        merge: impl Fn(T, T) -> T + Sync + Send,
+        work: impl Fn(&[f32]) -> T + Sync,
+        merge: impl Fn(T, T) -> T + Sync,
     ) -> Result<Option<T>, Error> {
         let all = source.values();
         let work = |values: &[f32]| {
@@ -234,7 +234,7 @@ impl<E: Worker> Look<'_, E> {
         }
         let mut found = None;
         chunks(&mut self.shared, [source], &mut self.room, |_, [values]| {
-            let chunk = values.par_chunks(TILE).map(&work).reduce_with(&merge);
+            let chunk = each::chunks(values, TILE).reduce(|_, tile| work(tile), &merge);
             found = match (found.take(), chunk) {
                 (Some(found), Some(chunk)) => Some(merge(found, chunk)),
                 (found, chunk) => chunk.or(found),

@@ -42,6 +42,7 @@ pub mod measure;
 mod model;
 mod names;
 pub mod network;
+mod order;
 mod palette;
 pub mod parallel;
 pub mod points;

@@ -7,12 +7,15 @@ const OFFERED: usize = 3;
 /// slip of the pen and are left out. Ties keep their order. O(length²) a name.
 pub(crate) fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let wanted: Vec<char> = name.chars().collect();
-    let mut found: Vec<(usize, &str)> = names
-        .map(|other| (distance(&wanted, other), other))
-        .filter(|&(distance, _)| distance <= wanted.len() / 2)
-        .collect();
-    found.sort_by_key(|&(distance, _)| distance);
-    let offered = found.into_iter().take(OFFERED);
+    let mut found = Vec::new();
+    for other in names {
+        let distance = distance(&wanted, other);
+        if distance <= wanted.len() / 2 {
+            crate::order::insert(&mut found, (distance, other), |a, b| a.0.cmp(&b.0));
+            found.truncate(OFFERED);
+        }
+    }
+    let offered = found.into_iter();
     offered.map(|(_, other)| other.to_owned()).collect()
 }
 

@@ -16,7 +16,6 @@
 //! # Ok::<(), tercet_host::Error>(())
 //! ```
 
-use rayon::prelude::*;
 use tercet_core::cluster::{self, Sphere, Summary, float, normalize, normalize_floats};
 use tercet_core::number::Lanes;
 use tercet_core::quant::Grid;
@@ -27,6 +26,7 @@ use super::{Assignment, Clustering, KmeansOptions, Start, Step, inertia};
 use crate::Error;
 use crate::engine::{By, Worker};
 use crate::parallel::Threads;
+use crate::parallel::each::chunks_mut;
 use crate::points::{Codes, Points, Values};
 
 /// How to cluster points.
@@ -380,7 +380,7 @@ fn length(row: &[f32]) -> f64 {
 /// Rows scaled to length 1; zeros stay.
 fn unit(values: &[f32], dims: usize) -> Vec<f32> {
     let mut out = values.to_vec();
-    out.par_chunks_mut(dims).for_each(|row| {
+    chunks_mut(&mut out, dims).each(|_, row| {
         let length = length(row);
         if length > 0.0 {
             for x in row {

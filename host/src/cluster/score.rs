@@ -1,6 +1,6 @@
 //! Scores for judging k: the silhouette on all threads, and the Davies–Bouldin index.
 
-use rayon::prelude::*;
+use crate::parallel::each::numbers;
 use tercet_core::cluster::score::{
     Silhouette, SilhouettePart, SilhouetteScore, davies_bouldin_scratch, silhouette_plan,
 };
@@ -30,17 +30,15 @@ pub fn silhouette(
 ) -> Result<SilhouetteScore, ClusterError> {
     let mut plan = vec![0; silhouette_plan(points.len(), clusters)];
     let scored = Silhouette::new(*points, labels, clusters, seed, &mut plan)?;
-    let all = (0..scored.len().div_ceil(PART))
-        .into_par_iter()
-        .map_init(
-            || vec![0; clusters],
-            |sums, part| scored.part(part * PART..(part + 1) * PART, sums),
-        )
-        .reduce(SilhouettePart::default, |mut left, right| {
+    let all = numbers(0..scored.len().div_ceil(PART)).reduce_with(
+        || vec![0; clusters],
+        |sums, _, part| scored.part(part * PART..(part + 1) * PART, sums),
+        |mut left: SilhouettePart, right| {
             left.merge(&right);
             left
-        });
-    Ok(scored.finish(&all))
+        },
+    );
+    Ok(scored.finish(&all.unwrap_or_default()))
 }
 
 /// [`score::davies_bouldin`] with memory of its own, 8 · k · (d + 2) bytes; on the calling thread, since it is quick.

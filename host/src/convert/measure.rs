@@ -4,12 +4,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use tercet_core::number::RUN;
 use tercet_core::quant::{Comparison, Measures};
 
 use super::hands::Span;
 use crate::Error;
+use crate::parallel::each::{both, numbers};
 use crate::parallel::moved;
 use crate::simd::Backend;
 use crate::source::{Source, TILE};
@@ -48,18 +48,15 @@ impl Loss {
         // The rest of the run under way goes on where it stood; whole runs need not wait for it.
         let head = start.next_multiple_of(RUN).min(end);
         let whole = &mut self.0;
-        let (first, runs) = rayon::join(
+        let (first, runs) = both(
             || tiles(source, 0, start..head, whole, &restore),
             || {
-                (0..(end - head).div_ceil(RUN))
-                    .into_par_iter()
-                    .map(|run| {
-                        let first = head + run * RUN;
-                        let mut run = Comparison::new();
-                        let values = first..end.min(first + RUN);
-                        tiles(source, first, values, &mut run, &restore).map(|()| run)
-                    })
-                    .collect::<Vec<Result<Comparison, Error>>>()
+                numbers(0..(end - head).div_ceil(RUN)).gather(|_, run| {
+                    let first = head + run * RUN;
+                    let mut run = Comparison::new();
+                    let values = first..end.min(first + RUN);
+                    tiles(source, first, values, &mut run, &restore).map(|()| run)
+                })
             },
         );
         first?;

@@ -2,7 +2,6 @@
 //!
 //! Three reads of the values: for their mean, for their codes at four places at once, and in order for what is lost.
 
-use rayon::prelude::*;
 use tercet_core::block::BlockError;
 use tercet_core::block::bitnet_hf;
 use tercet_core::quant::Measures;
@@ -11,6 +10,7 @@ use super::codes;
 use super::hands::Span;
 use super::measure::Loss;
 use super::stream::{Encoder, Parts, Sink, stream};
+use crate::parallel::each::chunks_mut;
 use crate::simd::{Backend, Stores};
 use crate::source::{CHUNK, Source, TILE};
 use crate::{Error, Progress};
@@ -52,10 +52,9 @@ impl Encoder for Strips<'_, '_> {
         let Self { source, s } = *self;
         let quarter = self.end();
         let end = quarter.min(first + CHUNK / 4);
-        let tiles = out.room(0, end - first).par_chunks_mut(TILE).enumerate();
-        tiles.try_for_each_init(
+        chunks_mut(out.room(0, end - first), TILE).try_each_with(
             || [const { Vec::new() }; 4],
-            |buffers, (tile, out)| {
+            |buffers, tile, out| {
                 let at = first + tile * TILE;
                 let mut rows: [&[f32]; 4] = [&[]; 4];
                 for (row, (values, buffer)) in rows.iter_mut().zip(buffers).enumerate() {

@@ -1,6 +1,5 @@
 //! Values whose place alone says how they are coded, run by run: a tile stays in a thread's cache from reading to measuring.
 
-use rayon::prelude::*;
 use tercet_core::number::RUN;
 use tercet_core::quant::Comparison;
 use tracing::trace_span;
@@ -8,6 +7,7 @@ use tracing::trace_span;
 use super::hands::Span;
 use super::measure::{Loss, compare};
 use crate::Error;
+use crate::parallel::each::chunks_mut;
 use crate::source::{Source, TILE};
 
 /// Codes tiles of a tensor, in any order.
@@ -32,19 +32,17 @@ pub(super) fn encode(
 ) -> Result<u64, Error> {
     let Span { source, first, len } = chunk;
     let measured = loss.is_some();
-    let runs = out.par_chunks_mut(coder.bytes(RUN)).enumerate();
-    let results: Vec<Result<(u64, Comparison), Error>> = runs
-        .map_init(Scratch::default, |scratch, (run, bytes)| {
-            let at = run * RUN;
-            scratch.run(
-                source,
-                coder,
-                (first + at, RUN.min(len - at)),
-                bytes,
-                measured,
-            )
-        })
-        .collect();
+    let runs = chunks_mut(out, coder.bytes(RUN));
+    let results = runs.gather_with(Scratch::default, |scratch, run, bytes| {
+        let at = run * RUN;
+        scratch.run(
+            source,
+            coder,
+            (first + at, RUN.min(len - at)),
+            bytes,
+            measured,
+        )
+    });
     let mut flushed = 0;
     // In order, so that the lowest index is the one reported.
     for result in results {

@@ -6,6 +6,7 @@
 
 use tracing::trace_span;
 
+use crate::parallel::each::both;
 use crate::source::Source;
 use crate::{Error, Progress};
 
@@ -75,7 +76,7 @@ pub(crate) fn stream(
     let (mut now, mut next) = (Parts::default(), Parts::default());
     let (mut first, mut end) = (0, chunk(0, &mut now)?);
     while first < all {
-        let (coded, written) = rayon::join(
+        let (coded, written) = both(
             || {
                 next.clear();
                 match end < all {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rayon::prelude::*;
+use crate::parallel::each::chunks_mut;
 use tercet_core::number::Random;
 
 /// Values that one seed makes.
@@ -46,22 +46,18 @@ pub fn points(count: usize, dims: usize, k: usize) -> Vec<i8> {
         (0..k * dims).map(|_| 0.3 * random.normal()).collect()
     };
     let mut points = vec![0; count * dims];
-    points
-        .par_chunks_mut(dims)
-        .enumerate()
-        .for_each(|(index, point)| {
-            let mut random = Random::new(index as u64);
-            let centre = &centres[index % k * dims..][..dims];
-            for (x, centre) in point.iter_mut().zip(centre) {
-                *x = (20.0 * (centre + random.normal())).clamp(-127.0, 127.0) as i8;
-            }
-        });
+    chunks_mut(&mut points, dims).each(|index, point| {
+        let mut random = Random::new(index as u64);
+        let centre = &centres[index % k * dims..][..dims];
+        for (x, centre) in point.iter_mut().zip(centre) {
+            *x = (20.0 * (centre + random.normal())).clamp(-127.0, 127.0) as i8;
+        }
+    });
     points
 }
 
 fn fill<T: Send>(values: &mut [T], draw: impl Fn(&mut Random) -> T + Sync) {
-    let runs = values.par_chunks_mut(RUN).enumerate();
-    runs.for_each(|(run, values)| {
+    chunks_mut(values, RUN).each(|run, values| {
         let mut random = Random::new(run as u64);
         values.fill_with(|| draw(&mut random));
     });

@@ -1,6 +1,5 @@
 //! The processor: what the system tells of its name, cores and caches.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -59,15 +58,24 @@ fn name(info: &str) -> Option<&str> {
 /// Pairs of socket and core; architectures other than x86 do not number them here.
 fn cores(info: &str) -> Option<usize> {
     let (sockets, cores) = (field(info, "physical id"), field(info, "core id"));
-    let pairs: BTreeSet<_> = sockets.zip(cores).collect();
+    let mut pairs = Vec::new();
+    for pair in sockets.zip(cores) {
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
     Some(pairs.len()).filter(|&count| count > 0)
 }
 
 /// The caches in a folder of Linux's `sysfs`, by level; none where there is no such folder.
 fn caches(folder: &Path) -> Vec<Cache> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut caches: Vec<_> = entries.filter_map(|entry| cache(&entry.path())).collect();
-    caches.sort_by(|a, b| (a.level, &a.holds).cmp(&(b.level, &b.holds)));
+    let mut caches = Vec::new();
+    for cache in entries.filter_map(|entry| cache(&entry.path())) {
+        crate::order::insert(&mut caches, cache, |a: &Cache, b: &Cache| {
+            (a.level, &a.holds).cmp(&(b.level, &b.holds))
+        });
+    }
     caches
 }
 

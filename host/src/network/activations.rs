@@ -1,6 +1,5 @@
 //! int8 activations on their way through the layers, and the scales that recorded inputs ask for.
 
-use rayon::prelude::*;
 use tercet_core::linear::{I8Sym, Layer};
 use tercet_core::quant::calibrate::{Scheme, calibrate};
 use tercet_core::quant::{Grid, HOST_BITS, Histogram};
@@ -9,7 +8,9 @@ use super::{BATCH, BuildOptions};
 use crate::Error;
 use crate::engine::{Fault, Shared, Worker};
 use crate::parallel::Threads;
+use crate::parallel::each::{chunks, chunks_mut};
 use crate::points::{Points, Values};
+use crate::source::TILE;
 
 /// int8 activations of all points, one after the other.
 pub(super) struct Activations {
@@ -20,9 +21,16 @@ pub(super) struct Activations {
 
 impl Activations {
     pub(super) fn of(points: &Points, scale: f32) -> Self {
-        let grid = symmetric(scale);
+        let (grid, values) = (symmetric(scale), points.to_f32());
+        let mut codes = vec![0; values.len()];
+        let tiles = chunks(&values, TILE).zip(chunks_mut(&mut codes, TILE));
+        tiles.each(|_, (values, codes)| {
+            for (code, &x) in codes.iter_mut().zip(values) {
+                *code = grid.code(x);
+            }
+        });
         Self {
-            codes: points.to_f32().par_iter().map(|&x| grid.code(x)).collect(),
+            codes,
             len: points.dims(),
             scale,
         }

@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use tercet_core::engine::Output;
 use tercet_core::linear::I8Sym;
 use tercet_core::linear::network::{Buffers, Network};
-use tercet_core::quant::{Groups, Method, QuantError, Report};
+use tercet_core::quant::{Groups, Method, QuantError};
 
 use super::activations::symmetric;
 use super::{BATCH, MAX_LAYERS};
 use crate::Error;
 use crate::engine::{By, Fault, Shared, Worker};
 use crate::file::map::Map;
+use crate::parallel::each::{chunks, chunks_mut, items_mut};
 use crate::parallel::{Rows, Threads, moved};
 use crate::points::{Points, Values};
 use crate::simd::{Backend, Stores};
@@ -144,12 +144,20 @@ impl NetworkFile {
             };
             run().map_err(|fault| shared.told(fault, |refusal| points.refuse(refusal)))?;
         }
-        let logit = |(at, &sum): (usize, &i64)| network.logit(at % outputs, sum);
-        let of_points = sums.par_chunks(outputs);
+        let (mut logits, mut classes) = (vec![0.0; sums.len()], vec![0; sums.len() / outputs]);
+        chunks(&sums, outputs)
+            .zip(chunks_mut(&mut logits, outputs))
+            .zip(items_mut(&mut classes))
+            .each(|_, ((sums, logits), class)| {
+                for (row, (logit, &sum)) in logits.iter_mut().zip(sums).enumerate() {
+                    *logit = network.logit(row, sum);
+                }
+                *class = network.class(sums);
+            });
         Ok(Answers {
             outputs,
-            logits: sums.par_iter().enumerate().map(logit).collect(),
-            classes: of_points.map(|sums| network.class(sums)).collect(),
+            logits,
+            classes,
             by: shared.by(),
             sums,
         })
@@ -179,8 +187,8 @@ fn quantize(
     }
     // Points of a task, about a tile of values.
     let some = (TILE / inputs).max(1);
-    let parts = codes.par_chunks_mut(some * inputs).enumerate();
-    let done = parts.map_init(Vec::new, |buffer, (part, codes)| {
+    let parts = chunks_mut(codes, some * inputs);
+    let done = parts.try_each_with(Vec::new, |buffer, part, codes| {
         let at = start + part * some * inputs;
         let values = points.view(at, codes.len(), buffer);
         let groups = Groups::tensor(codes.len())?;
@@ -191,10 +199,9 @@ fn quantize(
         };
         Rows::new(values, groups, out, Backend::default(), Stores::Cached)
             .quantize(Method::Fixed(symmetric(scale)), &mut [])
+            .map(drop)
             .map_err(|error| moved(error, at as u64))
     });
-    // In order, so that the lowest index is the one told.
-    let done: Vec<Result<Report, QuantError>> = done.collect();
     let refuse = |error| match error {
         QuantError::NotFinite { index } => {
             let (row, column) = (index / inputs as u64, index % inputs as u64);
@@ -204,7 +211,5 @@ fn quantize(
         }
         error => points.refuse(&error),
     };
-    done.into_iter()
-        .try_for_each(|done| done.map(drop))
-        .map_err(refuse)
+    done.map_err(refuse)
 }

@@ -1,11 +1,11 @@
 //! GGUF blocks, on rayon's threads: runs of whole blocks side by side.
 
-use rayon::prelude::*;
 use tercet_core::block::{self, BlockError, Encoded, Format};
 use tercet_core::number::Element;
 use tercet_core::quant::{Rule, ScaleRule};
 use tracing::trace_span;
 
+use super::each::{chunks, chunks_mut};
 use crate::simd::blocks::moved;
 use crate::simd::{Backend, Stores, as_f32};
 
@@ -27,11 +27,9 @@ pub(super) fn encode<T: Element>(
         return block::encode(format, rule, scale, values, out);
     }
     let blocks = blocks_a_run(tile, format, values.len());
-    let results: Vec<_> = values
-        .par_chunks(blocks * format.len())
-        .zip(out.par_chunks_mut(blocks * format.bytes()))
-        .map(|(values, out)| encode_run(backend, format, rule, scale, values, out))
-        .collect();
+    let results = chunks(values, blocks * format.len())
+        .zip(chunks_mut(out, blocks * format.bytes()))
+        .gather(|_, (values, out)| encode_run(backend, format, rule, scale, values, out));
     let mut whole = Encoded::default();
     // In order, so the first error is that of the lowest block.
     for (run, result) in results.into_iter().enumerate() {
@@ -56,20 +54,14 @@ pub(super) fn decode(
     let blocks = blocks_a_run(tile, format, out.len());
     // A decoder reads less than it writes.
     let stores = Stores::of(out.len());
-    let results: Vec<_> = bytes
-        .par_chunks(blocks * format.bytes())
-        .zip(out.par_chunks_mut(blocks * format.len()))
-        .map(|(bytes, out)| {
+    chunks(bytes, blocks * format.bytes())
+        .zip(chunks_mut(out, blocks * format.len()))
+        .try_each(|run, (bytes, out)| {
             let _span = trace_span!("decode", format = format.name(), len = out.len()).entered();
             let result = backend.decode_blocks(format, bytes, out, stores);
             stores.finish();
-            result
+            result.map_err(|error| moved(error, run * blocks, format))
         })
-        .collect();
-    for (run, result) in results.into_iter().enumerate() {
-        result.map_err(|error| moved(error, run * blocks, format))?;
-    }
-    Ok(())
 }
 
 /// How many blocks of about `tile` values; no more than there are, so that no product overflows.

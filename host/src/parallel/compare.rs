@@ -1,9 +1,9 @@
 //! How far a restored tensor is from the original, on rayon's threads.
 
-use rayon::prelude::*;
 use tercet_core::number::{Element, RUN};
 use tercet_core::quant::{Comparison, QuantError};
 
+use super::each::chunks;
 use super::{Threads, moved};
 
 /// Runs that are compared before their 2 KiB each are folded: half a mebibyte, for 16 million values.
@@ -98,12 +98,10 @@ impl Threads {
             self.backend.compare(next, a_head, b_head)?;
         }
         for (a, b) in a.chunks(RUNS * RUN).zip(b.chunks(RUNS * RUN)) {
-            let runs: Vec<_> = (a.par_chunks(RUN).zip(b.par_chunks(RUN)))
-                .map(|(a, b)| {
-                    let mut run = Comparison::new();
-                    self.backend.compare(&mut run, a, b).map(|()| run)
-                })
-                .collect();
+            let runs = (chunks(a, RUN).zip(chunks(b, RUN))).gather(|_, (a, b)| {
+                let mut run = Comparison::new();
+                self.backend.compare(&mut run, a, b).map(|()| run)
+            });
             // In order, so that the lowest index is the one reported.
             for run in runs {
                 let run = run.map_err(|error| moved(error, next[0].count()))?;

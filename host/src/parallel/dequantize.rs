@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use rayon::prelude::*;
 use tercet_core::quant::{Codes, Groups, QuantError};
 
 use super::Threads;
+use super::each::items_mut;
 use crate::simd::{Backend, Stores};
 
 impl Threads {
@@ -43,20 +43,16 @@ impl Threads {
             start += piece.codes.len();
             rest = tail;
         }
-        let results: Vec<_> = jobs
-            .into_par_iter()
-            .map(|(start, piece, out)| {
-                let outside = find_outside(piece.codes, &range);
-                if let Some(index) = outside {
-                    let index = (start + index) as u64;
-                    return Err(QuantError::CodeRange { index });
-                }
-                restore(self.backend, piece, out, stores);
-                stores.finish();
-                Ok(())
-            })
-            .collect();
-        results.into_iter().collect()
+        items_mut(&mut jobs).try_each(|_, (start, piece, out)| {
+            let outside = find_outside(piece.codes, &range);
+            if let Some(index) = outside {
+                let index = (*start + index) as u64;
+                return Err(QuantError::CodeRange { index });
+            }
+            restore(self.backend, *piece, out, stores);
+            stores.finish();
+            Ok(())
+        })
     }
 }
 

@@ -1,19 +1,19 @@
 //! Eight-bit floats, on rayon's threads.
 
-use rayon::prelude::*;
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::QuantError;
 use tercet_core::quant::fp8::Fp8;
 
+use super::each::{chunks, chunks_mut};
 use super::{Threads, merged, moved};
 use crate::simd::{Ahead, Stores};
 
 impl Threads {
     /// [`Stats::extremes_of`] in parallel: what [`Fp8::scale`] needs to know of values. O(n), one pass.
     pub fn extremes<T: Element>(&self, values: &[T]) -> Stats {
-        let tiles = values.par_chunks(self.tile);
-        let extremes = tiles.map(|tile| self.backend.extremes(tile, Ahead::STREAM));
-        extremes.reduce(|| Stats::EMPTY, merged)
+        let extremes = |_, tile: &[T]| self.backend.extremes(tile, Ahead::STREAM);
+        let all = chunks(values, self.tile).reduce(extremes, merged);
+        all.unwrap_or(Stats::EMPTY)
     }
 
     /// [`Fp8::quantize`] in parallel, with its codes. O(n), one pass.
@@ -48,11 +48,8 @@ impl Threads {
             return format.quantize(scale, values, out);
         }
         let stores = Stores::of(out.len());
-        let tiles = (values
-            .par_chunks(self.tile)
-            .zip(out.par_chunks_mut(self.tile)))
-        .enumerate();
-        let results = tiles.map(|(tile, (values, out))| {
+        let tiles = chunks(values, self.tile).zip(chunks_mut(out, self.tile));
+        tiles.try_each(|tile, (values, out)| {
             if self
                 .backend
                 .quantize_fp8(format, scale, values, out, stores)
@@ -63,9 +60,7 @@ impl Threads {
             // Which one it is, is for core to say.
             let result = format.quantize(scale, values, out);
             result.map_err(|error| moved(error, (tile * self.tile) as u64))
-        });
-        // rayon keeps the order of an indexed reduction, so that the first error is the lowest.
-        results.reduce(|| Ok(()), Result::and)
+        })
     }
 
     /// [`Fp8::dequantize`] in parallel, with its floats and errors. O(n).
@@ -80,10 +75,8 @@ impl Threads {
             return format.dequantize(scale, codes, out);
         }
         let stores = Stores::of(size_of_val(out));
-        let tiles = codes
-            .par_chunks(self.tile)
-            .zip(out.par_chunks_mut(self.tile));
-        tiles.for_each(|(codes, out)| {
+        let tiles = chunks(codes, self.tile).zip(chunks_mut(out, self.tile));
+        tiles.each(|_, (codes, out)| {
             self.backend
                 .dequantize_fp8(format, scale, codes, out, stores);
             stores.finish();

@@ -1,10 +1,10 @@
 //! Histograms for calibration, on rayon's threads.
 
-use rayon::prelude::*;
 use tercet_core::number::Element;
 use tercet_core::quant::{HOST_BITS, Histogram, QuantError};
 use tracing::trace_span;
 
+use super::each::{chunks, items_mut};
 use super::{Threads, moved};
 use crate::simd::Counts;
 
@@ -53,13 +53,8 @@ impl Threads {
                 let _span = trace_span!("count", len = values.len()).entered();
                 counts.push(self.backend, values)
             };
-            let results: Vec<_> = match &mut counts[..] {
-                // No thread of the pool is woken up for it.
-                [alone] => vec![count(alone, values)],
-                counts => (counts.par_iter_mut().zip(values.par_chunks(share)))
-                    .map(|(counts, values)| count(counts, values))
-                    .collect(),
-            };
+            let jobs = items_mut(&mut counts).zip(chunks(values, share));
+            let results = jobs.gather(|_, (counts, values)| count(counts, values));
             // In order, so that the first error is that of the lowest index, and what comes after is not counted.
             for (job, (counts, result)) in counts.iter_mut().zip(results).enumerate() {
                 counts.add_to(histogram);

@@ -1,10 +1,10 @@
 //! Layers on rayon's threads: rows side by side, or points.
 
-use rayon::prelude::*;
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, LinearError, Rescale};
 
 use super::Threads;
+use super::each::{chunks, chunks_mut};
 
 impl Threads {
     /// Calls `product` with the parts of a layer, the first row of each and its outputs.
@@ -25,8 +25,7 @@ impl Threads {
         if out.len() <= rows {
             return product(layer, 0, out);
         }
-        let parts = out.par_chunks_mut(rows).enumerate();
-        parts.for_each(|(index, out)| {
+        chunks_mut(out, rows).each(|index, out| {
             let first = index * rows;
             // In whole groups, so always there.
             if let Some(part) = layer.part(first, out.len()) {
@@ -65,8 +64,8 @@ impl Threads {
         let all: Vec<_> = x.rows(cols).collect();
         // Parts for all threads, also of few rows.
         let count = (task / products).min(all.len().div_ceil(4 * self.threads()));
-        let parts = all.par_chunks(count).zip(out.par_chunks_mut(count * rows));
-        parts.enumerate().for_each(|(part, (x, out))| {
+        let parts = chunks(&all, count).zip(chunks_mut(out, count * rows));
+        parts.each(|part, (x, out)| {
             let rows = x.iter().zip(out.chunks_exact_mut(rows));
             for (row, (&x, out)) in (part * count..).zip(rows) {
                 product(alone, row, x, out);

@@ -3,10 +3,10 @@
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rayon::prelude::*;
 use tercet_core::linear::{I8Sym, Layer};
 
 use super::Threads;
+use super::each::numbers;
 use crate::simd::ask_to_write;
 use crate::simd::linear::{Found, Panels, ROWS, Strips};
 
@@ -79,8 +79,7 @@ impl Threads {
         if parts == 1 || threads == 1 {
             return task();
         }
-        let tasks = (0..threads.min(parts)).into_par_iter().with_max_len(1);
-        tasks.for_each(|_| task());
+        numbers(0..threads.min(parts)).each(|_, _| task());
     }
 }
 

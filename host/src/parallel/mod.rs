@@ -9,6 +9,7 @@ mod blocks;
 mod cluster;
 mod compare;
 mod dequantize;
+pub(crate) mod each;
 mod fp8;
 mod histogram;
 mod linear;

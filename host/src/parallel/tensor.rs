@@ -1,12 +1,12 @@
 //! A tensor that rayon's threads quantize.
 
-use rayon::prelude::*;
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeProblem};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{self, Applied, Groups, Method, Plan, QuantError, Report};
 use tercet_core::scalar;
 use tracing::trace_span;
 
+use super::each::{chunks, chunks_mut, items_mut};
 use super::rows::Rows;
 use super::{TILE, merged, moved};
 use crate::simd::{Ahead, Backend, Stores};
@@ -105,18 +105,19 @@ impl<'a, T: Element> Tensor<'a, T> {
     fn reduce(
         &self,
         group: usize,
-        of: impl Fn(Backend, &[T], Ahead) -> Stats + Sync,
+        of: fn(Backend, &[T], Ahead) -> Stats,
     ) -> Result<Stats, QuantError> {
         let values = &self.values[self.range(group)?];
         if values.len() <= self.tile {
             return Ok(of(self.backend, values, Ahead::STREAM));
         }
-        // rayon keeps the order of an indexed reduction, so the first bad index is the lowest.
-        let stats = values.par_chunks(self.tile).map(|tile| {
+        let stats = |_, tile: &[T]| {
             trace_span!("stats", len = tile.len())
                 .in_scope(|| of(self.backend, tile, Ahead::STREAM))
-        });
-        Ok(stats.reduce(|| Stats::EMPTY, merged))
+        };
+        // In order, so the first bad index is the lowest.
+        let all = chunks(values, self.tile).reduce(stats, merged);
+        Ok(all.unwrap_or(Stats::EMPTY))
     }
 
     fn range(&self, group: usize) -> Result<core::ops::Range<usize>, QuantError> {
@@ -164,15 +165,13 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         }
         // A table a job, so jobs should be few: as large as keeps every thread busy.
         let share = values.len().div_ceil(rayon::current_num_threads() * 4);
-        let tables: Result<Vec<_>, _> = values
-            .par_chunks(share.max(self.tile))
-            .map(|tile| {
-                let mut table = vec![MagnitudeBin::EMPTY; bins.len()];
-                backend.magnitudes(tile, span, &mut table).map(|()| table)
-            })
-            .collect();
-        for table in tables? {
-            for (bin, part) in bins.iter_mut().zip(&table) {
+        let len = bins.len();
+        let tables = chunks(values, share.max(self.tile)).gather(|_, tile| {
+            let mut table = vec![MagnitudeBin::EMPTY; len];
+            backend.magnitudes(tile, span, &mut table).map(|()| table)
+        });
+        for table in tables {
+            for (bin, part) in bins.iter_mut().zip(&table?) {
                 bin.merge(part);
             }
         }
@@ -194,15 +193,13 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
             return apply((values, codes));
         }
         // From the end, which the pass before has left in the caches.
-        (values
-            .par_chunks(self.tile)
-            .zip(codes.par_chunks_mut(self.tile)))
-        .rev()
-        .map(apply)
-        .try_reduce(Applied::default, |mut left, right| {
-            left.merge(&right);
-            Ok(left)
-        })
+        (chunks(values, self.tile).zip(chunks_mut(codes, self.tile)))
+            .backwards()
+            .try_fold(
+                Applied::default,
+                |all, _, tile| apply(tile).map(|applied| all.merge(&applied)),
+                |left, right| left.merge(&right),
+            )
     }
 
     /// Groups smaller than a tile go to threads whole; larger ones come one after another, cut into tiles.
@@ -222,10 +219,14 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
             let part = parts.pop();
             return part.map_or(Err(QuantError::Empty), |part| part.quantize(method, bins));
         }
-        let results: Vec<_> = parts
-            .into_par_iter()
-            .map_init(|| scratch.clone(), |bins, part| part.quantize(method, bins))
-            .collect();
+        let mut parts: Vec<_> = parts.into_iter().map(Some).collect();
+        let results = items_mut(&mut parts).gather_with(
+            || scratch.clone(),
+            |bins, _, part| {
+                let part = part.take();
+                part.map_or(Err(QuantError::Empty), |part| part.quantize(method, bins))
+            },
+        );
         let mut report = Report::default();
         // In order, so the first error is that of the lowest index.
         for (part, result) in (0u64..).zip(results) {

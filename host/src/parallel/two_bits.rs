@@ -1,11 +1,11 @@
 //! BitNet's tensors of two-bit codes, on rayon's threads.
 
-use rayon::prelude::*;
 use tercet_core::block::i2_s::{self, Layout};
 use tercet_core::block::{BlockError, bitnet_hf};
 use tercet_core::number::Element;
 
 use super::Threads;
+use super::each::{chunks, chunks_mut, items_mut};
 use crate::simd::{Ahead, Stores};
 
 impl Threads {
@@ -38,19 +38,20 @@ impl Threads {
         // Whole groups of either layout.
         let tile = (self.tile.min(out.len()).max(1)).next_multiple_of(Layout::X86x128.group());
         let stores = Stores::of(size_of_val(out));
-        let legal = (codes.par_chunks(tile / 4).zip(out.par_chunks_mut(tile)))
-            .map(|(codes, out)| {
+        let legal = (chunks(codes, tile / 4).zip(chunks_mut(out, tile))).reduce(
+            |_, (codes, out)| {
                 let legal = self
                     .backend
                     .decode_groups(layout, codes, scale, out, stores);
                 stores.finish();
                 legal
-            })
-            .reduce(|| true, |a, b| a & b);
+            },
+            |a, b| a & b,
+        );
         match legal {
-            true => Ok(()),
+            None | Some(true) => Ok(()),
             // Where the bits 3 lie is for core to say.
-            false => i2_s::decode(layout, bytes, out),
+            Some(false) => i2_s::decode(layout, bytes, out),
         }
     }
 
@@ -72,16 +73,17 @@ impl Threads {
             let tiles = out.chunks_mut(self.tile).zip(packed.chunks(self.tile));
             tiles.map(move |(out, packed)| (shift, &packed[..out.len()], out))
         });
-        let legal = (tiles.collect::<Vec<_>>().into_par_iter())
-            .map(|(shift, packed, out)| {
-                let legal = self.backend.decode_row(packed, shift, unit, out, stores);
+        let legal = items_mut(&mut tiles.collect::<Vec<_>>()).reduce(
+            |_, (shift, packed, out)| {
+                let legal = self.backend.decode_row(packed, *shift, unit, out, stores);
                 stores.finish();
                 legal
-            })
-            .reduce(|| true, |a, b| a & b);
+            },
+            |a, b| a & b,
+        );
         match legal {
-            true => Ok(()),
-            false => bitnet_hf::decode(rows, cols, packed, unit, out),
+            None | Some(true) => Ok(()),
+            Some(false) => bitnet_hf::decode(rows, cols, packed, unit, out),
         }
     }
 
@@ -119,20 +121,22 @@ impl Threads {
             bitnet_hf::quantize(weights, s, &mut codes)?;
             return bitnet_hf::pack(rows, cols, &codes, out);
         }
-        let bad = (out.par_chunks_mut(self.tile).enumerate())
-            .filter_map(|(tile, out)| {
+        let bad = chunks_mut(out, self.tile).reduce(
+            |tile, out| {
                 let starts = [0, 1, 2, 3].map(|row| row * quarter + tile * self.tile);
                 let strips = starts.map(|start| &weights[start..][..out.len()]);
                 self.backend.pack_rows(strips, s, out);
-                let bad = |(start, strip): (usize, &[T])| {
-                    let first = self.backend.extremes(strip, Ahead::NONE).first_bad?;
-                    Some(start + first as usize)
-                };
-                starts.into_iter().zip(strips).filter_map(bad).min()
-            })
-            .min();
+                let mut bad = usize::MAX;
+                for (start, strip) in starts.into_iter().zip(strips) {
+                    let first = self.backend.extremes(strip, Ahead::NONE).first_bad;
+                    bad = bad.min(first.map_or(usize::MAX, |first| start + first as usize));
+                }
+                bad
+            },
+            usize::min,
+        );
         match bad {
-            None => Ok(()),
+            None | Some(usize::MAX) => Ok(()),
             Some(index) => Err(BlockError::NotFinite { index }),
         }
     }

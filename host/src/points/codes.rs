@@ -1,6 +1,5 @@
 //! Points on an int8 grid.
 
-use rayon::prelude::*;
 use tercet_core::engine::{Output, QuantizeEngine};
 use tercet_core::number::Stats;
 use tercet_core::quant::calibrate::{self, Method, Scheme};
@@ -8,6 +7,7 @@ use tercet_core::quant::{self, Grid, Groups, HOST_BITS, Histogram};
 
 use super::{Points, Values};
 use crate::Error;
+use crate::parallel::each::chunks;
 use crate::parallel::{Threads, merged};
 use crate::source::TILE;
 
@@ -96,11 +96,8 @@ pub(super) fn unit(zero_point: i8) -> Grid {
 
 /// Statistics of all values, on all threads.
 pub(super) fn stats(values: &[f32]) -> Stats {
-    values
-        .par_chunks(TILE)
-        .map(Stats::of)
-        .reduce_with(merged)
-        .unwrap_or_else(|| Stats::of::<f32>(&[]))
+    let all = chunks(values, TILE).reduce(|_, tile| Stats::of(tile), merged);
+    all.unwrap_or(Stats::EMPTY)
 }
 
 impl Points {
@@ -196,7 +193,7 @@ fn whole_grid(values: &[f32], stats: &Stats, scheme: Scheme) -> Option<Grid> {
         (0.., ..=255) if scheme == Scheme::Affine => unit(-128),
         _ => return None,
     };
-    let all = values.par_iter().all(|&value| whole(value).is_some());
+    let all = chunks(values, TILE).all(|tile| tile.iter().all(|&value| whole(value).is_some()));
     all.then_some(grid)
 }
 
@@ -232,10 +229,10 @@ fn on_grid(values: &[f32], grid: Grid) -> Result<Codes, Error> {
         .tensor(values, groups, out)
         .and_then(|tensor| tensor.quantize(quant::Method::Fixed(grid)))
         .map_err(Error::options)?;
-    let exact = codes
-        .par_iter()
-        .zip(values)
-        .all(|(&code, &value)| grid.value(code) == value);
+    let exact = (chunks(&codes, TILE).zip(chunks(values, TILE))).all(|(codes, values)| {
+        let mut pairs = codes.iter().zip(values);
+        pairs.all(|(&code, &value)| grid.value(code) == value)
+    });
     Ok(Codes {
         codes,
         grid,

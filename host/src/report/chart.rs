@@ -135,7 +135,7 @@ pub(super) fn bars(out: &mut String, frame: Frame, heading: &str, heights: &[u64
     let mut order: Vec<usize> = (0..heights.len()).collect();
     let named = heights.len() <= NAMED;
     if !named {
-        order.sort_by_key(|&index| std::cmp::Reverse(heights[index]));
+        order = crate::order::order(heights.len(), &|a, b| heights[b].cmp(&heights[a]));
     }
     let up = Axis::from_zero(
         heights.iter().map(|&height| height as f64),

@@ -179,7 +179,7 @@ impl Clusters<'_> {
     fn pictures(&self, out: &mut String, top: f64, picture: &Picture) -> f64 {
         let mut order: Vec<usize> = (0..self.counts.len()).collect();
         let heading = if order.len() > PICTURES {
-            order.sort_by_key(|&index| std::cmp::Reverse(self.counts[index]));
+            order = crate::order::order(order.len(), &|a, b| self.counts[b].cmp(&self.counts[a]));
             order.truncate(PICTURES);
             format!("The centroids of the {PICTURES} largest clusters")
         } else {

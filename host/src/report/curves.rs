@@ -149,10 +149,11 @@ impl Panel {
             let colour = colour::of(place.unwrap_or(0));
             let style = format!(r#"fill="none" stroke="{colour}" stroke-width="2""#);
             polyline(out, &placed, &style);
-            ends.extend(placed.last().map(|end| (end.1, line, colour)));
+            if let Some(end) = placed.last() {
+                crate::order::insert(&mut ends, (end.1, line, colour), |a, b| a.0.total_cmp(&b.0));
+            }
             drawn.push(placed);
         }
-        ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut lowest = f64::NEG_INFINITY;
         for (y, line, colour) in ends {
             lowest = y.max(lowest + LEAD);

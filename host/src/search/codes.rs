@@ -1,6 +1,5 @@
 //! Floats as the codes of a storage.
 
-use rayon::prelude::*;
 use tercet_core::engine::{Output, QuantizeEngine};
 use tercet_core::f16;
 use tercet_core::number::Stats;
@@ -8,6 +7,7 @@ use tercet_core::quant::{Grid, Groups, Method, QuantError, Rule, ScaleRule};
 use tercet_core::search::{MetricKind, SearchError, TernaryRows};
 
 use crate::Error;
+use crate::parallel::each::{chunks, chunks_mut};
 use crate::parallel::{Threads, merged};
 use crate::source::TILE;
 
@@ -127,8 +127,8 @@ impl Floats<'_> {
     }
 
     pub(super) fn ternary(&self) -> Result<Ternary, Error> {
-        let codes = |x: &f32| [-1.0, 0.0, 1.0].contains(x);
-        if self.base.par_iter().all(codes)
+        let codes = |part: &[f32]| part.iter().all(|x| [-1.0, 0.0, 1.0].contains(x));
+        if chunks(self.base, TILE).all(codes)
             && let Some(grid) = self.whole()
             && grid.zero_point == 0
         {
@@ -196,11 +196,18 @@ impl Floats<'_> {
 
     /// The base in f16; the index of the first value that overflows it.
     pub(super) fn halves(&self) -> Result<Vec<f16>, usize> {
-        let halves: Vec<f16> = self.base.par_iter().map(|&x| f16::from_f32(x)).collect();
-        match halves.par_iter().position_first(|half| !half.is_finite()) {
-            Some(index) => Err(index),
-            None => Ok(halves),
-        }
+        let mut halves = vec![f16::ZERO; self.base.len()];
+        let tiles = chunks(self.base, TILE).zip(chunks_mut(&mut halves, TILE));
+        tiles.try_each(|tile, (values, halves)| {
+            for (half, &x) in halves.iter_mut().zip(values) {
+                *half = f16::from_f32(x);
+            }
+            match halves.iter().position(|half| !half.is_finite()) {
+                Some(index) => Err(tile * TILE + index),
+                None => Ok(()),
+            }
+        })?;
+        Ok(halves)
     }
 
     /// One group for each row.
@@ -225,23 +232,22 @@ impl Floats<'_> {
         } else {
             return None;
         };
-        let whole = |x: &f32| f32::from(*x as i16) == *x;
-        let both = self.base.par_iter().chain(self.queries);
-        both.all(whole).then_some(grid)
+        let whole = |part: &[f32]| part.iter().all(|&x| f32::from(x as i16) == x);
+        let both = chunks(self.base, TILE).all(whole) && chunks(self.queries, TILE).all(whole);
+        both.then_some(grid)
     }
 
     fn pack(&self, codes: &[i8]) -> Result<Vec<u8>, SearchError> {
         let row_bytes = TernaryRows::row_bytes(self.dims);
         let mut bytes = vec![0; codes.len() / self.dims * row_bytes];
-        codes
-            .par_chunks(self.dims)
-            .zip(bytes.par_chunks_mut(row_bytes))
-            .try_for_each(|(codes, out)| TernaryRows::pack(codes, out))?;
+        chunks(codes, self.dims)
+            .zip(chunks_mut(&mut bytes, row_bytes))
+            .try_each(|_, (codes, out)| TernaryRows::pack(codes, out))?;
         Ok(bytes)
     }
 }
 
 fn stats(values: &[f32]) -> Stats {
-    let tiles = values.par_chunks(TILE).map(Stats::of);
-    tiles.reduce(|| Stats::EMPTY, merged)
+    let all = chunks(values, TILE).reduce(|_, tile| Stats::of(tile), merged);
+    all.unwrap_or(Stats::EMPTY)
 }

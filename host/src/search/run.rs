@@ -1,6 +1,8 @@
 //! One search: rows in their storage, hits, re-ranking and recall.
 
-use rayon::prelude::*;
+use std::marker::PhantomData;
+use std::ops::Range;
+
 use tercet_core::engine::{BaseQuery, BaseScore, SearchBase};
 use tercet_core::number::sum_of_squares;
 use tercet_core::scalar::norm;
@@ -13,7 +15,9 @@ use super::codes::Floats;
 use super::{Find, Neighbour, SearchOptions, SearchReport, Storage, refuse};
 use crate::engine::{By, Fault, Worker};
 use crate::parallel::Threads;
+use crate::parallel::each::{chunks, chunks_mut, items_mut};
 use crate::points::Points;
+use crate::source::TILE;
 use crate::{Error, Progress};
 
 /// Queries between two reports of progress.
@@ -69,8 +73,11 @@ pub(super) fn search<M: Metric, E: Worker>(
                 let reason = format!("row {row}, column {column} (from 0) overflows f16");
                 refuse(base, reason)
             })?;
-            let both = halves.par_iter().zip(&*rows);
-            let exact = both.all(|(half, &x)| half.to_f32() == x);
+            let both = chunks(&halves, TILE).zip(chunks(&rows, TILE));
+            let exact = both.all(|(halves, values)| {
+                let mut pairs = halves.iter().zip(values);
+                pairs.all(|(half, &x)| half.to_f32() == x)
+            });
             let mut held = FloatRows::new(&halves, dims).map_err(wrong)?;
             let row_norms;
             if M::FLOAT_NORMS {
@@ -125,12 +132,14 @@ pub(super) fn search<M: Metric, E: Worker>(
 }
 
 /// The squared length of each row.
-fn norms<T: Sync, N: Send>(
+fn norms<T: Sync, N: Clone + Default + Send>(
     values: &[T],
     dims: usize,
-    norm: impl Fn(&[T]) -> N + Send + Sync,
+    norm: impl Fn(&[T]) -> N + Sync,
 ) -> Vec<N> {
-    values.par_chunks(dims).map(norm).collect()
+    let mut norms = vec![N::default(); values.len() / dims];
+    (chunks(values, dims).zip(items_mut(&mut norms))).each(|_, (row, out)| *out = norm(row));
+    norms
 }
 
 /// What was found by all queries.
@@ -176,10 +185,15 @@ impl Run<'_> {
         queries: &[R::Query],
         units: &[f64],
     ) -> Result<Found, Fault> {
-        let hits = self.found::<M, _, _>(engine, rows, queries, units)?;
+        let base = engine.base(rows).map_err(Into::into)?;
+        let mut asked = Asked::<M, _>::new(base, queries, units);
+        let hits = self.found(&mut asked)?;
+        drop(asked);
         let recall = match (self.options.recall, self.options.find) {
             (true, Find::Nearest(k)) if measures(self.options) => {
-                Some(self.recall::<M, E>(engine, &hits, k)?)
+                let base = engine.base(self.truth).map_err(Into::into)?;
+                let mut asked = Asked::<M, _>::new(base, self.floats.queries, units);
+                Some(self.recall(&mut asked, &hits, k)?)
             }
             (true, _) => Some(1.0),
             (false, _) => None,
@@ -188,44 +202,26 @@ impl Run<'_> {
     }
 
     /// The hits of all queries, block by block.
-    fn found<M: Metric, R: Rows, E: Worker>(
-        &self,
-        engine: &mut E,
-        rows: R,
-        queries: &[R::Query],
-        units: &[f64],
-    ) -> Result<Vec<Vec<Neighbour>>, Fault> {
-        let dims = self.floats.dims;
-        let mut found = Vec::with_capacity(units.len());
-        let mut searched = engine.base(rows).map_err(Into::into)?;
-        let blocks = queries
-            .chunks(QUERIES * dims)
-            .zip(self.floats.queries.chunks(QUERIES * dims))
-            .zip(units.chunks(QUERIES));
-        for ((queries, exact), units) in blocks {
+    fn found(&self, asked: &mut dyn Answering) -> Result<Vec<Vec<Neighbour>>, Fault> {
+        let (rows, dims) = (self.truth.len(), self.floats.dims);
+        let count = self.floats.queries.len() / dims;
+        let mut found = Vec::with_capacity(count);
+        for first in (0..count).step_by(QUERIES) {
+            let block = first..count.min(first + QUERIES);
+            let exact = &self.floats.queries[block.start * dims..block.end * dims];
             match self.options.find {
                 Find::Within(threshold) => {
-                    for (query, &unit) in queries.chunks(dims).zip(units) {
-                        // Where codes stand for floats the threshold is rounded to their grid's f32.
-                        let threshold = (f64::from(threshold) / unit) as f32;
-                        let near = within::<M, _>(&mut searched, query, threshold);
-                        found.push(neighbours(&near.map_err(Into::into)?, unit));
+                    for query in block {
+                        found.push(asked.within(query, threshold)?);
                     }
                 }
                 Find::Nearest(k) => {
-                    let candidates = self.options.rerank.unwrap_or(k).min(rows.len());
-                    let best = nearest::<M, _>(&mut searched, queries, candidates);
-                    let best = best.map_err(Into::into)?;
-                    match self.options.rerank {
-                        Some(_) => {
-                            let hits = self.rerank::<M, _>(exact, &best, candidates, k)?;
-                            found.extend(hits.chunks(k).map(|hits| neighbours(hits, 1.0)));
-                        }
-                        None => {
-                            let hits = best.chunks(k).zip(units);
-                            found.extend(hits.map(|(hits, &unit)| neighbours(hits, unit)));
-                        }
+                    let candidates = self.options.rerank.unwrap_or(k).min(rows);
+                    let mut best = asked.nearest(block, candidates)?;
+                    if self.options.rerank.is_some() {
+                        best = asked.rerank(self, exact, &best, k)?;
                     }
+                    found.extend(best.chunks(k).map(<[_]>::to_vec));
                 }
             }
             self.progress.advance(size_of_val(exact) as u64);
@@ -233,85 +229,148 @@ impl Run<'_> {
         Ok(found)
     }
 
-    /// The part of the true nearest `k` of all queries that is among their hits.
-    fn recall<M: Metric, E: Worker>(
+    /// The part of the true nearest `k` of all queries, which `asked` knows, that is among their hits.
+    fn recall(
         &self,
-        engine: &mut E,
+        asked: &mut dyn Answering,
         hits: &[Vec<Neighbour>],
         k: usize,
     ) -> Result<f64, Fault> {
         let (mut shared, mut sought) = (0, 0);
-        let mut searched = engine.base(self.truth).map_err(Into::into)?;
-        let blocks = self.floats.queries.chunks(QUERIES * self.floats.dims);
-        for (queries, hits) in blocks.zip(hits.chunks(QUERIES)) {
-            let truth = nearest::<M, _>(&mut searched, queries, k).map_err(Into::into)?;
+        for first in (0..hits.len()).step_by(QUERIES) {
+            let block = first..hits.len().min(first + QUERIES);
+            let truth = asked.nearest(block.clone(), k)?;
             sought += truth.len();
-            for (truth, hits) in truth.chunks(k).zip(hits) {
+            for (truth, hits) in truth.chunks(k).zip(&hits[block.clone()]) {
                 shared += recall(hits, truth);
             }
-            self.progress.advance(size_of_val(queries) as u64);
+            let values = block.len() * self.floats.dims;
+            self.progress.advance((values * size_of::<f32>()) as u64);
         }
         Ok(shared as f64 / sought as f64)
     }
+}
 
-    /// The best `k` of each query's candidates by the floats.
-    fn rerank<M: Metric, S: Score>(
+/// Rows of any kind, asked by queries of theirs.
+trait Answering {
+    /// The best `k` of some queries, of at least as many, one query after the other.
+    fn nearest(&mut self, queries: Range<usize>, k: usize) -> Result<Vec<Neighbour>, Fault>;
+
+    /// The rows that reach a threshold.
+    fn within(&mut self, query: usize, threshold: f32) -> Result<Vec<Neighbour>, Fault>;
+
+    /// The best `k` by the floats of each query's candidates, of which all have as many.
+    fn rerank(
         &self,
+        run: &Run<'_>,
         queries: &[f32],
-        best: &[Hit<S>],
-        candidates: usize,
+        candidates: &[Neighbour],
         k: usize,
-    ) -> Result<Vec<Hit<M::Float>>, SearchError> {
-        let dims = self.floats.dims;
-        let mut hits = vec![Hit::default(); queries.len() / dims * k];
-        queries
-            .par_chunks(dims)
-            .zip(best.par_chunks(candidates))
-            .zip(hits.par_chunks_mut(k))
-            .try_for_each(|((query, candidates), hits)| {
-                rerank::<M, _, _>(&self.truth, query, candidates, hits).map(|_| ())
-            })?;
-        Ok(hits)
-    }
+    ) -> Result<Vec<Neighbour>, Fault>;
 }
 
-/// The best `k` rows of each query, of at least as many.
-fn nearest<M: Metric, B: SearchBase>(
-    base: &mut B,
-    queries: &[BaseQuery<B>],
+/// [`Answering::rerank`].
+fn reranked<M: Metric>(
+    run: &Run<'_>,
+    queries: &[f32],
+    candidates: &[Neighbour],
     k: usize,
-) -> Result<Vec<Hit<BaseScore<B, M>>>, B::Error> {
-    let mut hits = vec![Hit::default(); queries.len() / base.dim() * k];
-    base.top_k_all::<M>(queries, k, &mut hits)?;
-    Ok(hits)
+) -> Result<Vec<Neighbour>, Fault> {
+    let dims = run.floats.dims;
+    let count = queries.len() / dims;
+    let mut hits = vec![Hit::default(); count * k];
+    chunks(queries, dims)
+        .zip(chunks(candidates, candidates.len() / count))
+        .zip(chunks_mut(&mut hits, k))
+        .try_each(|_, ((query, candidates), hits)| {
+            let rows = candidates.iter().map(|hit| Hit {
+                index: hit.index,
+                score: (),
+            });
+            let rows: Vec<_> = rows.collect();
+            rerank::<M, _, _>(&run.truth, query, &rows, hits).map(drop)
+        })?;
+    let mut found = Vec::with_capacity(hits.len());
+    neighbours(&hits, 1.0, &mut found);
+    Ok(found)
 }
 
-/// The rows that reach a threshold.
-fn within<M: Metric, B: SearchBase>(
-    base: &mut B,
-    query: &[BaseQuery<B>],
-    threshold: f32,
-) -> Result<Vec<Hit<BaseScore<B, M>>>, B::Error> {
-    let mut hits = vec![Hit::default(); ROOM];
-    let mut total = base.range::<M>(query, threshold, &mut hits)?;
-    if total > hits.len() {
-        hits.resize(total, Hit::default());
-        total = base.range::<M>(query, threshold, &mut hits)?;
+/// A base with all queries, and what a score of 1 stands for, for each of them.
+struct Asked<'a, M, B: SearchBase> {
+    base: B,
+    queries: &'a [BaseQuery<B>],
+    units: &'a [f64],
+    metric: PhantomData<M>,
+}
+
+impl<'a, M: Metric, B: SearchBase> Asked<'a, M, B> {
+    const fn new(base: B, queries: &'a [BaseQuery<B>], units: &'a [f64]) -> Self {
+        Self {
+            base,
+            queries,
+            units,
+            metric: PhantomData,
+        }
     }
-    hits.truncate(total);
-    Ok(hits)
+
+    fn of(&self, queries: Range<usize>) -> &'a [BaseQuery<B>] {
+        let dim = self.base.dim();
+        &self.queries[queries.start * dim..queries.end * dim]
+    }
+}
+
+impl<M: Metric, B: SearchBase<Error: Into<Fault>>> Answering for Asked<'_, M, B> {
+    fn nearest(&mut self, queries: Range<usize>, k: usize) -> Result<Vec<Neighbour>, Fault> {
+        let mut hits: Vec<Hit<BaseScore<B, M>>> = vec![Hit::default(); queries.len() * k];
+        let asked = self.of(queries.clone());
+        let found = self.base.top_k_all::<M>(asked, k, &mut hits);
+        found.map_err(Into::into)?;
+        let mut all = Vec::with_capacity(hits.len());
+        for (hits, &unit) in hits.chunks(k).zip(&self.units[queries]) {
+            neighbours(hits, unit, &mut all);
+        }
+        Ok(all)
+    }
+
+    fn within(&mut self, query: usize, threshold: f32) -> Result<Vec<Neighbour>, Fault> {
+        let (asked, unit) = (self.of(query..query + 1), self.units[query]);
+        // Where codes stand for floats the threshold is rounded to their grid's f32.
+        let threshold = (f64::from(threshold) / unit) as f32;
+        let mut hits = vec![Hit::default(); ROOM];
+        let range = |base: &mut B, hits: &mut [_]| base.range::<M>(asked, threshold, hits);
+        let mut total = range(&mut self.base, &mut hits).map_err(Into::into)?;
+        if total > hits.len() {
+            hits.resize(total, Hit::default());
+            total = range(&mut self.base, &mut hits).map_err(Into::into)?;
+        }
+        let mut all = Vec::with_capacity(total);
+        neighbours(&hits[..total], unit, &mut all);
+        Ok(all)
+    }
+
+    fn rerank(
+        &self,
+        run: &Run<'_>,
+        queries: &[f32],
+        candidates: &[Neighbour],
+        k: usize,
+    ) -> Result<Vec<Neighbour>, Fault> {
+        reranked::<M>(run, queries, candidates, k)
+    }
 }
 
 /// How many of the rows in `truth` are among those `found`, as [`tercet_core::search::recall`].
-fn recall<S>(found: &[Neighbour], truth: &[Hit<S>]) -> usize {
-    let hit = |row: &&Hit<S>| found.iter().any(|hit| hit.index == row.index);
+fn recall(found: &[Neighbour], truth: &[Neighbour]) -> usize {
+    let hit = |row: &&Neighbour| found.iter().any(|hit| hit.index == row.index);
     truth.iter().filter(hit).count()
 }
 
-fn neighbours<S: Score>(hits: &[Hit<S>], unit: f64) -> Vec<Neighbour> {
-    let neighbour = |hit: &Hit<S>| Neighbour {
-        index: hit.index,
-        score: (f64::from(hit.score.value()) * unit) as f32,
-    };
-    hits.iter().map(neighbour).collect()
+/// Adds hits, a score of 1 standing for `unit`.
+fn neighbours<S: Score>(hits: &[Hit<S>], unit: f64, all: &mut Vec<Neighbour>) {
+    for hit in hits {
+        all.push(Neighbour {
+            index: hit.index,
+            score: (f64::from(hit.score.value()) * unit) as f32,
+        });
+    }
 }

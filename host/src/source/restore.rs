@@ -1,6 +1,5 @@
 //! Chunks of values: where they lie, restored by an engine, or read by the processor's threads.
 
-use rayon::prelude::*;
 use tercet_core::engine::{BlockEngine, PaletteEngine};
 use tercet_core::palette::{Layout, Palette, PaletteError};
 use tercet_core::quant::{Codes, Groups, QuantError, int8};
@@ -12,6 +11,7 @@ use crate::engine::{Fault, Shared, Worker};
 use crate::floats;
 use crate::model::Tensor;
 use crate::palette::Stored;
+use crate::parallel::each::{both, chunks_mut};
 
 /// What came of values that an engine might restore.
 pub(crate) enum Restored {
@@ -117,8 +117,7 @@ pub(crate) fn chunks<E: Worker, const N: usize>(
         });
         let after = first + CHUNK;
         if ahead && after < all {
-            let (done, gathered) =
-                rayon::join(|| work(first, values), || gather(shared, after, next));
+            let (done, gathered) = both(|| work(first, values), || gather(shared, after, next));
             done?;
             gathered?;
             std::mem::swap(now, next);
@@ -135,16 +134,11 @@ pub(crate) fn chunks<E: Worker, const N: usize>(
 impl Source<'_> {
     /// [`Source::read`] by all threads, a tile each.
     pub(crate) fn read_tiles(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
-        let tiles = out.par_chunks_mut(TILE).enumerate();
-        let read: Vec<_> = tiles
-            .map(|(tile, out)| {
-                let first = start + tile * TILE;
-                let _span = trace_span!("read", first, len = out.len()).entered();
-                self.read(first, out)
-            })
-            .collect();
-        // In order, so that the lowest index is the one reported.
-        read.into_iter().collect()
+        chunks_mut(out, TILE).try_each(|tile, out| {
+            let first = start + tile * TILE;
+            let _span = trace_span!("read", first, len = out.len()).entered();
+            self.read(first, out)
+        })
     }
 
     /// [`Source::read`] of blocks, int8 codes and palettes by an engine.

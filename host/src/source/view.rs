@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use tercet_core::number::Element;
 
 use super::{CHUNK, Kind, Source, TILE};
 use crate::Error;
 use crate::dtype::DType;
+use crate::parallel::each::numbers;
 
 /// Bytes that stay mapped behind a pass: a tensor of no more is at hand for the next one.
 const BEHIND: usize = 16 << 20;
@@ -108,24 +108,26 @@ pub(crate) fn windows(first: usize, len: usize) -> impl Iterator<Item = Range<us
 
 /// Runs `work` over tiles of the `len` values from `first` on, on all threads, and merges what it gives in order;
 /// `None` without values.
-pub(crate) fn tiles<T: Send>(
+pub(crate) fn tiles<T: Send + 'static>(
     source: &Source<'_>,
     first: usize,
     len: usize,
-    work: impl Fn(&[f32]) -> T + Sync + Send,
-    merge: impl Fn(T, T) -> T + Sync + Send,
+    work: impl Fn(&[f32]) -> T + Sync,
+    merge: impl Fn(T, T) -> T + Sync,
 ) -> Result<Option<T>, Error> {
     let mut all = None;
     for window in windows(first, len) {
-        let found = (0..window.len().div_ceil(TILE))
-            .into_par_iter()
-            .map_init(Vec::new, |values, tile| {
-                let from = window.start + tile * TILE;
-                let len = TILE.min(window.end - from);
-                Ok::<_, Error>(work(source.view(from, len, values)?))
-            })
-            // In order and to the end, so that the lowest place is the one reported.
-            .reduce_with(|a, b| Ok(merge(a?, b?)))
+        let found = numbers(0..window.len().div_ceil(TILE))
+            .reduce_with(
+                Vec::new,
+                |values, _, tile| {
+                    let from = window.start + tile * TILE;
+                    let len = TILE.min(window.end - from);
+                    Ok::<_, Error>(work(source.view(from, len, values)?))
+                },
+                // In order and to the end, so that the lowest place is the one reported.
+                |a, b| Ok(merge(a?, b?)),
+            )
             .transpose()?;
         all = match (all, found) {
             (Some(all), Some(found)) => Some(merge(all, found)),

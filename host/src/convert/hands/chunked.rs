@@ -1,6 +1,5 @@
 //! An engine that was given: it gets the values of a chunk, and the processor reads them in and measures what they lost.
 
-use rayon::prelude::*;
 use tercet_core::engine::{
     BlockEngine, MagnitudeBin, MagnitudeSpan, Output, PaletteEngine, QuantizeEngine,
     QuantizeProblem,
@@ -19,6 +18,7 @@ use crate::convert::palette::{Refusal, Weighed};
 use crate::convert::runs::Coder;
 use crate::engine::{Fault, Shared, Worker};
 use crate::floats;
+use crate::parallel::each::{chunks, chunks_mut};
 use crate::parallel::palette::Matrix;
 use crate::source::{self, CHUNK, Restored, TILE, on_engine, signed_mut};
 
@@ -123,30 +123,23 @@ impl<E: Worker> Chunked<'_, E> {
 /// Refuses values as [`floats::narrow`] to `f32` does, which changes no other.
 fn finite(chunk: Span<'_, '_>, values: &[f32]) -> Result<(), Error> {
     let bad = |values: &[f32]| values.iter().position(|x| !x.is_finite());
-    let tiles = values.par_chunks(TILE).enumerate();
-    let found = tiles.find_map_first(|(tile, values)| Some(tile * TILE + bad(values)?));
-    match found {
+    chunks(values, TILE).try_each(|tile, values| match bad(values) {
         None => Ok(()),
         Some(index) => {
-            let (source, place) = (chunk.source, chunk.first + index);
+            let (source, place) = (chunk.source, chunk.first + tile * TILE + index);
             Err(Error::not_finite(source.path, source.tensor.name, place))
         }
-    }
+    })
 }
 
 /// Narrows restored values, by all threads.
 fn narrow(chunk: Span<'_, '_>, codec: &Codec, values: &[f32], out: &mut [u8]) -> Result<(), Error> {
-    let tiles = values
-        .par_chunks(TILE)
-        .zip(out.par_chunks_mut(codec.bytes(TILE)));
-    let narrowed: Vec<_> = tiles
-        .enumerate()
-        .map(|(tile, (values, out))| codec.encode(chunk.first + tile * TILE, values, out))
-        .collect();
-    // In order, so that the lowest index is the one reported.
-    let narrowed: Result<u64, String> = narrowed.into_iter().sum();
-    let refuse = |reason| Error::tensor(chunk.source.path, chunk.source.tensor.name, reason);
-    narrowed.map(|_| ()).map_err(refuse)
+    let tiles = chunks(values, TILE).zip(chunks_mut(out, codec.bytes(TILE)));
+    let narrowed = tiles.try_each(|tile, (values, out)| {
+        let narrowed = codec.encode(chunk.first + tile * TILE, values, out);
+        narrowed.map(|_| ())
+    });
+    narrowed.map_err(|reason| Error::tensor(chunk.source.path, chunk.source.tensor.name, reason))
 }
 
 /// A refusal of values that begin where `chunk` does.

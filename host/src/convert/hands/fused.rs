@@ -1,6 +1,5 @@
 //! The threads of the processor: each takes a tile from reading to measuring, so that it stays in the thread's cache.
 
-use rayon::prelude::*;
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output};
 use tercet_core::number::Stats;
 use tercet_core::palette::{self, Encoded};
@@ -14,6 +13,7 @@ use crate::convert::codes::{Settled, refuse};
 use crate::convert::measure::Loss;
 use crate::convert::palette::{TILE as PALETTE, Weighed};
 use crate::convert::runs;
+use crate::parallel::each::{chunks_mut, items_mut, numbers};
 use crate::parallel::palette::encode;
 use crate::parallel::{Rows, merged};
 use crate::simd::{Ahead, Backend, Stores};
@@ -48,20 +48,20 @@ impl Hands for Fused {
     ) -> Result<u64, Error> {
         let len = groups.len;
         let count = (TILE / len).max(1);
-        let codes = out.codes.par_chunks_mut(count * len);
-        let scales = out.scales.par_chunks_mut(count);
         // A tile without zero points gets an empty slice.
         let mut zero_points: Vec<&mut [i8]> = out.zero_points.chunks_mut(count).collect();
-        zero_points.resize_with(scales.len(), Default::default);
-        let tiles = codes.zip(scales).zip(zero_points).enumerate();
+        zero_points.resize_with(out.scales.len().div_ceil(count), Default::default);
+        let tiles = chunks_mut(out.codes, count * len)
+            .zip(chunks_mut(out.scales, count))
+            .zip(items_mut(&mut zero_points));
         let scratch = || {
             let bins = vec![MagnitudeBin::EMPTY; method.scratch_len(len)];
             (Vec::new(), bins)
         };
-        let results: Vec<Result<u64, Error>> = tiles
-            .map_init(
+        let flushed = tiles
+            .reduce_with(
                 scratch,
-                |(buffer, bins), (tile, ((codes, scales), zero_points))| {
+                |(buffer, bins), tile, ((codes, scales), zero_points)| {
                     let first = chunk.first + tile * count * len;
                     let _span = trace_span!("rows", first, len = codes.len()).entered();
                     let groups = Groups {
@@ -79,10 +79,11 @@ impl Hands for Fused {
                         .map(|report| report.flushed)
                         .map_err(|error| refuse(chunk.source, first, error))
                 },
+                // In order, so that the lowest index is the one reported.
+                |a, b| Ok(a? + b?),
             )
-            .collect();
-        // In order, so that the lowest index is the one reported.
-        results.into_iter().sum()
+            .transpose()?;
+        Ok(flushed.unwrap_or(0))
     }
 
     fn stats(&mut self, part: Span<'_, '_>, with_sum: bool) -> Result<Stats, Error> {
@@ -104,26 +105,20 @@ impl Hands for Fused {
         let Span { source, first, len } = part;
         let empty = || vec![MagnitudeBin::EMPTY; span.bins()];
         for window in windows(first, len) {
-            let table = (0..window.len().div_ceil(TILE))
-                .into_par_iter()
+            let (_, table) = numbers(0..window.len().div_ceil(TILE))
                 // A table a job, which takes as long to merge as a tile to count.
-                .with_min_len(TILES_A_TABLE)
+                .at_least(TILES_A_TABLE)
                 .try_fold(
                     || (Vec::new(), empty()),
-                    |(mut buffer, mut table), tile| {
+                    |(buffer, table), _, tile| {
                         let from = window.start + tile * TILE;
-                        let values = source.view(from, TILE.min(window.end - from), &mut buffer)?;
+                        let values = source.view(from, TILE.min(window.end - from), buffer)?;
                         Backend::default()
-                            .magnitudes(values, span, &mut table)
-                            .map_err(|error| refuse(source, first, error))?;
-                        Ok::<_, Error>((buffer, table))
+                            .magnitudes(values, span, table)
+                            .map_err(|error| refuse(source, first, error))
                     },
-                )
-                .map(|job| job.map(|(_, table)| table))
-                .try_reduce(empty, |mut a, b| {
-                    add(&mut a, &b);
-                    Ok(a)
-                })?;
+                    |(_, a), (_, b)| add(a, &b),
+                )?;
             add(bins, &table);
         }
         Ok(())

@@ -3,6 +3,8 @@
 use safetensors::Dtype;
 use serde_json::{Value, from_value};
 
+use crate::order::order;
+
 /// The first tensor at fault, and its fault; `None` where the fault is in no one tensor.
 ///
 /// Offsets count from the start of the data, as the header has them.
@@ -20,9 +22,10 @@ pub(super) fn find(header: &[u8]) -> Option<(String, String)> {
             Err(reason) => return Some((name, reason)),
         }
     }
-    spans.sort();
+    let order = order(spans.len(), &|a, b| spans[a].cmp(&spans[b]));
     let mut expected = 0;
-    for ((start, end), name) in spans {
+    for index in order {
+        let ((start, end), name) = std::mem::take(&mut spans[index]);
         if start != expected {
             let reason =
                 format!("its data begins at {start}, the data before it ends at {expected}");

@@ -20,6 +20,7 @@ use super::output::Output;
 use crate::Error;
 use crate::dtype::DType;
 use crate::model::{Container, Contents, Entry, Metadata};
+use crate::order::order;
 
 const FORMAT: &str = "safetensors";
 /// The format's own bound on the JSON header.
@@ -50,9 +51,12 @@ pub(crate) fn read_sharded(index: Map) -> Result<Contents, Error> {
     let bad = |reason: String| Error::bad(path, "safetensors index", reason);
     let parsed: Index = serde_json::from_slice(index.bytes()).map_err(|e| bad(e.to_string()))?;
 
-    let mut shards: Vec<&str> = parsed.weight_map.values().map(String::as_str).collect();
-    shards.sort_unstable();
-    shards.dedup();
+    let mut shards: Vec<&str> = Vec::new();
+    for shard in parsed.weight_map.values() {
+        if let Err(place) = shards.binary_search(&shard.as_str()) {
+            shards.insert(place, shard);
+        }
+    }
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut contents = Contents {
         container: Container::Safetensors,
@@ -235,13 +239,16 @@ impl Writer {
         metadata: &Metadata,
         parts: &[Part],
     ) -> Result<Self, Error> {
-        let mut order: Vec<usize> = (0..parts.len()).collect();
-        // Stable: tensors of one width keep the order they came in.
-        order.sort_by_key(|&index| std::cmp::Reverse(width(parts[index].dtype)));
+        let width = |index: usize| width(parts[index].dtype);
+        // The widest first; tensors of one width keep the order they came in.
+        let order = order(parts.len(), &|a, b| width(b).cmp(&width(a)));
 
         let mut header = serde_json::Map::new();
         if !metadata.is_empty() {
-            let sorted: BTreeMap<_, _> = metadata.iter().cloned().collect();
+            let mut sorted = BTreeMap::new();
+            for (key, value) in metadata {
+                sorted.insert(key.clone(), value.clone());
+            }
             header.insert("__metadata__".into(), json!(sorted));
         }
         let mut spans = vec![(0, 0); parts.len()];

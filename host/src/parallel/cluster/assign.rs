@@ -1,10 +1,10 @@
 //! Assignment of points, tile by tile, with what a job gathers on the way.
 
-use rayon::prelude::*;
 use tercet_core::cluster::{self, Points};
 use tercet_core::engine::Assigned;
 use tracing::trace_span;
 
+use super::super::each::{chunks, chunks_mut};
 use super::super::{TILE as VALUES, Threads};
 use super::share::{jobs, share, work};
 use crate::simd::cluster::{Change, Cluster, Packed, Sums, TILE, Work};
@@ -64,26 +64,27 @@ impl Assignment<'_> {
         for job in jobs.iter_mut() {
             job.assigned = Assigned::default();
         }
-        let run =
-            |job: &mut Job, (index, (labels, distances)): (usize, (&mut [u32], &mut [u32]))| {
-                let span = self.kernels.span;
-                let mut distances = distances.chunks_mut(span);
-                for (part, labels) in labels.chunks_mut(span).enumerate() {
-                    let first = index * self.share + part * span;
-                    let assigned =
-                        self.span(job, first, labels, distances.next().unwrap_or_default());
-                    // Modulo 2⁶⁴ where distances are not written.
-                    job.assigned.inertia = job.assigned.inertia.wrapping_add(assigned.inertia);
-                    job.assigned.changed += assigned.changed;
-                }
-            };
-        let parts = labels.par_chunks_mut(self.share);
+        let run = |job: &mut Job, index: usize, labels: &mut [u32], distances: &mut [u32]| {
+            let span = self.kernels.span;
+            let mut distances = distances.chunks_mut(span);
+            for (part, labels) in labels.chunks_mut(span).enumerate() {
+                let first = index * self.share + part * span;
+                let assigned = self.span(job, first, labels, distances.next().unwrap_or_default());
+                // Modulo 2⁶⁴ where distances are not written.
+                job.assigned.inertia = job.assigned.inertia.wrapping_add(assigned.inertia);
+                job.assigned.changed += assigned.changed;
+            }
+        };
+        let parts = chunks_mut(labels, self.share);
         if distances.is_empty() {
-            let none = |labels| (labels, Default::default());
-            share(jobs, parts.map(none).enumerate(), run);
+            share(jobs, parts, &|job, index, labels| {
+                run(job, index, labels, &mut []);
+            });
         } else {
-            let parts = parts.zip(distances.par_chunks_mut(self.share));
-            share(jobs, parts.enumerate(), run);
+            let parts = parts.zip(chunks_mut(distances, self.share));
+            share(jobs, parts, &|job, index, (labels, distances)| {
+                run(job, index, labels, distances);
+            });
         }
         let mut all = Assigned::default();
         for Job { assigned, .. } in jobs {
@@ -172,10 +173,10 @@ pub(super) fn lengths(
 ) -> Vec<u32> {
     let _span = trace_span!("lengths").entered();
     let mut lengths = vec![0; points.len()];
-    let parts = points.values().par_chunks(share_of * points.dims());
-    let parts = parts.zip(lengths.par_chunks_mut(share_of));
+    let parts = chunks(points.values(), share_of * points.dims());
+    let parts = parts.zip(chunks_mut(&mut lengths, share_of));
     let mut threads = vec![(); jobs(work(points.len(), points.dims(), 0), threads)];
-    share(&mut threads, parts, |(), (rows, lengths)| {
+    share(&mut threads, parts, &|(), _, (rows, lengths)| {
         kernels.lengths(rows, points.dims(), lengths);
     });
     lengths

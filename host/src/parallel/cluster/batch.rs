@@ -1,9 +1,9 @@
 //! Mini-batches: points from anywhere, assigned and summed.
 
-use rayon::prelude::*;
 use tercet_core::engine::{ClusterProblem, Shape};
 use tracing::trace_span;
 
+use super::super::each::chunks;
 use super::share::{share, work};
 use super::{Clusters, Job};
 use crate::simd::cluster::{Change, TILE};
@@ -23,7 +23,7 @@ impl Clusters<'_> {
         for job in jobs.iter_mut() {
             job.sums.reset(k, dims);
         }
-        share(jobs, batch.par_chunks(TILE), |job, tile| {
+        share(jobs, chunks(batch, TILE), &|job, _, tile: &[u32]| {
             let Job {
                 work, sums, rows, ..
             } = job;

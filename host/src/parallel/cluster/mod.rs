@@ -6,7 +6,6 @@ mod prune;
 mod seed;
 mod share;
 
-use rayon::prelude::*;
 use tercet_core::cluster::{ClusterError, Points, Update};
 use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
 use tercet_core::scalar::{self, cluster as reference};
@@ -18,6 +17,7 @@ use self::prune::{CLUSTERS, Moved, Pruned};
 use self::seed::mass;
 use self::share::{jobs, work};
 use super::Threads;
+use super::each::{chunks, chunks_mut};
 use crate::simd::Backend;
 use crate::simd::cluster::{Cluster, Packed};
 
@@ -148,9 +148,12 @@ impl Clusters<'_> {
             let mut assigned = assignment.run(jobs, buffers.labels, &mut []);
             let lengths = self.total.get_or_insert_with(|| {
                 // At most 2³¹ in magnitude each.
-                let lengths = self.lengths.par_chunks(self.share);
-                let sum = |part: &[u32]| part.iter().map(|&length| i64::from(length as i32)).sum();
-                lengths.map(sum).collect::<Vec<i64>>().iter().sum()
+                let lengths = chunks(&self.lengths, self.share);
+                let sum = |_, part: &[u32]| {
+                    let lengths = part.iter().map(|&length| i64::from(length as i32));
+                    lengths.sum::<i64>()
+                };
+                lengths.reduce(sum, |a, b| a + b).unwrap_or(0)
             });
             assigned.inertia = assigned.inertia.wrapping_add_signed(*lengths);
             return assigned;
@@ -245,11 +248,9 @@ impl Clusters<'_> {
         let share = buffers.counts.len().div_ceil(self.threads);
         buffers.sums.fill(0);
         buffers.counts.fill(0);
-        let clusters = buffers.sums.par_chunks_mut(share * dims);
-        clusters
-            .zip(buffers.counts.par_chunks_mut(share))
-            .enumerate()
-            .for_each(|(part, (sums, counts))| {
+        chunks_mut(buffers.sums, share * dims)
+            .zip(chunks_mut(buffers.counts, share))
+            .each(|part, (sums, counts)| {
                 let first = (part * share) as u32;
                 for ((row, weight), label) in points.rows().zip(labels) {
                     // Labels of other parts lie beyond the slices.

@@ -5,11 +5,11 @@
 //! that moved, as (D², label) in lexicographic order. A point whose own centroid moved is compared with all. Both kinds are
 //! gathered in tiles of their own. No bound is estimated, so nothing is lost to rounding.
 
-use rayon::prelude::*;
 use tercet_core::cluster::Points;
 use tercet_core::engine::Assigned;
 use tracing::trace_span;
 
+use super::super::each::chunks_mut;
 use super::assign::{Assignment, Job, Summed};
 use super::share::share;
 use crate::simd::cluster::{Change, Packed, TILE};
@@ -81,13 +81,12 @@ impl Pruned<'_> {
             job.assigned = Assigned::default();
         }
         let size = self.all.share;
-        let parts = labels.par_chunks_mut(size);
-        let parts = parts.zip(distances.par_chunks_mut(size));
-        share(jobs, parts.enumerate(), |job, (index, state)| {
+        let parts = chunks_mut(labels, size).zip(chunks_mut(distances, size));
+        share(jobs, parts, &|job, index, (labels, distances)| {
             let mut share = Share {
                 first: index * size,
-                labels: state.0,
-                distances: state.1,
+                labels,
+                distances,
             };
             self.share(job, &mut share);
         });

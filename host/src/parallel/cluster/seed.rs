@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use rayon::prelude::*;
 use tercet_core::engine::{ClusterProblem, Farthest};
 use tercet_core::scalar::cluster as reference;
 use tracing::trace_span;
 
+use super::super::each::{chunks, chunks_mut, items_mut};
 use super::share::{share, work};
 use super::{Clusters, Job, part};
 use crate::simd::cluster::TILE;
@@ -58,15 +58,11 @@ impl Clusters<'_> {
         let (points, buffers) = self.inner.parts();
         let distances = &*buffers.distances;
         let most = last.map_or(u32::MAX, |last| last.distance);
-        let mut bounds: Vec<(u32, usize)> = distances
-            .par_chunks(size)
-            .map(|distances| {
-                // Without a branch, for vectors.
-                let next = |&distance: &u32| if distance <= most { distance } else { 0 };
-                distances.iter().map(next).max().unwrap_or(0)
-            })
-            .zip(0..distances.len().div_ceil(size))
-            .collect();
+        let mut bounds = chunks(distances, size).gather(|index, distances| {
+            // Without a branch, for vectors.
+            let next = |&distance: &u32| if distance <= most { distance } else { 0 };
+            (distances.iter().map(next).max().unwrap_or(0), index)
+        });
         // The largest bounds first, the lowest indices of equal ones.
         bounds.sort_unstable_by_key(|&(bound, index)| (Reverse(bound), index));
         let mut best: Option<Farthest> = None;
@@ -104,12 +100,11 @@ impl Clusters<'_> {
         let (points, buffers) = self.inner.parts();
         let dims = points.dims();
         self.masses.resize(lengths.len().div_ceil(size), 0);
-        let parts = buffers.distances.par_chunks_mut(size);
-        let parts = parts.zip(&mut self.masses).enumerate();
+        let parts = chunks_mut(buffers.distances, size).zip(items_mut(&mut self.masses));
         share(
             &mut self.jobs[..count],
             parts,
-            |job, (index, (distances, total))| {
+            &|job, index, (distances, total)| {
                 let Job { work, found, .. } = job;
                 found.resize(TILE, 0);
                 *total = 0;
@@ -143,8 +138,8 @@ impl Clusters<'_> {
             job.totals.resize(len, 0);
             job.found.resize(len * TILE, 0);
         }
-        let parts = buffers.distances.par_chunks(size).enumerate();
-        share(jobs, parts, |job, (index, distances)| {
+        let parts = chunks(buffers.distances, size);
+        share(jobs, parts, &|job, index, distances| {
             for (tile, distances) in distances.chunks(TILE).enumerate() {
                 let first = index * size + tile * TILE;
                 let rows = &points.values()[first * dims..];

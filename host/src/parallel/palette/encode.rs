@@ -1,6 +1,5 @@
 //! Encoding: groups side by side, or one large group in tiles.
 
-use rayon::prelude::*;
 use tercet_core::number::{Element, Stats};
 use tercet_core::palette::{
     self, Coder, Counts, Encoded, Layout, Output, PaletteError, scratch_len,
@@ -8,6 +7,7 @@ use tercet_core::palette::{
 use tercet_core::quant::{Grid, Plan};
 
 use super::{Matrix, lines, moved};
+use crate::parallel::each::{chunks_mut, items_mut, numbers};
 use crate::parallel::merged;
 use crate::simd::palette::count;
 use crate::simd::{Ahead, Backend, Stores};
@@ -28,11 +28,7 @@ pub(crate) fn encode<M: Matrix>(
 ) -> Result<Encoded, M::Error> {
     out.check(layout)?;
     let (len, entries) = (layout.group_len(), layout.width().entries());
-    let slots = (out
-        .indices
-        .par_chunks_mut(layout.group_rows() * layout.row_bytes()))
-    .zip(out.codebooks.par_chunks_mut(entries))
-    .zip(out.scales.par_iter_mut());
+    let bytes = layout.group_rows() * layout.row_bytes();
     let group = |number: usize, indices: &[u8]| Group {
         first: number * len,
         len: indices.len() / layout.row_bytes() * layout.cols(),
@@ -40,10 +36,14 @@ pub(crate) fn encode<M: Matrix>(
         layout,
         matrix,
     };
-    let results: Vec<Result<Encoded, M::Error>> = if len <= tile {
-        let small = slots.enumerate().map_init(
+    let mut done = Encoded::default();
+    if len <= tile {
+        let slots = chunks_mut(out.indices, bytes)
+            .zip(chunks_mut(out.codebooks, entries))
+            .zip(items_mut(out.scales));
+        let results = slots.gather_with(
             || (Buffers::default(), vec![0; layout.scratch_len()]),
-            |(buffers, search), (number, ((indices, codebook), scale))| {
+            |(buffers, search), number, ((indices, codebook), scale)| {
                 let group = group(number, indices);
                 let (grid, done) = group.small(codebook, buffers, search)?;
                 *scale = grid.scale;
@@ -53,29 +53,24 @@ pub(crate) fn encode<M: Matrix>(
                 for (codes, out) in lines {
                     backend.pack_palette(&coder, codes, out)?;
                 }
-                Ok(done)
+                Ok::<_, M::Error>(done)
             },
         );
-        small.collect()
+        // In order, so that the lowest index is the one reported.
+        for result in results {
+            done.merge(&result?);
+        }
     } else {
         // One after another: each is work enough for all threads.
-        let slots: Vec<_> = slots.enumerate().collect();
-        let large = slots
-            .into_iter()
-            .map(|(number, ((indices, codebook), scale))| {
-                let group = group(number, indices);
-                let (grid, done) = group.large(codebook, tile)?;
-                *scale = grid.scale;
-                let coder = Coder::new(layout.width(), codebook)?;
-                group.pack(&coder, &grid, indices, tile)?;
-                Ok(done)
-            });
-        large.collect()
-    };
-    let mut done = Encoded::default();
-    // In order, so that the lowest index is the one reported.
-    for result in results {
-        done.merge(&result?);
+        let slots = (out.indices.chunks_mut(bytes)).zip(out.codebooks.chunks_mut(entries));
+        for (number, ((indices, codebook), scale)) in slots.zip(out.scales).enumerate() {
+            let group = group(number, indices);
+            let (grid, more) = group.large(codebook, tile)?;
+            *scale = grid.scale;
+            let coder = Coder::new(layout.width(), codebook)?;
+            group.pack(&coder, &grid, indices, tile)?;
+            done.merge(&more);
+        }
     }
     Ok(done)
 }
@@ -171,7 +166,7 @@ impl<M: Matrix> Group<'_, M> {
 
     /// Merges in order what `work` gives for tiles, whose first value and length it gets, on all threads: a window of tiles after
     /// the other, so that a matrix that is read from a file is read from front to end.
-    fn pass<T: Send>(
+    fn pass<T: Send + 'static>(
         &self,
         tile: usize,
         work: impl Fn(&mut Buffers<M::Value>, usize, usize) -> Result<T, M::Error> + Sync,
@@ -180,14 +175,16 @@ impl<M: Matrix> Group<'_, M> {
         let mut all = None;
         let tiles = self.len.div_ceil(tile);
         for window in (0..tiles).step_by(WINDOW) {
-            let found = (window..tiles.min(window + WINDOW))
-                .into_par_iter()
-                .map_init(Buffers::default, |buffers, number| {
-                    let at = number * tile;
-                    work(buffers, self.first + at, tile.min(self.len - at))
-                })
-                // In order and to the end, so that the lowest index is the one reported.
-                .reduce_with(|a, b| Ok(merge(a?, b?)))
+            let found = numbers(window..tiles.min(window + WINDOW))
+                .reduce_with(
+                    Buffers::default,
+                    |buffers, _, number| {
+                        let at = number * tile;
+                        work(buffers, self.first + at, tile.min(self.len - at))
+                    },
+                    // In order and to the end, so that the lowest index is the one reported.
+                    |a, b| Ok(merge(a?, b?)),
+                )
                 .transpose()?;
             all = match (all, found) {
                 (Some(all), Some(found)) => Some(merge(all, found)),
@@ -214,14 +211,11 @@ impl<M: Matrix> Group<'_, M> {
         let line = line.min(self.len);
         // Parts of a line are whole runs of eight.
         let part = tile.min(line).next_multiple_of(8);
-        let lines = indices.par_chunks_mut(bytes).enumerate();
         // Tasks of short lines would cost more than they do.
-        let lines = lines.with_min_len((tile / line).max(1));
-        lines.try_for_each(|(number, indices)| {
-            let parts = indices
-                .par_chunks_mut(coder.width().bytes(part))
-                .enumerate();
-            parts.try_for_each_init(Vec::new, |buffer, (at, out)| {
+        let lines = chunks_mut(indices, bytes).at_least((tile / line).max(1));
+        lines.try_each(|number, indices| {
+            let parts = chunks_mut(indices, coder.width().bytes(part));
+            parts.try_each_with(Vec::new, |buffer, at, out| {
                 let from = at * part;
                 let (first, len) = (number * line + from, part.min(line - from));
                 let values = self.matrix.values(self.first + first, len, buffer)?;

@@ -2,7 +2,6 @@
 
 mod encode;
 
-use rayon::prelude::*;
 use tercet_core::engine::PaletteEngine;
 use tercet_core::number::Element;
 use tercet_core::palette::{self, Encoded, Layout, MAX_DOT, Output, Palette, PaletteError};
@@ -10,6 +9,7 @@ use tercet_core::palette::{self, Encoded, Layout, MAX_DOT, Output, Palette, Pale
 pub(crate) use encode::{Group, encode};
 
 use super::Threads;
+use super::each::{chunks, chunks_mut, items};
 use crate::simd::Backend;
 use crate::simd::palette::{Activations, Codebook};
 
@@ -18,7 +18,7 @@ pub(crate) trait Matrix: Sync {
     /// What its values are.
     type Value: Element;
     /// What can fail.
-    type Error: From<PaletteError> + Send;
+    type Error: From<PaletteError> + Send + 'static;
 
     /// The `len` values from `first` on, row-major: its own, or read into the buffer.
     fn values<'a>(
@@ -134,25 +134,20 @@ fn decode(
     expect(layout.values(), out.len())?;
     let (line, bytes) = lines(&layout);
     let part = tile.min(line).next_multiple_of(8);
-    let groups = out
-        .par_chunks_mut(layout.group_len())
-        .zip(
-            palette
-                .indices
-                .par_chunks(layout.group_rows() * layout.row_bytes()),
-        )
-        .zip(palette.codebooks.par_chunks(width.entries()))
-        .zip(palette.scales);
+    let of_group = layout.group_rows() * layout.row_bytes();
+    let groups = chunks_mut(out, layout.group_len())
+        .zip(chunks(palette.indices, of_group))
+        .zip(chunks(palette.codebooks, width.entries()))
+        .zip(items(palette.scales));
     // Tasks of small groups or short lines would cost more than they do.
-    let groups = groups.with_min_len((tile / layout.group_len()).max(1));
-    groups.try_for_each(|(((out, indices), entries), &scale)| {
+    let groups = groups.at_least((tile / layout.group_len()).max(1));
+    groups.try_each(|_, (((out, indices), entries), &scale)| {
         let codebook = Codebook::new(width, entries, scale)?;
-        let lines = out.par_chunks_mut(line).zip(indices.par_chunks(bytes));
-        let lines = lines.with_min_len((tile / line).max(1));
-        lines.try_for_each(|(out, indices)| {
-            let parts = out.par_chunks_mut(part);
-            let parts = parts.zip(indices.par_chunks(width.bytes(part)));
-            parts.try_for_each(|(out, indices)| backend.decode_palette(&codebook, indices, out))
+        let lines = chunks_mut(out, line).zip(chunks(indices, bytes));
+        let lines = lines.at_least((tile / line).max(1));
+        lines.try_each(|_, (out, indices)| {
+            let parts = chunks_mut(out, part).zip(chunks(indices, width.bytes(part)));
+            parts.try_each(|_, (out, indices)| backend.decode_palette(&codebook, indices, out))
         })
     })
 }
@@ -180,8 +175,7 @@ fn matvec(
     }
     let x = Activations::new(x);
     let rows = (tile.saturating_mul(8) / layout.cols()).max(1);
-    let tasks = out.par_chunks_mut(rows).enumerate();
-    tasks.try_for_each(|(task, out)| {
+    chunks_mut(out, rows).try_each(|task, out| {
         let mut row = task * rows;
         let mut out = out;
         while !out.is_empty() {

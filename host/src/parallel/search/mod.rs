@@ -5,7 +5,6 @@ mod integers;
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use tercet_core::engine::{SearchBase, SearchEngine};
 use tercet_core::number::Element;
 use tercet_core::search::{
@@ -15,6 +14,7 @@ use tercet_core::search::{
 use tracing::trace_span;
 
 use self::integers::MANY;
+use super::each::{chunks, chunks_mut, items, items_mut};
 use super::{TILE, Threads};
 use crate::simd::Backend;
 use crate::simd::search::BLOCK;
@@ -125,6 +125,8 @@ impl<R: Rows> Base<R> {
     }
 
     /// Writes the best `k` of a range for each query, best first, k places a query.
+    // Called for whole tasks, and large: once is enough.
+    #[inline(never)]
     fn best_of<M: Metric>(
         &self,
         queries: &[R::Query],
@@ -151,20 +153,20 @@ impl<R: Rows> Base<R> {
         hits: &mut [Hit<R::Score<M>>],
     ) {
         let count = queries.len() / self.rows.dim();
-        let of_parts: Vec<_> = parts
-            .par_iter()
-            .map(|rows| {
-                let k = k.min(rows.len());
-                let mut room = vec![Hit::default(); count * k];
-                self.best_of::<M>(queries, k, rows.clone(), &mut room);
-                (k, room)
-            })
-            .collect();
+        let mut of_parts = vec![Vec::new(); parts.len()];
+        let rooms = items(parts).zip(items_mut(&mut of_parts));
+        rooms.each(|_, (rows, room)| {
+            let k = k.min(rows.len());
+            room.resize(count * k, Hit::default());
+            self.best_of::<M>(queries, k, rows.clone(), room);
+        });
         for (query, hits) in hits.chunks_mut(k).enumerate() {
             let mut best = TopK::new(hits);
-            for (k, of_part) in &of_parts {
-                let found = &of_part[query * k..][..*k];
-                found.iter().for_each(|hit| best.push(hit.index, hit.score));
+            for (rows, of_part) in parts.iter().zip(&of_parts) {
+                let k = k.min(rows.len());
+                for hit in &of_part[query * k..][..k] {
+                    best.push(hit.index, hit.score);
+                }
             }
             best.into_sorted();
         }
@@ -308,10 +310,9 @@ impl<R: Rows> SearchBase for Base<R> {
                 .chunks(block * base.rows.dim())
                 .zip(hits.chunks_mut(block * k))
                 .for_each(|(queries, hits)| search(queries, hits)),
-            _ => queries
-                .par_chunks(block * base.rows.dim())
-                .zip(hits.par_chunks_mut(block * k))
-                .for_each(|(queries, hits)| search(queries, hits)),
+            _ => chunks(queries, block * base.rows.dim())
+                .zip(chunks_mut(hits, block * k))
+                .each(|_, (queries, hits)| search(queries, hits)),
         }
         Ok(found)
     }
@@ -327,10 +328,9 @@ impl<R: Rows> SearchBase for Base<R> {
         Within::new(threshold, &mut hits[..0])?;
         let base = *self;
         let room = hits.len();
-        let search = |rows: Range<usize>| {
+        let search = |_, (rows, (found, total)): (&Range<usize>, &mut (Vec<_>, usize))| {
             let tile = base.tile_rows().next_multiple_of(BLOCK);
             let mut of_tile = vec![Hit::default(); tile.min(rows.len())];
-            let (mut found, mut total) = (Vec::new(), 0);
             for start in rows.clone().step_by(tile) {
                 let mut near = Near {
                     backend: base.backend,
@@ -340,15 +340,12 @@ impl<R: Rows> SearchBase for Base<R> {
                 let count = base.rows.visit::<M, _>(query, &mut of_tile, &mut near);
                 let kept = count.min(room - found.len());
                 found.extend_from_slice(&of_tile[..kept]);
-                total += count;
+                *total += count;
             }
-            (found, total)
         };
         let parts = base.parts(base.tasks(1, 1), 1);
-        let of_parts: Vec<_> = match parts.as_slice() {
-            [all] => vec![search(all.clone())],
-            _ => parts.into_par_iter().map(search).collect(),
-        };
+        let mut of_parts = vec![(Vec::new(), 0); parts.len()];
+        (items(&parts).zip(items_mut(&mut of_parts))).each(search);
         let found = of_parts.iter().flat_map(|(found, _)| found);
         hits.iter_mut()
             .zip(found)

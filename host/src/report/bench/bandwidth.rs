@@ -19,9 +19,12 @@ const DRAWN: [Traffic; 4] = [
 
 pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
     let measured = bench.bandwidths;
-    let mut threads: Vec<usize> = measured.iter().map(|measured| measured.threads).collect();
-    threads.sort_unstable();
-    threads.dedup();
+    let mut threads: Vec<usize> = Vec::new();
+    for measured in measured {
+        if let Err(place) = threads.binary_search(&measured.threads) {
+            threads.insert(place, measured.threads);
+        }
+    }
     let Some(&most) = threads.last() else {
         return 0.0;
     };

@@ -1,6 +1,6 @@
 //! How much faster more threads are than one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::order::insert;
 
 use super::plot::{self, Field};
 use super::{Bench, legend};
@@ -25,18 +25,22 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
         .cases()
         .iter()
         .filter_map(|case| {
-            let mut times: Vec<_> = case
-                .iter()
-                .filter(of_backend)
-                .map(|found| (found.threads, found.seconds))
-                .collect();
-            times.sort_by_key(|time| time.0);
+            let mut times = Vec::new();
+            for found in case.iter().filter(of_backend) {
+                let time = (found.threads, found.seconds);
+                insert(&mut times, time, |a, b| a.0.cmp(&b.0));
+            }
             let one = times.first().filter(|time| time.0 == 1)?.1;
             let curve = times.iter().map(|&(threads, time)| (threads, one / time));
             (times.len() > 1).then(|| curve.collect())
         })
         .collect();
-    let counts: BTreeSet<usize> = curves.iter().flatten().map(|point| point.0).collect();
+    let mut counts: Vec<usize> = Vec::new();
+    for (count, _) in curves.iter().flatten() {
+        if let Err(place) = counts.binary_search(count) {
+            counts.insert(place, *count);
+        }
+    }
     let Some(&most) = counts.last() else {
         return 0.0;
     };
@@ -94,18 +98,19 @@ pub(super) fn draw(out: &mut String, y: f64, bench: &Bench<'_>) -> f64 {
 
 /// The median ratio at each number of threads.
 fn medians(curves: &[Vec<(usize, f64)>]) -> Vec<(usize, f64)> {
-    let mut ratios: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    let mut all: Vec<(usize, Vec<f64>)> = Vec::new();
     for &(threads, ratio) in curves.iter().flatten() {
-        ratios.entry(threads).or_default().push(ratio);
+        let place = match all.binary_search_by_key(&threads, |of| of.0) {
+            Ok(place) => place,
+            Err(place) => {
+                all.insert(place, (threads, Vec::new()));
+                place
+            }
+        };
+        insert(&mut all[place].1, ratio, f64::total_cmp);
     }
-    let median = |mut ratios: Vec<f64>| {
-        ratios.sort_by(f64::total_cmp);
-        ratios[ratios.len() / 2]
-    };
-    let pairs = ratios.into_iter();
-    pairs
-        .map(|(threads, ratios)| (threads, median(ratios)))
-        .collect()
+    let median = |(threads, ratios): &(usize, Vec<f64>)| (*threads, ratios[ratios.len() / 2]);
+    all.iter().map(median).collect()
 }
 
 #[cfg(test)]

@@ -59,6 +59,10 @@ pub(in crate::simd) unsafe fn turn<S: Lanes, const P: usize>(
 /// # Safety
 /// The processor runs the set; `points` has `steps` · `P` vectors and `words` has `steps` · `C` words.
 #[inline(always)]
+#[expect(
+    clippy::needless_range_loop,
+    reason = "iterators would be compiled anew for every set and shape"
+)]
 pub(in crate::simd) unsafe fn block<
     S: Lanes,
     const P: usize,
@@ -72,24 +76,29 @@ pub(in crate::simd) unsafe fn block<
 ) -> [[S::Vector; P]; C] {
     let starts: &[i32; C] = starts.first_chunk().expect("a start a centroid");
     // SAFETY: the set runs here.
-    let mut sums = starts.map(|start| [unsafe { S::splat(start) }; P]);
+    let mut sums = [[unsafe { S::splat(starts[0]) }; P]; C];
+    for column in 1..C {
+        // SAFETY: the set runs here.
+        sums[column] = [unsafe { S::splat(starts[column]) }; P];
+    }
     let (mut points, mut words) = (points, words);
     for _ in 0..steps {
         let mut x = [sums[0][0]; P];
-        for (vector, x) in x.iter_mut().enumerate() {
+        for vector in 0..P {
             // SAFETY: one of `steps` · `P` vectors.
-            *x = unsafe { S::load(points.add(vector * S::WIDTH)) };
+            x[vector] = unsafe { S::load(points.add(vector * S::WIDTH)) };
         }
-        for (column, sums) in sums.iter_mut().enumerate() {
+        for column in 0..C {
             // SAFETY: one of `steps` · `C` words.
             let centroid = unsafe { S::splat(words.add(column).read()) };
-            for (sum, &x) in sums.iter_mut().zip(&x) {
+            for vector in 0..P {
+                let (sum, x) = (sums[column][vector], x[vector]);
                 // SAFETY: the set runs here.
-                *sum = unsafe {
+                sums[column][vector] = unsafe {
                     if SWAPPED {
-                        S::product(*sum, centroid, x)
+                        S::product(sum, centroid, x)
                     } else {
-                        S::product(*sum, x, centroid)
+                        S::product(sum, x, centroid)
                     }
                 };
             }
@@ -123,13 +132,13 @@ pub(super) unsafe fn products<S: Lanes, const P: usize>(
                     let words = packed.words().as_ptr().add(position * steps);
                     block::<S, P, $columns, false>(points, words, steps, starts)
                 };
-                for (column, sums) in sums.into_iter().enumerate() {
+                for column in 0..$columns {
                     let position = position + column;
                     // SAFETY: the set runs here.
                     let tag = unsafe { S::splat(tags[position]) };
-                    for (vector, sum) in sums.into_iter().enumerate() {
+                    for vector in 0..P {
                         // SAFETY: the set runs here.
-                        unsafe { sink.take(vector, position, tag, sum) };
+                        unsafe { sink.take(vector, position, tag, sums[column][vector]) };
                     }
                 }
             }};
@@ -175,29 +184,36 @@ pub(in crate::simd) unsafe fn assign<S: Lanes, const P: usize>(
     // SAFETY: the set runs here.
     unsafe { turned::<S, P>(rows, packed.dims(), count, work) };
     let points = super::flat(&work.turned);
-    if let Some(labels) = labels.first_chunk_mut() {
-        let distances = match (lengths.first_chunk(), distances.first_chunk_mut()) {
-            (Some(lengths), Some(distances)) => Some((lengths, distances)),
-            _ => None,
-        };
-        // SAFETY: the set runs here.
-        let (changed, total) = unsafe { nearest::<S, P>(points, packed, TILE, labels, distances) };
-        work.found(changed);
-        return total;
-    }
-    // A part of a tile; what its other lanes hold is of no matter.
-    let (mut all, mut near, mut found_lengths) = ([0; TILE], [0; TILE], [0; TILE]);
-    all[..count].copy_from_slice(labels);
-    let written = (!distances.is_empty()).then(|| {
-        found_lengths[..count].copy_from_slice(lengths);
-        (&found_lengths, &mut near)
-    });
+    // A part of a tile, with what of it is written and read; what its other lanes hold is of no matter.
+    let mut part = None;
+    let (tile, written) = match labels.first_chunk_mut() {
+        Some(labels) => match (lengths.first_chunk(), distances.first_chunk_mut()) {
+            (Some(lengths), Some(distances)) => (labels, Some((lengths, distances))),
+            _ => (labels, None),
+        },
+        None => {
+            let (all, near, lengths) =
+                part.insert((filled_up(labels), [0; TILE], filled_up(lengths)));
+            let written = (!distances.is_empty()).then_some((&*lengths, near));
+            (all, written)
+        }
+    };
+    // The one call, since all of it is compiled where it is called.
     // SAFETY: the set runs here.
-    let (changed, total) = unsafe { nearest::<S, P>(points, packed, count, &mut all, written) };
+    let (changed, total) = unsafe { nearest::<S, P>(points, packed, count, tile, written) };
     work.found(changed);
-    labels.copy_from_slice(&all[..count]);
-    distances.copy_from_slice(&near[..distances.len()]);
+    if let Some((all, near, _)) = &part {
+        labels.copy_from_slice(&all[..count]);
+        distances.copy_from_slice(&near[..distances.len()]);
+    }
     total
+}
+
+/// A tile that begins with these values.
+fn filled_up(values: &[u32]) -> [u32; TILE] {
+    let mut tile = [0; TILE];
+    tile[..values.len()].copy_from_slice(values);
+    tile
 }
 
 /// The nearest centroids of a turned tile of which `count` points exist: a bit for each that changed, and Σ D² as

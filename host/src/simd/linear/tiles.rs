@@ -5,12 +5,12 @@
 //! of a row lie side by side, before those of the next, is the kernel's [`Order`]. A tile's kernel leaves an exact sum of codes ·
 //! activations for each row of both; what codes are larger by than weights is taken off afterwards, by the sums of activations.
 
-use rayon::prelude::*;
 use tercet_core::block::Format;
 use tercet_core::linear::{I8Sym, Layout, Matrix};
 
 use super::batch::{BATCH, Batch};
 use super::codes;
+use crate::parallel::each::{chunks, chunks_mut};
 
 /// Rows of weights in a panel.
 pub(crate) const ROWS: usize = 32;
@@ -213,7 +213,7 @@ impl Strips {
         let strips = rows.div_ceil(order.rows);
         let mut words = vec![[0; 4]; strips * order.rows * groups];
         let mut less = vec![0; strips * order.rows * cols.div_ceil(span)];
-        let pack = |((words, less), x): ((&mut [Word], &mut [i32]), &[i8])| {
+        let pack = |_, ((words, less), x): ((&mut [Word], &mut [i32]), &[i8])| {
             for (row, x) in x.chunks_exact(cols).enumerate() {
                 order.place(x, words, row);
                 for (less, x) in less.chunks_mut(order.rows).zip(x.chunks(span)) {
@@ -224,14 +224,9 @@ impl Strips {
         };
         let (of_words, of_less) = (order.rows * groups, order.rows * cols.div_ceil(span));
         let of_x = order.rows * cols;
-        if x.len() <= alone {
-            let strips = words.chunks_mut(of_words).zip(less.chunks_mut(of_less));
-            strips.zip(x.get().chunks(of_x)).for_each(pack);
-        } else {
-            let strips = words.par_chunks_mut(of_words);
-            let strips = strips.zip(less.par_chunks_mut(of_less));
-            strips.zip(x.get().par_chunks(of_x)).for_each(pack);
-        }
+        let strips = chunks_mut(&mut words, of_words).zip(chunks_mut(&mut less, of_less));
+        let least = if x.len() <= alone { usize::MAX } else { 1 };
+        strips.zip(chunks(x.get(), of_x)).at_least(least).each(pack);
         Self {
             rows,
             groups,

@@ -58,15 +58,17 @@ pub(super) fn prepare<B: Blocks>(x: &[i8], activations: &mut Activations) {
     activations.start = vec![Start([0; 16]); blocks.div_ceil(SIXTEEN)];
     let lines = activations.lines.chunks_exact_mut(B::LINES);
     for (x, lines) in x.chunks(4 * len).zip(lines) {
-        if x.len() == 4 * len {
-            // SAFETY: the caller has the set.
-            unsafe { B::prepare(x, lines) };
+        let mut four;
+        let x = if x.len() == 4 * len {
+            x
         } else {
-            let mut four = [0; 4 * Format::MAX_LEN];
+            four = [0; 4 * Format::MAX_LEN];
             four[..x.len()].copy_from_slice(x);
-            // SAFETY: as before.
-            unsafe { B::prepare(&four[..4 * len], lines) };
-        }
+            &four[..4 * len]
+        };
+        // The one call, since all of it is compiled where it is called.
+        // SAFETY: the caller has the set.
+        unsafe { B::prepare(x, lines) };
     }
     for (block, x) in x.chunks_exact(len).enumerate() {
         let sum: i32 = x.iter().map(|&x| i32::from(x)).sum();

@@ -1,0 +1,398 @@
+//! Tasks side by side on rayon's threads, in the order of what they are made of.
+//!
+//! rayon's own iterators have the compiler make all of its machinery anew for every closure that they are given, which took it half
+//! of its time over this crate. Here rayon meets one function, [`fork`], a thread's run of items is reached through `dyn`, and so is what comes
+//! of it: that does not count, since items are tiles or rows. They are shared out as rayon's iterators share them out: halved until there are about as many runs as threads, and again where
+//! another thread took a half.
+
+mod split;
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+pub(crate) use split::Split;
+use split::{Backwards, Chunks, ChunksMut, Zip};
+
+/// Items for threads to share.
+pub(crate) struct Tasks<P> {
+    items: P,
+    /// How many a thread takes at the least.
+    least: usize,
+}
+
+/// The slices of `size` elements, the last one of what is left.
+pub(crate) fn chunks<T: Sync>(all: &[T], size: usize) -> Tasks<Chunks<'_, T>> {
+    Tasks::of(Chunks { all, size })
+}
+
+/// The slices of `size` elements to write to, the last one of what is left.
+pub(crate) fn chunks_mut<T: Send>(all: &mut [T], size: usize) -> Tasks<ChunksMut<'_, T>> {
+    Tasks::of(ChunksMut { all, size })
+}
+
+/// The elements of a slice.
+pub(crate) fn items<T: Sync>(all: &[T]) -> Tasks<&[T]> {
+    Tasks::of(all)
+}
+
+/// The elements of a slice to write to.
+pub(crate) fn items_mut<T: Send>(all: &mut [T]) -> Tasks<&mut [T]> {
+    Tasks::of(all)
+}
+
+/// The numbers of a range.
+pub(crate) fn numbers(range: Range<usize>) -> Tasks<Range<usize>> {
+    Tasks::of(range)
+}
+
+/// The results of two calls, the second one on another thread where one is free.
+pub(crate) fn both<A: Send, B: Send>(
+    a: impl FnOnce() -> A + Send,
+    b: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    let (mut a, mut b) = (Some(a), Some(b));
+    let (mut of_a, mut of_b) = (None, None);
+    fork(&mut |_| of_a = a.take().map(|a| a()), &mut |_| {
+        of_b = b.take().map(|b| b())
+    });
+    (of_a.expect(RUN), of_b.expect(RUN))
+}
+
+const RUN: &str = "a fork runs both of its sides";
+
+/// Runs both, each once, the second one on another thread where one is free, and tells each whether it was moved to another.
+#[inline(never)]
+fn fork(left: &mut (dyn FnMut(bool) + Send), right: &mut (dyn FnMut(bool) + Send)) {
+    rayon::join_context(
+        |context| left(context.migrated()),
+        |context| right(context.migrated()),
+    );
+}
+
+impl<P: Split> Tasks<P> {
+    const fn of(items: P) -> Self {
+        Self { items, least: 1 }
+    }
+
+    /// Each item with that of `other` at its place, up to the shorter's end.
+    pub(crate) fn zip<B: Split>(self, other: Tasks<B>) -> Tasks<Zip<P, B>> {
+        Tasks {
+            items: Zip(self.items, other.items),
+            least: self.least.max(other.least),
+        }
+    }
+
+    /// The last first.
+    pub(crate) fn backwards(self) -> Tasks<Backwards<P>> {
+        Tasks {
+            items: Backwards(Some(self.items)),
+            least: self.least,
+        }
+    }
+
+    /// A thread takes at least so many in a row, where there are as many.
+    pub(crate) fn at_least(self, least: usize) -> Self {
+        Self { least, ..self }
+    }
+
+    /// The items alone.
+    pub(super) fn into_items(self) -> P {
+        self.items
+    }
+
+    /// Calls `run` with the number of every item and the item.
+    pub(crate) fn each(self, run: impl Fn(usize, P::Item) + Sync) {
+        self.run(&|mut number, mut items| {
+            while let Some(item) = items.next() {
+                run(number, item);
+                number += 1;
+            }
+        });
+    }
+
+    /// What `run` gives for every item, in order.
+    pub(crate) fn gather<R: Send + 'static>(
+        self,
+        run: impl Fn(usize, P::Item) -> R + Sync,
+    ) -> Vec<R> {
+        self.gather_with(|| (), |(), number, item| run(number, item))
+    }
+
+    /// [`Tasks::gather`] with what `begin` makes for every run of items.
+    pub(crate) fn gather_with<S, R: Send + 'static>(
+        self,
+        begin: impl Fn() -> S + Sync,
+        run: impl Fn(&mut S, usize, P::Item) -> R + Sync,
+    ) -> Vec<R> {
+        let part: &(dyn Fn(usize, P) -> Vec<R> + Sync) = &|mut number, mut items| {
+            let mut state = begin();
+            let mut all = Vec::with_capacity(items.count());
+            while let Some(item) = items.next() {
+                all.push(run(&mut state, number, item));
+                number += 1;
+            }
+            all
+        };
+        if self.items.count() / 2 < self.least {
+            // One run, which needs no place among others.
+            return part(0, self.items);
+        }
+        joined(self.in_order(part))
+    }
+
+    /// What `run` gives for every item, merged in order; nothing of no item.
+    pub(crate) fn reduce<R: Send + 'static>(
+        self,
+        run: impl Fn(usize, P::Item) -> R + Sync,
+        merge: impl Fn(R, R) -> R + Sync,
+    ) -> Option<R> {
+        self.reduce_with(|| (), |(), number, item| run(number, item), merge)
+    }
+
+    /// [`Tasks::reduce`] with what `begin` makes for every run of items.
+    pub(crate) fn reduce_with<S, R: Send + 'static>(
+        self,
+        begin: impl Fn() -> S + Sync,
+        run: impl Fn(&mut S, usize, P::Item) -> R + Sync,
+        merge: impl Fn(R, R) -> R + Sync,
+    ) -> Option<R> {
+        let parts = self.in_order(&|first, mut items| {
+            let mut state = begin();
+            let mut all = run(&mut state, first, items.next()?);
+            let mut number = first + 1;
+            while let Some(item) = items.next() {
+                all = merge(all, run(&mut state, number, item));
+                number += 1;
+            }
+            Some(all)
+        });
+        let mut all = None;
+        for part in parts {
+            all = match (all, opened(part)) {
+                (Some(all), Some(part)) => Some(merge(all, part)),
+                (all, part) => all.or(part),
+            };
+        }
+        all
+    }
+
+    /// Runs of items, `fold`ed one by one into what `begin` makes, and merged in order; the error of the lowest item that has one.
+    pub(crate) fn try_fold<R: Send + 'static, E: Send + 'static>(
+        self,
+        begin: impl Fn() -> R + Sync,
+        fold: impl Fn(&mut R, usize, P::Item) -> Result<(), E> + Sync,
+        merge: impl Fn(&mut R, R) + Sync,
+    ) -> Result<R, E> {
+        // The lowest item that failed: none after it needs to be done.
+        let failed = AtomicUsize::new(usize::MAX);
+        let parts = self.in_order(&|mut number, mut items| {
+            let mut all = begin();
+            while number < failed.load(Ordering::Relaxed)
+                && let Some(item) = items.next()
+            {
+                if let Err(error) = fold(&mut all, number, item) {
+                    failed.fetch_min(number, Ordering::Relaxed);
+                    return Err(error);
+                }
+                number += 1;
+            }
+            Ok(all)
+        });
+        let mut all = None;
+        for part in parts {
+            let part = opened::<Result<R, E>>(part)?;
+            match &mut all {
+                Some(all) => merge(all, part),
+                None => all = Some(part),
+            }
+        }
+        Ok(all.unwrap_or_else(begin))
+    }
+
+    /// Calls `run` with the number of every item and the item; the error of the lowest item that has one, after which not all run.
+    pub(crate) fn try_each<E: Send>(
+        self,
+        run: impl Fn(usize, P::Item) -> Result<(), E> + Sync,
+    ) -> Result<(), E> {
+        self.try_each_with(|| (), |(), number, item| run(number, item))
+    }
+
+    /// [`Tasks::try_each`] with what `begin` makes for every run of items.
+    pub(crate) fn try_each_with<S, E: Send>(
+        self,
+        begin: impl Fn() -> S + Sync,
+        run: impl Fn(&mut S, usize, P::Item) -> Result<(), E> + Sync,
+    ) -> Result<(), E> {
+        let (failed, lowest) = (AtomicUsize::new(usize::MAX), Mutex::new(None));
+        self.run(&|mut number, mut items| {
+            let mut state = begin();
+            while number < failed.load(Ordering::Relaxed)
+                && let Some(item) = items.next()
+            {
+                if let Err(error) = run(&mut state, number, item) {
+                    let mut lowest = lowest.lock().unwrap_or_else(PoisonError::into_inner);
+                    if failed.fetch_min(number, Ordering::Relaxed) > number {
+                        *lowest = Some(error);
+                    }
+                    return;
+                }
+                number += 1;
+            }
+        });
+        let lowest = lowest.into_inner().unwrap_or_else(PoisonError::into_inner);
+        lowest.map_or(Ok(()), Err)
+    }
+
+    /// Whether `test` holds for every item; where it does not for one, not all are tested.
+    pub(crate) fn all(self, test: impl Fn(P::Item) -> bool + Sync) -> bool {
+        let holds = |_, item| if test(item) { Ok(()) } else { Err(()) };
+        self.try_each(holds).is_ok()
+    }
+
+    /// What `part` gives for runs of items, in their order; it is told the number of the first of each.
+    fn in_order<R: Send + 'static>(self, part: &(dyn Fn(usize, P) -> R + Sync)) -> Vec<Part> {
+        let found = Mutex::new(Vec::new());
+        self.run(&|first, items| keep(&found, first, Box::new(part(first, items))));
+        found.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives `part` runs of items that are all of them, with the number of the first of each.
+    fn run(self, part: &(dyn Fn(usize, P) + Sync)) {
+        let cut = Cut::of(self.items.count(), self.least);
+        halves(0, self.items, cut, part);
+    }
+}
+
+/// What came of a run of items, and the number of the first.
+type Part = (usize, Box<dyn Any + Send>);
+
+/// Keeps a part in its place.
+fn keep(found: &Mutex<Vec<Part>>, first: usize, part: Box<dyn Any + Send>) {
+    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = found.partition_point(|&(before, _)| before < first);
+    found.insert(place, (first, part));
+}
+
+/// A part as what it is.
+fn opened<R: 'static>((_, part): Part) -> R {
+    *part.downcast().expect("all parts are of one type")
+}
+
+/// How often a run of items is still to be cut.
+#[derive(Clone, Copy)]
+struct Cut {
+    least: usize,
+    splits: usize,
+    /// Whether another thread took the run: there are idle ones.
+    moved: bool,
+}
+
+impl Cut {
+    /// For so many items, of which a thread takes `least` in a row.
+    fn of(items: usize, least: usize) -> Self {
+        Self {
+            least,
+            // Where there are too few, nobody looks at the pool.
+            splits: if items / 2 < least {
+                0
+            } else {
+                rayon::current_num_threads()
+            },
+            moved: false,
+        }
+    }
+
+    /// What halves of `len` items are cut by, unless they are to stay one run.
+    fn next(self, len: usize) -> Option<Self> {
+        if len / 2 < self.least {
+            return None;
+        }
+        let splits = match (self.moved, self.splits) {
+            (true, splits) => (splits / 2).max(rayon::current_num_threads()),
+            (false, 0) => return None,
+            (false, splits) => splits / 2,
+        };
+        Some(Self { splits, ..self })
+    }
+}
+
+/// Calls `part` with runs of items that are all of them, `first` the number of the first.
+fn halves<P: Split>(first: usize, items: P, cut: Cut, part: &(dyn Fn(usize, P) + Sync)) {
+    let len = items.count();
+    let Some(cut) = cut.next(len) else {
+        return part(first, items);
+    };
+    let (left, right) = items.split_at(len / 2);
+    let (mut left, mut right) = (Some(left), Some(right));
+    let side = |first, side: &mut Option<P>, moved| {
+        if let Some(items) = side.take() {
+            halves(first, items, Cut { moved, ..cut }, part);
+        }
+    };
+    fork(&mut |moved| side(first, &mut left, moved), &mut |moved| {
+        side(first + len / 2, &mut right, moved)
+    });
+}
+
+/// The elements of parts.
+fn joined<R: 'static>(parts: Vec<Part>) -> Vec<R> {
+    let mut all = Vec::new();
+    for part in parts {
+        let mut part = opened(part);
+        if all.is_empty() {
+            all = part;
+        } else {
+            all.append(&mut part);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_of_items_is_in_their_order() {
+        let values: Vec<u32> = (0..1003).collect();
+        for (size, least) in [(1, 1), (7, 1), (7, 40), (1003, 1), (usize::MAX, 1)] {
+            let tasks = || chunks(&values, size).at_least(least);
+            let found = tasks().gather(|number, part| (number, part.to_vec()));
+            let numbers = found.iter().map(|part| part.0);
+            assert!(numbers.eq(0..found.len()));
+            let parts: Vec<_> = found.into_iter().map(|part| part.1).collect();
+            assert_eq!(parts.concat(), values);
+            let joined = tasks().reduce(|_, part| part.to_vec(), |a, b| [a, b].concat());
+            assert_eq!(joined.as_ref(), Some(&values));
+            let mut out = vec![0; values.len()];
+            let pairs = tasks().zip(chunks_mut(&mut out, size)).backwards();
+            pairs.each(|_, (from, to)| to.copy_from_slice(from));
+            assert_eq!(out, values);
+        }
+        assert!(numbers(5..5).gather(|_, number| number).is_empty());
+        assert_eq!(numbers(5..5).reduce(|_, number| number, usize::max), None);
+    }
+
+    #[test]
+    fn the_lowest_error_is_told() {
+        for bad in [0, 1, 500, 998] {
+            let check = |_, number| if number < bad { Ok(()) } else { Err(number) };
+            assert_eq!(numbers(0..999).try_each(check), Err(bad));
+            let add = |sum: &mut usize, _, number| match number {
+                _ if number >= bad => Err(number),
+                _ => Ok(*sum += number),
+            };
+            let found = numbers(0..999).try_fold(|| 0, add, |sum, more| *sum += more);
+            assert_eq!(found, Err(bad));
+            let found = numbers(0..bad).try_fold(|| 0, add, |sum, more| *sum += more);
+            assert_eq!(found, Ok((0..bad).sum()));
+        }
+    }
+
+    #[test]
+    fn both_sides_of_a_fork_give_what_they_have() {
+        assert_eq!(both(|| 1, || "two"), (1, "two"));
+    }
+}
