@@ -134,10 +134,8 @@ impl<'a> Rest<'a> {
 
     /// A string in quotes of either kind. NumPy escapes nothing in the keys, nor in the types of numbers.
     fn text(&mut self) -> Result<String, String> {
-        let quote = match self.peek() {
-            Some(byte @ (b'\'' | b'"')) => byte,
-            _ => b'\'',
-        };
+        let quote = self.peek().filter(|byte| matches!(byte, b'\'' | b'"'));
+        let quote = quote.unwrap_or(b'\'');
         self.expect(quote)?;
         let text =
             self.until(|&byte| byte == quote || !matches!(byte, b' '..=b'~') || byte == b'\\');
