@@ -6,6 +6,18 @@
 //! All numbers come from [`tercet_core`]: the number of threads and the size of the tiles do not show in a bit, nor does the
 //! engine that these flows run on, which [`engine`] says how to choose.
 //!
+//! Features leave out what a program does not use, and change no bit of the rest; all are on by default.
+//!
+//! | feature | is |
+//! |---|---|
+//! | `files` | [`Model`], [`convert`], [`file`], [`quantize`], [`dequantize`], [`inspect`], [`compare`], [`calibrate`], points from files |
+//! | `clustering` | [`cluster`], and its kernels |
+//! | `search` | [`search`], and its kernels |
+//! | `network` | [`network`]; takes `files` along |
+//! | `measure` | [`measure`]; takes `files`, `clustering` and `search` along |
+//! | `reports` | [`report`]; takes `files` along |
+//! | `serde` | `Serialize` for what is reported without `files`, which takes it along |
+//!
 //! ```
 //! use tercet_host::convert::{DequantizeOptions, FloatType, Target};
 //! use tercet_host::{Model, QuantizeOptions, compare, dequantize, quantize};
