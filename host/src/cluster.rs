@@ -13,10 +13,8 @@
 //! ```
 
 pub mod data;
-mod memory;
 mod score;
 
-pub(crate) use memory::nearest_in_parts;
 pub use score::{davies_bouldin, silhouette};
 
 use tercet_core::cluster::float::Labelled;
@@ -26,11 +24,10 @@ use tercet_core::cluster::{
 use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_core::number::{Element, Lanes, RUN};
 
-use crate::engine::{Fault, Worker};
+use crate::engine::{Fault, Memory, Worker};
 use crate::parallel::Threads;
 use crate::parallel::each::{chunks, numbers};
-use crate::source::TILE;
-use memory::Memory;
+use crate::points::TILE;
 
 /// Where clustering starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +85,8 @@ impl KmeansOptions {
 }
 
 /// One step of a run, as progress hears it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Step {
     /// The restart, from 0.
     pub restart: u32,
@@ -357,4 +355,20 @@ pub fn inertia<T: Element>(labelled: &Labelled<'_, T>) -> Result<f64, ClusterErr
             .expect("every run but the last is a whole one");
     }
     Ok(total.total())
+}
+
+impl Memory {
+    /// Labels, distances and clusters as what comes back of a clustering.
+    fn clustering(self, dims: usize, outcome: Outcome, curve: Vec<Step>) -> Clustering {
+        Clustering {
+            dims,
+            outcome,
+            curve,
+            labels: self.labels,
+            distances: self.distances,
+            centroids: self.centroids,
+            sums: self.sums,
+            counts: self.counts,
+        }
+    }
 }

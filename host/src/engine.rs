@@ -23,11 +23,13 @@ use tercet_core::scalar::Scalar;
 use tercet_core::search::SearchError;
 
 use crate::Error;
-use crate::cluster::nearest_in_parts;
 use crate::parallel::Threads;
 
+mod memory;
 mod shared;
 
+pub(crate) use memory::Memory;
+use memory::nearest_in_parts;
 pub(crate) use shared::Shared;
 
 /// An engine that flows over files run on.
@@ -99,6 +101,7 @@ impl Worker for Threads {
     }
 
     /// All centroids in one pass, however many there are.
+    #[cfg(feature = "clustering")]
     fn nearest(
         &mut self,
         points: Points<'_>,

@@ -6,6 +6,18 @@
 //! All numbers come from [`tercet_core`]: the number of threads and the size of the tiles do not show in a bit, nor does the
 //! engine that these flows run on, which [`engine`] says how to choose.
 //!
+//! Features leave out what a program does not use, and change no bit of the rest; all are on by default.
+//!
+//! | feature | is |
+//! |---|---|
+//! | `files` | [`Model`], [`convert`], [`file`], [`quantize`], [`dequantize`], [`inspect`], [`compare`], [`calibrate`], points from files |
+//! | `clustering` | [`cluster`], and its kernels |
+//! | `search` | [`search`], and its kernels |
+//! | `network` | [`network`]; takes `files` along |
+//! | `measure` | [`measure`]; takes `files`, `clustering` and `search` along |
+//! | `reports` | [`report`]; takes `files` along |
+//! | `serde` | `Serialize` for what is reported without `files`, which takes it along |
+//!
 //! ```
 //! use tercet_host::convert::{DequantizeOptions, FloatType, Target};
 //! use tercet_host::{Model, QuantizeOptions, compare, dequantize, quantize};
@@ -26,48 +38,76 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(
+    not(feature = "default"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "what features share is used by those that are on; the default ones use all of it"
+    )
+)]
+
+#[cfg(feature = "files")]
 mod calibrate;
+#[cfg(feature = "clustering")]
 pub mod cluster;
+#[cfg(feature = "files")]
 mod compare;
 pub mod conformance;
+#[cfg(feature = "files")]
 pub mod convert;
+#[cfg(feature = "files")]
 mod dtype;
 pub mod engine;
 mod error;
+#[cfg(feature = "files")]
 pub mod file;
+#[cfg(feature = "files")]
 mod floats;
+#[cfg(feature = "files")]
 mod inspect;
 pub mod linear;
+#[cfg(feature = "measure")]
 pub mod measure;
+#[cfg(feature = "files")]
 mod model;
+#[cfg(feature = "files")]
 mod names;
+#[cfg(feature = "network")]
 pub mod network;
 mod order;
+#[cfg(feature = "files")]
 mod palette;
 pub mod parallel;
 pub mod points;
 mod progress;
+#[cfg(feature = "reports")]
 pub mod report;
+#[cfg(feature = "search")]
 pub mod search;
 pub mod simd;
+#[cfg(feature = "files")]
 mod source;
 
-pub use calibrate::{Calibration, Method, calibrate, calibrate_with};
-pub use compare::{CompareReport, Measured, TensorCompare, compare, compare_with};
-pub use convert::{
-    DequantizeOptions, QuantizeOptions, Report, dequantize, dequantize_with, quantize,
-    quantize_with,
+#[cfg(feature = "files")]
+pub use self::{
+    calibrate::{Calibration, Method, calibrate, calibrate_with},
+    compare::{CompareReport, Measured, TensorCompare, compare, compare_with},
+    convert::{
+        DequantizeOptions, QuantizeOptions, Report, dequantize, dequantize_with, quantize,
+        quantize_with,
+    },
+    inspect::{BARS, Summary, TensorSummary, ValueSummary, inspect, inspect_with},
+    model::{Container, DType, Metadata, Model, Reading, Tensor},
+    source::{Amount, Amounts},
 };
 pub use error::Error;
-pub use inspect::{BARS, Summary, TensorSummary, ValueSummary, inspect, inspect_with};
-pub use model::{Container, DType, Metadata, Model, Reading, Tensor};
 pub use progress::Progress;
-pub use source::{Amount, Amounts};
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The README's example, run as a test.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "files"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -18,14 +18,13 @@ mod amounts;
 mod restore;
 mod view;
 
+pub(crate) use crate::points::TILE;
 pub use amounts::{Amount, Amounts};
 pub(crate) use restore::{Restored, Room, chunks, gather, on_engine, restore};
 pub(crate) use view::{tiles, windows};
 
 /// Values that are read, encoded and measured in one go: 4 MiB as `f32`. A multiple of every block.
 pub(crate) const CHUNK: usize = 1 << 20;
-/// Values that one thread takes at a time: 64 KiB as `f32`, so that source and codes stay in its cache.
-pub(crate) const TILE: usize = 1 << 14;
 
 /// A tensor whose values can be read as `f32` from any whole block on.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Which tensors are to be quantized.
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use fast_glob::glob_match;
 
 use super::options::QuantizeOptions;
 use crate::model::Tensor;
@@ -8,16 +8,16 @@ use crate::{Error, Model};
 
 /// Which tensors the user wants quantized.
 pub(super) struct Selection {
-    include: Option<GlobSet>,
-    exclude: GlobSet,
+    include: Option<Globs>,
+    exclude: Globs,
 }
 
 impl Selection {
     pub(super) fn new(model: &Model, options: &QuantizeOptions) -> Result<Self, Error> {
-        let include = globs(model, &options.include)?;
+        let include = Globs::new(model, &options.include)?;
         Ok(Self {
             include: (!options.include.is_empty()).then_some(include),
-            exclude: globs(model, &options.exclude)?,
+            exclude: Globs::new(model, &options.exclude)?,
         })
     }
 
@@ -34,18 +34,67 @@ impl Selection {
     }
 }
 
-fn globs(model: &Model, patterns: &[String]) -> Result<GlobSet, Error> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        let glob = Glob::new(pattern).map_err(Error::options)?;
-        // A misspelt pattern must not pass in silence.
-        let matcher = glob.compile_matcher();
-        if !model.tensors().any(|tensor| matcher.is_match(tensor.name)) {
-            return Err(Error::options(format!(
-                "no tensor's name matches `{pattern}`"
-            )));
+/// The globs of one option.
+struct Globs(Vec<String>);
+
+impl Globs {
+    fn new(model: &Model, patterns: &[String]) -> Result<Self, Error> {
+        let mut globs = Self(Vec::with_capacity(patterns.len()));
+        for pattern in patterns {
+            let bad = |error| Error::options(format!("bad glob `{pattern}`: {error}"));
+            fast_glob::validate(pattern).map_err(bad)?;
+            // What excludes names is an option of its own: a name may begin with this.
+            let escape = if pattern.starts_with('!') { "\\" } else { "" };
+            globs.0.push(format!("{escape}{}", flat(pattern)));
+            // A misspelt pattern must not pass in silence.
+            let last = &globs.0[globs.0.len() - 1..];
+            if !model.tensors().any(|tensor| any(last, tensor.name)) {
+                return Err(Error::options(format!(
+                    "no tensor's name matches `{pattern}`"
+                )));
+            }
         }
-        set.add(glob);
+        Ok(globs)
     }
-    set.build().map_err(Error::options)
+
+    fn is_match(&self, name: &str) -> bool {
+        any(&self.0, name)
+    }
+}
+
+fn any(globs: &[String], name: &str) -> bool {
+    let name = flat(name);
+    globs.iter().any(|glob| glob_match(glob, &name))
+}
+
+/// A tensor's name is no path: a star goes over its slashes too, which the library has for the ends of folders.
+fn flat(text: &str) -> String {
+    text.replace('/', "\u{1f}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_names() {
+        let cases = [
+            ("a.*", "a.weight", true),
+            ("a.*", "ba.weight", false),
+            ("*weight", "blk.0/attn/weight", true),
+            ("blk/*/weight", "blk/0/attn/weight", true),
+            ("blk/**", "blk/0/weight", true),
+            ("blk?0", "blk/0", true),
+            ("blk.[0-3].*", "blk.2.ffn", true),
+            ("blk.[!0-3].*", "blk.2.ffn", false),
+            ("*.{q,k}_proj", "layers.1.k_proj", true),
+            ("*.{q,k}_proj", "layers.1.v_proj", false),
+            ("\\*", "*", true),
+            ("\\*", "a", false),
+            ("a*b*c*d*e", "abcdabcdabcdabcdabcdabcdabcd", false),
+        ];
+        for (glob, name, expected) in cases {
+            assert_eq!(any(&[flat(glob)], name), expected, "{glob} {name}");
+        }
+    }
 }

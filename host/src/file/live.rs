@@ -1,11 +1,10 @@
 //! The temporary files of all outputs under way, so that a program that is told to stop can remove them.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use tempfile::NamedTempFile;
 
 /// The paths. Files are made, named and removed while this is locked, so that a path is here exactly while it is.
 static LIVE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -33,46 +32,82 @@ pub fn abandon() {
 
 /// A temporary file that [`abandon`] knows. It is removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Temporary(Option<NamedTempFile>);
+pub(crate) struct Temporary {
+    file: File,
+    /// `None` once the file has its name.
+    path: Option<PathBuf>,
+}
 
 impl Temporary {
-    pub(crate) fn create(new: impl FnOnce() -> io::Result<NamedTempFile>) -> io::Result<Self> {
+    /// A new file in a folder, hidden, with the permissions of a plain new file.
+    pub(crate) fn create(folder: &Path) -> io::Result<Self> {
         let mut paths = live();
-        let temp = new()?;
-        paths.push(temp.path().to_owned());
-        Ok(Self(Some(temp)))
+        loop {
+            let path = folder.join(format!(".tercet-{:016x}.part", random()));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(e),
+                Ok(file) => {
+                    paths.push(path.clone());
+                    let path = Some(path);
+                    return Ok(Self { file, path });
+                }
+            }
+        }
     }
 
     pub(crate) fn file(&mut self) -> &mut File {
-        let temp = self.0.as_mut().expect("only `persist` and `drop` take it");
-        temp.as_file_mut()
+        &mut self.file
     }
 
     /// Gives the file its name, over another file of that name if `overwrite`.
     pub(crate) fn persist(mut self, path: &Path, overwrite: bool) -> io::Result<()> {
         self.close(|temp| {
             let named = if overwrite {
-                temp.persist(path)
+                fs::rename(temp, path)
             } else {
-                temp.persist_noclobber(path)
+                rename_to_new(temp, path)
             };
-            // What did not get its name is removed with the error that holds it.
-            named.map(drop).map_err(|e| e.error)
+            named.inspect_err(|_| remove(temp))
         })
         .unwrap_or(Ok(()))
     }
 
     /// Takes the file off the list and ends it, both under the lock.
-    fn close<T>(&mut self, end: impl FnOnce(NamedTempFile) -> T) -> Option<T> {
-        let temp = self.0.take()?;
+    fn close<T>(&mut self, end: impl FnOnce(&Path) -> T) -> Option<T> {
+        let temp = self.path.take()?;
         let mut paths = live();
-        paths.retain(|path| path != temp.path());
-        Some(end(temp))
+        paths.retain(|path| *path != temp);
+        Some(end(&temp))
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        self.close(drop);
+        self.close(remove);
+    }
+}
+
+/// Differs from call to call, and from process to process.
+pub(crate) fn random() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// A file that cannot be removed stays.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+}
+
+/// Renames a file, and fails if there is one of the new name.
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Ok(()) => {
+            remove(from);
+            Ok(())
+        }
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(e),
+        // A disk that has no second names: FAT's.
+        Err(_) if to.symlink_metadata().is_ok() => Err(ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
     }
 }

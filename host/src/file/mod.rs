@@ -10,6 +10,7 @@ pub mod safetensors;
 use std::path::Path;
 
 pub use live::abandon;
+pub(crate) use live::random;
 
 use crate::Error;
 use crate::model::Contents;

@@ -1,10 +1,7 @@
 //! Output that is whole or not there: a temporary file in the output's folder, renamed at the end.
 
-use std::fs::OpenOptions;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-
-use tempfile::Builder;
 
 use super::live::Temporary;
 use crate::Error;
@@ -53,15 +50,7 @@ impl Output {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let mut builder = Builder::new();
-        builder.prefix(".tercet-").suffix(".part");
-        // With the permissions of a plain new file, unlike the crate's own temporary files.
-        let new = || {
-            builder.make_in(folder, |part| {
-                OpenOptions::new().write(true).create_new(true).open(part)
-            })
-        };
-        let temp = Temporary::create(new).map_err(Error::io(path, "create"))?;
+        let temp = Temporary::create(folder).map_err(Error::io(path, "create"))?;
         Ok(Self {
             path: path.to_path_buf(),
             temp,

@@ -6,24 +6,29 @@
 //! it is called in (`ThreadPool::install` chooses another).
 
 mod blocks;
+#[cfg(feature = "clustering")]
 mod cluster;
 mod compare;
 mod dequantize;
 pub(crate) mod each;
 mod fp8;
 mod histogram;
+mod left_out;
 mod linear;
 mod matmat;
 pub(crate) mod palette;
 mod rows;
+#[cfg(feature = "search")]
 mod search;
 mod tensor;
 mod two_bits;
 
 pub(crate) use rows::Rows;
 
+#[cfg(feature = "clustering")]
 pub use cluster::{Clusters, nearest};
 pub use compare::{compare, compare_next};
+#[cfg(feature = "search")]
 pub use search::Base;
 pub use tensor::Tensor;
 

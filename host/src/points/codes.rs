@@ -5,11 +5,10 @@ use tercet_core::number::Stats;
 use tercet_core::quant::calibrate::{self, Method, Scheme};
 use tercet_core::quant::{self, Grid, Groups, HOST_BITS, Histogram};
 
-use super::{Points, Values};
+use super::{Points, TILE, Values};
 use crate::Error;
 use crate::parallel::each::chunks;
 use crate::parallel::{Threads, merged};
-use crate::source::TILE;
 
 /// int8 codes of points, row after row, and the grid they lie on: value = `(code − zero point) · scale`.
 #[derive(Clone, Debug, PartialEq)]

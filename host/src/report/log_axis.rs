@@ -52,6 +52,19 @@ fn log(value: f64, base: f64) -> f64 {
     value.ln() / base.ln()
 }
 
+/// A number of few digits: `0.25`, `8`, `1000`.
+pub(super) fn number(value: f64) -> String {
+    match value {
+        10.0.. => format!("{value:.0}"),
+        1.0.. => trimmed(format!("{value:.1}")),
+        _ => trimmed(format!("{value:.3}")),
+    }
+}
+
+fn trimmed(text: String) -> String {
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

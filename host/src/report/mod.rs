@@ -4,6 +4,7 @@
 //! the viewer has one. The same input gives the same bytes.
 
 mod axis;
+#[cfg(feature = "measure")]
 mod bench;
 mod chart;
 mod clusters;
@@ -18,6 +19,7 @@ mod projection;
 mod ratios;
 pub mod svg;
 
+#[cfg(feature = "measure")]
 pub use bench::Bench;
 pub use clusters::Clusters;
 pub use curves::{Curves, Line, Panel};

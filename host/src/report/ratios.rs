@@ -1,8 +1,7 @@
 //! A row a case: how many times as long others took, a bar each.
 
-use super::bench::plot::number;
 use super::colour;
-use super::log_axis::LogAxis;
+use super::log_axis::{LogAxis, number};
 use super::page::{self, HEADING, MARGIN, Page, Table, WIDTH};
 use super::svg::{line, rectangle, text};
 

@@ -9,7 +9,7 @@ use tercet_core::search::{MetricKind, SearchError, TernaryRows};
 use crate::Error;
 use crate::parallel::each::{chunks, chunks_mut};
 use crate::parallel::{Threads, merged};
-use crate::source::TILE;
+use crate::points::TILE;
 
 /// int8 rows and queries, and what a score of 1 between them stands for.
 pub(super) struct Int8 {

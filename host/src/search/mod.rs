@@ -26,9 +26,9 @@
 
 mod codes;
 mod run;
+#[cfg(feature = "files")]
 mod write;
 
-use serde::Serialize;
 use tercet_core::search::{Cosine, Dot, MAX_DIM, MetricKind, SquaredL2};
 
 use crate::engine::Worker;
@@ -36,6 +36,7 @@ use crate::parallel::Threads;
 use crate::points::Points;
 use crate::{Error, Progress};
 
+#[cfg(feature = "files")]
 pub use write::HitsFile;
 
 /// How the rows of the base are held.
@@ -107,7 +108,8 @@ impl Default for SearchOptions {
 }
 
 /// A row that was found.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Neighbour {
     /// The row of the base, counted from 0.
     pub index: usize,
@@ -117,7 +119,8 @@ pub struct Neighbour {
 }
 
 /// What a search found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct SearchReport {
     /// Rows of the base.

@@ -17,7 +17,7 @@ use crate::engine::{By, Fault, Worker};
 use crate::parallel::Threads;
 use crate::parallel::each::{chunks, chunks_mut, items_mut};
 use crate::points::Points;
-use crate::source::TILE;
+use crate::points::TILE;
 use crate::{Error, Progress};
 
 /// Queries between two reports of progress.

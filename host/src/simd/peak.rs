@@ -41,14 +41,14 @@ impl Turns {
 const VALUES: usize = 4096;
 
 /// What the compiler makes of a product of arrays in the nearest cache, since there is no register to name.
-static SCALAR: Peak = Peak {
+const SCALAR: Peak = Peak {
     f32: Turns::new(floats, VALUES as u64),
     int8: Turns::new(integers, VALUES as u64),
     ternary: Turns::new(integers, VALUES as u64),
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX2: Peak = {
+const AVX2: Peak = {
     use super::avx2::peak::{FLOATS, INT8, TERNARY};
     Peak {
         f32: FLOATS,
@@ -58,7 +58,7 @@ static AVX2: Peak = {
 };
 
 #[cfg(target_arch = "x86_64")]
-static SSE41: Peak = {
+const SSE41: Peak = {
     use super::sse41::peak::{FLOATS, INT8};
     Peak {
         f32: FLOATS,
@@ -68,7 +68,7 @@ static SSE41: Peak = {
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX_VNNI: Peak = {
+const AVX_VNNI: Peak = {
     let int8 = super::avx_vnni::peak::INT8;
     Peak {
         int8,
@@ -78,7 +78,7 @@ static AVX_VNNI: Peak = {
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX512: Peak = {
+const AVX512: Peak = {
     use super::avx512::peak::{FLOATS, INT8, TERNARY};
     Peak {
         f32: FLOATS,
@@ -88,7 +88,7 @@ static AVX512: Peak = {
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX512_VNNI: Peak = {
+const AVX512_VNNI: Peak = {
     let int8 = super::avx512_vnni::peak::INT8;
     Peak {
         int8,
@@ -98,7 +98,7 @@ static AVX512_VNNI: Peak = {
 };
 
 #[cfg(target_arch = "x86_64")]
-static AMX: Peak = {
+const AMX: Peak = {
     let int8 = super::amx::peak::INT8;
     Peak {
         int8,
@@ -108,7 +108,7 @@ static AMX: Peak = {
 };
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-static NEON: Peak = {
+const NEON: Peak = {
     use super::neon::peak::{FLOATS, INT8};
     Peak {
         f32: FLOATS,
@@ -118,7 +118,7 @@ static NEON: Peak = {
 };
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-static DOTPROD: Peak = {
+const DOTPROD: Peak = {
     let int8 = super::dotprod::peak::INT8;
     Peak {
         int8,

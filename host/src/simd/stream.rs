@@ -28,7 +28,7 @@ type Write = unsafe fn(&mut [Line]);
 type Move = unsafe fn(&[Line], &mut [Line]);
 
 /// Stable Rust has neither prefetch nor non-temporal stores for every machine.
-static SCALAR: Stream = Stream {
+const SCALAR: Stream = Stream {
     read: [read; 2],
     write: [write; 2],
     copy: [copy; 2],
@@ -37,7 +37,7 @@ static SCALAR: Stream = Stream {
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX2: Stream = {
+const AVX2: Stream = {
     use super::avx2::stream::{copy, narrow, read, widen, write};
     Stream {
         read: [read::<false>, read::<true>],
@@ -49,7 +49,7 @@ static AVX2: Stream = {
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX512: Stream = {
+const AVX512: Stream = {
     use super::avx512::stream::{copy, narrow, read, widen, write};
     Stream {
         read: [read::<false>, read::<true>],

@@ -5,7 +5,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
 use tercet_core::block::{self, Format};
 use tercet_core::engine::{Output, QuantizeEngine};
 use tercet_core::number::Element;
@@ -14,6 +13,7 @@ use tercet_core::scalar::Scalar;
 
 use super::{Operation, legal};
 use crate::convert::{QuantizeOptions, Target, quantize};
+use crate::file::random;
 use crate::measure::clock::Clock;
 use crate::measure::contender::Contender;
 use crate::measure::work::Work;
@@ -25,7 +25,7 @@ const NAMES: [&str; 2] = ["w", "w_scale"];
 
 /// A model of one `f32` matrix in a folder of its own.
 pub(in crate::measure) struct Convert {
-    folder: TempDir,
+    folder: Folder,
     model: Model,
     cols: usize,
     target: Target,
@@ -47,8 +47,8 @@ impl Convert {
             .after_reading(values * 4)
             .by_chosen_backend();
         work.set = values * 4 + out;
-        let folder = legal(folder());
-        let path = folder.path().join("in.safetensors");
+        let folder = legal(Folder::new());
+        let path = folder.0.join("in.safetensors");
         legal(write_input(&path, rows, cols));
         let model = legal(Model::open(&path));
         // Where a mapped file can lose its name, nothing of it is left behind whatever ends the process.
@@ -67,7 +67,7 @@ impl Convert {
             Target::Int8 => "out.safetensors",
             _ => "out.gguf",
         };
-        self.folder.path().join(name)
+        self.folder.0.join(name)
     }
 
     /// The whole conversion in its plain form, a step after the other: all values, all codes, what is lost, the file.
@@ -150,10 +150,24 @@ impl Operation for Convert {
     }
 }
 
-/// In memory where the system has such a place, so that no disk is measured.
-fn folder() -> io::Result<TempDir> {
-    let new = |place: &Path| tempfile::Builder::new().prefix("tercet-").tempdir_in(place);
-    new(Path::new("/dev/shm")).or_else(|_| new(&std::env::temp_dir()))
+/// A folder that is removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    /// In memory where the system has such a place, so that no disk is measured.
+    fn new() -> io::Result<Self> {
+        let new = |place: &Path| {
+            let folder = place.join(format!("tercet-{:016x}", random()));
+            fs::create_dir(&folder).map(|()| Self(folder))
+        };
+        new(Path::new("/dev/shm")).or_else(|_| new(&std::env::temp_dir()))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 fn write_input(path: &Path, rows: usize, cols: usize) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! The field of a plot: a frame, its headings, its grid.
 
 use crate::report::log_axis::LogAxis;
+pub(super) use crate::report::log_axis::number;
 use crate::report::page::{MARGIN, WIDTH};
 use crate::report::svg::{At, line, text};
 
@@ -73,19 +74,6 @@ impl Field {
     pub(super) fn up(&self, values: impl Iterator<Item = f64>, base: f64) -> LogAxis {
         LogAxis::of(values, base, self.floor, self.top)
     }
-}
-
-/// A number of few digits: `0.25`, `8`, `1000`.
-pub(in crate::report) fn number(value: f64) -> String {
-    match value {
-        10.0.. => format!("{value:.0}"),
-        1.0.. => trimmed(format!("{value:.1}")),
-        _ => trimmed(format!("{value:.3}")),
-    }
-}
-
-fn trimmed(text: String) -> String {
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Bytes as a power of 1,024: `32K`, `4M`.

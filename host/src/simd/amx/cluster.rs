@@ -14,7 +14,7 @@ use crate::simd::cluster::panels::Panels;
 use crate::simd::cluster::{Cluster, Line, Packed, TILE, Work};
 
 /// The kernels of clustering.
-pub(in crate::simd) static CLUSTER: Cluster = Cluster {
+pub(in crate::simd) const CLUSTER: Cluster = Cluster {
     format: Some(Format::Tiles),
     // Tiles are configured once a call, which takes as long as the products of 64 points with 16 centroids.
     span: 32 * TILE,

@@ -102,7 +102,7 @@ type Assign =
     unsafe fn(&[i8], &[u32], &Packed, &mut Work, labels: &mut [u32], distances: &mut [u32]) -> u64;
 type Each = unsafe fn(&[i8], &[u32], &Packed, &mut Work, out: &mut [u32]);
 
-static SCALAR: Cluster = Cluster {
+const SCALAR: Cluster = Cluster {
     format: None,
     span: TILE,
     assign: assign_plain,
@@ -293,7 +293,7 @@ macro_rules! cluster_kernels {
         use $crate::simd::cluster::{self, Change, Cluster, Packed, Sums, TILE, Work};
 
         /// The kernels of clustering.
-        pub(in crate::simd) static CLUSTER: Cluster = Cluster {
+        pub(in crate::simd) const CLUSTER: Cluster = Cluster {
             format: Some(<$lanes>::FORMAT),
             span: TILE,
             assign,

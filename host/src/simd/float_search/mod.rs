@@ -50,28 +50,28 @@ const fn scalar<T: Element>() -> Kernels<T> {
     }
 }
 
-static SCALAR: FloatSearch = FloatSearch {
+const SCALAR: FloatSearch = FloatSearch {
     f32: scalar(),
     f16: scalar(),
     bf16: scalar(),
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX2: FloatSearch = FloatSearch {
+const AVX2: FloatSearch = FloatSearch {
     f32: super::avx2::float_search::kernels(),
     f16: super::avx2::float_search::kernels(),
     bf16: super::avx2::float_search::kernels(),
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX512: FloatSearch = FloatSearch {
+const AVX512: FloatSearch = FloatSearch {
     f32: super::avx512::float_search::kernels(),
     f16: super::avx512::float_search::kernels(),
     bf16: super::avx512::float_search::kernels(),
 };
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-static NEON: FloatSearch = FloatSearch {
+const NEON: FloatSearch = FloatSearch {
     f32: super::neon::float_search::kernels(),
     f16: super::neon::float_search::kernels(),
     bf16: super::neon::float_search::kernels(),

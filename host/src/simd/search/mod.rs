@@ -51,7 +51,7 @@ pub(crate) struct Queries<'a> {
     pub(crate) sums: &'a [i32],
 }
 
-static SCALAR: Search = Search {
+const SCALAR: Search = Search {
     dots,
     dots_and_norms,
     passing,
@@ -82,7 +82,7 @@ fn passing(bar: Bar, dots: &Dots, norms: &Norms) -> u64 {
 }
 
 #[cfg(target_arch = "x86_64")]
-static SSE41: Search = Search {
+const SSE41: Search = Search {
     dots: super::sse41::search::dots,
     dots_and_norms: super::sse41::search::dots_and_norms,
     many: Some(Many {
@@ -95,7 +95,7 @@ static SSE41: Search = Search {
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX2: Search = Search {
+const AVX2: Search = Search {
     dots: super::avx2::search::dots,
     dots_and_norms: super::avx2::search::dots_and_norms,
     many: Some(Many {
@@ -109,7 +109,7 @@ static AVX2: Search = Search {
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX_VNNI: Search = Search {
+const AVX_VNNI: Search = Search {
     dots: super::avx_vnni::search::dots,
     dots_and_norms: super::avx_vnni::search::dots_and_norms,
     many: Some(Many {
@@ -121,7 +121,7 @@ static AVX_VNNI: Search = Search {
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX512: Search = Search {
+const AVX512: Search = Search {
     dots: super::avx512::search::dots,
     dots_and_norms: super::avx512::search::dots_and_norms,
     many: Some(Many {
@@ -134,7 +134,7 @@ static AVX512: Search = Search {
 };
 
 #[cfg(target_arch = "x86_64")]
-static AVX512_VNNI: Search = Search {
+const AVX512_VNNI: Search = Search {
     dots: super::avx512_vnni::search::dots,
     dots_and_norms: super::avx512_vnni::search::dots_and_norms,
     many: Some(Many {
@@ -148,7 +148,7 @@ static AVX512_VNNI: Search = Search {
 };
 
 #[cfg(target_arch = "x86_64")]
-static AMX: Search = Search {
+const AMX: Search = Search {
     many: Some(Many {
         pack: super::avx512_vnni::many_search::pack,
         dots: super::amx::search::dots,
@@ -157,7 +157,7 @@ static AMX: Search = Search {
 };
 
 #[cfg(target_arch = "aarch64")]
-static NEON: Search = Search {
+const NEON: Search = Search {
     dots: super::neon::search::dots,
     dots_and_norms: super::neon::search::dots_and_norms,
     many: Some(Many {
@@ -170,7 +170,7 @@ static NEON: Search = Search {
 };
 
 #[cfg(target_arch = "aarch64")]
-static DOT_PROD: Search = Search {
+const DOT_PROD: Search = Search {
     dots: super::dotprod::search::dots,
     dots_and_norms: super::dotprod::search::dots_and_norms,
     many: Some(Many {

@@ -1,26 +1,25 @@
 //! The memory of a clustering, where the engine has none of its own.
 
-use tercet_core::cluster::{ClusterError, Outcome, Points, Update};
+use tercet_core::cluster::{ClusterError, Points, Update};
 use tercet_core::engine::{Buffers, ClusterProblem};
 
-use super::{Clustering, Step};
-use crate::engine::{Fault, Worker};
+use super::{Fault, Worker};
 
 /// Points' labels and distances, clusters and their sums.
 #[derive(Default)]
-pub(super) struct Memory {
-    pub(super) labels: Vec<u32>,
-    pub(super) distances: Vec<u32>,
-    pub(super) centroids: Vec<i8>,
+pub(crate) struct Memory {
+    pub(crate) labels: Vec<u32>,
+    pub(crate) distances: Vec<u32>,
+    pub(crate) centroids: Vec<i8>,
     kept: Vec<i8>,
     norms: Vec<i32>,
-    pub(super) sums: Vec<i64>,
-    pub(super) counts: Vec<u64>,
+    pub(crate) sums: Vec<i64>,
+    pub(crate) counts: Vec<u64>,
 }
 
 impl Memory {
     /// What `E` works in: nothing where it has memory of its own.
-    pub(super) fn of<E: Worker>(
+    pub(crate) fn of<E: Worker>(
         points: &Points<'_>,
         k: usize,
         keeps: bool,
@@ -42,7 +41,7 @@ impl Memory {
         })
     }
 
-    pub(super) fn buffers(&mut self) -> Buffers<'_> {
+    pub(crate) fn buffers(&mut self) -> Buffers<'_> {
         Buffers {
             labels: &mut self.labels,
             distances: &mut self.distances,
@@ -55,14 +54,14 @@ impl Memory {
     }
 
     /// What an engine has in memory of its own; `None` where it worked in the caller's.
-    pub(super) fn brought<E: Worker, P: ClusterProblem>(
+    pub(crate) fn brought<E: Worker, P: ClusterProblem>(
         problem: &mut P,
     ) -> Result<Option<Self>, P::Error> {
         E::OWN_MEMORY.then(|| Self::read(problem)).transpose()
     }
 
     /// What a problem has found, wherever it lies.
-    pub(super) fn read<P: ClusterProblem>(problem: &mut P) -> Result<Self, P::Error> {
+    pub(crate) fn read<P: ClusterProblem>(problem: &mut P) -> Result<Self, P::Error> {
         let shape = problem.shape();
         let table = shape.clusters * shape.dims;
         let mut memory = Self {
@@ -79,24 +78,10 @@ impl Memory {
         problem.read_sums(&mut memory.sums, &mut memory.counts)?;
         Ok(memory)
     }
-
-    /// Labels, distances and clusters as what comes back of a clustering.
-    pub(super) fn clustering(self, dims: usize, outcome: Outcome, curve: Vec<Step>) -> Clustering {
-        Clustering {
-            dims,
-            outcome,
-            curve,
-            labels: self.labels,
-            distances: self.distances,
-            centroids: self.centroids,
-            sums: self.sums,
-            counts: self.counts,
-        }
-    }
 }
 
 /// [`Worker::nearest`] through the steps of clustering, which take no more clusters than points: as many centroids at a time.
-pub(crate) fn nearest_in_parts<E: Worker>(
+pub(super) fn nearest_in_parts<E: Worker>(
     engine: &mut E,
     points: Points<'_>,
     centroids: &[i8],

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tercet_core::quant::Grid;
 
-use super::{Points, Values, codes::unit};
+use super::{Points, Values, unit};
 use crate::Error;
 use crate::dtype::DType;
 use crate::file::output::Output;
@@ -103,7 +103,7 @@ pub fn write_points(to: Destination<'_>, points: &Points) -> Result<u64, Error> 
 /// they were chosen from; returns the bytes of all files.
 ///
 /// `.safetensors`: tensors `weights` and `indices` of `int64` beside the points. `.npy`: files of their own beside it,
-/// [`side_files`], which are written first. [`super::read_weights`] reads the weights again.
+/// [`side_files`], which are written first. [`read_weights`](super::read_weights) reads the weights again.
 ///
 /// # Errors
 /// As [`write_points`]; [`Error::Options`] unless there is a weight and an index for each point.
