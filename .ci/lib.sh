@@ -64,10 +64,17 @@ with_target() {
     shift
     need_target "$target"
     (
+        export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/cross}
         if [[ $(compiler_for "$target") == sysroot ]]; then
-            PATH=$(.ci/sysroot --path "$target")/bin:$PATH
+            sysroot=$(.ci/sysroot --path "$target")
+            export PATH=$sysroot/bin:$PATH
+            # Cargo does not see that a library is another one.
+            if [[ $(cat "$CARGO_TARGET_DIR/sysroot" 2>/dev/null) != "$sysroot" ]]; then
+                rm -rf "$CARGO_TARGET_DIR"
+                mkdir -p "$CARGO_TARGET_DIR"
+                echo "$sysroot" >"$CARGO_TARGET_DIR/sysroot"
+            fi
         fi
-        export PATH CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/cross}
         "$@"
     )
 }

@@ -12,7 +12,8 @@ target=$(sed -n 's/^target = "\(.*\)"$/\1/p' "$room/.cargo/config.toml")
 need_clippy "$target"
 
 # A user stands in the package's folder and gives none of these; the folder for artefacts keeps `digits` apart from QEMU's.
-there=(--release --manifest-path "$room/Cargo.toml" --config "$room/.cargo/config.toml" --target-dir target/hardware)
+there=(--release --manifest-path "$room/Cargo.toml" --config "$room/.cargo/config.toml")
+export CARGO_TARGET_DIR=$PWD/target/hardware
 cross "$target" clippy -q "${there[@]}" -- -D warnings
 cross "$target" build -q "${there[@]}"
 
