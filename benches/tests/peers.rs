@@ -1,6 +1,7 @@
 //! Peers do the same work as Tercet, where a Python has them (`TERCET_PYTHON`).
 
-#[path = "../../host/tests/support/mod.rs"]
+mod peers_cuda;
+#[path = "../../gpu/tests/support/mod.rs"]
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ fn rows(word: &str, python: Option<PathBuf>) -> Vec<Row> {
 
 /// Has each peer of the event do the same work as Tercet, where the modules can be imported.
 fn same(word: &str, modules: &[&str], peers: &[&str]) {
-    let Some(python) = support::python_with(&[&["numpy"], modules].concat()) else {
+    let Some(python) = support::host::python_with(&[&["numpy"], modules].concat()) else {
         return;
     };
     for row in rows(word, Some(python)) {

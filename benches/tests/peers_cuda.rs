@@ -1,8 +1,6 @@
 //! Tercet on a device does the same work as on the processor, and its peers', as far as they run without a device.
 
-#[path = "../../gpu/tests/support/mod.rs"]
-mod support;
-
+use crate::support;
 use tercet_benches::peers::contest::{Effort, Peers, cuda, json, measure, picture};
 use tercet_benches::peers::process::Programs;
 

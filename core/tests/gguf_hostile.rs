@@ -1,16 +1,13 @@
 //! Hostile GGUF files, each with the error it must end in, to the offset.
 //!
 //! The table builds every file; `tests/hostile/` holds the same bytes for other tools and as seeds for fuzzing.
-//! `TERCET_OVERWRITE=1 cargo test -p tercet-core --test gguf_hostile` renews the folder.
-
-#[path = "support/gguf_bytes.rs"]
-mod gguf_bytes;
+//! `TERCET_OVERWRITE=1 cargo test -p tercet-core --test laws gguf_hostile` renews the folder.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use gguf_bytes::Raw;
+use crate::support::gguf_bytes::Raw;
 use tercet_core::gguf::{GgufError, LayoutError, MAX_DEPTH, Reader};
 
 /// Reads all there is and gives the first error.

@@ -1,9 +1,6 @@
 //! Laws of the GGUF reader and writer over random files.
 
-#[path = "support/gguf_bytes.rs"]
-mod gguf_bytes;
-
-use gguf_bytes::Raw;
+use crate::support::gguf_bytes::Raw;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tercet_core::gguf::{

@@ -1,10 +1,8 @@
 //! Palettes of whole matrices: encode, decode, multiply.
 
-mod support;
-
+use crate::support::{cases, normal, vectors};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use support::{cases, normal, vectors};
 use tercet_core::number::Random;
 use tercet_core::palette::{
     self, Coder, Counts, Encoded, Layout, MAX_DOT, Output, Palette, PaletteError, Width,

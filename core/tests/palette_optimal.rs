@@ -1,10 +1,8 @@
 //! The best entries for weighted integers on a line, against searches that leave nothing out.
 
-mod support;
-
+use crate::support::cases;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
-use support::cases;
 use tercet_core::number::Random;
 use tercet_core::palette::{Counts, MAX_WEIGHT, Optimum, PaletteError, optimal_1d, scratch_len};
 use tercet_core::quant::Grid;

@@ -1,9 +1,7 @@
 //! int8 and int4 grids: golden values, laws, edges of the float range.
 
-mod support;
-
+use crate::support::{self, finite, vectors};
 use proptest::prelude::*;
-use support::{finite, vectors};
 use tercet_core::number::max;
 use tercet_core::quant::{
     Codes, Grid, Groups, Method, QuantError, Report, int4, int8, quantize, ternary,

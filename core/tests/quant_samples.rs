@@ -1,8 +1,6 @@
 //! Relative squared errors of the ternary rules on a million normal and Laplace samples.
 
-mod support;
-
-use support::{Ternary, normal, ternary_of, uniform};
+use crate::support::{Ternary, normal, ternary_of, uniform};
 use tercet_core::number::Random;
 use tercet_core::quant::{Groups, Rule, ScaleRule};
 

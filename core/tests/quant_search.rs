@@ -1,8 +1,6 @@
 //! How much work the search for the optimum does, and what it asks of engines.
 
-mod support;
-
-use support::{cases, normal, vectors};
+use crate::support::{cases, normal, vectors};
 
 use proptest::prelude::*;
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};

@@ -1,11 +1,9 @@
 //! Ternary rules: golden values, laws, and the exact optimum against exhaustive search.
 
-mod support;
-
+use crate::support::{self, Ternary, finite, ternary_of, vectors};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use proptest::prelude::*;
-use support::{Ternary, finite, ternary_of, vectors};
 use tercet_core::engine::MagnitudeBin;
 use tercet_core::number::bits::magnitude;
 use tercet_core::number::{ExactSum, round};

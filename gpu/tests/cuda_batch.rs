@@ -1,17 +1,15 @@
 //! Requests grouped for a CUDA device: the bits of one at a time, what fits, and what happens when the device fails.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
 #[path = "support/batch.rs"]
 mod compare;
-mod support;
 
 use std::thread;
 use std::time::Duration;
 
+use crate::support::cluster::{CAPABILITIES, cuda};
+use crate::support::cudas::{cudas, devices, with_memory};
+use crate::support::emulator::{device, emulated};
 use compare::{activations, assigned, multiplied, multiplied_by, quantized, weights};
-use support::cluster::{CAPABILITIES, cuda};
-use support::cudas::{cudas, devices, with_memory};
-use support::emulator::{device, emulated};
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_core::scalar::Scalar;
@@ -42,7 +40,7 @@ fn products_have_the_bits_of_one_at_a_time() {
 fn searches_find_what_they_find_alone() {
     let Some(_device) = device() else { return };
     for capability in CAPABILITIES {
-        searched_by!(cuda(capability));
+        crate::searched_by!(cuda(capability));
     }
 }
 
@@ -64,7 +62,7 @@ fn rows_get_the_codes_they_get_alone() {
 fn several_devices_are_one_engine_or_several_workers() {
     let Some(_device) = devices() else { return };
     multiplied_by(|| cudas(3));
-    searched_by!(cudas(2));
+    crate::searched_by!(cudas(2));
     quantized(|| cudas(3));
     multiplied(
         |layer| {

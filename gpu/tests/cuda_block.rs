@@ -1,12 +1,9 @@
 //! The CUDA engine's blocks against core's: bytes, floats, products and refusals, to the bit.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
+use crate::support::draw::Draw;
+use crate::support::emulator::device;
 use half::{bf16, f16};
 use proptest::prelude::*;
-use support::draw::Draw;
-use support::emulator::device;
 use tercet_core::block::{self, BlockError, Encoded, Format};
 use tercet_core::engine::BlockEngine;
 use tercet_core::number::Element;

@@ -1,12 +1,9 @@
 //! The cache over a CUDA device: values come back as they went, budgets hold, and a device that fails loses no caller.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
-
-mod support;
 
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use support::emulator::{device, emulated};
+use crate::support::emulator::{device, emulated};
 use tercet_core::number::Random;
 use tercet_gpu::cache::{Cache, CacheError, CacheOptions, Computed, CudaTiers};
 use tercet_gpu::engine::{Cuda, CudaError, CudaOptions, DeviceBuffer};

@@ -1,12 +1,9 @@
 //! Clustering on a device gives what the reference engine gives, to the bit: by every driver, over awkward shapes, by dp4a and by tensor cores.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
-use support::cluster::{
+use crate::support::cluster::{
     CAPABILITIES, CLOUDS, Cloud, NOTHING, cuda, options, points, run, weights, with_scalar,
 };
-use support::emulator::device;
+use crate::support::emulator::device;
 use tercet_core::cluster::{Init, Kmeans, Lloyd, Points, Update, normalize};
 use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_gpu::engine::Cuda;

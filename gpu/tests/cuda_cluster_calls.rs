@@ -1,14 +1,11 @@
 //! Clustering on a device, call by call: in any order what the reference engine answers, refusals, faults, and recorded steps.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
-
-mod support;
 
 use std::fmt::Debug;
 
-use support::cluster::{
+use crate::support::cluster::{
     CAPABILITIES, CLOUDS, Cloud, NOTHING, cuda, options, points, read, run, weights, with_scalar,
 };
-use support::emulator::{device, emulated};
+use crate::support::emulator::{device, emulated};
 use tercet_core::cluster::{
     ClusterError, Init, Outcome, Points, Steps, Stop, Update, kmeans, normalize,
 };

@@ -1,9 +1,6 @@
 //! The conformance table on a device: every digest of an engine is the committed one, with kernels for old devices and for new ones, wgmma among them.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
-use support::emulator::{checked, device};
+use crate::support::emulator::{checked, device};
 use tercet_core::conformance;
 use tercet_gpu::engine::{Cuda, CudaOptions, TensorCores};
 

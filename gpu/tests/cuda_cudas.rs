@@ -1,12 +1,11 @@
 //! Several devices as one engine: the bits of one, whatever their number and however they reach each other.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
-use support::cluster::{CLOUDS, Cloud, NOTHING, calls, options, points, run, weights, with_scalar};
-use support::cudas::{clustered, cudas, devices, emulated_devices};
-use support::emulator::{Device, checked};
-use support::quantize::{bins, methods, quantized, values};
+use crate::support::cluster::{
+    CLOUDS, Cloud, NOTHING, calls, options, points, run, weights, with_scalar,
+};
+use crate::support::cudas::{clustered, cudas, devices, emulated_devices};
+use crate::support::emulator::{Device, checked};
+use crate::support::quantize::{bins, methods, quantized, values};
 use tercet_core::block::{BlockError, Format};
 use tercet_core::cluster::{Init, Points, Update, normalize};
 use tercet_core::conformance;

@@ -1,10 +1,7 @@
 //! Several devices as one engine, when one of them fails or is full.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
-use support::cluster::{Cloud, NOTHING, options, points, run, with_scalar};
-use support::cudas::{clustered, cudas, devices, emulated_devices, with_memory};
+use crate::support::cluster::{Cloud, NOTHING, options, points, run, with_scalar};
+use crate::support::cudas::{clustered, cudas, devices, emulated_devices, with_memory};
 use tercet_core::cluster::{Init, Points, Steps, Update, kmeans};
 use tercet_core::engine::ClusterEngine;
 use tercet_gpu::engine::{CudaError, CudaOptions, Cudas, device_count};

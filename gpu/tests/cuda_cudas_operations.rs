@@ -1,12 +1,9 @@
 //! Every operation on several devices when a call of the driver fails, memory ends, or a device is lost: the error names the
 //! device, nothing hangs, and what is asked for afterwards has the reference's bits.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
-use support::cudas::{cudas, emulated_devices, with_memory};
-use support::emulator::checked;
-use support::operations::{Given, Operation, operations};
+use crate::support::cudas::{cudas, emulated_devices, with_memory};
+use crate::support::emulator::checked;
+use crate::support::operations::{Given, Operation, operations};
 use tercet_gpu::engine::{CudaError, CudaOptions, Cudas};
 
 /// Every number where all loads are not checked, else the first few.

@@ -1,11 +1,11 @@
 //! What stays on several devices: points for many clusterings, and steps that are recorded.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
-use support::cluster::{CLOUDS, Cloud, NOTHING, calls, options, points, run, weights, with_scalar};
-use support::cudas::{cudas, devices_with_nccl};
-use support::emulator::{Device, checked};
+use crate::support;
+use crate::support::cluster::{
+    CLOUDS, Cloud, NOTHING, calls, options, points, run, weights, with_scalar,
+};
+use crate::support::cudas::{cudas, devices_with_nccl};
+use crate::support::emulator::{Device, checked};
 use tercet_core::cluster::{ClusterError, Init, Points, Update, normalize};
 use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix};

@@ -1,13 +1,10 @@
 //! The dispatcher with a device: the emulated one, whose costs are made up and whose faults are asked for.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
-
-mod support;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use support::child;
-use support::emulator::{device, emulated};
+use crate::support::child;
+use crate::support::emulator::{device, emulated};
 use tercet_core::block::Format;
 use tercet_core::cluster::Points;
 use tercet_core::engine::Output;
@@ -276,7 +273,7 @@ fn a_lost_device_is_given_up_at_once() {
         return;
     }
     let name = "a_lost_device_is_given_up_at_once";
-    let told = child::run(name, Path::new(""), &[]);
+    let told = child::run(module_path!(), name, Path::new(""), &[]);
     assert!(told[0].starts_with("the CUDA device was lost"), "{told:?}");
 }
 

@@ -1,9 +1,7 @@
 //! No driver, what is not a driver, an old one, one without devices: each an error in one line, and never a panic.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
-use support::{child, library};
+use crate::support;
+use crate::support::{child, library};
 use tercet_gpu::engine::{Cuda, CudaError, device_count, driver_version};
 
 /// In a child: what the engine says, by each way to ask, and asked again.
@@ -31,7 +29,7 @@ fn said_of(source: &str) -> Option<String> {
 }
 
 fn said_in(folder: &std::path::Path) -> String {
-    let told = child::run("says", folder, &[]);
+    let told = child::run(module_path!(), "says", folder, &[]);
     assert_eq!(told.len(), 1, "{told:?}");
     told[0].clone()
 }
@@ -149,7 +147,7 @@ fn a_device_that_cannot_be_used_is_told() {
     if !library::compile(folder.path(), &source) {
         return;
     }
-    let told = child::run("is_busy", folder.path(), &[]);
+    let told = child::run(module_path!(), "is_busy", folder.path(), &[]);
     assert_eq!(told, ["cuDevicePrimaryCtxRetain failed: BUSY (46)"]);
 }
 

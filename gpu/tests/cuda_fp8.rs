@@ -1,11 +1,8 @@
 //! Eight-bit floats on a device have core's bits.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
-
-mod support;
 
 use std::fmt::Debug;
 
-use support::emulator::device;
+use crate::support::emulator::device;
 use tercet_core::number::{Element, Random, Stats};
 use tercet_core::quant::QuantError;
 use tercet_core::quant::fp8::Fp8;

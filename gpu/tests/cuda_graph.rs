@@ -1,9 +1,6 @@
 //! Launches, one by one and recorded: what runs, what is refused, and what happens when a kernel fails.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
-use support::emulator::{device, emulated};
+use crate::support::emulator::{device, emulated};
 use tercet_gpu::engine::{Argument, Cuda, CudaError, DeviceBuffer, Graph, Grid};
 
 const MODULE: &str = "dequantize";

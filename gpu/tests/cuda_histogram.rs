@@ -1,13 +1,10 @@
 //! Histograms that a CUDA device counts against core's: buckets, extremes and refusals, to the bit.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
+use crate::support::cudas::{cudas, devices, emulated_devices};
+use crate::support::draw::Draw;
+use crate::support::emulator::checked;
+use crate::support::quantize::{KINDS, halves, values};
 use half::{bf16, f16};
-use support::cudas::{cudas, devices, emulated_devices};
-use support::draw::Draw;
-use support::emulator::checked;
-use support::quantize::{KINDS, halves, values};
 use tercet_core::engine::QuantizeEngine;
 use tercet_core::number::Element;
 use tercet_core::quant::{HOST_BITS, Histogram, QuantError, SMALL_BITS};

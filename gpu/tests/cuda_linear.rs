@@ -1,9 +1,6 @@
 //! Layers on the device: every layout, awkward sizes and extremes give the reference's bits.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
-use support::emulator::{device, emulated};
+use crate::support::emulator::{device, emulated};
 use tercet_core::block::{self, Format};
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{

@@ -1,9 +1,6 @@
 //! Memory of a device: copies through pinned slots, the pool's figures, chunks, and what happens when something fails.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
-use support::emulator::{device, emulated};
+use crate::support::emulator::{device, emulated};
 use tercet_gpu::engine::{Chunks, Cuda, CudaError, CudaOptions, DeviceBuffer, Item};
 
 /// Slots so small that a few thousand elements pass through many.

@@ -1,16 +1,14 @@
 //! Sums of several devices by NCCL: the bits of copies; and what happens where it is missing, refuses, or fails in the middle.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
+use crate::support;
 use std::path::Path;
 
-use support::cluster::{
+use crate::support::cluster::{
     CLOUDS, Cloud, NOTHING, Run, calls, options, points, run, weights, with_scalar,
 };
-use support::cudas::{clustered, cudas, devices, devices_with_nccl, emulated_devices};
-use support::emulator::checked;
-use support::{child, emulator, library};
+use crate::support::cudas::{clustered, cudas, devices, devices_with_nccl, emulated_devices};
+use crate::support::emulator::checked;
+use crate::support::{child, emulator, library};
 use tercet_core::cluster::{Init, Points, Steps, Update, kmeans, normalize};
 use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_gpu::engine::{CudaError, CudaOptions, Cudas, Exchange};
@@ -358,7 +356,7 @@ fn finds() {
 fn said_in(folder: &Path) -> Option<String> {
     // Where the emulated device cannot be built there is nothing to hear.
     emulator::build().ok()?;
-    let told = child::run("says", folder, &[]);
+    let told = child::run(module_path!(), "says", folder, &[]);
     assert_eq!(told.len(), 1, "{told:?}");
     told.into_iter().next()
 }
@@ -366,7 +364,7 @@ fn said_in(folder: &Path) -> Option<String> {
 #[test]
 fn without_nccl_sums_are_copied() {
     let folder = tempfile::tempdir().unwrap();
-    if child::run("finds", folder.path(), &[]) == ["yes"] {
+    if child::run(module_path!(), "finds", folder.path(), &[]) == ["yes"] {
         return support::skip("this machine has NCCL");
     }
     if let Some(said) = said_in(folder.path()) {

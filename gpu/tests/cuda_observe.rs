@@ -1,11 +1,9 @@
 //! What a device is given, as figures and on a time line: kernels, copies, memory, and what several devices do together.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
+use crate::support::child;
+use crate::support::cluster::{Cloud, options, points, run, with_scalar};
+use crate::support::cudas::{clustered, cudas, devices_with_nccl};
 use serde_json::Value;
-use support::cluster::{Cloud, options, points, run, with_scalar};
-use support::cudas::{clustered, cudas, devices_with_nccl};
 use tercet_core::cluster::{Init, Points, Update};
 use tercet_gpu::engine::{Cuda, CudaOptions, Exchange};
 use tercet_gpu::observe::{FAMILIES, Registry};
@@ -22,7 +20,6 @@ fn value(text: &str, name: &str) -> f64 {
 
 #[test]
 fn a_device_s_figures_are_what_it_was_given() {
-    // The devices of a process are set up once.
     let Some(_device) = devices_with_nccl() else {
         return;
     };
@@ -68,12 +65,18 @@ fn a_device_s_figures_are_what_it_was_given() {
 }
 
 /// A clustering by three devices over NCCL: each device's row has the collectives, as many on each, at about the same times.
+///
+/// In a process of its own: what is recorded is the process's.
 #[test]
 fn collectives_stand_on_the_rows_of_all_devices_that_meet() {
+    let name = "collectives_stand_on_the_rows_of_all_devices_that_meet";
+    if !child::alone(module_path!(), name, &[]) {
+        return;
+    }
     let Some(device) = devices_with_nccl() else {
         return;
     };
-    // Before any engine is made; other tests of this process are recorded too.
+    // Before any engine is made.
     let recorder = Recorder::start().unwrap();
     let registry = Registry::new();
     let values = points(Cloud::Groups, 48, 5, 1);
@@ -96,7 +99,7 @@ fn collectives_stand_on_the_rows_of_all_devices_that_meet() {
     recorder.write(&mut json).unwrap();
     let trace: Value = serde_json::from_slice(&json).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
-    // Devices are processes 2, 3 and 4; the first may have others' events.
+    // Devices are processes 2, 3 and 4.
     let row = |device: u64, name: &str| -> Vec<(f64, f64, u64)> {
         let of = events.iter().filter(|event| {
             event["ph"] == "X" && event["pid"] == 2 + device && event["name"] == name

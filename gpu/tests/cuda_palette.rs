@@ -1,10 +1,7 @@
 //! Palettes on the device: every width, awkward sizes and special values give the reference's bits.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
+use crate::support::emulator::{device, emulated};
 use half::{bf16, f16};
-use support::emulator::{device, emulated};
 use tercet_core::engine::PaletteEngine;
 use tercet_core::number::Element;
 use tercet_core::palette::{Encoded, Layout, Output, Palette, PaletteError, Width};

@@ -1,15 +1,12 @@
 //! The CUDA engine's quantizers against core's reference engine: codes, scales, counts and refusals, to the bit.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
-mod support;
-
-use half::{bf16, f16};
-use proptest::prelude::*;
-use support::draw::Draw;
-use support::emulator::device;
-use support::quantize::{
+use crate::support::draw::Draw;
+use crate::support::emulator::device;
+use crate::support::quantize::{
     KINDS, bins, compare, compare_steps, halves, methods, quantized, value, values,
 };
+use half::{bf16, f16};
+use proptest::prelude::*;
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeEngine, QuantizeProblem};
 use tercet_core::number::Element;
 use tercet_core::quant::{self, Codes, Grid, Groups, Method, QuantError, Rule, ScaleRule};

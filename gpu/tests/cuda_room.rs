@@ -1,9 +1,9 @@
-//! Whether a device has room, asked before it is needed. The only test here: the device is a small one from the start.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
+//! Whether a device has room, asked before it is needed.
 
-mod support;
+use std::ffi::OsStr;
 
-use support::emulator::emulated;
+use crate::support::child;
+use crate::support::emulator::emulated;
 use tercet_gpu::engine::{Cuda, CudaOptions};
 
 fn small(memory: usize) -> Cuda {
@@ -14,11 +14,15 @@ fn small(memory: usize) -> Cuda {
     Cuda::new(&options).unwrap()
 }
 
+/// In a process of its own, whose device is a small one from the start.
 #[test]
 fn room_is_what_device_and_pool_have() {
-    let Some(device) = emulated() else { return };
-    // Before the driver starts.
-    device.set("memory=16M");
+    let name = "room_is_what_device_and_pool_have";
+    let small_device = ("TERCET_EMULATOR", OsStr::new("memory=16M"));
+    if !child::alone(module_path!(), name, &[small_device]) {
+        return;
+    }
+    let Some(_device) = emulated() else { return };
     let mut cuda = Cuda::first().unwrap();
     let free = cuda.available().unwrap();
     assert!(free <= 16 << 20 && free > 15 << 20, "{free}");

@@ -1,12 +1,9 @@
 //! Search on a device gives the hits of the scalar engine: indices, scores, ties, counts, refusals.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
-
-mod support;
 
 use std::fmt::Debug;
 
-use support::emulator::{Device, checked, device, emulated};
-use support::search::{codes, told};
+use crate::support::emulator::{Device, checked, device, emulated};
+use crate::support::search::{codes, told};
 use tercet_core::engine::{SearchBase, SearchEngine};
 use tercet_core::number::{Element, Random};
 use tercet_core::scalar;

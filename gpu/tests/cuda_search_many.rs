@@ -1,12 +1,9 @@
 //! Many queries at once, and many rows that fit equally well, give the hits of the scalar engine.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
-
-mod support;
 
 use std::fmt::Debug;
 
-use support::emulator::device;
-use support::search::{codes, told};
+use crate::support::emulator::device;
+use crate::support::search::{codes, told};
 use tercet_core::engine::{SearchBase, SearchEngine};
 use tercet_core::scalar;
 use tercet_core::search::{Cosine, Dot, Hit, Int8Rows, Metric, Rows, SquaredL2, TernaryRows};

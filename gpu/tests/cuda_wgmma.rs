@@ -1,14 +1,11 @@
 //! Clustering by warpgroup products gives what the reference gives, over awkward shapes, and is given up where it does not.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
-
-mod support;
 
 use std::path::Path;
 
+use crate::support::child;
+use crate::support::cluster::{CLOUDS, Cloud, NOTHING, cuda, points, weights, with_scalar};
+use crate::support::emulator::{Device, checked, device, emulated};
 use proptest::prelude::*;
-use support::child;
-use support::cluster::{CLOUDS, Cloud, NOTHING, cuda, points, weights, with_scalar};
-use support::emulator::{Device, checked, device, emulated};
 use tercet_core::cluster::{Points, Update};
 use tercet_core::engine::{Assigned, ClusterEngine, ClusterProblem};
 use tercet_core::number::Random;
@@ -167,7 +164,7 @@ fn small(cuda: &mut Cuda) -> Result<(), CudaError> {
 
 /// Runs a test of this binary by itself: what was found of a device is the process's.
 fn alone(name: &str) {
-    let told = child::run(name, Path::new("."), &[]);
+    let told = child::run(module_path!(), name, Path::new("."), &[]);
     assert!(told.is_empty() || told == ["to the end"], "{told:?}");
 }
 

@@ -1,9 +1,7 @@
 //! Conversions into GGUF blocks: what comes out and what survives.
 
-mod files;
-
-use files::runs::{floats, line, model, restored, run};
-use files::{Folder, Given, le, raw_npy, safetensors, weights};
+use crate::files::runs::{floats, line, model, restored, run};
+use crate::files::{Folder, Given, le, raw_npy, safetensors, weights};
 use half::{bf16, f16};
 use safetensors::Dtype;
 use tercet_core::block::{self, Format};

@@ -1,9 +1,7 @@
 //! Tensors of several chunks, whose groups and rows end elsewhere than chunks do: neither shows in a bit, nor in a measure.
 
-mod files;
-
-use files::runs::{line, run};
-use files::{Folder, Given, le, safetensors, weights};
+use crate::files::runs::{line, run};
+use crate::files::{Folder, Given, le, safetensors, weights};
 use tercet_core::block::bitnet_hf;
 use tercet_core::engine::MagnitudeBin;
 use tercet_core::palette::{self, Layout, Output, Palette, Width};

@@ -1,9 +1,7 @@
 //! Conversions into int8, ternary and BitNet tensors of safetensors, and back.
 
-mod files;
-
-use files::runs::{floats, line, model, restored, run};
-use files::{Folder, Given, le, safetensors, weights};
+use crate::files::runs::{floats, line, model, restored, run};
+use crate::files::{Folder, Given, le, safetensors, weights};
 use half::bf16;
 use safetensors::Dtype;
 use tercet_core::block::bitnet_hf::WeightScale;

@@ -1,9 +1,7 @@
 //! Conversions into palettes of safetensors, and back.
 
-mod files;
-
-use files::runs::{floats, line, model, restored, run};
-use files::{Folder, Given, le, safetensors, weights};
+use crate::files::runs::{floats, line, model, restored, run};
+use crate::files::{Folder, Given, le, safetensors, weights};
 use half::f16;
 use safetensors::Dtype;
 use tercet_core::palette::{self, Layout, MAX_WEIGHT, Output, Palette, Width};

@@ -1,9 +1,7 @@
 //! What conversions choose, and what they refuse.
 
-mod files;
-
-use files::runs::{model, run};
-use files::{Folder, Given, safetensors};
+use crate::files::runs::{model, run};
+use crate::files::{Folder, Given, safetensors};
 use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::convert::{Grid, Per, Target};

@@ -1,8 +1,7 @@
 //! Looking at models: inspect, compare, calibrate.
 
-mod files;
-
-use files::{Folder, Given, raw_npy, safetensors, weights};
+use crate::files;
+use crate::files::{Folder, Given, raw_npy, safetensors, weights};
 use safetensors::Dtype;
 use tercet_core::block::i2_s::Layout;
 use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Writer};

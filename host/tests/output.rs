@@ -1,10 +1,8 @@
 //! Outputs are whole or not there, and never an input.
 
-mod files;
-
 use std::path::{Path, PathBuf};
 
-use files::{Folder, Given, safetensors, weights};
+use crate::files::{Folder, Given, safetensors, weights};
 use tercet_host::convert::Target;
 use tercet_host::{Error, Model, QuantizeOptions, quantize};
 
@@ -147,7 +145,7 @@ fn a_write_that_fails_is_named_and_leaves_nothing() {
     let folder = Folder::new();
     input(&folder, 4096);
     // The signal of the limit must not end the process; an ignored signal stays ignored in what `exec` starts.
-    let script = "trap '' XFSZ; ulimit -f 512; exec \"$0\" --exact a_write_that_fails_is_named_and_leaves_nothing";
+    let script = "trap '' XFSZ; ulimit -f 512; exec \"$0\" --exact output::a_write_that_fails_is_named_and_leaves_nothing";
     let status = std::process::Command::new("sh")
         .args(["-c", script])
         .arg(std::env::current_exe().unwrap())

@@ -1,10 +1,8 @@
 //! Points from files: every type, every format, and files that are none.
 
-mod files;
-
 use std::fs;
 
-use files::{Folder, Given, le, raw_npy, safetensors, weights};
+use crate::files::{Folder, Given, le, raw_npy, safetensors, weights};
 use proptest::prelude::*;
 use safetensors::Dtype;
 use tercet_core::quant::Rule;

@@ -1,8 +1,6 @@
 //! What the readers accept, and what they refuse.
 
-mod files;
-
-use files::{Folder, Given, le, raw_npy, raw_safetensors, safetensors, weights};
+use crate::files::{Folder, Given, le, raw_npy, raw_safetensors, safetensors, weights};
 use safetensors::Dtype;
 use tercet_host::{Container, DType, Error, Model};
 

@@ -1,10 +1,8 @@
 //! GGUF files that are refused: the message names the tensor, not its number alone.
 
-mod files;
-
 use std::path::Path;
 
-use files::Folder;
+use crate::files::Folder;
 use tercet_core::gguf::{GgufError, Reader};
 use tercet_host::{Error, Model};
 

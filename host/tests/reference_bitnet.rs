@@ -1,13 +1,12 @@
 //! BitNet's quantizer and packings against `transformers`' own functions, and, for scales and types that those
 //! do not take, against a NumPy restatement of the public rules.
 
-mod support;
-
+use crate::support;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use support::data::{Kind, write_f32};
+use crate::support::data::{Kind, write_f32};
 use tercet_core::bf16;
 use tercet_core::block::bitnet_hf::{self, WeightScale};
 use tercet_core::block::i2_s::{self, Layout};

@@ -2,13 +2,13 @@
 
 #[path = "../../core/tests/block/golden.rs"]
 mod golden;
-mod support;
 
+use crate::support;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::data::{Kind, write_f32};
+use crate::support::data::{Kind, write_f32};
 use tercet_core::block::{self, Format};
 use tercet_core::f16;
 use tercet_core::number::Random;

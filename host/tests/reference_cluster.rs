@@ -1,7 +1,6 @@
 //! k-means against scikit-learn, on real data: digits, wrist motions, an embedding matrix.
 
-mod support;
-
+use crate::support;
 use std::fs;
 use std::path::Path;
 

@@ -1,7 +1,6 @@
 //! Silhouette and Davies–Bouldin index against scikit-learn.
 
-mod support;
-
+use crate::support;
 use std::fs;
 
 use serde::Deserialize;

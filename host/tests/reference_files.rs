@@ -1,11 +1,9 @@
 //! Files written here, read by the formats' own Python packages, and the other way round.
 
-mod files;
-mod support;
-
+use crate::support;
 use std::path::Path;
 
-use files::{Folder, Given, safetensors, weights};
+use crate::files::{Folder, Given, safetensors, weights};
 use tercet_host::convert::{Grid, Per, Target};
 use tercet_host::{DType, DequantizeOptions, Model, QuantizeOptions, dequantize, quantize};
 

@@ -1,7 +1,6 @@
 //! FP8 codecs against ml_dtypes.
 
-mod support;
-
+use crate::support;
 use std::ffi::OsStr;
 use std::fs;
 

@@ -1,7 +1,6 @@
 //! GGUF files against the `gguf` package and ggml's own reader, both ways.
 
-mod support;
-
+use crate::support;
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::fs;

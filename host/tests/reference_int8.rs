@@ -1,10 +1,9 @@
 //! int8 quantizers against ONNX Runtime's `QuantizeLinear`.
 
-mod support;
-
+use crate::support;
 use std::fs;
 
-use support::data::{Draw, Kind, write_f32};
+use crate::support::data::{Draw, Kind, write_f32};
 use tercet_core::number::Random;
 use tercet_core::quant::{Grid, Groups, int8};
 use tercet_core::scalar::Tensor;

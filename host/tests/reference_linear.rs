@@ -1,7 +1,6 @@
 //! Products of the linear layer against onnxruntime, PyPI's gguf and Python's integers.
 
-mod support;
-
+use crate::support;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! Integer networks against a restatement in NumPy that reads the file with gguf's own reader.
 
-mod support;
-
+use crate::support;
 use std::path::{Path, PathBuf};
 
 use tercet_core::block::Format;

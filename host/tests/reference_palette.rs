@@ -1,14 +1,12 @@
 //! Palettes against scikit-learn's k-means, and their files read by NumPy from the documented layout alone.
 
-mod files;
-mod support;
-
+use crate::support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use files::runs::{floats, line, restored, run};
-use files::{Folder, Given, safetensors, weights};
-use support::data::Kind;
+use crate::files::runs::{floats, line, restored, run};
+use crate::files::{Folder, Given, safetensors, weights};
+use crate::support::data::Kind;
 use tercet_core::palette::{Counts, Width, scratch_len};
 use tercet_core::quant::{Grid, Groups, int8};
 use tercet_core::scalar::Tensor;

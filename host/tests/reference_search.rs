@@ -1,7 +1,6 @@
 //! Similarity search against NumPy and exact Python integers, and its recall on a real embedding matrix.
 
-mod support;
-
+use crate::support;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;

@@ -1,15 +1,12 @@
 //! Models that are restored, compared and looked at on an engine: the files and figures of the processor's threads, and its refusals.
 
-#[path = "restore/apart.rs"]
 mod apart;
-mod files;
-#[path = "restore/refusals.rs"]
 mod refusals;
 
 use std::fs;
 
+use crate::files::{Folder, Given, safetensors, weights};
 use apart::{Apart, Trouble};
-use files::{Folder, Given, safetensors, weights};
 use half::{bf16, f16};
 use safetensors::Dtype;
 use tercet_core::block::i2_s::Layout;

@@ -1,10 +1,8 @@
 //! Flows that are given an engine: the same bits as those on the threads of the processor.
 
-mod files;
-
 use std::fs;
 
-use files::{Folder, Given, le, safetensors, weights};
+use crate::files::{Folder, Given, le, safetensors, weights};
 use half::bf16;
 use safetensors::Dtype;
 use tercet_core::number::Random;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, sums};
 use tercet_core::scalar::linear::for_each_sum;
 
-use crate::matrices::{activations, packed};
+use super::matrices::{activations, packed};
 
 /// What the bytes of a matrix stand for, row-major.
 fn decode(rows: usize, cols: usize, bytes: &[u8]) -> Vec<i8> {

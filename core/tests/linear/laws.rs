@@ -9,7 +9,7 @@ use tercet_core::linear::{
 };
 use tercet_core::scalar::{self, Scalar};
 
-use crate::matrices::{Weights, activations, any_weights};
+use super::matrices::{Weights, activations, any_weights};
 use crate::support::cases;
 
 fn problem() -> impl Strategy<Value = (Weights, Vec<i8>)> {
@@ -210,7 +210,7 @@ fn long_rows_of_extremes_do_not_wrap() {
     ] {
         for cols in [4096, tercet_core::linear::MAX_COLS] {
             let codes = vec![code; 9 * cols];
-            let bytes = crate::matrices::packed(layout, 9, cols, &codes);
+            let bytes = super::matrices::packed(layout, 9, cols, &codes);
             let matrix = Matrix::new(layout, 9, cols, &bytes).unwrap();
             for x in [127i8, -127] {
                 let activations = vec![x; cols];

@@ -46,7 +46,7 @@ proptest! {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 (i64::from(lowest) + i64::from(state >> 8) % span) as i8
             }).take(rows * cols).collect();
-            let bytes = crate::matrices::packed(layout, rows, cols, &codes);
+            let bytes = super::matrices::packed(layout, rows, cols, &codes);
             let wide: Vec<i16> = codes.iter().map(|&code| code.into()).collect();
             prop_assert_eq!(decode(layout, rows, cols, &bytes), wide);
         }

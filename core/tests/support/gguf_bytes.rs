@@ -1,8 +1,5 @@
 //! GGUF files written field by field, with no check at all: what the reader is tested against.
 
-// Each test binary compiles its own copy of this module and uses a part of it.
-#![allow(dead_code, unreachable_pub)]
-
 /// A file in the making.
 #[derive(Clone, Default)]
 pub(crate) struct Raw(pub(crate) Vec<u8>);

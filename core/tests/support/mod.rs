@@ -1,6 +1,7 @@
-//! What the quantizer tests share.
-// Each test binary uses a part.
-#![allow(dead_code, unreachable_pub)]
+//! What the tests share.
+#![allow(unreachable_pub)]
+
+pub(crate) mod gguf_bytes;
 
 use std::f64::consts::TAU;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tercet_gpu::batch::{BatchError, BatchOptions, Queue, Ticket, Work, Worker};
 
-use crate::gate::{BAD, Numbers, Told, WORSE, ask, plus_one};
+use super::gate::{BAD, Numbers, Told, WORSE, ask, plus_one};
 
 /// A queue that runs three requests at once.
 fn threes(work: impl Work<Numbers> + 'static) -> Queue<Numbers> {

@@ -8,7 +8,7 @@ use tercet_gpu::batch::{
     BatchError, BatchOptions, Closing, Queue, Reason, StartError, Ticket, Worker,
 };
 
-use crate::gate::{Gate, Numbers, ask, gated};
+use super::gate::{Gate, Numbers, ask, gated};
 
 const LONG: Duration = Duration::from_secs(3600);
 

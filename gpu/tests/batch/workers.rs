@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tercet_gpu::batch::{BatchOptions, Linear, Predict, Queue, Worker};
 
-use crate::gate::{Numbers, Told, ask, gated, plus_one};
+use super::gate::{Numbers, Told, ask, gated, plus_one};
 
 const SINGLES: BatchOptions = BatchOptions {
     max_size: 1,

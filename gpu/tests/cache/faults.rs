@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tercet_gpu::cache::CacheError;
 
-use crate::meter::{ask, cache};
+use super::meter::{ask, cache};
 
 #[test]
 fn an_error_is_not_kept() {

@@ -5,7 +5,7 @@ use std::thread;
 
 use tercet_core::number::Random;
 
-use crate::meter::cache;
+use super::meter::cache;
 
 const THREADS: u64 = 8;
 const EACH: u64 = 40_000;

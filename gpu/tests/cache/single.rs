@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tercet_gpu::cache::{Cache, CacheError, CacheOptions};
 
-use crate::meter::{Tested, ask, cache};
+use super::meter::{Tested, ask, cache};
 
 #[test]
 fn what_leaves_the_device_is_copied_once_and_comes_back() {

@@ -7,6 +7,9 @@ mod bad_input;
 mod bench;
 mod calibrate;
 mod compare;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+#[path = "../cuda_command/mod.rs"]
+mod cuda_command;
 mod demo;
 mod edge;
 mod elbow;

@@ -1,11 +1,14 @@
 //! Tests that need a process of their own: a process opens one driver, once.
 //!
-//! The test starts its own binary again, which runs the one test named, with a variable that tells it that it is the child.
+//! The test starts its own binary again, which runs the one test named, with a variable that tells it that it is the child. What is the
+//! process's and stays (the driver, a device's memory, a recorder) is then nobody else's.
 
 use std::env;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
+
+use super::emulator;
 
 const VARIABLE: &str = "TERCET_CUDA_CHILD";
 
@@ -14,14 +17,33 @@ pub fn is_one() -> bool {
     env::var_os(VARIABLE).is_some()
 }
 
-/// Runs the test `name` of this binary in a child that looks for libraries in `folder` first; the lines that it told.
+/// Whether this process is the child that a test is to go on in; else has a child run the test, to its end.
+///
+/// The test is named by its `module_path!()` and its name.
+pub fn alone(module: &str, name: &str, variables: &[(&str, &OsStr)]) -> bool {
+    is_one() || {
+        run(module, name, Path::new(""), variables);
+        false
+    }
+}
+
+/// Runs the test `name` of a module of this binary (`module_path!()`) in a child that looks for libraries in `folder` first; the lines
+/// that it told.
 ///
 /// Panics where the child fails, a panic of the engine among the reasons.
-pub fn run(name: &str, folder: &Path, variables: &[(&str, &OsStr)]) -> Vec<String> {
+pub fn run(module: &str, name: &str, folder: &Path, variables: &[(&str, &OsStr)]) -> Vec<String> {
+    // The test runner's names begin behind the binary's.
+    let name = match module.split_once("::") {
+        Some((_, module)) => format!("{module}::{name}"),
+        None => name.to_owned(),
+    };
+    let library = emulator::built_before();
+    let library = library.map(|library| (emulator::BUILT_BEFORE, library));
     let output = Command::new(env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .args(["--exact", &*name, "--nocapture", "--test-threads=1"])
         .env(VARIABLE, "1")
         .env("LD_LIBRARY_PATH", folder)
+        .envs(library)
         .envs(variables.iter().copied())
         .output()
         .unwrap();
@@ -34,6 +56,7 @@ pub fn run(name: &str, folder: &Path, variables: &[(&str, &OsStr)]) -> Vec<Strin
         "{}\n{out}\n{errors}",
         output.status
     );
+    assert!(out.contains("running 1 test\n"), "no test {name}: {out}");
     let told = out.lines().filter_map(|line| line.split_once("TOLD: "));
     told.map(|(_, line)| line.to_owned()).collect()
 }

@@ -7,18 +7,13 @@ use tercet_gpu::engine::{CudaOptions, Cudas, Exchange, device_count};
 use super::cluster::{NOTHING, Run, options, run};
 use super::emulator::{Device, device, emulated};
 
-/// The emulated device has three; a machine may have one, which then comes three times.
+/// The emulated machine has three; a machine may have one, which then comes three times.
 pub fn devices() -> Option<Device> {
-    let device = device()?;
-    // Before the driver starts.
-    device.set("devices=3");
-    Some(device)
+    device()
 }
 
 pub fn emulated_devices() -> Option<Device> {
-    let device = emulated()?;
-    device.set("devices=3");
-    Some(device)
+    emulated()
 }
 
 /// The emulated devices with an emulated NCCL. Whoever asks first for a device of a process must ask so.

@@ -75,16 +75,9 @@ pub fn checked() -> bool {
 impl Device {
     /// Sets options of the emulated device ("seed=3,fail=alloc:2"); a real one stays as it is.
     pub fn set(&self, options: &str) {
-        let Some(library) = self.library else { return };
-        let text = CString::new(options).unwrap();
-        // SAFETY: the emulator's function has this type and reads a string.
-        let unread = unsafe {
-            let set = library.get::<unsafe extern "C" fn(*const c_char) -> c_int>(
-                b"tercet_emulator_configure\0",
-            );
-            set.unwrap()(text.as_ptr())
-        };
-        assert_eq!(unread, 0, "{options}");
+        if let Some(library) = self.library {
+            configure(library, options);
+        }
     }
 
     /// Opens the emulated NCCL, so that the loader finds it by its own name from now on; never closed. With a real device the machine's
@@ -159,7 +152,7 @@ impl Drop for Device {
     }
 }
 
-/// The emulated driver, built and opened once a process, and never closed.
+/// The emulated driver, built and opened once a process, and never closed. Its machine has three devices, whoever asks first.
 fn library() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
     match LIBRARY.get_or_init(open) {
@@ -175,18 +168,44 @@ fn open() -> Result<Library, String> {
     let path = build()?;
     // The loader finds a library that is open by its own name, so that the engine's search for the driver ends at this one.
     // SAFETY: the emulator's initialisers only set up its own state.
-    unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) }
-        .map_err(|error| panic!("{}: {error}", path.display()))
+    let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) }
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    // Before the driver starts.
+    configure(&library, "devices=3");
+    Ok(library)
 }
+
+fn configure(library: &Library, options: &str) {
+    let text = CString::new(options).unwrap();
+    // SAFETY: the emulator's function has this type and reads a string.
+    let unread = unsafe {
+        let set = library
+            .get::<unsafe extern "C" fn(*const c_char) -> c_int>(b"tercet_emulator_configure\0");
+        set.unwrap()(text.as_ptr())
+    };
+    assert_eq!(unread, 0, "{options}");
+}
+
+/// Finding out that nothing changed takes a second, and some tests start a hundred programs.
+static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+
+/// The variable by which a child hears where the library lies that its parent has built.
+pub const BUILT_BEFORE: &str = "TERCET_EMULATOR_BUILT";
 
 /// Has `kernels/emulator/build` compile what changed; the library's path.
 pub fn build() -> Result<PathBuf, String> {
-    // Finding out that nothing changed takes a second, and some tests start a hundred programs.
-    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     BUILT.get_or_init(built).clone()
 }
 
+/// Where the library lies, if this process has asked for it.
+pub fn built_before() -> Option<&'static Path> {
+    BUILT.get()?.as_deref().ok()
+}
+
 fn built() -> Result<PathBuf, String> {
+    if let Some(library) = env::var_os(BUILT_BEFORE) {
+        return Ok(PathBuf::from(library));
+    }
     let compiler = env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
     let found = Command::new(&compiler).arg("--version").output();
     if !found.is_ok_and(|found| found.status.success()) {

@@ -13,7 +13,7 @@
 )]
 
 #[path = "../../../host/tests/support/mod.rs"]
-mod host;
+pub mod host;
 
 pub mod child;
 pub mod cluster;

@@ -13,8 +13,8 @@ use tercet_host::{
 };
 
 use super::apart::{Apart, Trouble};
-use super::files::{Folder, Given, le, safetensors, weights};
 use super::{ROOM, opened, options};
+use crate::files::{Folder, Given, le, safetensors, weights};
 
 #[test]
 fn an_engine_that_fails_ends_it_and_nothing_is_written() {

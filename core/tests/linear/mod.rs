@@ -1,8 +1,5 @@
 //! The linear layer: laws against plain arithmetic, requantizing, packing, refusals.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod five_trits;
 mod laws;
 mod matrices;

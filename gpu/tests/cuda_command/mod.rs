@@ -1,12 +1,7 @@
 //! The `tercet` command where there is a device: the emulated one, or the machine's.
-#![cfg(all(feature = "cuda", target_os = "linux"))]
 
 #[path = "../support/mod.rs"]
 mod support;
-
-#[allow(dead_code, reason = "shared with the tests of the command")]
-#[path = "../command/support.rs"]
-mod folder;
 
 mod bench;
 mod calibrate;
@@ -16,6 +11,7 @@ mod info;
 mod network;
 mod trace;
 
+use crate::support as folder;
 use folder::{Folder, Run, finish};
 use support::emulator::lend;
 

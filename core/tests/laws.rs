@@ -1,0 +1,29 @@
+//! What core computes, in one binary: numbers, quantizers, blocks, palettes, files, layers, clusters and searches. Memory is in `pools`.
+
+mod bitnet;
+mod block;
+mod cluster;
+mod conformance;
+mod gguf_hostile;
+mod gguf_laws;
+mod linear;
+mod linear_network;
+mod number_exact_sum;
+mod number_lanes;
+mod number_log2;
+mod number_random;
+mod number_round;
+mod number_stats;
+mod palette_codec;
+mod palette_optimal;
+mod quant_adaptive;
+mod quant_calibrate;
+mod quant_fp8;
+mod quant_grid;
+mod quant_histogram;
+mod quant_measure;
+mod quant_samples;
+mod quant_search;
+mod quant_ternary;
+mod search;
+mod support;

@@ -1,0 +1,16 @@
+//! Outside references, in one binary: ggml, gguf, onnxruntime, transformers, NumPy and others, where they are installed; see `support`.
+
+mod files;
+mod reference_bitnet;
+mod reference_blocks;
+mod reference_cluster;
+mod reference_cluster_scores;
+mod reference_files;
+mod reference_fp8;
+mod reference_gguf;
+mod reference_int8;
+mod reference_linear;
+mod reference_network;
+mod reference_palette;
+mod reference_search;
+mod support;
