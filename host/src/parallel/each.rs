@@ -380,9 +380,9 @@ mod tests {
         for bad in [0, 1, 500, 998] {
             let check = |_, number| if number < bad { Ok(()) } else { Err(number) };
             assert_eq!(numbers(0..999).try_each(check), Err(bad));
-            let add = |sum: &mut usize, _, number| match number {
-                _ if number >= bad => Err(number),
-                _ => Ok(*sum += number),
+            let add = |sum: &mut usize, _, number| {
+                *sum += number;
+                check(0, number)
             };
             let found = numbers(0..999).try_fold(|| 0, add, |sum, more| *sum += more);
             assert_eq!(found, Err(bad));
