@@ -7,7 +7,18 @@
 . .ci/lib.sh
 
 need c++ "install a C++ compiler (Debian: apt-get install g++)"
-# Tests are chosen from the whole workspace, whose features are those of `.ci/test test`: nothing is built again.
+# engine MODULE…: the tests on a device, all that are named `cuda…`, but for these modules of theirs: cuda_MODULE. They are chosen from the
+# whole workspace, whose features are those of `.ci/test test`: nothing is built again.
+engine() {
+    local module skips=()
+    for module; do
+        skips+=(--skip "cuda_$module::")
+    done
+    cargo test --locked --workspace --test 'cuda*' -- "${skips[@]}"
+}
+# What stands above the engine, and launches no kernel of its own.
+above=(batch cache cluster_calls dispatch driver room observe)
+
 case ${1:-} in
 ptx)
     python3 -c 'import ensurepip, venv' 2>/dev/null || skip "no venv; apt-get install python3-venv"
@@ -29,14 +40,9 @@ emulator)
     kernels/emulator/test
     ;;
 checked)
-    tests=(--test cuda_conformance --test cuda_memory --test cuda_graph --test cuda_quantize --test cuda_block --test cuda_cluster)
-    tests+=(--test cuda_linear --test cuda_palette --test cuda_search --test cuda_search_many --test cuda_fp8 --test cuda_through)
-    tests+=(--test cuda_cudas --test cuda_cudas_faults --test cuda_cudas_operations --test cuda_cudas_resident --test cuda_nccl)
-    tests+=(--test cuda_wgmma --test cuda_histogram)
     launched=$PWD/target/ci/cuda-launched.txt
     rm -f "$launched"
-    TERCET_EMULATOR_LAUNCHED=$launched TERCET_EMULATOR_VARIANT=check cargo test --locked --workspace "${tests[@]}" |
-        tee target/ci/cuda-checked.out
+    TERCET_EMULATOR_LAUNCHED=$launched TERCET_EMULATOR_VARIANT=check engine "${above[@]}" | tee target/ci/cuda-checked.out
     shipped=target/ci/cuda-shipped.txt
     sed -n 's/^\.visible \.entry \([a-z0-9_]*\)(.*/\1/p' kernels/ptx/*/*.ptx | sort -u >"$shipped"
     missed=$(comm -23 "$shipped" <(sort -u "$launched"))
@@ -47,15 +53,15 @@ checked)
     note "$(tests_in target/ci/cuda-checked.out) tests, each of $(wc -l <"$shipped") kernels launched"
     ;;
 asan)
-    tests=(--test cuda_memory --test cuda_graph --test cuda_block --test cuda_quantize --test cuda_linear --test cuda_palette)
-    tests+=(--test cuda_through --test cuda_histogram)
     # The sanitizer comes before everything else in the process, and finds functions of the C++ library only where that is there too.
     preload=$(c++ -print-file-name=libasan.so):$(c++ -print-file-name=libstdc++.so)
     host=$(rustc -vV | sed -n 's/^host: //p')
     runner=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$host")_RUNNER
     # Test binaries alone get it, not the compiler. What the processes' own libraries keep is no leak of the device's.
     export "$runner=env ASAN_OPTIONS=detect_leaks=0 TERCET_EMULATOR_VARIANT=asan LD_PRELOAD=$preload"
-    cargo test --locked --workspace "${tests[@]}" | tee target/ci/cuda-asan.out
+    # Nor what `checked` has of kernels that share their memory's code with others.
+    engine "${above[@]}" conformance cluster search search_many fp8 wgmma cudas cudas_faults cudas_operations cudas_resident nccl |
+        tee target/ci/cuda-asan.out
     note "$(tests_in target/ci/cuda-asan.out) tests"
     ;;
 *)

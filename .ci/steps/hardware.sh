@@ -13,6 +13,7 @@ need_clippy "$target"
 
 # A user stands in the package's folder and gives none of these; the folder for artefacts keeps `digits` apart from QEMU's.
 there=(--release --manifest-path "$room/Cargo.toml" --config "$room/.cargo/config.toml")
+# shellcheck disable=SC2031 # What lib.sh sets is for its own calls.
 export CARGO_TARGET_DIR=$PWD/target/hardware
 cross "$target" clippy -q "${there[@]}" -- -D warnings
 cross "$target" build -q "${there[@]}"

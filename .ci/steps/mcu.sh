@@ -42,6 +42,7 @@ esac
 # Not by --config, where cargo takes the dot in `thumbv8m.main` for its own.
 export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_RUSTFLAGS=$flags"
 # Folders of their own, since boards share targets and not flags.
+# shellcheck disable=SC2031 # What lib.sh sets is for its own calls.
 export CARGO_TARGET_DIR=$PWD/target/mcu-$board
 cross "$target" build -q --release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}"
 images=target/mcu-$board/$target/release
