@@ -10,7 +10,7 @@
 //!
 //! | feature | is |
 //! |---|---|
-//! | `files` | [`Model`], [`convert`], [`file`], [`quantize`], [`dequantize`], [`inspect`], [`compare`], [`calibrate`], points from files |
+//! | `files` | [`Model`], [`convert`], [`mod@file`], [`quantize`], [`dequantize`], [`inspect`], [`compare`], [`calibrate`], points from files |
 //! | `clustering` | [`cluster`], and its kernels |
 //! | `search` | [`search`], and its kernels |
 //! | `network` | [`network`]; takes `files` along |
