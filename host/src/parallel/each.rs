@@ -1,9 +1,9 @@
 //! Tasks side by side on rayon's threads, in the order of what they are made of.
 //!
-//! rayon's own iterators have the compiler make all of its machinery anew for every closure that they are given, which took it half
-//! of its time over this crate. Here rayon meets one function, [`fork`], a thread's run of items is reached through `dyn`, and so is what comes
-//! of it: that does not count, since items are tiles or rows. They are shared out as rayon's iterators share them out: halved until there are about as many runs as threads, and again where
-//! another thread took a half.
+//! The compiler makes all of rayon's machinery anew for every closure that rayon's own iterators are given, which took half of its
+//! time over this crate. Here rayon meets one function, [`fork`]: a thread reaches its run of items, and what comes of it, through
+//! `dyn`, which costs nothing beside a tile or a row. Items are shared out as rayon's iterators share them: halved until there are
+//! about as many runs as threads, and again if another thread took a half.
 
 mod split;
 
