@@ -12,7 +12,7 @@ atomic=(
 desktop=(i686-unknown-linux-gnu aarch64-unknown-linux-gnu s390x-unknown-linux-gnu)
 all=defmt,dsp,mve,critical-section,portable-atomic
 built=0
-program=reference
+program=reference profile=release
 
 # As firmware/boards/an505.toml and the build of the packaged crate, which share this one's `core` where that is built here.
 export CARGO_TARGET_THUMBV8M_MAIN_NONE_EABIHF_RUSTFLAGS=-Ctarget-cpu=cortex-m33
@@ -25,7 +25,7 @@ check() {
         need_target "$target"
         [[ $target == "$first" ]] || targets+=(--target "$target")
     done
-    dependent core "$first" check -q --bin "$program" --release --features "$set" "${targets[@]}"
+    dependent core "$first" check -q --bin "$program" --profile "$profile" --features "$set" "${targets[@]}"
     built=$((built + $#))
 }
 
@@ -33,6 +33,6 @@ for set in '' defmt dsp mve critical-section critical-section,portable-atomic "$
     check "$set" "${plain[@]}" "${atomic[@]}"
 done
 check portable-atomic "${atomic[@]}"
-program=conformance
+program=conformance profile=desktop
 check "std,$all" "${desktop[@]}"
 note "$built checks"
