@@ -67,7 +67,8 @@ with_target() {
         export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/cross}
         if [[ $(compiler_for "$target") == sysroot ]]; then
             sysroot=$(.ci/sysroot --path "$target")
-            export PATH=$sysroot/bin:$PATH
+            # Clippy, which is called in the compiler's place, asks the environment.
+            export PATH=$sysroot/bin:$PATH SYSROOT=$sysroot
             # Cargo does not see that a library is another one.
             if [[ $(cat "$CARGO_TARGET_DIR/sysroot" 2>/dev/null) != "$sysroot" ]]; then
                 rm -rf "$CARGO_TARGET_DIR"
