@@ -183,11 +183,13 @@ pub fn expected(name: &str) -> Option<u64> {
 
 /// The committed table, entry by entry.
 pub fn entries() -> impl Iterator<Item = (&'static str, u64)> {
+    // Lists of one: what looks for a single character is compiled in the standard library, with a panic that only inlining takes out,
+    // and nothing is inlined into code for a processor that the library was not built for (a Cortex-M33's).
     TABLE
-        .lines()
+        .split(['\n'])
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| {
-            let (name, digest) = line.split_once(' ')?;
+            let (name, digest) = line.split_once([' '])?;
             Some((name, u64::from_str_radix(digest.trim(), 16).ok()?))
         })
 }
