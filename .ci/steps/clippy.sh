@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Clippy, warnings denied, on every crate and feature set. clippy.sh [fuzz|firmware|mcu|peers]
+# Clippy, warnings denied, on every crate; `features` on their feature sets. clippy.sh [features|fuzz|firmware|mcu|peers]
 . .ci/lib.sh
 
 lint() {
@@ -9,6 +9,9 @@ lint() {
 case ${1:-} in
 '')
     lint --workspace --all-targets
+    lint --manifest-path .ci/runner/Cargo.toml --all-targets --target-dir target/ci-runner
+    ;;
+features)
     # The command without CUDA.
     lint -p tercet-gpu --all-targets --no-default-features
     # Core's features alone, so that no other crate's join in, and with them what tests and examples use of each.
@@ -19,7 +22,6 @@ case ${1:-} in
         lint -p tercet-core --lib --no-default-features --features "$features"
     done
     lint -p tercet-core --all-targets --all-features
-    lint --manifest-path .ci/runner/Cargo.toml --all-targets --target-dir target/ci-runner
     # What a desktop leaves out.
     for features in '' serde clustering search files network reports measure; do
         lint -p tercet-host --lib --no-default-features --features "$features"

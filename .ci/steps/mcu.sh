@@ -45,9 +45,8 @@ m0 | m4)
 esac
 # Not by --config, where cargo takes the dot in `thumbv8m.main` for its own.
 export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_RUSTFLAGS=$flags"
-# Folders of their own, since boards share targets and not flags.
 # shellcheck disable=SC2031 # What lib.sh sets is for its own calls.
-export CARGO_TARGET_DIR=$PWD/target/mcu-$board
+export CARGO_TARGET_DIR=$PWD/target/mcu
 arguments=(--release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}")
 need_target "$target"
 if [[ $(compiler_for "$target") == sysroot ]]; then
@@ -60,7 +59,7 @@ if [[ $(compiler_for "$target") == sysroot ]]; then
 else
     cross "$target" build -q "${arguments[@]}"
 fi
-images=target/mcu-$board/$target/release
+images=target/mcu/$target/release
 
 runner=("${qemu[@]}" -M "$machine" -icount shift=7 -nographic -monitor none
     -semihosting-config "enable=on,target=native" -kernel)

@@ -2,6 +2,16 @@
 # Unit, integration and doc tests of the workspace, the outside references' among them where they are installed; core's are the step `core`.
 . .ci/lib.sh
 
-cargo test --locked --workspace --exclude tercet-core | tee target/ci/test.out
-tests=$(tests_in target/ci/test.out)
-note "$tests tests"
+out=target/ci/test.out
+workspace=(test --locked --workspace --exclude tercet-core)
+cargo "${workspace[@]}" --no-run
+# Of the tests on a device one runs at a time: all of them beside the others.
+cargo "${workspace[@]}" --test 'cuda*' >"$out.cuda" 2>&1 &
+devices=$!
+trap 'kill "$devices" 2>"$out.kill" || true; cat "$out.cuda"' EXIT
+# All that does not begin with `cu`.
+cargo "${workspace[@]}" --lib --bins --test '[!c]*' --test 'c[!u]*' | tee "$out"
+cargo "${workspace[@]}" --doc | tee -a "$out"
+wait "$devices"
+cat "$out.cuda" >>"$out"
+note "$(tests_in "$out") tests"

@@ -8,6 +8,7 @@ mod convert_palette;
 mod convert_refused;
 mod files;
 mod look;
+mod measure;
 mod network;
 mod output;
 mod points;

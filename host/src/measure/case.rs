@@ -336,38 +336,3 @@ fn conversions(size: Option<usize>) -> impl Iterator<Item = Entry> {
         })
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measure::clock::Once;
-    use crate::simd::Backend;
-    use std::collections::HashSet;
-
-    #[test]
-    fn every_backend_gives_the_reference_engines_bits() {
-        for entry in catalogue(Some(1 << 15)) {
-            let case = entry.build();
-            let right = case.run(Contender::Scalar, &mut Once);
-            for backend in Backend::all() {
-                let by = Contender::Threads {
-                    backend,
-                    threads: 1,
-                };
-                assert_eq!(case.run(by, &mut Once), right, "{case:?}, {by}");
-            }
-            assert!(case.work.bytes() >= case.work.set, "{case:?}");
-        }
-    }
-
-    #[test]
-    fn no_two_cases_share_their_names() {
-        for size in [None, Some(MI)] {
-            let mut seen = HashSet::new();
-            for entry in catalogue(size) {
-                assert!(seen.insert((entry.operation, entry.size)));
-            }
-            assert!(seen.len() > 30, "{}", seen.len());
-        }
-    }
-}

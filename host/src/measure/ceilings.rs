@@ -103,26 +103,3 @@ impl Ceilings {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measure::Arithmetic;
-
-    #[test]
-    fn much_arithmetic_on_few_bytes_is_bound_by_it() {
-        let mut ceilings = Ceilings::new(Duration::ZERO);
-        let reading = Work::pass(1 << 20, Traffic::Read, 1 << 20);
-        let products = reading.clone().with_products(1 << 40, Arithmetic::Int8);
-        let (seconds, bound) = ceilings.attainable(&reading, Backend::best(), 1);
-        assert!(seconds > 0.0 && bound == Bound::Memory);
-        let (more, bound) = ceilings.attainable(&products, Backend::best(), 1);
-        assert!(more > seconds && bound == Bound::Arithmetic);
-        // Two passes over the same set take longer than one.
-        let twice = reading.after_reading(1 << 20);
-        assert_eq!(
-            ceilings.attainable(&twice, Backend::best(), 1).0,
-            2.0 * seconds
-        );
-    }
-}

@@ -12,17 +12,6 @@ pub trait Clock: Send {
     fn time(&mut self, work: &mut (dyn FnMut() + Send));
 }
 
-/// Once, untimed.
-#[cfg(test)]
-pub(super) struct Once;
-
-#[cfg(test)]
-impl Clock for Once {
-    fn time(&mut self, work: &mut (dyn FnMut() + Send)) {
-        work();
-    }
-}
-
 /// Shorter runs are timed several together, so that the clock's own cost does not show.
 const SHORTEST: Duration = Duration::from_micros(100);
 
