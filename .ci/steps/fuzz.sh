@@ -6,6 +6,8 @@ cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
 cargo +nightly fuzz --version || skip "no cargo-fuzz; cargo install cargo-fuzz"
 need c++ "install a C++ compiler (Debian: apt-get install g++), libFuzzer is built from source"
 
+# A find is looked at by running its target again.
+export CARGO_PROFILE_RELEASE_DEBUG=0
 targets=$(cargo +nightly fuzz list --fuzz-dir host/fuzz)
 runs=${TERCET_FUZZ_RUNS:-20000}
 for target in $targets; do

@@ -15,6 +15,8 @@ need_clippy "$target"
 there=(--release --manifest-path "$room/Cargo.toml" --config "$room/.cargo/config.toml")
 # shellcheck disable=SC2031 # What lib.sh sets is for its own calls.
 export CARGO_TARGET_DIR=$PWD/target/hardware
+# No one steps through it here.
+export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
 cross "$target" clippy -q "${there[@]}" -- -D warnings
 cross "$target" build -q "${there[@]}"
 
