@@ -38,7 +38,7 @@ aarch64-unknown-linux-gnu | i686-unknown-linux-gnu | s390x-unknown-linux-gnu)
     agree "$printed"
     if [[ $cpu == aarch64 ]]; then
         # LTO takes longer than all that is run.
-        CARGO_PROFILE_RELEASE_LTO=off cross "$target" build -q -p tercet-host --example conformance_threads --release
+        CARGO_PROFILE_RELEASE_LTO=off cross "$target" build -q -p tercet-host --no-default-features --features clustering,search --example conformance_threads --release
         backends "$emulator" -L "/usr/$cpu-linux-gnu" "target/cross/$target/release/examples/conformance_threads"
     fi
     ;;

@@ -1,7 +1,16 @@
 #!/usr/bin/env bash
-# Each feature of core alone, none, and all together, on every target where it means something: checked and not linked, since images
-# of firmware/ are built from the same sources, and `std` alone is what conformance.sh runs.
+# Each feature of core alone, none, and all together, on every kind of target where it means something: checked and not linked, since images
+# of firmware/ are built from the same sources, and `std` alone is what conformance.sh runs. features.sh host: what a desktop's library
+# gives without any.
 . .ci/lib.sh
+
+if [[ ${1:-} == host ]]; then
+    # An operation has its kernels by one feature, or else core's loops: between no feature and all of them there is nothing else.
+    printed=target/ci/features-host.txt
+    cargo run --locked -q -p tercet-host --no-default-features --example conformance_threads >"$printed"
+    note "$(grep -vc '^#' "$printed") digests agree"
+    exit
+fi
 
 # Without atomics that compare and swap, portable-atomic wants critical sections.
 plain=(thumbv6m-none-eabi riscv32imc-unknown-none-elf)
@@ -29,10 +38,18 @@ check() {
     built=$((built + $#))
 }
 
-for set in '' defmt dsp mve critical-section critical-section,portable-atomic "$all"; do
+# None, and all together, everywhere. A feature alone is code that no target changes but by its atomics, and the extensions' is for one
+# processor: those are checked on one target of each kind.
+for set in '' "$all"; do
     check "$set" "${plain[@]}" "${atomic[@]}"
 done
-check portable-atomic "${atomic[@]}"
+for set in defmt critical-section critical-section,portable-atomic; do
+    check "$set" "${plain[0]}" "${atomic[0]}"
+done
+for set in dsp mve; do
+    check "$set" thumbv8m.main-none-eabihf
+done
+check portable-atomic "${atomic[0]}"
 program=conformance profile=desktop
 check "std,$all" "${desktop[@]}"
 note "$built checks"

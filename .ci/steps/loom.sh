@@ -4,6 +4,8 @@
 
 # Its own folder: the flag would rebuild everything else.
 export RUSTFLAGS="--cfg loom"
+# Models take seconds, and what they are made of takes a minute more to optimize.
+export CARGO_PROFILE_DEV_OPT_LEVEL=1
 for crate in tercet-core tercet-gpu-models; do
     cargo test --locked -p "$crate" --lib --target-dir target/loom models
 done | tee target/ci/loom.out

@@ -1,7 +1,7 @@
 //! The CUDA engine's blocks against core's: bytes, floats, products and refusals, to the bit.
 
 use crate::support::draw::Draw;
-use crate::support::emulator::device;
+use crate::support::emulator::{checked, device};
 use half::{bf16, f16};
 use proptest::prelude::*;
 use tercet_core::block::{self, BlockError, Encoded, Format};
@@ -337,7 +337,7 @@ fn a_tensor_that_does_not_fit_passes_through() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(if checked() { 8 } else { 64 }))]
 
     #[test]
     fn any_blocks_are_encoded_as_by_core(

@@ -3,7 +3,7 @@
 use crate::support::cluster::{
     CAPABILITIES, CLOUDS, Cloud, NOTHING, cuda, options, points, run, weights, with_scalar,
 };
-use crate::support::emulator::device;
+use crate::support::emulator::{checked, device};
 use tercet_core::cluster::{Init, Kmeans, Lloyd, Points, Update, normalize};
 use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_gpu::engine::Cuda;
@@ -63,7 +63,10 @@ fn every_shape_clusters_as_the_reference() {
         let values = points(CLOUDS[index % 4], n, dims, seed);
         let points = Points::new(&values, dims).unwrap();
         let weights = weights(n, seed);
-        for capability in CAPABILITIES {
+        for (which, capability) in CAPABILITIES.into_iter().enumerate() {
+            if checked() && which != index % CAPABILITIES.len() {
+                continue;
+            }
             let mut cuda = cuda(capability);
             let init = [Init::Greedy, Init::PlusPlus, Init::Random][index % 3];
             let mut options = options(init, seed);

@@ -1,7 +1,7 @@
 //! The CUDA engine's quantizers against core's reference engine: codes, scales, counts and refusals, to the bit.
 
 use crate::support::draw::Draw;
-use crate::support::emulator::device;
+use crate::support::emulator::{checked, device};
 use crate::support::quantize::{
     KINDS, bins, compare, compare_steps, halves, methods, quantized, value, values,
 };
@@ -402,7 +402,7 @@ fn the_first_code_outside_a_range_is_named() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(if checked() { 6 } else { 48 }))]
 
     #[test]
     fn any_tensor_is_quantized_as_by_core(

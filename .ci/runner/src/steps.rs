@@ -85,7 +85,15 @@ pub fn all(boards: &[Board], targets: &[Target]) -> Vec<Step> {
         add("mcu", &[&format!("mcu:{processor}")]);
     }
     add("hardware", &["hardware:nucleo-f411re", "hardware:pico"]);
-    add(HOST, &["cuda:checked", "cuda:asan", "clippy:features"]);
+    add(
+        HOST,
+        &[
+            "cuda:checked",
+            "cuda:asan",
+            "clippy:features",
+            "features:host",
+        ],
+    );
     add(HOST, &["doc", "clippy:fuzz", "clippy:peers"]);
     add(
         OWN,

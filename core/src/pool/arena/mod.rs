@@ -187,6 +187,17 @@ fn fill<T>(room: &mut [MaybeUninit<T>], mut value: impl FnMut(usize) -> T) -> &m
     unsafe { &mut *(ptr::from_mut(room) as *mut [T]) }
 }
 
+/// Writes `value` to every element of `room`, which of a type without size may be more than anyone counts to.
+#[inline]
+fn repeat<T: Copy>(room: &mut [MaybeUninit<T>], value: T) -> &mut [T] {
+    if size_of::<T>() == 0 {
+        // SAFETY: there is nothing to write, and `value` shows that `T` has a value. `MaybeUninit<T>` has the layout of `T`, and the
+        // reference replaces the only one to these elements.
+        return unsafe { &mut *(ptr::from_mut(room) as *mut [T]) };
+    }
+    fill(room, |_| value)
+}
+
 /// Copies `values` to `room`, which has as many elements.
 #[inline]
 fn copy<'a, T: Copy>(room: &'a mut [MaybeUninit<T>], values: &[T]) -> &'a mut [T] {

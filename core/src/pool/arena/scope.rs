@@ -6,7 +6,7 @@ use core::ptr::{self, NonNull};
 use core::slice;
 
 use super::super::count::Counts;
-use super::{ArenaError, Place, Stats, bytes_of, copy, fill, padding, place};
+use super::{ArenaError, Place, Stats, bytes_of, copy, fill, padding, place, repeat};
 
 /// Takes memory that lives as long as `'a`, from the front of what is left.
 ///
@@ -104,7 +104,7 @@ impl<'a> Scope<'a> {
         len: usize,
         value: T,
     ) -> Result<&'a mut [T], ArenaError> {
-        Ok(fill(self.alloc_uninit(len)?, |_| value))
+        Ok(repeat(self.alloc_uninit(len)?, value))
     }
 
     /// `len` values, each made from its index. O(`len`).

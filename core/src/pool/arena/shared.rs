@@ -14,7 +14,7 @@ use loom::sync::atomic::{AtomicU32, AtomicUsize};
 #[cfg(not(target_has_atomic = "ptr"))]
 use portable_atomic::{AtomicU32, AtomicUsize};
 
-use super::{ArenaError, Memory, Place, Stats, bytes_of, copy, fill, place};
+use super::{ArenaError, Memory, Place, Stats, bytes_of, copy, fill, place, repeat};
 
 /// A buffer of `BYTES` bytes that any number of threads and interrupts take memory from through `&`.
 ///
@@ -124,7 +124,7 @@ impl<const BYTES: usize> SharedArena<BYTES> {
     /// [`ArenaError::Full`] or [`ArenaError::TooLong`]; nothing is taken then.
     #[inline]
     pub fn alloc_slice<T: Copy>(&self, len: usize, value: T) -> Result<&mut [T], ArenaError> {
-        Ok(fill(self.alloc_uninit(len)?, |_| value))
+        Ok(repeat(self.alloc_uninit(len)?, value))
     }
 
     /// `len` values, each made from its index. O(`len`).
