@@ -94,6 +94,13 @@ dependent() {
     cross "$target" "$verb" --manifest-path .ci/dependent/Cargo.toml --config "patch.crates-io.tercet-core.path='$PWD/$core'" "$@"
 }
 
+# desktop TARGET VERB CARGO-ARGUMENTS…: as `cross`, of .ci/desktop.
+desktop() {
+    local target=$1 verb=$2
+    shift 2
+    cross "$target" "$verb" --manifest-path .ci/desktop/Cargo.toml "$@"
+}
+
 # board_target BOARD[:TARGET]: TARGET, or what firmware/boards/BOARD.toml compiles for.
 board_target() {
     case $1 in
@@ -140,7 +147,7 @@ images() {
     for board; do
         need_board "$board"
         folder=$images/${board/:/-}
-        if [[ ! -e $folder/board.json || $(find core/src core/conformance.txt firmware/src firmware/boards -newer "$folder/board.json" -print -quit) ]]; then
+        if [[ ! -e $folder/board.json || $(find core/src core/conformance.txt firmware/{src,boards,build.rs,Cargo.toml,Cargo.lock} -newer "$folder/board.json" -print -quit) ]]; then
             runner "$(board_target "$board")" images "$images" "$board"
         fi
     done

@@ -1,10 +1,14 @@
 //! Puts the board's memory layout where the linker finds it and links with cortex-m-rt's script.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::{env, fs};
 
-/// Programs that log by defmt, whose linker script keeps the strings out of the image. The others link without it.
+/// Programs that log by defmt, whose linker script keeps the strings out of the image.
 const LOGGING: [&str; 2] = ["costs", "motion"];
+
+/// What the others are linked with: they are built beside those, with defmt in their library, and are to be what they are without.
+const SILENT: &str = "SECTIONS { /DISCARD/ : { *(.defmt .defmt.*) } }\n";
 
 fn main() {
     println!("cargo:rerun-if-env-changed=TERCET_BOARD");
@@ -27,8 +31,17 @@ fn main() {
     // Sections would be aligned to the pages of a loader that a board does not have.
     println!("cargo:rustc-link-arg-bins=--nmagic");
     if env::var_os("CARGO_FEATURE_DEFMT").is_some() {
-        for program in LOGGING {
-            println!("cargo:rustc-link-arg-bin={program}=-Tdefmt.x");
+        fs::write(out.join("silent.x"), SILENT).expect("OUT_DIR can be written");
+        println!("cargo:rerun-if-changed=src/bin");
+        for entry in fs::read_dir("src/bin").expect("programs lie in src/bin") {
+            let path = entry.expect("src/bin can be read").path();
+            let program = path.file_stem().and_then(OsStr::to_str).expect("UTF-8");
+            let script = if LOGGING.contains(&program) {
+                "defmt.x"
+            } else {
+                "silent.x"
+            };
+            println!("cargo:rustc-link-arg-bin={program}=-T{script}");
         }
     }
     println!(

@@ -14,14 +14,14 @@ export TERCET_ISOC23 PYTHONDONTWRITEBYTECODE=1
 cc -O1 -shared -fPIC -o "$TERCET_ISOC23" .ci/amx/isoc23.c
 "$python" .ci/amx/test_tiles.py
 
-# Static, at a fixed address: no loader to emulate. Without LTO, which takes longer than all that is run.
-CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
-    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static -C relocation-model=static' \
-    cargo build --locked -q --release --target-dir target/amx --target "$target" -p tercet-host --example conformance_threads --example compare_products
+# Static, at a fixed address: no loader to emulate.
+CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static -C relocation-model=static' \
+    cargo build --locked -q --release --manifest-path .ci/desktop/Cargo.toml --target-dir target/amx --target "$target" \
+    --features measure --bin conformance_threads --bin compare_products
 
 # emulate PROGRAM: prints what it prints; its other lines, and what it executed, go to target/ci/amx-PROGRAM.txt too.
 emulate() {
-    local program=target/amx/$target/release/examples/$1
+    local program=target/amx/$target/release/$1
     # The extension's own farewells say nothing about a program.
     "$python" .ci/amx/emulate.py "$program" TERCET_BACKEND=amx 2>"target/ci/amx-$1.txt" || {
         cat "target/ci/amx-$1.txt"

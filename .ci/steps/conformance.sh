@@ -32,14 +32,16 @@ aarch64-unknown-linux-gnu | i686-unknown-linux-gnu | s390x-unknown-linux-gnu)
     need "$emulator" "apt-get install qemu-user"
     need "$cpu-linux-gnu-gcc" "apt-get install gcc-$cpu-linux-gnu libc6-dev-${library/i686/i386}-cross"
     variable=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")
-    export "${variable}_LINKER=$cpu-linux-gnu-gcc" "${variable}_RUNNER=$emulator -L /usr/$cpu-linux-gnu"
-    # Core's example as another package's program, or what core's tests depend on would be built too.
-    dependent core "$target" run -q --profile desktop --features std --bin conformance >"$printed"
+    export "${variable}_LINKER=$cpu-linux-gnu-gcc"
+    run=("$emulator" -L "/usr/$cpu-linux-gnu")
+    programs=(--bin conformance)
+    [[ $cpu == aarch64 ]] && programs+=(--bin conformance_threads --features tercet-host)
+    desktop "$target" build -q --release "${programs[@]}"
+    built=target/cross/$target/release
+    "${run[@]}" "$built/conformance" >"$printed"
     agree "$printed"
     if [[ $cpu == aarch64 ]]; then
-        # LTO takes longer than all that is run.
-        CARGO_PROFILE_RELEASE_LTO=off cross "$target" build -q -p tercet-host --no-default-features --features clustering,search --example conformance_threads --release
-        backends "$emulator" -L "/usr/$cpu-linux-gnu" "target/cross/$target/release/examples/conformance_threads"
+        backends "${run[@]}" "$built/conformance_threads"
     fi
     ;;
 wasm32-unknown-unknown)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Each feature of core alone, none, and all together, on every kind of target where it means something: checked and not linked, since images
-# of firmware/ are built from the same sources, and `std` alone is what conformance.sh runs. features.sh host: what a desktop's library
-# gives without any.
+# Each feature of core alone, and all together, on every kind of target where it means something: checked and not linked, since images of
+# firmware/ are built from the same sources. Without any, and with `dsp` alone, `matrix` links core for every target; `std` alone is what
+# conformance.sh runs. features.sh host: what a desktop's library gives without any.
 . .ci/lib.sh
 
 if [[ ${1:-} == host ]]; then
@@ -18,15 +18,14 @@ atomic=(
     thumbv7m-none-eabi thumbv7em-none-eabi thumbv7em-none-eabihf thumbv8m.main-none-eabi thumbv8m.main-none-eabihf
     riscv32imac-unknown-none-elf
 )
-desktop=(i686-unknown-linux-gnu aarch64-unknown-linux-gnu s390x-unknown-linux-gnu)
+systems=(i686-unknown-linux-gnu aarch64-unknown-linux-gnu s390x-unknown-linux-gnu)
 all=defmt,dsp,mve,critical-section,portable-atomic
 built=0
-program=reference profile=release
 
 # As firmware/boards/an505.toml and the build of the packaged crate, which share this one's `core` where that is built here.
 export CARGO_TARGET_THUMBV8M_MAIN_NONE_EABIHF_RUSTFLAGS=-Ctarget-cpu=cortex-m33
 
-# check FEATURES TARGET…: the program of .ci/dependent, since tercet-core alone would bring what its tests depend on.
+# check FEATURES TARGET…: a program that has core, as `checked` does it, since tercet-core alone would bring what its tests depend on.
 check() {
     local set=$1 target first=$2 targets=()
     shift
@@ -34,22 +33,19 @@ check() {
         need_target "$target"
         [[ $target == "$first" ]] || targets+=(--target "$target")
     done
-    dependent core "$first" check -q --bin "$program" --profile "$profile" --features "$set" "${targets[@]}"
+    "${checked[@]}" "$first" check -q --release --features "$set" "${targets[@]}"
     built=$((built + $#))
 }
 
-# None, and all together, everywhere. A feature alone is code that no target changes but by its atomics, and the extensions' is for one
-# processor: those are checked on one target of each kind.
-for set in '' "$all"; do
-    check "$set" "${plain[@]}" "${atomic[@]}"
-done
+# All together everywhere. A feature alone is code that no target changes but by its atomics, and the extension's is for one processor:
+# those are checked on one target of each kind.
+checked=(dependent core)
+check "$all" "${plain[@]}" "${atomic[@]}"
 for set in defmt critical-section critical-section,portable-atomic; do
     check "$set" "${plain[0]}" "${atomic[0]}"
 done
-for set in dsp mve; do
-    check "$set" thumbv8m.main-none-eabihf
-done
+check mve thumbv8m.main-none-eabihf
 check portable-atomic "${atomic[0]}"
-program=conformance profile=desktop
-check "std,$all" "${desktop[@]}"
+checked=(desktop)
+check "$all" "${systems[@]}"
 note "$built checks"

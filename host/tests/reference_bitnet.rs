@@ -67,12 +67,9 @@ fn transposed(rows: usize, values: &[f32]) -> Vec<f32> {
 
 #[test]
 fn codes_bytes_and_both_weight_scales_equal_transformers() {
-    let Some(python) = support::python_with(&["numpy"]) else {
+    let Some(python) = support::python_with(&["numpy", "transformers"]) else {
         return;
     };
-    if !support::finds(&python, "transformers") {
-        return;
-    }
     let (rows, cols) = (1024, 1024);
     for kind in [
         Kind::Normal,

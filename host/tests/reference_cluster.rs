@@ -43,18 +43,15 @@ fn distance(codes: &[i8], centroids: &[i8], d: usize, point: usize, label: usize
 }
 
 fn against_scikit_learn(dataset: &str, seeds: usize) {
-    let modules = ["numpy", "sklearn", "safetensors"];
-    let Some(python) = support::python_with(&modules) else {
-        return;
-    };
     let package = match dataset {
         "motions" => "sktime",
         "embeddings" => "wordllama",
         _ => "sklearn",
     };
-    if !support::finds(&python, package) {
+    let modules = ["numpy", "sklearn", "safetensors", package];
+    let Some(python) = support::python_with(&modules) else {
         return;
-    }
+    };
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let arguments = [

@@ -137,22 +137,19 @@ fn files_read_by_the_documented_layout_have_equal_values() {
 }
 
 /// The embeddings that come with a Python package.
-fn embeddings(python: &Path) -> Option<PathBuf> {
-    if !support::finds(python, "wordllama") {
-        return None;
-    }
+fn embeddings(python: &Path) -> PathBuf {
     let code =
         "import importlib.util as u; print(u.find_spec('wordllama').submodule_search_locations[0])";
     let output = Command::new(python).args(["-c", code]).output().unwrap();
     let folder = String::from_utf8(output.stdout).unwrap();
-    Some(Path::new(folder.trim()).join("weights/l2_supercat_256.safetensors"))
+    Path::new(folder.trim()).join("weights/l2_supercat_256.safetensors")
 }
 
 #[test]
 fn real_layers_lose_what_their_bits_say() {
     let mut models = vec![("digits", classifier())];
-    let python = support::python_with(&["numpy"]);
-    let path = python.and_then(|python| embeddings(&python));
+    let python = support::python_with(&["numpy", "wordllama"]);
+    let path = python.map(|python| embeddings(&python));
     models.extend(path.map(|path| ("wordllama", Model::open(path).unwrap())));
     let folder = Folder::new();
     for (name, model) in models {

@@ -102,12 +102,10 @@ fn hits_equal_exact_numpy() {
 
 #[test]
 fn recall_on_embeddings_is_that_of_the_floats() {
-    let Some(python) = support::python_with(&["numpy", "safetensors"]) else {
+    let modules = ["numpy", "safetensors", "wordllama"];
+    let Some(python) = support::python_with(&modules) else {
         return;
     };
-    if !support::finds(&python, "wordllama") {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let mut args: Vec<OsString> = vec!["embeddings".into()];

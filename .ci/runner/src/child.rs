@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::tokens::Tokens;
+
 /// How a step ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
@@ -26,6 +28,7 @@ pub fn start(
     environment: &[(&str, &Path)],
     name: &str,
     log: &Path,
+    tokens: &Tokens,
 ) -> io::Result<Child> {
     let log = File::create(log)?;
     let mut command = Command::new("bash");
@@ -40,6 +43,7 @@ pub fn start(
         .stdout(log);
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    tokens.configure(&mut command);
     command.spawn()
 }
 

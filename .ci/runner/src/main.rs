@@ -12,6 +12,7 @@ mod schedule;
 mod seconds;
 mod steps;
 mod targets;
+mod tokens;
 
 use std::path::Path;
 use std::process::ExitCode;

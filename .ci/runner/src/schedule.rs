@@ -1,4 +1,4 @@
-//! Runs steps side by side: many keep one core busy (linking, emulators, clocks), so two at a time use two cores.
+//! Runs steps side by side, two at a time: a step often keeps one core busy (linking, emulators, clocks).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use crate::child::{self, Ended};
 use crate::report::{self, Verdict};
 use crate::seconds::{self, Row};
 use crate::steps::Step;
+use crate::tokens::Tokens;
 
 /// What a run hears of.
 enum News {
@@ -37,9 +38,10 @@ pub fn run(root: &Path, steps: &[Step], whole: bool) -> Result<bool, String> {
     // A second interrupt finds a run that is ending already.
     ctrlc::set_handler(move || drop(interrupts.send(News::Interrupted)))
         .map_err(|error| error.to_string())?;
-    let run = Run {
+    let mut run = Run {
         root: &root,
         logs: &logs,
+        tokens: Tokens::new().map_err(|error| error.to_string())?,
         sender,
         news,
     };
@@ -111,6 +113,7 @@ fn skips(logs: &Path) -> Vec<String> {
 struct Run<'a> {
     root: &'a Path,
     logs: &'a Path,
+    tokens: Tokens,
     sender: Sender<News>,
     news: Receiver<News>,
 }
@@ -118,7 +121,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Runs all steps, at most `lanes` at a time, and tells `ended` of each.
     fn all(
-        &self,
+        &mut self,
         steps: &[Step],
         lanes: usize,
         mut ended: impl FnMut(&Step, Ended, Duration),
@@ -136,6 +139,9 @@ impl Run<'_> {
                 let id = self.start(&step)?;
                 running.push((step, id));
             }
+            self.tokens
+                .leave(running.len())
+                .map_err(|error| error.to_string())?;
             match self.news.recv() {
                 Ok(News::Ended(step, result, wall)) => {
                     running.retain(|(other, _)| *other != step);
@@ -167,6 +173,7 @@ impl Run<'_> {
             &environment,
             &step.name,
             &file("log"),
+            &self.tokens,
         )
         .map_err(|error| format!("{}: {error}", step.name))?;
         let id = child.id();

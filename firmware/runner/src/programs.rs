@@ -1,6 +1,6 @@
 //! The programs: those of `firmware/Cargo.toml`, and what `firmware/programs.toml` holds them to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -11,7 +11,8 @@ use serde::Deserialize;
 pub struct Program {
     /// The name of the binary.
     pub name: String,
-    /// The features of `tercet-firmware` that it needs.
+    /// The features of `tercet-firmware` that it is built with: what any program needs, so that all for a board share one library. What a
+    /// program does not use the linker leaves out.
     pub features: Vec<String>,
     /// What else is said of it.
     pub rules: Rules,
@@ -103,13 +104,18 @@ fn parse(manifest: &str, rules: &str) -> Result<Vec<Program>, String> {
     let mut rules: BTreeMap<String, Rules> =
         toml::from_str(rules).map_err(|error| format!("firmware/programs.toml: {error}"))?;
     let all = rules.remove("all").unwrap_or_default();
+    let needed: BTreeSet<String> = manifest
+        .bin
+        .iter()
+        .flat_map(|bin| bin.features.iter().cloned())
+        .collect();
     let mut programs: Vec<Program> = manifest
         .bin
         .into_iter()
         .map(|bin| Program {
             rules: rules.remove(&bin.name).unwrap_or_default().with(&all),
             name: bin.name,
-            features: bin.features,
+            features: needed.iter().cloned().collect(),
         })
         .collect();
     if let Some(name) = rules.keys().next() {
@@ -142,6 +148,7 @@ required-features = ["defmt"]
         };
         assert_eq!(motion.name, "motion");
         assert_eq!(motion.features, ["defmt"]);
+        assert_eq!(pools.features, motion.features);
         assert!(motion.rules.counts);
         assert_eq!(motion.rules.without, [Guard::FloatText]);
         assert_eq!(motion.rules.limits["ram"], 16384);

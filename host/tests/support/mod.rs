@@ -29,21 +29,23 @@ pub fn python() -> Option<PathBuf> {
     python_with(&[])
 }
 
-/// A Python interpreter that imports every one of `modules`, or `None` after a call of [`skip`].
+/// A Python interpreter that has every one of `modules`, or `None` after a call of [`skip`]. They are not imported, which for some takes
+/// longer than what is asked of them.
 pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("TERCET_PYTHON")
         .filter(|value| !value.is_empty())
         .map_or_else(|| PathBuf::from("python3"), PathBuf::from);
-    let imports = modules.iter().map(|module| format!("import {module}; "));
+    let code = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))";
     let found = Command::new(&path)
-        .args(["-c", &(imports.collect::<String>() + "pass")])
+        .args(["-c", code])
+        .args(modules)
         .stdin(Stdio::null())
         .output();
     match found {
         Ok(output) if output.status.success() => Some(path),
         Ok(_) => {
             skip(&format!(
-                "{} cannot import {}; `pip install {MODULES}` and set TERCET_PYTHON",
+                "{} has not all of {}; `pip install {MODULES}` and set TERCET_PYTHON",
                 path.display(),
                 modules.join(", ")
             ));
@@ -57,20 +59,6 @@ pub fn python_with(modules: &[&str]) -> Option<PathBuf> {
             None
         }
     }
-}
-
-/// Whether `python` has a module, without importing it; calls [`skip`] where it does not.
-pub fn finds(python: &Path, module: &str) -> bool {
-    let code = format!("import importlib.util as u, sys; sys.exit(not u.find_spec({module:?}))");
-    let found = Command::new(python).args(["-c", &code]).status();
-    let found = found.is_ok_and(|status| status.success());
-    if !found {
-        skip(&format!(
-            "{} has no module {module}; `pip install --no-deps {module}`",
-            python.display()
-        ));
-    }
-    found
 }
 
 /// ggml's base library, or `None` after a call of [`skip`].
