@@ -13,6 +13,7 @@ awk '/^```sh run$/ { on = 1; next } /^```/ { on = 0 } on' README.md >"$copy/read
     exit 1
 }
 cat "$copy/readme-commands.sh"
-# One target folder for all copies: dependencies need no second build. Nothing is optimized across crates, which would take longer.
-(cd "$copy" && CARGO_PROFILE_RELEASE_LTO=off CARGO_TARGET_DIR=$PWD/../../readme-target bash -euxo pipefail readme-commands.sh)
+# One target folder for all copies: dependencies need no second build. Optimized a little and not across crates: more takes longer than
+# what is run.
+(cd "$copy" && CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_TARGET_DIR=$PWD/../../readme-target bash -euxo pipefail readme-commands.sh)
 note "$(grep -c . "$copy/readme-commands.sh") lines"

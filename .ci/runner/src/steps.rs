@@ -58,8 +58,8 @@ pub fn all(boards: &[Board], targets: &[Target]) -> Vec<Step> {
     };
     let of = |kind: &'static str| targets.iter().filter(move |target| target.kind == kind);
     add(OWN, EARLY);
-    add(HOST, &["clippy", "test", "core"]);
-    add(RELEASE, &["conformance:host", "bench", "counts"]);
+    add(HOST, &["clippy", "test", "bench", "core"]);
+    add(RELEASE, &["conformance:host", "counts"]);
     for board in boards {
         add(BOARDS, &[&format!("board:{}", board.name)]);
         for target in &board.others {
