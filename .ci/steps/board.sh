@@ -8,9 +8,9 @@ printed=target/ci/board-$name.txt
 # What the tool says of each program, of which the notes take some.
 said=target/ci/board-$name.said
 : >"$said"
-# Whatever a failing command's own errors go to; by a number that is free, since the pipe of .ci/runner's tokens has one.
-exec {errors}>&2
-trap 'cat "$said" >&"$errors"' EXIT
+# Whatever a failing command's own errors go to.
+exec 3>&2
+trap 'cat "$said" >&3' EXIT
 
 # The committed table, by the same images that `verify` runs; two, so that each fits into small flash.
 images "$board"

@@ -1,12 +1,11 @@
 //! A step's process: in a group of its own, so that what it started ends with it, and measured to its end.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-
-use crate::tokens::Tokens;
 
 /// How a step ended.
 #[derive(Clone, Copy, Debug)]
@@ -25,10 +24,9 @@ pub fn start(
     root: &Path,
     script: &Path,
     argument: &str,
-    environment: &[(&str, &Path)],
+    environment: &[(&str, &OsStr)],
     name: &str,
     log: &Path,
-    tokens: &Tokens,
 ) -> io::Result<Child> {
     let log = File::create(log)?;
     let mut command = Command::new("bash");
@@ -43,7 +41,6 @@ pub fn start(
         .stdout(log);
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    tokens.configure(&mut command);
     command.spawn()
 }
 

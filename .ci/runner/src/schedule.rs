@@ -41,7 +41,7 @@ pub fn run(root: &Path, steps: &[Step], whole: bool) -> Result<bool, String> {
     let mut run = Run {
         root: &root,
         logs: &logs,
-        tokens: Tokens::new().map_err(|error| error.to_string())?,
+        tokens: Tokens::new("tokens").map_err(|error| error.to_string())?,
         sender,
         news,
     };
@@ -151,6 +151,7 @@ impl Run<'_> {
                     for (_, id) in &running {
                         child::end_group(*id);
                     }
+                    self.tokens.remove();
                     std::process::exit(130);
                 }
             }
@@ -164,7 +165,12 @@ impl Run<'_> {
         let script: PathBuf = [".ci", "steps", &format!("{script}.sh")].iter().collect();
         let file = |ending| report::file(self.logs, &step.name, ending);
         let (notes, skips) = (file("notes"), file("skips"));
-        let environment = [("TERCET_NOTES", &*notes), ("TERCET_SKIPS", &*skips)];
+        let (tokens, pot) = self.tokens.environment();
+        let environment = [
+            ("TERCET_NOTES", notes.as_os_str()),
+            ("TERCET_SKIPS", skips.as_os_str()),
+            (tokens, pot.as_ref()),
+        ];
         let from = Instant::now();
         let mut child = child::start(
             self.root,
@@ -173,7 +179,6 @@ impl Run<'_> {
             &environment,
             &step.name,
             &file("log"),
-            &self.tokens,
         )
         .map_err(|error| format!("{}: {error}", step.name))?;
         let id = child.id();
