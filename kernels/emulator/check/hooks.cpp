@@ -2,6 +2,7 @@
 #include "../driver/memory.h"
 #include "order.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <dlfcn.h>
 #include <link.h>
@@ -14,30 +15,28 @@ enum class Space { Stack, Shared, Global, Own, Elsewhere };
 struct Image {
     uintptr_t start = ~uintptr_t(0), end = 0;
 };
-const Image &image() {
-    static const Image found = [] {
-        Image all;
-        dl_iterate_phdr(
-            [](dl_phdr_info *info, size_t, void *out) {
-                Image mine;
-                for (int i = 0; i < info->dlpi_phnum; i++) {
-                    if (info->dlpi_phdr[i].p_type == PT_LOAD) {
-                        uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-                        mine.start = at < mine.start ? at : mine.start;
-                        mine.end = at + info->dlpi_phdr[i].p_memsz > mine.end ? at + info->dlpi_phdr[i].p_memsz : mine.end;
-                    }
+Image image() {
+    Image all;
+    dl_iterate_phdr(
+        [](dl_phdr_info *info, size_t, void *out) {
+            Image mine;
+            for (int i = 0; i < info->dlpi_phnum; i++) {
+                if (info->dlpi_phdr[i].p_type == PT_LOAD) {
+                    uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+                    mine.start = at < mine.start ? at : mine.start;
+                    mine.end = at + info->dlpi_phdr[i].p_memsz > mine.end ? at + info->dlpi_phdr[i].p_memsz : mine.end;
                 }
-                auto here = reinterpret_cast<uintptr_t>(&image);
-                if (here >= mine.start && here < mine.end) {
-                    *static_cast<Image *>(out) = mine;
-                }
-                return 0;
-            },
-            &all);
-        return all;
-    }();
-    return found;
+            }
+            auto here = reinterpret_cast<uintptr_t>(&image);
+            if (here >= mine.start && here < mine.end) {
+                *static_cast<Image *>(out) = mine;
+            }
+            return 0;
+        },
+        &all);
+    return all;
 }
+const Image library = image();
 
 Space space_of(uintptr_t at, size_t bytes, Allocation *&allocation) {
     auto stack = reinterpret_cast<uintptr_t>(current->fiber->stack);
@@ -53,11 +52,11 @@ Space space_of(uintptr_t at, size_t bytes, Allocation *&allocation) {
     if (dynamic != 0 && at >= dynamic && at + bytes <= dynamic + dynamic_shared_bytes()) {
         return Space::Shared;
     }
-    allocation = holding(at);
-    if (allocation != nullptr && at + bytes <= allocation->start + allocation->bytes) {
-        return Space::Global;
+    if (at >= library.start && at + bytes <= library.end) {
+        return Space::Own;
     }
-    return at >= image().start && at + bytes <= image().end ? Space::Own : Space::Elsewhere;
+    allocation = holding(at);
+    return allocation != nullptr && at + bytes <= allocation->start + allocation->bytes ? Space::Global : Space::Elsewhere;
 }
 
 // "file:line" of an address in this library, as addr2line knows it.
@@ -102,18 +101,16 @@ std::string bytes_text(size_t bytes) { return std::to_string(bytes) + (bytes == 
             at);
 }
 
-void check_order(uintptr_t address, Touch how, bool shared, const void *at) {
-    Cell &cell = cell_of(address);
-    bool atomic = how == Touch::Atomic;
+// One byte's: the rules, and who touched it last.
+void check_order(Cell &cell, Touch how, bool shared, Stamp now, const void *at) {
     const char *space = shared ? "shared" : "global";
-    Stamp now = stamp_now(atomic);
     // Each block has shared memory of its own, though here all have the same.
     for (Stamp *stamp : {&cell.write, &cell.read, &cell.other_read}) {
         if (shared && stamp->block != now.block) {
             *stamp = {};
         }
     }
-    if (cell.write.any() && !(atomic && cell.write.atomic) && !is_before_now(cell.write)) {
+    if (cell.write.any() && !(now.atomic && cell.write.atomic) && !is_before(cell.write, now)) {
         fail_race(cell.write.atomic ? "changes" : "writes", cell.write, space, how, at);
     }
     if (how == Touch::Read) {
@@ -124,17 +121,40 @@ void check_order(uintptr_t address, Touch how, bool shared, const void *at) {
         return;
     }
     for (Stamp read : {cell.read, cell.other_read}) {
-        if (read.any() && !is_before_now(read)) {
+        if (read.any() && !is_before(read, now)) {
             fail_race("reads", read, space, how, at);
         }
     }
     cell.write = now;
 }
+
+bool same(const Cell &a, const Cell &b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+void check_order(uintptr_t address, size_t bytes, Touch how, bool shared, const void *at) {
+    const Stamp now = stamp_now(how == Touch::Atomic);
+    Cell before = {}, after = {};
+    while (bytes != 0) {
+        Cell *cells = &cell_of(address);
+        size_t here = std::min(bytes, size_t(CHUNK - address % CHUNK));
+        for (size_t i = 0; i < here; i++) {
+            // The bytes of a number mostly have one past.
+            if (!after.touched() || !same(cells[i], before)) {
+                before = cells[i];
+                check_order(cells[i], how, shared, now, at);
+                after = cells[i];
+            } else {
+                cells[i] = after;
+            }
+        }
+        address += here;
+        bytes -= here;
+    }
+}
 } // namespace
 
 void touch(const void *pointer, size_t bytes, Touch how, const void *at) {
     // An asynchronous copy of no bytes reads none, wherever it points.
-    if (!inside() || bytes == 0) {
+    if (current == nullptr || bytes == 0) {
         return;
     }
     auto address = reinterpret_cast<uintptr_t>(pointer);
@@ -159,11 +179,9 @@ void touch(const void *pointer, size_t bytes, Touch how, const void *at) {
     if (!written) {
         fail_at(LAUNCH_FAILED, std::string("a thread ") + verb(how) + " " + name + " memory that nobody wrote", at);
     }
-    for (size_t i = 0; i < bytes; i++) {
-        check_order(address + i, how, space == Space::Shared, at);
-        if (how != Touch::Read && space == Space::Global) {
-            mark_written(*allocation, address + i, 1);
-        }
+    check_order(address, bytes, how, space == Space::Shared, at);
+    if (how != Touch::Read && space == Space::Global) {
+        mark_written(*allocation, address, bytes);
     }
 }
 
@@ -179,7 +197,7 @@ void touch_async(const void *pointer, size_t bytes, const void *at) {
 
 bool written_by_block(uintptr_t address) {
     Stamp write = cell_of(address).write;
-    return write.any() && write.block == stamp_now(false).block;
+    return write.any() && is_of_block(write);
 }
 } // namespace emulator
 

@@ -9,7 +9,6 @@
 
 namespace emulator {
 namespace {
-constexpr unsigned CHUNK = 64;
 struct Chunk {
     Cell cells[CHUNK];
 };
@@ -18,37 +17,33 @@ struct Chunk {
 std::unordered_map<uintptr_t, Chunk *> chunks;
 std::vector<std::unique_ptr<Chunk>> made;
 size_t taken = 0;
-uintptr_t last_key = 0;
-Chunk *last_chunk = nullptr;
+// Those found last, by the lowest bits of their keys.
+struct Found {
+    uintptr_t key;
+    Chunk *chunk;
+};
+Found recent[256];
 
 unsigned phase = 0;
-// clocks[w][i][j]: how much lane i of warp w knows of lane j's meetings.
+// The running block.
+unsigned number = 0;
+// clocks[w].of[i][j]: how much lane i of warp w knows of lane j's meetings.
 struct Clocks {
-    unsigned of[32][32] = {};
+    unsigned of[32][32];
 };
-std::vector<std::unique_ptr<Clocks>> clocks;
+Clocks clocks[32];
 // Blocks with a fence after their writes, and whether the running one has looked for them by an atomic operation.
 std::unordered_set<unsigned> fenced;
 bool acquired = false;
 // The clock of each thread after its last fence for products.
 unsigned proxy_fences[1024];
 
-unsigned block_number() {
-    return (block_index.x + grid_size.x * (block_index.y + grid_size.y * block_index.z)) & ((1u << 20) - 1);
-}
-
-auto &clocks_of(unsigned warp) {
-    while (clocks.size() <= warp) {
-        clocks.push_back(std::make_unique<Clocks>());
-    }
-    return clocks[warp]->of;
-}
 } // namespace
 
 void check_launch() {
     chunks.clear();
     taken = 0;
-    last_chunk = nullptr;
+    memset(recent, 0, sizeof recent);
     fenced.clear();
 }
 
@@ -56,15 +51,14 @@ void check_block() {
     phase = 0;
     acquired = false;
     memset(proxy_fences, 0, sizeof proxy_fences);
-    for (const auto &of_warp : clocks) {
-        *of_warp = {};
-    }
+    memset(clocks, 0, (block_size.x * block_size.y * block_size.z + 31) / 32 * sizeof *clocks);
+    number = (block_index.x + grid_size.x * (block_index.y + grid_size.y * block_index.z)) & ((1u << 20) - 1);
 }
 
 void check_barrier() { phase++; }
 
 void check_together(unsigned warp, unsigned members) {
-    auto &all = clocks_of(warp);
+    unsigned(&all)[32][32] = clocks[warp].of;
     unsigned merged[32] = {};
     for (unsigned i = 0; i < 32; i++) {
         if (members >> i & 1) {
@@ -84,17 +78,18 @@ void check_together(unsigned warp, unsigned members) {
 void check_proxy_fence() {
     unsigned warp = current->warp, lane = current->place.lane;
     // What the thread writes from here on has a later clock.
-    proxy_fences[warp * 32 + lane] = ++clocks_of(warp)[lane][lane] & 0x7FFFF;
+    proxy_fences[warp * 32 + lane] = ++clocks[warp].of[lane][lane] & 0x7FFFF;
 }
 
 bool is_fenced(Stamp stamp) { return stamp.clock < proxy_fences[stamp.index()]; }
 
-void check_fence() { fenced.insert(block_number()); }
+void check_fence() { fenced.insert(number); }
 void acquire() { acquired = true; }
 
 Cell &cell_of(uintptr_t address) {
     uintptr_t key = address / CHUNK;
-    if (last_chunk == nullptr || key != last_key) {
+    Found &here = recent[key % 256];
+    if (here.chunk == nullptr || here.key != key) {
         Chunk *&found = chunks[key];
         if (found == nullptr) {
             if (taken == made.size()) {
@@ -103,25 +98,25 @@ Cell &cell_of(uintptr_t address) {
             found = made[taken++].get();
             memset(static_cast<void *>(found), 0, sizeof *found);
         }
-        last_key = key;
-        last_chunk = found;
+        here = {key, found};
     }
-    return last_chunk->cells[address % CHUNK];
+    return here.chunk->cells[address % CHUNK];
 }
 
 Stamp stamp_now(bool atomic) {
     unsigned warp = current->warp, lane = current->place.lane;
     Stamp stamp;
-    stamp.block = block_number();
+    stamp.block = number;
     stamp.phase = phase & 8191;
     stamp.thread = warp * 32 + lane + 1;
-    stamp.clock = clocks_of(warp)[lane][lane] & 0x7FFFF;
+    stamp.clock = clocks[warp].of[lane][lane] & 0x7FFFF;
     stamp.atomic = atomic;
     return stamp;
 }
 
-bool is_before_now(Stamp stamp) {
-    Stamp now = stamp_now(false);
+bool is_of_block(Stamp stamp) { return stamp.block == number; }
+
+bool is_before(Stamp stamp, Stamp now) {
     if (stamp.block != now.block) {
         return acquired && fenced.count(unsigned(stamp.block)) != 0;
     }
@@ -129,6 +124,6 @@ bool is_before_now(Stamp stamp) {
         return true;
     }
     unsigned warp = stamp.index() / 32;
-    return warp == current->warp && (clocks_of(warp)[current->place.lane][stamp.index() % 32] & 0x7FFFF) > stamp.clock;
+    return warp == now.index() / 32 && (clocks[warp].of[now.index() % 32][stamp.index() % 32] & 0x7FFFF) > stamp.clock;
 }
 } // namespace emulator

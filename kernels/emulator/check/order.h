@@ -16,15 +16,21 @@ static_assert(sizeof(Stamp) == 8);
 // The last write of a byte, and the last reads of two threads.
 struct Cell {
     Stamp write, read, other_read;
+    bool touched() const { return write.any() || read.any(); }
 };
+
+// Bytes of one chunk have their cells in a row.
+constexpr unsigned CHUNK = 64;
 
 Cell &cell_of(uintptr_t address);
 // The running thread's stamp.
 Stamp stamp_now(bool atomic);
-// Whether a barrier, a warp's meeting or a fence lies between a touch and now.
-bool is_before_now(Stamp stamp);
+// Whether a barrier, a warp's meeting or a fence lies between a touch and the running thread's stamp.
+bool is_before(Stamp stamp, Stamp now);
 // Whether the thread that touched a byte of this block's shared memory has fenced it for products since.
 bool is_fenced(Stamp stamp);
+// Whether a touch is the running block's.
+bool is_of_block(Stamp stamp);
 // Whether the running block wrote a byte.
 bool written_by_block(uintptr_t address);
 // The running thread has done an atomic operation: it may learn of what others have published.

@@ -18,6 +18,9 @@ std::map<uintptr_t, Allocation> &all() {
     return *map;
 }
 
+// Those found last, by the page asked for: kernels that are checked ask at every access.
+Allocation *recent[64];
+
 #if defined(__SANITIZE_ADDRESS__)
 // The sanitizer knows the exact end.
 void *take(size_t bytes, void *&map, size_t &map_bytes) {
@@ -86,6 +89,7 @@ void release(uintptr_t start) {
     }
     Allocation gone = found->second;
     all().erase(found);
+    memset(recent, 0, sizeof recent);
     if (gone.pool != nullptr) {
         pool_gave(*gone.pool, gone.bytes);
     } else if (gone.kind == Kind::Device || gone.kind == Kind::Managed) {
@@ -119,12 +123,19 @@ Allocation &adopt(void *start, size_t bytes, int device) {
 }
 
 Allocation *holding(uintptr_t address) {
+    Allocation *&here = recent[address / 4096 % 64];
+    if (here != nullptr && address - here->start < here->bytes) {
+        return here;
+    }
     auto after = all().upper_bound(address);
     if (after == all().begin()) {
         return nullptr;
     }
     Allocation &before = std::prev(after)->second;
-    return address <= before.start + before.bytes ? &before : nullptr;
+    if (address > before.start + before.bytes) {
+        return nullptr;
+    }
+    return here = &before;
 }
 
 bool holds(uintptr_t address, size_t bytes) {
