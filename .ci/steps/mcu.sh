@@ -37,28 +37,13 @@ case $board in
 m0 | m4)
     programs+=' pools'
     arguments+=(--features pools)
-    # heapless asks the compiler for ldrex and strex by a probe that needs an installed core; below there is none.
-    if [[ $target == thumbv7em-* && $(compiler_for "$target") == sysroot ]]; then
-        flags+=' --cfg=arm_llsc'
-    fi
     ;;
 esac
 # Not by --config, where cargo takes the dot in `thumbv8m.main` for its own.
 export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_RUSTFLAGS=$flags"
-# shellcheck disable=SC2031 # What lib.sh sets is for its own calls.
-export CARGO_TARGET_DIR=$PWD/target/mcu
-arguments=(--release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}")
-need_target "$target"
-if [[ $(compiler_for "$target") == sysroot ]]; then
-    # Counted with a standard library of the same profile, for speed; the one of .ci/sysroot is for size.
-    sysroot=$(.ci/sysroot --path "$target")
-    export "CARGO_TARGET_$(tr 'a-z.-' 'A-Z__' <<<"$target")_LINKER=$sysroot/bin/rust-lld"
-    # talc wants `alloc`, of which it uses nothing here.
-    # shellcheck disable=SC2031 # As above.
-    PATH=/usr/bin:$PATH RUSTC_BOOTSTRAP=1 cargo build --locked -q --target "$target" -Zbuild-std=core,alloc "${arguments[@]}"
-else
-    cross "$target" build -q "${arguments[@]}"
-fi
+# Counted with a library for speed, as rustup's is.
+export TERCET_SYSROOT_FOR=speed
+CARGO_TARGET_DIR=$PWD/target/mcu cross "$target" build -q --release --manifest-path benches/mcu/Cargo.toml --bins "${arguments[@]}"
 images=target/mcu/$target/release
 
 runner=("${qemu[@]}" -M "$machine" -icount shift=7 -nographic -monitor none
