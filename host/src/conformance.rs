@@ -245,7 +245,7 @@ const LAYERS: [(usize, usize, usize); 7] = [
     (33, 5, 4),
     (50, 66, 7),
     (3, 129, 40),
-    (300, 260, 210),
+    (130, 260, 130),
 ];
 
 fn dense_many(engine: Threads) -> bool {

@@ -47,7 +47,7 @@ def embeddings():
 
     tensors = load_file(package("wordllama") / "weights/l2_supercat_256.safetensors")
     (matrix,) = tensors.values()
-    return matrix, 256
+    return matrix, 64
 
 
 def fit(points, init, **options):
