@@ -32,6 +32,8 @@ pub enum Out {
     OutOfReach,
     /// A device has no step for it.
     NoStep,
+    /// Files go through in tiles, over all threads ([`Job::is_tiled`]).
+    Tiled,
     /// There is no device.
     Missing,
     /// The device was lost, or failed again and again.
@@ -151,8 +153,10 @@ impl Given<'_> {
         } else if job.place == Place::Device {
             return Some(Out::OutOfReach);
         }
+        let other = job.is_tiled() && ![settings.profile.tiling(), Engine::Cuda].contains(&engine);
+        let tiled = other.then_some(Out::Tiled);
         if self.forced.is_some() {
-            return None;
+            return tiled;
         }
         if engine == Engine::Cuda && job.place == Place::Processor {
             return Some(Out::NoStep);
@@ -180,6 +184,9 @@ impl Given<'_> {
             if engine == Engine::Cuda || engine == other {
                 return Some(Out::Wish);
             }
+        }
+        if tiled.is_some() {
+            return tiled;
         }
         if !known {
             return Some(Out::NoCost);
@@ -239,9 +246,15 @@ impl Given<'_> {
                 return;
             }
         }
-        // Without a cost for anyone, the reference engine always can.
-        let able = self.forced.is_none() && job.place != Place::Device;
-        ranking.chosen = chosen.or_else(|| able.then_some(Engine::Scalar));
+        // Without a cost for anyone, the reference engine always can, or who takes files.
+        let always = match job.is_tiled() {
+            true => self.settings.profile.tiling(),
+            false => Engine::Scalar,
+        };
+        let able = self.forced.is_none()
+            && job.place != Place::Device
+            && self.failed >> always as u8 & 1 == 0;
+        ranking.chosen = chosen.or_else(|| able.then_some(always));
     }
 
     /// The first in order of those within the tolerance of the best.

@@ -113,6 +113,7 @@ fn lost_by(out: Out) -> String {
         Out::TooSmall(least) => format!("fewer than {least} elements"),
         Out::OutOfReach => "the data lies on the device".into(),
         Out::NoStep => "a device has no step for it".into(),
+        Out::Tiled => "files are read, coded and written by all threads".into(),
         Out::Missing => "there is no device".into(),
         Out::GivenUp => "the device does not work any more".into(),
         Out::Failed => "it failed at this call".into(),

@@ -332,6 +332,26 @@ impl Job {
         self
     }
 
+    /// Whether it is a flow that takes the values of files tile by tile, from reading to writing, over all threads of the processor: where it
+    /// runs on the processor, no engine of one thread does it ([`Profile::tiling`](super::Profile::tiling) names the one that does).
+    pub const fn is_tiled(&self) -> bool {
+        use Operation::{
+            Decode, Dequantize, Encode, Histogram, QuantizeInteger, QuantizeOptimal,
+            QuantizeTernary,
+        };
+        self.flow
+            && matches!(
+                self.operation,
+                QuantizeInteger
+                    | QuantizeTernary
+                    | QuantizeOptimal
+                    | Histogram
+                    | Dequantize
+                    | Encode
+                    | Decode
+            )
+    }
+
     /// Bytes read and written.
     pub const fn bytes(&self) -> u64 {
         self.bytes_in.saturating_add(self.bytes_out)

@@ -100,11 +100,13 @@ impl Machine<'_> {
                 items: 0,
                 held: 0,
                 place: Place::Host,
-                flow: false,
+                flow: it.calls == it.flows,
             };
             let total = |engine| Some(self.costs.get(it.operation, engine)?.predict(&job).total());
             let here = [Engine::Scalar, Engine::Simd, Engine::Threads];
-            let here = here.into_iter().filter_map(total);
+            let tiling = self.settings.profile.tiling();
+            let here = (here.into_iter()).filter(|&engine| !job.is_tiled() || engine == tiling);
+            let here = here.filter_map(total);
             let there = total(it.engine);
             there.is_some_and(|there| there < here.fold(f64::INFINITY, f64::min))
         })

@@ -55,6 +55,16 @@ impl Profile {
             Self::Edge => "edge",
         }
     }
+
+    /// The engine of the processor that takes files tile by tile ([`Job::is_tiled`](super::Job::is_tiled)): all threads, or under
+    /// `development` and `edge` the only one they allow, whose work is all on the calling thread.
+    pub const fn tiling(self) -> Engine {
+        match self {
+            Self::Auto | Self::Cpu | Self::Gpu => Engine::Threads,
+            Self::Development => Engine::Simd,
+            Self::Edge => Engine::Scalar,
+        }
+    }
 }
 
 /// What is to do the work, where it is not for the costs to say.

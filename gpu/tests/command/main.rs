@@ -33,3 +33,4 @@ mod trace;
 mod transcripts;
 mod tune;
 mod verify;
+mod worked;

@@ -7,6 +7,7 @@ use super::folder::finish;
 use super::folder::{Folder, forced, lasting, noise};
 use super::on_device;
 use super::support::emulator::lend;
+use crate::worked::Worked;
 
 /// What differs from run to run.
 const PASSING: &str = "files";
@@ -20,12 +21,20 @@ fn thrice(folder: &Folder, arguments: &[&str], outputs: &[&str]) -> Option<Value
             [] if !takes_force(arguments) => forced("", &["--force", "--json"]),
             _ => vec!["--force", "--json"],
         };
-        let arguments = [arguments, choice, &force].concat();
+        let metrics = format!("{}.json", runs.len());
+        let _ = std::fs::remove_file(folder.path(&metrics));
+        let arguments = [arguments, choice, &force, &["--metrics", &metrics]].concat();
         let run = on_device(folder, &arguments, "seed=5")?;
         assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{arguments:?}");
         let files = outputs
             .iter()
             .map(|name| std::fs::read(folder.path(name)).unwrap());
+        // Who is named is who worked.
+        let worked = Worked::read(folder, &metrics);
+        let named = worked.named.iter().any(|name| name == "cuda");
+        assert_eq!(named, worked.launched > 0, "{arguments:?}: {worked:?}");
+        let asked = choice.is_empty() || named == choice.contains(&"cuda");
+        assert!(asked, "{arguments:?}: {worked:?}");
         runs.push((files.collect(), serde_json::from_str(&run.out).unwrap()));
     }
     let [auto, scalar, cuda] = &runs[..] else {

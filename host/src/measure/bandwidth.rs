@@ -185,11 +185,13 @@ impl Shares {
         }
     }
 
-    /// Seconds from the first thread's start to the last one's end.
+    /// Seconds from the first thread's start to the last one's end, of passes over lines that one more pass of the kind has gone over
+    /// before: non-temporal stores put lines out of the caches, and the plain ones of a later round would find them in memory.
     fn round(&self, stream: &Stream, traffic: Traffic, hint: bool, passes: usize) -> f64 {
         let barrier = Barrier::new(self.0.len());
         let spans = broadcast(|thread| {
             let mut lines = lock(&self.0[thread.index()]);
+            pass(stream, traffic, hint, black_box(&mut lines));
             barrier.wait();
             let start = Instant::now();
             for _ in 0..passes {

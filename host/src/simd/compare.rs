@@ -8,6 +8,7 @@ use tercet_core::number::{Element, RUN};
 use tercet_core::quant::{Comparison, QuantError, RowSums};
 
 use super::stores::{Ahead, LINE};
+use super::taken::take;
 use super::{Backend, Isa, as_f32};
 
 /// A row of values, one a lane.
@@ -65,8 +66,8 @@ impl Backend {
     }
 
     /// The loop over rows; none where core's own is the backend's.
-    const fn rows(self) -> Option<Rows> {
-        match self.isa() {
+    fn rows(self) -> Option<Rows> {
+        match take(self.isa()) {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 | Isa::Avx512Vnni | Isa::Amx => Some(super::avx512::compare::rows),
             #[cfg(target_arch = "x86_64")]

@@ -39,6 +39,7 @@ pub(crate) mod search;
 mod staging;
 mod stores;
 pub(crate) mod stream;
+mod taken;
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
@@ -62,6 +63,7 @@ pub(crate) use counts::Counts;
 pub use isa::Isa;
 pub(crate) use staging::Staging;
 pub(crate) use stores::{Ahead, Stores, ask_to_write};
+pub use taken::{Taken, taken};
 
 /// The values as f32, where that is what they are.
 pub(crate) fn as_f32<T: Element>(values: &[T]) -> Option<&[f32]> {

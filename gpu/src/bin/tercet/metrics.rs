@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tercet_gpu::observe::Registry;
 use tercet_host::file::output::Output;
+use tercet_host::simd::taken;
 
 use crate::failure::Failure;
 
@@ -31,6 +32,15 @@ impl Metrics {
 
     /// Writes them: JSON where the file is called so, else Prometheus' text.
     pub(crate) fn write(self) -> Result<(), Failure> {
+        // Whose kernels worked, where the build counts them.
+        for taken in taken() {
+            for (thread, count) in [("main", taken.by_main), ("other", taken.by_others)] {
+                if count > 0 {
+                    let labels = [("set", taken.isa.name()), ("thread", thread)];
+                    ::metrics::counter!("tercet_kernels_total", &labels).increment(count);
+                }
+            }
+        }
         let json = self.path.extension().and_then(OsStr::to_str) == Some("json");
         let text = if json {
             self.registry.to_json() + "\n"

@@ -97,6 +97,7 @@ impl Row {
         let bytes = it.bytes / it.calls;
         Some(Job {
             work: it.work / it.calls,
+            flow: it.calls == it.flows,
             ..Job::each(it.operation, it.elements / it.calls, bytes, 0)
         })
     }
@@ -132,7 +133,8 @@ impl Row {
                     Place::Processor => other != Engine::Cuda,
                     Place::Device => false,
                 };
-                other != engine && reachable
+                let able = !job.is_tiled() || other == Engine::Cuda;
+                other != engine && reachable && able
             });
             for other in others {
                 let Some(cost) = costs(other) else { continue };

@@ -64,6 +64,46 @@ fn what_a_device_has_no_step_for_stays_with_the_processor_whoever_is_wished() {
     });
 }
 
+/// Who is explained is who works: of the processor's engines only one takes files tile by tile.
+#[test]
+fn flows_over_files_are_offered_to_all_threads_and_the_device_alone() {
+    let flow = decode(64).in_flow();
+    let of = |settings: Settings| with_device(settings).0;
+    for profile in Profile::ALL {
+        let dispatcher = of(Settings {
+            profile,
+            ..settings()
+        });
+        assert_eq!(dispatcher.choice(&flow), Some(profile.tiling()));
+        for reason in dispatcher.explain(&flow).candidates {
+            let tiled = reason.why == "files are read, coded and written by all threads";
+            let others = ![profile.tiling(), Engine::Cuda].contains(&reason.engine);
+            let here = matches!(profile, Profile::Auto | Profile::Cpu | Profile::Gpu);
+            assert_eq!(tiled, others && here, "{profile:?}: {reason:?}");
+        }
+    }
+    // Whoever asks for another.
+    let dispatcher = of(Settings {
+        overrides: [(Operation::Decode, Engine::Simd)].into(),
+        ..settings()
+    });
+    assert_eq!(dispatcher.choice(&flow), Some(Engine::Threads));
+    assert_eq!(dispatcher.on(Engine::Simd).choice(&flow), None);
+    assert_eq!(
+        dispatcher.on(Engine::Cuda).choice(&flow),
+        Some(Engine::Cuda)
+    );
+    // Whatever is known.
+    let (dispatcher, _) = with_costs(settings(), Costs::none());
+    assert_eq!(dispatcher.choice(&flow), Some(Engine::Threads));
+    assert_eq!(dispatcher.choice(&decode(64)), Some(Engine::Scalar));
+    // What an engine's own calls are made for is any engine's.
+    let dispatcher = of(settings());
+    let product = products(1);
+    let alike = dispatcher.choice(&product);
+    assert_eq!(dispatcher.choice(&product.in_flow()), alike);
+}
+
 #[test]
 fn a_device_is_opened_once_calls_would_have_saved_as_much() {
     let mut costs = Costs::none();

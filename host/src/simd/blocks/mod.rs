@@ -14,6 +14,7 @@ use tercet_core::quant::{Rule, ScaleRule};
 pub(in crate::simd) use ternary::Cut;
 
 use super::past::{CopyPast, past};
+use super::taken::take;
 use super::{Backend, Isa, Stores};
 
 /// What one instruction set does to blocks.
@@ -201,8 +202,8 @@ impl Backend {
     }
 
     /// The kernels of blocks; none where core's own loops are the backend.
-    const fn blocks(self) -> Option<&'static Blocks> {
-        match self.isa() {
+    fn blocks(self) -> Option<&'static Blocks> {
+        match take(self.isa()) {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni => Some(&x86::AVX2),
             #[cfg(target_arch = "x86_64")]

@@ -20,6 +20,7 @@ use tercet_core::cluster::Points;
 use tercet_core::scalar::cluster as reference;
 
 use self::lanes::Format;
+use super::taken::take;
 use super::{Backend, Isa};
 
 /// Points of a tile.
@@ -117,8 +118,8 @@ const SCALAR: Cluster = Cluster {
 
 impl Backend {
     /// The kernels of clustering.
-    pub(crate) const fn cluster(self) -> &'static Cluster {
-        match self.isa() {
+    pub(crate) fn cluster(self) -> &'static Cluster {
+        match take(self.isa()) {
             #[cfg(target_arch = "x86_64")]
             Isa::Sse41 => &super::sse41::cluster::CLUSTER,
             #[cfg(target_arch = "x86_64")]

@@ -15,6 +15,7 @@ use tercet_core::search::MetricKind;
 use tercet_core::{bf16, f16};
 
 use super::search::BLOCK;
+use super::taken::take;
 use super::{Backend, Isa};
 
 /// A sum, or a squared length, for each row of a block.
@@ -108,7 +109,7 @@ fn products_and_norms<T: Element>(query: &[f32], rows: &[T], sums: &mut Sums, no
 impl Backend {
     /// The kernels of float search over rows of a type.
     pub(crate) fn float_search<T: Element>(self) -> &'static Kernels<T> {
-        let table = match self.isa() {
+        let table = match take(self.isa()) {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni => &AVX2,
             #[cfg(target_arch = "x86_64")]

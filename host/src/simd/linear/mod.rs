@@ -16,6 +16,7 @@ pub(in crate::simd) use tiles::{
     Group, Multiply, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack,
 };
 
+use super::taken::take;
 use super::{Backend, Isa};
 
 /// Rows whose sums a kernel gives at once: whole groups of every layout.
@@ -156,7 +157,7 @@ impl Backend {
 
     /// The kernels of tiles.
     fn tiles(self) -> Option<Tiles> {
-        match self.isa() {
+        match take(self.isa()) {
             #[cfg(target_arch = "x86_64")]
             Isa::Amx => Some(AMX_TILES),
             #[cfg(target_arch = "x86_64")]
@@ -173,7 +174,7 @@ impl Backend {
 
     /// The kernels for a layout; none where the core does the work.
     fn vector(self, layout: Layout) -> Option<Vector> {
-        match self.isa() {
+        match take(self.isa()) {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512Vnni | Isa::Amx => avx512_vnni(layout),
             #[cfg(target_arch = "x86_64")]

@@ -12,6 +12,7 @@ use tercet_core::palette::{self, Coder, PaletteError, Width};
 pub(crate) use count::count;
 pub(crate) use steps::Activations;
 
+use super::taken::take;
 use super::{Backend, Isa};
 
 /// What one instruction set does to packed indices.
@@ -164,8 +165,8 @@ impl Backend {
     }
 
     /// The kernels of palettes; none where core's own loops are the backend.
-    const fn palettes(self) -> Option<&'static Palettes> {
-        match self.isa() {
+    fn palettes(self) -> Option<&'static Palettes> {
+        match take(self.isa()) {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => Some(&AVX2),
             #[cfg(target_arch = "x86_64")]

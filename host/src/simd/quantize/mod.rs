@@ -13,6 +13,7 @@ use tercet_core::{bf16, f16, scalar};
 use super::counts::{TABLES, Tables};
 use super::past::past;
 use super::stores::Line;
+use super::taken::take;
 use super::{Ahead, Backend, Isa, Stores, cast};
 
 pub(super) mod affine;
@@ -404,8 +405,8 @@ impl Backend {
     }
 
     /// The kernels of quantizers.
-    const fn quantize(self) -> &'static Quantize {
-        match self.isa() {
+    fn quantize(self) -> &'static Quantize {
+        match take(self.isa()) {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 | Isa::Avx512Vnni | Isa::Amx => &AVX512,
             #[cfg(target_arch = "x86_64")]

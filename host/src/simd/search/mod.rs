@@ -7,6 +7,7 @@ mod ternary;
 use tercet_core::scalar;
 use tercet_core::search::Bar;
 
+use super::taken::take;
 use super::{Backend, Isa};
 pub(crate) use ternary::TernaryQuery;
 
@@ -183,8 +184,8 @@ const DOT_PROD: Search = Search {
 
 impl Backend {
     /// The kernels of integer search.
-    pub(crate) const fn search(self) -> &'static Search {
-        match self.isa() {
+    pub(crate) fn search(self) -> &'static Search {
+        match take(self.isa()) {
             #[cfg(target_arch = "x86_64")]
             Isa::Sse41 => &SSE41,
             #[cfg(target_arch = "x86_64")]

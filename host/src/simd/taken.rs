@@ -1,0 +1,75 @@
+//! Whose kernels were taken, and by which threads: who worked, beside who is said to have.
+
+#[cfg(debug_assertions)]
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Isa;
+
+/// How often kernels of an instruction set were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The set.
+    pub isa: Isa,
+    /// By the process's first thread.
+    pub by_main: u64,
+    /// By all others.
+    pub by_others: u64,
+}
+
+#[cfg(debug_assertions)]
+static COUNTS: [[AtomicU64; 2]; Isa::ALL.len()] =
+    [const { [const { AtomicU64::new(0) }; 2] }; Isa::ALL.len()];
+
+/// The set itself, counted as taken by the running thread.
+#[cfg(debug_assertions)]
+pub(super) fn take(isa: Isa) -> Isa {
+    let other = std::thread::current().name() != Some("main");
+    COUNTS[isa as usize][usize::from(other)].fetch_add(1, Ordering::Relaxed);
+    isa
+}
+
+/// The set itself.
+#[cfg(not(debug_assertions))]
+pub(super) const fn take(isa: Isa) -> Isa {
+    isa
+}
+
+/// What was taken so far in this process, set by set. Counted where debug assertions are on, as in tests: a kernel over a group of 32 values
+/// takes little longer than a count. Else it is empty.
+pub fn taken() -> Vec<Taken> {
+    #[cfg(debug_assertions)]
+    {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let sets = Isa::ALL.into_iter().zip(&COUNTS);
+        sets.map(|(isa, [by_main, by_others])| Taken {
+            isa,
+            by_main: count(by_main),
+            by_others: count(by_others),
+        })
+        .collect()
+    }
+    #[cfg(not(debug_assertions))]
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Backend;
+    use tercet_core::block::Format;
+
+    #[test]
+    fn kernels_are_counted_by_their_set() {
+        for backend in Backend::all() {
+            let of_set = || taken().into_iter().find(|it| it.isa == backend.isa());
+            let before = of_set().unwrap();
+            let mut out = [0.0; 32];
+            let stores = crate::simd::Stores::Cached;
+            backend
+                .decode_blocks(Format::Q8_0, &[0; 34], &mut out, stores)
+                .unwrap();
+            // Tests have threads of their own.
+            assert!(of_set().unwrap().by_others > before.by_others);
+        }
+    }
+}
