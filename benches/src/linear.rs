@@ -36,7 +36,7 @@ mod tests {
             let format = Format::Q8_0;
             let mut bytes = vec![0; format.encoded_len(cols).unwrap()];
             block::encode(format, Rule::AbsMax, ScaleRule::Rule, row, &mut bytes).unwrap();
-            let ours = Scalar.dot(format, &bytes, &input::codes(cols), 0.01);
+            let ours = Scalar.dot_blocks(format, &bytes, &input::codes(cols), 0.01);
             let ours = ours.unwrap();
             assert!((ours - theirs).abs() < 3.0, "{ours}, {theirs}");
         }

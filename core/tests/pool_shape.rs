@@ -1,7 +1,8 @@
 //! Buffers by shape against the same policy over a list in order of address.
 
 use proptest::prelude::*;
-use tercet_core::pool::{Buffer, Plain, Shape, ShapeError, ShapePool};
+use tercet_core::number::Plain;
+use tercet_core::pool::{Buffer, Shape, ShapeError, ShapePool};
 
 const ALIGN: usize = 8;
 

@@ -6,7 +6,7 @@ use tercet_core::number::max;
 use tercet_core::quant::{
     Codes, Grid, Groups, Method, QuantError, Report, int4, int8, quantize, ternary,
 };
-use tercet_core::scalar::{self, Tensor};
+use tercet_core::scalar::Tensor;
 
 struct Outputs {
     codes: Vec<i8>,
@@ -45,7 +45,7 @@ proptest! {
         let largest = max::abs_max(&values).unwrap();
         let grid = Grid::symmetric(largest, int8::LIMIT).unwrap();
         let mut codes = vec![99; values.len()];
-        let applied = scalar::affine(&values, &grid, &mut codes).unwrap();
+        let applied = grid.apply(&values, &mut codes).unwrap();
         prop_assert_eq!(codes, whole.codes);
         prop_assert_eq!(grid.scale, whole.scales[0]);
         prop_assert_eq!(applied.clipped, whole.report.clipped);
@@ -183,7 +183,7 @@ fn refusals() {
         },
     ];
     for grid in bad {
-        let refused = scalar::affine(&[1.0f32], &grid, &mut [0]).unwrap_err();
+        let refused = grid.apply(&[1.0f32], &mut [0]).unwrap_err();
         assert_eq!(refused, QuantError::Range, "{grid:?}");
     }
     assert_eq!(Groups::tensor(0), Err(QuantError::Empty));
@@ -279,7 +279,7 @@ proptest! {
         ends.sort_unstable();
         let grid = Grid { scale, zero_point: ends[1], low: ends[0], high: ends[2] };
         let mut codes = vec![0; values.len()];
-        let applied = scalar::affine(&values, &grid, &mut codes).unwrap();
+        let applied = grid.apply(&values, &mut codes).unwrap();
         let expected: Vec<i8> = values.iter().map(|&x| grid.code(x)).collect();
         let coded = expected.iter().filter(|&&code| code != ends[1]).count();
         prop_assert_eq!(codes, expected);

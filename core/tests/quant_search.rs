@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
 use tercet_core::number::bits::{INFINITE, magnitude};
 use tercet_core::number::{ExactSum, Stats};
-use tercet_core::quant::{Applied, Groups, Plan, QuantError, Rule, ScaleRule, ternary};
+use tercet_core::quant::{Applied, Groups, Method, Plan, QuantError, Rule, ScaleRule, quantize};
 use tercet_core::scalar::{self, Tensor};
 
 /// Counts the passes over the magnitudes of another problem.
@@ -59,7 +59,12 @@ fn passes(values: &[f32], bins: usize) -> usize {
     let tensor = Tensor::new(values, groups, &mut codes, &mut scales, &mut []).unwrap();
     let mut counting = Counting { tensor, passes: 0 };
     let mut bins = vec![MagnitudeBin::EMPTY; bins];
-    ternary::quantize(&mut counting, Rule::Optimal, ScaleRule::Rule, &mut bins).unwrap();
+    quantize(
+        &mut counting,
+        Method::ternary(Rule::Optimal, ScaleRule::Rule),
+        &mut bins,
+    )
+    .unwrap();
     counting.passes
 }
 

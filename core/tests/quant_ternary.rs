@@ -9,7 +9,9 @@ use tercet_core::number::bits::magnitude;
 use tercet_core::number::{ExactSum, round};
 use tercet_core::quant::optimal::MIN_BINS;
 use tercet_core::quant::ternary::{self, decide};
-use tercet_core::quant::{Groups, Method, QuantError, Rule, ScaleRule, quantize_in_order};
+use tercet_core::quant::{
+    Groups, Method, QuantError, Rule, ScaleRule, quantize, quantize_in_order,
+};
 use tercet_core::{bf16, f16};
 
 const RULES: [Rule; 4] = [Rule::AbsMax, Rule::AbsMean, Rule::Twn, Rule::Optimal];
@@ -311,7 +313,11 @@ fn refusals_name_what_is_wrong() {
     values[11] = f32::NAN;
     let mut out = Ternary::new(Groups::rows(3, 4).unwrap());
     let mut problem = out.problem(&values);
-    let result = ternary::quantize(&mut problem, Rule::AbsMean, ScaleRule::Rule, &mut []);
+    let result = quantize(
+        &mut problem,
+        Method::ternary(Rule::AbsMean, ScaleRule::Rule),
+        &mut [],
+    );
     assert_eq!(
         result,
         Err(QuantError::NotFinite { index: 7 }),
@@ -327,10 +333,9 @@ fn scratch_is_asked_for_before_it_is_used() {
     let values = [1f32; 257];
     let mut out = Ternary::new(Groups::tensor(257).unwrap());
     let mut bins = [MagnitudeBin::EMPTY; MIN_BINS - 1];
-    let result = ternary::quantize(
+    let result = quantize(
         &mut out.problem(&values),
-        Rule::Optimal,
-        ScaleRule::Rule,
+        Method::ternary(Rule::Optimal, ScaleRule::Rule),
         &mut bins,
     );
     assert_eq!(result, Err(QuantError::Scratch { needed: MIN_BINS }));

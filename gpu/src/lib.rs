@@ -4,6 +4,7 @@
 //!
 //! | module | is |
 //! |---|---|
+//! | [`AnyEngine`] | one value for whichever engine does a piece of work |
 //! | [`batch`] | small requests of one kind grouped into one launch, for every engine |
 //! | [`cache`] | tensors that stay on a device, and on the host when they leave it |
 //! | [`dispatch`] | chooses the engine of each call by what it costs here, on the CPU or a device; with or without the feature `cuda` |
@@ -25,6 +26,7 @@
 //! # }
 //! ```
 
+mod any;
 pub mod batch;
 pub mod cache;
 pub mod dispatch;
@@ -33,3 +35,5 @@ pub mod engine;
 pub mod observe;
 mod sync;
 pub mod trace;
+
+pub use any::{AnyBase, AnyClusters, AnyEngine, AnyTensor};

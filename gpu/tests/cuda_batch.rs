@@ -18,7 +18,7 @@ use tercet_gpu::batch::work::{
 };
 use tercet_gpu::batch::{BatchError, BatchOptions, Closing, Linear, Queue, Ticket, Worker};
 use tercet_gpu::engine::{Cuda, CudaError, CudaOptions};
-use tercet_host::engine::Fault;
+use tercet_host::engine::EngineError;
 use tercet_host::parallel::Threads;
 
 #[test]
@@ -100,7 +100,7 @@ fn whole(worker: Worker<'static, Multiply>) -> Queue<Multiply> {
     Queue::new(options, [worker]).unwrap()
 }
 
-type Product = Result<Vec<f32>, BatchError<Fault>>;
+type Product = Result<Vec<f32>, BatchError<EngineError>>;
 
 fn products(queue: &Queue<Multiply>, requests: &[Activations]) -> Vec<Product> {
     let submitted = requests.iter().cloned().map(|x| queue.submit(x).unwrap());
@@ -188,7 +188,7 @@ fn a_launch_that_fails_is_told_to_its_batch_and_the_next_goes_on() {
         let Err(BatchError::Failed(fault)) = outcome else {
             panic!("{outcome:?}");
         };
-        assert!(matches!(&*fault, Fault::Engine(_)), "{fault}");
+        assert!(matches!(&*fault, EngineError::Failed(_)), "{fault}");
     }
     device.set("fail=none");
     for (request, found) in requests[3..].iter().zip(three(&requests[3..])) {
@@ -235,8 +235,8 @@ fn engines_tell_whether_they_have_room() {
     // The second has less than the first.
     let several = with_memory(2, Some(1 << 20));
     assert!(several.has_room(&[1 << 19]) && !several.has_room(&[1 << 20, 1]));
-    let refused = Fault::from(CudaError::OutOfMemory { asked: 1, free: 0 });
-    assert!(matches!(refused, Fault::NoRoom(_)));
+    let refused = EngineError::from(CudaError::OutOfMemory { asked: 1, free: 0 });
+    assert!(matches!(refused, EngineError::NoRoom(_)));
 }
 
 /// Callers on many threads, one device, batches as they come.

@@ -60,7 +60,7 @@ fn of_cuda<T: Element>(
     values: &[T],
 ) -> Bytes {
     let mut bytes = vec![0; format.encoded_len(values.len())?];
-    let done = cuda.encode(format, rule, scale, values, &mut bytes)?;
+    let done = cuda.encode_blocks(format, rule, scale, values, &mut bytes)?;
     Ok((done, bytes))
 }
 
@@ -73,7 +73,7 @@ fn resident<T: Element>(
 ) -> Bytes {
     let there = cuda.upload(values)?;
     let mut blocks = cuda.blocks(format, values.len())?;
-    let done = cuda.encode_blocks(&there, rule, scale, &mut blocks)?;
+    let done = cuda.encode_resident(&there, rule, scale, &mut blocks)?;
     let mut bytes = vec![0; blocks.bytes().len()];
     cuda.read(blocks.bytes(), &mut bytes)?;
     Ok((done, bytes))
@@ -237,7 +237,7 @@ fn blocks_are_decoded_as_by_core() {
             let mut expected = vec![0.0; len];
             block::decode(format, &bytes, &mut expected).unwrap();
             let mut found = vec![1.0; len];
-            cuda.decode(format, &bytes, &mut found).unwrap();
+            cuda.decode_blocks(format, &bytes, &mut found).unwrap();
             assert!(
                 found
                     .iter()
@@ -249,14 +249,14 @@ fn blocks_are_decoded_as_by_core() {
             let mut blocks = cuda.blocks(format, len).unwrap();
             cuda.write(&bytes, blocks.bytes_mut()).unwrap();
             let mut room = cuda.zeros::<f16>(len).unwrap();
-            cuda.decode_blocks(&blocks, &mut room).unwrap();
+            cuda.decode_resident(&blocks, &mut room).unwrap();
             let mut found = vec![f16::ONE; len];
             cuda.read(&room, &mut found).unwrap();
             let narrow = expected.iter().map(|&x| f16::from_f32(x).to_bits());
             assert!(found.iter().map(|x| x.to_bits()).eq(narrow), "{format:?}");
 
             let mut room = cuda.zeros::<bf16>(len).unwrap();
-            cuda.decode_blocks(&blocks, &mut room).unwrap();
+            cuda.decode_resident(&blocks, &mut room).unwrap();
             let mut found = vec![bf16::ONE; len];
             cuda.read(&room, &mut found).unwrap();
             let narrow = expected.iter().map(|&x| bf16::from_f32(x).to_bits());
@@ -271,13 +271,17 @@ fn blocks_are_decoded_as_by_core() {
                 let expected =
                     block::decode(format, &bytes, &mut expected).map_err(CudaError::from);
                 assert_eq!(
-                    cuda.decode(format, &bytes, &mut found),
+                    cuda.decode_blocks(format, &bytes, &mut found),
                     expected,
                     "{format:?}"
                 );
                 let x = vec![1; len];
                 let expected = block::dot(format, &bytes, &x, 1.0).map_err(CudaError::from);
-                assert_eq!(cuda.dot(format, &bytes, &x, 1.0), expected, "{format:?}");
+                assert_eq!(
+                    cuda.dot_blocks(format, &bytes, &x, 1.0),
+                    expected,
+                    "{format:?}"
+                );
             }
         }
     }
@@ -299,12 +303,12 @@ fn products_are_cores() {
                     .map(|_| if extreme { -128 } else { draw.next() as i8 })
                     .collect();
                 let expected = block::dot(format, &bytes, &x, 0.37).unwrap();
-                let found = cuda.dot(format, &bytes, &x, 0.37).unwrap();
+                let found = cuda.dot_blocks(format, &bytes, &x, 0.37).unwrap();
                 assert_eq!(found.to_bits(), expected.to_bits(), "{format:?} × {count}");
                 let mut blocks = cuda.blocks(format, len).unwrap();
                 cuda.write(&bytes, blocks.bytes_mut()).unwrap();
                 let x = cuda.upload(&x).unwrap();
-                let found = cuda.dot_blocks(&blocks, &x, 0.37).unwrap();
+                let found = cuda.dot_resident(&blocks, &x, 0.37).unwrap();
                 assert_eq!(found.to_bits(), expected.to_bits(), "{format:?} × {count}");
             }
         }
@@ -325,7 +329,7 @@ fn a_tensor_that_does_not_fit_passes_through() {
     let found = of_cuda(&mut cuda, format, Rule::AbsMean, ScaleRule::Rule, &values).unwrap();
     assert_eq!(found, expected);
     let mut back = vec![0.0; values.len()];
-    cuda.decode(format, &found.1, &mut back).unwrap();
+    cuda.decode_blocks(format, &found.1, &mut back).unwrap();
     let mut restored = vec![0.0; values.len()];
     block::decode(format, &found.1, &mut restored).unwrap();
     assert_eq!(back, restored);

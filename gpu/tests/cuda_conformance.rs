@@ -31,6 +31,6 @@ fn every_digest_is_the_committed_one() {
             );
             digests += 1;
         });
-        assert_eq!(digests, 81, "{capability:?}");
+        assert_eq!(digests, 88, "{capability:?}");
     }
 }

@@ -42,7 +42,7 @@ fn every_digest_is_the_committed_one() {
             assert_eq!(expected, Some(found), "{name}, {devices} devices, {way}");
             digests += 1;
         });
-        assert_eq!(digests, 81);
+        assert_eq!(digests, 88);
     }
     device.set("peers=1");
 }
@@ -188,7 +188,7 @@ fn the_first_bad_value_is_named_wherever_it_is() {
         let mut bytes = vec![0; Format::Q4_0.encoded_len(768).unwrap()];
         let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
         let refused =
-            BlockEngine::encode(&mut cudas, Format::Q4_0, rule, scale, &values, &mut bytes);
+            BlockEngine::encode_blocks(&mut cudas, Format::Q4_0, rule, scale, &values, &mut bytes);
         assert_eq!(refused, Err(BlockError::NotFinite { index: bad }.into()));
         let layout = palette::Layout::new(Width::new(4).unwrap(), 24, 32, 5).unwrap();
         let out = Output {
@@ -197,7 +197,8 @@ fn the_first_bad_value_is_named_wherever_it_is() {
             scales: &mut vec![0.0; layout.groups()],
         };
         let scratch = &mut vec![0; layout.scratch_len()];
-        let refused = PaletteEngine::encode(&mut cudas, &layout, &values, &[], out, scratch);
+        let refused =
+            PaletteEngine::encode_palette(&mut cudas, &layout, &values, &[], out, scratch);
         let index = bad as u64;
         assert_eq!(refused, Err(PaletteError::NotFinite { index }.into()));
     }
@@ -206,7 +207,8 @@ fn the_first_bad_value_is_named_wherever_it_is() {
     values[650] = 1e30;
     let mut bytes = vec![0; Format::Q8_0.encoded_len(1024).unwrap()];
     let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
-    let refused = BlockEngine::encode(&mut cudas, Format::Q8_0, rule, scale, &values, &mut bytes);
+    let refused =
+        BlockEngine::encode_blocks(&mut cudas, Format::Q8_0, rule, scale, &values, &mut bytes);
     assert_eq!(refused, Err(BlockError::ScaleOverflow { block: 20 }.into()));
 }
 
@@ -222,19 +224,20 @@ fn blocks_and_layers_and_palettes_are_those_of_the_reference() {
         let len = format.encoded_len(weights.len()).unwrap();
         let (mut expected, mut found) = (vec![0; len], vec![1; len]);
         let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
-        let done = BlockEngine::encode(&mut Scalar, format, rule, scale, &weights, &mut expected);
+        let done =
+            BlockEngine::encode_blocks(&mut Scalar, format, rule, scale, &weights, &mut expected);
         assert_eq!(
-            BlockEngine::encode(&mut cudas, format, rule, scale, &weights, &mut found),
+            BlockEngine::encode_blocks(&mut cudas, format, rule, scale, &weights, &mut found),
             Ok(done.unwrap())
         );
         assert_eq!(found, expected);
         let (mut wide, mut back) = (vec![0.0; weights.len()], vec![1.0; weights.len()]);
-        BlockEngine::decode(&mut Scalar, format, &expected, &mut wide).unwrap();
-        BlockEngine::decode(&mut cudas, format, &found, &mut back).unwrap();
+        BlockEngine::decode_blocks(&mut Scalar, format, &expected, &mut wide).unwrap();
+        BlockEngine::decode_blocks(&mut cudas, format, &found, &mut back).unwrap();
         assert_eq!(back, wide);
-        let product = BlockEngine::dot(&mut Scalar, format, &expected, &x, 0.25).unwrap();
+        let product = BlockEngine::dot_blocks(&mut Scalar, format, &expected, &x, 0.25).unwrap();
         assert_eq!(
-            BlockEngine::dot(&mut cudas, format, &found, &x, 0.25),
+            BlockEngine::dot_blocks(&mut cudas, format, &found, &x, 0.25),
             Ok(product)
         );
     }

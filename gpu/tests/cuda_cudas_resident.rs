@@ -7,7 +7,7 @@ use crate::support::cluster::{
 use crate::support::cudas::{cudas, devices_with_nccl};
 use crate::support::emulator::{Device, checked};
 use tercet_core::cluster::{ClusterError, Init, Points, Update, normalize};
-use tercet_core::engine::{ClusterEngine, ClusterProblem};
+use tercet_core::engine::{ClusterEngine, ClusterProblem, Refused};
 use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix};
 use tercet_core::palette::{self, Palette, PaletteError, Width};
 use tercet_gpu::engine::cluster::CudasClusters;
@@ -159,7 +159,12 @@ fn points_of_others_and_too_many_clusters_are_refused() {
     let sphere = Update::Sphere(normalize(&mut values.clone(), 3).unwrap());
     let heavy = three.clusters_of(&there, 2, sphere).map(|_| ());
     assert!(
-        matches!(heavy, Err(CudaError::Cluster(ClusterError::Weight { .. }))),
+        matches!(
+            heavy,
+            Err(CudaError::Refused(Refused::Cluster(
+                ClusterError::Weight { .. }
+            )))
+        ),
         "{heavy:?}"
     );
 }
@@ -234,7 +239,9 @@ fn a_layer_that_stays_is_brought_once() {
         .map(|row| row.iter().map(|&x| i64::from(x as i8)).sum());
     assert_eq!(out.to_vec(), sums.collect::<Vec<i64>>());
     let refused = |found: Result<(), CudaError>| match found {
-        Err(CudaError::Linear(LinearError::Length { expected, found })) => (expected, found),
+        Err(CudaError::Refused(Refused::Linear(LinearError::Length { expected, found }))) => {
+            (expected, found)
+        }
         other => panic!("{other:?}"),
     };
     let crooked = I8Sym::new(&values).unwrap_or_else(|_| panic!("-128 among them"));
@@ -277,30 +284,39 @@ fn a_palette_that_stays_is_brought_once() {
     let there = cudas.palette(&palette).unwrap();
     assert_eq!((there.layout(), there.devices()), (layout, 3));
     let (x, mut out) = ([1_i8; 64], [0.0; 60]);
-    cudas.multiply_palette(&there, &x, 2.0, &mut out).unwrap();
+    cudas
+        .multiply_resident_palette(&there, &x, 2.0, &mut out)
+        .unwrap();
     let before = copied(&device);
-    cudas.multiply_palette(&there, &x, 2.0, &mut out).unwrap();
+    cudas
+        .multiply_resident_palette(&there, &x, 2.0, &mut out)
+        .unwrap();
     let moved = copied(&device) - before;
     assert!(moved < layout.index_bytes() as u64 / 2, "{moved}");
     let mut back = [0.0; 60 * 64];
-    cudas.decode_palette(&there, &mut back).unwrap();
+    cudas.decode_resident_palette(&there, &mut back).unwrap();
     // All are small whole numbers of halves, whose sums are exact in any order.
     let sums = back.chunks(64).map(|row| row.iter().sum::<f32>() * 2.0);
     assert_eq!(out.to_vec(), sums.collect::<Vec<_>>());
     let refused = |found: Result<(), CudaError>| match found {
-        Err(CudaError::Palette(PaletteError::Length { expected, found })) => (expected, found),
+        Err(CudaError::Refused(Refused::Palette(PaletteError::Length { expected, found }))) => {
+            (expected, found)
+        }
         other => panic!("{other:?}"),
     };
     let out = &mut out[1..];
     assert_eq!(
-        refused(cudas.multiply_palette(&there, &x, 1.0, out)),
+        refused(cudas.multiply_resident_palette(&there, &x, 1.0, out)),
         (60, 59)
     );
-    assert_eq!(refused(cudas.decode_palette(&there, out)), (3840, 59));
+    assert_eq!(
+        refused(cudas.decode_resident_palette(&there, out)),
+        (3840, 59)
+    );
     let (expected, found) = (3, 1);
-    let fewer = support::cudas::cudas(1).decode_palette(&there, &mut back);
+    let fewer = support::cudas::cudas(1).decode_resident_palette(&there, &mut back);
     assert_eq!(fewer, Err(CudaError::Length { expected, found }));
-    let other = support::cudas::cudas(3).decode_palette(&there, &mut back);
+    let other = support::cudas::cudas(3).decode_resident_palette(&there, &mut back);
     let other = other.unwrap_err();
     assert!(
         matches!(other.cause(), CudaError::Argument { .. }),

@@ -54,7 +54,7 @@ fn calls(dispatcher: &Dispatcher) -> Result<Vec<(Operation, String)>, DispatchEr
         .iter()
         .map(|&it| f32::from(it) * 0.01)
         .collect();
-    let groups = Groups::rows(2, 256).map_err(DispatchError::Quantize)?;
+    let groups = Groups::rows(2, 256)?;
     for method in [
         Method::Symmetric { limit: 127 },
         Method::Ternary {
@@ -109,20 +109,20 @@ fn calls(dispatcher: &Dispatcher) -> Result<Vec<(Operation, String)>, DispatchEr
     let found = dispatcher.kmeans(&points, 9, None, &options)?;
     add(Operation::Kmeans, format!("{found:?}"));
     let (mut labels, mut distances) = (vec![0; 72], vec![0; 72]);
-    let cloud = Points::new(&points, 9).map_err(DispatchError::Cluster)?;
+    let cloud = Points::new(&points, 9)?;
     dispatcher.assign(cloud, &found.centroids, &mut labels, &mut distances)?;
     add(Operation::Assign, format!("{labels:?} {distances:?}"));
-    let rows = Int8Rows::new(&points, 9).map_err(DispatchError::Search)?;
+    let rows = Int8Rows::new(&points, 9)?;
     let mut hits = vec![Hit::default(); 2 * 4];
     dispatcher.search::<Cosine, _>(rows, &points[..18], 4, &mut hits)?;
     add(Operation::Search, format!("{hits:?}"));
     let weights: Vec<u8> = points.iter().map(|it| it.cast_unsigned()).collect();
-    let matrix = Matrix::new(Layout::Int8, 18, 36, &weights).map_err(DispatchError::Linear)?;
-    let x = I8Sym::new(&points[..72]).map_err(DispatchError::Linear)?;
+    let matrix = Matrix::new(Layout::Int8, 18, 36, &weights)?;
+    let x = I8Sym::new(&points[..72])?;
     let mut out = vec![0.0; 36];
     dispatcher.matmul(&Layer::new(matrix), x, &[0.5, 0.1], &mut out)?;
     add(Operation::Matmul, format!("{out:?}"));
-    let x = I8Sym::new(&points[..36]).map_err(DispatchError::Linear)?;
+    let x = I8Sym::new(&points[..36])?;
     dispatcher.matvec(&Layer::new(matrix), x, 0.5, &mut out[..18])?;
     add(Operation::Matvec, format!("{:?}", &out[..18]));
     Ok(all)
@@ -371,9 +371,9 @@ fn resident(handles: &Handles<'_>) -> Result<Vec<String>, DispatchError> {
     rows.search::<Cosine>(&queries[..18], 4, &mut hits)?;
     all.push(format!("{hits:?}"));
     let (mut one, mut two) = (vec![0.0; 225], vec![0.0; 450]);
-    let x = I8Sym::new(&queries[..72]).map_err(DispatchError::Linear)?;
+    let x = I8Sym::new(&queries[..72])?;
     layer.matmul(x, &[0.5, 0.1], &mut two)?;
-    let x = I8Sym::new(&queries[..36]).map_err(DispatchError::Linear)?;
+    let x = I8Sym::new(&queries[..36])?;
     layer.matvec(x, 0.5, &mut one)?;
     all.push(format!("{two:?} {one:?}"));
     Ok(all)

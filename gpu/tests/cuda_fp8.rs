@@ -38,7 +38,7 @@ fn check<T: Element + Debug>(cuda: &mut Cuda, values: &[T], scale: f32) {
         let mut expected = vec![0x55; values.len()];
         let mut codes = cuda.zeros::<u8>(values.len()).unwrap();
         let result = format.quantize(scale, values, &mut expected);
-        let found = cuda.quantize_fp8(format, scale, &resident, &mut codes);
+        let found = cuda.quantize_resident_fp8(format, scale, &resident, &mut codes);
         assert_eq!(found, result.map_err(CudaError::from), "{format:?} {scale}");
         if result.is_err() {
             continue;
@@ -83,7 +83,7 @@ fn every_code_is_decoded_as_by_core() {
             let mut expected = vec![0.0; codes.len()];
             format.dequantize(scale, &codes, &mut expected).unwrap();
             let mut floats = cuda.zeros::<f32>(codes.len()).unwrap();
-            cuda.dequantize_fp8(format, scale, &resident, &mut floats)
+            cuda.dequantize_resident_fp8(format, scale, &resident, &mut floats)
                 .unwrap();
             let mut found = vec![0.0; codes.len()];
             cuda.read(&floats, &mut found).unwrap();
@@ -119,13 +119,13 @@ fn buffers_of_other_lengths_are_refused() {
     let values = cuda.upload(&[1.0_f32, 2.0]).unwrap();
     let mut codes = cuda.zeros::<u8>(3).unwrap();
     let length = |expected, found| Err(CudaError::Length { expected, found });
-    let found = cuda.quantize_fp8(Fp8::E4M3, 1.0, &values, &mut codes);
+    let found = cuda.quantize_resident_fp8(Fp8::E4M3, 1.0, &values, &mut codes);
     assert_eq!(found, length(2, 3));
     let mut floats = cuda.zeros::<f32>(2).unwrap();
-    let found = cuda.dequantize_fp8(Fp8::E5M2, 1.0, &codes, &mut floats);
+    let found = cuda.dequantize_resident_fp8(Fp8::E5M2, 1.0, &codes, &mut floats);
     assert_eq!(found, length(3, 2));
     let bad = cuda.upload(&[f16::INFINITY]).unwrap();
     let mut code = cuda.zeros::<u8>(1).unwrap();
-    let found = cuda.quantize_fp8(Fp8::E5M2, 1.0, &bad, &mut code);
+    let found = cuda.quantize_resident_fp8(Fp8::E5M2, 1.0, &bad, &mut code);
     assert_eq!(found, Err(QuantError::NotFinite { index: 0 }.into()));
 }

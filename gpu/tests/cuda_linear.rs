@@ -2,7 +2,7 @@
 
 use crate::support::emulator::{device, emulated};
 use tercet_core::block::{self, Format};
-use tercet_core::engine::LinearEngine;
+use tercet_core::engine::{LinearEngine, Refused};
 use tercet_core::linear::{
     I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale, Table, pack,
 };
@@ -254,7 +254,7 @@ fn patterns_that_no_packer_makes_are_weights_too() {
     let refused = cuda.layer(&layer).unwrap_err();
     assert_eq!(
         refused,
-        CudaError::Linear(LinearError::CodeRange { row: 0, col: 1 })
+        CudaError::Refused(Refused::Linear(LinearError::CodeRange { row: 0, col: 1 }))
     );
     let x = I8Sym::new(&[1, 2, 0, 0, 0, 0, 0, 0]).unwrap();
     let (mut out, mut scratch) = ([0; 4], vec![0; layer.weights().scratch_len()]);
@@ -298,7 +298,12 @@ fn what_does_not_fit_is_refused() {
     let other = Layer::new(Matrix::new(Layout::Int8, 2, 15, &bytes).unwrap());
     let x = I8Sym::new(&[1; 20]).unwrap();
     let mut scratch = vec![0; layer.weights().scratch_len()];
-    let length = |expected, found| Err(CudaError::Linear(LinearError::Length { expected, found }));
+    let length = |expected, found| {
+        Err(CudaError::Refused(Refused::Linear(LinearError::Length {
+            expected,
+            found,
+        })))
+    };
     assert_eq!(
         cuda.sums(&layer, x, &mut [0; 3], &mut scratch),
         length(10, 20)
@@ -321,11 +326,9 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(dense(&two, x, 6), length(3, 2));
     let none = I8Sym::new(&[]).unwrap();
     assert_eq!(dense(&two, none, 0), length(3, 2));
-    let needed = Err(CudaError::Linear(LinearError::Scratch {
-        needed: scratch.len(),
-        found: 0,
-    }));
-    assert_eq!(cuda.sums_many(&layer, x, &mut [0; 6], &mut []), needed);
+    // The device unpacks on the device: nothing of the caller's is asked for.
+    assert_eq!(cuda.product_scratch_len(layer.weights()), 0);
+    assert_eq!(cuda.sums_many(&layer, x, &mut [0; 6], &mut []), Ok(()));
     let (there, other) = (cuda.layer(&layer).unwrap(), cuda.layer(&other).unwrap());
     let x = cuda.activations(&there, x).unwrap();
     let mut sums = cuda.zeros(6).unwrap();

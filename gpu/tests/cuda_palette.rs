@@ -2,7 +2,7 @@
 
 use crate::support::emulator::{device, emulated};
 use half::{bf16, f16};
-use tercet_core::engine::PaletteEngine;
+use tercet_core::engine::{PaletteEngine, Refused};
 use tercet_core::number::Element;
 use tercet_core::palette::{Encoded, Layout, Output, Palette, PaletteError, Width};
 use tercet_core::scalar::Scalar;
@@ -63,7 +63,7 @@ fn encode<T: Element, E: PaletteEngine>(
         codebooks: &mut made.codebooks,
         scales: &mut made.scales,
     };
-    made.done = engine.encode(&layout, values, importances, out, &mut scratch)?;
+    made.done = engine.encode_palette(&layout, values, importances, out, &mut scratch)?;
     Ok(made)
 }
 
@@ -73,15 +73,15 @@ fn compare<T: Element>(cuda: &mut Cuda, layout: Layout, values: &[T], importance
     assert_eq!(found, expected, "{layout:?}");
     let palette = expected.palette(layout);
     let (mut out, mut out2) = (vec![0.0; layout.values()], vec![1.0; layout.values()]);
-    Scalar.decode(&palette, &mut out).unwrap();
-    cuda.decode(&palette, &mut out2).unwrap();
+    Scalar.decode_palette(&palette, &mut out).unwrap();
+    cuda.decode_palette(&palette, &mut out2).unwrap();
     assert_eq!(bits(&out2), bits(&out), "{layout:?}");
     let x: Vec<i8> = (0..layout.cols())
         .map(|i| (i * 37 % 256) as u8 as i8)
         .collect();
     let (mut y, mut y2) = (vec![0.0; layout.rows()], vec![1.0; layout.rows()]);
-    Scalar.matvec(&palette, &x, 0.37, &mut y).unwrap();
-    cuda.matvec(&palette, &x, 0.37, &mut y2).unwrap();
+    Scalar.multiply_palette(&palette, &x, 0.37, &mut y).unwrap();
+    cuda.multiply_palette(&palette, &x, 0.37, &mut y2).unwrap();
     assert_eq!(bits(&y2), bits(&y), "{layout:?}");
 }
 
@@ -174,7 +174,7 @@ fn refusals_are_the_references() {
         let refused = encode(&mut cuda, layout, &values, &[]).unwrap_err();
         assert_eq!(
             refused,
-            CudaError::Palette(PaletteError::NotFinite { index })
+            CudaError::Refused(Refused::Palette(PaletteError::NotFinite { index }))
         );
         assert_eq!(
             encode(&mut Scalar, layout, &values, &[]).unwrap_err(),
@@ -182,21 +182,23 @@ fn refusals_are_the_references() {
         );
     }
     let refused = encode(&mut cuda, layout, &[1.0; 299], &[]).unwrap_err();
-    let length = |expected, found| CudaError::Palette(PaletteError::Length { expected, found });
+    let length = |expected, found| {
+        CudaError::Refused(Refused::Palette(PaletteError::Length { expected, found }))
+    };
     assert_eq!(refused, length(300, 299));
     let made = encode(&mut Scalar, layout, &[1.0; 300], &[]).unwrap();
     let palette = made.palette(layout);
     assert_eq!(
-        cuda.decode(&palette, &mut [0.0; 299]).unwrap_err(),
+        cuda.decode_palette(&palette, &mut [0.0; 299]).unwrap_err(),
         length(300, 299)
     );
     assert_eq!(
-        cuda.matvec(&palette, &[0; 49], 1.0, &mut [0.0; 6])
+        cuda.multiply_palette(&palette, &[0; 49], 1.0, &mut [0.0; 6])
             .unwrap_err(),
         length(50, 49)
     );
     assert_eq!(
-        cuda.matvec(&palette, &[0; 50], 1.0, &mut [0.0; 5])
+        cuda.multiply_palette(&palette, &[0; 50], 1.0, &mut [0.0; 5])
             .unwrap_err(),
         length(6, 5)
     );
@@ -205,14 +207,14 @@ fn refusals_are_the_references() {
         scales: &scales,
         ..palette
     };
-    let refused = cuda.decode(&broken, &mut [0.0; 300]).unwrap_err();
+    let refused = cuda.decode_palette(&broken, &mut [0.0; 300]).unwrap_err();
     assert_eq!(
         refused,
-        CudaError::Palette(PaletteError::ScaleNotFinite { group: 1 })
+        CudaError::Refused(Refused::Palette(PaletteError::ScaleNotFinite { group: 1 }))
     );
     let there = cuda.palette(&palette).unwrap();
     let mut short = cuda.zeros::<f32>(299).unwrap();
-    let refused = cuda.decode_palette(&there, &mut short);
+    let refused = cuda.decode_resident_palette(&there, &mut short);
     assert_eq!(
         refused,
         Err(CudaError::Length {

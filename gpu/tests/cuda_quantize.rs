@@ -7,7 +7,7 @@ use crate::support::quantize::{
 };
 use half::{bf16, f16};
 use proptest::prelude::*;
-use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeEngine, QuantizeProblem};
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeEngine, QuantizeProblem, Refused};
 use tercet_core::number::Element;
 use tercet_core::quant::{self, Codes, Grid, Groups, Method, QuantError, Rule, ScaleRule};
 use tercet_core::scalar::Scalar;
@@ -290,7 +290,9 @@ fn refusals_come_in_cores_order() {
     });
     assert!(matches!(
         refused,
-        Err(CudaError::Quantize(QuantError::Scratch { .. }))
+        Err(CudaError::Refused(Refused::Quantize(
+            QuantError::Scratch { .. }
+        )))
     ));
 }
 

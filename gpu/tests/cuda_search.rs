@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use crate::support::emulator::{Device, checked, device, emulated};
 use crate::support::search::{codes, told};
-use tercet_core::engine::{SearchBase, SearchEngine};
+use tercet_core::engine::{Refused, SearchBase, SearchEngine};
 use tercet_core::number::{Element, Random};
 use tercet_core::scalar;
 use tercet_core::search::{
@@ -258,7 +258,7 @@ fn bad_requests_are_refused_as_by_core() {
     let values = [1.0f32, 2.0, 3.0, 4.0];
     let mut base = cuda.base(FloatRows::new(&values, 2).unwrap()).unwrap();
     let mut hits = [Hit::default(); 2];
-    let refused = |error| Err(CudaError::Search(error));
+    let refused = |error| Err(CudaError::Refused(Refused::Search(error)));
     let length = SearchError::QueryLength {
         expected: 2,
         found: 3,

@@ -159,18 +159,18 @@ fn blocks_pass_through() {
     let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
     let len = format.encoded_len(VALUES).unwrap();
     let (mut expected, mut found) = (vec![0; len], vec![1; len]);
-    BlockEngine::encode(&mut Scalar, format, rule, scale, &values, &mut expected).unwrap();
-    BlockEngine::encode(&mut cuda, format, rule, scale, &values, &mut found).unwrap();
+    BlockEngine::encode_blocks(&mut Scalar, format, rule, scale, &values, &mut expected).unwrap();
+    BlockEngine::encode_blocks(&mut cuda, format, rule, scale, &values, &mut found).unwrap();
     assert!(found == expected);
     let (mut wide, mut back) = (vec![0.0; VALUES], vec![1.0; VALUES]);
-    BlockEngine::decode(&mut Scalar, format, &expected, &mut wide).unwrap();
-    BlockEngine::decode(&mut cuda, format, &expected, &mut back).unwrap();
+    BlockEngine::decode_blocks(&mut Scalar, format, &expected, &mut wide).unwrap();
+    BlockEngine::decode_blocks(&mut cuda, format, &expected, &mut back).unwrap();
     assert!(back == wide);
     // Twice the bytes, so that weights and activations exceed the memory.
     let (expected, x) = (expected.repeat(2), codes(2 * VALUES, 5));
-    let product = BlockEngine::dot(&mut Scalar, format, &expected, &x, 0.5).unwrap();
+    let product = BlockEngine::dot_blocks(&mut Scalar, format, &expected, &x, 0.5).unwrap();
     assert_eq!(
-        BlockEngine::dot(&mut cuda, format, &expected, &x, 0.5),
+        BlockEngine::dot_blocks(&mut cuda, format, &expected, &x, 0.5),
         Ok(product)
     );
     assert_full(&cuda);
@@ -233,9 +233,11 @@ fn layers_and_palettes_go_part_by_part() {
             scales,
         };
         if scalar {
-            PaletteEngine::encode(&mut Scalar, &layout, &values, &[], out, &mut scratch).unwrap();
+            PaletteEngine::encode_palette(&mut Scalar, &layout, &values, &[], out, &mut scratch)
+                .unwrap();
         } else {
-            PaletteEngine::encode(&mut cuda, &layout, &values, &[], out, &mut scratch).unwrap();
+            PaletteEngine::encode_palette(&mut cuda, &layout, &values, &[], out, &mut scratch)
+                .unwrap();
         }
     }
     assert!(made[0] == made[1]);
@@ -247,8 +249,8 @@ fn layers_and_palettes_go_part_by_part() {
         scales,
     };
     let (mut wide, mut back) = (vec![0.0; layout.values()], vec![1.0; layout.values()]);
-    PaletteEngine::decode(&mut Scalar, &palette, &mut wide).unwrap();
-    PaletteEngine::decode(&mut cuda, &palette, &mut back).unwrap();
+    PaletteEngine::decode_palette(&mut Scalar, &palette, &mut wide).unwrap();
+    PaletteEngine::decode_palette(&mut cuda, &palette, &mut back).unwrap();
     assert!(back == wide);
     assert_full(&cuda);
 }

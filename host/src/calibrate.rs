@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use tercet_core::engine::{QuantizeEngine, Refused};
 use tercet_core::number::Element;
 use tercet_core::quant::calibrate;
 use tercet_core::quant::{HOST_BITS, Histogram, QuantError};
@@ -11,7 +12,7 @@ use tracing::trace_span;
 
 use crate::convert::Grid;
 use crate::dtype::DType;
-use crate::engine::{By, Fault, Shared, Worker};
+use crate::engine::{By, EngineError, FlowEngine, Shared};
 use crate::parallel::each::items_mut;
 use crate::parallel::{Threads, moved};
 use crate::simd::{Backend, Counts};
@@ -55,41 +56,34 @@ pub struct Calibration {
     pub scale: f32,
     /// The code of 0.0; 0 for a symmetric grid.
     pub zero_point: i8,
-    /// The engine that was to count the values: an instruction set of the processor, or [`Worker::name`].
+    /// The engine that was to count the values: an instruction set of the processor, or [`FlowEngine::name`].
     pub engine: String,
     /// Why the processor did some of that engine's work; `None` where it did none.
     pub engine_note: Option<String>,
 }
 
-/// Calibrates one int8 grid over all float tensors of all files; their order cannot show. Memory beyond the mappings:
-/// 512 KiB, and 1,088 KiB a thread.
+/// Calibrates one int8 grid over all float tensors of all files; their order cannot show. The engine counts the values: the
+/// figures are the same on any.
+///
+/// If the engine is the pool itself ([`FlowEngine::is_pool`]), its threads keep counts of their own over all the data. Another
+/// gets chunks of 2^20 values: where they lie if they are f32, f16 or bf16, else as f32, which the processor's threads read
+/// them into. Chunks that it has no room for those threads count, and [`Calibration::engine_note`] says so.
+///
+/// Memory beyond the mappings: 512 KiB, and 1,088 KiB a thread, or what the engine needs for a chunk and 4 MiB for values that
+/// do not lie so.
 ///
 /// # Errors
-/// Those of [`Model::open`](crate::Model::open), and [`Error::Tensor`] for a value that is not finite.
-pub fn calibrate(
-    paths: &[PathBuf],
-    method: Method,
-    grid: Grid,
-    progress: &dyn Progress,
-) -> Result<Calibration, Error> {
-    of_data(paths, method, grid, progress, by_threads)
-}
-
-/// [`calibrate()`] with an engine that counts the values: the same figures.
-///
-/// The engine gets chunks of 2^20 values: where they lie if they are f32, f16 or bf16, else as f32, which the processor's threads
-/// read them into. Chunks that it has no room for those threads count, and [`Calibration::engine_note`] says so. Memory beyond the
-/// mappings: 512 KiB, what the engine needs for a chunk, and 4 MiB where values do not lie so.
-///
-/// # Errors
-/// Those of [`calibrate()`]; [`Error::Engine`] where the engine fails.
-pub fn calibrate_with<E: Worker>(
+/// Those of [`Model::open`](crate::Model::open); [`Error::Tensor`] for a value that is not finite; [`Error::Engine`].
+pub fn calibrate<E: FlowEngine>(
     engine: &mut E,
     paths: &[PathBuf],
     method: Method,
     grid: Grid,
     progress: &dyn Progress,
 ) -> Result<Calibration, Error> {
+    if engine.is_pool() {
+        return of_data(paths, method, grid, progress, by_threads);
+    }
     of_data(
         paths,
         method,
@@ -198,7 +192,7 @@ fn count(
 }
 
 /// All values, chunk by chunk, by an engine.
-fn by_engine<E: Worker>(
+fn by_engine<E: FlowEngine>(
     engine: &mut E,
     sources: &[Source<'_>],
     histogram: &mut Counted<'_>,
@@ -216,13 +210,13 @@ fn by_engine<E: Worker>(
             counted.map_err(|fault| {
                 // Its place in the tensor in the place of that in the stream.
                 let fault = match fault {
-                    Fault::Quantize(QuantError::NotFinite { index }) => {
+                    EngineError::Refused(Refused::Quantize(QuantError::NotFinite { index })) => {
                         let index = first as u64 + (index - before);
                         QuantError::NotFinite { index }.into()
                     }
                     other => other,
                 };
-                shared.told(fault, |refusal| {
+                shared.error(fault, |refusal| {
                     Error::tensor(source.path, source.tensor.name, refusal)
                 })
             })?;
@@ -236,14 +230,14 @@ fn by_engine<E: Worker>(
 }
 
 /// Counts the `len` values from `first` on where they lie, as what they are.
-fn chunk<E: Worker>(
+fn chunk<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     source: &Source<'_>,
     first: usize,
     len: usize,
     histogram: &mut Counted<'_>,
     buffer: &mut Vec<f32>,
-) -> Result<Result<(), Fault>, Error> {
+) -> Result<Result<(), EngineError>, Error> {
     if let Some(values) = source.lying_as::<f16>(DType::F16, first, len) {
         return Ok(count_or_threads(shared, values, histogram));
     }
@@ -255,11 +249,11 @@ fn chunk<E: Worker>(
 }
 
 /// Counts values by an engine, or, where it has no room, by the processor's threads.
-fn count_or_threads<E: Worker, T: Element>(
+fn count_or_threads<E: FlowEngine, T: Element>(
     shared: &mut Shared<'_, E>,
     values: &[T],
     histogram: &mut Counted<'_>,
-) -> Result<(), Fault> {
+) -> Result<(), EngineError> {
     let done = shared.engine.histogram(values, histogram);
     // An engine that failed has counted nothing.
     let again = |threads: &mut Threads| Ok(threads.histogram(values, histogram)?);

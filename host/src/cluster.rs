@@ -2,10 +2,11 @@
 //!
 //! ```
 //! use tercet_host::cluster::{KmeansOptions, kmeans};
+//! use tercet_host::parallel::Threads;
 //!
 //! // Two groups on a line; nobody listens to the progress.
 //! let codes = [0i8, 1, 2, 50, 51, 52];
-//! let found = kmeans(&codes, 1, None, &KmeansOptions::new(2), &mut |_| ())?;
+//! let found = kmeans(&mut Threads::default(), &codes, 1, None, &KmeansOptions::new(2), &mut |_| ())?;
 //! assert_eq!(found.outcome.inertia, 4);
 //! assert_eq!(found.labels[0], found.labels[2]);
 //! assert_eq!(found.counts, [3, 3]);
@@ -24,8 +25,7 @@ use tercet_core::cluster::{
 use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_core::number::{Element, Lanes, RUN};
 
-use crate::engine::{Fault, Memory, Worker};
-use crate::parallel::Threads;
+use crate::engine::Memory;
 use crate::parallel::each::{chunks, numbers};
 use crate::points::TILE;
 
@@ -138,55 +138,39 @@ fn points<'a>(
     }
 }
 
-/// Clusters int8 points, row-major, `dims` coordinates each, on all threads; `observe` hears every step.
+/// Clusters int8 points, row-major, `dims` coordinates each, by an engine; `observe` hears every step.
 ///
-/// The bits are those of [`tercet_core::scalar`] for any number of threads. Memory: 8 bytes a point, and for each thread
-/// a table of k · d sums.
-///
-/// # Errors
-/// Those of [`Points::weighted`], [`cluster::kmeans`]; [`ClusterError::Length`] where given centroids are not k · d.
-pub fn kmeans(
-    codes: &[i8],
-    dims: usize,
-    weights: Option<&[u32]>,
-    options: &KmeansOptions,
-    observe: &mut dyn FnMut(Step),
-) -> Result<Clustering, ClusterError> {
-    kmeans_with(
-        &mut Threads::default(),
-        codes,
-        dims,
-        weights,
-        options,
-        observe,
-    )
-}
-
-/// [`kmeans`] by another engine: the same bits. Memory is the engine's, beside what comes back.
+/// The bits are those of [`tercet_core::scalar`] on any engine, for any number of threads. Memory of [`Threads`](crate::parallel::Threads): 8 bytes a
+/// point, and for each thread a table of k · d sums.
 ///
 /// # Errors
-/// Those of [`kmeans`]; the engine's.
-pub fn kmeans_with<E: Worker>(
+/// Those of [`Points::weighted`], [`cluster::kmeans`]; [`ClusterError::Length`] if given centroids are not k · d; the
+/// engine's.
+pub fn kmeans<E: ClusterEngine>(
     engine: &mut E,
     codes: &[i8],
     dims: usize,
     weights: Option<&[u32]>,
     options: &KmeansOptions,
     observe: &mut dyn FnMut(Step),
-) -> Result<Clustering, <E as ClusterEngine>::Error> {
+) -> Result<Clustering, E::Error> {
     let points = points(codes, dims, weights)?;
     let keeps = options.restarts > 1 || options.batch.is_some() || options.sphere.is_some();
-    let mut memory = Memory::of::<E>(&points, options.clusters, keeps)?;
+    let mut memory = Memory::of(engine, &points, options.clusters, keeps)?;
+    let in_memory = engine.needs_buffers();
     let update = options.sphere.map_or(Update::Mean, Update::Sphere);
     let mut clusters = engine.clusters(points, options.clusters, update, memory.buffers())?;
     let (outcome, curve) = run(&mut clusters, options, observe)?;
-    let brought = Memory::brought::<E, _>(&mut clusters)?;
+    let brought = match in_memory {
+        true => None,
+        false => Some(Memory::read(&mut clusters)?),
+    };
     drop(clusters);
     let memory = brought.unwrap_or(memory);
     Ok(memory.clustering(dims, outcome, curve))
 }
 
-/// [`kmeans_with`] of points that an engine holds in memory of its own, for as many clusters as the options have and with no centroids
+/// [`kmeans`] of points that an engine holds in memory of its own, for as many clusters as the options have and with no centroids
 /// yet: a device's points that stay there.
 ///
 /// ```
@@ -285,30 +269,18 @@ pub struct Assignment {
     pub inertia: u64,
 }
 
-/// Finds the nearest of the given centroids (k · d codes) for every point, on all threads.
+/// Finds the nearest of the given centroids (k · d codes) for every point, by an engine.
 ///
 /// There may be more centroids than points.
 ///
 /// # Errors
-/// Those of [`Points::new`] for points and centroids.
-pub fn assign(codes: &[i8], dims: usize, centroids: &[i8]) -> Result<Assignment, ClusterError> {
-    let points = Points::new(codes, dims)?;
-    let k = Points::new(centroids, dims)?.len();
-    let (mut labels, mut distances) = unassigned(&points);
-    crate::parallel::nearest(points, centroids, &mut labels, &mut distances);
-    Ok(Assignment::of(labels, distances, k))
-}
-
-/// [`assign`] by another engine: the same bits.
-///
-/// # Errors
-/// Those of [`assign`]; the engine's.
-pub fn assign_with<E: Worker>(
+/// Those of [`Points::new`] for points and centroids; the engine's.
+pub fn assign<E: ClusterEngine>(
     engine: &mut E,
     codes: &[i8],
     dims: usize,
     centroids: &[i8],
-) -> Result<Assignment, Fault> {
+) -> Result<Assignment, E::Error> {
     let points = Points::new(codes, dims)?;
     let k = Points::new(centroids, dims)?.len();
     let (mut labels, mut distances) = unassigned(&points);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tercet_core::quant::{Comparison, Measures};
 
-use crate::engine::{Shared, Worker};
+use crate::engine::{FlowEngine, Shared};
 use crate::parallel::Threads;
 use crate::source::{Room, Source, chunks, is_sidecar};
 use crate::{Error, Model, Progress};
@@ -56,34 +56,20 @@ pub struct Measured {
     pub max_error: f64,
 }
 
-/// Compares two models, restoring quantized tensors on the fly.
+/// Compares two models. The engine restores blocks of GGUF, int8 and ternary codes and palettes on the fly; the figures are the
+/// same on any, to the bit.
 ///
-/// Uses the threads of the current rayon pool. Memory does not grow with the tensors: a chunk of 4 MiB of each model is held, where its
-/// values do not lie in the mapped file as `f32` already.
+/// The processor's threads sum, widen floats, and restore what no engine has a step for: packed two-bit codes. So do they
+/// chunks that the engine has no room for; [`CompareReport::engine`] says who restored, [`CompareReport::engine_note`] why the
+/// engine did not restore it all. If the engine is the pool itself ([`FlowEngine::is_pool`]), its threads restore tile by tile.
 ///
-/// # Errors
-/// [`Error::Differ`] where a name is in one model only or shapes differ; [`Error::Tensor`] for values that are
-/// not finite or types that cannot be restored.
-pub fn compare(
-    left: &Model,
-    right: &Model,
-    progress: &dyn Progress,
-) -> Result<CompareReport, Error> {
-    compare_with(&mut Threads::default(), left, right, progress)
-}
-
-/// [`compare`] with an engine that restores blocks of GGUF, int8 and ternary codes and palettes: the same figures, to the bit.
-///
-/// The processor's threads sum, widen floats, and restore what no engine has a step for: packed two-bit codes. So do they chunks that the
-/// engine has no room for; [`CompareReport::engine`] says who restored, [`CompareReport::engine_note`] why the engine did not restore it
-/// all. An engine that works in the host's memory ([`Worker::OWN_MEMORY`]) gains nothing over their tiles, which stay in a thread's
-/// cache: for such a one this is [`compare`].
-///
-/// While a chunk is summed the engine restores the next, so that two of each model are held.
+/// Memory does not grow with the tensors: a chunk of 4 MiB of each model is held, if its values do not lie in the mapped file
+/// as `f32` already, and two if an engine restores the next while one is summed.
 ///
 /// # Errors
-/// Those of [`compare`], in the same words; [`Error::Engine`] where the engine fails.
-pub fn compare_with<E: Worker>(
+/// [`Error::Differ`] if a name is in one model only or shapes differ; [`Error::Tensor`] for values that are not finite or types
+/// that cannot be restored; [`Error::Engine`].
+pub fn compare<E: FlowEngine>(
     engine: &mut E,
     left: &Model,
     right: &Model,
@@ -181,7 +167,7 @@ struct Measure<'e, E> {
     room: Room<2>,
 }
 
-impl<E: Worker> Measure<'_, E> {
+impl<E: FlowEngine> Measure<'_, E> {
     /// Measures two readable tensors of one shape; `None` when they are empty.
     fn tensors(
         &mut self,

@@ -14,7 +14,7 @@ use tercet_core::block::{
     self, bitnet_hf,
     i2_s::{self, Layout},
 };
-use tercet_core::engine::LinearEngine;
+use tercet_core::engine::{BlockEngine, LinearEngine, QuantizeEngine};
 use tercet_core::linear::{self, I8Sym, Layer, Matrix, Requantize, Rescale, Table};
 use tercet_core::number::{Element, RUN, Random, Stats};
 use tercet_core::quant::fp8::Fp8;
@@ -36,13 +36,13 @@ const LARGE: usize = (1 << 18) + 4 * RUN + 77;
 /// Runs every operation by `engine` and by core, and reports its name and whether all results, refusals too, are the same. Under
 /// a second on one core of a desktop; 20 MB of memory.
 pub fn run(engine: &Threads, report: &mut dyn FnMut(&'static str, bool)) {
-    report("extremes", sizes(|values| extremes(engine, values)));
-    report("fp8", sizes(|values| fp8(engine, values)));
-    report("dequantize", sizes(|values| dequantize(engine, values)));
-    report("histogram", histogram(engine));
-    report("compare", compare(engine));
-    report("i2_s", i2_s(engine));
-    report("bitnet_hf", bitnet_hf(engine));
+    report("extremes", sizes(|values| extremes(*engine, values)));
+    report("fp8", sizes(|values| fp8(*engine, values)));
+    report("dequantize", sizes(|values| dequantize(*engine, values)));
+    report("histogram", histogram(*engine));
+    report("compare", compare(*engine));
+    report("i2_s", i2_s(*engine));
+    report("bitnet_hf", bitnet_hf(*engine));
     report("dense_many", dense_many(*engine));
 }
 
@@ -86,13 +86,13 @@ fn same(a: &[f32], b: &[f32]) -> bool {
     a.iter().map(bits).eq(b.iter().map(bits))
 }
 
-fn extremes(engine: &Threads, values: &[f32]) -> bool {
+fn extremes(engine: Threads, values: &[f32]) -> bool {
     let brains = halves(values, bf16::from_f32);
     engine.extremes(values) == Stats::extremes_of(values)
         && engine.extremes(&brains) == Stats::extremes_of(&brains)
 }
 
-fn fp8(engine: &Threads, values: &[f32]) -> bool {
+fn fp8(engine: Threads, values: &[f32]) -> bool {
     [Fp8::E4M3, Fp8::E5M2].into_iter().all(|format| {
         [1.0, 0.037].into_iter().all(|scale| {
             fp8_of(engine, format, scale, values)
@@ -102,7 +102,7 @@ fn fp8(engine: &Threads, values: &[f32]) -> bool {
     })
 }
 
-fn fp8_of<T: Element>(engine: &Threads, format: Fp8, scale: f32, values: &[T]) -> bool {
+fn fp8_of<T: Element>(mut engine: Threads, format: Fp8, scale: f32, values: &[T]) -> bool {
     let (mut found, mut expected) = (vec![0; values.len()], vec![0; values.len()]);
     let of = engine.quantize_fp8(format, scale, values, &mut found);
     if of != format.quantize(scale, values, &mut expected) {
@@ -119,7 +119,7 @@ fn fp8_of<T: Element>(engine: &Threads, format: Fp8, scale: f32, values: &[T]) -
         && same(&found, &expected)
 }
 
-fn dequantize(engine: &Threads, values: &[f32]) -> bool {
+fn dequantize(mut engine: Threads, values: &[f32]) -> bool {
     let codes: Vec<i8> = values.iter().map(|x| (x.to_bits() >> 7) as i8).collect();
     let Ok(groups) = Groups::tensor(codes.len()) else {
         return codes.is_empty();
@@ -135,7 +135,7 @@ fn dequantize(engine: &Threads, values: &[f32]) -> bool {
         && same(&found, &expected)
 }
 
-fn histogram(engine: &Threads) -> bool {
+fn histogram(engine: Threads) -> bool {
     let values = patterns(LARGE, 1);
     histogram_of::<_, HOST_BITS>(engine, &values)
         && histogram_of::<_, SMALL_BITS>(engine, &values)
@@ -143,7 +143,7 @@ fn histogram(engine: &Threads) -> bool {
         && histogram_of::<_, HOST_BITS>(engine, &halves(&values, bf16::from_f32))
 }
 
-fn histogram_of<T: Element, const B: u32>(engine: &Threads, values: &[T]) -> bool {
+fn histogram_of<T: Element, const B: u32>(mut engine: Threads, values: &[T]) -> bool {
     let mut buckets = [(); 2].map(|()| vec![0; Histogram::<B>::BUCKETS]);
     let [found, expected] = &mut buckets;
     let (Ok(mut found), Ok(mut expected)) = (Histogram::<B>::new(found), Histogram::new(expected))
@@ -153,7 +153,7 @@ fn histogram_of<T: Element, const B: u32>(engine: &Threads, values: &[T]) -> boo
     engine.histogram(values, &mut found) == expected.push(values) && found == expected
 }
 
-fn compare(engine: &Threads) -> bool {
+fn compare(engine: Threads) -> bool {
     let original = patterns(LARGE, 2);
     let restored: Vec<f32> = original.iter().map(|x| x * 0.9375).collect();
     let halves = halves(&restored, f16::from_f32);
@@ -166,10 +166,10 @@ fn compare(engine: &Threads) -> bool {
         })
 }
 
-fn compare_with<T: Element>(engine: &Threads, original: &[f32], restored: &[T]) -> bool {
+fn compare_with<T: Element>(mut engine: Threads, original: &[f32], restored: &[T]) -> bool {
     let (mut found, mut expected) = (Comparison::new(), Comparison::new());
     // Debug prints floats so that they read back to the same bits, also those of a zero.
-    engine.compare_next(&mut found, original, restored) == expected.push(original, restored)
+    engine.compare(&mut found, original, restored) == expected.push(original, restored)
         && format!("{found:?}") == format!("{expected:?}")
 }
 
@@ -183,7 +183,7 @@ fn two_bits(len: usize, seed: u64) -> Vec<u8> {
         .collect()
 }
 
-fn i2_s(engine: &Threads) -> bool {
+fn i2_s(mut engine: Threads) -> bool {
     [Layout::X86x128, Layout::Arm64].into_iter().all(|layout| {
         [0, 1, 2, 7, 33, 100].into_iter().all(|groups| {
             let len = groups * layout.group();
@@ -198,7 +198,7 @@ fn i2_s(engine: &Threads) -> bool {
     })
 }
 
-fn bitnet_hf(engine: &Threads) -> bool {
+fn bitnet_hf(engine: Threads) -> bool {
     let shapes = [
         (4, 1),
         (4, 7),
@@ -217,7 +217,7 @@ fn bitnet_hf(engine: &Threads) -> bool {
     })
 }
 
-fn bitnet_hf_of<T: Element>(engine: &Threads, rows: usize, cols: usize, weights: &[T]) -> bool {
+fn bitnet_hf_of<T: Element>(mut engine: Threads, rows: usize, cols: usize, weights: &[T]) -> bool {
     let Ok(len) = bitnet_hf::packed_len(rows, cols) else {
         return false;
     };

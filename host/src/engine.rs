@@ -1,246 +1,122 @@
-//! Engines that whole flows run on: clustering, search, calibration, conversions of files and looks at them, and integer networks.
+//! The engines that whole flows run on: clustering, search, calibration, conversions of files, looks at them, and integer
+//! networks.
 //!
-//! [`crate::quantize`], [`crate::dequantize`], [`crate::compare`], [`crate::inspect`], [`crate::calibrate()`], [`crate::search::search`]
-//! and the functions of [`crate::cluster::data`] and [`crate::network`] run on all threads of the processor. Beside each stands one of
-//! the same name with `_with`, which is given the engine: a [`Worker`]. The flow is the same code, and so are the bits.
+//! A flow takes its engine first: [`Threads`], the processor's kernels on all threads; [`Scalar`], core's loops; or one of
+//! another crate's, such as a CUDA device. The flow is the same code for each, and so are the bits.
 //!
-//! Where an engine has no room for a piece of work, the threads of the processor do that piece, and what comes back says so
+//! If an engine has no room for a piece of work, the threads of the processor do that piece, and what comes back says so
 //! ([`By`]). Any other failure of the engine ends the flow with [`Error::Engine`].
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::ops::RangeInclusive;
 
-use tercet_core::block::BlockError;
-use tercet_core::cluster::{ClusterError, Points};
 use tercet_core::engine::{
-    BlockEngine, ClusterEngine, LinearEngine, PaletteEngine, QuantizeEngine, SearchEngine,
+    BlockEngine, ClusterEngine, LinearEngine, PaletteEngine, QuantizeEngine, Refused, SearchEngine,
 };
-use tercet_core::linear::LinearError;
-use tercet_core::palette::PaletteError;
-use tercet_core::quant::{Codes, QuantError, int8};
 use tercet_core::scalar::Scalar;
-use tercet_core::search::SearchError;
 
 use crate::Error;
 use crate::parallel::Threads;
+use crate::simd::Backend;
 
 mod memory;
 mod shared;
 
 pub(crate) use memory::Memory;
-use memory::nearest_in_parts;
 pub(crate) use shared::Shared;
 
-/// An engine that flows over files run on.
-pub trait Worker:
-    QuantizeEngine<Error: Into<Fault>>
-    + BlockEngine<Error: Into<Fault>>
-    + ClusterEngine<Error: Into<Fault>>
-    + SearchEngine<Error: Into<Fault>>
-    + PaletteEngine<Error: Into<Fault>>
-    + LinearEngine<Error: Into<Fault>>
+/// An engine of every operation that flows run on, with a name and failures that they understand.
+pub trait FlowEngine:
+    QuantizeEngine<Error: Into<EngineError>>
+    + BlockEngine<Error: Into<EngineError>>
+    + ClusterEngine<Error: Into<EngineError>>
+    + SearchEngine<Error: Into<EngineError>>
+    + PaletteEngine<Error: Into<EngineError>>
+    + LinearEngine<Error: Into<EngineError>>
     + Send
-    + 'static
 {
-    /// Whether points and their clusters lie in memory of the engine's own: it then gets no [`tercet_core::engine::Buffers`] to
-    /// work in.
-    const OWN_MEMORY: bool;
-
     /// What reports call it.
     fn name(&self) -> String;
 
-    /// Writes `fl((code − zero_point) · scale)`, for codes of a range.
-    ///
-    /// # Errors
-    /// Those of core's decoders: lengths first, then [`QuantError::CodeRange`] with the lowest index ([`check_codes`] finds both); the
-    /// engine's.
-    fn dequantize(
-        &mut self,
-        codes: Codes<'_>,
-        range: RangeInclusive<i8>,
-        out: &mut [f32],
-    ) -> Result<(), Fault>;
-
-    /// Gives every point the nearest of `centroids`, the lowest of equals, and its squared distance to that. There may be more
-    /// centroids than points; both slices are as long as there are points.
-    ///
-    /// Provided through [`tercet_core::engine::ClusterProblem::measure`], which says what any engine must give.
-    ///
-    /// # Errors
-    /// [`ClusterError::Length`] where centroids are none, or no whole ones; the engine's.
-    fn nearest(
-        &mut self,
-        points: Points<'_>,
-        centroids: &[i8],
-        labels: &mut [u32],
-        distances: &mut [u32],
-    ) -> Result<(), Fault>
-    where
-        Self: Sized,
-    {
-        nearest_in_parts(self, points, centroids, labels, distances)
+    /// Whether it is what all threads of the current rayon pool are with [`Backend::default`]. A flow over files then hands
+    /// out tiles, each of which stays with one thread from reading to writing, and not chunks to the engine.
+    fn is_pool(&self) -> bool {
+        false
     }
 }
 
-impl Worker for Threads {
-    const OWN_MEMORY: bool = false;
-
+/// The pool, unless it has another instruction set or, being [`Threads::alone`], fewer threads.
+impl FlowEngine for Threads {
     /// Its instruction set's.
     fn name(&self) -> String {
         self.backend().to_string()
     }
 
-    fn dequantize(
-        &mut self,
-        codes: Codes<'_>,
-        range: RangeInclusive<i8>,
-        out: &mut [f32],
-    ) -> Result<(), Fault> {
-        Ok(Self::dequantize(self, codes, range, out)?)
-    }
-
-    /// All centroids in one pass, however many there are.
-    #[cfg(feature = "clustering")]
-    fn nearest(
-        &mut self,
-        points: Points<'_>,
-        centroids: &[i8],
-        labels: &mut [u32],
-        distances: &mut [u32],
-    ) -> Result<(), Fault> {
-        self.nearest_of(points, centroids, labels, distances);
-        Ok(())
+    fn is_pool(&self) -> bool {
+        self.backend() == Backend::default()
+            && (!self.is_alone() || rayon::current_num_threads() == 1)
     }
 }
 
-impl Worker for Scalar {
-    const OWN_MEMORY: bool = false;
-
+/// The pool, if that is one thread with core's loops.
+impl FlowEngine for Scalar {
     fn name(&self) -> String {
         "scalar".to_owned()
     }
 
-    fn dequantize(
-        &mut self,
-        codes: Codes<'_>,
-        range: RangeInclusive<i8>,
-        out: &mut [f32],
-    ) -> Result<(), Fault> {
-        check_codes(&codes, &range, out.len())?;
-        Ok(int8::dequantize(codes, out)?)
-    }
-}
-
-/// What core's decoders refuse of codes of a range before they begin, for engines whose own take all 256: O(codes) at most.
-///
-/// # Errors
-/// Those of [`Codes::check`] for `len` values; [`QuantError::CodeRange`] with the lowest index.
-pub fn check_codes(
-    codes: &Codes<'_>,
-    range: &RangeInclusive<i8>,
-    len: usize,
-) -> Result<(), QuantError> {
-    codes.check(len)?;
-    if *range == int8::RANGE {
-        return Ok(());
-    }
-    match codes.codes.iter().position(|code| !range.contains(code)) {
-        None => Ok(()),
-        Some(index) => Err(QuantError::CodeRange {
-            index: index as u64,
-        }),
+    fn is_pool(&self) -> bool {
+        Backend::default() == Backend::SCALAR && rayon::current_num_threads() == 1
     }
 }
 
 /// Why an engine did not do what it was asked.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Fault {
-    /// What every engine's quantizer refuses.
-    Quantize(QuantError),
-    /// What every engine's block formats refuse.
-    Block(BlockError),
-    /// What every engine's clustering refuses.
-    Cluster(ClusterError),
-    /// What every engine's search refuses.
-    Search(SearchError),
-    /// What every engine's palettes refuse.
-    Palette(PaletteError),
-    /// What every engine's layers refuse.
-    Linear(LinearError),
+pub enum EngineError {
+    /// What every engine refuses: the caller's mistake.
+    Refused(Refused),
     /// The engine's memory has no room for it. The engine is as it was.
     NoRoom(Box<dyn StdError + Send + Sync>),
     /// The engine itself failed.
-    Engine(Box<dyn StdError + Send + Sync>),
+    Failed(Box<dyn StdError + Send + Sync>),
 }
 
-impl Fault {
-    /// The error of a flow: an engine's own under the engine's `name`, and what all refuse as `refuse` tells it.
-    pub(crate) fn told(
+impl EngineError {
+    /// The error of a flow: an engine's own under the engine's `name`, and what all refuse as `refuse` says it.
+    pub(crate) fn of_flow(
         self,
         name: String,
         refuse: impl FnOnce(&dyn fmt::Display) -> Error,
     ) -> Error {
         match self {
-            Self::NoRoom(source) | Self::Engine(source) => Error::Engine {
+            Self::Refused(refused) => refuse(&refused),
+            Self::NoRoom(source) | Self::Failed(source) => Error::Engine {
                 engine: name,
                 source,
             },
-            refusal => refuse(&refusal),
         }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for EngineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Quantize(error) => error.fmt(f),
-            Self::Block(error) => error.fmt(f),
-            Self::Cluster(error) => error.fmt(f),
-            Self::Search(error) => error.fmt(f),
-            Self::Palette(error) => error.fmt(f),
-            Self::Linear(error) => error.fmt(f),
-            Self::NoRoom(error) | Self::Engine(error) => error.fmt(f),
+            Self::Refused(refused) => refused.fmt(f),
+            Self::NoRoom(error) | Self::Failed(error) => error.fmt(f),
         }
     }
 }
 
-impl From<QuantError> for Fault {
-    fn from(error: QuantError) -> Self {
-        Self::Quantize(error)
+impl StdError for EngineError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Refused(refused) => refused.source(),
+            Self::NoRoom(error) | Self::Failed(error) => error.source(),
+        }
     }
 }
 
-impl From<BlockError> for Fault {
-    fn from(error: BlockError) -> Self {
-        Self::Block(error)
-    }
-}
-
-impl From<ClusterError> for Fault {
-    fn from(error: ClusterError) -> Self {
-        Self::Cluster(error)
-    }
-}
-
-impl From<SearchError> for Fault {
-    fn from(error: SearchError) -> Self {
-        Self::Search(error)
-    }
-}
-
-impl From<PaletteError> for Fault {
-    fn from(error: PaletteError) -> Self {
-        Self::Palette(error)
-    }
-}
-
-impl From<LinearError> for Fault {
-    fn from(error: LinearError) -> Self {
-        Self::Linear(error)
-    }
-}
+tercet_core::from_refusals!(EngineError);
 
 /// Who did the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -261,12 +137,12 @@ impl By {
     /// What the engine of this name has done, or, where it had no room, what the processor's threads then do.
     pub(crate) fn or_threads<T>(
         name: String,
-        done: Result<T, impl Into<Fault>>,
-        threads: impl FnOnce(&mut Threads) -> Result<T, Fault>,
-    ) -> Result<(T, Self), Fault> {
+        done: Result<T, impl Into<EngineError>>,
+        threads: impl FnOnce(&mut Threads) -> Result<T, EngineError>,
+    ) -> Result<(T, Self), EngineError> {
         let reason = match done.map_err(Into::into) {
             Ok(done) => return Ok((done, Self::name(name))),
-            Err(Fault::NoRoom(reason)) => reason,
+            Err(EngineError::NoRoom(reason)) => reason,
             Err(fault) => return Err(fault),
         };
         let mut engine = Threads::default();

@@ -66,7 +66,7 @@ pub enum Error {
         reason: String,
     },
     /// The output is there already.
-    #[error("{}: exists already (--force overwrites)", .path.display())]
+    #[error("{}: exists already", .path.display())]
     OutputExists {
         /// The output.
         path: PathBuf,

@@ -4,9 +4,8 @@ use serde::Serialize;
 use tercet_core::number::Stats;
 use tracing::trace_span;
 
-use crate::engine::{Shared, Worker};
+use crate::engine::{FlowEngine, Shared};
 use crate::names::closest;
-use crate::parallel::Threads;
 use crate::parallel::each;
 use crate::source::{Room, Source, TILE, chunks, on_engine, tiles};
 use crate::{Error, Model, Progress, Tensor};
@@ -72,33 +71,20 @@ pub struct ValueSummary {
     pub histogram: Vec<u64>,
 }
 
-/// Looks at the tensors of a model: all, or the one named.
+/// Looks at the tensors of a model: all, or the one named. The engine restores blocks of GGUF, int8 and ternary codes and
+/// palettes; the figures are the same on any, to the bit.
 ///
-/// Uses the threads of the current rayon pool, and reads each tensor twice. Memory does not grow with the tensors: a tile of 64 KiB is
-/// held for each thread.
+/// The processor's threads look at the values, each tensor's twice, widen floats, and restore what no engine has a step for:
+/// packed two-bit codes. So do they chunks that the engine has no room for; [`Summary::engine`] says who restored,
+/// [`Summary::engine_note`] why the engine did not restore it all. If the engine is the pool itself
+/// ([`FlowEngine::is_pool`]), its threads restore tile by tile.
 ///
-/// # Errors
-/// [`Error::NoSuchTensor`]; [`Error::Tensor`] for a tensor whose blocks or scales are damaged.
-pub fn inspect(
-    model: &Model,
-    only: Option<&str>,
-    progress: &dyn Progress,
-) -> Result<Summary, Error> {
-    inspect_with(&mut Threads::default(), model, only, progress)
-}
-
-/// [`inspect`] with an engine that restores blocks of GGUF, int8 and ternary codes and palettes: the same figures, to the bit.
-///
-/// The processor's threads look at the values, widen floats, and restore what no engine has a step for: packed two-bit codes. So do they
-/// chunks that the engine has no room for; [`Summary::engine`] says who restored, [`Summary::engine_note`] why the engine did not restore
-/// it all. An engine that works in the host's memory ([`Worker::OWN_MEMORY`]) gains nothing over their tiles, which stay in a thread's
-/// cache: for such a one this is [`inspect`].
-///
-/// While a chunk of 4 MiB is looked at the engine restores the next: two are held.
+/// Memory does not grow with the tensors: a tile of 64 KiB for each thread, or two chunks of 4 MiB, since an engine restores
+/// the next while one is looked at.
 ///
 /// # Errors
-/// Those of [`inspect`], in the same words; [`Error::Engine`] where the engine fails.
-pub fn inspect_with<E: Worker>(
+/// [`Error::NoSuchTensor`]; [`Error::Tensor`] for a tensor whose blocks or scales are damaged; [`Error::Engine`].
+pub fn inspect<E: FlowEngine>(
     engine: &mut E,
     model: &Model,
     only: Option<&str>,
@@ -189,7 +175,7 @@ struct Look<'e, E> {
     room: Room<1>,
 }
 
-impl<E: Worker> Look<'_, E> {
+impl<E: FlowEngine> Look<'_, E> {
     /// Two passes: extremes and sums, then counts between the extremes.
     fn values(&mut self, source: &Source<'_>) -> Result<Option<ValueSummary>, Error> {
         if !source.is_readable() {
@@ -226,7 +212,7 @@ impl<E: Worker> Look<'_, E> {
             let _span = trace_span!("look", len = values.len()).entered();
             work(values)
         };
-        if !on_engine::<E>(source) {
+        if !on_engine(self.shared.engine, source) {
             if source.is_quantized() && all > 0 {
                 self.shared.by_processor();
             }

@@ -20,6 +20,7 @@
 //!
 //! ```
 //! use tercet_host::convert::{DequantizeOptions, FloatType, Target};
+//! use tercet_host::parallel::Threads;
 //! use tercet_host::{Model, QuantizeOptions, compare, dequantize, quantize};
 //!
 //! # let folder = tempfile::tempdir()?;
@@ -32,7 +33,8 @@
 //! # std::fs::write(&input, npy)?;
 //! // 4 x 256 floats become four blocks of TQ2_0; `()` listens to no progress.
 //! let model = Model::open(&input)?;
-//! let report = quantize(&model, &QuantizeOptions::new(Target::Tq2_0), &output, &())?;
+//! let threads = &mut Threads::default();
+//! let report = quantize(threads, &model, &QuantizeOptions::new(Target::Tq2_0), &output, &())?;
 //! assert_eq!((report.tensors[0].to.as_str(), report.bits_per_weight), ("tq2_0", 2.0625));
 //! assert!(report.tensors[0].relative_error.unwrap() < 0.3);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -91,13 +93,10 @@ mod source;
 
 #[cfg(feature = "files")]
 pub use self::{
-    calibrate::{Calibration, Method, calibrate, calibrate_with},
-    compare::{CompareReport, Measured, TensorCompare, compare, compare_with},
-    convert::{
-        DequantizeOptions, QuantizeOptions, Report, dequantize, dequantize_with, quantize,
-        quantize_with,
-    },
-    inspect::{BARS, Summary, TensorSummary, ValueSummary, inspect, inspect_with},
+    calibrate::{Calibration, Method, calibrate},
+    compare::{CompareReport, Measured, TensorCompare, compare},
+    convert::{DequantizeOptions, QuantizeOptions, Report, dequantize, quantize},
+    inspect::{BARS, Summary, TensorSummary, ValueSummary, inspect},
     model::{Container, DType, Metadata, Model, Reading, Tensor},
     source::{Amount, Amounts},
 };

@@ -48,9 +48,8 @@ pub fn matmat(
     let cols = layer.weights().cols();
     let count = x.len() / cols;
     let mut codes = vec![0; x.len()];
-    let mut scratch = vec![0; layer.weights().scratch_len()];
     // Lengths first, with activations of 0.
-    layer.check_many(I8Sym::new(&codes)?, out.len(), scratch.len())?;
+    layer.check_many(I8Sym::new(&codes)?, out.len())?;
     if out.is_empty() {
         return Ok(());
     }
@@ -63,6 +62,6 @@ pub fn matmat(
     };
     let tensor = threads.tensor(x, groups, quantized)?;
     tensor.quantize(Method::Symmetric { limit: 127 })?;
-    threads.matmat(layer, I8Sym::new(&codes)?, &scales, out, &mut scratch)?;
+    threads.matmat(layer, I8Sym::new(&codes)?, &scales, out, &mut [])?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Palettes as a file holds them: little-endian bytes at any address.
 
-use tercet_core::palette::{Layout, decode_row};
+use tercet_core::palette::{Layout, Width, decode_row};
 
 /// A matrix of indices with its codebooks and scales.
 #[derive(Clone, Copy, Debug)]
@@ -43,4 +43,21 @@ impl Stored<'_> {
         }
         Ok(())
     }
+}
+
+/// The names of palettes, by the bits of an index.
+const PALETTES: [&str; 8] = [
+    "palette:1",
+    "palette:2",
+    "palette:3",
+    "palette:4",
+    "palette:5",
+    "palette:6",
+    "palette:7",
+    "palette:8",
+];
+
+/// The name of palettes with indices of a width.
+pub(crate) const fn name(width: Width) -> &'static str {
+    PALETTES[width.bits() as usize - 1]
 }

@@ -7,10 +7,9 @@ use tercet_core::block::{BlockError, Format};
 use tercet_core::palette::{Layout as PaletteLayout, Width};
 use tercet_core::quant::Grid;
 
-use crate::convert::Target;
 use crate::dtype::{DType, values};
 use crate::model::Tensor;
-use crate::palette::Stored;
+use crate::palette::{self, Stored};
 use crate::simd::{Backend, Stores};
 use crate::{Error, Model, floats};
 
@@ -149,7 +148,7 @@ impl<'a> Source<'a> {
     pub(crate) fn type_name(&self) -> String {
         match self.kind {
             Kind::Packed { .. } => "bitnet-hf".into(),
-            Kind::Palette { stored, .. } => Target::Palette(stored.layout.width()).name().into(),
+            Kind::Palette { stored, .. } => palette::name(stored.layout.width()).into(),
             _ => self.tensor.dtype.name().into_owned(),
         }
     }

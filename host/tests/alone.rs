@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use tercet_core::conformance;
-use tercet_core::engine::LinearEngine;
+use tercet_core::engine::{LinearEngine, QuantizeEngine};
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_core::quant::{HOST_BITS, Histogram};
 use tercet_host::parallel::Threads;

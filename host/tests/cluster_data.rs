@@ -6,10 +6,11 @@ use tercet_core::number::Random;
 use tercet_host::Error;
 use tercet_host::cluster::data::{Fit, Found, assign, fit};
 use tercet_host::cluster::{KmeansOptions, kmeans};
+use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
 
 fn quiet(points: &Points, how: &Fit<'_>) -> Result<Found, Error> {
-    fit(points, how, &mut |_, _| ())
+    fit(&mut Threads::default(), points, how, &mut |_, _| ())
 }
 
 fn plain(points: &Points, k: usize) -> Found {
@@ -58,7 +59,15 @@ fn int8_data_is_clustered_as_it_is() {
     let values: Vec<i8> = (0..600).map(|_| random.below(256) as u8 as i8).collect();
     let points = Points::new("p", 200, 3, Values::int8(values.clone())).unwrap();
     let found = plain(&points, 7);
-    let direct = kmeans(&values, 3, None, &KmeansOptions::new(7), &mut |_| ()).unwrap();
+    let direct = kmeans(
+        &mut Threads::default(),
+        &values,
+        3,
+        None,
+        &KmeansOptions::new(7),
+        &mut |_| (),
+    )
+    .unwrap();
     assert_eq!(found.clustering, direct);
     assert_eq!(found.inertia, direct.outcome.inertia as f64);
     assert_eq!(found.coding_error, 0.0);
@@ -106,6 +115,7 @@ fn small_whole_numbers_have_fine_centroids() {
             found.codes.squared(found.clustering.outcome.inertia)
         );
         let again = assign(
+            &mut Threads::default(),
             &points,
             &Points::new("c", 5, 4, Values::F32(found.centroids.clone())).unwrap(),
             false,
@@ -132,7 +142,7 @@ proptest! {
         // Fewer distinct points than clusters may be left.
         let Ok(found) = quiet(&points, &how) else { return Ok(()) };
         let written = Points::new("c", 4, dims, Values::F32(found.centroids.clone())).unwrap();
-        let again = assign(&points, &written, spherical).unwrap();
+        let again = assign(&mut Threads::default(), &points, &written, spherical).unwrap();
         prop_assert_eq!(&again.assignment.labels, &found.clustering.labels);
         prop_assert_eq!(again.inertia, found.inertia);
         if !spherical {

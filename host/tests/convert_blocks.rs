@@ -7,6 +7,7 @@ use safetensors::Dtype;
 use tercet_core::block::{self, Format};
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::convert::Target;
+use tercet_host::parallel::Threads;
 use tercet_host::{
     DType, DequantizeOptions, Model, QuantizeOptions, compare, dequantize, quantize,
 };
@@ -67,7 +68,7 @@ fn gguf_blocks_are_those_of_the_codec() {
         assert!(back.metadata().contains(&("format".into(), "pt".into())));
 
         // `compare` restores on the fly and agrees with the report.
-        let compared = compare(&input, &output, &()).unwrap();
+        let compared = compare(&mut Threads::default(), &input, &output, &()).unwrap();
         for (reported, compared) in report.tensors.iter().zip(&compared.tensors) {
             let measured = compared
                 .measures
@@ -144,7 +145,10 @@ fn auto_keeps_its_budget_and_spends_it() {
             "{} > {bits}",
             report.bits_per_weight
         );
-        let total = compare(&input, &output, &()).unwrap().total.unwrap();
+        let total = compare(&mut Threads::default(), &input, &output, &())
+            .unwrap()
+            .total
+            .unwrap();
         assert!(total.mse <= last, "{bits} bits: {} > {last}", total.mse);
         last = total.mse;
     }
@@ -159,7 +163,7 @@ fn auto_keeps_its_budget_and_spends_it() {
             .bits_per_weight
     };
     assert!(bits("large") > bits("small"));
-    let error = quantize(&input, &auto(1.5), &out, &())
+    let error = quantize(&mut Threads::default(), &input, &auto(1.5), &out, &())
         .unwrap_err()
         .to_string();
     assert!(error.contains("1.5 bits a weight"), "{error}");
@@ -269,6 +273,7 @@ fn one_array_goes_to_npy_and_several_do_not() {
     assert_eq!(tensor.bytes, le(&expected));
 
     let error = dequantize(
+        &mut Threads::default(),
         &model(&folder),
         &DequantizeOptions::default(),
         &folder.file("many.npy"),

@@ -6,9 +6,10 @@ use half::bf16;
 use safetensors::Dtype;
 use tercet_core::block::bitnet_hf::WeightScale;
 use tercet_core::block::{self};
-use tercet_core::quant::{Groups, Rule, ScaleRule, int8, ternary};
+use tercet_core::quant::{self, Groups, Rule, ScaleRule, int8};
 use tercet_core::scalar;
 use tercet_host::convert::{FloatType, Grid, Per, Target};
+use tercet_host::parallel::Threads;
 use tercet_host::{
     DType, DequantizeOptions, Model, QuantizeOptions, Reading, compare, dequantize, quantize,
 };
@@ -51,10 +52,9 @@ fn int8_and_ternary_are_those_of_the_reference_engine() {
                         Rule::AbsMean
                     });
                     options.scale = ScaleRule::LeastSquares;
-                    ternary::quantize(
+                    quant::quantize(
                         &mut problem,
-                        options.rule.unwrap(),
-                        options.scale,
+                        quant::Method::ternary(options.rule.unwrap(), options.scale),
                         &mut bins,
                     )
                 }
@@ -97,7 +97,7 @@ fn int8_and_ternary_are_those_of_the_reference_engine() {
             };
             int8::dequantize(coded, &mut expected).unwrap();
             assert_eq!(floats(&back, "a.weight"), expected);
-            let compared = compare(&input, &output, &()).unwrap();
+            let compared = compare(&mut Threads::default(), &input, &output, &()).unwrap();
             let compared = compared
                 .tensors
                 .iter()
@@ -180,6 +180,7 @@ fn restored_values_too_large_for_f16_are_refused() {
         force: false,
     };
     let error = dequantize(
+        &mut Threads::default(),
         &input,
         &options(FloatType::F16),
         &folder.file("out.safetensors"),
@@ -191,6 +192,7 @@ fn restored_values_too_large_for_f16_are_refused() {
         "{error}"
     );
     dequantize(
+        &mut Threads::default(),
         &input,
         &options(FloatType::Bf16),
         &folder.file("out.safetensors"),
@@ -251,7 +253,14 @@ fn scales_that_do_not_fit_their_codes_are_refused() {
         safetensors(&path, &given, &[]);
         let input = Model::open(&path).unwrap();
         let out = folder.file("out.safetensors");
-        let error = dequantize(&input, &DequantizeOptions::default(), &out, &()).unwrap_err();
+        let error = dequantize(
+            &mut Threads::default(),
+            &input,
+            &DequantizeOptions::default(),
+            &out,
+            &(),
+        )
+        .unwrap_err();
         assert!(
             error.to_string().contains(expected),
             "{error}\nlacks: {expected}"
@@ -286,7 +295,7 @@ fn threads_do_not_show() {
                 ..QuantizeOptions::new(target)
             };
             let report = pool
-                .install(|| quantize(&input, &options, &out, &()))
+                .install(|| quantize(&mut Threads::default(), &input, &options, &out, &()))
                 .unwrap();
             let now = (std::fs::read(&out).unwrap(), report.tensors);
             if let Some(first) = &seen {

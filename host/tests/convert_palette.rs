@@ -6,6 +6,7 @@ use half::f16;
 use safetensors::Dtype;
 use tercet_core::palette::{self, Layout, MAX_WEIGHT, Output, Palette, Width};
 use tercet_host::convert::{Per, Target};
+use tercet_host::parallel::Threads;
 use tercet_host::{DType, Error, Model, QuantizeOptions, compare, inspect, quantize};
 
 fn options(bits: u8, per: Per) -> QuantizeOptions {
@@ -112,7 +113,7 @@ fn files_hold_the_bits_of_the_reference_engine_and_come_back() {
                 &folder.file(&format!("back-{bits}-{per:?}.safetensors")),
             );
             assert_eq!(back.tensors().len(), 4);
-            let compared = compare(&input, &output, &()).unwrap();
+            let compared = compare(&mut Threads::default(), &input, &output, &()).unwrap();
             for (name, shape) in shapes {
                 let (cols, outer) = shape.split_last().unwrap();
                 let rows = outer.iter().product();
@@ -293,7 +294,7 @@ fn importances_that_do_not_fit_are_refused() {
     ];
     for (given, expected) in cases {
         safetensors(&path, &[given], &[]);
-        let error = quantize(&input, &chosen, &out, &())
+        let error = quantize(&mut Threads::default(), &input, &chosen, &out, &())
             .unwrap_err()
             .to_string();
         assert!(error.contains(expected), "{error}\nlacks: {expected}");
@@ -304,7 +305,7 @@ fn importances_that_do_not_fit_are_refused() {
         importance: Some(folder.file("gone.npy")),
         ..chosen
     };
-    let error = quantize(&input, &gone, &out, &()).unwrap_err();
+    let error = quantize(&mut Threads::default(), &input, &gone, &out, &()).unwrap_err();
     assert!(matches!(error, Error::Io { .. }), "{error}");
 }
 
@@ -353,14 +354,14 @@ fn a_palette_written_by_hand_is_read() {
     ];
     assert_eq!(floats(&back, "x"), expected);
     assert_eq!(back.tensors().len(), 1);
-    let summary = inspect(&model, Some("x"), &()).unwrap();
+    let summary = inspect(&mut Threads::default(), &model, Some("x"), &()).unwrap();
     let x = &summary.tensors[0];
     assert_eq!(
         (x.dtype.as_str(), &x.shape[..], x.bytes),
         ("palette:2", &[3, 5][..], 6)
     );
     // The palette reads as int8 codes with a scale a row: the values that there are.
-    let summary = inspect(&model, Some("x_palette"), &()).unwrap();
+    let summary = inspect(&mut Threads::default(), &model, Some("x_palette"), &()).unwrap();
     let values = summary.tensors[0].values.as_ref().unwrap();
     assert_eq!((values.min, values.max), (-64.0, 254.0));
     // A palette is not quantized again.
@@ -375,7 +376,13 @@ fn a_palette_written_by_hand_is_read() {
         line(&report, "x_palette_shape").note.as_deref(),
         Some("belongs to a quantized tensor")
     );
-    assert_eq!(compare(&model, &copy, &()).unwrap().tensors.len(), 1);
+    assert_eq!(
+        compare(&mut Threads::default(), &model, &copy, &())
+            .unwrap()
+            .tensors
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -428,7 +435,9 @@ fn damaged_palettes_are_refused() {
     ];
     for (part, expected) in cases {
         let model = stored(&folder, Some(part));
-        let error = inspect(&model, Some("x"), &()).unwrap_err().to_string();
+        let error = inspect(&mut Threads::default(), &model, Some("x"), &())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(expected), "{error}\nlacks: {expected}");
     }
     // Without all three beside it, a tensor of bytes is a tensor of bytes.
@@ -436,6 +445,6 @@ fn damaged_palettes_are_refused() {
         &folder,
         Some(Given::f32("x_palette_shape", &[2], &[3.0, 5.0])),
     );
-    let summary = inspect(&model, Some("x"), &()).unwrap();
+    let summary = inspect(&mut Threads::default(), &model, Some("x"), &()).unwrap();
     assert_eq!(summary.tensors[0].dtype, "u8");
 }

@@ -5,6 +5,7 @@ use crate::files::{Folder, Given, safetensors};
 use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::convert::{Grid, Per, Target};
+use tercet_host::parallel::Threads;
 use tercet_host::{Error, Model, QuantizeOptions, quantize};
 
 #[test]
@@ -29,9 +30,23 @@ fn globs_choose_and_a_glob_that_matches_nothing_is_refused() {
         ["a.weight", "norm.weight"]
     );
     assert_eq!(quantized(&options(&[], &["b.*"])), ["a.weight"]);
-    let error = quantize(&input, &options(&[], &["bb.*"]), &out, &()).unwrap_err();
+    let error = quantize(
+        &mut Threads::default(),
+        &input,
+        &options(&[], &["bb.*"]),
+        &out,
+        &(),
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("`bb.*`"), "{error}");
-    let error = quantize(&input, &options(&["["], &[]), &out, &()).unwrap_err();
+    let error = quantize(
+        &mut Threads::default(),
+        &input,
+        &options(&["["], &[]),
+        &out,
+        &(),
+    )
+    .unwrap_err();
     assert!(matches!(error, Error::Options { .. }), "{error}");
 }
 
@@ -62,7 +77,7 @@ fn a_value_that_is_not_finite_is_named_and_leaves_nothing() {
                     continue;
                 }
                 let out = folder.file(if gguf { "out.gguf" } else { "out.safetensors" });
-                let error = quantize(&input, &options, &out, &())
+                let error = quantize(&mut Threads::default(), &input, &options, &out, &())
                     .unwrap_err()
                     .to_string();
                 let expected = format!("tensor `x`: value {at} is not finite");
@@ -163,9 +178,15 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
         ),
     ];
     for (options, out, expected) in cases {
-        let error = quantize(&input, &options, &folder.file(out), &())
-            .unwrap_err()
-            .to_string();
+        let error = quantize(
+            &mut Threads::default(),
+            &input,
+            &options,
+            &folder.file(out),
+            &(),
+        )
+        .unwrap_err()
+        .to_string();
         assert!(error.contains(expected), "{error}\nlacks: {expected}");
         assert_eq!(folder.names(), ["in.safetensors"]);
     }

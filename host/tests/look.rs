@@ -6,6 +6,7 @@ use safetensors::Dtype;
 use tercet_core::block::i2_s::Layout;
 use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Writer};
 use tercet_host::convert::Grid;
+use tercet_host::parallel::Threads;
 use tercet_host::{BARS, DequantizeOptions, Error, Method, Model, Reading};
 use tercet_host::{calibrate, compare, dequantize, inspect};
 
@@ -29,7 +30,7 @@ fn inspect_tells_the_values() {
         Given::new("ids", Dtype::I64, &[1], vec![0; 8]),
     ];
     let model = open(&folder, "m.safetensors", &given);
-    let summary = inspect(&model, None, &()).unwrap();
+    let summary = inspect(&mut Threads::default(), &model, None, &()).unwrap();
     assert_eq!((summary.format, summary.values), ("safetensors", 40_004));
     let of = |name: &str| summary.tensors.iter().find(|t| t.name == name).unwrap();
 
@@ -57,9 +58,9 @@ fn inspect_tells_the_values() {
 
     assert_eq!(of("flat").values.as_ref().unwrap().histogram[0], 3);
     assert!(of("empty").values.is_none() && of("ids").values.is_none());
-    let one = inspect(&model, Some("flat"), &()).unwrap();
+    let one = inspect(&mut Threads::default(), &model, Some("flat"), &()).unwrap();
     assert_eq!(one.tensors, [of("flat").clone()]);
-    let error = inspect(&model, Some("gone"), &()).unwrap_err();
+    let error = inspect(&mut Threads::default(), &model, Some("gone"), &()).unwrap_err();
     assert!(matches!(error, Error::NoSuchTensor { .. }), "{error}");
 }
 
@@ -76,6 +77,7 @@ fn compare_measures_and_refuses_what_differs() {
     let right = |name: &str, given: &[Given]| open(&folder, name, given);
     let off = [3.0, -3.5, 0.0, 1.0];
     let report = compare(
+        &mut Threads::default(),
         &left,
         &right("b.safetensors", &[Given::f32("w", &[2, 2], &off), ids(0)]),
         &(),
@@ -93,7 +95,10 @@ fn compare_measures_and_refuses_what_differs() {
         (0.25 / 4.0, 0.25 / 26.0, 0.5)
     );
     assert_eq!(report.total, Some(w));
-    let same = compare(&left, &left, &()).unwrap().total.unwrap();
+    let same = compare(&mut Threads::default(), &left, &left, &())
+        .unwrap()
+        .total
+        .unwrap();
     assert_eq!(
         (same.relative_error, same.sqnr_db, same.cosine),
         (0.0, None, 1.0)
@@ -126,9 +131,14 @@ fn compare_measures_and_refuses_what_differs() {
         ),
     ];
     for (given, expected) in cases {
-        let error = compare(&left, &right("c.safetensors", &given), &())
-            .unwrap_err()
-            .to_string();
+        let error = compare(
+            &mut Threads::default(),
+            &left,
+            &right("c.safetensors", &given),
+            &(),
+        )
+        .unwrap_err()
+        .to_string();
         assert!(error.contains(expected), "{error}\nlacks: {expected}");
     }
 }
@@ -151,7 +161,9 @@ fn calibrate_sees_all_files_in_any_order() {
         Method::Entropy,
     ] {
         for grid in [Grid::Symmetric, Grid::Affine] {
-            let of = |paths: &[std::path::PathBuf]| calibrate(paths, method, grid, &()).unwrap();
+            let of = |paths: &[std::path::PathBuf]| {
+                calibrate(&mut Threads::default(), paths, method, grid, &()).unwrap()
+            };
             let together = of(std::slice::from_ref(&whole));
             assert_eq!(of(&[a.clone(), b.clone()]), together, "{method:?} {grid:?}");
             assert_eq!(of(&[b.clone(), a.clone()]), together, "{method:?} {grid:?}");
@@ -159,7 +171,14 @@ fn calibrate_sees_all_files_in_any_order() {
         }
     }
     let most = values.iter().fold(0.0f32, |most, x| most.max(x.abs()));
-    let found = calibrate(&[whole], Method::AbsMax, Grid::Symmetric, &()).unwrap();
+    let found = calibrate(
+        &mut Threads::default(),
+        &[whole],
+        Method::AbsMax,
+        Grid::Symmetric,
+        &(),
+    )
+    .unwrap();
     assert_eq!((found.scale, found.zero_point), (most / 127.0, 0));
 
     let bad = folder.file("bad.safetensors");
@@ -168,7 +187,9 @@ fn calibrate_sees_all_files_in_any_order() {
         Given::f32("y", &[2], &[1.0, f32::NAN]),
     ];
     safetensors(&bad, &given, &[]);
-    let run = |paths: &[_], method| calibrate(paths, method, Grid::Symmetric, &());
+    let run = |paths: &[_], method| {
+        calibrate(&mut Threads::default(), paths, method, Grid::Symmetric, &())
+    };
     let error = run(&[bad], Method::Mse).unwrap_err().to_string();
     assert!(
         error.contains("tensor `y`: value 1 is not finite"),
@@ -208,9 +229,15 @@ fn i2_s_is_read_once_its_layout_is_named() {
 
     let model = Model::open(&path).unwrap();
     let out = folder.file("out.safetensors");
-    let error = dequantize(&model, &DequantizeOptions::default(), &out, &())
-        .unwrap_err()
-        .to_string();
+    let error = dequantize(
+        &mut Threads::default(),
+        &model,
+        &DequantizeOptions::default(),
+        &out,
+        &(),
+    )
+    .unwrap_err()
+    .to_string();
     assert!(
         error.contains("tensor `w`: an i2_s tensor; name its layout"),
         "{error}"
@@ -219,7 +246,14 @@ fn i2_s_is_read_once_its_layout_is_named() {
         i2_s: Some(Layout::X86x128),
         ..Reading::default()
     });
-    dequantize(&model, &DequantizeOptions::default(), &out, &()).unwrap();
+    dequantize(
+        &mut Threads::default(),
+        &model,
+        &DequantizeOptions::default(),
+        &out,
+        &(),
+    )
+    .unwrap();
     let expected: Vec<f32> = (0..count)
         .map(|i| (f32::from(code(i)) - 1.0) * 0.25)
         .collect();

@@ -20,8 +20,7 @@ use tercet_core::quant::Rule;
 use tercet_host::convert::{FloatType, Per, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::{
-    DequantizeOptions, Model, QuantizeOptions, compare_with, dequantize_with, inspect_with,
-    quantize,
+    DequantizeOptions, Model, QuantizeOptions, compare, dequantize, inspect, quantize,
 };
 
 const MIB: u64 = 1 << 20;
@@ -123,7 +122,7 @@ fn memory_does_not_grow_with_a_tensor() {
             ..QuantizeOptions::new(target)
         };
         bounded(&format!("{target} {rule:?} {per:?}"), || {
-            quantize(&model, &options, &out, &()).unwrap();
+            quantize(&mut Threads::default(), &model, &options, &out, &()).unwrap();
         });
         std::fs::remove_file(&out).unwrap();
     }
@@ -139,26 +138,26 @@ fn memory_does_not_grow_with_a_tensor() {
         let options = DequantizeOptions { dtype, force: true };
         let (mut apart, mut threads) = (Apart::new(|_| None), Threads::default());
         bounded(&format!("{dtype:?} by threads"), || {
-            dequantize_with(&mut threads, &int8, &options, &out, &()).unwrap();
+            dequantize(&mut threads, &int8, &options, &out, &()).unwrap();
         });
         bounded(&format!("{dtype:?} apart"), || {
-            dequantize_with(&mut apart, &int8, &options, &out, &()).unwrap();
+            dequantize(&mut apart, &int8, &options, &out, &()).unwrap();
         });
         assert_eq!(apart.values, codes);
         std::fs::remove_file(&out).unwrap();
     }
     let (mut apart, mut threads) = (Apart::new(|_| None), Threads::default());
     bounded("compared by threads", || {
-        compare_with(&mut threads, &model, &int8, &()).unwrap();
+        compare(&mut threads, &model, &int8, &()).unwrap();
     });
     bounded("compared apart", || {
-        compare_with(&mut apart, &int8, &int8, &()).unwrap();
+        compare(&mut apart, &int8, &int8, &()).unwrap();
     });
     bounded("looked at by threads", || {
-        inspect_with(&mut threads, &int8, None, &()).unwrap();
+        inspect(&mut threads, &int8, None, &()).unwrap();
     });
     bounded("looked at apart", || {
-        inspect_with(&mut apart, &int8, None, &()).unwrap();
+        inspect(&mut apart, &int8, None, &()).unwrap();
     });
     assert_eq!(apart.values, 4 * codes);
 }

@@ -6,10 +6,8 @@ use tercet_core::linear::network::{Buffers, Network};
 use tercet_core::number::Random;
 use tercet_core::scalar::Scalar;
 use tercet_host::Model;
-use tercet_host::engine::Worker;
-use tercet_host::network::{
-    BATCH, BuildOptions, Built, LayerOptions, NetworkFile, build, build_with,
-};
+use tercet_host::engine::FlowEngine;
+use tercet_host::network::{BATCH, BuildOptions, Built, LayerOptions, NetworkFile, build};
 use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
 use tercet_host::simd::Backend;
@@ -94,9 +92,9 @@ fn one_by_one(network: &Network<'_, 64>, points: &Points) -> Vec<i64> {
 }
 
 /// The answers of an engine, held against core's.
-fn ran<E: Worker>(engine: &mut E, file: &NetworkFile, points: &Points, sums: &[i64]) {
+fn ran<E: FlowEngine>(engine: &mut E, file: &NetworkFile, points: &Points, sums: &[i64]) {
     let network = file.network().unwrap();
-    let answers = file.run_with(engine, points).unwrap();
+    let answers = file.run(engine, points).unwrap();
     assert!(answers.sums == sums, "{}", engine.name());
     assert_eq!(
         (&answers.by.engine, &answers.by.note),
@@ -121,7 +119,7 @@ fn check(layouts: &[Layout], widths: &[usize], rows: usize, floats: bool, seed: 
     let (_folder, model) = model(widths, seed);
     let options = options(layouts);
     let recorded = points(20, widths[0], floats, seed ^ 1);
-    let expected = build_with(&mut Scalar, &model, &options, &recorded, &()).unwrap();
+    let expected = build(&mut Scalar, &model, &options, &recorded, &()).unwrap();
     assert_eq!(
         (expected.engine.as_str(), &expected.engine_note),
         ("scalar", &None)
@@ -137,7 +135,7 @@ fn check(layouts: &[Layout], widths: &[usize], rows: usize, floats: bool, seed: 
             Threads::alone(),
         ] {
             let mut threads = threads.with_backend(backend);
-            let built = build_with(&mut threads, &model, &options, &recorded, &()).unwrap();
+            let built = build(&mut threads, &model, &options, &recorded, &()).unwrap();
             assert!(
                 lasting(&built) == lasting(&expected),
                 "{backend} {layouts:?}"
@@ -149,9 +147,9 @@ fn check(layouts: &[Layout], widths: &[usize], rows: usize, floats: bool, seed: 
             ran(&mut threads, &file, &points, &sums);
         }
     }
-    let plain = build(&model, &options, &recorded, &()).unwrap();
+    let plain = build(&mut Threads::default(), &model, &options, &recorded, &()).unwrap();
     assert!(plain.bytes == expected.bytes);
-    assert!(file.run(&points).unwrap().sums == sums);
+    assert!(file.run(&mut Threads::default(), &points).unwrap().sums == sums);
 }
 
 proptest! {
@@ -206,7 +204,7 @@ fn a_value_that_overflows_is_named_by_row_and_column() {
     let huge = f32::MAX / 100.5;
     options.input_scale = Some(huge);
     let recorded = points(3, 2, false, 1);
-    let built = build(&model, &options, &recorded, &()).unwrap();
+    let built = build(&mut Threads::default(), &model, &options, &recorded, &()).unwrap();
     let file = NetworkFile::from_bytes("net.gguf", built.bytes).unwrap();
     let Values::I8 { mut grid, .. } = Values::int8(vec![]) else {
         unreachable!()
@@ -217,7 +215,10 @@ fn a_value_that_overflows_is_named_by_row_and_column() {
             codes: vec![1, -100, 99, last],
             grid,
         };
-        file.run(&Points::new("points", 2, 2, values).unwrap())
+        file.run(
+            &mut Threads::default(),
+            &Points::new("points", 2, 2, values).unwrap(),
+        )
     };
     assert_eq!(ask(100).unwrap().sums.len(), 2);
     let line = ask(101).unwrap_err().to_string();
@@ -233,9 +234,20 @@ fn minus_128_is_minus_127() {
     let mut options = options(&[Layout::Int8]);
     options.input_scale = Some(1.0);
     let points = |codes: Vec<i8>| Points::new("points", 1, 2, Values::int8(codes)).unwrap();
-    let built = build(&model, &options, &points(vec![3, 4]), &()).unwrap();
+    let built = build(
+        &mut Threads::default(),
+        &model,
+        &options,
+        &points(vec![3, 4]),
+        &(),
+    )
+    .unwrap();
     let file = NetworkFile::from_bytes("net.gguf", built.bytes).unwrap();
-    let sums = |codes| file.run(&points(codes)).unwrap().sums;
+    let sums = |codes| {
+        file.run(&mut Threads::default(), &points(codes))
+            .unwrap()
+            .sums
+    };
     assert_eq!(sums(vec![-128, 5]), sums(vec![-127, 5]));
     assert_ne!(sums(vec![-126, 5]), sums(vec![-127, 5]));
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::{Folder, Given, safetensors, weights};
 use tercet_host::convert::Target;
+use tercet_host::parallel::Threads;
 use tercet_host::{Error, Model, QuantizeOptions, quantize};
 
 fn input(folder: &Folder, rows: usize) -> PathBuf {
@@ -22,7 +23,7 @@ fn attempt(input: &Path, out: &Path, target: Target, force: bool) -> Result<(), 
         force,
         ..QuantizeOptions::new(target)
     };
-    quantize(&model, &options, out, &()).map(|_| ())
+    quantize(&mut Threads::default(), &model, &options, out, &()).map(|_| ())
 }
 
 #[test]

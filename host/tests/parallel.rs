@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tercet_core::block::{BlockError, Format};
 use tercet_core::conformance;
-use tercet_core::engine::{BlockEngine, MagnitudeBin};
+use tercet_core::engine::{BlockEngine, MagnitudeBin, QuantizeEngine};
 use tercet_core::number::Random;
 use tercet_core::quant::{
     Codes, Comparison, Grid, Groups, Method, QuantError, Report, Rule, ScaleRule, int4, int8,
@@ -172,7 +172,7 @@ fn dequantize_equals_core_and_names_the_lowest_bad_code() {
             };
             let (mut expected, mut found) = (vec![0.0; codes.len()], vec![0.0; codes.len()]);
             for backend in Backend::all() {
-                let engine = Threads::default().with_backend(backend);
+                let mut engine = Threads::default().with_backend(backend);
                 for range in [int8::RANGE, int4::RANGE, ternary::RANGE] {
                     int8::dequantize(tensor, &mut expected).unwrap();
                     engine.dequantize(tensor, range, &mut found).unwrap();
@@ -247,7 +247,7 @@ fn comparisons_go_on_from_any_chunk() {
     for chunk in [1 << 16, 100_001, 200_000] {
         let mut comparison = Comparison::new();
         for (a, b) in original.chunks(chunk).zip(restored.chunks(chunk)) {
-            parallel::compare_next(&mut comparison, a, b).unwrap();
+            Threads::default().compare(&mut comparison, a, b).unwrap();
         }
         assert_eq!(state(&comparison), expected);
     }
@@ -276,7 +276,7 @@ fn comparisons_name_the_lowest_bad_index_and_add_nothing() {
             let found = pool.install(|| parallel::compare(&original, &restored));
             assert_eq!(found, Err(refused(index as u64)));
             let found =
-                pool.install(|| parallel::compare_next(&mut comparison, &original, &restored));
+                pool.install(|| Threads::default().compare(&mut comparison, &original, &restored));
             assert_eq!(found, Err(refused((start + index) as u64)));
             assert_eq!(state(&comparison), before);
         }
@@ -331,9 +331,10 @@ fn blocks_do_not_depend_on_tiles() {
         let run = |values: &[f32], tile| {
             let mut bytes = vec![0; format.encoded_len(values.len()).unwrap()];
             let mut engine = Threads::with_tile(tile);
-            let encoded = engine.encode(format, Rule::AbsMax, ScaleRule::Rule, values, &mut bytes);
+            let encoded =
+                engine.encode_blocks(format, Rule::AbsMax, ScaleRule::Rule, values, &mut bytes);
             let mut back = vec![0.0; values.len()];
-            let decoded = engine.decode(format, &bytes, &mut back);
+            let decoded = engine.decode_blocks(format, &bytes, &mut back);
             (encoded, bytes, decoded, back)
         };
         let whole = run(&values, usize::MAX);
@@ -350,7 +351,7 @@ fn blocks_do_not_depend_on_tiles() {
         let spoiled = values.len() / format.len() / 2;
         bytes[spoiled * format.bytes()..].fill(0xFF);
         let mut back = vec![0.0; values.len()];
-        let decoded = Threads::with_tile(1000).decode(format, &bytes, &mut back);
+        let decoded = Threads::with_tile(1000).decode_blocks(format, &bytes, &mut back);
         assert_eq!(decoded, Err(BlockError::ScaleNotFinite { block: spoiled }));
     }
 }

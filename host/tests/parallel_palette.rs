@@ -34,7 +34,7 @@ fn made<E: PaletteEngine<Error = PaletteError>>(
         scales: &mut scales,
     };
     let mut scratch = vec![3; layout.scratch_len()];
-    let result = engine.encode(layout, values, importances, out, &mut scratch);
+    let result = engine.encode_palette(layout, values, importances, out, &mut scratch);
     let mut outputs = vec![0.0; layout.values() + layout.rows()];
     let (decoded, products) = outputs.split_at_mut(layout.values());
     let x: Vec<i8> = (0..layout.cols())
@@ -47,8 +47,10 @@ fn made<E: PaletteEngine<Error = PaletteError>>(
         scales: &scales,
     };
     if result.is_ok() {
-        engine.decode(&palette, decoded).unwrap();
-        engine.matvec(&palette, &x, 0.37, products).unwrap();
+        engine.decode_palette(&palette, decoded).unwrap();
+        engine
+            .multiply_palette(&palette, &x, 0.37, products)
+            .unwrap();
     }
     let refused = result.is_err();
     Made {

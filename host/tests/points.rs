@@ -8,6 +8,7 @@ use safetensors::Dtype;
 use tercet_core::quant::Rule;
 use tercet_core::quant::calibrate::{Method, Scheme};
 use tercet_host::convert::{Per, Target};
+use tercet_host::parallel::Threads;
 use tercet_host::points::{
     Codes, Destination, Points, ReadOptions, Values, read_weights, side_files, write_centroids,
     write_labels, write_points, write_representatives,
@@ -187,7 +188,14 @@ fn quantized_tensors_are_what_they_stand_for() {
         if target == Target::Tq2_0 {
             options.rule = Some(Rule::AbsMax);
         }
-        quantize(&model, &options, &folder.file(name), &()).unwrap();
+        quantize(
+            &mut Threads::default(),
+            &model,
+            &options,
+            &folder.file(name),
+            &(),
+        )
+        .unwrap();
         open(&folder, name).unwrap()
     };
     let close = |points: &Points, most: f32| {

@@ -10,6 +10,7 @@ use tercet_core::cluster::{Stop, means};
 use tercet_core::quant::{Groups, int8};
 use tercet_core::scalar::Tensor;
 use tercet_host::cluster::{self, Clustering, KmeansOptions, Start, kmeans};
+use tercet_host::parallel::Threads;
 
 /// What the script prints.
 #[derive(Deserialize)]
@@ -93,7 +94,15 @@ fn against_scikit_learn(dataset: &str, seeds: usize) {
             &labels,
             &read(folder, &format!("centers.{seed}"), f64::from_le_bytes),
         );
-        let done = kmeans(&codes, d, None, &options, &mut |_| ()).unwrap();
+        let done = kmeans(
+            &mut Threads::default(),
+            &codes,
+            d,
+            None,
+            &options,
+            &mut |_| (),
+        )
+        .unwrap();
         assert_ne!(done.outcome.stop, Stop::Iterations);
         let inertia = [
             done.outcome.inertia as f64,
@@ -126,7 +135,7 @@ fn against_scikit_learn(dataset: &str, seeds: usize) {
 /// One step of Lloyd's loop: labels equal but for ties, centroids equal to the last rounding but for those that ties are
 /// between. Gives the points that are as near to several centroids.
 fn one_step(codes: &[i8], d: usize, init: &[i8], labels: &[i32], centers: &[f64]) -> Vec<usize> {
-    let found = cluster::assign(codes, d, init).unwrap();
+    let found = cluster::assign(&mut Threads::default(), codes, d, init).unwrap();
     let (mut ties, mut moved) = (vec![], vec![false; init.len() / d]);
     for (point, (&ours, &theirs)) in found.labels.iter().zip(labels).enumerate() {
         let all: Vec<i64> = (0..moved.len())
@@ -153,7 +162,15 @@ fn one_step(codes: &[i8], d: usize, init: &[i8], labels: &[i32], centers: &[f64]
         max_iter: 1,
         ..KmeansOptions::new(k)
     };
-    let step = kmeans(codes, d, None, &options, &mut |_| ()).unwrap();
+    let step = kmeans(
+        &mut Threads::default(),
+        codes,
+        d,
+        None,
+        &options,
+        &mut |_| (),
+    )
+    .unwrap();
     let (mut sums, mut counts) = (vec![0i64; k * d], vec![0u64; k]);
     for (row, &label) in codes.chunks(d).zip(&found.labels) {
         counts[label as usize] += 1;

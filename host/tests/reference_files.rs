@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::files::{Folder, Given, safetensors, weights};
 use tercet_host::convert::{Grid, Per, Target};
+use tercet_host::parallel::Threads;
 use tercet_host::{DType, DequantizeOptions, Model, QuantizeOptions, dequantize, quantize};
 
 const MODULES: &[&str] = &["gguf", "numpy", "safetensors"];
@@ -28,7 +29,14 @@ fn ours(folder: &Folder, path: &Path) -> Vec<u8> {
         force: true,
         ..DequantizeOptions::default()
     };
-    dequantize(&Model::open(path).unwrap(), &options, &back, &()).unwrap();
+    dequantize(
+        &mut Threads::default(),
+        &Model::open(path).unwrap(),
+        &options,
+        &back,
+        &(),
+    )
+    .unwrap();
     let back = Model::open(&back).unwrap();
     let model = Model::open(path).unwrap();
     let names = model.tensors().filter_map(|tensor| back.get(tensor.name));
@@ -56,7 +64,14 @@ fn gguf_written_opens_in_gguf_reader_with_equal_values() {
     let model = input(&folder);
     for target in [Target::Tq1_0, Target::Tq2_0, Target::Q8_0, Target::Q4_0] {
         let out = folder.file(&format!("{target}.gguf"));
-        quantize(&model, &QuantizeOptions::new(target), &out, &()).unwrap();
+        quantize(
+            &mut Threads::default(),
+            &model,
+            &QuantizeOptions::new(target),
+            &out,
+            &(),
+        )
+        .unwrap();
         let (lines, values) = read(&python, &folder, &out);
         let c = if target == Target::Q8_0 {
             "q8_0"
@@ -94,7 +109,7 @@ fn safetensors_and_npy_written_open_in_python_with_equal_values() {
                 force: true,
                 ..QuantizeOptions::new(target)
             };
-            quantize(&model, &options, &out, &()).unwrap();
+            quantize(&mut Threads::default(), &model, &options, &out, &()).unwrap();
             let (mut lines, _) = read(&python, &folder, &out);
             lines.sort();
             let expected = [
@@ -144,9 +159,17 @@ fn safetensors_and_npy_written_open_in_python_with_equal_values() {
     );
     let coded = folder.file("single.gguf");
     let model = Model::open(&single).unwrap();
-    quantize(&model, &QuantizeOptions::new(Target::Tq2_0), &coded, &()).unwrap();
+    quantize(
+        &mut Threads::default(),
+        &model,
+        &QuantizeOptions::new(Target::Tq2_0),
+        &coded,
+        &(),
+    )
+    .unwrap();
     let npy = folder.file("single.npy");
     dequantize(
+        &mut Threads::default(),
         &Model::open(&coded).unwrap(),
         &DequantizeOptions::default(),
         &npy,
@@ -172,7 +195,14 @@ fn metadata_of_a_gguf_model_is_carried_through() {
     );
     let model = Model::open(&before).unwrap();
     let after = folder.file("after.gguf");
-    quantize(&model, &QuantizeOptions::new(Target::Tq2_0), &after, &()).unwrap();
+    quantize(
+        &mut Threads::default(),
+        &model,
+        &QuantizeOptions::new(Target::Tq2_0),
+        &after,
+        &(),
+    )
+    .unwrap();
     let same = [
         "same-metadata".as_ref(),
         before.as_os_str(),

@@ -57,7 +57,14 @@ fn network(hidden: Layout, head: Layout, train: &Points) -> NetworkFile {
         "hidden:relu".parse().unwrap(),
         format!("head:{}", head.name()).parse().unwrap(),
     ];
-    let built = build(&model, &BuildOptions::new(layers, hidden), train, &()).unwrap();
+    let built = build(
+        &mut Threads::default(),
+        &model,
+        &BuildOptions::new(layers, hidden),
+        train,
+        &(),
+    )
+    .unwrap();
     NetworkFile::from_bytes("digits.gguf", built.bytes).unwrap()
 }
 
@@ -97,7 +104,7 @@ fn numpy_gives_the_same_logits_for_every_held_out_digit() {
             .map(|&b| i64::from_le_bytes(b))
             .collect();
         let (sums, classes) = out.split_at(899 * 10);
-        let answers = file.run(&test).unwrap();
+        let answers = file.run(&mut Threads::default(), &test).unwrap();
         assert_eq!(answers.sums, sums, "{}", layout.name());
         let ours: Vec<i64> = answers.classes.iter().map(|&class| class as i64).collect();
         assert_eq!(ours, classes, "{}", layout.name());
@@ -131,7 +138,10 @@ fn threads_give_the_logits_of_one() {
         let file = network(layout, Layout::Int8, &train);
         let network = file.network().unwrap();
         let expected = sums(&network, &mut Scalar, &codes[..50 * 256]);
-        assert_eq!(file.run(&test).unwrap().sums[..500], expected);
+        assert_eq!(
+            file.run(&mut Threads::default(), &test).unwrap().sums[..500],
+            expected
+        );
         // Tiles of one row's size, of some, and of all.
         for tile in [1, 4096, 1 << 20] {
             let mut threads = Threads::with_tile(tile);

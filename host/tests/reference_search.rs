@@ -11,6 +11,7 @@ use tercet_core::search::{
     Cosine, Dot, Hit, Int8Rows, Metric, MetricKind, Score, SquaredL2, TernaryRows,
 };
 use tercet_host::parallel;
+use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, ReadOptions};
 use tercet_host::search::{Find, SearchOptions, SearchReport, Storage, search};
 
@@ -139,7 +140,7 @@ fn recall_on_embeddings_is_that_of_the_floats() {
                 rerank,
                 recall: false,
             };
-            recall(&search(&base, &queries, &options, &()).unwrap())
+            recall(&search(&mut Threads::default(), &base, &queries, &options, &()).unwrap())
         };
         let floats = run(Storage::F32, None);
         assert!(floats >= 0.999, "{metric:?}: {floats}");

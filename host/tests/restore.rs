@@ -18,7 +18,7 @@ use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
 use tercet_host::{
     Amounts, CompareReport, DequantizeOptions, Model, QuantizeOptions, Reading, Report, Summary,
-    compare, compare_with, dequantize, dequantize_with, inspect, inspect_with, quantize,
+    compare, dequantize, inspect, quantize,
 };
 
 /// Engines by the calls that have no room.
@@ -94,7 +94,14 @@ fn opened(folder: &Folder, options: &QuantizeOptions, extension: &str) -> Model 
         force: true,
         ..options.clone()
     };
-    quantize(&floats(folder), &options, &out, &()).unwrap();
+    quantize(
+        &mut Threads::default(),
+        &floats(folder),
+        &options,
+        &out,
+        &(),
+    )
+    .unwrap();
     Model::open(out).unwrap()
 }
 
@@ -145,11 +152,18 @@ fn restored_alike(folder: &Folder, model: &Model) {
         folder.file("found.safetensors"),
     );
     for dtype in [FloatType::F32, FloatType::F16, FloatType::Bf16] {
-        let plain = dequantize(model, &options(dtype), &expected, &()).unwrap();
+        let plain = dequantize(
+            &mut Threads::default(),
+            model,
+            &options(dtype),
+            &expected,
+            &(),
+        )
+        .unwrap();
         let bytes = fs::read(&expected).unwrap();
         for fails in ROOM {
             let mut engine = Apart::new(fails);
-            let report = dequantize_with(&mut engine, model, &options(dtype), &found, &()).unwrap();
+            let report = dequantize(&mut engine, model, &options(dtype), &found, &()).unwrap();
             assert!(fs::read(&found).unwrap() == bytes);
             assert!(engine.calls > 0);
             assert_eq!(report.engine, "apart");
@@ -174,20 +188,20 @@ fn every_format_is_restored_compared_and_looked_at_alike() {
         println!("{format:?}");
         let model = opened(&folder, &format, extension);
         let original = floats(&folder);
-        let compared = compare(&original, &model, &()).unwrap();
-        let swapped = compare(&model, &original, &()).unwrap();
-        let summary = inspect(&model, None, &()).unwrap();
+        let compared = compare(&mut Threads::default(), &original, &model, &()).unwrap();
+        let swapped = compare(&mut Threads::default(), &model, &original, &()).unwrap();
+        let summary = inspect(&mut Threads::default(), &model, None, &()).unwrap();
         restored_alike(&folder, &model);
         for fails in ROOM {
             let mut engine = Apart::new(fails);
-            let found = compare_with(&mut engine, &original, &model, &()).unwrap();
+            let found = compare(&mut engine, &original, &model, &()).unwrap();
             named(&engine, &found.engine, found.engine_note.as_deref());
             assert_eq!(nameless(found), nameless(compared.clone()));
-            let found = compare_with(&mut engine, &model, &original, &()).unwrap();
+            let found = compare(&mut engine, &model, &original, &()).unwrap();
             assert_eq!(nameless(found), nameless(swapped.clone()));
 
             let mut engine = Apart::new(fails);
-            let found = inspect_with(&mut engine, &model, None, &()).unwrap();
+            let found = inspect(&mut engine, &model, None, &()).unwrap();
             named(&engine, &found.engine, found.engine_note.as_deref());
             assert_eq!(anonymous(found), anonymous(summary.clone()));
         }
@@ -204,7 +218,7 @@ fn an_engine_gets_all_there_is() {
         let palettes = Amounts::of(&model).unwrap().palettes.values;
         let mut engine = Apart::new(ROOM[0]);
         let out = folder.file("out.safetensors");
-        dequantize_with(&mut engine, &model, &options(FloatType::F32), &out, &()).unwrap();
+        dequantize(&mut engine, &model, &options(FloatType::F32), &out, &()).unwrap();
         let chunks = palettes.div_ceil(1 << 20);
         let missed = there.values - engine.values;
         assert!(missed <= 7 * chunks, "{format:?}: {missed} of {there:?}");
@@ -213,7 +227,7 @@ fn an_engine_gets_all_there_is() {
 
         let listed = Amounts::listed(&model, None).unwrap().on_engines();
         let mut engine = Apart::new(ROOM[0]);
-        inspect_with(&mut engine, &model, None, &()).unwrap();
+        inspect(&mut engine, &model, None, &()).unwrap();
         let missed = 2 * listed.values - engine.values;
         assert!(missed <= 2 * 7 * chunks, "{format:?}: {missed}");
         let one = Amounts::listed(&model, Some("wide.weight")).unwrap();
@@ -222,29 +236,34 @@ fn an_engine_gets_all_there_is() {
 }
 
 #[test]
-fn engines_of_the_hosts_memory_are_the_processors_threads() {
+fn core_s_loops_and_the_pool_restore_alike_and_each_is_named() {
     let folder = Folder::new();
     let model = opened(&folder, &QuantizeOptions::new(Target::Q8_0), "gguf");
     let out = folder.file("out.safetensors");
     let options = options(FloatType::F16);
-    let plain = dequantize(&model, &options, &out, &()).unwrap();
-    let reports = [
-        dequantize_with(&mut Scalar, &model, &options, &out, &()).unwrap(),
-        dequantize_with(&mut Threads::default(), &model, &options, &out, &()).unwrap(),
-    ];
-    for mut report in reports {
-        report.seconds = plain.seconds;
-        report.megabytes_per_second = plain.megabytes_per_second;
-        assert_eq!(report, plain);
+    let plain = dequantize(&mut Threads::default(), &model, &options, &out, &()).unwrap();
+    let by = dequantize(&mut Scalar, &model, &options, &out, &()).unwrap();
+    let pool = Backend::default().to_string();
+    assert_eq!(
+        (plain.engine, by.engine),
+        (pool.clone(), "scalar".to_owned())
+    );
+    for (plain, mut by) in plain.tensors.into_iter().zip(by.tensors) {
+        let who = plain.engine.as_ref().map(|_| "scalar".to_owned());
+        assert_eq!(std::mem::replace(&mut by.engine, plain.engine.clone()), who);
+        assert_eq!(by, plain);
     }
     let original = floats(&folder);
-    let plain = compare(&original, &model, &()).unwrap();
-    let by = compare_with(&mut Scalar, &original, &model, &()).unwrap();
+    let plain = compare(&mut Threads::default(), &original, &model, &()).unwrap();
+    let mut by = compare(&mut Scalar, &original, &model, &()).unwrap();
+    assert_eq!((&plain.engine, &*by.engine), (&pool, "scalar"));
+    by.engine.clone_from(&pool);
     assert_eq!(by, plain);
-    assert_eq!(plain.engine, Backend::default().to_string());
-    let plain = inspect(&model, None, &()).unwrap();
-    assert_eq!(inspect_with(&mut Scalar, &model, None, &()).unwrap(), plain);
-    assert_eq!(plain.engine, Backend::default().to_string());
+    let plain = inspect(&mut Threads::default(), &model, None, &()).unwrap();
+    let mut by = inspect(&mut Scalar, &model, None, &()).unwrap();
+    assert_eq!((&plain.engine, &*by.engine), (&pool, "scalar"));
+    by.engine.clone_from(&pool);
+    assert_eq!(by, plain);
 }
 
 /// An I2_S tensor of 128 columns.
@@ -281,7 +300,7 @@ fn what_no_engine_restores_is_the_processors() {
     safetensors(&folder.file("w.safetensors"), &given, &[]);
     let original = Model::open(folder.file("w.safetensors")).unwrap();
     let target = QuantizeOptions::new(Target::BitnetHf);
-    quantize(&original, &target, &packed, &()).unwrap();
+    quantize(&mut Threads::default(), &original, &target, &packed, &()).unwrap();
     let halves = weights(2, 99);
     let halves: Vec<_> = (halves.iter().flat_map(|&x| f16::from_f32(x).to_le_bytes())).collect();
     let halves = [Given::new("w", Dtype::F16, &[99], halves)];
@@ -307,18 +326,30 @@ fn what_no_engine_restores_is_the_processors() {
         };
         assert_eq!(of_kind.values, values);
         let mut engine = Apart::new(ROOM[0]);
-        let found = inspect_with(&mut engine, &model, None, &()).unwrap();
-        assert_eq!(found, inspect(&model, None, &()).unwrap());
-        let found = compare_with(&mut engine, &model, &model, &()).unwrap();
-        assert_eq!(found, compare(&model, &model, &()).unwrap());
+        let found = inspect(&mut engine, &model, None, &()).unwrap();
+        assert_eq!(
+            found,
+            inspect(&mut Threads::default(), &model, None, &()).unwrap()
+        );
+        let found = compare(&mut engine, &model, &model, &()).unwrap();
+        assert_eq!(
+            found,
+            compare(&mut Threads::default(), &model, &model, &()).unwrap()
+        );
         assert_eq!(
             (found.engine.as_str(), found.engine_note),
             (&*processor, None)
         );
         let (expected, out) = (folder.file("expected.gguf"), folder.file("found.gguf"));
-        dequantize(&model, &options(FloatType::F32), &expected, &()).unwrap();
-        let report =
-            dequantize_with(&mut engine, &model, &options(FloatType::F32), &out, &()).unwrap();
+        dequantize(
+            &mut Threads::default(),
+            &model,
+            &options(FloatType::F32),
+            &expected,
+            &(),
+        )
+        .unwrap();
+        let report = dequantize(&mut engine, &model, &options(FloatType::F32), &out, &()).unwrap();
         assert!(fs::read(out).unwrap() == fs::read(expected).unwrap());
         let by = is_quantized.then_some(processor.as_str());
         assert_eq!(report.tensors[0].engine.as_deref(), by);

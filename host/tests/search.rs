@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tercet_core::number::Random;
 use tercet_core::search::MetricKind;
+use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
 use tercet_host::search::{Find, SearchOptions, SearchReport, Storage, search};
 use tercet_host::{Error, Progress};
@@ -18,7 +19,7 @@ fn floats(dims: usize, values: Vec<f32>) -> Points {
 }
 
 fn run(base: &Points, queries: &Points, options: SearchOptions) -> SearchReport {
-    search(base, queries, &options, &()).unwrap()
+    search(&mut Threads::default(), base, queries, &options, &()).unwrap()
 }
 
 /// Draws below `range`, less `offset`.
@@ -222,7 +223,7 @@ fn progress_adds_up() {
             recall,
             ..SearchOptions::default()
         };
-        let report = search(&base, &queries, &options, &heard).unwrap();
+        let report = search(&mut Threads::default(), &base, &queries, &options, &heard).unwrap();
         assert_eq!(report.hits.len(), 700);
         // Recall takes a search of its own.
         let bytes = if recall { 2 * 700 * 8 } else { 700 * 8 };
@@ -235,7 +236,7 @@ fn progress_adds_up() {
 fn what_does_not_fit_is_refused() {
     let (base, queries) = (floats(3, vec![1.0; 6]), floats(3, vec![1.0; 3]));
     let refused = |queries: &Points, options: SearchOptions| {
-        search(&base, queries, &options, &()).unwrap_err()
+        search(&mut Threads::default(), &base, queries, &options, &()).unwrap_err()
     };
     let nearest = |k| SearchOptions {
         find: Find::Nearest(k),

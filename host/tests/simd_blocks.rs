@@ -38,7 +38,7 @@ fn encoders_agree<T: Element + std::fmt::Debug>(values: &[T]) {
             for backend in Backend::all() {
                 let found = encode(format, values, |out| {
                     let mut engine = Threads::default().with_backend(backend);
-                    engine.encode(format, rule, scale, values, out)
+                    engine.encode_blocks(format, rule, scale, values, out)
                 });
                 if found != expected {
                     differ(format, rule, scale, backend, values, &found, &expected);
@@ -244,7 +244,8 @@ fn what_is_not_finite_is_named_at_every_place() {
                 let expected = block::encode(format, rule, ScaleRule::Rule, &values, &mut out);
                 for backend in Backend::all() {
                     let mut engine = Threads::default().with_backend(backend);
-                    let found = engine.encode(format, rule, ScaleRule::Rule, &values, &mut out);
+                    let found =
+                        engine.encode_blocks(format, rule, ScaleRule::Rule, &values, &mut out);
                     assert_eq!(found, expected, "{} on {backend}", format.name());
                 }
             }
@@ -301,7 +302,7 @@ fn decoders_give_cores_floats() {
                 let x = vec![1; 256 * len];
                 for backend in Backend::all() {
                     let mut engine = Threads::default().with_backend(backend);
-                    let found = engine.dot(format, &blocks, &x, 1.0);
+                    let found = engine.dot_blocks(format, &blocks, &x, 1.0);
                     assert_eq!(found, Err(BlockError::ScaleNotFinite { block: place }));
                 }
             }
@@ -316,7 +317,7 @@ fn decoders_agree(format: Format, bytes: &[u8]) {
     for backend in Backend::all() {
         found.fill(f32::NAN);
         let mut engine = Threads::default().with_backend(backend);
-        assert_eq!(engine.decode(format, bytes, &mut found), core);
+        assert_eq!(engine.decode_blocks(format, bytes, &mut found), core);
         if core.is_ok() {
             let differs = found
                 .iter()
@@ -349,7 +350,7 @@ fn large_outputs_decode_alike_wherever_they_lie() {
             let mut engine = Threads::default().with_backend(backend);
             let (before, rest) = out.split_at_mut(3 * place + 1);
             let (found, after) = rest.split_at_mut(LARGE);
-            engine.decode(format, &bytes, found).unwrap();
+            engine.decode_blocks(format, &bytes, found).unwrap();
             let same = (found.iter().zip(&expected)).all(|(a, b)| a.to_bits() == b.to_bits());
             assert!(same, "{} on {backend}", format.name());
             assert!(before.iter().chain(&*after).all(|x| x.is_nan()));
@@ -358,7 +359,7 @@ fn large_outputs_decode_alike_wherever_they_lie() {
         bytes[last + scale_at(format) + 1] = 0x7C;
         for backend in Backend::all() {
             let mut engine = Threads::default().with_backend(backend);
-            let found = engine.decode(format, &bytes, &mut out[..LARGE]);
+            let found = engine.decode_blocks(format, &bytes, &mut out[..LARGE]);
             let block = LARGE / format.len() - 1;
             assert_eq!(found, Err(BlockError::ScaleNotFinite { block }));
         }
@@ -411,7 +412,7 @@ fn products_agree(format: Format, bytes: &[u8], x: &[i8]) {
     for backend in Backend::all() {
         let found = Threads::default()
             .with_backend(backend)
-            .dot(format, bytes, x, 1.0);
+            .dot_blocks(format, bytes, x, 1.0);
         assert_eq!(
             found.unwrap().to_bits(),
             expected.to_bits(),
@@ -430,14 +431,15 @@ fn lengths_that_do_not_fit_are_refused_as_core_does() {
             for (values, room) in [(len, bytes + 1), (len + 1, bytes), (2 * len, bytes), (0, 0)] {
                 let (mut x, mut out) = (vec![1.0f32; values], vec![0; room]);
                 let expected = block::encode(format, Rule::AbsMax, ScaleRule::Rule, &x, &mut out);
-                let found = engine.encode(format, Rule::AbsMax, ScaleRule::Rule, &x, &mut out);
+                let found =
+                    engine.encode_blocks(format, Rule::AbsMax, ScaleRule::Rule, &x, &mut out);
                 assert_eq!(found, expected);
                 out.fill(0);
                 let expected = block::decode(format, &out, &mut x);
-                assert_eq!(engine.decode(format, &out, &mut x), expected);
+                assert_eq!(engine.decode_blocks(format, &out, &mut x), expected);
                 let x = vec![0; values];
                 let expected = block::dot(format, &out, &x, 1.0);
-                assert_eq!(engine.dot(format, &out, &x, 1.0), expected);
+                assert_eq!(engine.dot_blocks(format, &out, &x, 1.0), expected);
             }
         }
     }

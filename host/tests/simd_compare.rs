@@ -1,6 +1,7 @@
 //! Comparisons by kernels give the bits of core's, for every instruction set of this machine.
 
 use proptest::prelude::*;
+use tercet_core::engine::QuantizeEngine;
 use tercet_core::number::{Element, RUN, Random};
 use tercet_core::quant::{Comparison, QuantError};
 use tercet_core::{bf16, f16};
@@ -10,13 +11,13 @@ use tercet_host::simd::Backend;
 /// Goes on by every backend, in chunks, and by core; all states must be one.
 fn check<A: Element, B: Element>(original: &[A], restored: &[B], chunks: &[usize]) {
     for backend in Backend::all() {
-        let threads = Threads::default().with_backend(backend);
+        let mut threads = Threads::default().with_backend(backend);
         let (mut found, mut expected) = (Comparison::new(), Comparison::new());
         let (mut a, mut b) = (original, restored);
         for &chunk in chunks.iter().chain([&usize::MAX]) {
             let (a_now, a_next) = a.split_at(chunk.min(a.len()));
             let (b_now, b_next) = b.split_at(chunk.min(b.len()));
-            let of = threads.compare_next(&mut found, a_now, b_now);
+            let of = threads.compare(&mut found, a_now, b_now);
             assert_eq!(of, expected.push(a_now, b_now), "{backend}");
             // Debug prints floats so that they read back to the same bits, also those of a zero.
             assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{backend}");
@@ -100,9 +101,9 @@ fn what_is_not_finite_is_refused_and_nothing_added() {
             check(&b, &b, &[64]);
         }
     }
-    let threads = Threads::default();
+    let mut threads = Threads::default();
     let (expected, found) = (2, 1);
-    let refused = threads.compare_next(&mut Comparison::new(), &ones[..2], &ones[..1]);
+    let refused = threads.compare(&mut Comparison::new(), &ones[..2], &ones[..1]);
     assert_eq!(refused, Err(QuantError::Length { expected, found }));
 }
 

@@ -1,6 +1,7 @@
 //! Eight-bit floats by kernels: the codes, floats and errors of core, for every instruction set of this machine.
 
 use proptest::prelude::*;
+use tercet_core::engine::QuantizeEngine;
 use tercet_core::number::{Element, Random};
 use tercet_core::quant::QuantError;
 use tercet_core::quant::fp8::Fp8;
@@ -22,7 +23,7 @@ fn check_quantize<T: Element>(scale: f32, values: &[T], offset: usize) {
     for format in FORMATS {
         let mut expected = vec![0x55; values.len()];
         let expected_result = format.quantize(scale, values, &mut expected);
-        for engine in engines() {
+        for mut engine in engines() {
             let mut memory = vec![0xAA; values.len() + offset];
             let found = &mut memory[offset..];
             let result = engine.quantize_fp8(format, scale, values, found);
@@ -43,7 +44,7 @@ fn check_dequantize(scale: f32, codes: &[u8], offset: usize) {
     for format in FORMATS {
         let mut expected = vec![0.5; codes.len()];
         format.dequantize(scale, codes, &mut expected).unwrap();
-        for engine in engines() {
+        for mut engine in engines() {
             let mut memory = vec![7.0; codes.len() + offset];
             let found = &mut memory[offset..];
             engine.dequantize_fp8(format, scale, codes, found).unwrap();
@@ -133,7 +134,7 @@ fn scales_that_divide_nothing_give_zeros() {
 
 #[test]
 fn lengths_that_differ_are_refused() {
-    let engine = Threads::default();
+    let mut engine = Threads::default();
     let refused = Err(QuantError::Length {
         expected: 3,
         found: 2,

@@ -30,7 +30,7 @@ fn check_in<T: Element, const B: u32>(values: &[T]) {
             let mut found = Histogram::<B>::new(&mut own).unwrap();
             found.push(&[1.0f32, -1.0]).unwrap();
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-            let engine = Threads::default().with_backend(backend);
+            let mut engine = Threads::default().with_backend(backend);
             let result = pool
                 .build()
                 .unwrap()

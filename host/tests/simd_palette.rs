@@ -61,9 +61,13 @@ impl Coded {
         x: &[i8],
     ) -> (Vec<u32>, Vec<u32>) {
         let mut values = vec![f32::NAN; self.layout.values() + 1];
-        engine.decode(&self.view(), &mut values[1..]).unwrap();
+        engine
+            .decode_palette(&self.view(), &mut values[1..])
+            .unwrap();
         let mut products = vec![f32::NAN; self.layout.rows()];
-        engine.matvec(&self.view(), x, 0.37, &mut products).unwrap();
+        engine
+            .multiply_palette(&self.view(), x, 0.37, &mut products)
+            .unwrap();
         let bits = |floats: &[f32]| floats.iter().map(|x| x.to_bits()).collect();
         (bits(&values[1..]), bits(&products))
     }
@@ -115,7 +119,9 @@ fn the_largest_products_do_not_wrap() {
             for (backend, mut engine) in engines() {
                 let mut y = [0.0];
                 let x = vec![x; MAX_DOT];
-                engine.matvec(&coded.view(), &x, 1.0, &mut y).unwrap();
+                engine
+                    .multiply_palette(&coded.view(), &x, 1.0, &mut y)
+                    .unwrap();
                 assert_eq!(y, [exact as f32], "{} bits on {backend}", width.bits());
             }
         }
@@ -140,7 +146,7 @@ fn encode<T: Element>(
         scales: &mut scales,
     };
     let mut scratch = vec![3; layout.scratch_len()];
-    let done = engine.encode(layout, values, importances, out, &mut scratch)?;
+    let done = engine.encode_palette(layout, values, importances, out, &mut scratch)?;
     let scales = scales.iter().map(|scale| scale.to_bits()).collect();
     Ok((done, indices, codebooks, scales))
 }
@@ -200,11 +206,11 @@ fn what_does_not_fit_is_refused_by_every_backend() {
     let mut coded = Coded::new(layout, &mut random);
     let x = activations(64, &mut random);
     for (_, mut engine) in engines() {
-        let short = engine.decode(&coded.view(), &mut [0.0; 127]);
+        let short = engine.decode_palette(&coded.view(), &mut [0.0; 127]);
         assert!(matches!(short, Err(PaletteError::Length { .. })));
-        let short = engine.matvec(&coded.view(), &x[1..], 1.0, &mut [0.0; 2]);
+        let short = engine.multiply_palette(&coded.view(), &x[1..], 1.0, &mut [0.0; 2]);
         assert!(matches!(short, Err(PaletteError::Length { .. })));
-        let short = engine.matvec(&coded.view(), &x, 1.0, &mut [0.0; 3]);
+        let short = engine.multiply_palette(&coded.view(), &x, 1.0, &mut [0.0; 3]);
         assert!(matches!(short, Err(PaletteError::Length { .. })));
     }
     coded.scales[0] = f32::INFINITY;
@@ -212,9 +218,9 @@ fn what_does_not_fit_is_refused_by_every_backend() {
     let expected = palette::decode(&coded.view(), &mut values);
     assert_eq!(expected, Err(PaletteError::ScaleNotFinite { group: 0 }));
     for (_, mut engine) in engines() {
-        assert_eq!(engine.decode(&coded.view(), &mut values), expected);
+        assert_eq!(engine.decode_palette(&coded.view(), &mut values), expected);
         assert_eq!(
-            engine.matvec(&coded.view(), &x, 1.0, &mut [0.0; 2]),
+            engine.multiply_palette(&coded.view(), &x, 1.0, &mut [0.0; 2]),
             expected
         );
     }
@@ -225,7 +231,10 @@ fn what_does_not_fit_is_refused_by_every_backend() {
     let expected = palette::matvec(&coded.view(), &x, 1.0, &mut y);
     assert!(matches!(expected, Err(PaletteError::DotLength { .. })));
     for (_, mut engine) in engines() {
-        assert_eq!(engine.matvec(&coded.view(), &x, 1.0, &mut y), expected);
+        assert_eq!(
+            engine.multiply_palette(&coded.view(), &x, 1.0, &mut y),
+            expected
+        );
     }
 }
 

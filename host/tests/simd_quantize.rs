@@ -1,7 +1,7 @@
 //! The quantizers' kernels give the bits of core's functions, for every instruction set of this machine.
 
 use proptest::prelude::*;
-use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeEngine, QuantizeProblem};
 use tercet_core::number::{Element, ExactSum, Random, Stats};
 use tercet_core::quant::{
     Applied, Codes, Grid, Groups, Method, Plan, QuantError, Rule, ScaleRule, int8,
@@ -44,7 +44,7 @@ fn check_stats<T: Element>(backend: Backend, values: &[T]) {
 fn by_core<T: Element>(plan: &Plan, values: &[T], codes: &mut [i8]) -> Result<Applied, QuantError> {
     match plan {
         &Plan::Ternary { threshold, sum } => scalar::ternary(values, threshold, sum, codes),
-        Plan::Affine(grid) => scalar::affine(values, grid, codes),
+        Plan::Affine(grid) => grid.apply(values, codes),
     }
 }
 
@@ -430,7 +430,7 @@ fn dequantized_codes_equal_core() {
             int8::dequantize(coded, &mut expected).unwrap();
             for backend in Backend::all() {
                 let mut room = vec![7.0f32; codes.len() + offset];
-                let engine = Threads::default().with_backend(backend);
+                let mut engine = Threads::default().with_backend(backend);
                 let found = &mut room[offset..];
                 engine.dequantize(coded, int8::RANGE, found).unwrap();
                 assert!(*found == expected, "{backend}, {len}");
@@ -450,7 +450,7 @@ fn dequantized_codes_equal_core() {
     for backend in Backend::all() {
         for offset in [0, 1, 13] {
             let mut room = vec![7.0f32; len + offset];
-            let engine = Threads::default().with_backend(backend);
+            let mut engine = Threads::default().with_backend(backend);
             let found = &mut room[offset..];
             engine.dequantize(coded, int8::RANGE, found).unwrap();
             assert!(*found == expected, "{backend}, {offset}");

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use tercet_core::block::i2_s::{self, Layout};
 use tercet_core::block::{BlockError, bitnet_hf};
+use tercet_core::engine::BlockEngine;
 use tercet_core::number::{Element, Random};
 use tercet_core::{bf16, f16};
 use tercet_host::parallel::Threads;
@@ -34,7 +35,7 @@ fn legal(len: usize, seed: u64) -> Vec<u8> {
 fn check_i2_s(layout: Layout, bytes: &[u8], len: usize, offset: usize) {
     let mut expected = vec![f32::NAN; len];
     let expected_result = i2_s::decode(layout, bytes, &mut expected);
-    for engine in engines() {
+    for mut engine in engines() {
         let mut memory = vec![f32::NAN; len + offset];
         let found = &mut memory[offset..];
         let result = engine.decode_i2_s(layout, bytes, found);
@@ -55,7 +56,7 @@ fn i2_s_tensor(len: usize, scale: f32, seed: u64) -> Vec<u8> {
 fn check_decode(rows: usize, cols: usize, packed: &[u8], unit: f32, offset: usize) {
     let mut expected = vec![f32::NAN; rows * cols];
     let expected_result = bitnet_hf::decode(rows, cols, packed, unit, &mut expected);
-    for engine in engines() {
+    for mut engine in engines() {
         let mut memory = vec![f32::NAN; rows * cols + offset];
         let found = &mut memory[offset..];
         let result = engine.decode_bitnet_hf(rows, cols, packed, unit, found);
@@ -81,7 +82,10 @@ fn by_core<T: Element>(
 
 fn check_encode<T: Element>(rows: usize, cols: usize, weights: &[T], s: f32) {
     let expected = by_core(rows, cols, weights, s);
-    for engine in engines() {
+    let mut packed = vec![0x5A; bitnet_hf::packed_len(rows, cols).unwrap()];
+    let at_once = bitnet_hf::encode(rows, cols, weights, s, &mut packed);
+    assert!(at_once.map(|()| packed) == expected);
+    for mut engine in engines() {
         let mut packed = vec![0x5A; bitnet_hf::packed_len(rows, cols).unwrap()];
         let found = engine.encode_bitnet_hf(rows, cols, weights, s, &mut packed);
         assert!(found.map(|()| packed) == expected, "{engine:?}");
@@ -201,8 +205,8 @@ fn lengths_that_do_not_fit_are_refused_as_by_core() {
     check_i2_s(Layout::Arm64, &[0; 32], 65, 0);
     check_i2_s(Layout::Arm64, &[0; 47], 64, 0);
     check_decode(4, 4, &[0; 5], 1.0, 0);
-    let engine = Threads::default();
-    let (expected, found) = (15, 16);
+    let mut engine = Threads::default();
+    let (expected, found) = (16, 15);
     let refused = engine.encode_bitnet_hf(4, 4, &[0.0f32; 15], 1.0, &mut [0; 4]);
     assert_eq!(refused, Err(BlockError::Length { expected, found }));
     let (expected, found) = (4, 3);

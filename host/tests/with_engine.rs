@@ -10,18 +10,15 @@ use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_core::scalar::Scalar;
 use tercet_core::search::MetricKind;
-use tercet_host::cluster::data::{Fit, assign, assign_with, fit, fit_with};
-use tercet_host::cluster::{self, KmeansOptions, Start, kmeans, kmeans_with};
+use tercet_host::cluster::data::{Fit, assign, fit};
+use tercet_host::cluster::{self, KmeansOptions, Start, kmeans};
 use tercet_host::convert::{Grid, Per, Target};
-use tercet_host::engine::Worker;
+use tercet_host::engine::FlowEngine;
 use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
-use tercet_host::search::{Find, SearchOptions, Storage, search, search_with};
+use tercet_host::search::{Find, SearchOptions, Storage, search};
 use tercet_host::simd::Backend;
-use tercet_host::{
-    Error, Method, Model, QuantizeOptions, Report, calibrate, calibrate_with, quantize,
-    quantize_with,
-};
+use tercet_host::{Error, Method, Model, QuantizeOptions, Report, calibrate, quantize};
 
 /// A report without what differs from run to run.
 fn lasting(mut report: Report) -> Report {
@@ -31,7 +28,7 @@ fn lasting(mut report: Report) -> Report {
 
 /// Quantizes by an engine and by the processor; the files and reports must be the same but for the engine's name, and so must
 /// refusals.
-fn same<E: Worker>(engine: &mut E, folder: &Folder, input: &str, options: &QuantizeOptions) {
+fn same<E: FlowEngine>(engine: &mut E, folder: &Folder, input: &str, options: &QuantizeOptions) {
     let extension = match options.target {
         Target::Int8 | Target::Ternary | Target::Palette(_) => "safetensors",
         _ => "gguf",
@@ -42,8 +39,14 @@ fn same<E: Worker>(engine: &mut E, folder: &Folder, input: &str, options: &Quant
         ..options.clone()
     };
     let model = Model::open(folder.file(input)).unwrap();
-    let expected = quantize(&model, &options, &out("expected"), &());
-    let found = quantize_with(engine, &model, &options, &out("found"), &());
+    let expected = quantize(
+        &mut Threads::default(),
+        &model,
+        &options,
+        &out("expected"),
+        &(),
+    );
+    let found = quantize(engine, &model, &options, &out("found"), &());
     let (expected, found) = match (expected, found) {
         (Ok(expected), Ok(found)) => (lasting(expected), lasting(found)),
         (Err(expected), Err(found)) => {
@@ -197,12 +200,12 @@ fn bitnet_is_the_processors_alone() {
     let model = Model::open(folder.file("in.safetensors")).unwrap();
     let options = QuantizeOptions::new(Target::BitnetHf);
     let out = folder.file("out.safetensors");
-    let error = quantize_with(&mut Scalar, &model, &options, &out, &()).unwrap_err();
+    let error = quantize(&mut Scalar, &model, &options, &out, &()).unwrap_err();
     assert!(matches!(error, Error::Options { .. }));
     assert!(
         error
             .to_string()
-            .starts_with("scalar does not make bitnet-hf"),
+            .starts_with("scalar has no step that makes bitnet-hf"),
         "{error}"
     );
     assert!(!out.exists());
@@ -227,17 +230,22 @@ fn clusters_are_the_same() {
     for options in [KmeansOptions::new(40), given, batches] {
         for weights in [None, Some(&weights[..])] {
             let (mut expected, mut heard) = (Vec::new(), Vec::new());
-            let reference = kmeans(&codes, dims, weights, &options, &mut |step| {
-                expected.push(step)
-            })
+            let reference = kmeans(
+                &mut Threads::default(),
+                &codes,
+                dims,
+                weights,
+                &options,
+                &mut |step| expected.push(step),
+            )
             .unwrap();
             let mut observe = |step| heard.push(step);
-            let found = kmeans_with(&mut Scalar, &codes, dims, weights, &options, &mut observe);
+            let found = kmeans(&mut Scalar, &codes, dims, weights, &options, &mut observe);
             assert_eq!(found.unwrap(), reference);
             assert_eq!(heard, expected);
         }
     }
-    let refused = kmeans_with(
+    let refused = kmeans(
         &mut Scalar,
         &codes,
         dims,
@@ -245,7 +253,14 @@ fn clusters_are_the_same() {
         &KmeansOptions::new(701),
         &mut |_| (),
     );
-    let expected = kmeans(&codes, dims, None, &KmeansOptions::new(701), &mut |_| ());
+    let expected = kmeans(
+        &mut Threads::default(),
+        &codes,
+        dims,
+        None,
+        &KmeansOptions::new(701),
+        &mut |_| (),
+    );
     assert_eq!(refused, expected);
 }
 
@@ -261,10 +276,10 @@ fn the_nearest_of_more_centroids_than_points() {
         let end = centroids.len() - twice.len().min(centroids.len());
         let len = centroids.len() - end;
         centroids[end..].copy_from_slice(&twice[..len]);
-        let expected = cluster::assign(&points, dims, &centroids).unwrap();
-        let found = cluster::assign_with(&mut Scalar, &points, dims, &centroids).unwrap();
+        let expected = cluster::assign(&mut Threads::default(), &points, dims, &centroids).unwrap();
+        let found = cluster::assign(&mut Scalar, &points, dims, &centroids).unwrap();
         assert_eq!(found, expected, "{n} {k}");
-        let found = cluster::assign_with(&mut Threads::default(), &points, dims, &centroids);
+        let found = cluster::assign(&mut Threads::default(), &points, dims, &centroids);
         assert_eq!(found.unwrap(), expected);
     }
 }
@@ -279,8 +294,8 @@ fn clustering_in_the_datas_own_units_says_who_did_it() {
     let mut how = Fit::new(KmeansOptions::new(5));
     for spherical in [false, true] {
         how.spherical = spherical;
-        let expected = fit(&points, &how, &mut |_, _| ()).unwrap();
-        let found = fit_with(&mut Scalar, &points, &how, &mut |_, _| ()).unwrap();
+        let expected = fit(&mut Threads::default(), &points, &how, &mut |_, _| ()).unwrap();
+        let found = fit(&mut Scalar, &points, &how, &mut |_, _| ()).unwrap();
         assert_eq!(found.clustering, expected.clustering);
         assert_eq!(found.inertia.to_bits(), expected.inertia.to_bits());
         assert_eq!(
@@ -290,15 +305,15 @@ fn clustering_in_the_datas_own_units_says_who_did_it() {
         assert_eq!(expected.by.engine, Backend::default().to_string());
 
         let centroids = floats("centroids", 7, 4, 6);
-        let expected = assign(&points, &centroids, spherical).unwrap();
-        let found = assign_with(&mut Scalar, &points, &centroids, spherical).unwrap();
+        let expected = assign(&mut Threads::default(), &points, &centroids, spherical).unwrap();
+        let found = assign(&mut Scalar, &points, &centroids, spherical).unwrap();
         assert_eq!(found.assignment, expected.assignment);
         assert_eq!(found.by.engine, "scalar");
     }
     // What every engine refuses names the data.
     let how = Fit::new(KmeansOptions::new(301));
-    let refused = fit_with(&mut Scalar, &points, &how, &mut |_, _| ()).unwrap_err();
-    let expected = fit(&points, &how, &mut |_, _| ()).unwrap_err();
+    let refused = fit(&mut Scalar, &points, &how, &mut |_, _| ()).unwrap_err();
+    let expected = fit(&mut Threads::default(), &points, &how, &mut |_, _| ()).unwrap_err();
     assert_eq!(refused.to_string(), expected.to_string());
 }
 
@@ -319,8 +334,9 @@ fn searches_find_the_same() {
                     rerank,
                     recall,
                 };
-                let expected = search(&base, &queries, &options, &()).unwrap();
-                let found = search_with(&mut Scalar, &base, &queries, &options, &()).unwrap();
+                let expected =
+                    search(&mut Threads::default(), &base, &queries, &options, &()).unwrap();
+                let found = search(&mut Scalar, &base, &queries, &options, &()).unwrap();
                 assert_eq!(found.engine, "scalar");
                 assert_eq!((found.hits, found.recall), (expected.hits, expected.recall));
             }
@@ -366,15 +382,15 @@ fn data_are_calibrated_to_the_same_figures() {
     ] {
         for grid in [Grid::Symmetric, Grid::Affine] {
             let paths = std::slice::from_ref(&path);
-            let expected = calibrate(paths, method, grid, &()).unwrap();
+            let expected = calibrate(&mut Threads::default(), paths, method, grid, &()).unwrap();
             assert_eq!((expected.count, &expected.engine_note), (160_000, &None));
             assert_eq!(expected.engine, Backend::default().to_string());
-            let mut found = calibrate_with(&mut Scalar, paths, method, grid, &()).unwrap();
+            let mut found = calibrate(&mut Scalar, paths, method, grid, &()).unwrap();
             assert_eq!(found.engine, "scalar");
             found.engine.clone_from(&expected.engine);
             assert_eq!(found, expected, "{method:?} {grid:?}");
             let engine = &mut Threads::alone();
-            let found = calibrate_with(engine, paths, method, grid, &()).unwrap();
+            let found = calibrate(engine, paths, method, grid, &()).unwrap();
             assert_eq!(found, expected, "{method:?} {grid:?}");
         }
     }
@@ -390,15 +406,15 @@ fn data_are_calibrated_to_the_same_figures() {
     let paths = [path];
     let refused =
         |found: Result<_, Error>| found.map(|_: tercet_host::Calibration| ()).unwrap_err();
-    let expected = refused(calibrate(&paths, Method::Mse, Grid::Symmetric, &()));
-    let engine = &mut Scalar;
-    let found = refused(calibrate_with(
-        engine,
+    let expected = refused(calibrate(
+        &mut Threads::default(),
         &paths,
         Method::Mse,
         Grid::Symmetric,
         &(),
     ));
+    let engine = &mut Scalar;
+    let found = refused(calibrate(engine, &paths, Method::Mse, Grid::Symmetric, &()));
     assert_eq!(found.to_string(), expected.to_string());
     assert!(
         found.to_string().contains("tensor `b`: value 39000 "),

@@ -1,12 +1,12 @@
 //! Layers of random weights in every layout, and their product as cases.
 
+use tercet_core::arch::plain::linear::for_each_sum;
 use tercet_core::block::{self, Format};
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, dense, pack};
 use tercet_core::number::Random;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_core::scalar::Only;
-use tercet_core::scalar::linear::for_each_sum;
 
 use crate::memory::Memory;
 use crate::run::{Case, Name, Shape};
@@ -123,7 +123,7 @@ impl Case for Dense<'_, '_> {
     }
 }
 
-/// The same over the plain loops of [`tercet_core::scalar::linear`].
+/// The same over the plain loops of [`tercet_core::arch::plain::linear`].
 #[derive(Debug)]
 pub struct Plain<'a, 'b>(pub &'b mut Data<'a>);
 

@@ -1,20 +1,21 @@
-//! Kernels for one kind of processor each, and the choice between them and the plain loops of [`crate::scalar`].
+//! Inner loops: plain ones ([`plain`]), kernels for one kind of processor each, and which of them the target takes.
 //!
 //! A kernel gives the plain loop's bits for every legal input; its proof of that is at its head. Which are compiled in,
-//! `build.rs` decides by the target.
+//! `build.rs` decides by the target. Nothing here knows a driver or an engine: both are built on these loops.
 
 #[cfg(tercet_dsp)]
 pub mod cortex_m;
 #[cfg(tercet_mve)]
 pub mod mve;
+pub mod plain;
 pub mod portable;
 #[cfg(tercet_thumb1)]
 mod thumb1;
 
 use crate::linear::{I8Sym, Matrix, Sums};
-use crate::scalar::{self, cluster::Nearest};
+use plain::Nearest;
 
-/// [`scalar::linear::sums`] by the best code here, of the layouts in a set; false, and nothing done, for another. `scratch` has
+/// [`plain::linear::sums`] by the best code here, of the layouts in a set; false, and nothing done, for another. `scratch` has
 /// [`Matrix::scratch_len`] words or more, and `x` an activation a column.
 #[inline]
 pub(crate) fn sums<const SET: u32>(
@@ -34,7 +35,7 @@ pub(crate) fn sums<const SET: u32>(
     if portable::sums::<SET>(matrix, x, scratch, out) {
         return true;
     }
-    scalar::linear::sums_of::<SET>(matrix, x, out)
+    plain::linear::sums_of::<SET>(matrix, x, out)
 }
 
 #[cfg(all(tercet_dsp, not(tercet_mve)))]
@@ -42,12 +43,12 @@ pub(crate) use cortex_m::{dot, nearest, norm};
 #[cfg(tercet_mve)]
 pub(crate) use mve::{dot, nearest, norm};
 // As in `portable::sums`: only where there are no vectors.
+#[cfg(all(not(any(tercet_dsp, tercet_mve)), not(target_os = "none")))]
+pub(crate) use plain::{dot, nearest, norm};
 #[cfg(all(not(any(tercet_dsp, tercet_mve)), target_os = "none"))]
 pub(crate) use portable::{dot, nearest, norm};
-#[cfg(all(not(any(tercet_dsp, tercet_mve)), not(target_os = "none")))]
-pub(crate) use scalar::{cluster::nearest, dot, norm};
 
-/// Calls `each` with what [`scalar::cluster::nearest`] gives for each point, in order, by the best code here.
+/// Calls `each` with what [`plain::nearest`] gives for each point, in order, by the best code here.
 #[inline]
 pub(crate) fn for_each_nearest(
     points: &[i8],

@@ -1,6 +1,6 @@
 //! Two dot products at once for Thumb-1 code (Cortex-M0, M0+, M23), which compilers keep half in memory: eight registers are all.
 //!
-//! Contract: [`crate::scalar::dot`] of each row with `x`; sums wrap where its sums do. One value of `x` times two rows is 8
+//! Contract: [`crate::arch::plain::dot`] of each row with `x`; sums wrap where its sums do. One value of `x` times two rows is 8
 //! instructions, so 4.06 a multiplication with the branch.
 //!
 //! Exact: every lane is a sign-extended byte, and MULS and ADDS are the operations modulo 2³² of the plain loop.

@@ -140,6 +140,55 @@ pub fn scale_of_mean(mean: f32) -> f32 {
     1.0 / mean.max(1e-5)
 }
 
+/// Quantizes a matrix of weights with the factor `s` and packs it: [`quantize`] and [`pack`] without room for all the codes
+/// between them. `out` has [`packed_len`] bytes. O(n), 64 bytes of stack for codes.
+///
+/// ```
+/// use tercet_core::block::bitnet_hf;
+///
+/// let weights = [0.9f32, -0.1, -1.1, 0.4];
+/// let mut packed = [0; 1];
+/// let s = bitnet_hf::scale(&weights)?;
+/// bitnet_hf::encode(4, 1, &weights, s, &mut packed)?;
+/// assert_eq!(packed, [0b10_00_01_10]);
+/// # Ok::<(), tercet_core::block::BlockError>(())
+/// ```
+///
+/// # Errors
+/// [`BlockError::TooLarge`], [`BlockError::Length`], then those of [`quantize`]; what `out` holds then is left open.
+pub fn encode<T: Element>(
+    rows: usize,
+    cols: usize,
+    weights: &[T],
+    s: f32,
+    out: &mut [u8],
+) -> Result<(), BlockError> {
+    let quarter = packed_len(rows, cols)?;
+    expect_len(rows * cols, weights.len())?;
+    expect_len(quarter, out.len())?;
+    // A factor that is refused is so without weights too.
+    quantize::<T>(&[], s, &mut [])?;
+    out.fill(0);
+    let mut index = 0;
+    for (weights, shift) in weights.chunks(quarter.max(1)).zip(SHIFTS) {
+        for (weights, out) in weights.chunks(RUN).zip(out.chunks_mut(RUN)) {
+            let mut codes = [0; RUN];
+            let codes = codes.get_mut(..weights.len()).unwrap_or_default();
+            quantize(weights, s, codes).map_err(|error| match error {
+                BlockError::NotFinite { index: within } => BlockError::NotFinite {
+                    index: index + within,
+                },
+                other => other,
+            })?;
+            for (byte, &code) in out.iter_mut().zip(&*codes) {
+                *byte |= ((code + 1) as u8) << shift;
+            }
+            index += weights.len();
+        }
+    }
+    Ok(())
+}
+
 /// Writes the code of every weight for a given `s`: `half_even(fl(w · s))` clipped to −1..=1.
 ///
 /// # Errors
@@ -166,6 +215,9 @@ pub fn quantize<T: Element>(weights: &[T], s: f32, codes: &mut [i8]) -> Result<(
     }
     Ok(())
 }
+
+/// Weights that are coded before they are packed.
+const RUN: usize = 64;
 
 /// Where the four rows of a byte lie, in order.
 const SHIFTS: [u8; 4] = [0, 2, 4, 6];

@@ -10,13 +10,13 @@
 //! use tercet_core::engine::Buffers;
 //! use tercet_core::number::Stats;
 //! use tercet_core::quant::Grid;
-//! use tercet_core::scalar::{self, Clusters};
+//! use tercet_core::scalar::Clusters;
 //!
 //! // Four readings of two sensors, on the int8 grid of the largest magnitude.
 //! let values = [0.9f32, 2.1, 1.0, 1.9, -6.0, 8.0, -5.8, 8.2];
 //! let grid = Grid::symmetric(Stats::of(&values).abs_max(), 127)?;
 //! let mut codes = [0; 8];
-//! scalar::affine(&values, &grid, &mut codes)?;
+//! grid.apply(&values, &mut codes)?;
 //!
 //! let buffers = Buffers {
 //!     labels: &mut [0; 4],

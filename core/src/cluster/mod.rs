@@ -10,7 +10,7 @@
 //! | [`kmeans`] | seeding, Lloyd's loop or mini-batches, restarts: the whole |
 //! | [`seed()`], [`lloyd()`], [`mini_batch`] | its parts |
 //! | [`Online`], [`OnlineMut`] | one point at a time, for streams on small machines; over arrays or slices |
-//! | [`nearest`], [`predict`], [`transform`], [`inertia`] | what given centroids say about points |
+//! | [`nearest`], [`predict`], [`transform`], [`inertia`], [`check_nearest`] | what given centroids say about points |
 //! | [`summarize`], [`score`] | sizes, spread and representatives of clusters; silhouette and Davies–Bouldin |
 //! | [`normalize`], [`normalize_floats`] | points of one length, for spherical (cosine) clustering |
 //! | [`means`], [`float`] | float means, and the true inertia of float points |
@@ -49,7 +49,7 @@ pub use means::means;
 pub use minibatch::{BATCH_CAP, MAX_CAP, mini_batch};
 pub use online::{Observation, Online, OnlineHead, OnlineMut, OnlineRef};
 pub use points::{MAX_DIMS, Points};
-pub use predict::{Nearest, inertia, nearest, predict, transform};
+pub use predict::{Nearest, check_nearest, inertia, nearest, predict, transform};
 pub use seed::{Init, MAX_CANDIDATES, greedy_candidates, seed};
 pub use sphere::{MAX_SPHERE_WEIGHT, Sphere, normalize, normalize_floats};
 pub use summary::{Representative, Summary, summarize};

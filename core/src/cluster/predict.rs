@@ -1,9 +1,9 @@
 //! What given centroids say about points.
 
 use super::{ClusterError, Points};
-use crate::scalar::cluster::squared_distance;
+use crate::arch::plain::squared_distance;
 
-pub use crate::scalar::cluster::Nearest;
+pub use crate::arch::plain::Nearest;
 
 /// The nearest of the centroids (k · d, row-major), the lowest of equals, and the squared distance to it. O(k·d).
 ///
@@ -36,9 +36,8 @@ pub fn predict(
     labels: &mut [u32],
     distances: &mut [u32],
 ) -> Result<u64, ClusterError> {
+    check_nearest(points, centroids, labels.len(), distances.len())?;
     let centroids = Points::new(centroids, points.dims())?;
-    points.check_length(labels.len())?;
-    points.check_length(distances.len())?;
     let mut inertia = 0;
     let state = labels.iter_mut().zip(distances);
     for ((row, weight), (label, distance)) in points.rows().zip(state) {
@@ -49,6 +48,22 @@ pub fn predict(
         inertia += u64::from(weight) * u64::from(found.distance);
     }
     Ok(inertia)
+}
+
+/// Checks what [`predict`] was given, as every engine must before it finds the nearest: whole centroids, at least one, and as
+/// many labels and distances as there are points.
+///
+/// # Errors
+/// Those of [`Points::new`] for the centroids; [`ClusterError::Length`].
+pub fn check_nearest(
+    points: &Points<'_>,
+    centroids: &[i8],
+    labels: usize,
+    distances: usize,
+) -> Result<(), ClusterError> {
+    Points::new(centroids, points.dims())?;
+    points.check_length(labels)?;
+    points.check_length(distances)
 }
 
 /// The squared distance of every point to every centroid: `out` is n · k, row-major. O(n·k·d).

@@ -1,4 +1,4 @@
-//! Block formats on any engine, and the two layouts that only core reads.
+//! Block formats and BitNet's two-bit tensors on any engine.
 
 use super::{Digest, input};
 use crate::block::{Format, bitnet_hf, i2_s};
@@ -16,6 +16,12 @@ pub(super) fn run<E: BlockEngine>(engine: &mut E, report: &mut dyn FnMut(&'stati
         report(decode, decoding(engine, format));
         report(dot, product(engine, format));
     }
+}
+
+/// BitNet's tensors: I2_S, and Hugging Face's packing from floats to floats.
+pub(super) fn two_bits<E: BlockEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
+    report("block/i2_s", i2_s(engine));
+    report("block/bitnet_hf/values", hugging_face_values(engine));
 }
 
 fn names(format: Format) -> [&'static str; 3] {
@@ -48,7 +54,7 @@ fn encoding<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
                 let Some(bytes) = bytes.get_mut(..len) else {
                     return;
                 };
-                let done = engine.encode(format, rule, scale, values, bytes);
+                let done = engine.encode_blocks(format, rule, scale, values, bytes);
                 if let Some(done) = digest.outcome(done) {
                     digest.u64(done.blocks as u64);
                     digest.u64(done.flushed as u64);
@@ -73,7 +79,7 @@ fn decoding<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
             continue;
         };
         if digest
-            .outcome(engine.decode(format, bytes, &mut out))
+            .outcome(engine.decode_blocks(format, bytes, &mut out))
             .is_some()
         {
             digest.f32s(&out);
@@ -101,7 +107,7 @@ fn product<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
                 random.next_u64() as i8
             };
         }
-        if let Some(y) = digest.outcome(engine.dot(format, bytes, &x, 0.0123)) {
+        if let Some(y) = digest.outcome(engine.dot_blocks(format, bytes, &x, 0.0123)) {
             digest.f32(y);
         }
     }
@@ -129,7 +135,7 @@ fn random_blocks(format: Format, random: &mut Random, bytes: &mut [u8]) {
 
 /// Microsoft's I2_S in both layouts.
 #[inline(never)]
-pub(super) fn i2_s() -> u64 {
+fn i2_s<E: BlockEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();
     let mut random = Random::new(8);
     for layout in [i2_s::Layout::X86x128, i2_s::Layout::Arm64] {
@@ -146,14 +152,14 @@ pub(super) fn i2_s() -> u64 {
             }
             let mut out = [0.0; 256];
             if digest
-                .outcome(i2_s::decode(layout, &bytes, &mut out))
+                .outcome(engine.decode_i2_s(layout, &bytes, &mut out))
                 .is_some()
             {
                 digest.f32s(&out);
             }
         }
         bytes[17] = 0xFF;
-        digest.outcome(i2_s::decode(layout, &bytes, &mut [0.0; 256]));
+        digest.outcome(engine.decode_i2_s(layout, &bytes, &mut [0.0; 256]));
     }
     digest.value()
 }
@@ -185,6 +191,36 @@ pub(super) fn hugging_face() -> u64 {
         digest.bytes(packed);
         digest.outcome(bitnet_hf::unpack(rows, cols, packed, codes));
         digest.i8s(codes);
+    }
+    digest.value()
+}
+
+/// The same matrices from floats to bytes and back; a weight that is no number, and bits that are no code, are refused.
+#[inline(never)]
+fn hugging_face_values<E: BlockEngine>(engine: &mut E) -> u64 {
+    let mut digest = Digest::new();
+    for (rows, cols) in [(1usize, 31usize), (4, 51), (5, 51), (8, 31), (0, 7)] {
+        let mut values = [0.0; 255];
+        let mut packed = [0; 102];
+        let (Some(values), Some(packed)) = (
+            values.get_mut(..rows * cols),
+            packed.get_mut(..rows.div_ceil(4) * cols),
+        ) else {
+            continue;
+        };
+        input::Family::Bell.fill(9, values);
+        digest.outcome(engine.encode_bitnet_hf(rows, cols, values, 0.75, packed));
+        digest.bytes(packed);
+        digest.outcome(engine.decode_bitnet_hf(rows, cols, packed, 1.25, values));
+        digest.f32s(values);
+        if let Some(value) = values.last_mut() {
+            *value = f32::NAN;
+        }
+        digest.outcome(engine.encode_bitnet_hf(rows, cols, values, 0.75, packed));
+        if let Some(byte) = packed.first_mut() {
+            *byte = 0b11;
+        }
+        digest.outcome(engine.decode_bitnet_hf(rows, cols, packed, 1.25, values));
     }
     digest.value()
 }

@@ -1,5 +1,5 @@
-//! FP8 codes, format choice and error measures, which are core's own work on every machine, and calibration, whose counting is an
-//! engine's.
+//! FP8 codes and format choice, which are core's own work on every machine; FP8 tensors, calibration's counting and error
+//! measures, which are an engine's.
 
 use super::{Digest, input};
 use crate::engine::QuantizeEngine;
@@ -8,7 +8,6 @@ use crate::quant::adaptive::{Adaptive, Cost};
 use crate::quant::calibrate::{Method, Scheme, calibrate};
 use crate::quant::fp8::{Fp8, Overflow};
 use crate::quant::{Comparison, Histogram};
-use crate::scalar::Scalar;
 
 /// Eight bits of histogram: 2 KiB, so that the case fits the smallest boards.
 const BITS: u32 = 8;
@@ -16,17 +15,17 @@ const BITS: u32 = 8;
 pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("quant/fp8/e4m3", fp8(Fp8::E4M3));
     report("quant/fp8/e5m2", fp8(Fp8::E5M2));
-    // In its place among core's own, though other engines report it too.
-    run_engine(&mut Scalar, report);
     report("quant/adaptive", adaptive());
-    report("quant/measure", measure());
 }
 
 pub(super) fn run_engine<E: QuantizeEngine>(
     engine: &mut E,
     report: &mut dyn FnMut(&'static str, u64),
 ) {
+    report("quant/fp8/e4m3/tensor", fp8_tensor(engine, Fp8::E4M3));
+    report("quant/fp8/e5m2/tensor", fp8_tensor(engine, Fp8::E5M2));
     report("quant/calibrate", calibration(engine));
+    report("quant/measure", measure(engine));
 }
 
 #[inline(never)]
@@ -46,6 +45,39 @@ fn fp8(format: Fp8) -> u64 {
             ]);
         }
     });
+    digest.value()
+}
+
+/// Whole tensors and one with an infinity in it, by scales of which some are none.
+#[inline(never)]
+fn fp8_tensor<E: QuantizeEngine>(engine: &mut E, format: Fp8) -> u64 {
+    let mut digest = Digest::new();
+    input::for_each(14, &mut |values| {
+        for scale in [0.0625, 1.0e-40, 0.0, f32::INFINITY] {
+            let mut codes = [0; input::MAX];
+            let Some(codes) = codes.get_mut(..values.len()) else {
+                return;
+            };
+            let done = engine.quantize_fp8(format, scale, values, codes);
+            if digest.outcome(done).is_none() {
+                continue;
+            }
+            digest.bytes(codes);
+            let mut restored = [0.0; input::MAX];
+            let restored = restored.get_mut(..values.len()).unwrap_or_default();
+            digest.outcome(engine.dequantize_fp8(format, scale, codes, restored));
+            for value in restored {
+                // A code of NaN may restore to any.
+                if !value.is_nan() {
+                    digest.f32(*value);
+                }
+            }
+        }
+    });
+    let bad = [1.0, f32::NEG_INFINITY, f32::NAN];
+    digest.outcome(engine.quantize_fp8(format, 1.0, &bad, &mut [0; 3]));
+    digest.outcome(engine.quantize_fp8(format, 1.0, &[1.0f32], &mut [0; 2]));
+    digest.outcome(engine.dequantize_fp8(format, 1.0, &[0; 2], &mut [0.0; 3]));
     digest.value()
 }
 
@@ -117,7 +149,7 @@ fn adaptive() -> u64 {
 }
 
 #[inline(never)]
-fn measure() -> u64 {
+fn measure<E: QuantizeEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();
     input::for_each(13, &mut |values| {
         // A constant, so that no second copy is built on the stack.
@@ -131,7 +163,7 @@ fn measure() -> u64 {
             for (to, from) in restored.iter_mut().zip(values) {
                 *to = (from * 8.0) as i32 as f32 * 0.125;
             }
-            digest.outcome(comparison.push(values, restored));
+            digest.outcome(engine.compare(&mut comparison, values, restored));
         }
         if let Some(found) = comparison.finish() {
             for value in [

@@ -73,6 +73,7 @@ pub(super) fn run<E: ClusterEngine>(engine: &mut E, report: &mut dyn FnMut(&'sta
     report("cluster/mini_batch", mini_batch(engine));
     report("cluster/spherical", spherical(engine));
     report("cluster/refuse", refused(engine));
+    report("cluster/nearest", nearest(engine));
 }
 
 /// The caller's side of a problem.
@@ -111,6 +112,47 @@ impl Memory {
             counts: self.counts.get_mut(..k)?,
         })
     }
+}
+
+/// Given centroids, more of them than points too; shapes that do not fit are refused.
+#[inline(never)]
+fn nearest<E: ClusterEngine>(engine: &mut E) -> u64 {
+    let mut digest = Digest::new();
+    let mut find = |points: Points<'_>, centroids: &[i8], count: usize| {
+        let (mut labels, mut distances) = ([0; POINTS], [0; POINTS]);
+        let (Some(labels), Some(distances)) = (labels.get_mut(..count), distances.get_mut(..count))
+        else {
+            return;
+        };
+        if digest
+            .outcome(engine.nearest(points, centroids, labels, distances))
+            .is_some()
+        {
+            for (label, distance) in labels.iter().zip(distances) {
+                digest.u64(u64::from(*label) << 32 | u64::from(*distance));
+            }
+        }
+    };
+    for cloud in CLOUDS {
+        for (points, dims, k) in [(POINTS, DIMS, CLUSTERS), (31, 3, 8), (1, 2, 24), (9, 5, 1)] {
+            let (mut values, mut centroids) = ([0; POINTS * DIMS], [0; DIMS * CLUSTERS]);
+            let (Some(values), Some(centroids)) = (
+                values.get_mut(..points * dims),
+                centroids.get_mut(..k * dims),
+            ) else {
+                continue;
+            };
+            cloud.fill(dims, values);
+            Cloud::Even.fill(dims, centroids);
+            let Ok(all) = Points::new(values, dims) else {
+                continue;
+            };
+            find(all, centroids, points);
+            find(all, &[], points);
+            find(all, centroids, points - 1);
+        }
+    }
+    digest.value()
 }
 
 /// Runs k-means and digests the curve, the outcome and everything that can be read.

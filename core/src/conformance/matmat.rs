@@ -4,6 +4,7 @@ use super::{Digest, linear};
 use crate::engine::LinearEngine;
 use crate::linear::{I8Sym, Layer, Layout, LinearError, Matrix, Table};
 use crate::number::Random;
+use crate::scalar::Scalar;
 
 /// Bytes of the largest: 33 rows in groups of 8, a group 128 bytes.
 const BYTES: usize = 640;
@@ -162,7 +163,8 @@ fn sums<E: LinearEngine>(
     let sums = sums.get_mut(..rows * count).unwrap_or_default();
     digest.outcome(engine.sums_many(layer, x, sums, scratch));
     sums.iter().for_each(|&sum| digest.u64(sum as u64));
-    digest.outcome(engine.sums_many(layer, x, sums, &mut []));
+    // Of engines that need scratch, core's own among them.
+    digest.outcome(Scalar.sums_many(layer, x, sums, &mut []));
     // No whole number of rows.
     if let Some(Ok(x)) = x.get().get(1..).map(I8Sym::new) {
         digest.outcome(engine.sums_many(layer, x, sums, scratch));

@@ -105,8 +105,6 @@ pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
         Part::Weights => {
             number::run(report);
             calibrate::run(report);
-            report("quant/dequantize", quant::dequantize());
-            report("block/i2_s", block::i2_s());
             report("block/bitnet_hf", block::hugging_face());
             gguf::run(report);
             report("palette/optimal_1d", palette::optimal());
@@ -126,13 +124,15 @@ pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
 
 /// Runs the operations that an engine supplies; a new engine must report what the table says before any other use.
 pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
-    calibrate::run_engine(engine, report);
     weights(engine, report);
     points(engine, report);
 }
 
 fn weights<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
+    calibrate::run_engine(engine, report);
+    report("quant/dequantize", quant::dequantize(engine));
     quant::run(engine, report);
+    block::two_bits(engine, report);
     block::run(engine, report);
     palette::run(engine, report);
     linear::run(engine, report);

@@ -107,7 +107,7 @@ fn encode_into<E: PaletteEngine>(
         codebooks,
         scales,
     };
-    let done = engine.encode(layout, values, importances, out, &mut scratch);
+    let done = engine.encode_palette(layout, values, importances, out, &mut scratch);
     let Some(done) = digest.outcome(done) else {
         return;
     };
@@ -164,7 +164,10 @@ fn decoding<E: PaletteEngine>(engine: &mut E, width: Width) -> u64 {
             let Some(out) = out.get_mut(..palette.layout.values()) else {
                 return;
             };
-            if digest.outcome(engine.decode(palette, out)).is_some() {
+            if digest
+                .outcome(engine.decode_palette(palette, out))
+                .is_some()
+            {
                 digest.f32s(out);
             }
         });
@@ -184,7 +187,7 @@ fn product<E: PaletteEngine>(engine: &mut E, width: Width) -> u64 {
             let mut y = [0.0; 3];
             let x = x.get(..palette.layout.cols()).unwrap_or_default();
             if digest
-                .outcome(engine.matvec(palette, x, 0.75, &mut y))
+                .outcome(engine.multiply_palette(palette, x, 0.75, &mut y))
                 .is_some()
             {
                 digest.f32s(&y);

@@ -6,7 +6,6 @@ use crate::cluster::Init;
 use crate::number::Random;
 use crate::number::max::abs_max;
 use crate::quant::{Grid, QuantError, int8};
-use crate::scalar;
 
 pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("cluster/quantized/8x6", quantized());
@@ -63,7 +62,7 @@ impl Quantized {
     fn quantize(&mut self) -> Result<f32, QuantError> {
         let largest = abs_max(&self.values).ok_or(QuantError::Range)?;
         let grid = Grid::symmetric(largest, int8::LIMIT)?;
-        scalar::affine(&self.values, &grid, self.clusters.values_mut())?;
+        grid.apply(&self.values, self.clusters.values_mut())?;
         Ok(grid.scale)
     }
 }

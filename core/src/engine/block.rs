@@ -1,16 +1,19 @@
-//! What an engine does with GGUF blocks.
+//! What an engine does with GGUF blocks and BitNet's two-bit tensors.
 
-use crate::block::{BlockError, Encoded, Format};
+use crate::block::{BlockError, Encoded, Format, bitnet_hf, i2_s};
 use crate::number::Element;
 use crate::quant::{Rule, ScaleRule};
 
-/// An engine that encodes, decodes and multiplies GGUF blocks; the contracts are those of [`crate::block`]'s functions.
+/// An engine that encodes, decodes and multiplies GGUF blocks, and reads and writes BitNet's two-bit tensors; the
+/// contracts are those of [`crate::block`]'s functions.
+///
+/// An engine without a step of its own for two-bit tensors leaves them to core's loops, as they are provided here.
 pub trait BlockEngine {
     /// What can fail; codec refusals convert into it.
     type Error: From<BlockError> + core::fmt::Display;
 
     /// As [`crate::block::encode`].
-    fn encode<T: Element>(
+    fn encode_blocks<T: Element>(
         &mut self,
         format: Format,
         rule: Rule,
@@ -20,14 +23,53 @@ pub trait BlockEngine {
     ) -> Result<Encoded, Self::Error>;
 
     /// As [`crate::block::decode`].
-    fn decode(&mut self, format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), Self::Error>;
+    fn decode_blocks(
+        &mut self,
+        format: Format,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), Self::Error>;
 
     /// As [`crate::block::dot`].
-    fn dot(
+    fn dot_blocks(
         &mut self,
         format: Format,
         bytes: &[u8],
         x: &[i8],
         x_scale: f32,
     ) -> Result<f32, Self::Error>;
+
+    /// As [`i2_s::decode`].
+    fn decode_i2_s(
+        &mut self,
+        layout: i2_s::Layout,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), Self::Error> {
+        Ok(i2_s::decode(layout, bytes, out)?)
+    }
+
+    /// As [`bitnet_hf::decode`].
+    fn decode_bitnet_hf(
+        &mut self,
+        rows: usize,
+        cols: usize,
+        packed: &[u8],
+        unit: f32,
+        out: &mut [f32],
+    ) -> Result<(), Self::Error> {
+        Ok(bitnet_hf::decode(rows, cols, packed, unit, out)?)
+    }
+
+    /// As [`bitnet_hf::encode`].
+    fn encode_bitnet_hf<T: Element>(
+        &mut self,
+        rows: usize,
+        cols: usize,
+        weights: &[T],
+        s: f32,
+        out: &mut [u8],
+    ) -> Result<(), Self::Error> {
+        Ok(bitnet_hf::encode(rows, cols, weights, s, out)?)
+    }
 }

@@ -1,10 +1,10 @@
 //! What an engine does with points to cluster.
 
-use crate::cluster::{ClusterError, Points, Update};
+use crate::cluster::{ClusterError, Points, Update, predict};
 
 /// Where a clustering problem keeps its state: the caller's slices.
 ///
-/// An engine with memory of its own may leave any of them untouched and empty; [`crate::scalar`] and the engine
+/// An engine with memory of its own takes them empty ([`ClusterEngine::needs_buffers`]); [`crate::scalar`] and the engine
 /// of threads use them all. `n` points of `d` coordinates, `k` clusters.
 #[derive(Debug)]
 pub struct Buffers<'a, S = i64> {
@@ -46,6 +46,28 @@ pub trait ClusterEngine {
         update: Update,
         buffers: Buffers<'a>,
     ) -> Result<Self::Clusters<'a>, Self::Error>;
+
+    /// Whether [`ClusterEngine::clusters`] works in the caller's [`Buffers`]; an engine that does not takes them empty.
+    fn needs_buffers(&self) -> bool {
+        true
+    }
+
+    /// Gives every point the label of its nearest centroid (k · d codes), the lowest of equals, and its squared distance:
+    /// [`predict`], which it is unless an engine is faster. O(n·k·d). `labels` and `distances` are n; there may be more
+    /// centroids than points.
+    ///
+    /// # Errors
+    /// Those of [`predict`]; the engine's.
+    fn nearest(
+        &mut self,
+        points: Points<'_>,
+        centroids: &[i8],
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Result<(), Self::Error> {
+        predict(&points, centroids, labels, distances)?;
+        Ok(())
+    }
 }
 
 /// Points an engine holds while a driver clusters them.

@@ -1,13 +1,19 @@
 //! What an engine does with a layer of weights.
 
-use crate::linear::{I8Sym, Layer, LinearError, Rescale, many};
+use crate::linear::{I8Sym, Layer, LinearError, Matrix, Rescale, many};
 
 /// An engine that multiplies layers; the contracts are those of [`crate::linear`]'s functions.
 pub trait LinearEngine {
     /// What can fail; refusals of the linear layer convert into it.
     type Error: From<LinearError> + core::fmt::Display;
 
-    /// As [`crate::linear::sums`]; an engine with memory of its own may leave `scratch` alone once it has checked it.
+    /// Words of scratch that products with these weights work in: [`Matrix::scratch_len`], or 0 for an engine with memory
+    /// of its own. All methods take as many at least.
+    fn product_scratch_len(&self, weights: &Matrix<'_>) -> usize {
+        weights.scratch_len()
+    }
+
+    /// As [`crate::linear::sums`].
     fn sums(
         &mut self,
         layer: &Layer<'_>,
@@ -42,7 +48,7 @@ pub trait LinearEngine {
     /// Provided as a loop over the rows of `x`, which says what any engine must give.
     ///
     /// # Errors
-    /// Those of [`Layer::check_many`].
+    /// Those of [`Layer::check_many`]; [`LinearError::Scratch`].
     fn sums_many(
         &mut self,
         layer: &Layer<'_>,
@@ -50,9 +56,9 @@ pub trait LinearEngine {
         out: &mut [i64],
         scratch: &mut [u32],
     ) -> Result<(), Self::Error> {
-        many::rows(layer, x, out, scratch, |x, _, out, scratch| {
-            self.sums(layer, x, out, scratch)
-        })
+        layer.check_many(x, out.len())?;
+        many::check_scratch(self.product_scratch_len(layer.weights()), scratch.len())?;
+        many::rows(layer, x, out, |x, _, out| self.sums(layer, x, out, scratch))
     }
 
     /// [`LinearEngine::dense`] of many rows of activations, one after another in `x`: `out` gets a row of int8 activations for each,
@@ -76,7 +82,7 @@ pub trait LinearEngine {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Layer::check_many`], then those of [`Rescale::check`], also where `x` has no rows.
+    /// Those of [`Layer::check_many`]; [`LinearError::Scratch`]; those of [`Rescale::check`], also if `x` has no rows.
     fn dense_many(
         &mut self,
         layer: &Layer<'_>,
@@ -85,9 +91,10 @@ pub trait LinearEngine {
         out: &mut [i8],
         scratch: &mut [u32],
     ) -> Result<(), Self::Error> {
-        layer.check_many(x, out.len(), scratch.len())?;
+        layer.check_many(x, out.len())?;
+        many::check_scratch(self.product_scratch_len(layer.weights()), scratch.len())?;
         rescale.check(layer.weights().rows())?;
-        many::rows(layer, x, out, scratch, |x, _, out, scratch| {
+        many::rows(layer, x, out, |x, _, out| {
             self.dense(layer, rescale, x, out, scratch)
         })
     }
@@ -109,7 +116,8 @@ pub trait LinearEngine {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Layer::check_many`]; [`LinearError::Length`] unless there is a scale for each row of `x`.
+    /// Those of [`Layer::check_many`]; [`LinearError::Scratch`]; [`LinearError::Length`] unless there is a scale for each row
+    /// of `x`.
     fn matmat(
         &mut self,
         layer: &Layer<'_>,
@@ -118,9 +126,10 @@ pub trait LinearEngine {
         out: &mut [f32],
         scratch: &mut [u32],
     ) -> Result<(), Self::Error> {
-        let count = layer.check_many(x, out.len(), scratch.len())?;
+        let count = layer.check_many(x, out.len())?;
+        many::check_scratch(self.product_scratch_len(layer.weights()), scratch.len())?;
         many::check_scales(count, x_scales)?;
-        many::rows(layer, x, out, scratch, |x, row, out, scratch| {
+        many::rows(layer, x, out, |x, row, out| {
             let x_scale = x_scales.get(row).copied().unwrap_or(0.0);
             self.matvec(layer, x, x_scale, out, scratch)
         })

@@ -9,6 +9,7 @@ mod cluster;
 mod linear;
 mod palette;
 mod quantize;
+mod refused;
 mod search;
 
 pub use block::BlockEngine;
@@ -16,6 +17,7 @@ pub use cluster::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Sh
 pub use linear::LinearEngine;
 pub use palette::PaletteEngine;
 pub use quantize::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
+pub use refused::Refused;
 pub use search::{BaseQuery, BaseScore, SearchBase, SearchEngine};
 
 /// An engine of every operation: what the conformance suite runs.

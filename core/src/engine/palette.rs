@@ -8,8 +8,14 @@ pub trait PaletteEngine {
     /// What can fail; the codec's refusals convert into it.
     type Error: From<PaletteError> + core::fmt::Display;
 
-    /// As [`crate::palette::encode`]; an engine with memory of its own may leave `scratch` alone once it has checked it.
-    fn encode<T: Element>(
+    /// Words of scratch that [`PaletteEngine::encode_palette`] works in: [`Layout::scratch_len`], or 0 for an engine with
+    /// memory of its own.
+    fn palette_scratch_len(&self, layout: &Layout) -> usize {
+        layout.scratch_len()
+    }
+
+    /// As [`crate::palette::encode`], with [`PaletteEngine::palette_scratch_len`] words of `scratch` at least.
+    fn encode_palette<T: Element>(
         &mut self,
         layout: &Layout,
         values: &[T],
@@ -19,10 +25,11 @@ pub trait PaletteEngine {
     ) -> Result<Encoded, Self::Error>;
 
     /// As [`crate::palette::decode`].
-    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), Self::Error>;
+    fn decode_palette(&mut self, palette: &Palette<'_>, out: &mut [f32])
+    -> Result<(), Self::Error>;
 
     /// As [`crate::palette::matvec`].
-    fn matvec(
+    fn multiply_palette(
         &mut self,
         palette: &Palette<'_>,
         x: &[i8],

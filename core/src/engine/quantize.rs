@@ -1,9 +1,13 @@
-//! What an engine does with a tensor to quantize.
+//! What an engine does with a tensor to quantize, and with what it became.
+
+use core::ops::RangeInclusive;
 
 use crate::number::bits::INFINITE;
 use crate::number::{Element, Stats};
+use crate::quant::fp8::Fp8;
 use crate::quant::{
-    Applied, Groups, Histogram, Method, Plan, QuantError, Report, quantize_in_order,
+    Applied, Codes, Comparison, Groups, Histogram, Method, Plan, QuantError, Report, dequantize,
+    quantize_in_order,
 };
 
 /// Where a quantized tensor goes: the caller's slices.
@@ -61,6 +65,62 @@ pub trait QuantizeEngine {
         histogram: &mut Histogram<'_, B>,
     ) -> Result<(), Self::Error> {
         Ok(histogram.push(values)?)
+    }
+
+    /// Writes `fl((code − zero_point) · scale)` for codes of a range: [`dequantize`], which it is unless an engine is faster.
+    /// O(n).
+    ///
+    /// # Errors
+    /// Those of [`dequantize`], a code outside the range with the lowest index; the engine's. What `out` holds then is
+    /// left open.
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), Self::Error> {
+        Ok(dequantize(codes, range, out)?)
+    }
+
+    /// Writes the FP8 codes of `fl(x / scale)`: [`Fp8::quantize`], which it is unless an engine is faster. O(n).
+    ///
+    /// # Errors
+    /// Those of [`Fp8::quantize`]; the engine's. What `out` holds then is left open.
+    fn quantize_fp8<T: Element>(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        values: &[T],
+        out: &mut [u8],
+    ) -> Result<(), Self::Error> {
+        Ok(format.quantize(scale, values, out)?)
+    }
+
+    /// Writes `fl(decode(code) · scale)`: [`Fp8::dequantize`], which it is unless an engine is faster. O(n).
+    ///
+    /// # Errors
+    /// Those of [`Fp8::dequantize`]; the engine's.
+    fn dequantize_fp8(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        codes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), Self::Error> {
+        Ok(format.dequantize(scale, codes, out)?)
+    }
+
+    /// Goes on with a comparison of two tensors: [`Comparison::push`], which it is unless an engine is faster. O(n).
+    ///
+    /// # Errors
+    /// Those of [`Comparison::push`], after which the comparison is as it was; the engine's.
+    fn compare<A: Element, B: Element>(
+        &mut self,
+        comparison: &mut Comparison,
+        original: &[A],
+        restored: &[B],
+    ) -> Result<(), Self::Error> {
+        Ok(comparison.push(original, restored)?)
     }
 }
 

@@ -76,36 +76,23 @@ impl<'a> Layer<'a> {
         Some(Self { weights, bias })
     }
 
-    /// What every engine checks first: an activation a column, an output a row, scratch.
+    /// What every engine checks first: an activation per column, an output per row.
     ///
     /// # Errors
-    /// [`LinearError::Length`], [`LinearError::Scratch`].
-    pub const fn check(
-        &self,
-        x: I8Sym<'_>,
-        outputs: usize,
-        scratch: usize,
-    ) -> Result<(), LinearError> {
+    /// [`LinearError::Length`].
+    pub const fn check(&self, x: I8Sym<'_>, outputs: usize) -> Result<(), LinearError> {
         if let Err(error) = expect(self.weights.cols(), x.len()) {
             return Err(error);
         }
-        if let Err(error) = expect(self.weights.rows(), outputs) {
-            return Err(error);
-        }
-        self.check_scratch(scratch)
+        expect(self.weights.rows(), outputs)
     }
 
     /// What every engine checks first of a product with many rows of activations: whole rows, an output for each of them and each
-    /// row of weights, scratch. Gives the number of rows in `x`.
+    /// row of weights. Gives the number of rows in `x`.
     ///
     /// # Errors
-    /// [`LinearError::Length`], [`LinearError::Scratch`]; [`LinearError::TooLarge`] when the outputs' number does not fit `usize`.
-    pub const fn check_many(
-        &self,
-        x: I8Sym<'_>,
-        outputs: usize,
-        scratch: usize,
-    ) -> Result<usize, LinearError> {
+    /// [`LinearError::Length`]; [`LinearError::TooLarge`] when the outputs' number does not fit `usize`.
+    pub const fn check_many(&self, x: I8Sym<'_>, outputs: usize) -> Result<usize, LinearError> {
         let cols = self.weights.cols();
         // A matrix has a column at least.
         let count = x.len().div_ceil(if cols == 0 { 1 } else { cols });
@@ -121,18 +108,7 @@ impl<'a> Layer<'a> {
         if let Err(error) = expect(expected, outputs) {
             return Err(error);
         }
-        match self.check_scratch(scratch) {
-            Ok(()) => Ok(count),
-            Err(error) => Err(error),
-        }
-    }
-
-    const fn check_scratch(&self, found: usize) -> Result<(), LinearError> {
-        let needed = self.weights.scratch_len();
-        if found < needed {
-            return Err(LinearError::Scratch { needed, found });
-        }
-        Ok(())
+        Ok(count)
     }
 }
 

@@ -2,20 +2,27 @@
 
 use super::{I8Sym, Layer, LinearError, expect};
 
-/// Calls `product` with each row of activations, its number, its outputs and scratch.
+/// Calls `product` with each row of activations, its number and its outputs.
 pub(crate) fn rows<T, E: From<LinearError>>(
     layer: &Layer<'_>,
     x: I8Sym<'_>,
     out: &mut [T],
-    scratch: &mut [u32],
-    mut product: impl FnMut(I8Sym<'_>, usize, &mut [T], &mut [u32]) -> Result<(), E>,
+    mut product: impl FnMut(I8Sym<'_>, usize, &mut [T]) -> Result<(), E>,
 ) -> Result<(), E> {
-    layer.check_many(x, out.len(), scratch.len())?;
+    layer.check_many(x, out.len())?;
     let mut out = out.chunks_exact_mut(layer.weights().rows().max(1));
     for (row, x) in x.rows(layer.weights().cols()).enumerate() {
         // A matrix without rows has no outputs.
         let out = out.next().unwrap_or_default();
-        product(x, row, out, scratch)?;
+        product(x, row, out)?;
+    }
+    Ok(())
+}
+
+/// As many words of scratch as are needed, or more.
+pub(crate) const fn check_scratch(needed: usize, found: usize) -> Result<(), LinearError> {
+    if found < needed {
+        return Err(LinearError::Scratch { needed, found });
     }
     Ok(())
 }

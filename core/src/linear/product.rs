@@ -1,6 +1,7 @@
 //! The three forms of a layer's product.
 
 use super::finish::{Exact, Rounded, Scaled};
+use super::many::check_scratch;
 use super::{I8Sym, Layer, LinearError, Matrix, Rescale, Sums};
 use crate::arch;
 
@@ -9,7 +10,7 @@ use crate::arch;
 /// O(rows · cols); scratch as [`Matrix::scratch_len`] says. |sum| < 2⁶³ always.
 ///
 /// # Errors
-/// Those of [`Layer::check`].
+/// Those of [`Layer::check`]; [`LinearError::Scratch`].
 pub fn sums(
     layer: &Layer<'_>,
     x: I8Sym<'_>,
@@ -31,7 +32,8 @@ pub fn row_sums(
     scratch: &mut [u32],
     out: &mut impl Sums,
 ) -> Result<(), LinearError> {
-    Layer::new(*matrix).check(x, matrix.rows(), scratch.len())?;
+    Layer::new(*matrix).check(x, matrix.rows())?;
+    check_scratch(matrix.scratch_len(), scratch.len())?;
     done(arch::sums::<{ u32::MAX }>(matrix, x, scratch, out))
 }
 
@@ -42,7 +44,8 @@ pub(crate) fn sums_of<const SET: u32>(
     out: &mut [i64],
     scratch: &mut [u32],
 ) -> Result<(), LinearError> {
-    layer.check(x, out.len(), scratch.len())?;
+    layer.check(x, out.len())?;
+    check_scratch(layer.weights().scratch_len(), scratch.len())?;
     let mut out = Exact::new(layer, out);
     done(arch::sums::<SET>(layer.weights(), x, scratch, &mut out))
 }
@@ -50,7 +53,7 @@ pub(crate) fn sums_of<const SET: u32>(
 /// The product in f32: `fl(fl(f32(sum) · scale) · x_scale)`, the sum exact, bias included, and rounded once.
 ///
 /// # Errors
-/// Those of [`Layer::check`].
+/// Those of [`Layer::check`]; [`LinearError::Scratch`].
 pub fn matvec(
     layer: &Layer<'_>,
     x: I8Sym<'_>,
@@ -69,7 +72,8 @@ pub(crate) fn matvec_of<const SET: u32>(
     out: &mut [f32],
     scratch: &mut [u32],
 ) -> Result<(), LinearError> {
-    layer.check(x, out.len(), scratch.len())?;
+    layer.check(x, out.len())?;
+    check_scratch(layer.weights().scratch_len(), scratch.len())?;
     let mut out = Scaled::new(layer, x_scale, out);
     done(arch::sums::<SET>(layer.weights(), x, scratch, &mut out))
 }
@@ -77,7 +81,7 @@ pub(crate) fn matvec_of<const SET: u32>(
 /// The product in int8, ready for the next layer: [`Rescale::apply`] of each sum, bias included.
 ///
 /// # Errors
-/// Those of [`Layer::check`] and [`Rescale::check`].
+/// Those of [`Layer::check`]; [`LinearError::Scratch`]; those of [`Rescale::check`].
 pub fn dense(
     layer: &Layer<'_>,
     rescale: &Rescale<'_>,
@@ -96,7 +100,8 @@ pub(crate) fn dense_of<const SET: u32>(
     out: &mut [i8],
     scratch: &mut [u32],
 ) -> Result<(), LinearError> {
-    layer.check(x, out.len(), scratch.len())?;
+    layer.check(x, out.len())?;
+    check_scratch(layer.weights().scratch_len(), scratch.len())?;
     rescale.check(out.len())?;
     let mut out = Rounded::new(layer, rescale, out);
     done(arch::sums::<SET>(layer.weights(), x, scratch, &mut out))

@@ -2,8 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::bits;
-use crate::pool::Plain;
+use super::{Plain, bits};
 
 mod sealed {
     use super::{bits, extremes_of_halves};

@@ -27,6 +27,7 @@ pub mod bits;
 pub mod element;
 pub mod exact_sum;
 mod fixed;
+mod kind;
 pub mod lanes;
 mod log2;
 pub mod max;
@@ -37,6 +38,7 @@ pub mod stats;
 
 pub use element::Element;
 pub use exact_sum::ExactSum;
+pub use kind::{Kind, Plain};
 pub use lanes::{Lanes, RUN, dot, squared_distance, squared_error, sum_of_squares};
 pub use log2::log2;
 pub use max::{abs_max, first_not_finite};

@@ -4,7 +4,6 @@ use super::encode::expect;
 use super::{Optimum, PaletteError, optimal_1d};
 use crate::number::Element;
 use crate::quant::{Grid, QuantError};
-use crate::scalar;
 
 /// Values that are coded before they are counted or packed; a multiple of eight.
 pub(super) const RUN: usize = 64;
@@ -113,7 +112,7 @@ pub(super) fn coded<T: Element>(
     grid: &Grid,
     codes: &mut [i8],
 ) -> Result<(), PaletteError> {
-    match scalar::affine(values, grid, codes) {
+    match grid.apply(values, codes) {
         Ok(_) => Ok(()),
         Err(QuantError::Length { expected, found }) => {
             Err(PaletteError::Length { expected, found })

@@ -53,27 +53,21 @@ pub(super) fn expect(expected: usize, found: usize) -> Result<(), PaletteError> 
     }
 }
 
-/// Checks what [`encode`] was given, as every engine must before it works.
+/// Checks what [`encode`] was given but for scratch, as every engine must before it works.
 ///
 /// # Errors
-/// [`PaletteError::Length`] for the first slice that does not fit; [`PaletteError::Scratch`].
+/// [`PaletteError::Length`] for the first slice that does not fit.
 pub fn check<T>(
     layout: &Layout,
     values: &[T],
     importances: &[u32],
     out: &Output<'_>,
-    scratch: &[u64],
 ) -> Result<(), PaletteError> {
     expect(layout.values(), values.len())?;
     if !importances.is_empty() {
         expect(values.len(), importances.len())?;
     }
-    out.check(layout)?;
-    let needed = layout.scratch_len();
-    if scratch.len() < needed {
-        return Err(PaletteError::Scratch { needed });
-    }
-    Ok(())
+    out.check(layout)
 }
 
 /// Encodes a row-major matrix: for each group the best codebook there is, and for each value the index of the entry
@@ -95,7 +89,11 @@ pub fn encode<T: Element>(
     out: Output<'_>,
     scratch: &mut [u64],
 ) -> Result<Encoded, PaletteError> {
-    check(layout, values, importances, &out, scratch)?;
+    check(layout, values, importances, &out)?;
+    let needed = layout.scratch_len();
+    if scratch.len() < needed {
+        return Err(PaletteError::Scratch { needed });
+    }
     let len = layout.group_len().max(1);
     let mut done = Encoded::default();
     let mut importances = importances.chunks(len);

@@ -83,7 +83,7 @@ pub use lru::{Elements, Lru, Parts, Value};
 pub use ring::{Ring, RingIter};
 #[cfg(feature = "critical-section")]
 pub use shape::CriticalShapePool;
-pub use shape::{Buffer, Kind, Plain, Shape, ShapeError, ShapePool, Shapes};
+pub use shape::{Buffer, Shape, ShapeError, ShapePool, Shapes};
 pub use stats::{Full, Stats};
 
 /// Keeps traits that say what a pool's parts are from being implemented elsewhere.

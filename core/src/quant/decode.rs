@@ -44,8 +44,13 @@ impl Codes<'_> {
     }
 }
 
-/// Writes `fl((code − zero_point) · scale)`; nothing is written when a code lies outside `range`.
-pub(super) fn dequantize(
+/// Writes `fl((code − zero_point) · scale)` for codes of a range: [`ternary::RANGE`](super::ternary::RANGE),
+/// [`int8::RANGE`](super::int8::RANGE), [`int4::RANGE`](super::int4::RANGE). O(n), no scratch.
+///
+/// # Errors
+/// Those of [`Codes::check`]; [`QuantError::CodeRange`] with the lowest index of a code outside the range, before anything
+/// is written.
+pub fn dequantize(
     codes: Codes<'_>,
     range: RangeInclusive<i8>,
     out: &mut [f32],

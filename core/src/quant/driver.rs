@@ -1,7 +1,7 @@
 //! The one loop that quantizes: stats, plan, apply, for every group.
 
-use super::ternary::{self, BLOCK_LEN, Rule, ScaleRule};
-use super::{Grid, Plan, QuantError, optimal, search};
+use super::rule::{BLOCK_LEN, Rule, ScaleRule};
+use super::{Grid, Plan, QuantError, optimal, search, ternary};
 use crate::engine::{MagnitudeBin, QuantizeProblem};
 use crate::number::Stats;
 
@@ -28,6 +28,11 @@ pub enum Method {
 }
 
 impl Method {
+    /// −1, 0, +1 and a scale, by these rules.
+    pub const fn ternary(rule: Rule, scale_rule: ScaleRule) -> Self {
+        Self::Ternary { rule, scale_rule }
+    }
+
     /// The largest number of [`MagnitudeBin`]s that [`quantize`] asks for as scratch; see [`ternary::scratch_len`].
     pub const fn scratch_len(&self, group_len: usize) -> usize {
         match *self {
@@ -35,9 +40,7 @@ impl Method {
             _ => 0,
         }
     }
-}
 
-impl Method {
     /// Whether the mean of all magnitudes decides something, and whether that of the coded ones is the scale.
     const fn means(self) -> (bool, bool) {
         let Self::Ternary { rule, scale_rule } = self else {

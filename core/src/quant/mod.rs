@@ -4,6 +4,7 @@
 //! here from those few numbers, then the engine's `apply`. See [`crate::engine`].
 
 pub mod adaptive;
+mod apply;
 pub mod calibrate;
 mod decode;
 mod driver;
@@ -16,16 +17,17 @@ pub mod int8;
 mod measure;
 pub mod optimal;
 mod plan;
+mod rule;
 mod search;
 mod sort;
 pub mod ternary;
 mod threshold;
 
-pub use decode::Codes;
+pub use decode::{Codes, dequantize};
 pub use driver::{Method, Report, quantize, quantize_in_order};
 pub use error::QuantError;
 pub use grid::Grid;
 pub use histogram::{Bucket, HOST_BITS, Histogram, SMALL_BITS};
 pub use measure::{Comparison, Measures, RowSums};
 pub use plan::{Applied, Groups, Plan};
-pub use ternary::{Rule, ScaleRule};
+pub use rule::{Rule, ScaleRule};

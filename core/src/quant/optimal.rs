@@ -15,7 +15,7 @@
 //!
 //! Comparisons are of exact integers: `S_a²·k_b > S_b²·k_a`.
 
-use super::ternary::BLOCK_LEN;
+use super::rule::BLOCK_LEN;
 use super::{sort, threshold};
 use crate::number::{Element, bits};
 

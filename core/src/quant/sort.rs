@@ -1,6 +1,6 @@
 //! A sorting network for one block.
 
-use super::ternary::BLOCK_LEN;
+use super::rule::BLOCK_LEN;
 
 /// Sorts the first `len` values, rounded up to a power of two, in descending order.
 ///

@@ -16,39 +16,9 @@
 use core::ops::RangeInclusive;
 
 use super::decode::{self, Codes};
-use super::driver::{self, Method, Report};
+pub use super::rule::{BLOCK_LEN, Rule, ScaleRule};
 use super::{QuantError, optimal, threshold};
-use crate::engine::{MagnitudeBin, QuantizeProblem};
 use crate::number::{self, Element, ExactSum, Stats, bits};
-
-/// Which values become ±1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Rule {
-    /// scale = max|x|, ±1 from half of it (half away from zero of `fl(x · fl(1/max))`): ggml's reference.
-    #[default]
-    AbsMax,
-    /// scale = mean|x|, ±1 above half of it (half to even of `fl(x · fl(1/mean))`): BitNet b1.58
-    /// (arXiv 2402.17764), and `transformers`' rule wherever the mean is at least 1e-5.
-    AbsMean,
-    /// ±1 above `fl(0.7 · mean|x|)`, scale = mean of the coded magnitudes: Ternary Weight Networks
-    /// (arXiv 1605.04711). Its own scale is the least-squares one.
-    Twn,
-    /// The least squared error any ternary code can have; see [`super::optimal`]. Its own scale is the
-    /// least-squares one.
-    Optimal,
-}
-
-/// Where the scale comes from once the codes stand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum ScaleRule {
-    /// The rule's own scale.
-    #[default]
-    Rule,
-    /// The least-squares scale: the mean of the |x| that got a code.
-    LeastSquares,
-}
 
 /// The codes and the scale of one block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,9 +46,6 @@ pub fn code(x: f32, threshold: u32) -> i8 {
     let kept = -i32::from(bits::magnitude(x) >= threshold);
     (sign & kept) as i8
 }
-
-/// The most values that [`decide`] takes.
-pub const BLOCK_LEN: usize = 256;
 
 /// Decides one block of up to [`BLOCK_LEN`] values, as block formats need it.
 ///
@@ -171,26 +138,13 @@ pub fn plan(rule: Rule, stats: &Stats) -> Option<u32> {
     }
 }
 
-/// How many [`MagnitudeBin`]s [`quantize`] needs at least: 0 unless the rule is [`Rule::Optimal`] over more
+/// How many [`MagnitudeBin`](crate::engine::MagnitudeBin)s [`quantize`](super::quantize) needs at least: 0 unless the rule is [`Rule::Optimal`] over more
 /// than [`BLOCK_LEN`] values, then [`optimal::MIN_BINS`]. More bins mean fewer passes.
 pub const fn scratch_len(rule: Rule, group_len: usize) -> usize {
     match rule {
         Rule::Optimal if group_len > BLOCK_LEN => optimal::MIN_BINS,
         _ => 0,
     }
-}
-
-/// Quantizes every group of a problem to −1, 0, +1 and a scale.
-///
-/// `bins` is scratch, see [`scratch_len`]; what it held does not matter. Errors are those of
-/// [`super::quantize`].
-pub fn quantize<P: QuantizeProblem>(
-    problem: &mut P,
-    rule: Rule,
-    scale_rule: ScaleRule,
-    bins: &mut [MagnitudeBin],
-) -> Result<Report, P::Error> {
-    driver::quantize(problem, Method::Ternary { rule, scale_rule }, bins)
 }
 
 /// Codes that [`dequantize`] takes.

@@ -28,7 +28,7 @@ impl QuantizeEngine for Scalar {
 impl BlockEngine for Scalar {
     type Error = BlockError;
 
-    fn encode<T: Element>(
+    fn encode_blocks<T: Element>(
         &mut self,
         format: Format,
         rule: Rule,
@@ -39,11 +39,16 @@ impl BlockEngine for Scalar {
         block::encode(format, rule, scale, values, out)
     }
 
-    fn decode(&mut self, format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
+    fn decode_blocks(
+        &mut self,
+        format: Format,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), BlockError> {
         block::decode(format, bytes, out)
     }
 
-    fn dot(
+    fn dot_blocks(
         &mut self,
         format: Format,
         bytes: &[u8],

@@ -8,7 +8,7 @@ use crate::palette::{self, Encoded, Layout, Output, Palette, PaletteError};
 impl PaletteEngine for Scalar {
     type Error = PaletteError;
 
-    fn encode<T: Element>(
+    fn encode_palette<T: Element>(
         &mut self,
         layout: &Layout,
         values: &[T],
@@ -19,11 +19,15 @@ impl PaletteEngine for Scalar {
         palette::encode(layout, values, importances, out, scratch)
     }
 
-    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), PaletteError> {
+    fn decode_palette(
+        &mut self,
+        palette: &Palette<'_>,
+        out: &mut [f32],
+    ) -> Result<(), PaletteError> {
         palette::decode(palette, out)
     }
 
-    fn matvec(
+    fn multiply_palette(
         &mut self,
         palette: &Palette<'_>,
         x: &[i8],

@@ -8,13 +8,14 @@ use crate::quant::{Applied, Groups, Plan, QuantError};
 ///
 /// # Example
 /// ```
-/// use tercet_core::quant::{Groups, Rule, ScaleRule, ternary};
+/// use tercet_core::quant::{Groups, Method, Rule, ScaleRule, quantize};
 /// use tercet_core::scalar::Tensor;
 ///
 /// let values = [0.9f32, -0.1, 0.4, -1.1, 0.0, 0.0, 0.0, 0.0];
 /// let (mut codes, mut scales) = ([0; 8], [0.0; 2]);
 /// let mut rows = Tensor::new(&values, Groups::rows(2, 4)?, &mut codes, &mut scales, &mut [])?;
-/// let report = ternary::quantize(&mut rows, Rule::AbsMean, ScaleRule::LeastSquares, &mut [])?;
+/// let method = Method::ternary(Rule::AbsMean, ScaleRule::LeastSquares);
+/// let report = quantize(&mut rows, method, &mut [])?;
 /// assert_eq!(codes, [1, 0, 1, -1, 0, 0, 0, 0]);
 /// assert_eq!(scales, [0.8, 0.0]); // (0.9 + 0.4 + 1.1) / 3, and a row of zeros
 /// assert_eq!((report.coded, report.zero), (3, 1));
@@ -114,7 +115,7 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         let codes = groups.nth(group).ok_or(missing)?;
         match plan {
             Plan::Ternary { threshold, sum } => super::ternary(values, *threshold, *sum, codes),
-            Plan::Affine(grid) => super::affine(values, grid, codes),
+            Plan::Affine(grid) => grid.apply(values, codes),
         }
     }
 

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::int8::{check_dim, check_query, check_shape, check_table, part, rows_of};
 use super::{Hit, Metric, Rows, SearchError, Visitor};
-use crate::scalar::{norm, ternary_dot};
+use crate::arch::plain::{norm, ternary_dot};
 
 /// Ternary rows in two bits a value, with one magnitude for each row.
 ///

@@ -2,10 +2,10 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tercet_core::arch::plain::{Nearest, dot, nearest, norm};
 use tercet_core::arch::portable;
 use tercet_core::cluster::Points;
-use tercet_core::scalar::cluster::{Nearest, measure, nearest, norms};
-use tercet_core::scalar::{dot, norm};
+use tercet_core::scalar::cluster::{measure, norms};
 
 fn by_distances(point: &[i8], centroids: &[i8]) -> Nearest {
     let squares = |centroid: &[i8]| -> u32 {

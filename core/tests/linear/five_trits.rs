@@ -2,8 +2,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tercet_core::arch::plain::linear::for_each_sum;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, sums};
-use tercet_core::scalar::linear::for_each_sum;
 
 use super::matrices::{activations, packed};
 

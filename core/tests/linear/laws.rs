@@ -2,12 +2,13 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tercet_core::arch::plain;
 use tercet_core::arch::portable;
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{
     I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Sums, Table, argmax, dense, matvec, sums,
 };
-use tercet_core::scalar::{self, Scalar};
+use tercet_core::scalar::Scalar;
 
 use super::matrices::{Weights, activations, any_weights};
 use crate::support::cases;
@@ -62,7 +63,7 @@ proptest! {
         }
 
         let mut plain = Vec::new();
-        scalar::linear::for_each_sum(&matrix, x, |row, sum| plain.push((row, sum)));
+        plain::linear::for_each_sum(&matrix, x, |row, sum| plain.push((row, sum)));
         let numbered: Vec<(usize, i64)> = out.into_iter().enumerate().collect();
         prop_assert_eq!(plain, numbered);
     }

@@ -2,9 +2,10 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tercet_core::arch::plain;
 use tercet_core::engine::{SearchBase, SearchEngine};
 use tercet_core::number::{dot, squared_distance, sum_of_squares};
-use tercet_core::scalar::{self, Scalar};
+use tercet_core::scalar::Scalar;
 use tercet_core::search::{
     Cosine, Dot, FloatRows, Hit, Int8Rows, IntegerCosine, MAX_DIM, Metric, Rows, Score, SquaredL2,
     TernaryRows, rerank,
@@ -95,7 +96,7 @@ proptest! {
             prop_assert_eq!(i64::from(products[index].score.0), dot);
             prop_assert_eq!(i64::from(distances[index].score.0), q + r - 2 * dot);
             prop_assert_eq!(cosines[index].score, IntegerCosine::new(dot as i32, q as u32, r as u32));
-            prop_assert_eq!(i64::from(scalar::norm(row)), r);
+            prop_assert_eq!(i64::from(plain::norm(row)), r);
         }
     }
 

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::strategy::Union;
 use tercet_core::engine::MagnitudeBin;
 use tercet_core::number::Random;
-use tercet_core::quant::{Groups, Report, Rule, ScaleRule, ternary};
+use tercet_core::quant::{Groups, Method, Report, Rule, ScaleRule, quantize};
 use tercet_core::scalar::Tensor;
 
 /// So many cases, and no file of failures: a failure prints its input.
@@ -91,7 +91,12 @@ pub fn ternary_of(
         };
         bins
     ];
-    let report = ternary::quantize(&mut out.problem(values), rule, scale_rule, &mut bins).unwrap();
+    let report = quantize(
+        &mut out.problem(values),
+        Method::ternary(rule, scale_rule),
+        &mut bins,
+    )
+    .unwrap();
     out.report = report;
     out
 }

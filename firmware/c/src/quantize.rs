@@ -6,7 +6,7 @@ use tercet_core::engine::MagnitudeBin;
 use tercet_core::number;
 use tercet_core::pool::{Counts, Scope};
 use tercet_core::quant::{self, Codes, Groups, Method, QuantError, Rule, ScaleRule, int8};
-use tercet_core::scalar::{self, Tensor};
+use tercet_core::scalar::Tensor;
 
 use crate::Status;
 use crate::buffer::{In, Out, apart};
@@ -178,7 +178,7 @@ impl Lent<'_> {
                 return Err(QuantError::NotFinite { index });
             };
             let grid = grid_of(values, abs_max)?;
-            let applied = scalar::affine(values, &grid, codes)?;
+            let applied = grid.apply(values, codes)?;
             *scale = grid.scale;
             if let Some(zero_point) = zero_points.next() {
                 *zero_point = grid.zero_point;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tercet_core::pool::Plain;
+use tercet_core::number::Plain;
 
 use super::Tiers;
 use crate::engine::{Cuda, CudaError, DeviceBuffer};

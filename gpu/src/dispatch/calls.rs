@@ -4,19 +4,19 @@ use std::ops::RangeInclusive;
 
 use tercet_core::block::{Encoded, Format};
 use tercet_core::cluster::Points;
-use tercet_core::engine::Output;
+use tercet_core::engine::{
+    BlockEngine, ClusterEngine, LinearEngine, MagnitudeBin, Output, QuantizeEngine,
+    QuantizeProblem, SearchBase, SearchEngine,
+};
 use tercet_core::linear::{I8Sym, Layer};
 use tercet_core::number::Element;
-use tercet_core::quant::{Codes, Groups, Histogram, Method, Report, Rule, ScaleRule};
+use tercet_core::quant::{Codes, Groups, Histogram, Method, Report, Rule, ScaleRule, quantize};
 use tercet_core::search::{Hit, Metric, Rows};
-use tercet_host::cluster::{Clustering, KmeansOptions};
+use tercet_host::cluster::{self, Clustering, KmeansOptions};
 
 use super::dispatcher::Dispatcher;
 use super::engine::Device;
 use super::notice::DispatchError;
-use super::operations::{
-    Assign, Counts, Decode, Dequantize, Encode, Kmeans, Product, Quantize, Search,
-};
 use super::{Engine, Job, Profile};
 
 /// Bins for the optimal rule beyond those it must have: fewer passes over the values, in 64 KiB.
@@ -26,7 +26,7 @@ impl<D: Device> Dispatcher<D> {
     /// Quantizes a tensor in groups: codes, scales and zero points into `out`, as [`tercet_core::quant::quantize`] has them.
     ///
     /// # Errors
-    /// [`DispatchError::Quantize`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
     pub fn quantize<T: Element>(
         &self,
         values: &[T],
@@ -36,45 +36,61 @@ impl<D: Device> Dispatcher<D> {
     ) -> Result<Report, DispatchError> {
         // Fixed memory is the least that will do.
         let edge = self.settings().profile == Profile::Edge;
-        self.run(Quantize {
-            values,
-            groups,
-            method,
-            out,
-            bins: if edge { 0 } else { BINS },
+        let bins = match method.scratch_len(groups.len) {
+            0 => 0,
+            least if edge => least,
+            least => least.max(BINS),
+        };
+        self.run(Job::quantize(&method, groups, size_of::<T>()), |engine| {
+            let out = Output {
+                codes: &mut *out.codes,
+                scales: &mut *out.scales,
+                zero_points: &mut *out.zero_points,
+            };
+            let mut tensor = engine.tensor(values, groups, out)?;
+            let mut bins = vec![MagnitudeBin::EMPTY; bins];
+            let report = quantize(&mut tensor, method, &mut bins)?;
+            tensor.finish()?;
+            Ok(report)
         })
     }
 
     /// Counts the next values of a stream: [`Histogram::push`].
     ///
     /// # Errors
-    /// [`DispatchError::Quantize`] at the first value that is not finite, those before it being counted; those of
+    /// [`DispatchError::Refused`] at the first value that is not finite, those before it being counted; those of
     /// [`Dispatcher::run`], after which none of these values is.
     pub fn histogram<T: Element, const B: u32>(
         &self,
         values: &[T],
         histogram: &mut Histogram<'_, B>,
     ) -> Result<(), DispatchError> {
-        self.run(Counts { values, histogram })
+        // An engine that fails by itself has counted nothing, so that the next begins where it began.
+        self.run(Job::histogram(values.len(), size_of::<T>()), |engine| {
+            engine.histogram(values, histogram)
+        })
     }
 
     /// Writes `fl((code − zero_point) · scale)`, for codes of a range: [`tercet_core::quant::ternary::RANGE`], `int8`'s or `int4`'s.
     ///
     /// # Errors
-    /// [`DispatchError::Quantize`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
     pub fn dequantize(
         &self,
         codes: Codes<'_>,
         range: RangeInclusive<i8>,
         out: &mut [f32],
     ) -> Result<(), DispatchError> {
-        self.run(Dequantize { codes, range, out })
+        self.run(
+            Job::dequantize(codes.codes.len(), codes.groups.count),
+            |engine| engine.dequantize(codes, range.clone(), out),
+        )
     }
 
     /// Encodes values into GGUF blocks: [`tercet_core::block::encode`].
     ///
     /// # Errors
-    /// [`DispatchError::Block`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
     pub fn encode<T: Element>(
         &self,
         format: Format,
@@ -83,32 +99,31 @@ impl<D: Device> Dispatcher<D> {
         values: &[T],
         out: &mut [u8],
     ) -> Result<Encoded, DispatchError> {
-        self.run(Encode {
-            format,
-            rule,
-            scale,
-            values,
-            out,
-        })
+        self.run(
+            Job::encode(values.len(), size_of::<T>(), out.len()),
+            |engine| engine.encode_blocks(format, rule, scale, values, out),
+        )
     }
 
     /// Decodes GGUF blocks: [`tercet_core::block::decode`].
     ///
     /// # Errors
-    /// [`DispatchError::Block`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
     pub fn decode(
         &self,
         format: Format,
         bytes: &[u8],
         out: &mut [f32],
     ) -> Result<(), DispatchError> {
-        self.run(Decode { format, bytes, out })
+        self.run(Job::decode(out.len(), bytes.len()), |engine| {
+            engine.decode_blocks(format, bytes, out)
+        })
     }
 
     /// Clusters int8 points, row-major with `dims` coordinates each, with their weights: [`tercet_host::cluster::kmeans`].
     ///
     /// # Errors
-    /// [`DispatchError::Cluster`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
     pub fn kmeans(
         &self,
         codes: &[i8],
@@ -116,11 +131,8 @@ impl<D: Device> Dispatcher<D> {
         weights: Option<&[u32]>,
         options: &KmeansOptions,
     ) -> Result<Clustering, DispatchError> {
-        self.run(Kmeans {
-            codes,
-            dims,
-            weights,
-            options,
+        self.run(kmeans_job(codes.len(), dims, options), |engine| {
+            cluster::kmeans(engine, codes, dims, weights, options, &mut |_| ())
         })
     }
 
@@ -128,7 +140,7 @@ impl<D: Device> Dispatcher<D> {
     /// long as there are points.
     ///
     /// # Errors
-    /// [`DispatchError::Cluster`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
     pub fn assign(
         &self,
         points: Points<'_>,
@@ -136,19 +148,17 @@ impl<D: Device> Dispatcher<D> {
         labels: &mut [u32],
         distances: &mut [u32],
     ) -> Result<(), DispatchError> {
-        self.run(Assign {
-            points,
-            centroids,
-            labels,
-            distances,
-        })
+        self.run(
+            Job::assign(&points, centroids.len() / points.dims()),
+            |engine| engine.nearest(points, centroids, labels, distances),
+        )
     }
 
     /// Writes the `k` best rows for each of many queries that lie one after another, and returns how many there are for each:
     /// [`tercet_core::engine::SearchBase::top_k_all`].
     ///
     /// # Errors
-    /// [`DispatchError::Search`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
     pub fn search<M: Metric, R: Rows>(
         &self,
         rows: R,
@@ -156,18 +166,16 @@ impl<D: Device> Dispatcher<D> {
         k: usize,
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, DispatchError> {
-        self.run(Search::<M, R> {
-            rows,
-            queries,
-            k,
-            hits,
+        let many = queries.len() / rows.dim().max(1);
+        self.run(Job::search(&rows, many, k), |engine| {
+            engine.base(rows)?.top_k_all::<M>(queries, k, hits)
         })
     }
 
     /// A layer times a row of activations, scaled: [`tercet_core::linear::matvec`].
     ///
     /// # Errors
-    /// [`DispatchError::Linear`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
     pub fn matvec(
         &self,
         layer: &Layer<'_>,
@@ -175,19 +183,16 @@ impl<D: Device> Dispatcher<D> {
         x_scale: f32,
         out: &mut [f32],
     ) -> Result<(), DispatchError> {
-        self.run(Product {
-            layer,
-            x,
-            scales: &[x_scale],
-            out,
-            one: true,
+        self.run(Job::product(layer, 1), |engine| {
+            let mut scratch = vec![0; engine.product_scratch_len(layer.weights())];
+            engine.matvec(layer, x, x_scale, out, &mut scratch)
         })
     }
 
     /// A layer times many rows of activations, one after another in `x` with a scale each: [`tercet_core::engine::LinearEngine::matmat`].
     ///
     /// # Errors
-    /// [`DispatchError::Linear`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
     pub fn matmul(
         &self,
         layer: &Layer<'_>,
@@ -195,12 +200,9 @@ impl<D: Device> Dispatcher<D> {
         x_scales: &[f32],
         out: &mut [f32],
     ) -> Result<(), DispatchError> {
-        self.run(Product {
-            layer,
-            x,
-            scales: x_scales,
-            out,
-            one: false,
+        self.run(Job::product(layer, x_scales.len()), |engine| {
+            let mut scratch = vec![0; engine.product_scratch_len(layer.weights())];
+            engine.matmat(layer, x, x_scales, out, &mut scratch)
         })
     }
 
@@ -208,4 +210,29 @@ impl<D: Device> Dispatcher<D> {
     pub fn choice(&self, job: &Job) -> Option<Engine> {
         self.explain(job).chosen
     }
+}
+
+/// Clustering so many coordinates. Scratch is what comes beside labels, distances and centroids, which come back: the best
+/// centroids so far, lengths, sums and counts.
+pub(super) fn kmeans_job(coordinates: usize, dims: usize, options: &KmeansOptions) -> Job {
+    let KmeansOptions {
+        clusters,
+        max_iter,
+        restarts,
+        batch,
+        ..
+    } = *options;
+    let table = clusters.saturating_mul(dims);
+    let scratch = table
+        .saturating_mul(1 + 8)
+        .saturating_add(clusters.saturating_mul(4 + 8))
+        .saturating_add(batch.unwrap_or(0).saturating_mul(4));
+    Job::kmeans(
+        coordinates / dims.max(1),
+        dims,
+        clusters,
+        max_iter,
+        restarts,
+    )
+    .with_scratch(scratch)
 }

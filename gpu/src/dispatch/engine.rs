@@ -3,12 +3,10 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tercet_core::cluster::{Points, predict};
 use tercet_core::scalar::Scalar;
-use tercet_host::engine::{Fault, Worker};
-use tercet_host::parallel::Threads;
+use tercet_host::engine::{EngineError, FlowEngine};
 
-use super::Holds;
+use super::Residency;
 #[cfg(feature = "cuda")]
 use crate::engine::Cuda;
 
@@ -18,7 +16,7 @@ use crate::engine::Cuda;
 pub enum Engine {
     /// [`Scalar`], the code that firmware runs, on the calling thread.
     Scalar,
-    /// The processor's kernels on the calling thread ([`Threads::alone`]).
+    /// The processor's kernels on the calling thread ([`tercet_host::parallel::Threads::alone`]).
     Simd,
     /// The processor's kernels on all threads of the rayon pool.
     Threads,
@@ -55,29 +53,8 @@ impl fmt::Display for Engine {
     }
 }
 
-/// What the dispatcher asks of an engine, beside core's traits.
-pub trait Able: Worker {
-    /// Gives every point the nearest of `centroids`, the lowest of equals, and its squared distance to that: [`Worker::nearest`], unless an
-    /// engine does it with less memory.
-    ///
-    /// # Errors
-    /// Those of [`Worker::nearest`].
-    fn assign(
-        &mut self,
-        points: Points<'_>,
-        centroids: &[i8],
-        labels: &mut [u32],
-        distances: &mut [u32],
-    ) -> Result<(), Fault>
-    where
-        Self: Sized,
-    {
-        self.nearest(points, centroids, labels, distances)
-    }
-}
-
 /// A device that the dispatcher opens when it pays: an engine with a name of its own, and data that stays there.
-pub trait Device: Able + Holds {
+pub trait Device: FlowEngine + Residency + fmt::Debug {
     /// Device and driver, as tuning files name them; a file of another is not used.
     fn identity(&self) -> String;
 
@@ -97,27 +74,8 @@ pub trait Device: Able + Holds {
     ///
     /// # Errors
     /// The engine's.
-    fn copy(&mut self, bytes: &mut [u8]) -> Result<(), Fault>;
+    fn copy(&mut self, bytes: &mut [u8]) -> Result<(), EngineError>;
 }
-
-impl Able for Scalar {
-    /// Point by point, without any memory of its own.
-    fn assign(
-        &mut self,
-        points: Points<'_>,
-        centroids: &[i8],
-        labels: &mut [u32],
-        distances: &mut [u32],
-    ) -> Result<(), Fault> {
-        predict(&points, centroids, labels, distances)?;
-        Ok(())
-    }
-}
-
-impl Able for Threads {}
-
-#[cfg(feature = "cuda")]
-impl Able for Cuda {}
 
 #[cfg(feature = "cuda")]
 impl Device for Cuda {
@@ -138,7 +96,7 @@ impl Device for Cuda {
         self.can_allocate(bytes).unwrap_or(true)
     }
 
-    fn copy(&mut self, bytes: &mut [u8]) -> Result<(), Fault> {
+    fn copy(&mut self, bytes: &mut [u8]) -> Result<(), EngineError> {
         let there = self.upload(bytes)?;
         Ok(self.read(&there, bytes)?)
     }
@@ -156,7 +114,7 @@ impl Device for Scalar {
         self.name()
     }
 
-    fn copy(&mut self, _: &mut [u8]) -> Result<(), Fault> {
+    fn copy(&mut self, _: &mut [u8]) -> Result<(), EngineError> {
         Ok(())
     }
 }

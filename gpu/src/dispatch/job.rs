@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tercet_core::cluster::Points;
+use tercet_core::engine::MagnitudeBin;
 use tercet_core::linear::Layer;
 use tercet_core::quant::{Groups, Method, Rule};
 use tercet_core::search::Rows;
@@ -130,6 +131,10 @@ pub struct Job {
     pub items: u64,
     /// Bytes read that lie on the device as well as with the host: they need not cross.
     pub held: u64,
+    /// Bytes of memory that the scalar engine needs for it on a microcontroller, beside input and output; [`super::Profile::Edge`]
+    /// holds a job to them.
+    #[serde(skip)]
+    pub scratch: usize,
     /// Where the data lies.
     pub place: Place,
     /// Whether it is a whole flow: files are read and written in it and floats worked on, of which no costs are known. Predictions are then of
@@ -153,6 +158,7 @@ impl Job {
             work: elements,
             items: 0,
             held: 0,
+            scratch: 0,
             place: Place::Host,
             flow: false,
         }
@@ -170,6 +176,7 @@ impl Job {
             values.saturating_add(scales),
         )
         .in_groups(groups.count, groups.len)
+        .with_scratch(method.scratch_len(groups.len) * size_of::<MagnitudeBin>())
     }
 
     /// Values of `size` bytes each into a histogram. Its buckets are not counted: how many of them are met the data decide.
@@ -226,6 +233,7 @@ impl Job {
             work: elements.saturating_mul(k as u64),
             items: points as u64,
             held: 0,
+            scratch: 0,
             place: Place::Host,
             flow: false,
         }
@@ -263,6 +271,7 @@ impl Job {
             work: elements.saturating_mul(queries as u64),
             items: amount(&[queries, entering(rows, k) + 1]),
             held: 0,
+            scratch: 0,
             place: Place::Host,
             flow: false,
         }
@@ -273,6 +282,7 @@ impl Job {
         let weights = layer.weights();
         let bytes = weights.bytes().len();
         Self::products(weights.rows(), weights.cols(), bytes, rows)
+            .with_scratch(weights.scratch_len() * size_of::<u32>())
     }
 
     /// As [`Job::product`], of a matrix of so many rows, columns and bytes with `many` rows of activations.
@@ -290,6 +300,7 @@ impl Job {
             // One row of activations is nothing beside the rows of weights, of which each ends in a sum.
             items: if many > 1 { many } else { rows } as u64,
             held: 0,
+            scratch: 0,
             place: Place::Host,
             flow: false,
         }
@@ -317,6 +328,12 @@ impl Job {
         } else {
             self.bytes_in
         };
+        self
+    }
+
+    /// The same with so many bytes of scratch: see [`Job::scratch`].
+    pub const fn with_scratch(mut self, bytes: usize) -> Self {
+        self.scratch = bytes;
         self
     }
 

@@ -15,7 +15,7 @@
 //! |---|---|
 //! | [`Dispatcher`], [`Builder`], [`Settings`] | the calls; how it is made; profiles, overrides, environment |
 //! | [`ResidentPoints`], [`ResidentRows`], [`ResidentLayer`] | data that calls come back to, on the device too where that pays |
-//! | [`Work`] | a piece of work of one's own, written once for every engine |
+//! | [`Dispatcher::run`] | a piece of work of one's own, written once for [`AnyEngine`](crate::AnyEngine) |
 //! | [`Dispatcher::explain`] | every candidate, its prediction, why it lost |
 //! | [`Dispatcher::metrics`] | calls, elements, bytes, time, predicted against actual; JSON and Prometheus text |
 //! | [`Dispatcher::monitor`] | live: what the time goes to, what bounds it, and the one change that would help most |
@@ -55,7 +55,6 @@ mod explain;
 mod job;
 pub mod metrics;
 mod notice;
-mod operations;
 mod recommend;
 mod resident;
 mod room;
@@ -64,19 +63,17 @@ mod settings;
 #[cfg(test)]
 mod tests;
 pub mod tune;
-mod work;
 
 pub use builder::{Builder, First};
 pub use choose::Out;
 pub use cost::{Bound, Cost, Curve, CurveError, Prediction, Sample, Sweeps};
 pub use costs::Costs;
 pub use dispatcher::Dispatcher;
-pub use engine::{Able, Device, Engine};
+pub use engine::{Device, Engine};
 pub use explain::{Explanation, Reason};
 pub use job::{Job, Operation, Place};
 pub use metrics::{Bottlenecks, EngineMetrics, Metrics, Monitor};
 pub use notice::{DispatchError, Notice};
 pub use recommend::Advice;
-pub use resident::{Holds, ResidentLayer, ResidentPoints, ResidentRows};
+pub use resident::{Residency, ResidentLayer, ResidentPoints, ResidentRows};
 pub use settings::{Profile, Settings, SettingsError, TuningFile, Verbose, Wish};
-pub use work::Work;

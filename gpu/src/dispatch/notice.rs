@@ -4,13 +4,8 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use serde::Serialize;
-use tercet_core::block::BlockError;
-use tercet_core::cluster::ClusterError;
-use tercet_core::linear::LinearError;
-use tercet_core::palette::PaletteError;
-use tercet_core::quant::QuantError;
-use tercet_core::search::SearchError;
-use tercet_host::engine::Fault;
+use tercet_core::engine::Refused;
+use tercet_host::engine::EngineError;
 
 use super::{Engine, Operation};
 
@@ -82,24 +77,9 @@ impl fmt::Display for Notice {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DispatchError {
-    /// What every engine's quantizer refuses.
+    /// What every engine refuses: the caller's mistake.
     #[error(transparent)]
-    Quantize(QuantError),
-    /// What every engine's block formats refuse.
-    #[error(transparent)]
-    Block(BlockError),
-    /// What every engine's clustering refuses.
-    #[error(transparent)]
-    Cluster(ClusterError),
-    /// What every engine's search refuses.
-    #[error(transparent)]
-    Search(SearchError),
-    /// What every engine's palettes refuse.
-    #[error(transparent)]
-    Palette(PaletteError),
-    /// What every engine's layers refuse.
-    #[error(transparent)]
-    Linear(LinearError),
+    Refused(Refused),
     /// The engine that the call was to be done by is not there.
     #[error("{engine} is not to be had: {reason}")]
     Unavailable {
@@ -128,10 +108,12 @@ pub enum DispatchError {
     },
 }
 
+tercet_core::from_refusals!(DispatchError);
+
 /// What came of an engine that did not do its work.
 pub(super) enum Failure {
     /// The caller's mistake, which every engine refuses.
-    Refused(DispatchError),
+    Refused(Refused),
     /// Another engine may do it.
     Engine {
         source: Box<dyn StdError + Send + Sync>,
@@ -140,34 +122,23 @@ pub(super) enum Failure {
     },
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        Self::Refused(match fault {
-            Fault::Quantize(error) => DispatchError::Quantize(error),
-            Fault::Block(error) => DispatchError::Block(error),
-            Fault::Cluster(error) => DispatchError::Cluster(error),
-            Fault::Search(error) => DispatchError::Search(error),
-            Fault::Palette(error) => DispatchError::Palette(error),
-            Fault::Linear(error) => DispatchError::Linear(error),
-            Fault::NoRoom(source) => {
-                return Self::Engine {
-                    source,
-                    sound: true,
-                };
-            }
-            Fault::Engine(source) => {
-                return Self::Engine {
-                    source,
-                    sound: false,
-                };
-            }
-            // A fault of a later version: of the engine, so that another tries.
-            other => {
-                return Self::Engine {
-                    source: other.to_string().into(),
-                    sound: false,
-                };
-            }
-        })
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Refused(refused) => Self::Refused(refused),
+            EngineError::NoRoom(source) => Self::Engine {
+                source,
+                sound: true,
+            },
+            EngineError::Failed(source) => Self::Engine {
+                source,
+                sound: false,
+            },
+            // An error of a later version: of the engine, so that another tries.
+            other => Self::Engine {
+                source: other.into(),
+                sound: false,
+            },
+        }
     }
 }

@@ -99,6 +99,7 @@ impl Machine<'_> {
                 work: count,
                 items: 0,
                 held: 0,
+                scratch: 0,
                 place: Place::Host,
                 flow: it.calls == it.flows,
             };

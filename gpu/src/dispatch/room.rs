@@ -1,6 +1,6 @@
 //! Whether a device has room for a job, before it is begun.
 
-use tercet_host::engine::Fault;
+use tercet_host::engine::EngineError;
 
 use super::{Job, Operation, Place};
 
@@ -28,10 +28,10 @@ pub(super) fn is_there(job: &Job, has_room: impl FnOnce(&[usize]) -> bool) -> bo
 }
 
 /// What a job without room fails with.
-pub(super) fn refused(job: &Job) -> Fault {
+pub(super) fn refused(job: &Job) -> EngineError {
     let [first, second] = needed(job).unwrap_or_default();
     let total = first.saturating_add(second);
-    Fault::NoRoom(format!("no room on the device for {total} bytes").into())
+    EngineError::NoRoom(format!("no room on the device for {total} bytes").into())
 }
 
 #[cfg(test)]

@@ -1,53 +1,79 @@
-//! A call from its choice to its count: the chosen engine, and the next where it fails.
+//! A call from its choice to its count: the chosen engine, and the next if it fails.
 
 use std::time::Instant;
 
 use tercet_core::scalar::Scalar;
+use tercet_host::engine::EngineError;
 
 use super::choose::{Ranking, State};
 use super::dispatcher::Dispatcher;
 use super::engine::Device;
 use super::metrics::Call;
 use super::notice::{DispatchError, Failure, Notice};
-use super::resident::{Alike, Task};
 use super::room;
 use super::settings::{Profile, Verbose};
-use super::work::Work;
 use super::{Engine, Job};
+use crate::AnyEngine;
+
+/// An engine that failed at a call, until it is known which goes on.
+struct Failed {
+    engine: Engine,
+    reason: String,
+    /// Whether it was the device, which is left alone from now on.
+    given_up: bool,
+}
 
 impl<D: Device> Dispatcher<D> {
     /// Does a piece of work on the engine that costs least for it: what all calls are made of.
     ///
+    /// `work` is given the engine. If that fails, the next engine is given the whole of the work, with the same bits: what the
+    /// first one left in the outputs does not matter.
+    ///
+    /// ```
+    /// use tercet_core::block::Format;
+    /// use tercet_core::engine::BlockEngine;
+    /// use tercet_gpu::dispatch::{Dispatcher, Job, Settings};
+    ///
+    /// let dispatcher = Dispatcher::new(Settings::default());
+    /// let mut out = [1.0; 64];
+    /// dispatcher.run(Job::decode(64, 68), |engine| {
+    ///     engine.decode_blocks(Format::Q8_0, &[0; 68], &mut out)
+    /// })?;
+    /// assert_eq!(out, [0.0; 64]);
+    /// # Ok::<(), tercet_gpu::dispatch::DispatchError>(())
+    /// ```
+    ///
     /// # Errors
-    /// The caller's mistakes, as [`DispatchError`] has them, which no other engine is asked about. An engine's own failure only of
-    /// a handle [`Dispatcher::on`] that engine; else the next engine does the work from the start, with the same bits.
-    pub fn run<W: Work>(&self, work: W) -> Result<W::Done, DispatchError> {
-        self.drive(Alike(work))
+    /// [`DispatchError::Refused`]: the caller's mistakes, which no other engine is asked about. An engine's own failure only of
+    /// a handle [`Dispatcher::on`] that engine; [`DispatchError::Scratch`] under [`Profile::Edge`].
+    pub fn run<T>(
+        &self,
+        job: Job,
+        work: impl FnMut(&mut AnyEngine<'_, D>) -> Result<T, EngineError>,
+    ) -> Result<T, DispatchError> {
+        self.run_without(0, job, work)
     }
 
-    /// As [`Dispatcher::run`], with what a device does in a way of its own.
-    pub(super) fn drive<T: Task<D>>(&self, mut task: T) -> Result<T::Done, DispatchError> {
-        let job = task.job();
+    /// As [`Dispatcher::run`], with engines that are not to do it, a bit each.
+    pub(super) fn run_without<T>(
+        &self,
+        without: u8,
+        job: Job,
+        mut work: impl FnMut(&mut AnyEngine<'_, D>) -> Result<T, EngineError>,
+    ) -> Result<T, DispatchError> {
+        self.check_scratch(&job)?;
         let shared = &*self.shared;
-        let settings = &shared.settings;
-        if settings.profile == Profile::Edge {
-            let (needed, available) = (task.scratch(), settings.edge_memory);
-            if needed > available {
-                shared.counters.refused();
-                return Err(DispatchError::Scratch {
-                    operation: job.operation,
-                    needed,
-                    available,
-                });
-            }
-        }
-        let mut failed = task.without();
-        // What the last engine failed with, and whether it is left alone now, until it is known who goes on.
-        let mut before: Option<(Engine, String, bool)> = None;
+        let mut failed = without;
+        let mut before: Option<Failed> = None;
         loop {
             let ranking = self.rank(&job, failed);
             let Some(engine) = ranking.chosen else {
-                if let Some((_, reason, true)) = before {
+                if let Some(Failed {
+                    reason,
+                    given_up: true,
+                    ..
+                }) = before
+                {
                     shared.tell(&Notice::GivenUp { reason });
                 }
                 return Err(self.nobody(&job));
@@ -64,79 +90,112 @@ impl<D: Device> Dispatcher<D> {
                 continue;
             }
             shared.device.missed(ranking.missed);
-            if let Some((failed, reason, given_up)) = before.take() {
-                shared.tell(&Notice::Failed {
-                    operation: job.operation,
-                    engine: failed,
-                    reason,
-                    next: engine,
-                    given_up,
-                });
+            if let Some(before) = before.take() {
+                self.goes_on(&job, before, engine);
             }
             let flight = shared
                 .flights
                 .begin(&job, engine, ranking.predicted(engine));
-            let _span = tracing::trace_span!(
-                "call",
-                operation = job.operation.name(),
-                engine = engine.name(),
-                elements = job.elements
-            )
-            .entered();
             let start = Instant::now();
-            let done = match engine {
-                Engine::Scalar => task.on_host(&mut Scalar),
-                Engine::Simd => task.on_host(&mut { shared.simd }),
-                Engine::Threads => task.on_host(&mut { shared.threads }),
-                Engine::Cuda => match shared.device.lock() {
-                    // Who asks for the device has it tried.
-                    Some(mut device)
-                        if self.forced.is_some()
-                            || room::is_there(&job, |bytes| device.has_room(bytes)) =>
-                    {
-                        task.on_device(&mut *device)
-                    }
-                    Some(_) => Err(room::refused(&job)),
-                    None => return Err(self.nobody(&job)),
-                },
-            };
-            let failure = match done.map_err(Failure::from) {
+            let failure = match self.by(engine, &job, &mut work)? {
                 Ok(done) => {
                     let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
                     // Before it is counted: who looks in between would see it twice.
                     drop(flight);
-                    self.count(
-                        &job,
-                        engine,
-                        nanoseconds,
-                        &ranking,
-                        failed != task.without(),
-                    );
+                    self.count(&job, engine, nanoseconds, &ranking, failed != without);
                     return Ok(done);
                 }
                 Err(failure) => failure,
             };
-            match failure {
-                Failure::Refused(error) => {
-                    shared.counters.refused();
-                    return Err(error);
-                }
-                Failure::Engine { source, sound } => {
-                    shared.counters.failed(job.operation, engine);
-                    let mut given_up = false;
-                    if engine == Engine::Cuda && !sound {
-                        let works = shared.device.lock().is_some_and(|mut it| it.works());
-                        given_up = shared.device.failed(works);
-                    }
-                    // Who asked for the engine hears of it by the error.
-                    if self.forced.is_some() {
-                        return Err(DispatchError::Engine { engine, source });
-                    }
-                    failed |= 1 << engine as u8;
-                    before = Some((engine, source.to_string(), given_up));
-                }
-            }
+            before = Some(self.failed(&job, engine, failure)?);
+            failed |= 1 << engine as u8;
         }
+    }
+
+    /// Under [`Profile::Edge`], whether a microcontroller has the memory.
+    fn check_scratch(&self, job: &Job) -> Result<(), DispatchError> {
+        let shared = &*self.shared;
+        let (needed, available) = (job.scratch, shared.settings.edge_memory);
+        if shared.settings.profile != Profile::Edge || needed <= available {
+            return Ok(());
+        }
+        shared.counters.refused();
+        Err(DispatchError::Scratch {
+            operation: job.operation,
+            needed,
+            available,
+        })
+    }
+
+    /// Has an engine do the work. What it did, or how it failed; an error if it is the device, and gone.
+    fn by<T>(
+        &self,
+        engine: Engine,
+        job: &Job,
+        work: &mut impl FnMut(&mut AnyEngine<'_, D>) -> Result<T, EngineError>,
+    ) -> Result<Result<T, Failure>, DispatchError> {
+        let shared = &*self.shared;
+        let _span = tracing::trace_span!(
+            "call",
+            operation = job.operation.name(),
+            engine = engine.name(),
+            elements = job.elements
+        )
+        .entered();
+        let done = match engine {
+            Engine::Scalar => work(&mut AnyEngine::Scalar(Scalar)),
+            Engine::Simd => work(&mut AnyEngine::Threads(shared.simd)),
+            Engine::Threads => work(&mut AnyEngine::Threads(shared.threads)),
+            Engine::Cuda => match shared.device.lock() {
+                // Whoever asks for the device has it tried.
+                Some(mut device)
+                    if self.forced.is_some()
+                        || room::is_there(job, |bytes| device.has_room(bytes)) =>
+                {
+                    work(&mut AnyEngine::Device(&mut *device))
+                }
+                Some(_) => Err(room::refused(job)),
+                None => return Err(self.nobody(job)),
+            },
+        };
+        Ok(done.map_err(Failure::from))
+    }
+
+    /// Counts a failure. The caller's mistake, and the failure of an engine that was asked for, end the call.
+    fn failed(&self, job: &Job, engine: Engine, failure: Failure) -> Result<Failed, DispatchError> {
+        let shared = &*self.shared;
+        let (source, sound) = match failure {
+            Failure::Refused(refused) => {
+                shared.counters.refused();
+                return Err(DispatchError::Refused(refused));
+            }
+            Failure::Engine { source, sound } => (source, sound),
+        };
+        shared.counters.failed(job.operation, engine);
+        let mut given_up = false;
+        if engine == Engine::Cuda && !sound {
+            let works = shared.device.lock().is_some_and(|mut it| it.works());
+            given_up = shared.device.failed(works);
+        }
+        if self.forced.is_some() {
+            return Err(DispatchError::Engine { engine, source });
+        }
+        Ok(Failed {
+            engine,
+            reason: source.to_string(),
+            given_up,
+        })
+    }
+
+    /// Says that the next engine does what one failed at.
+    fn goes_on(&self, job: &Job, failed: Failed, next: Engine) {
+        self.shared.tell(&Notice::Failed {
+            operation: job.operation,
+            engine: failed.engine,
+            reason: failed.reason,
+            next,
+            given_up: failed.given_up,
+        });
     }
 
     fn count(

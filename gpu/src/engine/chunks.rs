@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tercet_core::pool::Plain;
+use tercet_core::number::Plain;
 
 use super::device::{Cuda, bytes_of, bytes_of_mut};
 use super::error::CudaError;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tercet_core::pool::Plain;
+use tercet_core::number::Plain;
 use tercet_kernels::Architecture;
 
 use super::context::Context;

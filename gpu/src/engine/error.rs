@@ -3,12 +3,7 @@
 use std::ffi::{CStr, c_uint};
 use std::fmt;
 
-use tercet_core::block::BlockError;
-use tercet_core::cluster::ClusterError;
-use tercet_core::linear::LinearError;
-use tercet_core::palette::PaletteError;
-use tercet_core::quant::QuantError;
-use tercet_core::search::SearchError;
+use tercet_core::engine::Refused;
 
 use super::driver;
 
@@ -118,25 +113,12 @@ pub enum CudaError {
         /// What failed there.
         error: Box<Self>,
     },
-    /// What quantizing refuses.
+    /// What every engine refuses, the caller's mistake.
     #[error(transparent)]
-    Quantize(#[from] QuantError),
-    /// What block formats refuse.
-    #[error(transparent)]
-    Block(#[from] BlockError),
-    /// What clustering refuses.
-    #[error(transparent)]
-    Cluster(#[from] ClusterError),
-    /// What search refuses.
-    #[error(transparent)]
-    Search(#[from] SearchError),
-    /// What palettes refuse.
-    #[error(transparent)]
-    Palette(#[from] PaletteError),
-    /// What layers refuse.
-    #[error(transparent)]
-    Linear(#[from] LinearError),
+    Refused(Refused),
 }
+
+tercet_core::from_refusals!(CudaError);
 
 impl CudaError {
     /// What failed, wherever it did: [`CudaError::OnDevice`] without the device.
@@ -163,15 +145,7 @@ impl CudaError {
 
     /// Whether it is about the device and not about what was asked: another engine would do it.
     pub const fn is_of_the_device(&self) -> bool {
-        !matches!(
-            self,
-            Self::Quantize(_)
-                | Self::Block(_)
-                | Self::Cluster(_)
-                | Self::Search(_)
-                | Self::Palette(_)
-                | Self::Linear(_)
-        )
+        !matches!(self, Self::Refused(_))
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use tercet_core::pool::Plain;
+use tercet_core::number::Plain;
 
 use super::device::Cuda;
 use super::error::CudaError;

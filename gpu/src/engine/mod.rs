@@ -51,6 +51,7 @@ mod cudas;
 mod device;
 mod driver;
 mod error;
+mod flow;
 mod graph;
 mod info;
 mod launch;
@@ -68,7 +69,6 @@ mod stream;
 mod timeline;
 mod watch;
 mod wgmma;
-mod worker;
 
 pub use block::DeviceBlocks;
 pub use chunks::{Chunks, Item};

@@ -15,7 +15,7 @@ use tercet_gpu::batch::work::{
     Searching,
 };
 use tercet_gpu::batch::{BatchError, BatchOptions, Job, Queue, Work, Worker};
-use tercet_host::engine::Fault;
+use tercet_host::engine::EngineError;
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
 
@@ -71,7 +71,7 @@ fn engines_of_several_kinds_share_a_queue() {
 }
 
 /// The faults of requests, each between two good ones.
-fn faults<'a, J: Job<Error = Fault, Request: Clone> + 'a>(
+fn faults<'a, J: Job<Error = EngineError, Request: Clone> + 'a>(
     work: impl Work<J> + 'a,
     good: &J::Request,
     bad: impl IntoIterator<Item = J::Request>,

@@ -54,7 +54,7 @@ fn what_is_shown_is_what_is_printed() {
             &["verify"],
             &[
                 "engine operations agree seconds",
-                "core, scalar 111 111 ",
+                "core, scalar 115 115 ",
                 "scalar, all threads ",
                 "no GPU: ",
                 "all digests are the released ones, on ",
@@ -112,6 +112,6 @@ fn what_is_shown_is_what_is_printed() {
         .collect();
     assert_eq!(boards.len(), 8);
     for board in boards {
-        assert!(words(board).contains(") 111 111 "), "{board}");
+        assert!(words(board).contains(") 115 115 "), "{board}");
     }
 }

@@ -26,7 +26,7 @@ use tercet_gpu::batch::work::{
     Search, Searching,
 };
 use tercet_gpu::batch::{BatchOptions, Job, Queue, Worker};
-use tercet_host::engine::{Fault, Worker as Engine};
+use tercet_host::engine::{EngineError, FlowEngine};
 
 /// The answers of requests that were submitted together, in batches of seven at most.
 pub fn through<'scope, J>(
@@ -35,7 +35,7 @@ pub fn through<'scope, J>(
     requests: impl IntoIterator<Item = J::Request>,
 ) -> Vec<J::Answer>
 where
-    J: Job<Error = Fault> + 'scope,
+    J: Job<Error = EngineError> + 'scope,
 {
     let options = BatchOptions {
         max_size: 7,
@@ -134,7 +134,7 @@ pub fn multiplied(
 /// Layers by an engine that is given the weights each time.
 pub fn multiplied_by<E>(engine: impl Fn() -> E + Copy)
 where
-    E: LinearEngine<Error: Into<Fault>> + Room + Send + 'static,
+    E: LinearEngine<Error: Into<EngineError>> + Room + Send + 'static,
 {
     multiplied(
         |layer| vec![Worker::new("engine", Layers::new(engine(), layer))],
@@ -145,7 +145,7 @@ where
 /// Searches for 0, 1, 3 and more hits than there are rows, through a base of an engine.
 pub fn searched<M: Metric, R: Rows, B>(rows: R, base: B, queries: &[R::Query])
 where
-    B: SearchBase<Rows = R, Error: Into<Fault>> + Send,
+    B: SearchBase<Rows = R, Error: Into<EngineError>> + Send,
 {
     let ks = [3, 1, 3, rows.len() + 5, 0];
     let values = queries.chunks_exact(rows.dim());
@@ -167,7 +167,7 @@ where
 }
 
 /// Assignments by an engine.
-pub fn assigned<E: Engine + Room>(engine: impl Fn() -> E) {
+pub fn assigned<E: FlowEngine + Room>(engine: impl Fn() -> E) {
     // More centroids than points of a batch, and fewer.
     for (k, dims) in [(23, 11), (3, 40)] {
         let mut random = Random::new(k as u64);
@@ -207,7 +207,7 @@ fn alone<T: Element>(values: &[T], method: Method) -> Row {
 
 fn quantized_as<E, T: Element>(engine: &impl Fn() -> E, method: Method, narrow: impl Fn(f32) -> T)
 where
-    E: QuantizeEngine<Error: Into<Fault>> + Room + Send,
+    E: QuantizeEngine<Error: Into<EngineError>> + Room + Send,
 {
     let mut random = Random::new(3);
     let widths = [64, 300, 5, 64, 1];
@@ -231,7 +231,7 @@ where
 /// Rows quantized by an engine.
 pub fn quantized<E>(engine: impl Fn() -> E)
 where
-    E: QuantizeEngine<Error: Into<Fault>> + Room + Send,
+    E: QuantizeEngine<Error: Into<EngineError>> + Room + Send,
 {
     let ternary = |rule, scale_rule| Method::Ternary { rule, scale_rule };
     for method in [

@@ -96,13 +96,13 @@ fn blocks<E: BlockEngine>(engine: &mut E) -> Result<Given, E::Error> {
     let format = Format::Tq2_0;
     let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
     let mut bytes = vec![0; format.encoded_len(weights.len()).unwrap()];
-    engine.encode(format, rule, scale, &weights, &mut bytes)?;
+    engine.encode_blocks(format, rule, scale, &weights, &mut bytes)?;
     let mut back = vec![0.0; weights.len()];
-    engine.decode(format, &bytes, &mut back)?;
+    engine.decode_blocks(format, &bytes, &mut back)?;
     let x: Vec<i8> = (0..weights.len())
         .map(|i| (i * 37 % 255) as u8 as i8)
         .collect();
-    let dot = engine.dot(format, &bytes, &x, 0.25)?;
+    let dot = engine.dot_blocks(format, &bytes, &x, 0.25)?;
     let bytes = bytes.into_iter().map(u64::from);
     let floats = back.iter().chain([&dot]).map(|x| x.to_bits().into());
     Ok(bytes.chain(floats).collect())
@@ -187,7 +187,7 @@ fn encoded<E: PaletteEngine>(
         scales: &mut scales,
     };
     let scratch = &mut vec![0; layout.scratch_len()];
-    engine.encode(&layout, &values, &[], out, scratch)?;
+    engine.encode_palette(&layout, &values, &[], out, scratch)?;
     let palette = Palette {
         layout,
         indices: &indices,
@@ -207,16 +207,16 @@ fn palette_activations() -> Vec<i8> {
 
 fn palette<E: PaletteEngine>(engine: &mut E) -> Result<Given, E::Error> {
     encoded(engine, |engine, palette, back, product| {
-        engine.decode(palette, back)?;
-        engine.matvec(palette, &palette_activations(), 0.5, product)
+        engine.decode_palette(palette, back)?;
+        engine.multiply_palette(palette, &palette_activations(), 0.5, product)
     })
 }
 
 fn resident_palette(cudas: &mut Cudas) -> Result<Given, CudaError> {
     encoded(cudas, |cudas, palette, back, product| {
         let there = cudas.palette(palette)?;
-        cudas.decode_palette(&there, back)?;
-        cudas.multiply_palette(&there, &palette_activations(), 0.5, product)
+        cudas.decode_resident_palette(&there, back)?;
+        cudas.multiply_resident_palette(&there, &palette_activations(), 0.5, product)
     })
 }
 

@@ -29,5 +29,10 @@ pub fn open(file: &mut File, path: &Path, bytes: &[u8]) {
     }
     assert!(stored <= bytes.len());
     // Reads values through scales, palettes and blocks: damaged ones are refused.
-    let _ = tercet_host::inspect(&model, None, &());
+    let _ = tercet_host::inspect(
+        &mut tercet_host::parallel::Threads::default(),
+        &model,
+        None,
+        &(),
+    );
 }

@@ -3,11 +3,12 @@
 //! ```
 //! use tercet_host::cluster::data::{Fit, fit};
 //! use tercet_host::cluster::KmeansOptions;
+//! use tercet_host::parallel::Threads;
 //! use tercet_host::points::{Points, Values};
 //!
 //! let metres = Values::F32(vec![0.5, 0.75, 9.5, 10.0]);
 //! let points = Points::new("lengths", 4, 1, metres)?;
-//! let found = fit(&points, &Fit::new(KmeansOptions::new(2)), &mut |_, _| ())?;
+//! let found = fit(&mut Threads::default(), &points, &Fit::new(KmeansOptions::new(2)), &mut |_, _| ())?;
 //! assert_eq!(found.clustering.labels[0], found.clustering.labels[1]);
 //! let mut centroids = found.centroids.clone();
 //! centroids.sort_by(f32::total_cmp);
@@ -24,8 +25,7 @@ use tracing::trace_span;
 
 use super::{Assignment, Clustering, KmeansOptions, Start, Step, inertia};
 use crate::Error;
-use crate::engine::{By, Worker};
-use crate::parallel::Threads;
+use crate::engine::{By, FlowEngine};
 use crate::parallel::each::chunks_mut;
 use crate::points::{Codes, Points, Values};
 
@@ -114,24 +114,13 @@ impl Found {
 /// Values are put on one int8 grid, exactly where that can be ([`Points::to_codes`] with [`Scheme::Affine`]), or, where
 /// spherical, scaled to one length ([`normalize_floats`]). Where whole numbers leave codes free, the grid is finer by a power of
 /// two, so that centroids are rounded less: images of 0 to 16 have centroids in steps of 1/8. int8 data has centroids in steps
-/// of 1. Memory: the codes, and what [`super::kmeans`] takes.
+/// of 1. Memory: the codes, and what [`super::kmeans`] takes. If the engine has no room for the points, the processor's threads
+/// cluster them, and `observe` hears it all anew.
 ///
 /// # Errors
 /// [`Error::Unsupported`], naming the data, for all that [`super::kmeans`] refuses; [`Error::Options`] for first centroids
-/// that are not k points of d values.
-pub fn fit(
-    points: &Points,
-    fit: &Fit<'_>,
-    observe: &mut dyn FnMut(Step, f64),
-) -> Result<Found, Error> {
-    fit_with(&mut Threads::default(), points, fit, observe)
-}
-
-/// [`fit`] by another engine, or by the processor where that has no room for the points: `observe` then hears it all anew.
-///
-/// # Errors
-/// Those of [`fit`]; [`Error::Engine`].
-pub fn fit_with<E: Worker>(
+/// that are not k points of d values; [`Error::Engine`].
+pub fn fit<E: FlowEngine>(
     engine: &mut E,
     points: &Points,
     fit: &Fit<'_>,
@@ -169,12 +158,12 @@ pub fn fit_with<E: Worker>(
     let mut observe = |step: Step| observe(step, codes.squared(step.inertia));
     let (rows, weights) = (&codes.codes, fit.weights);
     let done = trace_span!("kmeans")
-        .in_scope(|| super::kmeans_with(engine, rows, dims, weights, &options, &mut observe));
+        .in_scope(|| super::kmeans(engine, rows, dims, weights, &options, &mut observe));
     let (clustering, by) = By::or_threads(engine.name(), done, |threads| {
-        let done = super::kmeans_with(threads, rows, dims, weights, &options, &mut observe);
+        let done = super::kmeans(threads, rows, dims, weights, &options, &mut observe);
         Ok(done?)
     })
-    .map_err(|fault| fault.told(engine.name(), refuse))?;
+    .map_err(|fault| fault.of_flow(engine.name(), refuse))?;
     let _span = trace_span!("measure").entered();
     let mut clusters = vec![Summary::default(); options.clusters];
     super::points(&codes.codes, dims, fit.weights)
@@ -224,7 +213,8 @@ pub struct Assigned {
     pub by: By,
 }
 
-/// Finds the nearest of the given centroids for every point.
+/// Finds the nearest of the given centroids for every point, by an engine, or by the processor's threads if it has no room for
+/// the points.
 ///
 /// The grid is the centroids' own where they are codes with a scale, as [`crate::points::write_centroids`] leaves
 /// them in `.safetensors`: the grid they were found on. Else it is that on which the points are exact, if there is one and the
@@ -234,17 +224,9 @@ pub struct Assigned {
 /// Where spherical, centroids are scaled to length 1 unless all are within a hundredth of it.
 ///
 /// # Errors
-/// [`Error::Options`] where the centroids have not the points' number of values; [`Error::Unsupported`] for all that
-/// [`super::assign`] refuses.
-pub fn assign(points: &Points, centroids: &Points, spherical: bool) -> Result<Assigned, Error> {
-    assign_with(&mut Threads::default(), points, centroids, spherical)
-}
-
-/// [`assign`] by another engine, or by the processor where that has no room for the points.
-///
-/// # Errors
-/// Those of [`assign`]; [`Error::Engine`].
-pub fn assign_with<E: Worker>(
+/// [`Error::Options`] if the centroids have not the points' number of values; [`Error::Unsupported`] for all that
+/// [`super::assign`] refuses; [`Error::Engine`].
+pub fn assign<E: FlowEngine>(
     engine: &mut E,
     points: &Points,
     centroids: &Points,
@@ -287,11 +269,16 @@ pub fn assign_with<E: Worker>(
     };
     drop(span);
     let refuse = |reason: &dyn std::fmt::Display| points.refuse(reason);
-    let done = super::assign_with(engine, &codes.codes, dims, &of_centroids.codes);
+    let done = super::assign(engine, &codes.codes, dims, &of_centroids.codes);
     let (assignment, by) = By::or_threads(engine.name(), done, |threads| {
-        super::assign_with(threads, &codes.codes, dims, &of_centroids.codes)
+        Ok(super::assign(
+            threads,
+            &codes.codes,
+            dims,
+            &of_centroids.codes,
+        )?)
     })
-    .map_err(|fault| fault.told(engine.name(), refuse))?;
+    .map_err(|fault| fault.of_flow(engine.name(), refuse))?;
     let _span = trace_span!("measure").entered();
     let values = units(points, spherical);
     let labelled = float::Labelled {

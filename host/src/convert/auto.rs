@@ -3,12 +3,13 @@
 use tercet_core::block::Format;
 use tercet_core::quant::adaptive::{Adaptive, AdaptiveError, Cost};
 
-use super::codec::{self, Codec};
-use super::codes;
-use super::hands::Hands;
+use super::codec::Codec;
+use super::encode::encode;
 use super::options::QuantizeOptions;
 use super::plan::{Action, Step};
 use super::report::AutoReport;
+use super::stats;
+use super::steps::ConversionSteps;
 use crate::dtype::DType;
 use crate::source::Source;
 use crate::{Error, Model, Progress};
@@ -32,30 +33,30 @@ enum Choice {
     F16,
 }
 
-/// Replaces the block formats of `steps` by those of least total squared error within `options.bits`.
+/// Replaces the block formats of a plan by those of least total squared error within `options.bits`.
 ///
 /// Each tensor is encoded in every format that its rows divide into, so this takes [`PASSES`] times the reading
 /// of a plain conversion. `None` where no tensor is to be quantized.
 pub(super) fn choose(
-    hands: &mut impl Hands,
+    steps: &mut impl ConversionSteps,
     model: &Model,
     options: &QuantizeOptions,
-    steps: &mut [Step<'_>],
+    plan: &mut [Step<'_>],
     progress: &dyn Progress,
 ) -> Result<Option<AutoReport>, Error> {
     let bits = options.bits.unwrap_or(0.0);
     let mut costs = Vec::new();
     let mut values = 0u64;
     let open = |step: &&mut Step<'_>| step.is_quantizing();
-    for step in steps.iter_mut().filter(open) {
+    for step in plan.iter_mut().filter(open) {
         progress.tensor(step.source.tensor.name);
         // Values that are not finite end it here; what fails below is a scale or a value too large for a choice.
-        codes::stats(&step.source)?;
+        stats::of_tensor(&step.source)?;
         let bytes = step.source.tensor.bytes.len() as u64;
         progress.advance(bytes);
         values += step.source.values() as u64;
         for choice in CHOICES {
-            costs.push(cost(hands, &step.source, choice, options));
+            costs.push(cost(steps, &step.source, choice, options));
             progress.advance(bytes);
         }
     }
@@ -81,7 +82,7 @@ pub(super) fn choose(
         };
         Error::unsupported(model.path(), reason)
     })?;
-    for (step, choice) in steps.iter_mut().filter(open).zip(chosen) {
+    for (step, choice) in plan.iter_mut().filter(open).zip(chosen) {
         step.note = None;
         step.action = match CHOICES[choice] {
             Choice::Blocks(format) => Action::Stream(Codec::blocks(format, options)),
@@ -98,7 +99,7 @@ pub(super) fn choose(
 
 /// Bytes and squared error of a tensor in a format; `None` where it cannot take it.
 fn cost(
-    hands: &mut impl Hands,
+    steps: &mut impl ConversionSteps,
     source: &Source<'_>,
     choice: Choice,
     options: &QuantizeOptions,
@@ -115,7 +116,7 @@ fn cost(
         }
         Choice::F16 => (Codec::Floats(DType::F16), values * 2),
     };
-    let done = codec::encode(hands, source, codec, &(), &mut |_, _| Ok(())).ok()?;
+    let done = encode(steps, source, codec, &(), &mut |_, _| Ok(())).ok()?;
     let error = done.measures?.squared_error;
     Some(Cost { bytes, error })
 }

@@ -1,17 +1,14 @@
-//! Blocks of GGUF and plain floats: one read of the values.
+//! Blocks of GGUF and plain floats: how a run of values is coded.
 
 use tercet_core::block::{BlockError, Format};
-use tercet_core::quant::{Measures, Rule, ScaleRule};
+use tercet_core::quant::{Rule, ScaleRule};
 
-use super::hands::{Hands, Span};
-use super::measure::Loss;
 use super::options::{QuantizeOptions, Target};
 use super::runs::Coder;
-use super::stream::{Encoder, Parts, Sink, stream};
 use crate::dtype::DType;
+use crate::floats;
 use crate::simd::{Backend, Stores};
-use crate::source::{CHUNK, Source, place_block};
-use crate::{Error, Progress, floats};
+use crate::source::place_block;
 
 /// Turns values into bytes and back. A tile is a multiple of every codec's block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,64 +102,4 @@ pub(super) fn refusal(format: Format, first: usize, error: BlockError) -> String
         BlockError::NotFinite { index } => format!("value {} is not finite", first + index),
         error => place_block(error, first / format.len()),
     }
-}
-
-/// A tensor on its way through a codec.
-struct Coded<'a, 's, H> {
-    hands: &'a mut H,
-    source: &'a Source<'s>,
-    codec: Codec,
-    flushed: u64,
-    /// `None` for a source that is quantized itself: what was restored from codes is not the original that an error could be
-    /// told from.
-    loss: Option<Loss>,
-}
-
-impl<H: Hands> Encoder for Coded<'_, '_, H> {
-    fn end(&self) -> usize {
-        self.source.values()
-    }
-
-    fn chunk(&mut self, first: usize, out: &mut Parts) -> Result<usize, Error> {
-        let len = CHUNK.min(self.end() - first);
-        let out = out.room(0, self.codec.bytes(len));
-        let chunk = Span {
-            source: self.source,
-            first,
-            len,
-        };
-        self.flushed += (self.hands).stream(chunk, &self.codec, out, self.loss.as_mut())?;
-        Ok(first + len)
-    }
-}
-
-/// What a tensor lost in a codec.
-#[derive(Debug, Default)]
-pub(crate) struct Done {
-    /// Blocks that became zeros.
-    pub(crate) flushed: u64,
-    /// `None` for a source that is quantized itself.
-    pub(crate) measures: Option<Measures>,
-}
-
-/// Encodes a tensor of at least one value.
-pub(super) fn encode(
-    hands: &mut impl Hands,
-    source: &Source<'_>,
-    codec: Codec,
-    progress: &dyn Progress,
-    sink: &mut Sink<'_>,
-) -> Result<Done, Error> {
-    let mut coded = Coded {
-        hands,
-        source,
-        codec,
-        flushed: 0,
-        loss: (!source.is_quantized()).then(Loss::default),
-    };
-    stream(source, &mut coded, progress, sink)?;
-    Ok(Done {
-        flushed: coded.flushed,
-        measures: coded.loss.and_then(|loss| loss.finish()),
-    })
 }

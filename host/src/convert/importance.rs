@@ -2,8 +2,8 @@
 
 use tercet_core::palette::MAX_WEIGHT;
 
-use super::codes;
 use super::plan::{Action, Step};
+use super::stats;
 use crate::source::Source;
 use crate::{Error, Model};
 
@@ -22,7 +22,7 @@ impl<'a> Importance<'a> {
     /// Refuses what is negative, not finite, or 0 throughout.
     pub(crate) fn of(model: &'a Model, name: &str) -> Result<Self, Error> {
         let source = find(model, name)?;
-        let stats = codes::stats(&source)?;
+        let stats = stats::of_tensor(&source)?;
         let refuse = |reason: String| Err(Error::tensor(model.path(), name, reason));
         if stats.min < 0.0 {
             return refuse(format!("the importance {} is negative", stats.min));

@@ -7,7 +7,7 @@ use std::ops::Range;
 use tercet_core::number::RUN;
 use tercet_core::quant::{Comparison, Measures};
 
-use super::hands::Span;
+use super::span::Span;
 use crate::Error;
 use crate::parallel::each::{both, numbers};
 use crate::parallel::moved;

@@ -32,7 +32,7 @@ mod auto;
 mod check;
 mod codec;
 mod codes;
-mod hands;
+mod encode;
 mod importance;
 mod measure;
 mod options;
@@ -42,7 +42,12 @@ mod plan;
 mod report;
 mod runs;
 mod select;
+mod settled;
+mod span;
+mod stats;
+mod steps;
 mod stream;
+mod weighed;
 mod writer;
 
 use std::path::Path;
@@ -51,25 +56,33 @@ use std::time::Instant;
 pub use options::{DequantizeOptions, FloatType, Grid, Per, QuantizeOptions, Target};
 pub use report::{AutoReport, Beside, Report, TensorReport};
 
-use crate::engine::Worker;
+use crate::engine::FlowEngine;
 use crate::file::gguf::About;
 use crate::file::output::Output;
 use crate::{Error, Model, Progress};
-use codec::Done;
-use hands::{Chunked, Fused, Hands};
 use plan::{Action, Step};
+use report::Outcome;
+use span::Done;
+use steps::ConversionSteps;
+use steps::chunked::ChunkedSteps;
+use steps::tiled::TiledSteps;
 use stream::{Copied, stream};
 use tercet_core::block::bitnet_hf::WeightScale;
-use tercet_core::quant::Measures;
 use writer::{Layout, Writer};
 
-/// Quantizes a model into the file `out`, whose extension names the format.
+/// Quantizes a model into the file `out`, whose extension names the format, by an engine: the same file on any, byte for byte.
 ///
-/// Uses the threads of the current rayon pool. `out` appears whole or not at all.
+/// `out` appears whole or not at all. The engine does the steps over the values; the threads of the current rayon pool read
+/// chunks in, write them out, measure what was lost, and do what is no step of an engine: plain floats, and the choice of a
+/// codebook from its counts. So do they chunks that the engine has no room for; [`TensorReport::engine`] says who coded a
+/// tensor, [`Report::engine_note`] why the engine did not do it all. If the engine is the pool itself
+/// ([`FlowEngine::is_pool`]), each thread takes a tile from reading to measuring, so that it stays in the thread's cache.
 ///
-/// Memory does not grow with the tensors, of which two chunks are held at a time: below 64 MiB for up to 64 threads. Of the
-/// mapped input less than 128 MiB is in the process's page table at a time (on Unix), so that a model may be larger than memory:
-/// while a chunk is computed, the one before it is written, and the system reads ahead.
+/// Memory does not grow with the tensors, of which two chunks are held at a time: below 64 MiB for up to 64 threads. Another
+/// engine than the pool encodes groups of palettes whole: their values if they are not `f32` already (4 bytes each),
+/// importances (4 bytes each) and indices are held for the longest group. Of the mapped input less than 128 MiB is in the
+/// process's page table at a time (on Unix), so that a model may be larger than memory: while a chunk is computed, the one
+/// before it is written, and the system reads ahead.
 ///
 /// A scale of a whole tensor needs all of its values before the first code: int8 and ternary tensors of groups above 65,536
 /// values are read twice (with [`ScaleRule::LeastSquares`](tercet_core::quant::ScaleRule) and the rules `Twn` and `Optimal` again
@@ -77,48 +90,37 @@ use writer::{Layout, Writer};
 /// `auto` reads a tensor once for each format besides.
 ///
 /// # Errors
-/// [`Error::Options`] and [`Error::Unsupported`] for what does not go together; [`Error::OutputExists`] and
-/// [`Error::OutputIsInput`]; [`Error::Tensor`] for a value that is not finite, with its index; [`Error::Io`].
-pub fn quantize(
-    model: &Model,
-    options: &QuantizeOptions,
-    out: &Path,
-    progress: &dyn Progress,
-) -> Result<Report, Error> {
-    by(&mut Fused, model, options, out, progress)
-}
-
-/// [`quantize`] with an engine for the steps over the values: the same file, byte for byte.
-///
-/// The processor's threads read chunks in, write them out and measure what was lost, and they do what is no step of an engine:
-/// plain floats, and the choice of a codebook from its counts. So do they chunks that the engine has no room for;
-/// [`TensorReport::engine`] says who coded a tensor, [`Report::engine_note`] why the engine did not do it all.
-///
-/// Memory is [`quantize`]'s, but for palettes, whose groups an engine encodes whole: their values where they are not `f32`
-/// already (4 bytes each), importances (4 bytes each) and indices are held for the longest group.
-///
-/// # Errors
-/// Those of [`quantize`]; [`Error::Engine`] where the engine fails; [`Error::Options`] for `bitnet-hf`, which no engine has a
-/// step for.
-pub fn quantize_with<E: Worker>(
+/// [`Error::Options`] and [`Error::Unsupported`] for what does not go together, and `bitnet-hf` on another engine than the
+/// pool; [`Error::OutputExists`] and [`Error::OutputIsInput`]; [`Error::Tensor`] for a value that is not finite, with its index;
+/// [`Error::Io`]; [`Error::Engine`] if the engine fails.
+pub fn quantize<E: FlowEngine>(
     engine: &mut E,
     model: &Model,
     options: &QuantizeOptions,
     out: &Path,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
+    if engine.is_pool() {
+        return by(&mut TiledSteps, model, options, out, progress);
+    }
     if options.target == Target::BitnetHf {
         let (name, target) = (engine.name(), options.target);
         return Err(Error::options(format!(
-            "{name} does not make {target}, which the processor makes: leave out --backend, or name an instruction set"
+            "{name} has no step that makes {target}; all threads of the processor make it"
         )));
     }
-    by(&mut Chunked::new(engine), model, options, out, progress)
+    by(
+        &mut ChunkedSteps::new(engine),
+        model,
+        options,
+        out,
+        progress,
+    )
 }
 
-/// Quantizes, by those hands.
+/// Quantizes, by those steps.
 fn by(
-    hands: &mut impl Hands,
+    steps: &mut impl ConversionSteps,
     model: &Model,
     options: &QuantizeOptions,
     out: &Path,
@@ -127,22 +129,22 @@ fn by(
     let started = Instant::now();
     let container = check::check(options, out)?;
     let output = Output::create(out, model.files(), options.force)?;
-    let mut steps = plan::plan(model, options)?;
+    let mut plan = plan::plan(model, options)?;
     let importance = options.importance.as_ref().map(Model::open).transpose()?;
     if let Some(importance) = &importance {
-        importance::check(importance, &steps)?;
+        importance::check(importance, &plan)?;
     }
     let auto = options.target == Target::Auto;
-    let open = steps.iter().filter(|step| auto && step.is_quantizing());
+    let open = plan.iter().filter(|step| auto && step.is_quantizing());
     let palettes = |step: &&Step<'_>| matches!(step.action, Action::Palette(_));
     let bytes = |step: &Step<'_>| step.source.tensor.bytes.len() as u64;
     let extra = open.map(|step| bytes(step) * auto::PASSES).sum::<u64>()
-        + (steps.iter().filter(palettes))
+        + (plan.iter().filter(palettes))
             .map(|step| bytes(step) * palette::PASSES)
             .sum::<u64>();
     progress.start(model.tensor_bytes() + extra);
     let chosen = match options.target {
-        Target::Auto => auto::choose(hands, model, options, &mut steps, progress)?,
+        Target::Auto => auto::choose(steps, model, options, &mut plan, progress)?,
         _ => None,
     };
     let job = Job {
@@ -153,58 +155,50 @@ fn by(
         importance,
         started,
     };
-    let report = run(hands, model, container, output, &steps, &job, progress)?;
+    let report = run(steps, model, container, output, &plan, &job, progress)?;
     Ok(Report {
         auto: chosen,
         ..report
     })
 }
 
-/// Restores the quantized tensors of a model to floats, into the file `out`, whose extension names the format.
+/// Restores the quantized tensors of a model to floats, into the file `out`, whose extension names the format, by an engine:
+/// the same file on any, byte for byte.
 ///
-/// Other tensors are copied; the scales and zero points of restored ones are left out. Memory, threads and
-/// atomicity are those of [`quantize`].
+/// Other tensors are copied; the scales and zero points of restored ones are left out. The engine restores blocks of GGUF, int8
+/// and ternary codes and palettes; the processor's threads narrow what is restored to other types than `f32`, write it out,
+/// and restore what no engine has a step for: packed two-bit codes. So do they chunks that the engine has no room for;
+/// [`TensorReport::engine`] says who restored a tensor, [`Report::engine_note`] why the engine did not do it all. If the engine
+/// is the pool itself ([`FlowEngine::is_pool`]), its threads restore tile by tile.
+///
+/// Memory and atomicity are those of [`quantize`]; if an engine's values are narrowed, a third chunk is held.
 ///
 /// # Errors
 /// Those of [`quantize`]; [`Error::Tensor`] also for damaged blocks and scales, and for values that
 /// `options.dtype` cannot hold.
-pub fn dequantize(
-    model: &Model,
-    options: &DequantizeOptions,
-    out: &Path,
-    progress: &dyn Progress,
-) -> Result<Report, Error> {
-    restore(&mut Fused, model, options, out, progress)
-}
-
-/// [`dequantize`] with an engine that restores blocks of GGUF, int8 and ternary codes and palettes: the same file, byte for byte.
-///
-/// The processor's threads narrow what is restored to other types than `f32`, write it out, and restore what no engine has a step for:
-/// packed two-bit codes. So do they chunks that the engine has no room for; [`TensorReport::engine`] says who restored a tensor,
-/// [`Report::engine_note`] why the engine did not do it all. An engine that works in the host's memory ([`Worker::OWN_MEMORY`])
-/// gains nothing over their tiles, which stay in a thread's cache: for such a one this is [`dequantize`].
-///
-/// Memory is [`dequantize`]'s; where the values are narrowed, a third chunk is held.
-///
-/// # Errors
-/// Those of [`dequantize`], in the same words; [`Error::Engine`] where the engine fails.
-pub fn dequantize_with<E: Worker>(
+pub fn dequantize<E: FlowEngine>(
     engine: &mut E,
     model: &Model,
     options: &DequantizeOptions,
     out: &Path,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    if E::OWN_MEMORY {
-        restore(&mut Chunked::new(engine), model, options, out, progress)
+    if engine.is_pool() {
+        restore(&mut TiledSteps, model, options, out, progress)
     } else {
-        dequantize(model, options, out, progress)
+        restore(
+            &mut ChunkedSteps::new(engine),
+            model,
+            options,
+            out,
+            progress,
+        )
     }
 }
 
-/// Restores, by those hands.
+/// Restores, by those steps.
 fn restore(
-    hands: &mut impl Hands,
+    steps: &mut impl ConversionSteps,
     model: &Model,
     options: &DequantizeOptions,
     out: &Path,
@@ -213,10 +207,9 @@ fn restore(
     let started = Instant::now();
     let container = check::container(out)?;
     let output = Output::create(out, model.files(), options.force)?;
-    let steps = plan::restoring(model, options)?;
+    let plan = plan::restoring(model, options)?;
     progress.start(
-        steps
-            .iter()
+        plan.iter()
             .map(|step| step.source.tensor.bytes.len() as u64)
             .sum(),
     );
@@ -228,7 +221,7 @@ fn restore(
         importance: None,
         started,
     };
-    run(hands, model, container, output, &steps, &job, progress)
+    run(steps, model, container, output, &plan, &job, progress)
 }
 
 /// What holds for a whole conversion.
@@ -241,25 +234,25 @@ struct Job {
     started: Instant,
 }
 
-/// Carries out the steps.
+/// Carries out a plan.
 fn run(
-    hands: &mut impl Hands,
+    steps: &mut impl ConversionSteps,
     model: &Model,
     container: crate::Container,
     output: Output,
-    steps: &[Step<'_>],
+    plan: &[Step<'_>],
     job: &Job,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let parts: Vec<_> = steps.iter().map(Step::parts).collect();
+    let parts: Vec<_> = plan.iter().map(Step::parts).collect();
     let all = parts.concat();
     let layout = Layout::new(container, &output, &all)?;
     let mut writer = Writer::new(model, container, output, job.about, &layout)?;
-    let mut tensors = Vec::with_capacity(steps.len());
+    let mut tensors = Vec::with_capacity(plan.len());
     let mut first_part = 0;
-    for (step, parts) in steps.iter().zip(&parts) {
+    for (step, parts) in plan.iter().zip(&parts) {
         progress.tensor(step.source.tensor.name);
-        let outcome = convert(hands, step, &mut writer, first_part, job, progress)?;
+        let outcome = convert(steps, step, &mut writer, first_part, job, progress)?;
         let bytes = parts.iter().map(|part| part.bytes).sum();
         tensors.push(report::tensor(step, bytes, outcome));
         first_part += parts.len();
@@ -267,24 +260,14 @@ fn run(
     let bytes_after = writer.finish()?;
     let report = report::whole(model, tensors, bytes_after, job.started.elapsed());
     Ok(Report {
-        engine: hands.name(),
-        engine_note: hands.note(),
+        engine: steps.name(),
+        engine_note: steps.note(),
         ..report
     })
 }
 
-/// What came out of one step.
-#[derive(Debug, Default)]
-struct Outcome {
-    /// Who coded it, if anybody did.
-    engine: Option<String>,
-    flushed: u64,
-    measures: Option<Measures>,
-    beside: Vec<Beside>,
-}
-
 fn convert(
-    hands: &mut impl Hands,
+    steps: &mut impl ConversionSteps,
     step: &Step<'_>,
     writer: &mut Writer<'_>,
     first_part: usize,
@@ -301,9 +284,9 @@ fn convert(
         }
         // Nothing to stream, and nothing to measure.
         _ if source.values() == 0 => Done::default(),
-        Action::Stream(codec) => codec::encode(hands, source, codec, progress, sink)?,
+        Action::Stream(codec) => encode::encode(steps, source, codec, progress, sink)?,
         Action::Codes { method, groups, .. } => {
-            codes::quantize(hands, source, method, groups, progress, sink)?
+            codes::quantize(steps, source, method, groups, progress, sink)?
         }
         Action::Packed => {
             let packed = packed::pack(source, progress, sink)?;
@@ -316,20 +299,20 @@ fn convert(
         }
         Action::Palette(layout) => {
             let importance = job.importance.as_ref();
-            let done = palette::quantize(hands, source, layout, importance, progress, sink)?;
+            let done = palette::quantize(steps, source, layout, importance, progress, sink)?;
             let shape = source.shape().into_iter();
             let shape: Vec<u8> = shape.flat_map(|dim| (dim as i64).to_le_bytes()).collect();
             sink(3, &shape)?;
             done
         }
     };
-    let worked = hands.worked();
+    let worked = steps.worked();
     let engine = match step.action {
         Action::Copy => None,
         _ => Some(worked).filter(|_| source.values() > 0),
     };
     let beside = match step.action {
-        Action::Palette(_) => palette::beside(hands, source, progress),
+        Action::Palette(_) => palette::beside(steps, source, progress),
         _ => Vec::new(),
     };
     source.release();

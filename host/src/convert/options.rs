@@ -8,7 +8,7 @@ use tercet_core::block::bitnet_hf::WeightScale;
 use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
 
-use crate::{DType, Error};
+use crate::{DType, Error, palette};
 
 pub use tercet_core::quant::calibrate::Scheme as Grid;
 
@@ -71,23 +71,11 @@ impl Target {
             Self::Int8 => "int8",
             Self::Ternary => "ternary",
             Self::BitnetHf => "bitnet-hf",
-            Self::Palette(width) => PALETTES[usize::from(width.bits()) - 1],
+            Self::Palette(width) => palette::name(width),
             Self::Auto => "auto",
         }
     }
 }
-
-/// The names of palettes, by the bits of an index.
-const PALETTES: [&str; 8] = [
-    "palette:1",
-    "palette:2",
-    "palette:3",
-    "palette:4",
-    "palette:5",
-    "palette:6",
-    "palette:7",
-    "palette:8",
-];
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,9 +6,9 @@ use tercet_core::block::BlockError;
 use tercet_core::block::bitnet_hf;
 use tercet_core::quant::Measures;
 
-use super::codes;
-use super::hands::Span;
 use super::measure::Loss;
+use super::span::Span;
+use super::stats;
 use super::stream::{Encoder, Parts, Sink, stream};
 use crate::parallel::each::chunks_mut;
 use crate::simd::{Backend, Stores};
@@ -30,7 +30,7 @@ pub(crate) fn pack(
     sink: &mut Sink<'_>,
 ) -> Result<Packed, Error> {
     let refuse = |error: BlockError| Error::tensor(source.path, source.tensor.name, error);
-    let stats = codes::stats(source)?;
+    let stats = stats::of_tensor(source)?;
     let s = bitnet_hf::scale_of_mean(stats.abs_mean().ok_or_else(|| refuse(BlockError::Empty))?);
     stream(source, &mut Strips { source, s }, progress, sink)?;
     let measures = measure(source, s)?;

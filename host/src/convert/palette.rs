@@ -4,23 +4,23 @@
 //! that the codebook is chosen from, and then for the indices.
 
 use tercet_core::block::Format;
-use tercet_core::palette::{Coder, Layout, Output, PaletteError};
+use tercet_core::palette::{Coder, Layout, Output};
 use tercet_core::quant::{Grid, Rule, ScaleRule};
 
-use super::codec::{self, Codec, Done};
-use super::hands::{Hands, Span};
+use super::codec::Codec;
+use super::encode::encode;
 use super::importance::Importance;
 use super::measure::Loss;
 use super::report::Beside;
+use super::span::{Done, Span};
+use super::steps::{ConversionSteps, PALETTE_TILE};
 use super::stream::{Encoder, Parts, Sink, stream};
+use super::weighed::Weighed;
 use crate::palette::Stored;
-use crate::parallel::palette::{Group, Matrix, moved};
+use crate::parallel::palette::Group;
 use crate::simd::Backend;
 use crate::source::{CHUNK, Source};
 use crate::{Error, Model, Progress};
-
-/// Values of a group that one thread takes whole; of a larger one, values a task.
-pub(super) const TILE: usize = 1 << 16;
 
 /// What each tensor is set beside.
 const BESIDE: [Format; 2] = [Format::Q4_0, Format::Q8_0];
@@ -31,7 +31,7 @@ pub(crate) const PASSES: u64 = BESIDE.len() as u64;
 /// Encodes a tensor of plain floats, with the importances that `importance` holds under its name. The parts are indices,
 /// codebooks and scales.
 pub(super) fn quantize(
-    hands: &mut impl Hands,
+    steps: &mut impl ConversionSteps,
     source: &Source<'_>,
     layout: Layout,
     importance: Option<&Model>,
@@ -40,7 +40,7 @@ pub(super) fn quantize(
 ) -> Result<Done, Error> {
     let importance = importance.map(|model| Importance::of(model, source.tensor.name));
     let mut palettes = Palettes {
-        hands,
+        steps,
         source,
         importance: importance.transpose()?,
         layout,
@@ -59,7 +59,7 @@ pub(super) fn quantize(
 
 /// A tensor on its way.
 struct Palettes<'a, 's, H> {
-    hands: &'a mut H,
+    steps: &'a mut H,
     source: &'a Source<'s>,
     importance: Option<Importance<'a>>,
     layout: Layout,
@@ -73,7 +73,7 @@ struct Palettes<'a, 's, H> {
     loss: Loss,
 }
 
-impl<H: Hands> Encoder for Palettes<'_, '_, H> {
+impl<H: ConversionSteps> Encoder for Palettes<'_, '_, H> {
     fn end(&self) -> usize {
         self.layout.values()
     }
@@ -113,7 +113,7 @@ impl<H: Hands> Encoder for Palettes<'_, '_, H> {
     }
 }
 
-impl<H: Hands> Palettes<'_, '_, H> {
+impl<H: ConversionSteps> Palettes<'_, '_, H> {
     /// The chunk that begins at value `first`, as a matrix of its own: whole groups, one at least; or else whole rows of a group;
     /// or else a part of a row, whose length is a multiple of eight where more of the row follows.
     fn layout_of_chunk(&self, first: usize) -> Layout {
@@ -153,7 +153,7 @@ impl<H: Hands> Palettes<'_, '_, H> {
             importance: self.importance.as_ref(),
             first,
         };
-        self.flushed += self.hands.palette(&matrix, chunk, out)?.flushed;
+        self.flushed += self.steps.palette(&matrix, chunk, out)?.flushed;
         (self.codebooks, self.scales) = (codebooks, scales);
         Ok(())
     }
@@ -178,7 +178,7 @@ impl<H: Hands> Palettes<'_, '_, H> {
             let mut codebook = vec![0; self.layout.width().entries()];
             let whole = group(&self.layout, first, len.min(self.layout.values() - first));
             let (grid, done) =
-                (whole.large(&mut codebook, TILE)).map_err(|error| matrix.refuse(error))?;
+                (whole.large(&mut codebook, PALETTE_TILE)).map_err(|error| matrix.refuse(error))?;
             let coder = Coder::new(self.layout.width(), &codebook);
             let coder = coder.map_err(|error| matrix.refuse(error.into()))?;
             chosen = Some((coder, grid, codebook, done.flushed));
@@ -188,7 +188,7 @@ impl<H: Hands> Palettes<'_, '_, H> {
             (None, None) => unreachable!("the first chunk begins a group"),
         };
         group(chunk, first, chunk.values())
-            .pack(coder, grid, indices, TILE)
+            .pack(coder, grid, indices, PALETTE_TILE)
             .map_err(|error| matrix.refuse(error))?;
         if let Some((coder, grid, codebook, flushed)) = chosen {
             self.codebooks = codebook;
@@ -202,7 +202,7 @@ impl<H: Hands> Palettes<'_, '_, H> {
 
 /// What the same tensor loses in GGUF's blocks, where its rows divide into them and its scales fit.
 pub(super) fn beside(
-    hands: &mut impl Hands,
+    steps: &mut impl ConversionSteps,
     source: &Source<'_>,
     progress: &dyn Progress,
 ) -> Vec<Beside> {
@@ -215,7 +215,7 @@ pub(super) fn beside(
                 rule: Rule::default(),
                 scale: ScaleRule::Rule,
             };
-            let done = codec::encode(hands, source, codec, &(), &mut |_, _| Ok(()));
+            let done = encode(steps, source, codec, &(), &mut |_, _| Ok(()));
             let measures = done.ok().and_then(|done| done.measures);
             all.extend(measures.map(|measures| Beside {
                 format: format.name(),
@@ -226,69 +226,4 @@ pub(super) fn beside(
         progress.advance(source.bytes_of(source.values()));
     }
     all
-}
-
-/// A tensor from value `first` on, with its importances, read by any thread.
-pub(super) struct Weighed<'a, 's> {
-    pub(super) source: &'a Source<'s>,
-    importance: Option<&'a Importance<'a>>,
-    pub(super) first: usize,
-}
-
-impl Weighed<'_, '_> {
-    /// The error of the matrix, as that of its tensor.
-    pub(super) fn refuse(&self, error: Refusal) -> Error {
-        match error {
-            Refusal::Palette(error) => Error::tensor(
-                self.source.path,
-                self.source.tensor.name,
-                moved(error, self.first),
-            ),
-            Refusal::Host(error) => error,
-        }
-    }
-}
-
-/// What stops the work on a tensor.
-pub(super) enum Refusal {
-    Palette(PaletteError),
-    Host(Error),
-}
-
-impl From<PaletteError> for Refusal {
-    fn from(error: PaletteError) -> Self {
-        Self::Palette(error)
-    }
-}
-
-impl Matrix for Weighed<'_, '_> {
-    type Value = f32;
-    type Error = Refusal;
-
-    fn values<'a>(
-        &'a self,
-        first: usize,
-        len: usize,
-        buffer: &'a mut Vec<f32>,
-    ) -> Result<&'a [f32], Refusal> {
-        (self.source)
-            .view(self.first + first, len, buffer)
-            .map_err(Refusal::Host)
-    }
-
-    fn importances<'a>(
-        &'a self,
-        first: usize,
-        len: usize,
-        buffer: &'a mut Vec<u32>,
-    ) -> Result<&'a [u32], Refusal> {
-        let Some(importance) = self.importance else {
-            return Ok(&[]);
-        };
-        buffer.resize(len, 0);
-        importance
-            .read(self.first + first, buffer)
-            .map_err(Refusal::Host)?;
-        Ok(buffer)
-    }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use tercet_core::quant::Measures;
 
-use super::Outcome;
 use super::plan::Step;
 use crate::Model;
 
@@ -73,7 +73,7 @@ pub struct Report {
     pub bytes_after: u64,
     /// Bits a weight over the tensors that were quantized, fallbacks included; 0 where there is none.
     pub bits_per_weight: f64,
-    /// The engine that was to do it: an instruction set of the processor, or [`crate::engine::Worker::name`].
+    /// The engine that was to do it: an instruction set of the processor, or [`crate::engine::FlowEngine::name`].
     pub engine: String,
     /// Why the processor did some of that engine's work; `None` where it did none.
     pub engine_note: Option<String>,
@@ -83,6 +83,16 @@ pub struct Report {
     pub seconds: f64,
     /// Input bytes of tensors in millions, per second.
     pub megabytes_per_second: f64,
+}
+
+/// What came out of one step.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Who coded it, if anybody did.
+    pub(super) engine: Option<String>,
+    pub(super) flushed: u64,
+    pub(super) measures: Option<Measures>,
+    pub(super) beside: Vec<Beside>,
 }
 
 /// Reports a step that wrote `bytes`.

@@ -4,8 +4,8 @@ use tercet_core::number::RUN;
 use tercet_core::quant::Comparison;
 use tracing::trace_span;
 
-use super::hands::Span;
 use super::measure::{Loss, compare};
+use super::span::Span;
 use crate::Error;
 use crate::parallel::each::chunks_mut;
 use crate::source::{Source, TILE};

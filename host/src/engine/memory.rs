@@ -1,9 +1,7 @@
 //! The memory of a clustering, where the engine has none of its own.
 
-use tercet_core::cluster::{ClusterError, Points, Update};
-use tercet_core::engine::{Buffers, ClusterProblem};
-
-use super::{Fault, Worker};
+use tercet_core::cluster::{ClusterError, Points};
+use tercet_core::engine::{Buffers, ClusterEngine, ClusterProblem};
 
 /// Points' labels and distances, clusters and their sums.
 #[derive(Default)]
@@ -18,15 +16,16 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// What `E` works in: nothing where it has memory of its own.
-    pub(crate) fn of<E: Worker>(
+    /// What an engine works in: nothing if it has memory of its own.
+    pub(crate) fn of<E: ClusterEngine>(
+        engine: &E,
         points: &Points<'_>,
         k: usize,
         keeps: bool,
     ) -> Result<Self, ClusterError> {
         // Before anything is allocated for it.
         points.check_clusters(k)?;
-        if E::OWN_MEMORY {
+        if !engine.needs_buffers() {
             return Ok(Self::default());
         }
         let table = k * points.dims();
@@ -53,13 +52,6 @@ impl Memory {
         }
     }
 
-    /// What an engine has in memory of its own; `None` where it worked in the caller's.
-    pub(crate) fn brought<E: Worker, P: ClusterProblem>(
-        problem: &mut P,
-    ) -> Result<Option<Self>, P::Error> {
-        E::OWN_MEMORY.then(|| Self::read(problem)).transpose()
-    }
-
     /// What a problem has found, wherever it lies.
     pub(crate) fn read<P: ClusterProblem>(problem: &mut P) -> Result<Self, P::Error> {
         let shape = problem.shape();
@@ -78,40 +70,4 @@ impl Memory {
         problem.read_sums(&mut memory.sums, &mut memory.counts)?;
         Ok(memory)
     }
-}
-
-/// [`Worker::nearest`] through the steps of clustering, which take no more clusters than points: as many centroids at a time.
-pub(super) fn nearest_in_parts<E: Worker>(
-    engine: &mut E,
-    points: Points<'_>,
-    centroids: &[i8],
-    labels: &mut [u32],
-    distances: &mut [u32],
-) -> Result<(), Fault> {
-    let (n, dims) = (points.len(), points.dims());
-    let all = Points::new(centroids, dims)?.len();
-    let (mut part_labels, mut part_distances) = (vec![0; n], vec![0; n]);
-    for first in (0..all).step_by(n) {
-        let k = n.min(all - first);
-        let mut memory = Memory::of::<E>(&points, k, false)?;
-        let clusters = engine.clusters(points, k, Update::Mean, memory.buffers());
-        let mut clusters = clusters.map_err(Into::into)?;
-        let mut measured = || {
-            clusters.set_centroids(&centroids[first * dims..(first + k) * dims])?;
-            clusters.measure()?;
-            clusters.read_labels(&mut part_labels)?;
-            clusters.read_distances(&mut part_distances)
-        };
-        measured().map_err(Into::into)?;
-        let found = part_labels.iter().zip(&part_distances);
-        for ((label, distance), (&part, &near)) in labels.iter_mut().zip(&mut *distances).zip(found)
-        {
-            // The lowest of equals is of an earlier part.
-            if first == 0 || near < *distance {
-                // There are fewer than 2³² centroids: a label fits.
-                (*label, *distance) = (first as u32 + part, near);
-            }
-        }
-    }
-    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{By, Fault, Worker, no_room};
+use super::{By, EngineError, FlowEngine, no_room};
 use crate::Error;
 use crate::parallel::Threads;
 use crate::simd::Backend;
@@ -15,7 +15,7 @@ pub(crate) struct Shared<'e, E> {
     note: Option<String>,
 }
 
-impl<'e, E: Worker> Shared<'e, E> {
+impl<'e, E: FlowEngine> Shared<'e, E> {
     pub(crate) fn new(engine: &'e mut E) -> Self {
         Self {
             engine,
@@ -28,21 +28,21 @@ impl<'e, E: Worker> Shared<'e, E> {
     /// What the engine gave; `None` where it has no room and the processor is to do it.
     pub(crate) fn settle<T>(
         &mut self,
-        done: Result<T, Fault>,
-        refuse: impl FnOnce(Fault) -> Error,
+        done: Result<T, EngineError>,
+        refuse: impl FnOnce(EngineError) -> Error,
     ) -> Result<Option<T>, Error> {
         match done {
             Ok(done) => {
                 self.by_engine = true;
                 Ok(Some(done))
             }
-            Err(Fault::NoRoom(reason)) => {
+            Err(EngineError::NoRoom(reason)) => {
                 self.by_processor = true;
                 let name = self.engine.name();
                 self.note.get_or_insert_with(|| no_room(&name, &reason));
                 Ok(None)
             }
-            Err(Fault::Engine(source)) => Err(Error::Engine {
+            Err(EngineError::Failed(source)) => Err(Error::Engine {
                 engine: self.engine.name(),
                 source,
             }),
@@ -53,9 +53,9 @@ impl<'e, E: Worker> Shared<'e, E> {
     /// What a step by the engine gave, or, where it had no room, what the processor's threads then give.
     pub(crate) fn or_threads<T>(
         &mut self,
-        done: Result<T, impl Into<Fault>>,
-        threads: impl FnOnce(&mut Threads) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        done: Result<T, impl Into<EngineError>>,
+        threads: impl FnOnce(&mut Threads) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         let (done, by) = By::or_threads(self.engine.name(), done, threads)?;
         match by.note {
             None => self.by_engine = true,
@@ -67,13 +67,13 @@ impl<'e, E: Worker> Shared<'e, E> {
         Ok(done)
     }
 
-    /// The error of a flow: the engine's own under its name, and what all engines refuse as `refuse` tells it.
-    pub(crate) fn told(
+    /// The error of a flow: the engine's own under its name, and what all engines refuse as `refuse` says it.
+    pub(crate) fn error(
         &self,
-        fault: Fault,
+        fault: EngineError,
         refuse: impl FnOnce(&dyn fmt::Display) -> Error,
     ) -> Error {
-        fault.told(self.engine.name(), refuse)
+        fault.of_flow(self.engine.name(), refuse)
     }
 
     /// The processor does what is no step of the engine's.

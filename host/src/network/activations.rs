@@ -1,12 +1,13 @@
 //! int8 activations on their way through the layers, and the scales that recorded inputs ask for.
 
+use tercet_core::engine::QuantizeEngine;
 use tercet_core::linear::{I8Sym, Layer};
 use tercet_core::quant::calibrate::{Scheme, calibrate};
 use tercet_core::quant::{Grid, HOST_BITS, Histogram};
 
 use super::{BATCH, BuildOptions};
 use crate::Error;
-use crate::engine::{Fault, Shared, Worker};
+use crate::engine::{EngineError, FlowEngine, Shared};
 use crate::parallel::Threads;
 use crate::parallel::each::{chunks, chunks_mut};
 use crate::points::{Points, Values};
@@ -40,8 +41,8 @@ impl Activations {
     pub(super) fn map<T: Copy + Default>(
         &self,
         layer: &Layer<'_>,
-        mut apply: impl FnMut(I8Sym<'_>, &mut [T]) -> Result<(), Fault>,
-    ) -> Result<Vec<T>, Fault> {
+        mut apply: impl FnMut(I8Sym<'_>, &mut [T]) -> Result<(), EngineError>,
+    ) -> Result<Vec<T>, EngineError> {
         let rows = layer.weights().rows();
         let points = self.codes.len() / self.len.max(1);
         let mut out = vec![T::default(); rows * points];
@@ -64,7 +65,7 @@ pub(super) const fn symmetric(scale: f32) -> Grid {
 }
 
 /// The scale of the inputs: the one asked for, that of a grid they lie on, or a calibrated one.
-pub(super) fn input_scale<E: Worker>(
+pub(super) fn input_scale<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     options: &BuildOptions,
     recorded: &Points,
@@ -82,7 +83,7 @@ pub(super) fn input_scale<E: Worker>(
 }
 
 /// The scale of a symmetric int8 grid for these values; 1 where all are 0.
-pub(super) fn scale_of<E: Worker>(
+pub(super) fn scale_of<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     values: &[f32],
     options: &BuildOptions,
@@ -93,7 +94,7 @@ pub(super) fn scale_of<E: Worker>(
     // An engine that has no room has counted nothing.
     let again = |threads: &mut Threads| Ok(threads.histogram(values, &mut histogram)?);
     let done = shared.or_threads(done, again);
-    done.map_err(|fault| shared.told(fault, |refusal| Error::options(refusal)))?;
+    done.map_err(|fault| shared.error(fault, |refusal| Error::options(refusal)))?;
     let found = calibrate(&histogram, options.method.core()?, Scheme::Symmetric);
     match found.map_err(Error::options)?.grid.scale {
         0.0 => Ok(1.0),

@@ -1,7 +1,7 @@
 //! From a float model to an integer network, layer by layer.
 
 use serde::Serialize;
-use tercet_core::engine::LinearEngine;
+use tercet_core::engine::{LinearEngine, Refused};
 use tercet_core::linear::network::LayerSize;
 use tercet_core::linear::{Layer, LinearError, Requantize, Rescale, Table};
 
@@ -11,8 +11,7 @@ use super::encode::Weights;
 use super::file::{Finished, Output, words, write};
 use super::tensors::{Matrix, floats, matrix};
 use super::{BATCH, BuildOptions, LayerOptions, MAX_LAYERS, NetworkFile};
-use crate::engine::{Fault, Shared, Worker};
-use crate::parallel::Threads;
+use crate::engine::{EngineError, FlowEngine, Shared};
 use crate::points::Points;
 use crate::{Error, Model, Progress};
 
@@ -33,7 +32,7 @@ pub struct Built {
     pub activations: usize,
     /// Bytes of scratch that a run needs.
     pub scratch: usize,
-    /// The engine that was to quantize the weights and multiply the layers: an instruction set of the processor, or [`Worker::name`].
+    /// The engine that was to quantize the weights and multiply the layers: an instruction set of the processor, or [`FlowEngine::name`].
     pub engine: String,
     /// Why the processor did some of that engine's work; `None` where it did none.
     pub engine_note: Option<String>,
@@ -67,29 +66,16 @@ pub struct LayerReport {
 /// layers before it make of them, so that their errors count too. Biases and multipliers are exact quotients in f64, rounded once,
 /// half to even: bias = `b / (unit · 2^shift)` with the least shift that fits 32 bits, multiplier and shift those of
 /// [`Requantize::from_scale`] for `unit / output scale`; unit = scale of the weights · scale of the inputs, with 2⁻²⁴ for the former
-/// in blocks. Memory: the network twice, its activations for all of `recorded`. All of it is done by the processor's threads.
+/// in blocks. Memory: the network twice, its activations for all of `recorded`.
+///
+/// The engine quantizes the weights and multiplies the layers, [`BATCH`] recorded inputs at a time, to the same bytes by any; the
+/// processor reads, packs and calibrates, and does what the engine has no room for.
 ///
 /// # Errors
 /// [`Error::Options`] for no layers, more than [`MAX_LAYERS`], a ReLU on the last, or an input scale that is not positive;
 /// [`Error::NoSuchTensor`]; [`Error::Tensor`] for a matrix that is none, does not follow the layer before, does not fit its layout, or
-/// whose scales leave the range of multipliers; [`Error::Unsupported`] where `recorded` has another number of values.
-pub fn build(
-    model: &Model,
-    options: &BuildOptions,
-    recorded: &Points,
-    progress: &dyn Progress,
-) -> Result<Built, Error> {
-    build_with(&mut Threads::default(), model, options, recorded, progress)
-}
-
-/// As [`build()`] by an engine, to the same bytes by any.
-///
-/// The engine quantizes the weights and multiplies the layers, [`BATCH`] recorded inputs at a time; the processor reads, packs and
-/// calibrates, and does what the engine has no room for.
-///
-/// # Errors
-/// Those of [`build()`]; [`Error::Engine`].
-pub fn build_with<E: Worker>(
+/// whose scales leave the range of multipliers; [`Error::Unsupported`] if `recorded` has another number of values; [`Error::Engine`].
+pub fn build<E: FlowEngine>(
     engine: &mut E,
     model: &Model,
     options: &BuildOptions,
@@ -193,7 +179,7 @@ fn report(
 }
 
 /// Makes one layer, and what it makes of `x`; nothing of the last.
-fn one<E: Worker>(
+fn one<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     options: &LayerOptions,
     matrix: &Matrix<'_>,
@@ -206,10 +192,10 @@ fn one<E: Worker>(
     let values = floats(&matrix.weight)?;
     let weights = Weights::encode(shared, &values, size, layout, all);
     let mut weights = weights.map_err(|fault| match fault {
-        Fault::Linear(error @ LinearError::Partial { .. }) => {
+        EngineError::Refused(Refused::Linear(error @ LinearError::Partial { .. })) => {
             matrix.refuse(format!("{error} in {}", layout.name()))
         }
-        fault => shared.told(fault, |refusal| matrix.refuse(refusal)),
+        fault => shared.error(fault, |refusal| matrix.refuse(refusal)),
     })?;
     let bias = match &matrix.bias {
         Some(source) => floats(source)?,
@@ -232,7 +218,9 @@ fn one<E: Worker>(
         false => {
             let outputs = hidden(shared, options.relu, &mut done, &units, all, x);
             outputs.map_err(|refusal| match refusal {
-                Refusal::Fault(fault) => shared.told(fault, |refusal| matrix.refuse(refusal)),
+                Refusal::EngineError(fault) => {
+                    shared.error(fault, |refusal| matrix.refuse(refusal))
+                }
                 Refusal::Host(error) => error,
             })?
         }
@@ -246,19 +234,19 @@ fn one<E: Worker>(
 /// Why a layer has no outputs.
 enum Refusal {
     /// What engines refuse or fail with.
-    Fault(Fault),
+    EngineError(EngineError),
     /// What calibration refuses.
     Host(Error),
 }
 
-impl<F: Into<Fault>> From<F> for Refusal {
+impl<F: Into<EngineError>> From<F> for Refusal {
     fn from(fault: F) -> Self {
-        Self::Fault(fault.into())
+        Self::EngineError(fault.into())
     }
 }
 
 /// Calibrates the outputs of a hidden layer; gives them as int8.
-fn hidden<E: Worker>(
+fn hidden<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     relu: bool,
     done: &mut Finished,
@@ -271,7 +259,7 @@ fn hidden<E: Worker>(
     if !bias.is_empty() {
         layer = layer.with_bias(Table::Bytes(&bias), done.bias_shift)?;
     }
-    let mut scratch = vec![0; layer.weights().scratch_len()];
+    let mut scratch = vec![0; shared.engine.product_scratch_len(layer.weights())];
     let x_scales = [x.scale; BATCH];
     let mut values = x.map(&layer, |codes, out: &mut [f32]| {
         let x_scales = &x_scales[..codes.len() / x.len];

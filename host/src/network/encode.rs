@@ -1,12 +1,12 @@
 //! A matrix of floats in a layout.
 
 use tercet_core::block::Format;
-use tercet_core::engine::{BlockEngine, MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
+use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
 use tercet_core::linear::{Layout, LinearError, Matrix, Table, pack};
 use tercet_core::quant::{self, Groups, Method, Rule, ScaleRule};
 
 use super::BuildOptions;
-use crate::engine::{Fault, Shared, Worker};
+use crate::engine::{EngineError, FlowEngine, Shared};
 
 /// Weights as the file will hold them.
 #[derive(Clone, Debug)]
@@ -21,13 +21,13 @@ pub(super) struct Weights {
 
 impl Weights {
     /// Quantizes a row-major matrix by an engine; packing the codes of other layouts than blocks is the calling thread's.
-    pub(super) fn encode<E: Worker>(
+    pub(super) fn encode<E: FlowEngine>(
         shared: &mut Shared<'_, E>,
         values: &[f32],
         (rows, cols): (usize, usize),
         layout: Layout,
         options: &BuildOptions,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, EngineError> {
         let mut weights = Self {
             layout,
             rows,
@@ -49,12 +49,12 @@ impl Weights {
     }
 
     /// Codes and scales of a layout without blocks.
-    fn fill<E: Worker>(
+    fn fill<E: FlowEngine>(
         &mut self,
         shared: &mut Shared<'_, E>,
         values: &[f32],
         options: &BuildOptions,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EngineError> {
         let groups = match options.per_tensor {
             true => Groups::tensor(values.len())?,
             false => Groups::rows(self.rows, self.cols)?,
@@ -108,30 +108,30 @@ impl Weights {
 }
 
 /// Blocks of a matrix.
-fn blocks<E: Worker>(
+fn blocks<E: FlowEngine>(
     engine: &mut E,
     format: Format,
     values: &[f32],
     bytes: &mut [u8],
     options: &BuildOptions,
-) -> Result<(), Fault> {
+) -> Result<(), EngineError> {
     let (rule, scale) = match format.is_ternary() {
         true => (options.rule, options.scale),
         false => (Rule::AbsMax, ScaleRule::Rule),
     };
-    let done = BlockEngine::encode(engine, format, rule, scale, values, bytes);
+    let done = engine.encode_blocks(format, rule, scale, values, bytes);
     done.map(drop).map_err(Into::into)
 }
 
 /// Codes of a matrix, and the scale of each group.
-fn quantize<E: Worker>(
+fn quantize<E: FlowEngine>(
     engine: &mut E,
     values: &[f32],
     groups: Groups,
     method: Method,
     codes: &mut [i8],
     scales: &mut [f32],
-) -> Result<(), Fault> {
+) -> Result<(), EngineError> {
     let out = Output {
         codes,
         scales,

@@ -2,13 +2,13 @@
 //!
 //! [`build()`] quantizes the weights of dense layers, finds the scale of every layer's activations by running recorded inputs through
 //! the integers that came before, and gives a GGUF file that [`tercet_core::linear::network`] runs from flash. [`NetworkFile`] runs
-//! such a file here, to the same bits. Both work on the processor's threads, and on any engine that [`build_with`] and
-//! [`NetworkFile::run_with`] are given.
+//! such a file here, to the same bits. Both work on the engine that they are given.
 //!
 //! ```
 //! use tercet_core::linear::Layout;
 //! use tercet_host::Model;
 //! use tercet_host::network::{BuildOptions, NetworkFile, build};
+//! use tercet_host::parallel::Threads;
 //! use tercet_host::points::{Points, Values};
 //!
 //! # let folder = tempfile::tempdir()?;
@@ -22,10 +22,11 @@
 //! let model = Model::open(&path)?;
 //! let recorded = Points::new("recorded", 2, 2, Values::F32(vec![0.5, 2.0, -1.0, 0.25]))?;
 //! let options = BuildOptions::new(vec!["head".parse()?], Layout::Int8);
-//! let built = build(&model, &options, &recorded, &())?;
+//! let threads = &mut Threads::default();
+//! let built = build(threads, &model, &options, &recorded, &())?;
 //!
 //! let network = NetworkFile::from_bytes("net.gguf", built.bytes)?;
-//! assert_eq!(network.run(&recorded)?.classes, [1, 1]);
+//! assert_eq!(network.run(threads, &recorded)?.classes, [1, 1]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -38,7 +39,7 @@ mod options;
 mod run;
 mod tensors;
 
-pub use build::{Built, LayerReport, build, build_with};
+pub use build::{Built, LayerReport, build};
 pub use options::{BuildOptions, LayerOptions};
 pub use run::{Answers, NetworkFile};
 

@@ -10,10 +10,10 @@ use tercet_core::quant::{Groups, Method, QuantError};
 use super::activations::symmetric;
 use super::{BATCH, MAX_LAYERS};
 use crate::Error;
-use crate::engine::{By, Fault, Shared, Worker};
+use crate::engine::{By, EngineError, FlowEngine, Shared};
 use crate::file::map::Map;
 use crate::parallel::each::{chunks, chunks_mut, items_mut};
-use crate::parallel::{Rows, Threads, moved};
+use crate::parallel::{Rows, moved};
 use crate::points::{Points, Values};
 use crate::simd::{Backend, Stores};
 use crate::source::TILE;
@@ -94,14 +94,6 @@ impl NetworkFile {
         Network::new(self.bytes()).map_err(|error| Error::bad(&self.path, "network", error))
     }
 
-    /// Runs every point, on all threads of the processor: [`NetworkFile::run_with`] its kernels.
-    ///
-    /// # Errors
-    /// Those of [`NetworkFile::run_with`].
-    pub fn run(&self, points: &Points) -> Result<Answers, Error> {
-        self.run_with(&mut Threads::default(), points)
-    }
-
     /// Runs every point by an engine, to the same bits by any.
     ///
     /// [`BATCH`] points go through the layers together ([`Network::run_many`]), so that beside the points and the answers there are
@@ -111,7 +103,7 @@ impl NetworkFile {
     /// # Errors
     /// [`Error::Unsupported`] where the points have another number of values than the network has inputs, or a value is not finite;
     /// [`Error::Engine`].
-    pub fn run_with<E: Worker>(&self, engine: &mut E, points: &Points) -> Result<Answers, Error> {
+    pub fn run<E: FlowEngine>(&self, engine: &mut E, points: &Points) -> Result<Answers, Error> {
         let network = self.network()?;
         let (inputs, outputs) = (network.inputs(), network.outputs());
         if points.dims() != inputs {
@@ -127,7 +119,7 @@ impl NetworkFile {
         let batch = BATCH.min(points.rows());
         let mut codes = vec![0; inputs * batch];
         let mut activations = vec![0; network.activations_len_many(batch)];
-        let mut scratch = vec![0; network.scratch_len()];
+        let mut scratch = vec![0; network.scratch_len_on(shared.engine)];
         for (number, sums) in sums.chunks_mut(outputs * BATCH).enumerate() {
             let codes = &mut codes[..sums.len() / outputs * inputs];
             quantize(&network, points, number * BATCH, codes)?;
@@ -135,14 +127,14 @@ impl NetworkFile {
                 activations: &mut activations,
                 scratch: &mut scratch,
             };
-            let mut run = || -> Result<(), Fault> {
+            let mut run = || -> Result<(), EngineError> {
                 let x = I8Sym::new(codes)?;
                 let done = network.run_many(shared.engine, x, &mut buffers, sums);
                 shared.or_threads(done, |threads| {
                     Ok(network.run_many(threads, x, &mut buffers, sums)?)
                 })
             };
-            run().map_err(|fault| shared.told(fault, |refusal| points.refuse(refusal)))?;
+            run().map_err(|fault| shared.error(fault, |refusal| points.refuse(refusal)))?;
         }
         let (mut logits, mut classes) = (vec![0.0; sums.len()], vec![0; sums.len() / outputs]);
         chunks(&sums, outputs)

@@ -1,5 +1,6 @@
 //! How far a restored tensor is from the original, on rayon's threads.
 
+use tercet_core::engine::QuantizeEngine;
 use tercet_core::number::{Element, RUN};
 use tercet_core::quant::{Comparison, QuantError};
 
@@ -26,35 +27,13 @@ pub fn compare<A: Element, B: Element>(
     restored: &[B],
 ) -> Result<Comparison, QuantError> {
     let mut comparison = Comparison::new();
-    compare_next(&mut comparison, original, restored)?;
+    Threads::default().compare(&mut comparison, original, restored)?;
     Ok(comparison)
 }
 
-/// [`Comparison::push`] with the same bits and errors, on rayon's threads.
-///
-/// Values up to the end of the run under way go on the calling thread, then whole runs side by side, so chunks
-/// should be multiples of [`RUN`] values, or many times longer. 512 KiB of memory besides.
-pub fn compare_next<A: Element, B: Element>(
-    comparison: &mut Comparison,
-    original: &[A],
-    restored: &[B],
-) -> Result<(), QuantError> {
-    Threads::default().compare_next(comparison, original, restored)
-}
-
 impl Threads {
-    /// As [`compare_next`], by this engine's backend.
-    pub fn compare_next<A: Element, B: Element>(
-        &self,
-        comparison: &mut Comparison,
-        original: &[A],
-        restored: &[B],
-    ) -> Result<(), QuantError> {
-        self.compare_runs([comparison], original, restored)
-    }
-
-    /// As [`Threads::compare_next`] of one comparison and then of another, but runs that are both's are summed once: where both stand at
-    /// the same place of a run.
+    /// As [`QuantizeEngine::compare`] of one comparison and then of another, but runs that are both's are summed once: if both
+    /// stand at the same place of a run.
     ///
     /// A refusal's index is the first one's; nothing is added to either then.
     pub(crate) fn compare_both<A: Element, B: Element>(
@@ -69,12 +48,13 @@ impl Threads {
             return self.compare_runs([first, second], original, restored);
         }
         // What the first takes the second takes too.
-        self.compare_next(first, original, restored)?;
-        self.compare_next(second, original, restored)
+        self.compare_runs([first], original, restored)?;
+        self.compare_runs([second], original, restored)
     }
 
-    /// Goes on with comparisons, at least one, that stand at the same place of a run.
-    fn compare_runs<A: Element, B: Element, const N: usize>(
+    /// Goes on with comparisons, at least one, that stand at the same place of a run. Values up to the end of that run are the
+    /// calling thread's, then whole runs go side by side; 512 KiB of memory besides.
+    pub(super) fn compare_runs<A: Element, B: Element, const N: usize>(
         &self,
         comparisons: [&mut Comparison; N],
         original: &[A],
@@ -97,6 +77,17 @@ impl Threads {
         for next in &mut next {
             self.backend.compare(next, a_head, b_head)?;
         }
+        // Of one thread nothing is shared out.
+        if self.alone {
+            for next in &mut next {
+                self.backend.compare(next, a, b)?;
+            }
+        }
+        let (a, b) = if self.alone {
+            (&a[..0], &b[..0])
+        } else {
+            (a, b)
+        };
         for (a, b) in a.chunks(RUNS * RUN).zip(b.chunks(RUNS * RUN)) {
             let runs = (chunks(a, RUN).zip(chunks(b, RUN))).gather(|_, (a, b)| {
                 let mut run = Comparison::new();
@@ -130,7 +121,7 @@ mod tests {
             std::iter::repeat_with(draw).take(3 * RUN + 5).collect()
         };
         let (a, b) = (values(1), values(2));
-        let threads = Threads::default();
+        let mut threads = Threads::default();
         let begun = |count: usize| {
             let mut begun = Comparison::new();
             begun.push(&b[..count], &a[..count]).unwrap();
@@ -142,8 +133,8 @@ mod tests {
                 let (mut alone, mut other) = (first.clone(), second.clone());
                 let (a, b) = (&a[..len], &b[..len]);
                 (threads.compare_both(&mut first, &mut second, a, b)).unwrap();
-                threads.compare_next(&mut alone, a, b).unwrap();
-                threads.compare_next(&mut other, a, b).unwrap();
+                threads.compare(&mut alone, a, b).unwrap();
+                threads.compare(&mut other, a, b).unwrap();
                 assert!(first == alone && second == other, "{before} {also} {len}");
             }
             let mut bad = a.clone();

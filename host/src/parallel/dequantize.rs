@@ -8,52 +8,51 @@ use super::Threads;
 use super::each::items_mut;
 use crate::simd::{Backend, Stores};
 
-impl Threads {
-    /// Writes `fl((code − zero_point) · scale)` in parallel, as core's decoders do, for codes of the range that they take:
-    /// [`tercet_core::quant::ternary::RANGE`], `int8`'s or `int4`'s.
-    ///
-    /// Errors are the decoders'; a refused code's index is the lowest in the tensor, and what `out` holds then is left open.
-    ///
-    /// # Example
-    /// ```
-    /// use tercet_core::quant::{Codes, Groups, ternary};
-    /// use tercet_host::parallel::Threads;
-    ///
-    /// let groups = Groups::rows(2, 2)?;
-    /// let codes = Codes { groups, codes: &[1, 0, -1, 1], scales: &[0.5, 2.0], zero_points: &[] };
-    /// let mut out = [0.0; 4];
-    /// Threads::default().dequantize(codes, ternary::RANGE, &mut out)?;
-    /// assert_eq!(out, [0.5, 0.0, -2.0, 2.0]);
-    /// # Ok::<(), tercet_core::quant::QuantError>(())
-    /// ```
-    pub fn dequantize(
-        &self,
-        codes: Codes<'_>,
-        range: RangeInclusive<i8>,
-        out: &mut [f32],
-    ) -> Result<(), QuantError> {
-        codes.check(out.len())?;
-        let stores = Stores::of(size_of_val(out));
-        let mut rest = out;
-        let mut start = 0;
-        let mut jobs = Vec::new();
-        for piece in pieces(codes, self.task()) {
-            let (head, tail) = rest.split_at_mut(piece.codes.len());
-            jobs.push((start, piece, head));
-            start += piece.codes.len();
-            rest = tail;
-        }
-        items_mut(&mut jobs).try_each(|_, (start, piece, out)| {
-            let outside = find_outside(piece.codes, &range);
-            if let Some(index) = outside {
-                let index = (*start + index) as u64;
-                return Err(QuantError::CodeRange { index });
-            }
-            restore(self.backend, *piece, out, stores);
-            stores.finish();
-            Ok(())
-        })
+/// Writes `fl((code − zero_point) · scale)` in parallel, as core's decoders do, for codes of the range that they take:
+/// [`tercet_core::quant::ternary::RANGE`], `int8`'s or `int4`'s.
+///
+/// Errors are the decoders'; a refused code's index is the lowest in the tensor, and what `out` holds then is left open.
+///
+/// # Example
+/// ```
+/// use tercet_core::engine::QuantizeEngine;
+/// use tercet_core::quant::{Codes, Groups, ternary};
+/// use tercet_host::parallel::Threads;
+///
+/// let groups = Groups::rows(2, 2)?;
+/// let codes = Codes { groups, codes: &[1, 0, -1, 1], scales: &[0.5, 2.0], zero_points: &[] };
+/// let mut out = [0.0; 4];
+/// Threads::default().dequantize(codes, ternary::RANGE, &mut out)?;
+/// assert_eq!(out, [0.5, 0.0, -2.0, 2.0]);
+/// # Ok::<(), tercet_core::quant::QuantError>(())
+/// ```
+pub(super) fn dequantize(
+    threads: &Threads,
+    codes: Codes<'_>,
+    range: RangeInclusive<i8>,
+    out: &mut [f32],
+) -> Result<(), QuantError> {
+    codes.check(out.len())?;
+    let stores = Stores::of(size_of_val(out));
+    let mut rest = out;
+    let mut start = 0;
+    let mut jobs = Vec::new();
+    for piece in pieces(codes, threads.task()) {
+        let (head, tail) = rest.split_at_mut(piece.codes.len());
+        jobs.push((start, piece, head));
+        start += piece.codes.len();
+        rest = tail;
     }
+    items_mut(&mut jobs).try_each(|_, (start, piece, out)| {
+        let outside = find_outside(piece.codes, &range);
+        if let Some(index) = outside {
+            let index = (*start + index) as u64;
+            return Err(QuantError::CodeRange { index });
+        }
+        restore(threads.backend, *piece, out, stores);
+        stores.finish();
+        Ok(())
+    })
 }
 
 /// The first code outside a range. Where there is none, as nearly always, one pass without branches tells.

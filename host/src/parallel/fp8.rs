@@ -12,75 +12,77 @@ impl Threads {
     /// [`Stats::extremes_of`] in parallel: what [`Fp8::scale`] needs to know of values. O(n), one pass.
     pub fn extremes<T: Element>(&self, values: &[T]) -> Stats {
         let extremes = |_, tile: &[T]| self.backend.extremes(tile, Ahead::STREAM);
-        let all = chunks(values, self.tile).reduce(extremes, merged);
+        let all = chunks(values, self.task()).reduce(extremes, merged);
         all.unwrap_or(Stats::EMPTY)
     }
+}
 
-    /// [`Fp8::quantize`] in parallel, with its codes. O(n), one pass.
-    ///
-    /// # Errors
-    /// Those of [`Fp8::quantize`], which name the first bad value; what `out` holds then is left open.
-    ///
-    /// # Example
-    /// ```
-    /// use tercet_core::quant::fp8::Fp8;
-    /// use tercet_host::parallel::Threads;
-    ///
-    /// let values = [0.5f32, -1.0, 2.0, 0.0];
-    /// let threads = Threads::default();
-    /// let scale = Fp8::E4M3.scale(threads.extremes(&values).abs_max());
-    /// let (mut codes, mut restored) = ([0; 4], [0.0; 4]);
-    /// threads.quantize_fp8(Fp8::E4M3, scale, &values, &mut codes)?;
-    /// threads.dequantize_fp8(Fp8::E4M3, scale, &codes, &mut restored)?;
-    /// assert_eq!(codes, [0x6E, 0xF6, 0x7E, 0]);
-    /// assert_eq!(restored, values);
-    /// # Ok::<(), tercet_core::quant::QuantError>(())
-    /// ```
-    pub fn quantize_fp8<T: Element>(
-        &self,
-        format: Fp8,
-        scale: f32,
-        values: &[T],
-        out: &mut [u8],
-    ) -> Result<(), QuantError> {
-        let usable = scale > 0.0 && scale < f32::INFINITY;
-        if values.len() != out.len() || !usable {
-            return format.quantize(scale, values, out);
-        }
-        let stores = Stores::of(out.len());
-        let tiles = chunks(values, self.tile).zip(chunks_mut(out, self.tile));
-        tiles.try_each(|tile, (values, out)| {
-            if self
-                .backend
-                .quantize_fp8(format, scale, values, out, stores)
-            {
-                stores.finish();
-                return Ok(());
-            }
-            // Which one it is, is for core to say.
-            let result = format.quantize(scale, values, out);
-            result.map_err(|error| moved(error, (tile * self.tile) as u64))
-        })
+/// [`Fp8::quantize`] in parallel, with its codes. O(n), one pass.
+///
+/// # Errors
+/// Those of [`Fp8::quantize`], which name the first bad value; what `out` holds then is left open.
+///
+/// # Example
+/// ```
+/// use tercet_core::engine::QuantizeEngine;
+/// use tercet_core::quant::fp8::Fp8;
+/// use tercet_host::parallel::Threads;
+///
+/// let values = [0.5f32, -1.0, 2.0, 0.0];
+/// let mut threads = Threads::default();
+/// let scale = Fp8::E4M3.scale(threads.extremes(&values).abs_max());
+/// let (mut codes, mut restored) = ([0; 4], [0.0; 4]);
+/// threads.quantize_fp8(Fp8::E4M3, scale, &values, &mut codes)?;
+/// threads.dequantize_fp8(Fp8::E4M3, scale, &codes, &mut restored)?;
+/// assert_eq!(codes, [0x6E, 0xF6, 0x7E, 0]);
+/// assert_eq!(restored, values);
+/// # Ok::<(), tercet_core::quant::QuantError>(())
+/// ```
+pub(super) fn quantize_fp8<T: Element>(
+    threads: &Threads,
+    format: Fp8,
+    scale: f32,
+    values: &[T],
+    out: &mut [u8],
+) -> Result<(), QuantError> {
+    let usable = scale > 0.0 && scale < f32::INFINITY;
+    if values.len() != out.len() || !usable {
+        return format.quantize(scale, values, out);
     }
-
-    /// [`Fp8::dequantize`] in parallel, with its floats and errors. O(n).
-    pub fn dequantize_fp8(
-        &self,
-        format: Fp8,
-        scale: f32,
-        codes: &[u8],
-        out: &mut [f32],
-    ) -> Result<(), QuantError> {
-        if codes.len() != out.len() {
-            return format.dequantize(scale, codes, out);
-        }
-        let stores = Stores::of(size_of_val(out));
-        let tiles = chunks(codes, self.tile).zip(chunks_mut(out, self.tile));
-        tiles.each(|_, (codes, out)| {
-            self.backend
-                .dequantize_fp8(format, scale, codes, out, stores);
+    let stores = Stores::of(out.len());
+    let tiles = chunks(values, threads.task()).zip(chunks_mut(out, threads.task()));
+    tiles.try_each(|tile, (values, out)| {
+        if threads
+            .backend
+            .quantize_fp8(format, scale, values, out, stores)
+        {
             stores.finish();
-        });
-        Ok(())
+            return Ok(());
+        }
+        // Which one it is, is for core to say.
+        let result = format.quantize(scale, values, out);
+        result.map_err(|error| moved(error, (tile * threads.task()) as u64))
+    })
+}
+
+/// [`Fp8::dequantize`] in parallel, with its floats and errors. O(n).
+pub(super) fn dequantize_fp8(
+    threads: &Threads,
+    format: Fp8,
+    scale: f32,
+    codes: &[u8],
+    out: &mut [f32],
+) -> Result<(), QuantError> {
+    if codes.len() != out.len() {
+        return format.dequantize(scale, codes, out);
     }
+    let stores = Stores::of(size_of_val(out));
+    let tiles = chunks(codes, threads.task()).zip(chunks_mut(out, threads.task()));
+    tiles.each(|_, (codes, out)| {
+        threads
+            .backend
+            .dequantize_fp8(format, scale, codes, out, stores);
+        stores.finish();
+    });
+    Ok(())
 }

@@ -11,56 +11,55 @@ use crate::simd::Counts;
 /// Values that one thread counts at the least: it clears and folds a mebibyte of counts besides.
 const SHARE: usize = 1 << 18;
 
-impl Threads {
-    /// Counts values: what [`Histogram::push`] of them gives, and its errors, for any number of threads.
-    ///
-    /// O(n + threads · 2^16); a mebibyte of counts a thread, but none for fewer than 262,144 values, and for more than
-    /// [`HOST_BITS`] bits, which go into the histogram one by one.
-    ///
-    /// # Errors
-    /// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in the whole stream; the values before it are
-    /// counted.
-    ///
-    /// # Example
-    /// ```
-    /// use tercet_core::quant::calibrate::{Method, Scheme, calibrate};
-    /// use tercet_core::quant::{HOST_BITS, Histogram};
-    /// use tercet_host::parallel::Threads;
-    ///
-    /// let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
-    /// let mut histogram = Histogram::<HOST_BITS>::new(&mut buckets)?;
-    /// Threads::default().histogram(&[0.5f32, -2.0, 1.25], &mut histogram)?;
-    /// let found = calibrate(&histogram, Method::AbsMax, Scheme::Symmetric)?;
-    /// assert_eq!(found.grid.scale, 2.0 / 127.0);
-    /// # Ok::<(), tercet_core::quant::QuantError>(())
-    /// ```
-    pub fn histogram<T: Element, const B: u32>(
-        &self,
-        values: &[T],
-        histogram: &mut Histogram<'_, B>,
-    ) -> Result<(), QuantError> {
-        if values.len() < SHARE || B > HOST_BITS {
-            return histogram.push(values);
-        }
-        let jobs = (values.len() / SHARE).clamp(1, self.threads());
-        let mut counts: Vec<Counts> = (0..jobs).map(|_| Counts::new()).collect();
-        let most = usize::try_from(Counts::MOST).unwrap_or(usize::MAX);
-        // One part, but for more values than counts of 32 bits are sure to hold.
-        for values in values.chunks(most.saturating_mul(jobs)) {
-            let start = histogram.count();
-            let share = values.len().div_ceil(jobs);
-            let count = |counts: &mut Counts, values: &[T]| {
-                let _span = trace_span!("count", len = values.len()).entered();
-                counts.push(self.backend, values)
-            };
-            let jobs = items_mut(&mut counts).zip(chunks(values, share));
-            let results = jobs.gather(|_, (counts, values)| count(counts, values));
-            // In order, so that the first error is that of the lowest index, and what comes after is not counted.
-            for (job, (counts, result)) in counts.iter_mut().zip(results).enumerate() {
-                counts.add_to(histogram);
-                result.map_err(|error| moved(error, start + (job * share) as u64))?;
-            }
-        }
-        Ok(())
+/// Counts values: what [`Histogram::push`] of them gives, and its errors, for any number of threads.
+///
+/// O(n + threads · 2^16); a mebibyte of counts a thread, but none for fewer than 262,144 values, and for more than
+/// [`HOST_BITS`] bits, which go into the histogram one by one.
+///
+/// # Errors
+/// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in the whole stream; the values before it are
+/// counted.
+///
+/// # Example
+/// ```
+/// use tercet_core::engine::QuantizeEngine;
+/// use tercet_core::quant::calibrate::{Method, Scheme, calibrate};
+/// use tercet_core::quant::{HOST_BITS, Histogram};
+/// use tercet_host::parallel::Threads;
+///
+/// let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
+/// let mut histogram = Histogram::<HOST_BITS>::new(&mut buckets)?;
+/// Threads::default().histogram(&[0.5f32, -2.0, 1.25], &mut histogram)?;
+/// let found = calibrate(&histogram, Method::AbsMax, Scheme::Symmetric)?;
+/// assert_eq!(found.grid.scale, 2.0 / 127.0);
+/// # Ok::<(), tercet_core::quant::QuantError>(())
+/// ```
+pub(super) fn count<T: Element, const B: u32>(
+    threads: &Threads,
+    values: &[T],
+    histogram: &mut Histogram<'_, B>,
+) -> Result<(), QuantError> {
+    if values.len() < SHARE || B > HOST_BITS {
+        return histogram.push(values);
     }
+    let jobs = (values.len() / SHARE).clamp(1, threads.threads());
+    let mut counts: Vec<Counts> = (0..jobs).map(|_| Counts::new()).collect();
+    let most = usize::try_from(Counts::MOST).unwrap_or(usize::MAX);
+    // One part, but for more values than counts of 32 bits are sure to hold.
+    for values in values.chunks(most.saturating_mul(jobs)) {
+        let start = histogram.count();
+        let share = values.len().div_ceil(jobs);
+        let count = |counts: &mut Counts, values: &[T]| {
+            let _span = trace_span!("count", len = values.len()).entered();
+            counts.push(threads.backend, values)
+        };
+        let jobs = items_mut(&mut counts).zip(chunks(values, share));
+        let results = jobs.gather(|_, (counts, values)| count(counts, values));
+        // In order, so that the first error is that of the lowest index, and what comes after is not counted.
+        for (job, (counts, result)) in counts.iter_mut().zip(results).enumerate() {
+            counts.add_to(histogram);
+            result.map_err(|error| moved(error, start + (job * share) as u64))?;
+        }
+    }
+    Ok(())
 }

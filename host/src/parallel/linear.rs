@@ -1,7 +1,7 @@
 //! Layers on rayon's threads: rows side by side, or points.
 
 use tercet_core::engine::LinearEngine;
-use tercet_core::linear::{I8Sym, Layer, LinearError, Rescale};
+use tercet_core::linear::{I8Sym, Layer, LinearError, Matrix, Rescale};
 
 use super::Threads;
 use super::each::{chunks, chunks_mut};
@@ -99,18 +99,22 @@ impl Threads {
     }
 }
 
-/// The scratch is checked, and not used.
 impl LinearEngine for Threads {
     type Error = LinearError;
+
+    /// Tiles have what they need.
+    fn product_scratch_len(&self, _: &Matrix<'_>) -> usize {
+        0
+    }
 
     fn sums(
         &mut self,
         layer: &Layer<'_>,
         x: I8Sym<'_>,
         out: &mut [i64],
-        scratch: &mut [u32],
+        _: &mut [u32],
     ) -> Result<(), LinearError> {
-        layer.check(x, out.len(), scratch.len())?;
+        layer.check(x, out.len())?;
         self.exact(layer, x, out);
         Ok(())
     }
@@ -121,9 +125,9 @@ impl LinearEngine for Threads {
         x: I8Sym<'_>,
         x_scale: f32,
         out: &mut [f32],
-        scratch: &mut [u32],
+        _: &mut [u32],
     ) -> Result<(), LinearError> {
-        layer.check(x, out.len(), scratch.len())?;
+        layer.check(x, out.len())?;
         self.scaled(layer, x, x_scale, out);
         Ok(())
     }
@@ -134,9 +138,9 @@ impl LinearEngine for Threads {
         rescale: &Rescale<'_>,
         x: I8Sym<'_>,
         out: &mut [i8],
-        scratch: &mut [u32],
+        _: &mut [u32],
     ) -> Result<(), LinearError> {
-        layer.check(x, out.len(), scratch.len())?;
+        layer.check(x, out.len())?;
         rescale.check(out.len())?;
         self.rounded(layer, rescale, x, out);
         Ok(())
@@ -148,9 +152,9 @@ impl LinearEngine for Threads {
         rescale: &Rescale<'_>,
         x: I8Sym<'_>,
         out: &mut [i8],
-        scratch: &mut [u32],
+        _: &mut [u32],
     ) -> Result<(), LinearError> {
-        layer.check_many(x, out.len(), scratch.len())?;
+        layer.check_many(x, out.len())?;
         rescale.check(layer.weights().rows())?;
         match self.strips(layer, x) {
             Some(strips) => self.tiles(layer, &strips, out, |part, first, _, out, found| {
@@ -169,9 +173,9 @@ impl LinearEngine for Threads {
         layer: &Layer<'_>,
         x: I8Sym<'_>,
         out: &mut [i64],
-        scratch: &mut [u32],
+        _: &mut [u32],
     ) -> Result<(), LinearError> {
-        layer.check_many(x, out.len(), scratch.len())?;
+        layer.check_many(x, out.len())?;
         match self.strips(layer, x) {
             Some(strips) => self.tiles(layer, &strips, out, |part, _, _, out, found| {
                 found.give(&mut part.exact(out));
@@ -189,9 +193,9 @@ impl LinearEngine for Threads {
         x: I8Sym<'_>,
         x_scales: &[f32],
         out: &mut [f32],
-        scratch: &mut [u32],
+        _: &mut [u32],
     ) -> Result<(), LinearError> {
-        let expected = layer.check_many(x, out.len(), scratch.len())?;
+        let expected = layer.check_many(x, out.len())?;
         let found = x_scales.len();
         if found != expected {
             return Err(LinearError::Length { expected, found });

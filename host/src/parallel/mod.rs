@@ -26,16 +26,19 @@ mod two_bits;
 pub(crate) use rows::Rows;
 
 #[cfg(feature = "clustering")]
-pub use cluster::{Clusters, nearest};
-pub use compare::{compare, compare_next};
+pub use cluster::Clusters;
+pub use compare::compare;
 #[cfg(feature = "search")]
 pub use search::Base;
 pub use tensor::Tensor;
 
-use tercet_core::block::{self, BlockError, Encoded, Format};
+use std::ops::RangeInclusive;
+
+use tercet_core::block::{self, BlockError, Encoded, Format, i2_s};
 use tercet_core::engine::{BlockEngine, Output, QuantizeEngine};
 use tercet_core::number::{Element, Stats};
-use tercet_core::quant::{Groups, Histogram, QuantError, Rule, ScaleRule};
+use tercet_core::quant::fp8::Fp8;
+use tercet_core::quant::{Codes, Comparison, Groups, Histogram, QuantError, Rule, ScaleRule};
 
 use crate::simd::Backend;
 
@@ -89,8 +92,7 @@ impl Threads {
 
     /// The engine on the calling thread alone, which no other is woken up for: the fastest where there is little to do.
     ///
-    /// That holds for quantizing and dequantizing, histograms, blocks, clustering, search and layers; what else it has goes to all threads still. It does
-    /// not show in a bit.
+    /// That holds for all operations but palettes, which go to all threads still. It does not show in a bit.
     ///
     /// ```
     /// use tercet_core::engine::BlockEngine;
@@ -98,7 +100,7 @@ impl Threads {
     /// use tercet_host::parallel::Threads;
     ///
     /// let mut out = [0.0; 32];
-    /// Threads::alone().decode(Format::Q8_0, &[0; 34], &mut out)?;
+    /// Threads::alone().decode_blocks(Format::Q8_0, &[0; 34], &mut out)?;
     /// # Ok::<(), tercet_core::block::BlockError>(())
     /// ```
     pub fn alone() -> Self {
@@ -158,14 +160,53 @@ impl QuantizeEngine for Threads {
         values: &[T],
         histogram: &mut Histogram<'_, B>,
     ) -> Result<(), QuantError> {
-        Self::histogram(self, values, histogram)
+        histogram::count(self, values, histogram)
+    }
+
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), QuantError> {
+        dequantize::dequantize(self, codes, range, out)
+    }
+
+    fn quantize_fp8<T: Element>(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        values: &[T],
+        out: &mut [u8],
+    ) -> Result<(), QuantError> {
+        fp8::quantize_fp8(self, format, scale, values, out)
+    }
+
+    fn dequantize_fp8(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        codes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), QuantError> {
+        fp8::dequantize_fp8(self, format, scale, codes, out)
+    }
+
+    /// 512 KiB of memory besides.
+    fn compare<A: Element, B: Element>(
+        &mut self,
+        comparison: &mut Comparison,
+        original: &[A],
+        restored: &[B],
+    ) -> Result<(), QuantError> {
+        self.compare_runs([comparison], original, restored)
     }
 }
 
 impl BlockEngine for Threads {
     type Error = BlockError;
 
-    fn encode<T: Element>(
+    fn encode_blocks<T: Element>(
         &mut self,
         format: Format,
         rule: Rule,
@@ -176,12 +217,17 @@ impl BlockEngine for Threads {
         blocks::encode(self.backend, self.task(), format, rule, scale, values, out)
     }
 
-    fn decode(&mut self, format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
+    fn decode_blocks(
+        &mut self,
+        format: Format,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), BlockError> {
         blocks::decode(self.backend, self.task(), format, bytes, out)
     }
 
     /// On the calling thread: one vector is too little to share out.
-    fn dot(
+    fn dot_blocks(
         &mut self,
         format: Format,
         bytes: &[u8],
@@ -190,6 +236,37 @@ impl BlockEngine for Threads {
     ) -> Result<f32, BlockError> {
         let sum = self.backend.dot_blocks(format, bytes, x)?;
         Ok(block::fixed_to_f32(sum) * x_scale)
+    }
+
+    fn decode_i2_s(
+        &mut self,
+        layout: i2_s::Layout,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), BlockError> {
+        two_bits::decode_i2_s(self, layout, bytes, out)
+    }
+
+    fn decode_bitnet_hf(
+        &mut self,
+        rows: usize,
+        cols: usize,
+        packed: &[u8],
+        unit: f32,
+        out: &mut [f32],
+    ) -> Result<(), BlockError> {
+        two_bits::decode_bitnet_hf(self, rows, cols, packed, unit, out)
+    }
+
+    fn encode_bitnet_hf<T: Element>(
+        &mut self,
+        rows: usize,
+        cols: usize,
+        weights: &[T],
+        s: f32,
+        out: &mut [u8],
+    ) -> Result<(), BlockError> {
+        two_bits::encode_bitnet_hf(self, rows, cols, weights, s, out)
     }
 }
 

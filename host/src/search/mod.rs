@@ -11,13 +11,14 @@
 //! | l2 | 0.9100 | 0.9915 | 0.9995 | 0.6590 | 0.9340 | 0.9975 |
 //!
 //! ```
+//! use tercet_host::parallel::Threads;
 //! use tercet_host::points::{Points, Values};
 //! use tercet_host::search::{Find, SearchOptions, search};
 //!
 //! let base = Points::new("base", 3, 2, Values::F32(vec![1.0, 0.1, -0.5, 2.0, 3.0, 0.2]))?;
 //! let queries = Points::new("queries", 1, 2, Values::F32(vec![2.0, 0.1]))?;
 //! let options = SearchOptions { find: Find::Nearest(2), ..SearchOptions::default() };
-//! let report = search(&base, &queries, &options, &())?;
+//! let report = search(&mut Threads::default(), &base, &queries, &options, &())?;
 //! // By cosine in int8; the same two rows as in floats.
 //! assert_eq!(report.hits[0].iter().map(|hit| hit.index).collect::<Vec<_>>(), [2, 0]);
 //! assert_eq!(report.recall, Some(1.0));
@@ -31,8 +32,7 @@ mod write;
 
 use tercet_core::search::{Cosine, Dot, MAX_DIM, MetricKind, SquaredL2};
 
-use crate::engine::Worker;
-use crate::parallel::Threads;
+use crate::engine::FlowEngine;
 use crate::points::Points;
 use crate::{Error, Progress};
 
@@ -141,7 +141,7 @@ pub struct SearchReport {
     pub reranked: Option<usize>,
     /// The part of the hits of an exact search by `f32` rows that was found, over all queries.
     pub recall: Option<f64>,
-    /// The engine that searched: an instruction set of the processor, or [`crate::engine::Worker::name`].
+    /// The engine that searched: an instruction set of the processor, or [`crate::engine::FlowEngine::name`].
     pub engine: String,
     /// Why that is not the engine that was asked to; `None` where it is.
     pub engine_note: Option<String>,
@@ -149,7 +149,8 @@ pub struct SearchReport {
     pub hits: Vec<Vec<Neighbour>>,
 }
 
-/// Finds the rows of `base` that are nearest to each of `queries`.
+/// Finds the rows of `base` that are nearest to each of `queries`, by an engine, or by the processor's threads if it has no room.
+/// Rows are put into their storage, and candidates into their new order, by the processor.
 ///
 /// How floats become codes:
 /// - Integers from −128 to 127 (by squared distance in int8 from 0 to 255 too) in base and queries are taken as they
@@ -166,22 +167,8 @@ pub struct SearchReport {
 /// # Errors
 /// [`Error::Differ`] where queries have another length than rows; [`Error::Unsupported`] where k exceeds the rows,
 /// rows are longer than [`MAX_DIM`] for integers, or a value overflows f16; [`Error::Options`] for k = 0, fewer
-/// candidates than k, a threshold that is NaN, and candidates or recall with a threshold.
-pub fn search(
-    base: &Points,
-    queries: &Points,
-    options: &SearchOptions,
-    progress: &dyn Progress,
-) -> Result<SearchReport, Error> {
-    search_with(&mut Threads::default(), base, queries, options, progress)
-}
-
-/// [`search`] by another engine, or by the processor where that has no room. Rows are put into their storage, and candidates into
-/// their new order, by the processor.
-///
-/// # Errors
-/// Those of [`search`]; [`Error::Engine`].
-pub fn search_with<E: Worker>(
+/// candidates than k, a threshold that is NaN, and candidates or recall with a threshold; [`Error::Engine`].
+pub fn search<E: FlowEngine>(
     engine: &mut E,
     base: &Points,
     queries: &Points,

@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use tercet_core::arch::plain::norm;
 use tercet_core::engine::{BaseQuery, BaseScore, SearchBase};
 use tercet_core::number::sum_of_squares;
-use tercet_core::scalar::norm;
 use tercet_core::search::{
     FloatRows, Hit, Int8Rows, Metric, Rows, Score, SearchError, TernaryRows, rerank,
 };
@@ -13,7 +13,7 @@ use tracing::trace_span;
 
 use super::codes::Floats;
 use super::{Find, Neighbour, SearchOptions, SearchReport, Storage, refuse};
-use crate::engine::{By, Fault, Worker};
+use crate::engine::{By, EngineError, FlowEngine};
 use crate::parallel::Threads;
 use crate::parallel::each::{chunks, chunks_mut, items_mut};
 use crate::points::Points;
@@ -25,7 +25,7 @@ const QUERIES: usize = 256;
 /// Places for the rows of a range at first; a query with more searches twice.
 const ROOM: usize = 1024;
 
-pub(super) fn search<M: Metric, E: Worker>(
+pub(super) fn search<M: Metric, E: FlowEngine>(
     engine: &mut E,
     base: &Points,
     queries: &Points,
@@ -114,7 +114,7 @@ pub(super) fn search<M: Metric, E: Worker>(
         }
     };
     let (found, by) =
-        found.map_err(|fault| fault.told(engine.name(), |refusal| refuse(base, refusal)))?;
+        found.map_err(|fault| fault.of_flow(engine.name(), |refusal| refuse(base, refusal)))?;
     Ok(SearchReport {
         engine: by.engine,
         engine_note: by.note,
@@ -163,13 +163,13 @@ fn measures(options: &SearchOptions) -> bool {
 
 impl Run<'_> {
     /// Searches; `units` has what a score of 1 stands for, for each query.
-    fn hits<M: Metric, R: Rows, E: Worker>(
+    fn hits<M: Metric, R: Rows, E: FlowEngine>(
         &self,
         engine: &mut E,
         rows: R,
         queries: &[R::Query],
         units: &[f64],
-    ) -> Result<(Found, By), Fault> {
+    ) -> Result<(Found, By), EngineError> {
         let done = self.hits_by::<M, R, E>(engine, rows, queries, units);
         By::or_threads(engine.name(), done, |threads| {
             // What was told of progress stays told.
@@ -178,13 +178,13 @@ impl Run<'_> {
         })
     }
 
-    fn hits_by<M: Metric, R: Rows, E: Worker>(
+    fn hits_by<M: Metric, R: Rows, E: FlowEngine>(
         &self,
         engine: &mut E,
         rows: R,
         queries: &[R::Query],
         units: &[f64],
-    ) -> Result<Found, Fault> {
+    ) -> Result<Found, EngineError> {
         let base = engine.base(rows).map_err(Into::into)?;
         let mut asked = Asked::<M, _>::new(base, queries, units);
         let hits = self.found(&mut asked)?;
@@ -202,7 +202,7 @@ impl Run<'_> {
     }
 
     /// The hits of all queries, block by block.
-    fn found(&self, asked: &mut dyn Answering) -> Result<Vec<Vec<Neighbour>>, Fault> {
+    fn found(&self, asked: &mut dyn Answering) -> Result<Vec<Vec<Neighbour>>, EngineError> {
         let (rows, dims) = (self.truth.len(), self.floats.dims);
         let count = self.floats.queries.len() / dims;
         let mut found = Vec::with_capacity(count);
@@ -235,7 +235,7 @@ impl Run<'_> {
         asked: &mut dyn Answering,
         hits: &[Vec<Neighbour>],
         k: usize,
-    ) -> Result<f64, Fault> {
+    ) -> Result<f64, EngineError> {
         let (mut shared, mut sought) = (0, 0);
         for first in (0..hits.len()).step_by(QUERIES) {
             let block = first..hits.len().min(first + QUERIES);
@@ -254,10 +254,10 @@ impl Run<'_> {
 /// Rows of any kind, asked by queries of theirs.
 trait Answering {
     /// The best `k` of some queries, of at least as many, one query after the other.
-    fn nearest(&mut self, queries: Range<usize>, k: usize) -> Result<Vec<Neighbour>, Fault>;
+    fn nearest(&mut self, queries: Range<usize>, k: usize) -> Result<Vec<Neighbour>, EngineError>;
 
     /// The rows that reach a threshold.
-    fn within(&mut self, query: usize, threshold: f32) -> Result<Vec<Neighbour>, Fault>;
+    fn within(&mut self, query: usize, threshold: f32) -> Result<Vec<Neighbour>, EngineError>;
 
     /// The best `k` by the floats of each query's candidates, of which all have as many.
     fn rerank(
@@ -266,7 +266,7 @@ trait Answering {
         queries: &[f32],
         candidates: &[Neighbour],
         k: usize,
-    ) -> Result<Vec<Neighbour>, Fault>;
+    ) -> Result<Vec<Neighbour>, EngineError>;
 }
 
 /// [`Answering::rerank`].
@@ -275,7 +275,7 @@ fn reranked<M: Metric>(
     queries: &[f32],
     candidates: &[Neighbour],
     k: usize,
-) -> Result<Vec<Neighbour>, Fault> {
+) -> Result<Vec<Neighbour>, EngineError> {
     let dims = run.floats.dims;
     let count = queries.len() / dims;
     let mut hits = vec![Hit::default(); count * k];
@@ -319,8 +319,8 @@ impl<'a, M: Metric, B: SearchBase> Asked<'a, M, B> {
     }
 }
 
-impl<M: Metric, B: SearchBase<Error: Into<Fault>>> Answering for Asked<'_, M, B> {
-    fn nearest(&mut self, queries: Range<usize>, k: usize) -> Result<Vec<Neighbour>, Fault> {
+impl<M: Metric, B: SearchBase<Error: Into<EngineError>>> Answering for Asked<'_, M, B> {
+    fn nearest(&mut self, queries: Range<usize>, k: usize) -> Result<Vec<Neighbour>, EngineError> {
         let mut hits: Vec<Hit<BaseScore<B, M>>> = vec![Hit::default(); queries.len() * k];
         let asked = self.of(queries.clone());
         let found = self.base.top_k_all::<M>(asked, k, &mut hits);
@@ -332,7 +332,7 @@ impl<M: Metric, B: SearchBase<Error: Into<Fault>>> Answering for Asked<'_, M, B>
         Ok(all)
     }
 
-    fn within(&mut self, query: usize, threshold: f32) -> Result<Vec<Neighbour>, Fault> {
+    fn within(&mut self, query: usize, threshold: f32) -> Result<Vec<Neighbour>, EngineError> {
         let (asked, unit) = (self.of(query..query + 1), self.units[query]);
         // Where codes stand for floats the threshold is rounded to their grid's f32.
         let threshold = (f64::from(threshold) / unit) as f32;
@@ -354,7 +354,7 @@ impl<M: Metric, B: SearchBase<Error: Into<Fault>>> Answering for Asked<'_, M, B>
         queries: &[f32],
         candidates: &[Neighbour],
         k: usize,
-    ) -> Result<Vec<Neighbour>, Fault> {
+    ) -> Result<Vec<Neighbour>, EngineError> {
         reranked::<M>(run, queries, candidates, k)
     }
 }

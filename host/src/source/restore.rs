@@ -1,13 +1,12 @@
 //! Chunks of values: where they lie, restored by an engine, or read by the processor's threads.
 
-use tercet_core::engine::{BlockEngine, PaletteEngine};
 use tercet_core::palette::{Layout, Palette, PaletteError};
 use tercet_core::quant::{Codes, Groups, QuantError, int8};
 use tracing::trace_span;
 
 use super::{CHUNK, Kind, Source, TILE, signed};
 use crate::Error;
-use crate::engine::{Fault, Shared, Worker};
+use crate::engine::{EngineError, FlowEngine, Shared};
 use crate::floats;
 use crate::model::Tensor;
 use crate::palette::Stored;
@@ -24,15 +23,15 @@ pub(crate) enum Restored {
     Refused(Error),
 }
 
-/// Restores values on an engine of its own memory, whole chunks at a time: one that works in the host's memory gains nothing over
-/// [`Source::read`]'s tiles, which stay in a thread's cache.
-pub(crate) fn restore<E: Worker>(
+/// Restores values on an engine, whole chunks at a time, unless it is the pool itself: [`Source::read`]'s tiles stay in a thread's
+/// cache.
+pub(crate) fn restore<E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     source: &Source<'_>,
     start: usize,
     out: &mut [f32],
 ) -> Result<Restored, Error> {
-    if !on_engine::<E>(source) {
+    if !on_engine(shared.engine, source) {
         if source.is_quantized() {
             shared.by_processor();
         }
@@ -44,7 +43,7 @@ pub(crate) fn restore<E: Worker>(
     let done = source.restore(shared.engine, start, out);
     let refused = |fault| Error::tensor(source.path, source.tensor.name, fault);
     match done {
-        Ok(()) | Err(Fault::NoRoom(_) | Fault::Engine(_)) => {
+        Ok(()) | Err(EngineError::NoRoom(_) | EngineError::Failed(_)) => {
             Ok(match shared.settle(done, refused)? {
                 Some(()) => Restored::Done,
                 None => Restored::Not,
@@ -54,18 +53,18 @@ pub(crate) fn restore<E: Worker>(
     }
 }
 
-/// Whether an engine of this kind restores a tensor.
-pub(crate) fn on_engine<E: Worker>(source: &Source<'_>) -> bool {
+/// Whether an engine restores a tensor by itself.
+pub(crate) fn on_engine<E: FlowEngine>(engine: &E, source: &Source<'_>) -> bool {
     let has_step = matches!(
         source.kind,
         Kind::Blocks(_) | Kind::Codes { .. } | Kind::Palette { .. }
     );
-    E::OWN_MEMORY && has_step
+    !engine.is_pool() && has_step
 }
 
 /// The `len` values from `start` on: where they lie if as `f32`, else in `buffer`, restored by the engine or read by all threads.
 /// What is damaged is told as [`Source::read`] tells it, the lowest place first.
-pub(crate) fn gather<'b, E: Worker>(
+pub(crate) fn gather<'b, E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     source: &'b Source<'_>,
     start: usize,
@@ -90,9 +89,9 @@ pub(crate) fn gather<'b, E: Worker>(
 /// Room for a chunk of each of `N` tensors, where they do not lie in memory as `f32`, and for the next ones.
 pub(crate) type Room<const N: usize> = [[Vec<f32>; N]; 2];
 
-/// Gives `work` the values of `N` tensors of one length, chunk by chunk, with the place of the first. While it has one, an engine of its
-/// own memory restores the next.
-pub(crate) fn chunks<E: Worker, const N: usize>(
+/// Gives `work` the values of `N` tensors of one length, chunk by chunk, with the place of the first. While it has one, an engine
+/// that is not the pool restores the next.
+pub(crate) fn chunks<E: FlowEngine, const N: usize>(
     shared: &mut Shared<'_, E>,
     sources: [&Source<'_>; N],
     [now, next]: &mut Room<N>,
@@ -106,7 +105,9 @@ pub(crate) fn chunks<E: Worker, const N: usize>(
             gather(shared, source, first, len(first), room).map(|_| ())
         })
     };
-    let ahead = sources.iter().any(|source| on_engine::<E>(source));
+    let ahead = sources
+        .iter()
+        .any(|source| on_engine(shared.engine, source));
     if all > 0 {
         gather(shared, 0, now)?;
     }
@@ -142,17 +143,17 @@ impl Source<'_> {
     }
 
     /// [`Source::read`] of blocks, int8 codes and palettes by an engine.
-    fn restore<E: Worker>(
+    fn restore<E: FlowEngine>(
         &self,
         engine: &mut E,
         start: usize,
         out: &mut [f32],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EngineError> {
         match self.kind {
             Kind::Blocks(format) => {
                 let (len, size) = format.layout();
                 let bytes = &self.tensor.bytes[start / len * size..][..out.len() / len * size];
-                BlockEngine::decode(engine, format, bytes, out).map_err(Into::into)
+                engine.decode_blocks(format, bytes, out).map_err(Into::into)
             }
             Kind::Codes {
                 scales,
@@ -186,12 +187,12 @@ struct Coded<'a> {
 
 impl Coded<'_> {
     /// Whole groups in one call; a part of one, before or behind them, is a group of its own.
-    fn restore<E: Worker>(
+    fn restore<E: FlowEngine>(
         &self,
         engine: &mut E,
         start: usize,
         out: &mut [f32],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EngineError> {
         let (mut at, mut rest) = (start, out);
         while !rest.is_empty() {
             let (group, within) = (at / self.group, at % self.group);
@@ -218,7 +219,8 @@ impl Coded<'_> {
                 scales: &scales,
                 zero_points: points.map_or(&[], |points| &points[..groups.count]),
             };
-            engine.dequantize(codes, int8::RANGE, part)?;
+            let done = engine.dequantize(codes, int8::RANGE, part);
+            done.map_err(Into::into)?;
             at += part.len();
             rest = after;
         }
@@ -240,12 +242,12 @@ fn scales(of: &Tensor<'_>, first: usize, count: usize) -> Vec<f32> {
 
 /// Whole groups of rows in one call, the whole rows of a part of a group in another, and parts of rows each as a row of its own. Such
 /// a row begins where a byte of indices does: the up to 7 values before that are looked up here.
-fn look_up<E: Worker>(
+fn look_up<E: FlowEngine>(
     stored: &Stored<'_>,
     engine: &mut E,
     start: usize,
     out: &mut [f32],
-) -> Result<(), Fault> {
+) -> Result<(), EngineError> {
     let (layout, width) = (stored.layout, stored.layout.width());
     let (cols, group_rows) = (layout.cols(), layout.group_rows());
     let (mut at, mut rest) = (start, out);
@@ -287,7 +289,7 @@ fn look_up<E: Worker>(
                 [..layout.codebook_len()],
             scales: &scales,
         };
-        PaletteEngine::decode(engine, &palette, part).map_err(Into::into)?;
+        engine.decode_palette(&palette, part).map_err(Into::into)?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use half::f16;
 use safetensors::Dtype;
 use tercet_host::convert::TensorReport;
+use tercet_host::parallel::Threads;
 use tercet_host::{DType, DequantizeOptions, Model, QuantizeOptions, Report, dequantize, quantize};
 
 use super::{Folder, Given, safetensors, weights};
@@ -27,12 +28,20 @@ pub fn model(folder: &Folder) -> Model {
 }
 
 pub fn run(model: &Model, options: &QuantizeOptions, out: &Path) -> (Report, Model) {
-    let report = quantize(model, options, out, &()).unwrap_or_else(|e| panic!("{e}"));
+    let report = quantize(&mut Threads::default(), model, options, out, &())
+        .unwrap_or_else(|e| panic!("{e}"));
     (report, Model::open(out).unwrap_or_else(|e| panic!("{e}")))
 }
 
 pub fn restored(model: &Model, out: &Path) -> Model {
-    dequantize(model, &DequantizeOptions::default(), out, &()).unwrap_or_else(|e| panic!("{e}"));
+    dequantize(
+        &mut Threads::default(),
+        model,
+        &DequantizeOptions::default(),
+        out,
+        &(),
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
     Model::open(out).expect("a sound file")
 }
 

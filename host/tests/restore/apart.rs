@@ -6,16 +6,16 @@ use std::ops::RangeInclusive;
 use tercet_core::block::{self, BlockError, Format};
 use tercet_core::cluster::{Points, Update};
 use tercet_core::engine::{
-    BlockEngine, Buffers, ClusterEngine, LinearEngine, Output, PaletteEngine, QuantizeEngine,
-    SearchEngine,
+    BlockEngine, Buffers, ClusterEngine, LinearEngine, MagnitudeBin, MagnitudeSpan, Output,
+    PaletteEngine, QuantizeEngine, QuantizeProblem, SearchEngine,
 };
 use tercet_core::linear::{I8Sym, Layer, LinearError, Rescale};
-use tercet_core::number::Element;
+use tercet_core::number::{Element, Stats};
 use tercet_core::palette::{self, Layout, Palette, PaletteError};
-use tercet_core::quant::{Codes, Groups, Rule, ScaleRule};
-use tercet_core::scalar::Scalar;
+use tercet_core::quant::{Applied, Codes, Groups, Plan, QuantError, Rule, ScaleRule};
+use tercet_core::scalar::{Scalar, Tensor};
 use tercet_core::search::Rows;
-use tercet_host::engine::{Fault, Worker};
+use tercet_host::engine::{EngineError, FlowEngine};
 
 /// What it counts are the calls that restore.
 pub(crate) struct Apart {
@@ -33,6 +33,7 @@ pub(crate) struct Apart {
 /// Why it did not.
 #[derive(Debug)]
 pub(crate) enum Trouble {
+    Quantize(QuantError),
     Block(BlockError),
     Palette(PaletteError),
     NoRoom,
@@ -73,6 +74,12 @@ impl fmt::Display for Trouble {
     }
 }
 
+impl From<QuantError> for Trouble {
+    fn from(error: QuantError) -> Self {
+        Self::Quantize(error)
+    }
+}
+
 impl From<BlockError> for Trouble {
     fn from(error: BlockError) -> Self {
         Self::Block(error)
@@ -85,40 +92,29 @@ impl From<PaletteError> for Trouble {
     }
 }
 
-impl From<Trouble> for Fault {
+impl From<Trouble> for EngineError {
     fn from(trouble: Trouble) -> Self {
         match trouble {
+            Trouble::Quantize(error) => error.into(),
             Trouble::Block(error) => error.into(),
             Trouble::Palette(error) => error.into(),
             Trouble::NoRoom => Self::NoRoom("none is left".into()),
-            Trouble::Broken => Self::Engine("it is broken".into()),
+            Trouble::Broken => Self::Failed("it is broken".into()),
             Trouble::Refused => BlockError::ScaleNotFinite { block: 5 }.into(),
         }
     }
 }
 
-impl Worker for Apart {
-    const OWN_MEMORY: bool = true;
-
+impl FlowEngine for Apart {
     fn name(&self) -> String {
         "apart".to_owned()
-    }
-
-    fn dequantize(
-        &mut self,
-        codes: Codes<'_>,
-        range: RangeInclusive<i8>,
-        out: &mut [f32],
-    ) -> Result<(), Fault> {
-        self.call(out.len())?;
-        self.scalar.dequantize(codes, range, out)
     }
 }
 
 impl BlockEngine for Apart {
     type Error = Trouble;
 
-    fn encode<T: Element>(
+    fn encode_blocks<T: Element>(
         &mut self,
         format: Format,
         rule: Rule,
@@ -129,12 +125,23 @@ impl BlockEngine for Apart {
         Ok(block::encode(format, rule, scale, values, out)?)
     }
 
-    fn decode(&mut self, format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), Trouble> {
+    fn decode_blocks(
+        &mut self,
+        format: Format,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), Trouble> {
         self.call(out.len())?;
         Ok(block::decode(format, bytes, out)?)
     }
 
-    fn dot(&mut self, format: Format, bytes: &[u8], x: &[i8], scale: f32) -> Result<f32, Trouble> {
+    fn dot_blocks(
+        &mut self,
+        format: Format,
+        bytes: &[u8],
+        x: &[i8],
+        scale: f32,
+    ) -> Result<f32, Trouble> {
         Ok(block::dot(format, bytes, x, scale)?)
     }
 }
@@ -142,7 +149,7 @@ impl BlockEngine for Apart {
 impl PaletteEngine for Apart {
     type Error = Trouble;
 
-    fn encode<T: Element>(
+    fn encode_palette<T: Element>(
         &mut self,
         layout: &Layout,
         values: &[T],
@@ -153,12 +160,12 @@ impl PaletteEngine for Apart {
         Ok(palette::encode(layout, values, importances, out, scratch)?)
     }
 
-    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), Trouble> {
+    fn decode_palette(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), Trouble> {
         self.call(out.len())?;
         Ok(palette::decode(palette, out)?)
     }
 
-    fn matvec(
+    fn multiply_palette(
         &mut self,
         palette: &Palette<'_>,
         x: &[i8],
@@ -170,16 +177,66 @@ impl PaletteEngine for Apart {
 }
 
 impl QuantizeEngine for Apart {
-    type Error = <Scalar as QuantizeEngine>::Error;
-    type Tensor<'a, T: Element> = <Scalar as QuantizeEngine>::Tensor<'a, T>;
+    type Error = Trouble;
+    type Tensor<'a, T: Element> = Quantized<'a, T>;
 
     fn tensor<'a, T: Element>(
         &'a mut self,
         values: &'a [T],
         groups: Groups,
         out: Output<'a>,
-    ) -> Result<Self::Tensor<'a, T>, Self::Error> {
-        self.scalar.tensor(values, groups, out)
+    ) -> Result<Quantized<'a, T>, Trouble> {
+        Ok(Quantized(self.scalar.tensor(values, groups, out)?))
+    }
+
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), Trouble> {
+        self.call(out.len())?;
+        Ok(self.scalar.dequantize(codes, range, out)?)
+    }
+}
+
+/// The reference engine's tensor.
+pub(crate) struct Quantized<'a, T>(Tensor<'a, T>);
+
+impl<T: Element> QuantizeProblem for Quantized<'_, T> {
+    type Error = Trouble;
+
+    fn groups(&self) -> Groups {
+        self.0.groups()
+    }
+
+    fn stats(&mut self, group: usize) -> Result<Stats, Trouble> {
+        Ok(self.0.stats(group)?)
+    }
+
+    fn extremes(&mut self, group: usize) -> Result<Stats, Trouble> {
+        Ok(self.0.extremes(group)?)
+    }
+
+    fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), Trouble> {
+        Ok(self.0.read_magnitudes(group, out)?)
+    }
+
+    fn magnitudes(
+        &mut self,
+        group: usize,
+        span: MagnitudeSpan,
+        bins: &mut [MagnitudeBin],
+    ) -> Result<(), Trouble> {
+        Ok(self.0.magnitudes(group, span, bins)?)
+    }
+
+    fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, Trouble> {
+        Ok(self.0.apply(group, plan)?)
+    }
+
+    fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), Trouble> {
+        Ok(self.0.set_scale(group, scale, zero_point)?)
     }
 }
 
@@ -228,7 +285,7 @@ impl LinearEngine for Apart {
         out: &mut [f32],
         scratch: &mut [u32],
     ) -> Result<(), LinearError> {
-        LinearEngine::matvec(&mut self.scalar, layer, x, x_scale, out, scratch)
+        self.scalar.matvec(layer, x, x_scale, out, scratch)
     }
 
     fn dense(

@@ -6,11 +6,9 @@ use half::f16;
 use safetensors::Dtype;
 use tercet_core::palette::Width;
 use tercet_host::convert::{FloatType, Per, Target};
+use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, ReadOptions};
-use tercet_host::{
-    Error, Model, QuantizeOptions, compare, compare_with, dequantize, dequantize_with, inspect,
-    inspect_with, quantize,
-};
+use tercet_host::{Error, Model, QuantizeOptions, compare, dequantize, inspect, quantize};
 
 use super::apart::{Apart, Trouble};
 use super::{ROOM, opened, options};
@@ -24,9 +22,9 @@ fn an_engine_that_fails_ends_it_and_nothing_is_written() {
     let broken = || Apart::new(|call| (call == 1).then_some(Trouble::Broken));
     let out = folder.file("out.safetensors");
     let errors = [
-        dequantize_with(&mut broken(), &model, &options(FloatType::F32), &out, &()).unwrap_err(),
-        compare_with(&mut broken(), &model, &model, &()).unwrap_err(),
-        inspect_with(&mut broken(), &model, None, &()).unwrap_err(),
+        dequantize(&mut broken(), &model, &options(FloatType::F32), &out, &()).unwrap_err(),
+        compare(&mut broken(), &model, &model, &()).unwrap_err(),
+        inspect(&mut broken(), &model, None, &()).unwrap_err(),
     ];
     for error in errors {
         assert!(matches!(error, Error::Engine { .. }));
@@ -50,7 +48,7 @@ fn damaged(
         force: true,
         ..QuantizeOptions::new(target)
     };
-    quantize(&original, &options, &out, &()).unwrap();
+    quantize(&mut Threads::default(), &original, &options, &out, &()).unwrap();
     let mut file = fs::read(&out).unwrap();
     let bytes = Model::open(&out).unwrap().get("w").unwrap().bytes.to_vec();
     let at = file.windows(bytes.len()).position(|part| part == bytes);
@@ -78,19 +76,21 @@ fn refused_alike(folder: &Folder, model: &Model, told: &str) {
     for dtype in [FloatType::F32, FloatType::F16] {
         for fails in ROOM {
             let mut engine = Apart::new(fails);
-            let plain = error(dequantize(model, &options(dtype), &out, &()).map(drop));
-            let found = dequantize_with(&mut engine, model, &options(dtype), &out, &());
+            let plain = error(
+                dequantize(&mut Threads::default(), model, &options(dtype), &out, &()).map(drop),
+            );
+            let found = dequantize(&mut engine, model, &options(dtype), &out, &());
             assert_eq!(error(found.map(drop)), plain, "{told}");
             assert!(
                 plain.unwrap().contains(told) || dtype == FloatType::F16,
                 "{told}"
             );
-            let plain = error(compare(model, model, &()).map(drop));
-            let found = compare_with(&mut engine, model, model, &()).map(drop);
+            let plain = error(compare(&mut Threads::default(), model, model, &()).map(drop));
+            let found = compare(&mut engine, model, model, &()).map(drop);
             assert_eq!(error(found), plain, "{told}");
             assert!(plain.unwrap().contains(told), "{told}");
-            let plain = error(inspect(model, None, &()).map(drop));
-            let found = inspect_with(&mut engine, model, None, &()).map(drop);
+            let plain = error(inspect(&mut Threads::default(), model, None, &()).map(drop));
+            let found = inspect(&mut engine, model, None, &()).map(drop);
             assert_eq!(error(found), plain, "{told}");
         }
     }
@@ -127,23 +127,44 @@ fn what_is_damaged_is_told_in_the_same_words() {
     scales = [1.0, 3e37, 1.0, f32::INFINITY, 1.0];
     let model = codes(&folder, 5, cols, &scales);
     let out = folder.file("none.safetensors");
-    let plain = dequantize(&model, &options(FloatType::F32), &out, &()).unwrap_err();
+    let plain = dequantize(
+        &mut Threads::default(),
+        &model,
+        &options(FloatType::F32),
+        &out,
+        &(),
+    )
+    .unwrap_err();
     let told = plain.to_string();
     assert!(told.contains("tensor `w`: value 2621"), "{told}");
     let mut engine = Apart::new(ROOM[0]);
-    let found = dequantize_with(&mut engine, &model, &options(FloatType::F32), &out, &());
+    let found = dequantize(&mut engine, &model, &options(FloatType::F32), &out, &());
     assert_eq!(found.unwrap_err().to_string(), told);
     // And alone.
     scales[3] = 1.0;
     let model = codes(&folder, 5, cols, &scales);
-    let plain = dequantize(&model, &options(FloatType::F32), &out, &()).unwrap_err();
-    let found = dequantize_with(&mut engine, &model, &options(FloatType::F32), &out, &());
+    let plain = dequantize(
+        &mut Threads::default(),
+        &model,
+        &options(FloatType::F32),
+        &out,
+        &(),
+    )
+    .unwrap_err();
+    let found = dequantize(&mut engine, &model, &options(FloatType::F32), &out, &());
     assert_eq!(found.unwrap_err().to_string(), plain.to_string());
     // Finite, but too large for a half, in the second chunk.
     scales = [1.0, 1.0, 1.0, 1.0, 1e6];
     let model = codes(&folder, 5, cols, &scales);
-    let plain = dequantize(&model, &options(FloatType::F16), &out, &()).unwrap_err();
-    let found = dequantize_with(&mut engine, &model, &options(FloatType::F16), &out, &());
+    let plain = dequantize(
+        &mut Threads::default(),
+        &model,
+        &options(FloatType::F16),
+        &out,
+        &(),
+    )
+    .unwrap_err();
+    let found = dequantize(&mut engine, &model, &options(FloatType::F16), &out, &());
     assert_eq!(found.unwrap_err().to_string(), plain.to_string());
     assert!(plain.to_string().contains("too large for f16"), "{plain}");
     assert!(!out.exists());
@@ -157,7 +178,7 @@ fn what_is_damaged_is_told_in_the_same_words() {
         per: Some(Per::Row),
         ..QuantizeOptions::new(palette)
     };
-    quantize(&original, &row, &path, &()).unwrap();
+    quantize(&mut Threads::default(), &original, &row, &path, &()).unwrap();
     let mut file = fs::read(&path).unwrap();
     let stored = Model::open(&path).unwrap();
     let scales = stored.get("w_palette_scale").unwrap().bytes.to_vec();
@@ -182,7 +203,7 @@ fn the_lowest_damaged_place_is_told_whoever_finds_it() {
     let told = "tensor `w`: the scale of block 5119 is not finite";
     for _ in 0..100 {
         let errors = [
-            inspect(&model, None, &()).unwrap_err(),
+            inspect(&mut Threads::default(), &model, None, &()).unwrap_err(),
             Points::open(model.path().to_str().unwrap(), &ReadOptions::default()).unwrap_err(),
         ];
         for error in errors {
@@ -199,9 +220,9 @@ fn a_refusal_that_the_processor_does_not_share_is_told_as_it_is() {
     let mut wrong = Apart::new(|_| Some(Trouble::Refused));
     let out = folder.file("out.safetensors");
     let errors = [
-        dequantize_with(&mut wrong, &model, &options(FloatType::F32), &out, &()).unwrap_err(),
-        compare_with(&mut wrong, &model, &model, &()).unwrap_err(),
-        inspect_with(&mut wrong, &model, None, &()).unwrap_err(),
+        dequantize(&mut wrong, &model, &options(FloatType::F32), &out, &()).unwrap_err(),
+        compare(&mut wrong, &model, &model, &()).unwrap_err(),
+        inspect(&mut wrong, &model, None, &()).unwrap_err(),
     ];
     for error in errors {
         assert!(

@@ -24,13 +24,13 @@ pub(super) fn cases() -> Vec<Case> {
         }));
         let mut out = vec![0.0; VALUES];
         cases.push(Case::new("decode", format.name(), VALUES, move || {
-            let done = Threads::default().decode(format, &encoded, &mut out);
+            let done = Threads::default().decode_blocks(format, &encoded, &mut out);
             done.expect("bytes that were encoded");
         }));
         let x = codes(ROW, -127, 127);
         cases.push(Case::new("dot", format.name(), VALUES, move || {
             for row in of_dot.chunks(of_dot.len() / (VALUES / ROW)) {
-                let dot = Threads::default().dot(format, row, &x, 0.01);
+                let dot = Threads::default().dot_blocks(format, row, &x, 0.01);
                 std::hint::black_box(dot.expect("a row"));
             }
         }));
@@ -45,6 +45,6 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn encode(format: Format, rule: Rule, values: &[f32], out: &mut [u8]) {
-    let done = Threads::default().encode(format, rule, ScaleRule::Rule, values, out);
+    let done = Threads::default().encode_blocks(format, rule, ScaleRule::Rule, values, out);
     done.expect("finite values");
 }

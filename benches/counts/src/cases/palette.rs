@@ -22,11 +22,11 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::new("encode", on, work, move || of_encode.encode(&values)),
         Case::new("decode", on, work, move || {
-            let done = Threads::default().decode(&of_decode.view(), &mut floats);
+            let done = Threads::default().decode_palette(&of_decode.view(), &mut floats);
             done.expect("a palette");
         }),
         Case::new("matvec", on, work, move || {
-            let done = Threads::default().matvec(&of_matvec.view(), &x, 0.01, &mut out);
+            let done = Threads::default().multiply_palette(&of_matvec.view(), &x, 0.01, &mut out);
             done.expect("a palette");
         }),
     ]
@@ -59,7 +59,8 @@ impl Encoded {
             codebooks: &mut self.codebook,
             scales: &mut self.scale,
         };
-        let done = Threads::default().encode(&self.layout, values, &[], out, &mut self.scratch);
+        let done =
+            Threads::default().encode_palette(&self.layout, values, &[], out, &mut self.scratch);
         done.expect("finite values");
     }
 

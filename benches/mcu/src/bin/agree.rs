@@ -7,10 +7,10 @@ use semihosting::println;
 use tercet_benches_mcu::memory::Memory;
 use tercet_benches_mcu::program;
 use tercet_benches_mcu::run::Bench;
+use tercet_core::arch::plain::linear::for_each_sum;
 use tercet_core::block::Format;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, pack, sums};
 use tercet_core::number::Random;
-use tercet_core::scalar::linear::for_each_sum;
 
 program!(main);
 

@@ -6,11 +6,12 @@
 use tercet_benches_mcu::memory::Memory;
 use tercet_benches_mcu::program;
 use tercet_benches_mcu::run::{Bench, Case, Name, Shape};
+use tercet_core::arch::plain::nearest;
 use tercet_core::cluster::{Points, Update};
 use tercet_core::engine::{Buffers, ClusterProblem};
 use tercet_core::number::Random;
 use tercet_core::scalar::Clusters;
-use tercet_core::scalar::cluster::{nearest, norms};
+use tercet_core::scalar::cluster::norms;
 
 program!(main);
 

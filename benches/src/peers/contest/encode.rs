@@ -71,7 +71,8 @@ impl Work for Encode {
     fn run(&mut self, _: usize) -> f64 {
         let start = Instant::now();
         let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
-        let done = Threads::default().encode(self.format, rule, scale, &self.x, &mut self.bytes);
+        let done =
+            Threads::default().encode_blocks(self.format, rule, scale, &self.x, &mut self.bytes);
         done.unwrap_or_else(|error| panic!("{error}"));
         start.elapsed().as_secs_f64()
     }

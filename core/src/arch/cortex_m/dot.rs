@@ -1,6 +1,6 @@
 //! Dot products of int8 vectors at any address, eight values a step.
 //!
-//! Contract: [`crate::scalar::dot`] and [`crate::scalar::norm`]. Sums wrap where theirs do, modulo 2³².
+//! Contract: [`crate::arch::plain::dot`] and [`crate::arch::plain::norm`]. Sums wrap where theirs do, modulo 2³².
 
 use super::dsp::{even_bytes, multiply_add, odd_bytes, partial_word, word};
 

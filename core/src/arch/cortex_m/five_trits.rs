@@ -11,7 +11,7 @@ use crate::linear::{I8Sym, Matrix, Sums};
 /// Groups whose sums fit 16 bits.
 const FOLD: usize = trits::BYTES / BYTES;
 
-/// [`crate::scalar::linear::five_trits`]. False, and nothing done, with fewer than four rows or fewer than
+/// [`crate::arch::plain::linear::five_trits`]. False, and nothing done, with fewer than four rows or fewer than
 /// [`Matrix::fast_scratch_len`] words of scratch.
 pub(super) fn sums(
     matrix: &Matrix<'_>,

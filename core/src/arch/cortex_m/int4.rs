@@ -1,6 +1,6 @@
 //! int4 weights, four rows in each 16-bit lane.
 //!
-//! Contract: the sums of [`crate::scalar::linear::int4`], where the weights begin at a multiple of 4. Eight columns of four rows are
+//! Contract: the sums of [`crate::arch::plain::linear::int4`], where the weights begin at a multiple of 4. Eight columns of four rows are
 //! 30 instructions (0.94 a multiplication).
 //!
 //! A lane is a + 16·b + 256·c + 4096·d: a, b and c are the weights of rows 0 to 2 plus 8, so 0..=15, and d is the weight of row 3,

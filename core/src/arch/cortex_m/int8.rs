@@ -1,6 +1,6 @@
 //! Rows of int8 as they lie in a file: two rows at once over activations widened beforehand.
 //!
-//! Contract: the sums of [`crate::scalar::linear::int8`], for rows at any address. Where both begin at multiples of 4,
+//! Contract: the sums of [`crate::arch::plain::linear::int8`], for rows at any address. Where both begin at multiples of 4,
 //! eight columns of two rows are 19 instructions (1.19 a multiplication), elsewhere 21 (1.31).
 //!
 //! Exact: every lane is a sign-extended byte, a product at most 128 · 127, and 2¹⁶ columns of them stay below 2³¹, so no

@@ -1,6 +1,6 @@
 //! int8 weights packed in pairs of columns, four rows at once.
 //!
-//! Contract: the sums of [`crate::scalar::linear::int8_pairs`], where the weights begin at a multiple of 4. Eight columns of four
+//! Contract: the sums of [`crate::arch::plain::linear::int8_pairs`], where the weights begin at a multiple of 4. Eight columns of four
 //! rows are 27 instructions (0.84 a multiplication).
 //!
 //! A 16-bit lane of weights is h = e + 256·o for the even column's weight e and the odd one's o. With activations widened to

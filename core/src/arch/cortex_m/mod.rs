@@ -27,7 +27,7 @@ pub(crate) use nearest::{for_each_nearest, nearest};
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// [`crate::scalar::linear::sums`] by kernels, of the layouts in a set; false, and nothing done, where a layout has none, or none for
+/// [`crate::arch::plain::linear::sums`] by kernels, of the layouts in a set; false, and nothing done, where a layout has none, or none for
 /// the address.
 #[inline]
 pub fn sums<const SET: u32>(

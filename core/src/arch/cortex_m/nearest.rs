@@ -1,6 +1,6 @@
 //! The nearest centroids of four points at once.
 //!
-//! Contract: what [`crate::scalar::cluster::nearest`] gives, for points and centroids at any address, −128 among them. Four
+//! Contract: what [`crate::arch::plain::nearest`] gives, for points and centroids at any address, −128 among them. Four
 //! coordinates of a centroid times four points are 13 instructions (0.81 a multiplication), the rest of a centroid about 44.
 //!
 //! Exact: every lane is a sign-extended byte, a product at most 2¹⁴; 64 of them, their doubled sum and a squared length stay
@@ -14,7 +14,7 @@ use core::slice;
 
 use super::dot::{dot, norm};
 use super::dsp::{even_bytes, multiply_add, odd_bytes, partial_word};
-use crate::scalar::cluster::Nearest;
+use crate::arch::plain::Nearest;
 
 /// The most coordinates of points that go four at a time: their words take 512 bytes of stack.
 const DIMS: usize = 64;
@@ -295,7 +295,7 @@ impl Search {
     }
 }
 
-/// The nearest centroid of a point; [`crate::scalar::cluster::nearest`] with this processor's dot products.
+/// The nearest centroid of a point; [`crate::arch::plain::nearest`] with this processor's dot products.
 pub(crate) fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
     let mut best = (i32::MAX, 0);
     let rows = centroids.chunks_exact(point.len().max(1));

@@ -26,7 +26,7 @@ const STRIP: usize = 16;
 /// What keeps the low field from being negative.
 const OFFSET: i32 = 1 << 13;
 
-/// [`crate::scalar::linear::ternary_lanes`]; false, and nothing done, for weights at no multiple of 4. `scratch` has
+/// [`crate::arch::plain::linear::ternary_lanes`]; false, and nothing done, for weights at no multiple of 4. `scratch` has
 /// [`Matrix::scratch_len`] words or more.
 pub(super) fn sums(
     matrix: &Matrix<'_>,

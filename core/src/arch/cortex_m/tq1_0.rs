@@ -17,7 +17,7 @@ use crate::linear::{I8Sym, Matrix, Sums};
 const VALUES: usize = 256;
 const BYTES: usize = 54;
 
-/// [`crate::scalar::linear::blocks`] of TQ1_0. False, and nothing done, with fewer than four rows or fewer than
+/// [`crate::arch::plain::linear::blocks`] of TQ1_0. False, and nothing done, with fewer than four rows or fewer than
 /// [`Matrix::fast_scratch_len`] words of scratch.
 pub(super) fn sums(
     matrix: &Matrix<'_>,

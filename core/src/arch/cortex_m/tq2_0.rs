@@ -37,7 +37,7 @@ const OFFSET: i32 = 1 << 13;
 /// What counts the times.
 const COUNT: u32 = 1 << 31;
 
-/// [`crate::scalar::linear::blocks`] of TQ2_0. `scratch` has [`Matrix::scratch_len`] words or more.
+/// [`crate::arch::plain::linear::blocks`] of TQ2_0. `scratch` has [`Matrix::scratch_len`] words or more.
 pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,

@@ -1,6 +1,6 @@
 //! Dot products of int8 vectors at any address, sixteen values a step.
 //!
-//! Contract: [`crate::scalar::dot`] and [`crate::scalar::norm`]. Sums wrap where theirs do, modulo 2³². The loop is predicated, as in
+//! Contract: [`crate::arch::plain::dot`] and [`crate::arch::plain::norm`]. Sums wrap where theirs do, modulo 2³². The loop is predicated, as in
 //! [`super::int8`].
 
 use core::arch::global_asm;

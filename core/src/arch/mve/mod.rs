@@ -17,7 +17,7 @@ pub use tq2_0::tq2_0;
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// [`crate::scalar::linear::sums`] by kernels, of the layouts in a set; false, and nothing done, where a layout has none.
+/// [`crate::arch::plain::linear::sums`] by kernels, of the layouts in a set; false, and nothing done, where a layout has none.
 #[inline]
 pub fn sums<const SET: u32>(
     matrix: &Matrix<'_>,

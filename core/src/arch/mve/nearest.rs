@@ -1,11 +1,11 @@
 //! The nearest centroid: four dot products at once.
 //!
-//! Contract: what [`crate::scalar::cluster::nearest`] gives, for points and centroids at any address, −128 among them. Scores wrap where its
+//! Contract: what [`crate::arch::plain::nearest`] gives, for points and centroids at any address, −128 among them. Scores wrap where its
 //! do, modulo 2³².
 
 use super::dot::norm;
 use super::int8::Group;
-use crate::scalar::cluster::Nearest;
+use crate::arch::plain::Nearest;
 
 /// Calls `each` with the nearest centroid of each point, in order.
 #[inline]

@@ -1,6 +1,6 @@
 //! Dot products of int8 vectors, several values a step without a branch, and of four rows at once where registers suffice.
 //!
-//! Contract: [`crate::scalar::dot`] and [`crate::scalar::norm`]. Sums wrap where theirs do, modulo 2³², so their order is free.
+//! Contract: [`crate::arch::plain::dot`] and [`crate::arch::plain::norm`]. Sums wrap where theirs do, modulo 2³², so their order is free.
 
 /// Values of one row a step.
 const LONG: usize = 16;

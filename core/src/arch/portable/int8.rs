@@ -1,6 +1,6 @@
 //! Rows of int8 as they lie in a file, four at a time.
 //!
-//! Contract: the sums of [`crate::scalar::linear::int8`]. Exact: a sum is at most 2¹⁴ · 2¹⁶ = 2³⁰.
+//! Contract: the sums of [`crate::arch::plain::linear::int8`]. Exact: a sum is at most 2¹⁴ · 2¹⁶ = 2³⁰.
 
 use super::dot::dots;
 use crate::linear::{I8Sym, Matrix, Sums};

@@ -16,7 +16,7 @@ pub use nearest::nearest;
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// [`crate::scalar::linear::sums`] of the layouts in a set that have such a loop; false, and nothing done, for another. `scratch` has
+/// [`crate::arch::plain::linear::sums`] of the layouts in a set that have such a loop; false, and nothing done, for another. `scratch` has
 /// [`Matrix::scratch_len`] words or more.
 #[inline]
 pub(crate) fn sums<const SET: u32>(

@@ -1,9 +1,9 @@
 //! The nearest centroid of a point, four centroids at a time.
 //!
-//! Contract: [`crate::scalar::cluster::nearest`]. The scores are its own and come in its order.
+//! Contract: [`crate::arch::plain::nearest`]. The scores are its own and come in its order.
 
 use super::dot::{dot, dots, norm};
-use crate::scalar::cluster::Nearest;
+use crate::arch::plain::Nearest;
 
 /// See the head of this file.
 pub fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {

@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 
 use super::{ClusterError, MAX_CAP, Nearest, Observation, Points, round};
-use crate::scalar::cluster::squared_distance;
+use crate::arch::plain::squared_distance;
 
 /// What clusters hold beside sums, counts and centroids: how many have a centroid, and the cap. New ones are zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

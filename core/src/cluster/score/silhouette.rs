@@ -4,7 +4,7 @@
 use core::ops::Range;
 
 use super::{ClusterError, Points, check, mean, root, sample};
-use crate::scalar::cluster::squared_distance;
+use crate::arch::plain::squared_distance;
 
 /// The most points that are all scored; of more, a sample of so many.
 pub const SILHOUETTE_EXACT: usize = 4096;

@@ -2,6 +2,7 @@
 
 use super::{Buffers, Network, apart};
 use crate::engine::LinearEngine;
+use crate::linear::many::check_scratch;
 use crate::linear::{I8Sym, LinearError, expect};
 
 impl<const LAYERS: usize> Network<'_, LAYERS> {
@@ -10,7 +11,7 @@ impl<const LAYERS: usize> Network<'_, LAYERS> {
     ///
     /// Each layer meets all points before the next one begins, so that an engine reads its weights once a batch
     /// ([`LinearEngine::dense_many`], [`LinearEngine::sums_many`]). O(points · weights). The buffers hold
-    /// [`Network::activations_len_many`] activations and [`Network::scratch_len`] words, `sums` has [`Network::outputs`] elements for
+    /// [`Network::activations_len_many`] activations and [`Network::scratch_len_on`] words, `sums` has [`Network::outputs`] elements for
     /// each point; no points are a batch too.
     ///
     /// ```
@@ -61,7 +62,8 @@ impl<const LAYERS: usize> Network<'_, LAYERS> {
         buffers: &mut Buffers<'_>,
         sums: &mut [i64],
     ) -> Result<(), E::Error> {
-        let points = self.check_many(x, buffers, sums.len())?;
+        let points = self.check_many(x, buffers.activations.len(), sums.len())?;
+        check_scratch(self.scratch_len_on(engine), buffers.scratch.len())?;
         let scratch = &mut *buffers.scratch;
         let Some((last, hidden)) = self.stages.split_last() else {
             return Ok(());
@@ -88,13 +90,8 @@ impl<const LAYERS: usize> Network<'_, LAYERS> {
         engine.sums_many(&last.layer, x, sums, scratch)
     }
 
-    /// All that is refused by length; gives the number of points.
-    fn check_many(
-        &self,
-        x: I8Sym<'_>,
-        buffers: &Buffers<'_>,
-        sums: usize,
-    ) -> Result<usize, LinearError> {
+    /// All that is refused by length, but for scratch; gives the number of points.
+    fn check_many(&self, x: I8Sym<'_>, found: usize, sums: usize) -> Result<usize, LinearError> {
         // A matrix has a column at least.
         let points = x.len().div_ceil(self.inputs().max(1));
         let (Some(inputs), Some(outputs)) = (
@@ -106,13 +103,8 @@ impl<const LAYERS: usize> Network<'_, LAYERS> {
         expect(inputs, x.len())?;
         expect(outputs, sums)?;
         let expected = self.activations_len_many(points);
-        let found = buffers.activations.len();
         if found < expected {
             return Err(LinearError::Length { expected, found });
-        }
-        let (needed, found) = (self.scratch_len(), buffers.scratch.len());
-        if found < needed {
-            return Err(LinearError::Scratch { needed, found });
         }
         Ok(points)
     }

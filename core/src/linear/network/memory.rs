@@ -8,7 +8,8 @@ pub struct Buffers<'b> {
     /// Outputs of hidden layers: at least [`Network::activations_len`](super::Network::activations_len) of them; of a batch
     /// [`Network::activations_len_many`](super::Network::activations_len_many).
     pub activations: &'b mut [i8],
-    /// Words for the kernels: at least [`Network::scratch_len`](super::Network::scratch_len) of them; more than
+    /// Words for the kernels: at least [`Network::scratch_len`](super::Network::scratch_len) of them, or as many as
+    /// [`Network::scratch_len_on`](super::Network::scratch_len_on) says of another engine; more than
     /// [`Network::fast_scratch_len`](super::Network::fast_scratch_len) are not used.
     pub scratch: &'b mut [u32],
 }

@@ -66,6 +66,7 @@ mod memory;
 pub use error::NetworkError;
 pub use memory::{Buffers, LayerSize};
 
+use super::many::check_scratch;
 use super::{I8Sym, Layer, LinearError, Rescale, expect};
 use crate::engine::LinearEngine;
 use crate::quant::Grid;
@@ -135,9 +136,18 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
         self.activations_len().saturating_mul(points)
     }
 
-    /// Words of scratch that a run needs, of a batch no more than of one point; see [`LayerSize::scratch_len`].
+    /// Words of scratch that a run needs on the core's own engines, of a batch no more than of one point; see
+    /// [`LayerSize::scratch_len`].
     pub fn scratch_len(&self) -> usize {
         let words = self.layers().map(|layer| layer.weights().scratch_len());
+        words.max().unwrap_or(0)
+    }
+
+    /// Words of scratch that a run needs on `engine`, which may be none.
+    pub fn scratch_len_on<E: LinearEngine>(&self, engine: &E) -> usize {
+        let words = self
+            .layers()
+            .map(|layer| engine.product_scratch_len(layer.weights()));
         words.max().unwrap_or(0)
     }
 
@@ -194,7 +204,8 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
         buffers: &mut Buffers<'_>,
         sums: &mut [i64],
     ) -> Result<(), E::Error> {
-        self.check(x, buffers, sums.len())?;
+        self.check(x, buffers.activations.len(), sums.len())?;
+        check_scratch(self.scratch_len_on(engine), buffers.scratch.len())?;
         let scratch = &mut *buffers.scratch;
         let Some((last, hidden)) = self.stages.split_last() else {
             return Ok(());
@@ -219,17 +230,13 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
         engine.sums(&last.layer, x, sums, scratch)
     }
 
-    /// All that [`Network::run`] refuses by length.
-    fn check(&self, x: I8Sym<'_>, buffers: &Buffers<'_>, sums: usize) -> Result<(), LinearError> {
+    /// All that [`Network::run`] refuses by length, but for scratch.
+    fn check(&self, x: I8Sym<'_>, found: usize, sums: usize) -> Result<(), LinearError> {
         expect(self.inputs(), x.len())?;
         expect(self.outputs(), sums)?;
-        let (expected, found) = (self.activations_len(), buffers.activations.len());
+        let expected = self.activations_len();
         if found < expected {
             return Err(LinearError::Length { expected, found });
-        }
-        let (needed, found) = (self.scratch_len(), buffers.scratch.len());
-        if found < needed {
-            return Err(LinearError::Scratch { needed, found });
         }
         Ok(())
     }

@@ -6,11 +6,12 @@
 #![forbid(unsafe_code)]
 
 use super::ShapeError;
-use super::key::{Key, Kind, Shape};
+use super::key::{Key, Shape};
+use crate::number::Kind;
 use crate::pool::CacheStats;
 use crate::pool::count::{Counts, add};
 
-/// Spans start at multiples of this and have lengths that are: enough for every [`Plain`](super::Plain) type.
+/// Spans start at multiples of this and have lengths that are: enough for every [`Plain`](crate::number::Plain) type.
 pub(super) const ALIGN: usize = 8;
 
 /// The first is zero, so that a new book is zeros.

@@ -8,7 +8,8 @@ use core::ptr::NonNull;
 use core::slice;
 
 use super::book::{Book, Entry};
-use super::key::{Plain, Shape};
+use super::key::Shape;
+use crate::number::Plain;
 use crate::pool::lock::{Local, Lock};
 
 /// A buffer of a [`Shapes`](super::Shapes) pool, which dereferences to its elements, outermost dimension first.

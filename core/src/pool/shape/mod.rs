@@ -13,10 +13,11 @@ use super::CacheStats;
 #[cfg(feature = "critical-section")]
 use super::lock::Critical;
 use super::lock::{Local, Lock};
+use crate::number::Plain;
 use book::{ALIGN, Book, Entry};
 pub use buffer::Buffer;
 use key::Key;
-pub use key::{Kind, Plain, Shape};
+pub use key::Shape;
 
 error_enum! {
     /// Why a pool gave no buffer.

@@ -1,13 +1,13 @@
 //! Clustering by plain loops.
 
 mod accumulator;
-mod assign;
 mod clusters;
+mod norms;
 mod passes;
 mod sums;
 
 pub use accumulator::Accumulator;
-pub use assign::{Nearest, nearest, norms, squared_distance};
 pub use clusters::{Clusters, check};
+pub use norms::norms;
 pub use passes::{farthest, measure, pick, potential, shorten};
 pub use sums::{accumulate, fade, update};

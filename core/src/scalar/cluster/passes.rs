@@ -1,7 +1,7 @@
 //! The passes over points, each over any part of them; what they find merges exactly.
 
-use super::squared_distance;
 use crate::arch::for_each_nearest;
+use crate::arch::plain::squared_distance;
 use crate::cluster::Points;
 use crate::engine::{Assigned, Farthest};
 

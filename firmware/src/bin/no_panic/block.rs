@@ -17,6 +17,7 @@ reach! {
     bitnet_hf::scale::<f32>,
     bitnet_hf::scale_of_mean,
     bitnet_hf::quantize::<f32>,
+    bitnet_hf::encode::<f32>,
     i2_s::Layout::group,
     i2_s::Layout::name,
     i2_s::Layout::from_name,

@@ -3,9 +3,9 @@
 use core::hint::black_box;
 
 use tercet_core::cluster::{
-    Kmeans, Lloyd, Online, OnlineHead, OnlineMut, OnlineRef, Points, Sphere, Summary, float,
-    greedy_candidates, inertia, kmeans, lloyd, means, mini_batch, nearest, normalize,
-    normalize_floats, predict, score, seed, summarize, transform,
+    Kmeans, Lloyd, Online, OnlineHead, OnlineMut, OnlineRef, Points, Sphere, Summary,
+    check_nearest, float, greedy_candidates, inertia, kmeans, lloyd, means, mini_batch, nearest,
+    normalize, normalize_floats, predict, score, seed, summarize, transform,
 };
 use tercet_core::f16;
 use tercet_core::scalar::Clusters;
@@ -63,6 +63,7 @@ reach! {
     Points::check_clusters,
     inertia,
     nearest,
+    check_nearest,
     predict,
     transform,
     greedy_candidates,

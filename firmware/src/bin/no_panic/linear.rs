@@ -29,6 +29,7 @@ reach! {
     Network::<4>::activations_len_many,
     Network::<4>::scratch_len,
     Network::<4>::fast_scratch_len,
+    Network::<4>::scratch_len_on::<Scalar>,
     Network::<4>::quantize,
     Network::<4>::run::<Scalar>,
     Network::<4>::run_many::<Scalar>,

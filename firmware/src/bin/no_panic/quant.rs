@@ -7,7 +7,7 @@ use tercet_core::quant::calibrate::calibrate;
 use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{
     Applied, Codes, Comparison, Grid, Groups, HOST_BITS, Histogram, Method, Report, RowSums,
-    SMALL_BITS, int4, int8, quantize, quantize_in_order, ternary,
+    SMALL_BITS, dequantize, int4, int8, quantize, quantize_in_order, ternary,
 };
 use tercet_core::scalar::Tensor;
 use tercet_core::{bf16, f16};
@@ -38,16 +38,18 @@ reach! {
     ternary::decide::<f32>,
     ternary::plan,
     ternary::scratch_len,
-    ternary::quantize::<Tensor<'static, f32>>,
     ternary::dequantize,
     Codes::check,
+    Method::ternary,
     Method::scratch_len,
     Report::merge,
+    dequantize,
     quantize::<Tensor<'static, f32>>,
     quantize_in_order::<Tensor<'static, f32>>,
     Grid::symmetric,
     Grid::affine,
     Grid::checked,
+    Grid::apply::<f32>,
     Grid::code,
     Grid::value,
     Histogram::<SMALL_BITS>::new,

@@ -1,15 +1,13 @@
 //! The reference engine, but for clustering.
 
+use tercet_core::arch::plain::{dot, linear, norm, ternary_dot};
 use tercet_core::block::Format;
 use tercet_core::engine::{
     BlockEngine, ClusterEngine, LinearEngine, PaletteEngine, QuantizeEngine, QuantizeProblem,
     SearchBase, SearchEngine,
 };
 use tercet_core::linear::{I8Sym, Matrix};
-use tercet_core::scalar::{
-    Base, Only, Scalar, Tensor, affine, dot, linear, magnitudes, norm, read_magnitudes, ternary,
-    ternary_dot,
-};
+use tercet_core::scalar::{Base, Only, Scalar, Tensor, magnitudes, read_magnitudes, ternary};
 use tercet_core::search::{Cosine, Dot, FloatRows, Int8Rows, SquaredL2, TernaryRows};
 use tercet_core::{bf16, f16};
 
@@ -32,14 +30,13 @@ reach! {
     linear::ternary_lanes => fn(&'static Matrix<'static>, I8Sym<'static>, &'static mut Seen),
     linear::sums => fn(&'static Matrix<'static>, I8Sym<'static>, &'static mut Seen),
     linear::for_each_sum => fn(&'static Matrix<'static>, I8Sym<'static>, fn(usize, i64)),
-    affine::<f32>,
     dot,
     norm,
     ternary_dot,
     <Scalar as QuantizeEngine>::tensor::<f32>,
-    <Scalar as BlockEngine>::encode::<f32>,
-    <Scalar as BlockEngine>::decode,
-    <Scalar as BlockEngine>::dot,
+    <Scalar as BlockEngine>::encode_blocks::<f32>,
+    <Scalar as BlockEngine>::decode_blocks,
+    <Scalar as BlockEngine>::dot_blocks,
     <Scalar as ClusterEngine>::clusters,
     <Scalar as LinearEngine>::sums,
     <Scalar as LinearEngine>::matvec,
@@ -47,9 +44,9 @@ reach! {
     <Scalar as LinearEngine>::dense_many,
     <Scalar as LinearEngine>::sums_many,
     <Scalar as LinearEngine>::matmat,
-    <Scalar as PaletteEngine>::encode::<f32>,
-    <Scalar as PaletteEngine>::decode,
-    <Scalar as PaletteEngine>::matvec,
+    <Scalar as PaletteEngine>::encode_palette::<f32>,
+    <Scalar as PaletteEngine>::decode_palette,
+    <Scalar as PaletteEngine>::multiply_palette,
     <Scalar as SearchEngine>::base::<Int8Rows<'static>>,
     magnitudes::<f32>,
     read_magnitudes::<f32>,

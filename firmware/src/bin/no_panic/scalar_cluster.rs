@@ -1,10 +1,11 @@
 //! The reference engine: clustering.
 
+use tercet_core::arch::plain::{nearest, squared_distance};
 use tercet_core::engine::ClusterProblem;
 use tercet_core::scalar::Clusters;
 use tercet_core::scalar::cluster::{
-    Accumulator, accumulate, check, fade, farthest, measure, nearest, norms, pick, potential,
-    shorten, squared_distance, update,
+    Accumulator, accumulate, check, fade, farthest, measure, norms, pick, potential, shorten,
+    update,
 };
 
 use crate::reach::reach;

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use tercet_core::cluster::{ClusterError, Nearest, Points};
-use tercet_host::engine::{Fault, Worker};
+use tercet_core::engine::ClusterEngine;
+use tercet_host::engine::EngineError;
 
 use super::Room;
 use super::room::most;
@@ -16,13 +17,13 @@ pub struct Assigning;
 impl Job for Assigning {
     type Request = Vec<i8>;
     type Answer = Nearest;
-    type Error = Fault;
+    type Error = EngineError;
     type Kind = ();
 
     fn kind(_: &Vec<i8>) {}
 }
 
-/// [`Assigning`] by an engine: [`Worker::nearest`] of a batch's points, the lowest of equal centroids. O(points · k · d).
+/// [`Assigning`] by an engine: [`ClusterEngine::nearest`] of a batch's points, the lowest of equal centroids. O(points · k · d).
 ///
 /// ```
 /// use tercet_core::scalar::Scalar;
@@ -63,9 +64,9 @@ impl<E> Assign<E> {
     }
 }
 
-impl<E: Worker + Room> Work<Assigning> for Assign<E> {
+impl<E: ClusterEngine<Error: Into<EngineError>> + Room + Send> Work<Assigning> for Assign<E> {
     /// Its coordinates' number.
-    fn check(&self, request: &Vec<i8>) -> Result<(), Fault> {
+    fn check(&self, request: &Vec<i8>) -> Result<(), EngineError> {
         let (expected, found) = (self.dims, request.len());
         if expected != found {
             return Err(ClusterError::Length { expected, found }.into());
@@ -81,20 +82,21 @@ impl<E: Worker + Room> Work<Assigning> for Assign<E> {
         })
     }
 
-    fn run(&mut self, (): &(), requests: &[Vec<i8>]) -> Result<Vec<Nearest>, Fault> {
+    fn run(&mut self, (): &(), requests: &[Vec<i8>]) -> Result<Vec<Nearest>, EngineError> {
         let values = requests.concat();
         let points = Points::new(&values, self.dims)?;
         let (mut labels, mut distances) = (vec![0; requests.len()], vec![0; requests.len()]);
         self.engine
-            .nearest(points, &self.centroids, &mut labels, &mut distances)?;
+            .nearest(points, &self.centroids, &mut labels, &mut distances)
+            .map_err(Into::into)?;
         let found = labels.into_iter().zip(distances);
         Ok(found
             .map(|(label, distance)| Nearest { label, distance })
             .collect())
     }
 
-    fn splits(&self, error: &Fault) -> bool {
-        matches!(error, Fault::NoRoom(_))
+    fn splits(&self, error: &EngineError) -> bool {
+        matches!(error, EngineError::NoRoom(_))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows of activations for one layer whose weights stay on a device.
 
 use tercet_core::linear::{I8Sym, Layer};
-use tercet_host::engine::Fault;
+use tercet_host::engine::EngineError;
 
 use super::layers::{Activations, Multiply, check, gathered, parted};
 use super::room::most;
@@ -49,7 +49,7 @@ impl DeviceLayers {
 
 impl Work<Multiply> for DeviceLayers {
     /// Their number, and that none is −128.
-    fn check(&self, request: &Activations) -> Result<(), Fault> {
+    fn check(&self, request: &Activations) -> Result<(), EngineError> {
         Ok(check(request, self.layer.cols())?)
     }
 
@@ -61,12 +61,12 @@ impl Work<Multiply> for DeviceLayers {
         })
     }
 
-    fn run(&mut self, (): &(), requests: &[Activations]) -> Result<Vec<Vec<f32>>, Fault> {
+    fn run(&mut self, (): &(), requests: &[Activations]) -> Result<Vec<Vec<f32>>, EngineError> {
         let out = self.product(requests)?;
         Ok(parted(&out, self.layer.rows(), requests.len()))
     }
 
-    fn splits(&self, error: &Fault) -> bool {
-        matches!(error, Fault::NoRoom(_))
+    fn splits(&self, error: &EngineError) -> bool {
+        matches!(error, EngineError::NoRoom(_))
     }
 }

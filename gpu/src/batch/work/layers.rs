@@ -4,7 +4,7 @@ use std::fmt;
 
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, LinearError};
-use tercet_host::engine::Fault;
+use tercet_host::engine::EngineError;
 
 use super::Room;
 use super::room::most;
@@ -26,7 +26,7 @@ pub struct Activations {
 impl Job for Multiply {
     type Request = Activations;
     type Answer = Vec<f32>;
-    type Error = Fault;
+    type Error = EngineError;
     type Kind = ();
 
     fn kind(_: &Activations) {}
@@ -44,22 +44,18 @@ pub struct Layers<'a, E> {
 
 impl<'a, E> Layers<'a, E> {
     /// The work of an engine on a layer.
-    pub fn new(engine: E, layer: Layer<'a>) -> Self {
+    pub fn new(engine: E, layer: Layer<'a>) -> Self
+    where
+        E: LinearEngine,
+    {
+        let scratch = vec![0; engine.product_scratch_len(layer.weights())];
         Self {
             engine,
             layer,
-            scratch: vec![
-                0;
-                layer
-                    .weights()
-                    .fast_scratch_len()
-                    .max(layer.weights().scratch_len())
-            ],
+            scratch,
         }
     }
-}
 
-impl<E> Layers<'_, E> {
     /// Rows, columns and bytes of the weights.
     pub(super) const fn shape(&self) -> (usize, usize, usize) {
         let weights = self.layer.weights();
@@ -93,9 +89,9 @@ pub(super) fn parted(out: &[f32], rows: usize, count: usize) -> Vec<Vec<f32>> {
         .collect()
 }
 
-impl<E: LinearEngine<Error: Into<Fault>> + Room + Send> Work<Multiply> for Layers<'_, E> {
+impl<E: LinearEngine<Error: Into<EngineError>> + Room + Send> Work<Multiply> for Layers<'_, E> {
     /// Their number, and that none is −128.
-    fn check(&self, request: &Activations) -> Result<(), Fault> {
+    fn check(&self, request: &Activations) -> Result<(), EngineError> {
         Ok(check(request, self.layer.weights().cols())?)
     }
 
@@ -107,7 +103,7 @@ impl<E: LinearEngine<Error: Into<Fault>> + Room + Send> Work<Multiply> for Layer
         })
     }
 
-    fn run(&mut self, (): &(), requests: &[Activations]) -> Result<Vec<Vec<f32>>, Fault> {
+    fn run(&mut self, (): &(), requests: &[Activations]) -> Result<Vec<Vec<f32>>, EngineError> {
         let rows = self.layer.weights().rows();
         let (values, scales) = gathered(requests);
         let mut out = vec![0.0; rows * requests.len()];
@@ -123,8 +119,8 @@ impl<E: LinearEngine<Error: Into<Fault>> + Room + Send> Work<Multiply> for Layer
         Ok(parted(&out, rows, requests.len()))
     }
 
-    fn splits(&self, error: &Fault) -> bool {
-        matches!(error, Fault::NoRoom(_))
+    fn splits(&self, error: &EngineError) -> bool {
+        matches!(error, EngineError::NoRoom(_))
     }
 }
 

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
 use tercet_core::number::Element;
 use tercet_core::quant::{self, Groups, Method, QuantError};
-use tercet_host::engine::Fault;
+use tercet_host::engine::EngineError;
 
 use super::Room;
 use super::room::most;
@@ -29,7 +29,7 @@ pub struct Row {
 impl<T: Element> Job for Quantizing<T> {
     type Request = Vec<T>;
     type Answer = Row;
-    type Error = Fault;
+    type Error = EngineError;
     type Kind = usize;
 
     fn kind(request: &Vec<T>) -> usize {
@@ -74,11 +74,11 @@ impl<E> QuantizeRows<E> {
     }
 }
 
-impl<T: Element, E: QuantizeEngine<Error: Into<Fault>> + Room + Send> Work<Quantizing<T>>
+impl<T: Element, E: QuantizeEngine<Error: Into<EngineError>> + Room + Send> Work<Quantizing<T>>
     for QuantizeRows<E>
 {
     /// That it has values, and all are finite.
-    fn check(&self, request: &Vec<T>) -> Result<(), Fault> {
+    fn check(&self, request: &Vec<T>) -> Result<(), EngineError> {
         if request.is_empty() {
             return Err(QuantError::Empty.into());
         }
@@ -97,7 +97,7 @@ impl<T: Element, E: QuantizeEngine<Error: Into<Fault>> + Room + Send> Work<Quant
         })
     }
 
-    fn run(&mut self, &width: &usize, requests: &[Vec<T>]) -> Result<Vec<Row>, Fault> {
+    fn run(&mut self, &width: &usize, requests: &[Vec<T>]) -> Result<Vec<Row>, EngineError> {
         let count = requests.len();
         let groups = Groups::rows(count, width)?;
         let values = requests.concat();
@@ -124,8 +124,8 @@ impl<T: Element, E: QuantizeEngine<Error: Into<Fault>> + Room + Send> Work<Quant
             .collect())
     }
 
-    fn splits(&self, error: &Fault) -> bool {
-        matches!(error, Fault::NoRoom(_))
+    fn splits(&self, error: &EngineError) -> bool {
+        matches!(error, EngineError::NoRoom(_))
     }
 }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use tercet_core::engine::SearchBase;
 use tercet_core::search::{Hit, Metric, Rows};
-use tercet_host::engine::Fault;
+use tercet_host::engine::EngineError;
 
 use crate::batch::{Job, Work};
 
@@ -26,7 +26,7 @@ pub struct Query<T> {
 impl<R: Rows, M: Metric> Job for Searching<R, M> {
     type Request = Query<R::Query>;
     type Answer = Vec<Hit<R::Score<M>>>;
-    type Error = Fault;
+    type Error = EngineError;
     type Kind = usize;
 
     fn kind(request: &Query<R::Query>) -> usize {
@@ -84,11 +84,11 @@ impl<R: Rows, B, M> Search<R, B, M> {
     }
 }
 
-impl<R: Rows, B: SearchBase<Rows = R, Error: Into<Fault>> + Send, M: Metric> Work<Searching<R, M>>
-    for Search<R, B, M>
+impl<R: Rows, B: SearchBase<Rows = R, Error: Into<EngineError>> + Send, M: Metric>
+    Work<Searching<R, M>> for Search<R, B, M>
 {
     /// Its length, and over floats that its values are finite.
-    fn check(&self, request: &Query<R::Query>) -> Result<(), Fault> {
+    fn check(&self, request: &Query<R::Query>) -> Result<(), EngineError> {
         Ok(self.rows.check_query(&request.values)?)
     }
 
@@ -96,7 +96,7 @@ impl<R: Rows, B: SearchBase<Rows = R, Error: Into<Fault>> + Send, M: Metric> Wor
         &mut self,
         &k: &usize,
         requests: &[Query<R::Query>],
-    ) -> Result<Vec<Vec<Hit<R::Score<M>>>>, Fault> {
+    ) -> Result<Vec<Vec<Hit<R::Score<M>>>>, EngineError> {
         // There are no more hits than rows: a k beyond costs no memory.
         let k = k.min(self.rows.len());
         if k == 0 {
@@ -110,8 +110,8 @@ impl<R: Rows, B: SearchBase<Rows = R, Error: Into<Fault>> + Send, M: Metric> Wor
         Ok(hits.chunks_exact(k).map(<[_]>::to_vec).collect())
     }
 
-    fn splits(&self, error: &Fault) -> bool {
-        matches!(error, Fault::NoRoom(_))
+    fn splits(&self, error: &EngineError) -> bool {
+        matches!(error, EngineError::NoRoom(_))
     }
 }
 

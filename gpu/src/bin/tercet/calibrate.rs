@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
-use tercet_gpu::dispatch::{Able, Job, Operation};
+use tercet_gpu::dispatch::{Job, Operation};
 use tercet_host::convert::Grid;
-use tercet_host::{Calibration, Error, Method, Model, calibrate, calibrate_with};
+use tercet_host::{Calibration, Error, Method, Model, calibrate};
 
 use crate::failure::Failure;
-use crate::flow::On;
 use crate::progress::Bar;
 use crate::words::{grid, words};
 use crate::{edge, engine, format, output};
@@ -87,12 +86,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (Name::Entropy, None) => Method::Entropy,
     };
     let mut engine = arguments.engine.open()?;
-    let flow = Calibrates {
-        data: &arguments.data,
-        method,
-        grid: arguments.grid,
-    };
-    let found = engine.run(flow.job()?, edge::calibrate(method), flow)?;
+    let (data, grid) = (&arguments.data, arguments.grid);
+    let job = job(data)?.with_scratch(edge::calibrate(method));
+    let found = engine.run(job, |engine| {
+        calibrate(engine, data, method, grid, &Bar::new())
+    })?;
     if arguments.json {
         output::json(&found)
     } else {
@@ -100,39 +98,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// [`calibrate`].
-struct Calibrates<'a> {
-    data: &'a [PathBuf],
-    method: Method,
-    grid: Grid,
-}
-
-impl Calibrates<'_> {
-    /// All floats of all files.
-    fn job(&self) -> Result<Job, Error> {
-        let (mut values, mut bytes) = (0, 0);
-        for path in self.data {
-            let model = Model::open(path)?;
-            for tensor in model.tensors().filter(|tensor| tensor.dtype.is_float()) {
-                values += tensor.values() as u64;
-                bytes += tensor.bytes.len() as u64;
-            }
+/// All floats of all files.
+fn job(data: &[PathBuf]) -> Result<Job, Error> {
+    let (mut values, mut bytes) = (0, 0);
+    for path in data {
+        let model = Model::open(path)?;
+        for tensor in model.tensors().filter(|tensor| tensor.dtype.is_float()) {
+            values += tensor.values() as u64;
+            bytes += tensor.bytes.len() as u64;
         }
-        Ok(Job::each(Operation::Histogram, values, bytes, 0))
     }
-}
-
-impl On for Calibrates<'_> {
-    type Done = Calibration;
-
-    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Calibration, Error> {
-        let (data, method, grid, progress) = (self.data, self.method, self.grid, &Bar::new());
-        if E::OWN_MEMORY {
-            return calibrate_with(engine, data, method, grid, progress);
-        }
-        // The processor's threads keep counts of their own over all of the data, which chunk by chunk they would fold.
-        calibrate(data, method, grid, progress)
-    }
+    Ok(Job::each(Operation::Histogram, values, bytes, 0))
 }
 
 fn people(found: &Calibration) -> String {

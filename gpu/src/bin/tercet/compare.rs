@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use tercet_gpu::dispatch::Able;
-use tercet_host::{Amounts, CompareReport, Error, Measured, Model, compare_with};
+use tercet_host::{Amounts, CompareReport, Measured, compare};
 
 use crate::failure::Failure;
-use crate::flow::On;
 use crate::progress::Bar;
 use crate::table::{Align, Table};
 use crate::{edge, engine, format, output, reading, restoring};
@@ -57,29 +55,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let amounts = restoring::amounts(&engine, amounts)?.unwrap_or_default();
     let mut both = amounts[0];
     both += amounts[1];
-    let compares = Compares {
-        left: &left,
-        right: &right,
-    };
-    let report = engine.run(restoring::job(both), edge::compare(&amounts), compares)?;
+    let job = restoring::job(both).with_scratch(edge::compare(&amounts));
+    let report = engine.run(job, |engine| compare(engine, &left, &right, &Bar::new()))?;
     if arguments.json {
         output::json(&report)
     } else {
         output::text(&people(&report))
-    }
-}
-
-/// [`tercet_host::compare`].
-struct Compares<'a> {
-    left: &'a Model,
-    right: &'a Model,
-}
-
-impl On for Compares<'_> {
-    type Done = CompareReport;
-
-    fn on<E: Able>(&mut self, engine: &mut E) -> Result<CompareReport, Error> {
-        compare_with(engine, self.left, self.right, &Bar::new())
     }
 }
 

@@ -1,14 +1,12 @@
 //! `tercet dequantize`: a quantized model back in floats.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
-use tercet_gpu::dispatch::Able;
 use tercet_host::convert::{DequantizeOptions, FloatType, Report};
-use tercet_host::{Amount, Amounts, Error, Model, dequantize_with};
+use tercet_host::{Amount, Amounts, dequantize};
 
 use crate::failure::Failure;
-use crate::flow::On;
 use crate::progress::Bar;
 use crate::table::{Align, Table};
 use crate::words::words;
@@ -70,38 +68,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let model = arguments.reading.open(&arguments.input)?;
     let amounts = [(model.path(), Amounts::of(&model))];
     let [amounts] = restoring::amounts(&engine, amounts)?.unwrap_or_default();
-    let dequantizes = Dequantizes {
-        model: &model,
-        options: &options,
-        out: &arguments.output,
-    };
     // What is floats already is copied.
     let mut restored = amounts;
     restored.plain = Amount::default();
-    let report = engine.run(
-        restoring::job(restored),
-        edge::dequantize(&amounts),
-        dequantizes,
-    )?;
+    let job = restoring::job(restored).with_scratch(edge::dequantize(&amounts));
+    let report = engine.run(job, |engine| {
+        dequantize(engine, &model, &options, &arguments.output, &Bar::new())
+    })?;
     if arguments.json {
         output::json(&report)
     } else {
         output::text(&people(&report))
-    }
-}
-
-/// [`tercet_host::dequantize`].
-struct Dequantizes<'a> {
-    model: &'a Model,
-    options: &'a DequantizeOptions,
-    out: &'a Path,
-}
-
-impl On for Dequantizes<'_> {
-    type Done = Report;
-
-    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Report, Error> {
-        dequantize_with(engine, self.model, self.options, self.out, &Bar::new())
     }
 }
 

@@ -6,21 +6,23 @@ use std::error::Error as StdError;
 use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tercet_gpu::AnyEngine;
 use tercet_gpu::dispatch::{
-    self, Builder, DispatchError, Dispatcher, Job, Notice, Operation, Place, Profile, Settings,
-    SettingsError, Verbose, Wish,
+    self, Builder, DispatchError, Dispatcher, First, Job, Notice, Operation, Place, Profile,
+    Settings, SettingsError, Verbose, Wish,
 };
 use tercet_host::cluster::Step;
-use tercet_host::cluster::data::{Assigned, Fit, Found};
+use tercet_host::cluster::data::{self, Assigned, Fit, Found};
 use tercet_host::convert::Target;
+use tercet_host::engine::{EngineError, FlowEngine};
 use tercet_host::points::Points;
-use tercet_host::search::{Find, SearchOptions, SearchReport, Storage};
+use tercet_host::search::{self, Find, SearchOptions, SearchReport, Storage};
 use tercet_host::simd::{Backend, Isa};
 use tercet_host::{Error, Model, Progress, QuantizeOptions, Report};
 
 use crate::failure::Failure;
-use crate::flow::{Assigns, Fits, Flow, On, Quantizes, Searches};
 use crate::profile::Profiled;
+use crate::progress::Bar;
 use crate::{edge, format};
 
 /// What [`Named`] may name beside instruction sets.
@@ -193,25 +195,26 @@ impl Engine {
         self.name.clone()
     }
 
-    /// Runs a flow on the engine that costs least for its `job`; `scratch` is what the job takes of a microcontroller's memory.
-    pub(crate) fn run<F: On>(
+    /// Runs a flow on the engine that costs least for its `job`, or the next if that fails.
+    pub(crate) fn run<T>(
         &mut self,
         job: Job,
-        scratch: usize,
-        flow: F,
-    ) -> Result<F::Done, Error> {
+        mut flow: impl FnMut(&mut AnyEngine<'_, First>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let job = job.in_flow();
         if self.explain {
             eprintln!("{}", self.dispatcher.explain(&job).to_string().trim_end());
         }
         let name = &mut self.name;
-        let flow = Flow {
-            job,
-            scratch,
-            name,
-            flow,
-        };
-        match self.dispatcher.run(flow) {
+        let done = self.dispatcher.run(job, |engine| {
+            *name = engine.name();
+            match flow(engine) {
+                // Files and options have no part in it: another engine may do the work.
+                Err(Error::Engine { source, .. }) => Err(EngineError::Failed(source)),
+                done => Ok(done),
+            }
+        });
+        match done {
             Ok(done) => done,
             Err(error) => {
                 let (engine, source): (_, Box<dyn StdError + Send + Sync>) = match error {
@@ -253,15 +256,9 @@ impl Engine {
         );
         let sphere = fit.spherical;
         let scratch = edge::kmeans(points.rows(), points.dims(), options, sphere);
-        self.run(
-            job,
-            scratch,
-            Fits {
-                points,
-                fit,
-                observe,
-            },
-        )
+        self.run(job.with_scratch(scratch), |engine| {
+            data::fit(engine, points, fit, observe)
+        })
     }
 
     /// [`tercet_host::cluster::data::assign`].
@@ -273,15 +270,10 @@ impl Engine {
     ) -> Result<Assigned, Error> {
         let (rows, dims) = (points.rows(), points.dims());
         let job = Job::points(Operation::Assign, rows, dims, centroids.rows());
-        self.run(
-            job,
-            edge::assign(dims, centroids.rows()),
-            Assigns {
-                points,
-                centroids,
-                spherical,
-            },
-        )
+        let scratch = edge::assign(dims, centroids.rows());
+        self.run(job.with_scratch(scratch), |engine| {
+            data::assign(engine, points, centroids, spherical)
+        })
     }
 
     /// [`tercet_host::search::search`].
@@ -301,15 +293,10 @@ impl Engine {
             Find::Within(_) => 1,
         };
         let job = Job::among(base.rows(), base.dims(), size, queries.rows(), k);
-        self.run(
-            job,
-            edge::search(base.dims(), options),
-            Searches {
-                base,
-                queries,
-                options,
-            },
-        )
+        let scratch = edge::search(base.dims(), options);
+        self.run(job.with_scratch(scratch), |engine| {
+            search::search(engine, base, queries, options, &Bar::new())
+        })
     }
 
     /// Whether it is the device, which was named, and nothing else will do.
@@ -346,16 +333,10 @@ impl Engine {
             Target::BitnetHf => job.at(Place::Processor),
             _ => job,
         };
-        self.run(
-            job,
-            edge::quantize(model, options),
-            Quantizes {
-                model,
-                options,
-                out,
-                progress,
-            },
-        )
+        let scratch = edge::quantize(model, options);
+        self.run(job.with_scratch(scratch), |engine| {
+            tercet_host::quantize(engine, model, options, out, progress)
+        })
     }
 }
 

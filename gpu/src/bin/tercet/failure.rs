@@ -96,6 +96,9 @@ impl From<tercet_host::Error> for Failure {
     fn from(error: tercet_host::Error) -> Self {
         match error {
             tercet_host::Error::Options { .. } => Self::usage(error),
+            tercet_host::Error::OutputExists { .. } => {
+                Self::new(format_args!("{error} (--force overwrites)"))
+            }
             error => Self::new(error),
         }
     }

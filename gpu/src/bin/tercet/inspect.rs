@@ -3,11 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use tercet_gpu::dispatch::Able;
-use tercet_host::{Amounts, Error, Model, Summary, TensorSummary, ValueSummary, inspect_with};
+use tercet_host::{Amounts, Summary, TensorSummary, ValueSummary, inspect};
 
 use crate::failure::Failure;
-use crate::flow::On;
 use crate::progress::Bar;
 use crate::table::{Align, Table};
 use crate::{edge, engine, format, output, reading, restoring};
@@ -57,11 +55,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Each tensor is gone through twice.
     let mut twice = amounts;
     twice += amounts;
-    let inspects = Inspects {
-        model: &model,
-        only,
-    };
-    let summary = engine.run(restoring::job(twice), edge::inspect(&amounts), inspects)?;
+    let job = restoring::job(twice).with_scratch(edge::inspect(&amounts));
+    let summary = engine.run(job, |engine| inspect(engine, &model, only, &Bar::new()))?;
     if arguments.json {
         return output::json(&summary);
     }
@@ -69,20 +64,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match (&arguments.tensor, summary.tensors.as_slice()) {
         (Some(_), [tensor]) => output::text(&(closely(tensor) + &note)),
         _ => output::text(&(people(&summary) + &note)),
-    }
-}
-
-/// [`tercet_host::inspect`].
-struct Inspects<'a> {
-    model: &'a Model,
-    only: Option<&'a str>,
-}
-
-impl On for Inspects<'_> {
-    type Done = Summary;
-
-    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Summary, Error> {
-        inspect_with(engine, self.model, self.only, &Bar::new())
     }
 }
 

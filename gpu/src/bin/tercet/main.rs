@@ -17,7 +17,6 @@ mod edge;
 mod elbow;
 mod engine;
 mod failure;
-mod flow;
 mod format;
 mod gpus;
 mod info;

@@ -14,6 +14,7 @@ fn job(bytes: u64, work: u64) -> Job {
         work,
         items: 0,
         held: 0,
+        scratch: 0,
         place: Place::Host,
         flow: false,
     }

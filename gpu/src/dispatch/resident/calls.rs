@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use tercet_core::cluster::Points;
-use tercet_core::linear::{I8Sym, Layer};
+use tercet_core::cluster::{Points, check_nearest};
+use tercet_core::engine::{ClusterEngine, LinearEngine, SearchBase, SearchEngine};
+use tercet_core::linear::{I8Sym, Layer, LinearError};
 use tercet_core::search::{Hit, Metric, Rows};
-use tercet_host::cluster::{Clustering, KmeansOptions};
-use tercet_host::engine::Fault;
+use tercet_host::cluster::{Clustering, KmeansOptions, kmeans};
+use tercet_host::engine::EngineError;
 
-use super::{Held, Holds};
+use super::{Held, Residency};
+use crate::AnyEngine;
+use crate::dispatch::calls::kmeans_job;
 use crate::dispatch::engine::Device;
 use crate::dispatch::notice::Failure;
-use crate::dispatch::operations::{Assign, Kmeans, Product, Search};
-use crate::dispatch::work::Work;
-use crate::dispatch::{DispatchError, Dispatcher, Engine, First};
+use crate::dispatch::{DispatchError, Dispatcher, Engine, First, Job};
 
 /// Points that calls come back to, of [`Dispatcher::resident_points`]: with the host, and on the device too where that pays.
 ///
@@ -48,7 +49,7 @@ use crate::dispatch::{DispatchError, Dispatcher, Engine, First};
 pub struct ResidentPoints<'a, D: Device = First> {
     dispatcher: Dispatcher<D>,
     points: Points<'a>,
-    held: Arc<Held<<D as Holds>::Points>>,
+    held: Arc<Held<<D as Residency>::Points>>,
 }
 
 /// Rows that are searched again and again, of [`Dispatcher::resident_rows`]: with the host, and on the device too where that pays, as
@@ -57,7 +58,7 @@ pub struct ResidentPoints<'a, D: Device = First> {
 pub struct ResidentRows<R, D: Device = First> {
     dispatcher: Dispatcher<D>,
     rows: R,
-    held: Arc<Held<<D as Holds>::Rows>>,
+    held: Arc<Held<<D as Residency>::Rows>>,
 }
 
 /// A layer that is multiplied again and again, of [`Dispatcher::resident_layer`]: with the host, and on the device too where that pays, as
@@ -66,7 +67,7 @@ pub struct ResidentRows<R, D: Device = First> {
 pub struct ResidentLayer<'a, D: Device = First> {
     dispatcher: Dispatcher<D>,
     layer: Layer<'a>,
-    held: Arc<Held<<D as Holds>::Layer>>,
+    held: Arc<Held<<D as Residency>::Layer>>,
 }
 
 impl<D: Device> Dispatcher<D> {
@@ -101,7 +102,7 @@ impl<D: Device> Dispatcher<D> {
     fn load<T>(
         &self,
         held: &Held<T>,
-        mut load: impl FnMut(&mut D) -> Result<T, Fault>,
+        mut load: impl FnMut(&mut D) -> Result<T, EngineError>,
     ) -> Result<(), DispatchError> {
         self.open()?;
         let loaded = self.with_device(|device| held.load(device, &mut load).map(|_| ()));
@@ -109,7 +110,7 @@ impl<D: Device> Dispatcher<D> {
             return Ok(());
         };
         Err(match Failure::from(fault) {
-            Failure::Refused(error) => error,
+            Failure::Refused(refused) => DispatchError::Refused(refused),
             Failure::Engine { source, .. } => DispatchError::Engine {
                 engine: Engine::Cuda,
                 source,
@@ -188,20 +189,20 @@ impl<D: Device> ResidentPoints<'_, D> {
     /// Those of [`Dispatcher::kmeans`].
     pub fn kmeans(&self, options: &KmeansOptions) -> Result<Clustering, DispatchError> {
         let points = &self.points;
-        let work = Kmeans {
-            codes: points.values(),
-            dims: points.dims(),
-            weights: points.weights(),
-            options,
-        };
-        // Each pass reads them again, which counts as bytes read: none of that crosses.
-        let read = work.job().bytes_in;
+        let (codes, dims, weights) = (points.values(), points.dims(), points.weights());
+        let job = kmeans_job(codes.len(), dims, options);
         self.held.run(
             &self.dispatcher,
-            work,
-            usize::try_from(read).unwrap_or(usize::MAX),
+            job,
+            // Each pass reads them again, which counts as bytes read: none of that crosses.
+            usize::try_from(job.bytes_in).unwrap_or(usize::MAX),
             |device| device.hold_points(points),
-            |work, device, held| device.kmeans_held(points, held, work.options),
+            |engine, there| match (engine, there) {
+                (AnyEngine::Device(device), Some(there)) => {
+                    device.kmeans_held(points, there, options)
+                }
+                (engine, _) => kmeans(engine, codes, dims, weights, options, &mut |_| ()),
+            },
         )
     }
 
@@ -216,20 +217,17 @@ impl<D: Device> ResidentPoints<'_, D> {
         distances: &mut [u32],
     ) -> Result<(), DispatchError> {
         let points = &self.points;
-        let work = Assign {
-            points: *points,
-            centroids,
-            labels,
-            distances,
-        };
         self.held.run(
             &self.dispatcher,
-            work,
+            Job::assign(points, centroids.len() / points.dims()),
             self.bytes(),
             |device| device.hold_points(points),
-            |work, device, held| {
-                work.check()?;
-                device.assign_held(points, held, work.centroids, work.labels, work.distances)
+            |engine, there| match (engine, there) {
+                (AnyEngine::Device(device), Some(there)) => {
+                    check_nearest(points, centroids, labels.len(), distances.len())?;
+                    device.assign_held(points, there, centroids, labels, distances)
+                }
+                (engine, _) => engine.nearest(*points, centroids, labels, distances),
             },
         )
     }
@@ -247,18 +245,18 @@ impl<R: Rows, D: Device> ResidentRows<R, D> {
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, DispatchError> {
         let rows = self.rows;
-        let work = Search::<M, R> {
-            rows,
-            queries,
-            k,
-            hits,
-        };
+        let many = queries.len() / rows.dim().max(1);
         self.held.run(
             &self.dispatcher,
-            work,
+            Job::search(&rows, many, k),
             self.bytes(),
             |device| device.hold_rows(&rows),
-            |work, device, held| device.search_held::<M, R>(rows, held, work.queries, k, work.hits),
+            |engine, there| match (engine, there) {
+                (AnyEngine::Device(device), Some(there)) => {
+                    device.search_held::<M, R>(rows, there, queries, k, hits)
+                }
+                (engine, _) => engine.base(rows)?.top_k_all::<M>(queries, k, hits),
+            },
         )
     }
 }
@@ -285,6 +283,7 @@ impl<D: Device> ResidentLayer<'_, D> {
         self.multiply(x, x_scales, out, false)
     }
 
+    /// `one`: whether it is one row of activations by definition.
     fn multiply(
         &self,
         x: I8Sym<'_>,
@@ -293,22 +292,43 @@ impl<D: Device> ResidentLayer<'_, D> {
         one: bool,
     ) -> Result<(), DispatchError> {
         let layer = &self.layer;
-        let work = Product {
-            layer,
-            x,
-            scales,
-            out,
-            one,
-        };
         self.held.run(
             &self.dispatcher,
-            work,
+            Job::product(layer, scales.len()),
             self.bytes(),
             |device| device.hold_layer(layer),
-            |work, device, held| {
-                work.check()?;
-                device.multiply_held(layer, held, work.x, work.scales, work.out)
+            |engine, there| match (engine, there) {
+                (AnyEngine::Device(device), Some(there)) => {
+                    check(layer, x, scales, out.len(), one)?;
+                    device.multiply_held(layer, there, x, scales, out)
+                }
+                (engine, _) => {
+                    let mut scratch = vec![0; engine.product_scratch_len(layer.weights())];
+                    match scales {
+                        &[scale] if one => engine.matvec(layer, x, scale, out, &mut scratch),
+                        _ => engine.matmat(layer, x, scales, out, &mut scratch),
+                    }
+                }
             },
         )
     }
+}
+
+/// What every engine refuses: whole rows of activations, a scale for each, an output for each and each row of weights.
+fn check(
+    layer: &Layer<'_>,
+    x: I8Sym<'_>,
+    scales: &[f32],
+    outputs: usize,
+    one: bool,
+) -> Result<(), LinearError> {
+    if one {
+        return layer.check(x, outputs);
+    }
+    let expected = layer.check_many(x, outputs)?;
+    let found = scales.len();
+    if expected != found {
+        return Err(LinearError::Length { expected, found });
+    }
+    Ok(())
 }

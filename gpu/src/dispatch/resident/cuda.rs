@@ -1,22 +1,22 @@
 //! Data that stays on a CUDA device.
 
 use tercet_core::cluster::{Points, Update};
-use tercet_core::engine::{ClusterProblem, SearchBase};
+use tercet_core::engine::{ClusterEngine, ClusterProblem, Refused, SearchBase};
 use tercet_core::linear::{I8Sym, Layer, LinearError};
 use tercet_core::search::{Hit, Metric, Rows};
 use tercet_host::cluster::{Clustering, KmeansOptions, kmeans_of};
-use tercet_host::engine::{Fault, Worker};
+use tercet_host::engine::EngineError;
 
-use super::Holds;
+use super::Residency;
 use crate::engine::cluster::DevicePoints;
 use crate::engine::{Cuda, CudaError, DeviceLayer, DeviceRows};
 
-impl Holds for Cuda {
+impl Residency for Cuda {
     type Points = DevicePoints;
     type Rows = DeviceRows;
     type Layer = DeviceLayer;
 
-    fn hold_points(&mut self, points: &Points<'_>) -> Result<DevicePoints, Fault> {
+    fn hold_points(&mut self, points: &Points<'_>) -> Result<DevicePoints, EngineError> {
         Ok(self.points(points)?)
     }
 
@@ -25,7 +25,7 @@ impl Holds for Cuda {
         _: &Points<'_>,
         held: &DevicePoints,
         options: &KmeansOptions,
-    ) -> Result<Clustering, Fault> {
+    ) -> Result<Clustering, EngineError> {
         let update = options.sphere.map_or(Update::Mean, Update::Sphere);
         let mut clusters = self.clusters_of(held, options.clusters, update)?;
         Ok(kmeans_of(&mut clusters, options, &mut |_| ())?)
@@ -38,11 +38,11 @@ impl Holds for Cuda {
         centroids: &[i8],
         labels: &mut [u32],
         distances: &mut [u32],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EngineError> {
         let k = centroids.len() / points.dims();
         if k > points.counted() {
             // More than a clustering may have: in parts, of points that cross.
-            return self.nearest(*points, centroids, labels, distances);
+            return Ok(self.nearest(*points, centroids, labels, distances)?);
         }
         let mut clusters = self.clusters_of(held, k, Update::Mean)?;
         clusters.set_centroids(centroids)?;
@@ -51,7 +51,7 @@ impl Holds for Cuda {
         Ok(clusters.read_distances(distances)?)
     }
 
-    fn hold_rows<R: Rows>(&mut self, rows: &R) -> Result<DeviceRows, Fault> {
+    fn hold_rows<R: Rows>(&mut self, rows: &R) -> Result<DeviceRows, EngineError> {
         Ok(self.rows(rows)?)
     }
 
@@ -62,16 +62,16 @@ impl Holds for Cuda {
         queries: &[R::Query],
         k: usize,
         hits: &mut [Hit<R::Score<M>>],
-    ) -> Result<usize, Fault> {
+    ) -> Result<usize, EngineError> {
         let mut base = self.base_of(rows, held)?;
         Ok(base.top_k_all::<M>(queries, k, hits)?)
     }
 
-    fn hold_layer(&mut self, layer: &Layer<'_>) -> Result<DeviceLayer, Fault> {
+    fn hold_layer(&mut self, layer: &Layer<'_>) -> Result<DeviceLayer, EngineError> {
         match self.layer(layer) {
             // A weight of 128, which the processor's kernels take.
-            Err(error @ CudaError::Linear(LinearError::CodeRange { .. })) => {
-                Err(Fault::NoRoom(error.into()))
+            Err(error @ CudaError::Refused(Refused::Linear(LinearError::CodeRange { .. }))) => {
+                Err(EngineError::NoRoom(error.into()))
             }
             layer => Ok(layer?),
         }
@@ -84,7 +84,7 @@ impl Holds for Cuda {
         x: I8Sym<'_>,
         scales: &[f32],
         out: &mut [f32],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EngineError> {
         let x = self.activations(held, x)?;
         let scales = self.upload(scales)?;
         let mut there = self.zeros(out.len())?;

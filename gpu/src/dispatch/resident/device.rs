@@ -3,21 +3,18 @@
 use std::fmt;
 
 use tercet_core::cluster::Points;
+use tercet_core::engine::{ClusterEngine, LinearEngine, SearchBase, SearchEngine};
 use tercet_core::linear::{I8Sym, Layer};
 use tercet_core::scalar::Scalar;
 use tercet_core::search::{Hit, Metric, Rows};
-use tercet_host::cluster::{Clustering, KmeansOptions, kmeans_with};
-use tercet_host::engine::Fault;
-
-use crate::dispatch::engine::Able;
-use crate::dispatch::operations::{Product, Search};
-use crate::dispatch::work::Work;
+use tercet_host::cluster::{Clustering, KmeansOptions, kmeans};
+use tercet_host::engine::EngineError;
 
 /// A device that data stays on between calls.
 ///
 /// Each call is given the host's data beside the device's: what is checked by it, or computed with it in the end. Bits are those of the
 /// calls without residence. Where the data there is another than the host's, what comes back means nothing.
-pub trait Holds {
+pub trait Residency {
     /// Points there.
     type Points: fmt::Debug + Send + Sync + 'static;
     /// Rows to search there.
@@ -28,24 +25,24 @@ pub trait Holds {
     /// Brings points there. O(n · d).
     ///
     /// # Errors
-    /// [`Fault::NoRoom`], [`Fault::Engine`].
-    fn hold_points(&mut self, points: &Points<'_>) -> Result<Self::Points, Fault>;
+    /// [`EngineError::NoRoom`], [`EngineError::Failed`].
+    fn hold_points(&mut self, points: &Points<'_>) -> Result<Self::Points, EngineError>;
 
     /// Clusters them.
     ///
     /// # Errors
-    /// Those of [`kmeans_with`].
+    /// Those of [`kmeans`].
     fn kmeans_held(
         &mut self,
         points: &Points<'_>,
         held: &Self::Points,
         options: &KmeansOptions,
-    ) -> Result<Clustering, Fault>;
+    ) -> Result<Clustering, EngineError>;
 
     /// Gives each the nearest of centroids, whole ones, with a label and a distance for each point.
     ///
     /// # Errors
-    /// [`Fault::NoRoom`], [`Fault::Engine`].
+    /// [`EngineError::NoRoom`], [`EngineError::Failed`].
     fn assign_held(
         &mut self,
         points: &Points<'_>,
@@ -53,13 +50,13 @@ pub trait Holds {
         centroids: &[i8],
         labels: &mut [u32],
         distances: &mut [u32],
-    ) -> Result<(), Fault>;
+    ) -> Result<(), EngineError>;
 
     /// Brings rows to search there. O(rows · dim).
     ///
     /// # Errors
-    /// [`Fault::NoRoom`], [`Fault::Engine`].
-    fn hold_rows<R: Rows>(&mut self, rows: &R) -> Result<Self::Rows, Fault>;
+    /// [`EngineError::NoRoom`], [`EngineError::Failed`].
+    fn hold_rows<R: Rows>(&mut self, rows: &R) -> Result<Self::Rows, EngineError>;
 
     /// Searches them, as [`tercet_core::engine::SearchBase::top_k_all`].
     ///
@@ -72,18 +69,18 @@ pub trait Holds {
         queries: &[R::Query],
         k: usize,
         hits: &mut [Hit<R::Score<M>>],
-    ) -> Result<usize, Fault>;
+    ) -> Result<usize, EngineError>;
 
     /// Brings a layer there. O(rows · cols).
     ///
     /// # Errors
-    /// [`Fault::NoRoom`], also for weights that the device has no kernels for; [`Fault::Engine`].
-    fn hold_layer(&mut self, layer: &Layer<'_>) -> Result<Self::Layer, Fault>;
+    /// [`EngineError::NoRoom`], also for weights that the device has no kernels for; [`EngineError::Failed`].
+    fn hold_layer(&mut self, layer: &Layer<'_>) -> Result<Self::Layer, EngineError>;
 
     /// Multiplies it with whole rows of activations; a scale for each, and an output for each and each row of weights.
     ///
     /// # Errors
-    /// [`Fault::NoRoom`], [`Fault::Engine`].
+    /// [`EngineError::NoRoom`], [`EngineError::Failed`].
     fn multiply_held(
         &mut self,
         layer: &Layer<'_>,
@@ -91,16 +88,16 @@ pub trait Holds {
         x: I8Sym<'_>,
         scales: &[f32],
         out: &mut [f32],
-    ) -> Result<(), Fault>;
+    ) -> Result<(), EngineError>;
 }
 
 /// The host as a device: what it holds is what is there.
-impl Holds for Scalar {
+impl Residency for Scalar {
     type Points = ();
     type Rows = ();
     type Layer = ();
 
-    fn hold_points(&mut self, _: &Points<'_>) -> Result<(), Fault> {
+    fn hold_points(&mut self, _: &Points<'_>) -> Result<(), EngineError> {
         Ok(())
     }
 
@@ -109,9 +106,9 @@ impl Holds for Scalar {
         points: &Points<'_>,
         (): &(),
         options: &KmeansOptions,
-    ) -> Result<Clustering, Fault> {
+    ) -> Result<Clustering, EngineError> {
         let (values, weights) = (points.values(), points.weights());
-        let found = kmeans_with(self, values, points.dims(), weights, options, &mut |_| ());
+        let found = kmeans(self, values, points.dims(), weights, options, &mut |_| ());
         Ok(found?)
     }
 
@@ -122,11 +119,11 @@ impl Holds for Scalar {
         centroids: &[i8],
         labels: &mut [u32],
         distances: &mut [u32],
-    ) -> Result<(), Fault> {
-        Able::assign(self, *points, centroids, labels, distances)
+    ) -> Result<(), EngineError> {
+        Ok(self.nearest(*points, centroids, labels, distances)?)
     }
 
-    fn hold_rows<R: Rows>(&mut self, _: &R) -> Result<(), Fault> {
+    fn hold_rows<R: Rows>(&mut self, _: &R) -> Result<(), EngineError> {
         Ok(())
     }
 
@@ -137,17 +134,11 @@ impl Holds for Scalar {
         queries: &[R::Query],
         k: usize,
         hits: &mut [Hit<R::Score<M>>],
-    ) -> Result<usize, Fault> {
-        let mut search = Search::<M, R> {
-            rows,
-            queries,
-            k,
-            hits,
-        };
-        search.run(self)
+    ) -> Result<usize, EngineError> {
+        Ok(self.base(rows)?.top_k_all::<M>(queries, k, hits)?)
     }
 
-    fn hold_layer(&mut self, _: &Layer<'_>) -> Result<(), Fault> {
+    fn hold_layer(&mut self, _: &Layer<'_>) -> Result<(), EngineError> {
         Ok(())
     }
 
@@ -158,14 +149,8 @@ impl Holds for Scalar {
         x: I8Sym<'_>,
         scales: &[f32],
         out: &mut [f32],
-    ) -> Result<(), Fault> {
-        let mut product = Product {
-            layer,
-            x,
-            scales,
-            out,
-            one: false,
-        };
-        product.run(self)
+    ) -> Result<(), EngineError> {
+        let mut scratch = vec![0; layer.weights().scratch_len()];
+        Ok(self.matmat(layer, x, scales, out, &mut scratch)?)
     }
 }

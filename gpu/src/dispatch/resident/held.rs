@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tercet_host::engine::Fault;
+use tercet_host::engine::EngineError;
 
-use super::{DEVICE, There};
+use super::DEVICE;
+use crate::AnyEngine;
 use crate::dispatch::choose::State;
 use crate::dispatch::engine::Device;
-use crate::dispatch::work::Work;
 use crate::dispatch::{DispatchError, Dispatcher, Engine, Job};
 
 /// Data that may lie on the device too.
@@ -56,8 +56,8 @@ impl<T> Held<T> {
     pub(super) fn load<D>(
         &self,
         device: &mut D,
-        load: &mut impl FnMut(&mut D) -> Result<T, Fault>,
-    ) -> Result<Arc<T>, Fault> {
+        load: &mut impl FnMut(&mut D) -> Result<T, EngineError>,
+    ) -> Result<Arc<T>, EngineError> {
         if let Place::There(there) = &*self.place() {
             return Ok(Arc::clone(there));
         }
@@ -71,7 +71,7 @@ impl<T> Held<T> {
                 Ok(there)
             }
             Err(fault) => {
-                if matches!(fault, Fault::NoRoom(_)) {
+                if matches!(fault, EngineError::NoRoom(_)) {
                     *place = Place::NoRoom;
                 }
                 Err(fault)
@@ -79,23 +79,22 @@ impl<T> Held<T> {
         }
     }
 
-    /// Does work whose data this is, so many bytes of it.
-    pub(super) fn run<D: Device, W: Work>(
+    /// Does a job whose data this is, so many bytes of it: `work` by an engine, with what is on the device if that is the one.
+    pub(super) fn run<D: Device, R>(
         &self,
         dispatcher: &Dispatcher<D>,
-        work: W,
+        job: Job,
         bytes: usize,
-        load: impl FnMut(&mut D) -> Result<T, Fault>,
-        run: impl FnMut(&mut W, &mut D, &T) -> Result<W::Done, Fault>,
-    ) -> Result<W::Done, DispatchError> {
-        let (job, without) = self.job(dispatcher, work.job(), bytes as u64);
-        dispatcher.drive(There {
-            work,
-            held: self,
-            job,
-            without,
-            load,
-            run,
+        mut load: impl FnMut(&mut D) -> Result<T, EngineError>,
+        mut work: impl FnMut(&mut AnyEngine<'_, D>, Option<&T>) -> Result<R, EngineError>,
+    ) -> Result<R, DispatchError> {
+        let (job, without) = self.job(dispatcher, job, bytes as u64);
+        dispatcher.run_without(without, job, |engine| {
+            let there = match engine {
+                AnyEngine::Device(device) => Some(self.load(&mut **device, &mut load)?),
+                AnyEngine::Scalar(_) | AnyEngine::Threads(_) => None,
+            };
+            work(engine, there.as_deref())
         })
     }
 

@@ -4,11 +4,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use tercet_core::scalar::Scalar;
-use tercet_host::engine::Fault;
+use tercet_host::engine::EngineError;
 
 use super::with_costs;
 use crate::dispatch::{
-    Able, Bottlenecks, Bound, Cost, Costs, Dispatcher, Engine, Job, Operation, Settings, Work,
+    Bottlenecks, Bound, Cost, Costs, Dispatcher, Engine, Job, Operation, Settings,
 };
 
 /// A job that begins to be done, and goes on until it is told to end.
@@ -17,14 +17,12 @@ struct Held {
     gate: Option<(Sender<()>, Receiver<()>)>,
 }
 
-impl Work for Held {
-    type Done = ();
-
-    fn job(&self) -> Job {
-        self.job
+impl Held {
+    fn run(self, dispatcher: &Dispatcher<Scalar>) {
+        dispatcher.run(self.job, |_| self.hold()).unwrap();
     }
 
-    fn run<E: Able>(&mut self, _: &mut E) -> Result<(), Fault> {
+    fn hold(&self) -> Result<(), EngineError> {
         if let Some((begun, go)) = &self.gate {
             // Whoever holds it may have gone.
             let _ = begun.send(());
@@ -61,7 +59,7 @@ fn report(engine: Engine, cost: Cost) -> Bottlenecks {
     let mut monitor = dispatcher.monitor();
     for _ in 0..10 {
         let job = job(Operation::Assign);
-        dispatcher.run(Held { job, gate: None }).unwrap();
+        Held { job, gate: None }.run(&dispatcher);
     }
     let report = monitor.report();
     let share = &report.shares[0];
@@ -151,9 +149,9 @@ fn a_faster_engine_is_named_with_why_it_was_not_taken() {
         job: job(operation),
         gate: None,
     };
-    scalar.run(held(Operation::Assign)).unwrap();
+    held(Operation::Assign).run(&scalar);
     // And another, of which nothing is known.
-    dispatcher.run(held(Operation::Search)).unwrap();
+    held(Operation::Search).run(&dispatcher);
     let report = monitor.report();
     let (text, saves) = change(&report);
     let expected = "assign: threads is predicted to take 10 % of the time of scalar; it was not taken: calls ask for another engine";
@@ -193,7 +191,7 @@ fn calls_under_way_are_told_while_they_are() {
         gate: Some((begun, may_go)),
     };
     let start = Instant::now();
-    let thread = std::thread::spawn(move || worker.run(held).unwrap());
+    let thread = std::thread::spawn(move || held.run(&worker));
     has_begun.recv().unwrap();
     let mut told = 0.0;
     for _ in 0..3 {
@@ -252,7 +250,7 @@ fn an_interval_is_the_difference_of_its_ends() {
     ]);
     let run = |operation| {
         let job = job(operation);
-        dispatcher.run(Held { job, gate: None }).unwrap();
+        Held { job, gate: None }.run(&dispatcher);
     };
     run(Operation::Assign);
     let first = dispatcher.metrics();

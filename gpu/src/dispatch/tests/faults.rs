@@ -1,30 +1,30 @@
 //! Engines that fail: the call is finished by the next, with the same bits and one warning.
 
+use tercet_core::engine::Refused;
 use tercet_core::scalar::Scalar;
-use tercet_host::engine::Fault;
+use tercet_host::engine::EngineError;
 
 use super::with_costs;
 use crate::dispatch::{
-    Able, Cost, Costs, DispatchError, Engine, Job, Notice, Operation, Settings, Work,
+    Cost, Costs, DispatchError, Dispatcher, Engine, Job, Notice, Operation, Settings,
 };
 
 /// Writes the squares of its input; the first engines asked leave half of them and fail.
 struct Squares<'a> {
     of: &'a [u64],
     out: &'a mut [u64],
-    failures: Vec<Fault>,
+    failures: Vec<EngineError>,
     asked: &'a mut u32,
 }
 
-impl Work for Squares<'_> {
-    type Done = u64;
-
-    fn job(&self) -> Job {
+impl Squares<'_> {
+    fn run(mut self, dispatcher: &Dispatcher<Scalar>) -> Result<u64, DispatchError> {
         let n = self.of.len() as u64;
-        Job::each(Operation::Search, n, 8 * n, 8 * n)
+        let job = Job::each(Operation::Search, n, 8 * n, 8 * n);
+        dispatcher.run(job, |_| self.square())
     }
 
-    fn run<E: Able>(&mut self, _: &mut E) -> Result<u64, Fault> {
+    fn square(&mut self) -> Result<u64, EngineError> {
         *self.asked += 1;
         let failure = self.failures.pop();
         let half = match failure {
@@ -55,12 +55,12 @@ fn costs() -> Costs {
     costs
 }
 
-fn broken() -> Fault {
-    Fault::Engine("it burns".into())
+fn broken() -> EngineError {
+    EngineError::Failed("it burns".into())
 }
 
-fn no_room() -> Fault {
-    Fault::NoRoom("full".into())
+fn no_room() -> EngineError {
+    EngineError::NoRoom("full".into())
 }
 
 #[test]
@@ -75,12 +75,13 @@ fn the_next_engine_finishes_with_the_same_bits_and_one_warning() {
         told.lock().unwrap().clear();
         let (mut out, mut asked) = ([0; 5], 0);
         let count = failures.len() as u32;
-        let done = dispatcher.run(Squares {
+        let done = Squares {
             of: &[1, 2, 3, 4, 5],
             out: &mut out,
             failures,
             asked: &mut asked,
-        });
+        }
+        .run(&dispatcher);
         assert_eq!(done.unwrap(), 5);
         assert_eq!(out, [1, 4, 9, 16, 25]);
         assert_eq!(asked, count + 1);
@@ -123,12 +124,13 @@ fn the_last_engine_left_is_the_reference() {
     let (dispatcher, _) = with_costs(Settings::default(), costs());
     dispatcher.open().unwrap();
     let (mut out, mut asked) = ([0; 3], 0);
-    let done = dispatcher.run(Squares {
+    let done = Squares {
         of: &[1, 2, 3],
         out: &mut out,
         failures: vec![broken(), broken(), broken()],
         asked: &mut asked,
-    });
+    }
+    .run(&dispatcher);
     assert_eq!((done.unwrap(), out, asked), (3, [1, 4, 9], 4));
     let metrics = dispatcher.metrics();
     assert_eq!(
@@ -142,17 +144,18 @@ fn the_last_engine_left_is_the_reference() {
 
 #[test]
 fn a_device_that_fails_again_and_again_is_given_up_and_one_without_room_is_not() {
-    for (fault, gives_up) in [(broken as fn() -> Fault, true), (no_room, false)] {
+    for (fault, gives_up) in [(broken as fn() -> EngineError, true), (no_room, false)] {
         let (dispatcher, told) = with_costs(Settings::default(), costs());
         dispatcher.open().unwrap();
         let mut asked = 0;
         for _ in 0..5 {
-            let done = dispatcher.run(Squares {
+            let done = Squares {
                 of: &[7],
                 out: &mut [0],
                 failures: vec![fault()],
                 asked: &mut asked,
-            });
+            }
+            .run(&dispatcher);
             // Once given up, the first engine asked is of the processor, and what fails there goes on too.
             done.unwrap();
         }
@@ -179,13 +182,16 @@ fn what_every_engine_refuses_is_the_callers_and_asked_once() {
     told.lock().unwrap().clear();
     let mut asked = 0;
     let refusal = tercet_core::search::SearchError::Threshold;
-    let done = dispatcher.run(Squares {
+    let done = Squares {
         of: &[7],
         out: &mut [0],
         failures: vec![refusal.into()],
         asked: &mut asked,
-    });
-    assert!(matches!(done, Err(DispatchError::Search(found)) if found == refusal));
+    }
+    .run(&dispatcher);
+    assert!(
+        matches!(done, Err(DispatchError::Refused(Refused::Search(found))) if found == refusal)
+    );
     assert_eq!((asked, dispatcher.metrics().refused), (1, 1));
     assert!(told.lock().unwrap().is_empty());
 }
@@ -194,12 +200,13 @@ fn what_every_engine_refuses_is_the_callers_and_asked_once() {
 fn a_forced_engine_that_fails_is_an_error() {
     let (dispatcher, _) = with_costs(Settings::default(), costs());
     let mut asked = 0;
-    let done = dispatcher.on(Engine::Cuda).run(Squares {
+    let done = Squares {
         of: &[7],
         out: &mut [0],
         failures: vec![broken()],
         asked: &mut asked,
-    });
+    }
+    .run(&dispatcher.on(Engine::Cuda));
     assert_eq!(done.unwrap_err().to_string(), "cuda failed: it burns");
     assert_eq!(asked, 1);
 }

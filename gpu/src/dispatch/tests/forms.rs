@@ -2,7 +2,7 @@
 
 use tercet_core::block::{BlockError, Format};
 use tercet_core::cluster::{ClusterError, Points};
-use tercet_core::engine::Output;
+use tercet_core::engine::{Output, Refused};
 use tercet_core::linear::{I8Sym, Layer, Layout, LinearError, Matrix};
 use tercet_core::number::Random;
 use tercet_core::quant::{
@@ -36,7 +36,7 @@ fn all(dispatcher: &Dispatcher<Scalar>) -> Result<String, DispatchError> {
     let mut add = |part: &dyn std::fmt::Debug| text += &format!("{part:?}\n");
     let bits = |values: &[f32]| values.iter().map(|it| it.to_bits()).collect::<Vec<_>>();
     let (values, points) = (noise(6 * 512), codes(300 * 7));
-    let groups = Groups::rows(6, 512).map_err(DispatchError::Quantize)?;
+    let groups = Groups::rows(6, 512)?;
     for method in [
         Method::Symmetric { limit: 127 },
         Method::Affine,
@@ -89,25 +89,25 @@ fn all(dispatcher: &Dispatcher<Scalar>) -> Result<String, DispatchError> {
     add(&(&blocks, bits(&back)));
     let found = dispatcher.kmeans(&points, 7, None, &KmeansOptions::new(9))?;
     let (mut labels, mut distances) = (vec![0; 300], vec![0; 300]);
-    let cloud = Points::new(&points, 7).map_err(DispatchError::Cluster)?;
+    let cloud = Points::new(&points, 7)?;
     dispatcher.assign(cloud, &found.centroids, &mut labels, &mut distances)?;
     assert_eq!((&labels, &distances), (&found.labels, &found.distances));
     add(&(found, labels, distances));
-    let rows = Int8Rows::new(&points, 7).map_err(DispatchError::Search)?;
+    let rows = Int8Rows::new(&points, 7)?;
     let mut hits = vec![Hit::default(); 4 * 5];
     add(&dispatcher.search::<Cosine, _>(rows, &points[..4 * 7], 5, &mut hits)?);
     add(&hits);
-    let rows = FloatRows::new(&values, 64).map_err(DispatchError::Search)?;
+    let rows = FloatRows::new(&values, 64)?;
     let mut hits = vec![Hit::default(); 3];
     add(&dispatcher.search::<Cosine, _>(rows, &values[..64], 3, &mut hits)?);
     add(&hits);
     let weights: Vec<u8> = points.iter().map(|it| it.cast_unsigned()).collect();
-    let matrix = Matrix::new(Layout::Int8, 30, 70, &weights).map_err(DispatchError::Linear)?;
+    let matrix = Matrix::new(Layout::Int8, 30, 70, &weights)?;
     let layer = Layer::new(matrix);
-    let x = I8Sym::new(&points[..3 * 70]).map_err(DispatchError::Linear)?;
+    let x = I8Sym::new(&points[..3 * 70])?;
     let (mut out, mut one) = (vec![0.0; 90], vec![0.0; 30]);
     dispatcher.matmul(&layer, x, &[0.5, 2.0, 0.1], &mut out)?;
-    let x = I8Sym::new(&points[..70]).map_err(DispatchError::Linear)?;
+    let x = I8Sym::new(&points[..70])?;
     dispatcher.matvec(&layer, x, 0.5, &mut one)?;
     assert_eq!(bits(&one), bits(&out[..30]));
     add(&bits(&out));
@@ -153,7 +153,7 @@ fn refusals_are_cores_on_every_engine() {
         };
         let refused = on.quantize(&[1.0, f32::NAN, 2.0], groups, Method::Affine, out);
         assert!(
-            matches!(refused, Err(DispatchError::Quantize(_))),
+            matches!(refused, Err(DispatchError::Refused(Refused::Quantize(_)))),
             "{engine}: {refused:?}"
         );
         let mut buckets = vec![0; Histogram::<SMALL_BITS>::BUCKETS];
@@ -161,7 +161,7 @@ fn refusals_are_cores_on_every_engine() {
         let refused = on.histogram(&[1.0, 2.0, f32::INFINITY, 3.0], &mut histogram);
         let index = QuantError::NotFinite { index: 2 };
         assert!(
-            matches!(refused, Err(DispatchError::Quantize(error)) if error == index),
+            matches!(refused, Err(DispatchError::Refused(Refused::Quantize(error))) if error == index),
             "{engine}"
         );
         assert_eq!(histogram.range(), Some((1.0, 2.0)));
@@ -174,21 +174,23 @@ fn refusals_are_cores_on_every_engine() {
         let refused = on.dequantize(given, ternary::RANGE, &mut [0.0; 3]);
         let index = QuantError::CodeRange { index: 2 };
         assert!(
-            matches!(refused, Err(DispatchError::Quantize(error)) if error == index),
+            matches!(refused, Err(DispatchError::Refused(Refused::Quantize(error))) if error == index),
             "{engine}"
         );
         let refused = on.decode(Format::Q8_0, &[0; 33], &mut [0.0; 32]);
         assert!(
             matches!(
                 refused,
-                Err(DispatchError::Block(BlockError::Length { .. }))
+                Err(DispatchError::Refused(Refused::Block(
+                    BlockError::Length { .. }
+                )))
             ),
             "{refused:?}"
         );
         let points = Points::new(&[1, 2], 2).unwrap();
         let refused = on.assign(points, &[1, 2, 3], &mut [0], &mut [0]);
         assert!(
-            matches!(refused, Err(DispatchError::Cluster(_))),
+            matches!(refused, Err(DispatchError::Refused(Refused::Cluster(_)))),
             "{engine}: {refused:?}"
         );
         let refused = on.assign(points, &[1, 2], &mut [0; 2], &mut [0]);
@@ -196,19 +198,25 @@ fn refusals_are_cores_on_every_engine() {
             expected: 1,
             found: 2,
         };
-        assert!(matches!(refused, Err(DispatchError::Cluster(error)) if error == length));
+        assert!(
+            matches!(refused, Err(DispatchError::Refused(Refused::Cluster(error))) if error == length)
+        );
         let rows = Int8Rows::new(&[1, 2], 2).unwrap();
         let refused = on.search::<Cosine, _>(rows, &[1], 1, &mut [Hit::default()]);
         assert!(matches!(
             refused,
-            Err(DispatchError::Search(SearchError::QueryLength { .. }))
+            Err(DispatchError::Refused(Refused::Search(
+                SearchError::QueryLength { .. }
+            )))
         ));
         let layer = Layer::new(Matrix::new(Layout::Int8, 1, 2, &[1, 2]).unwrap());
         let x = I8Sym::new(&[1]).unwrap();
         let refused = on.matvec(&layer, x, 1.0, &mut [0.0]);
         assert!(matches!(
             refused,
-            Err(DispatchError::Linear(LinearError::Length { .. }))
+            Err(DispatchError::Refused(Refused::Linear(
+                LinearError::Length { .. }
+            )))
         ));
     }
     assert_eq!(dispatcher.metrics().refused, 8 * 4);

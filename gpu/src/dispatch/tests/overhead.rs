@@ -60,7 +60,7 @@ fn time(calls: u32, mut call: impl FnMut(&mut [f32])) -> f64 {
 fn direct() -> f64 {
     let mut engine = Threads::alone();
     time(CALLS, |out| {
-        engine.decode(Format::Q8_0, &BLOCKS, out).unwrap();
+        engine.decode_blocks(Format::Q8_0, &BLOCKS, out).unwrap();
     })
 }
 

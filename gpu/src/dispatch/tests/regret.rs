@@ -42,6 +42,7 @@ fn job(elements: u64, work: u64) -> Job {
         work: elements * work,
         items: 0,
         held: 0,
+        scratch: 0,
         place: Place::Host,
         flow: false,
     }

@@ -1,6 +1,7 @@
 //! Data that calls come back to: when it goes to the device, and that bits never depend on it.
 
 use tercet_core::cluster::Points;
+use tercet_core::engine::Refused;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_core::search::{Cosine, Hit, Int8Rows};
 use tercet_host::cluster::KmeansOptions;
@@ -142,7 +143,10 @@ fn every_call_gives_the_bits_and_refusals_of_the_dispatcher() {
             (&found.labels[..], &found.distances[..])
         );
         let short = points.assign(&found.centroids[1..], &mut labels, &mut distances);
-        assert!(matches!(short, Err(DispatchError::Cluster(_))), "{short:?}");
+        assert!(
+            matches!(short, Err(DispatchError::Refused(Refused::Cluster(_)))),
+            "{short:?}"
+        );
         let (mut hits, mut expected) = ([Hit::default(); 6], [Hit::default(); 6]);
         let scalar = dispatcher.on(Engine::Scalar);
         scalar
@@ -157,7 +161,10 @@ fn every_call_gives_the_bits_and_refusals_of_the_dispatcher() {
         held.matmul(x, &[0.5, 0.1], &mut out).unwrap();
         assert_eq!(out, expected);
         let short = held.matmul(x, &[0.5], &mut out);
-        assert!(matches!(short, Err(DispatchError::Linear(_))), "{short:?}");
+        assert!(
+            matches!(short, Err(DispatchError::Refused(Refused::Linear(_)))),
+            "{short:?}"
+        );
     }
     // The handle of the device brought it there, for all handles.
     assert!(points.is_resident() && base.is_resident() && held.is_resident());

@@ -1,7 +1,7 @@
 //! A million small calls from eight threads.
 
 use tercet_core::block::{Format, decode};
-use tercet_core::engine::Output;
+use tercet_core::engine::{Output, Refused};
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_core::quant::{Groups, Method};
 use tercet_core::search::{Dot, Hit, Int8Rows, Larger};
@@ -57,7 +57,10 @@ fn counts_of_a_million_calls_from_eight_threads_add_up() {
                     dispatcher.matvec(layer, x, 1.0, &mut out).unwrap();
                     assert_eq!(out, [10.0, 26.0]);
                     let refused = dispatcher.decode(Format::Q8_0, &blocks[1..], &mut floats);
-                    assert!(matches!(refused, Err(DispatchError::Block(_))));
+                    assert!(matches!(
+                        refused,
+                        Err(DispatchError::Refused(Refused::Block(_)))
+                    ));
                 }
             });
         }

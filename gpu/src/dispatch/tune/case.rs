@@ -259,7 +259,7 @@ fn assign<D: Device>(shape: Shape) -> Made<D> {
     let (codes, centroids) = (bytes(values), bytes(shape.many * shape.width));
     let (mut labels, mut distances) = (vec![0; rows], vec![0; rows]);
     Ok(Box::new(move |dispatcher| {
-        let points = Points::new(&codes, shape.width).map_err(DispatchError::Cluster)?;
+        let points = Points::new(&codes, shape.width)?;
         dispatcher.assign(points, &centroids, &mut labels, &mut distances)
     }))
 }
@@ -269,7 +269,7 @@ fn search<D: Device>(shape: Shape) -> Made<D> {
     let (base, queries) = (bytes(values), bytes(shape.many * shape.width));
     let mut hits = vec![Hit::<Larger<i32>>::default(); HITS * shape.many];
     Ok(Box::new(move |dispatcher| {
-        let rows = Int8Rows::new(&base, shape.width).map_err(DispatchError::Search)?;
+        let rows = Int8Rows::new(&base, shape.width)?;
         let found = dispatcher.search::<Dot, _>(rows, &queries, HITS, &mut hits);
         found.map(|_| ())
     }))
@@ -284,8 +284,8 @@ fn product<D: Device>(shape: Shape, one: bool) -> Made<D> {
     let cols = shape.width;
     Ok(Box::new(move |dispatcher| {
         let matrix = Matrix::new(Layout::Int8, rows, cols, &weights);
-        let layer = Layer::new(matrix.map_err(DispatchError::Linear)?);
-        let x = I8Sym::new(&x).map_err(DispatchError::Linear)?;
+        let layer = Layer::new(matrix?);
+        let x = I8Sym::new(&x)?;
         if one {
             dispatcher.matvec(&layer, x, 0.5, &mut out)
         } else {

@@ -18,7 +18,7 @@ const BATCHES: u32 = 10;
 /// counting. Some 50 ms.
 ///
 /// # Errors
-/// [`DispatchError::Block`], which never comes of a whole block; those of [`Dispatcher::run`].
+/// Those of [`Dispatcher::run`].
 pub fn overhead<D: Device>(dispatcher: &Dispatcher<D>) -> Result<f64, DispatchError> {
     let format = Format::Q8_0;
     let (blocks, mut out) = (vec![1; format.bytes()], vec![0.0; format.len()]);
@@ -35,10 +35,10 @@ pub fn overhead<D: Device>(dispatcher: &Dispatcher<D>) -> Result<f64, DispatchEr
     for _ in 0..BATCHES {
         let direct = batch(&mut |out| {
             let done = match plain {
-                true => scalar.decode(format, &blocks, out),
-                false => kernels.decode(format, &blocks, out),
+                true => scalar.decode_blocks(format, &blocks, out),
+                false => kernels.decode_blocks(format, &blocks, out),
             };
-            done.map_err(DispatchError::Block)
+            done.map_err(DispatchError::from)
         })?;
         let dispatched = batch(&mut |out| dispatcher.decode(format, &blocks, out))?;
         least = [least[0].min(direct), least[1].min(dispatched)];

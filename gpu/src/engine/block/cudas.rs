@@ -1,7 +1,7 @@
 //! Blocks on several devices: each has a run of them.
 
 use tercet_core::block::{BlockError, Encoded, Format, fixed_to_f32};
-use tercet_core::engine::BlockEngine;
+use tercet_core::engine::{BlockEngine, Refused};
 use tercet_core::number::Element;
 use tercet_core::quant::{Rule, ScaleRule};
 
@@ -13,7 +13,7 @@ use crate::engine::{CudaError, Cudas};
 impl BlockEngine for Cudas {
     type Error = CudaError;
 
-    fn encode<T: Element>(
+    fn encode_blocks<T: Element>(
         &mut self,
         format: Format,
         rule: Rule,
@@ -29,7 +29,7 @@ impl BlockEngine for Cudas {
         let shares = shares.into_iter().zip(outs);
         let done = self.each(shares, |cuda, (blocks, out)| {
             let values = &values[blocks.start * len..blocks.end * len];
-            let done = BlockEngine::encode(cuda, format, rule, scale, values, out);
+            let done = BlockEngine::encode_blocks(cuda, format, rule, scale, values, out);
             done.map_err(|error| after(error, format, blocks.start))
         })?;
         let mut all = Encoded::default();
@@ -40,7 +40,12 @@ impl BlockEngine for Cudas {
         Ok(all)
     }
 
-    fn decode(&mut self, format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), CudaError> {
+    fn decode_blocks(
+        &mut self,
+        format: Format,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), CudaError> {
         expect(format.encoded_len(out.len())?, bytes.len())?;
         let (len, size) = format.layout();
         let shares = self.shares(out.len() / len, 1, len);
@@ -48,13 +53,13 @@ impl BlockEngine for Cudas {
         let shares = shares.into_iter().zip(outs);
         self.each(shares, |cuda, (blocks, out)| {
             let bytes = &bytes[blocks.start * size..blocks.end * size];
-            let done = BlockEngine::decode(cuda, format, bytes, out);
+            let done = BlockEngine::decode_blocks(cuda, format, bytes, out);
             done.map_err(|error| after(error, format, blocks.start))
         })?;
         Ok(())
     }
 
-    fn dot(
+    fn dot_blocks(
         &mut self,
         format: Format,
         bytes: &[u8],
@@ -77,7 +82,7 @@ impl BlockEngine for Cudas {
 
 /// An error about blocks that `first` others come before.
 fn after(error: CudaError, format: Format, first: usize) -> CudaError {
-    let CudaError::Block(error) = error else {
+    let CudaError::Refused(Refused::Block(error)) = error else {
         return error;
     };
     let moved = match error {

@@ -1,8 +1,7 @@
 //! Launches of the block kernels, and what they tell.
 
 use tercet_core::block::{BlockError, Encoded, Format};
-use tercet_core::number::Element;
-use tercet_core::pool::Kind;
+use tercet_core::number::{Element, Kind};
 use tercet_core::quant::{Rule, ScaleRule};
 
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};

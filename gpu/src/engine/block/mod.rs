@@ -27,7 +27,7 @@ const LEAST: usize = 64 << 10;
 ///     let mut cuda = Cuda::first()?;
 ///     let weights = cuda.upload(weights)?;
 ///     let mut blocks = cuda.blocks(Format::Tq2_0, weights.len())?;
-///     cuda.encode_blocks(&weights, Rule::AbsMax, ScaleRule::Rule, &mut blocks)?;
+///     cuda.encode_resident(&weights, Rule::AbsMax, ScaleRule::Rule, &mut blocks)?;
 ///     let mut bytes = vec![0; blocks.bytes().len()];
 ///     cuda.read(blocks.bytes(), &mut bytes)?;
 ///     Ok(bytes)
@@ -101,7 +101,7 @@ fn check_rule(format: Format, rule: Rule, scale: ScaleRule) -> Result<(), BlockE
 impl BlockEngine for Cuda {
     type Error = CudaError;
 
-    fn encode<T: Element>(
+    fn encode_blocks<T: Element>(
         &mut self,
         format: Format,
         rule: Rule,
@@ -129,7 +129,12 @@ impl BlockEngine for Cuda {
         self.encoded(format, values.len(), &record)
     }
 
-    fn decode(&mut self, format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), CudaError> {
+    fn decode_blocks(
+        &mut self,
+        format: Format,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), CudaError> {
         expect(format.encoded_len(out.len())?, bytes.len())?;
         let mut not_bad = self.zeros(1)?;
         let item = Item {
@@ -149,7 +154,7 @@ impl BlockEngine for Cuda {
         self.decoded(&not_bad)
     }
 
-    fn dot(
+    fn dot_blocks(
         &mut self,
         format: Format,
         bytes: &[u8],
@@ -192,7 +197,7 @@ impl Cuda {
     /// # Errors
     /// Those of [`tercet_core::block::encode`]; [`CudaError::Length`] unless there are as many values, of this engine;
     /// [`CudaError::Lost`], [`CudaError::Driver`].
-    pub fn encode_blocks<T: Element>(
+    pub fn encode_resident<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
         rule: Rule,
@@ -219,7 +224,7 @@ impl Cuda {
     /// # Errors
     /// [`BlockError::ScaleNotFinite`]; [`CudaError::Length`] unless `out` holds as many values, of this engine; [`CudaError::Lost`],
     /// [`CudaError::Driver`].
-    pub fn decode_blocks<T: Element>(
+    pub fn decode_resident<T: Element>(
         &mut self,
         blocks: &DeviceBlocks,
         out: &mut DeviceBuffer<T>,
@@ -236,7 +241,7 @@ impl Cuda {
     /// # Errors
     /// [`BlockError::ScaleNotFinite`]; [`CudaError::Length`] unless there is an activation for each value, of this engine;
     /// [`CudaError::Lost`], [`CudaError::Driver`].
-    pub fn dot_blocks(
+    pub fn dot_resident(
         &mut self,
         blocks: &DeviceBlocks,
         x: &DeviceBuffer<i8>,

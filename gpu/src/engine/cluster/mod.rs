@@ -27,6 +27,7 @@
 
 mod assigner;
 mod cudas;
+mod nearest;
 mod passes;
 mod points;
 mod probe;

@@ -4,6 +4,7 @@ use tercet_core::cluster::{ClusterError, Points, Update};
 use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
 
 use super::assigner::Assigner;
+use super::nearest::nearest;
 use super::points::DevicePoints;
 use super::state::{State, TRIED, UNLABELLED, check_weight};
 use crate::engine::{Cuda, CudaError};
@@ -53,6 +54,21 @@ impl ClusterEngine for Cuda {
         points.check_clusters(k)?;
         let points = Held::Own(self.points(&points)?);
         DeviceClusters::new(self, points, k, update)
+    }
+
+    /// They lie on the device.
+    fn needs_buffers(&self) -> bool {
+        false
+    }
+
+    fn nearest(
+        &mut self,
+        points: Points<'_>,
+        centroids: &[i8],
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Result<(), CudaError> {
+        nearest(self, points, centroids, labels, distances)
     }
 }
 

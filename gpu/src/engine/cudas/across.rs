@@ -1,6 +1,6 @@
 //! Copies from device to device, and the order between their streams.
 
-use tercet_core::pool::Plain;
+use tercet_core::number::Plain;
 
 use crate::engine::stream::Event;
 use crate::engine::timeline::Queued;

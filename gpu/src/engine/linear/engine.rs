@@ -1,6 +1,6 @@
 //! The engine's trait: layers that lie in the host's memory, with results there.
 
-use tercet_core::engine::LinearEngine;
+use tercet_core::engine::{LinearEngine, Refused};
 use tercet_core::linear::{I8Sym, Layer, LinearError, Matrix, Rescale, Sums};
 use tercet_core::scalar::Scalar;
 
@@ -52,10 +52,15 @@ impl BareSums for Cuda {
         });
         match done {
             Ok(()) => Ok(Some(all)),
-            Err(CudaError::Linear(LinearError::CodeRange { .. })) => Ok(None),
+            Err(CudaError::Refused(Refused::Linear(LinearError::CodeRange { .. }))) => Ok(None),
             Err(error) => Err(error),
         }
     }
+}
+
+/// Scratch for the reference engine, which multiplies weights that are wider than kernels take.
+fn scratch(layer: &Layer<'_>) -> Vec<u32> {
+    vec![0; layer.weights().scratch_len()]
 }
 
 /// The engine over its bare sums: bias, scales and rounding are core's.
@@ -65,17 +70,22 @@ macro_rules! linear_engine {
         impl LinearEngine for $engine {
             type Error = CudaError;
 
+            /// The device has what it needs.
+            fn product_scratch_len(&self, _: &Matrix<'_>) -> usize {
+                0
+            }
+
             fn sums(
                 &mut self,
                 layer: &Layer<'_>,
                 x: I8Sym<'_>,
                 out: &mut [i64],
-                scratch: &mut [u32],
+                _: &mut [u32],
             ) -> Result<(), CudaError> {
-                layer.check(x, out.len(), scratch.len())?;
+                layer.check(x, out.len())?;
                 match self.bare_sums(layer.weights(), x)? {
                     Some(sums) => layer.exact(out).wide(&sums),
-                    None => Scalar.sums(layer, x, out, scratch)?,
+                    None => Scalar.sums(layer, x, out, &mut scratch(layer))?,
                 }
                 Ok(())
             }
@@ -86,12 +96,12 @@ macro_rules! linear_engine {
                 x: I8Sym<'_>,
                 x_scale: f32,
                 out: &mut [f32],
-                scratch: &mut [u32],
+                _: &mut [u32],
             ) -> Result<(), CudaError> {
-                layer.check(x, out.len(), scratch.len())?;
+                layer.check(x, out.len())?;
                 match self.bare_sums(layer.weights(), x)? {
                     Some(sums) => layer.scaled(x_scale, out).wide(&sums),
-                    None => Scalar.matvec(layer, x, x_scale, out, scratch)?,
+                    None => Scalar.matvec(layer, x, x_scale, out, &mut scratch(layer))?,
                 }
                 Ok(())
             }
@@ -102,13 +112,13 @@ macro_rules! linear_engine {
                 rescale: &Rescale<'_>,
                 x: I8Sym<'_>,
                 out: &mut [i8],
-                scratch: &mut [u32],
+                _: &mut [u32],
             ) -> Result<(), CudaError> {
-                layer.check(x, out.len(), scratch.len())?;
+                layer.check(x, out.len())?;
                 rescale.check(out.len())?;
                 match self.bare_sums(layer.weights(), x)? {
                     Some(sums) => layer.rounded(rescale, out).wide(&sums),
-                    None => Scalar.dense(layer, rescale, x, out, scratch)?,
+                    None => Scalar.dense(layer, rescale, x, out, &mut scratch(layer))?,
                 }
                 Ok(())
             }
@@ -119,12 +129,12 @@ macro_rules! linear_engine {
                 rescale: &Rescale<'_>,
                 x: I8Sym<'_>,
                 out: &mut [i8],
-                scratch: &mut [u32],
+                _: &mut [u32],
             ) -> Result<(), CudaError> {
-                layer.check_many(x, out.len(), scratch.len())?;
+                layer.check_many(x, out.len())?;
                 rescale.check(layer.weights().rows())?;
                 let Some(sums) = self.bare_sums(layer.weights(), x)? else {
-                    return Ok(Scalar.dense_many(layer, rescale, x, out, scratch)?);
+                    return Ok(Scalar.dense_many(layer, rescale, x, out, &mut scratch(layer))?);
                 };
                 let rows = layer.weights().rows().max(1);
                 for (sums, out) in sums.chunks_exact(rows).zip(out.chunks_exact_mut(rows)) {
@@ -138,11 +148,11 @@ macro_rules! linear_engine {
                 layer: &Layer<'_>,
                 x: I8Sym<'_>,
                 out: &mut [i64],
-                scratch: &mut [u32],
+                _: &mut [u32],
             ) -> Result<(), CudaError> {
-                layer.check_many(x, out.len(), scratch.len())?;
+                layer.check_many(x, out.len())?;
                 let Some(sums) = self.bare_sums(layer.weights(), x)? else {
-                    return Ok(Scalar.sums_many(layer, x, out, scratch)?);
+                    return Ok(Scalar.sums_many(layer, x, out, &mut scratch(layer))?);
                 };
                 let rows = layer.weights().rows().max(1);
                 for (sums, out) in sums.chunks_exact(rows).zip(out.chunks_exact_mut(rows)) {
@@ -157,15 +167,15 @@ macro_rules! linear_engine {
                 x: I8Sym<'_>,
                 x_scales: &[f32],
                 out: &mut [f32],
-                scratch: &mut [u32],
+                _: &mut [u32],
             ) -> Result<(), CudaError> {
-                let expected = layer.check_many(x, out.len(), scratch.len())?;
+                let expected = layer.check_many(x, out.len())?;
                 let found = x_scales.len();
                 if expected != found {
                     return Err(LinearError::Length { expected, found }.into());
                 }
                 let Some(sums) = self.bare_sums(layer.weights(), x)? else {
-                    return Ok(Scalar.matmat(layer, x, x_scales, out, scratch)?);
+                    return Ok(Scalar.matmat(layer, x, x_scales, out, &mut scratch(layer))?);
                 };
                 let rows = layer.weights().rows().max(1);
                 let outs = out.chunks_exact_mut(rows).zip(x_scales);

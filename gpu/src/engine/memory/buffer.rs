@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUdeviceptr;
-use tercet_core::pool::Plain;
+use tercet_core::number::Plain;
 
 use super::pool::{Pool, class};
 use crate::engine::error::CudaError;

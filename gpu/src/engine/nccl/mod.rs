@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cudarc::nccl::sys::{ncclComm_t, ncclDataType_t, ncclRedOp_t};
-use tercet_core::pool::Plain;
+use tercet_core::number::Plain;
 
 use self::api::{Api, Failure, does_not_work, nccl};
 use crate::engine::stream::Stream;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tercet_core::engine::PaletteEngine;
+use tercet_core::engine::{PaletteEngine, Refused};
 use tercet_core::number::Element;
 use tercet_core::palette::{self, Encoded, Layout, Output, Palette, PaletteError};
 
@@ -50,7 +50,7 @@ impl Cudas {
     /// # Errors
     /// [`PaletteError::Length`] unless `out` holds as many; [`CudaError::OnDevice`] with [`CudaError::OutOfMemory`], [`CudaError::Lost`],
     /// [`CudaError::Launch`], [`CudaError::Driver`], and with [`CudaError::Argument`] for a palette of another engine.
-    pub fn decode_palette(
+    pub fn decode_resident_palette(
         &mut self,
         palette: &CudasPalette,
         out: &mut [f32],
@@ -58,7 +58,7 @@ impl Cudas {
         let layout = palette.layout;
         expect(layout.values(), out.len())?;
         self.on_parts(palette, out, layout.cols(), |cuda, part, there| {
-            cuda.decode_palette(part, there)
+            cuda.decode_resident_palette(part, there)
         })
     }
 
@@ -67,8 +67,8 @@ impl Cudas {
     ///
     /// # Errors
     /// [`PaletteError::Length`] unless `x` has a value a column and `out` room for one a row; [`PaletteError::DotLength`];
-    /// [`CudaError::OnDevice`] as [`Cudas::decode_palette`].
-    pub fn multiply_palette(
+    /// [`CudaError::OnDevice`] as [`Cudas::decode_resident_palette`].
+    pub fn multiply_resident_palette(
         &mut self,
         palette: &CudasPalette,
         x: &[i8],
@@ -81,7 +81,7 @@ impl Cudas {
         check_dot(x.len())?;
         self.on_parts(palette, out, 1, |cuda, part, there| {
             let x = cuda.palette_activations(x)?;
-            cuda.multiply_palette(part, &x, x_scale, there)
+            cuda.multiply_resident_palette(part, &x, x_scale, there)
         })
     }
 
@@ -127,15 +127,20 @@ impl Cudas {
 impl PaletteEngine for Cudas {
     type Error = CudaError;
 
-    fn encode<T: Element>(
+    /// Each device's host has its own.
+    fn palette_scratch_len(&self, _: &Layout) -> usize {
+        0
+    }
+
+    fn encode_palette<T: Element>(
         &mut self,
         layout: &Layout,
         values: &[T],
         importances: &[u32],
         out: Output<'_>,
-        scratch: &mut [u64],
+        _: &mut [u64],
     ) -> Result<Encoded, CudaError> {
-        palette::check(layout, values, importances, &out, scratch)?;
+        palette::check(layout, values, importances, &out)?;
         let entries = layout.width().entries();
         let shares = self.groups(layout, out.indices, layout.row_bytes());
         let lengths: Vec<_> = shares.iter().map(|(groups, _)| groups.len()).collect();
@@ -153,12 +158,12 @@ impl PaletteEngine for Cudas {
             };
             let first = among.start as u64;
             let part = layout_of(layout, &groups)?;
-            // Each device's host needs scratch of its own.
             let mut scratch = vec![0; part.scratch_len()];
             let values = &values[among];
-            let done = PaletteEngine::encode(cuda, &part, values, importances, out, &mut scratch);
+            let done =
+                PaletteEngine::encode_palette(cuda, &part, values, importances, out, &mut scratch);
             done.map_err(|error| match error {
-                CudaError::Palette(PaletteError::NotFinite { index }) => {
+                CudaError::Refused(Refused::Palette(PaletteError::NotFinite { index })) => {
                     let index = first + index;
                     PaletteError::NotFinite { index }.into()
                 }
@@ -172,18 +177,18 @@ impl PaletteEngine for Cudas {
         Ok(all)
     }
 
-    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), CudaError> {
+    fn decode_palette(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), CudaError> {
         palette.check()?;
         let layout = palette.layout;
         expect(layout.values(), out.len())?;
         let shares = self.groups(&layout, out, layout.cols());
         self.each(shares, |cuda, (groups, out)| {
-            PaletteEngine::decode(cuda, &part(palette, &groups)?, out)
+            PaletteEngine::decode_palette(cuda, &part(palette, &groups)?, out)
         })?;
         Ok(())
     }
 
-    fn matvec(
+    fn multiply_palette(
         &mut self,
         palette: &Palette<'_>,
         x: &[i8],
@@ -197,7 +202,7 @@ impl PaletteEngine for Cudas {
         check_dot(x.len())?;
         let shares = self.groups(&layout, out, 1);
         self.each(shares, |cuda: &mut Cuda, (groups, out)| {
-            PaletteEngine::matvec(cuda, &part(palette, &groups)?, x, x_scale, out)
+            PaletteEngine::multiply_palette(cuda, &part(palette, &groups)?, x, x_scale, out)
         })?;
         Ok(())
     }

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use tercet_core::number::Element;
+use tercet_core::number::{Element, Kind};
 use tercet_core::palette::{self, Coder, Counts, Encoded, Layout, Output, PaletteError};
-use tercet_core::pool::Kind;
 use tercet_core::quant::{Grid, int8};
 
 use super::{by_groups, layout_of, rows_of};
@@ -29,7 +28,12 @@ pub(super) fn encode<T: Element>(
     out: Output<'_>,
     scratch: &mut [u64],
 ) -> Result<Encoded, CudaError> {
-    palette::check(layout, values, importances, &out, scratch)?;
+    palette::check(layout, values, importances, &out)?;
+    // Codebooks are the host's to choose.
+    let needed = layout.scratch_len();
+    if scratch.len() < needed {
+        return Err(PaletteError::Scratch { needed }.into());
+    }
     // Sums of importances on the device must not wrap.
     if u32::try_from(layout.group_len()).is_err() {
         return Ok(palette::encode(layout, values, importances, out, scratch)?);

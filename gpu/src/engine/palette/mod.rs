@@ -30,7 +30,7 @@ const WAVES: u32 = 8;
 ///     let mut cuda = Cuda::first()?;
 ///     let palette = cuda.palette(palette)?;
 ///     let mut out = cuda.zeros::<f32>(palette.layout().values())?;
-///     cuda.decode_palette(&palette, &mut out)?;
+///     cuda.decode_resident_palette(&palette, &mut out)?;
 ///     let mut values = vec![0.0; out.len()];
 ///     cuda.read(&out, &mut values)?;
 ///     Ok(values)
@@ -79,7 +79,7 @@ impl Cuda {
     ///
     /// # Errors
     /// [`CudaError::Length`] unless `out` holds as many; [`CudaError::Lost`], [`CudaError::Launch`], [`CudaError::Driver`].
-    pub fn decode_palette(
+    pub fn decode_resident_palette(
         &mut self,
         palette: &DevicePalette,
         out: &mut DeviceBuffer<f32>,
@@ -101,7 +101,7 @@ impl Cuda {
     /// # Errors
     /// [`CudaError::Length`] unless `x` and `out` fit; [`PaletteError::DotLength`]; [`CudaError::Lost`], [`CudaError::Launch`],
     /// [`CudaError::Driver`].
-    pub fn multiply_palette(
+    pub fn multiply_resident_palette(
         &mut self,
         palette: &DevicePalette,
         x: &DeviceBuffer<i8>,
@@ -119,7 +119,7 @@ impl Cuda {
         unsafe { self.launch("palette", "palette_product", grid, &arguments) }
     }
 
-    /// Activations on the device as [`Cuda::multiply_palette`] takes them.
+    /// Activations on the device as [`Cuda::multiply_resident_palette`] takes them.
     ///
     /// # Errors
     /// [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
@@ -198,7 +198,7 @@ const fn by_groups(layout: &Layout) -> Chunks {
 impl PaletteEngine for Cuda {
     type Error = CudaError;
 
-    fn encode<T: Element>(
+    fn encode_palette<T: Element>(
         &mut self,
         layout: &Layout,
         values: &[T],
@@ -209,7 +209,7 @@ impl PaletteEngine for Cuda {
         encode::encode(self, layout, values, importances, out, scratch)
     }
 
-    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), CudaError> {
+    fn decode_palette(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), CudaError> {
         palette.check()?;
         let layout = palette.layout;
         expect(layout.values(), out.len())?;
@@ -217,13 +217,13 @@ impl PaletteEngine for Cuda {
             let rows = rows_of(&layout, &groups);
             let there = cuda.palette(&part(palette, &groups)?)?;
             let mut values = cuda.room(there.layout.values())?;
-            cuda.decode_palette(&there, &mut values)?;
+            cuda.decode_resident_palette(&there, &mut values)?;
             let out = &mut out[rows.start * layout.cols()..rows.end * layout.cols()];
             cuda.read(&values, out)
         })
     }
 
-    fn matvec(
+    fn multiply_palette(
         &mut self,
         palette: &Palette<'_>,
         x: &[i8],
@@ -240,7 +240,7 @@ impl PaletteEngine for Cuda {
             let there = cuda.palette(&part(palette, &groups)?)?;
             let x = cuda.palette_activations(x)?;
             let mut values = cuda.room(rows.len())?;
-            cuda.multiply_palette(&there, &x, x_scale, &mut values)?;
+            cuda.multiply_resident_palette(&there, &x, x_scale, &mut values)?;
             cuda.read(&values, &mut out[rows])
         })
     }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
+use tercet_core::engine::{
+    MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem, Refused,
+};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{
     Applied, Groups, Histogram, Method, Plan, QuantError, Report, quantize_in_order,
@@ -273,12 +275,12 @@ impl<T: Element> QuantizeProblem for CudasTensor<'_, T> {
 /// An error of a shard as one of the tensor of `count` groups, where `before` values come before the shard's.
 fn of_all(error: CudaError, before: usize, count: usize) -> CudaError {
     match error {
-        CudaError::Quantize(QuantError::NotFinite { index }) => {
+        CudaError::Refused(Refused::Quantize(QuantError::NotFinite { index })) => {
             let index = before as u64 + index;
             QuantError::NotFinite { index }.into()
         }
         // Zero points are as many as groups.
-        CudaError::Quantize(QuantError::Length { found, .. }) => {
+        CudaError::Refused(Refused::Quantize(QuantError::Length { found, .. })) => {
             let expected = count;
             QuantError::Length { expected, found }.into()
         }

@@ -1,7 +1,6 @@
 //! From codes back to floats, on the device or through it.
 
-use tercet_core::number::Element;
-use tercet_core::pool::Kind;
+use tercet_core::number::{Element, Kind};
 use tercet_core::quant::{Codes, Groups};
 
 use super::DeviceCodes;

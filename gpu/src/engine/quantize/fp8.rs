@@ -1,12 +1,26 @@
 //! Eight-bit floats on a device, with the bits of [`tercet_core::quant::fp8`].
 
-use tercet_core::number::Element;
-use tercet_core::pool::Kind;
+use tercet_core::engine::Refused;
+use tercet_core::number::{Element, Kind};
 use tercet_core::quant::QuantError;
 use tercet_core::quant::fp8::Fp8;
 
 use super::launches::kernel;
-use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
+use crate::engine::{Argument, Chunks, Cuda, CudaError, DeviceBuffer, Grid};
+
+/// Values that are on the device at a time.
+const CHUNKS: Chunks = Chunks {
+    most: 256 << 20,
+    least: 1 << 14,
+};
+
+/// One for one.
+fn check(expected: usize, found: usize) -> Result<(), QuantError> {
+    if expected != found {
+        return Err(QuantError::Length { expected, found });
+    }
+    Ok(())
+}
 
 impl Cuda {
     /// [`Fp8::quantize`] on the device: the codes of `fl(x / scale)`, saturating; all 0 where the scale is not positive and finite. O(n),
@@ -21,9 +35,9 @@ impl Cuda {
     ///     let resident = cuda.upload(values)?;
     ///     let scale = Fp8::E4M3.scale(cuda.extremes(&resident)?.abs_max());
     ///     let mut codes = cuda.zeros::<u8>(values.len())?;
-    ///     cuda.quantize_fp8(Fp8::E4M3, scale, &resident, &mut codes)?;
+    ///     cuda.quantize_resident_fp8(Fp8::E4M3, scale, &resident, &mut codes)?;
     ///     let mut floats = cuda.zeros::<f32>(values.len())?;
-    ///     cuda.dequantize_fp8(Fp8::E4M3, scale, &codes, &mut floats)?;
+    ///     cuda.dequantize_resident_fp8(Fp8::E4M3, scale, &codes, &mut floats)?;
     ///     let mut back = vec![0.0; values.len()];
     ///     cuda.read(&floats, &mut back)?;
     ///     Ok(back)
@@ -38,7 +52,7 @@ impl Cuda {
     /// # Errors
     /// [`QuantError::NotFinite`] at the first value that is not finite; what `out` holds then is left open. [`CudaError::Length`] unless
     /// `out` holds as many codes, both of this engine; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
-    pub fn quantize_fp8<T: Element>(
+    pub fn quantize_resident_fp8<T: Element>(
         &mut self,
         format: Fp8,
         scale: f32,
@@ -72,11 +86,52 @@ impl Cuda {
         }
     }
 
+    /// As [`Cuda::quantize_resident_fp8`], of values that lie with the host.
+    pub(super) fn quantize_fp8_slices<T: Element>(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        values: &[T],
+        out: &mut [u8],
+    ) -> Result<(), CudaError> {
+        check(values.len(), out.len())?;
+        self.in_chunks(values.len(), CHUNKS, |cuda, range| {
+            let there = cuda.upload(&values[range.clone()])?;
+            let mut codes = cuda.zeros(range.len())?;
+            let done = cuda.quantize_resident_fp8(format, scale, &there, &mut codes);
+            done.map_err(|error| match error {
+                CudaError::Refused(Refused::Quantize(QuantError::NotFinite { index })) => {
+                    let index = index + range.start as u64;
+                    QuantError::NotFinite { index }.into()
+                }
+                other => other,
+            })?;
+            cuda.read(&codes, &mut out[range])
+        })
+    }
+
+    /// As [`Cuda::dequantize_resident_fp8`], of codes that lie with the host.
+    pub(super) fn dequantize_fp8_slices(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        codes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), CudaError> {
+        check(codes.len(), out.len())?;
+        self.in_chunks(codes.len(), CHUNKS, |cuda, range| {
+            let there = cuda.upload(&codes[range.clone()])?;
+            let mut values = cuda.zeros(range.len())?;
+            cuda.dequantize_resident_fp8(format, scale, &there, &mut values)?;
+            cuda.read(&values, &mut out[range])
+        })
+    }
+
     /// [`Fp8::dequantize`] on the device: `fl(decode(code) · scale)`. O(n).
     ///
     /// # Errors
     /// [`CudaError::Length`] unless `out` holds as many floats, both of this engine; [`CudaError::Lost`], [`CudaError::Driver`].
-    pub fn dequantize_fp8(
+    pub fn dequantize_resident_fp8(
         &mut self,
         format: Fp8,
         scale: f32,

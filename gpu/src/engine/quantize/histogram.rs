@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use tercet_core::number::Element;
-use tercet_core::pool::Kind;
+use tercet_core::number::{Element, Kind};
 use tercet_core::quant::{Histogram, QuantError};
 
 use super::launches::{PIECE, THREADS, check, kernel};
@@ -70,7 +69,7 @@ impl Cuda {
     /// two passes; 4 · 2^B bytes of the device's memory, and of the host's for each 2^32 values.
     ///
     /// # Errors
-    /// [`QuantError::NotFinite`] in [`CudaError::Quantize`], with all values before that one counted. With none counted:
+    /// [`QuantError::NotFinite`] in [`CudaError::Refused`], with all values before that one counted. With none counted:
     /// [`CudaError::Length`] where the buffer is of another engine; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
     ///
     /// [`QuantizeEngine::histogram`]: tercet_core::engine::QuantizeEngine::histogram

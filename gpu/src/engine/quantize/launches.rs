@@ -1,7 +1,6 @@
 //! The quantizer's launches: what each kernel gets, and over how many blocks.
 
-use tercet_core::number::{Element, Stats};
-use tercet_core::pool::Kind;
+use tercet_core::number::{Element, Kind, Stats};
 use tercet_core::quant::{Applied, Groups, Method, Plan, Rule};
 
 use super::record;
@@ -23,7 +22,7 @@ pub(super) const SEARCHED: usize = 1 << 16;
 /// A kernel's name for an element type.
 macro_rules! kernel {
     ($name:literal, $element:ty) => {
-        match <$element as tercet_core::pool::Plain>::KIND {
+        match <$element as tercet_core::number::Plain>::KIND {
             Kind::F16 => concat!($name, "_f16"),
             Kind::Bf16 => concat!($name, "_bf16"),
             // There are three elements.

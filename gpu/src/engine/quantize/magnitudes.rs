@@ -1,8 +1,7 @@
 //! Counts of magnitudes by their bit patterns.
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
-use tercet_core::number::Element;
-use tercet_core::pool::Kind;
+use tercet_core::number::{Element, Kind};
 
 use super::launches::{PIECE, THREADS, check, kernel};
 use super::record;

@@ -13,9 +13,12 @@ mod record;
 mod stats;
 mod through;
 
+use std::ops::RangeInclusive;
+
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine};
 use tercet_core::number::Element;
-use tercet_core::quant::{self, Codes, Groups, Histogram, Method, QuantError, Report, Rule};
+use tercet_core::quant::fp8::Fp8;
+use tercet_core::quant::{self, Codes, Groups, Histogram, Method, QuantError, Report, Rule, int8};
 
 pub use self::cudas::CudasTensor;
 use self::histogram::Counted;
@@ -136,6 +139,51 @@ impl QuantizeEngine for Cuda {
     ) -> Result<(), CudaError> {
         let parts = self.counted(values, B)?;
         Ok(Counted::add_all(parts, histogram)?)
+    }
+
+    /// The codes pass through the device in chunks.
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), CudaError> {
+        codes.check(out.len())?;
+        // Kernels take all 256.
+        let outside = |code: &i8| !range.contains(code);
+        let outside = match range == int8::RANGE {
+            true => None,
+            false => codes.codes.iter().position(outside),
+        };
+        match outside {
+            None => self.dequantize_slices(codes, out),
+            Some(index) => {
+                let index = index as u64;
+                Err(QuantError::CodeRange { index }.into())
+            }
+        }
+    }
+
+    /// The values pass through the device in chunks.
+    fn quantize_fp8<T: Element>(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        values: &[T],
+        out: &mut [u8],
+    ) -> Result<(), CudaError> {
+        self.quantize_fp8_slices(format, scale, values, out)
+    }
+
+    /// The codes pass through the device in chunks.
+    fn dequantize_fp8(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        codes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), CudaError> {
+        self.dequantize_fp8_slices(format, scale, codes, out)
     }
 }
 

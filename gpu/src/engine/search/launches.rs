@@ -1,6 +1,6 @@
 //! Queries on the device, and the launches that give them keys.
 
-use tercet_core::scalar;
+use tercet_core::arch::plain;
 
 use super::rows::{Pitched, Storage};
 use super::scan::{Chosen, Scan, Sink};
@@ -66,7 +66,7 @@ impl Queries {
                 to[..from.len()].copy_from_slice(from);
             }
             sums[number] = query.iter().map(|&x| i32::from(x)).sum();
-            squares[number] = scalar::norm(query);
+            squares[number] = plain::norm(query);
         }
         Ok(Self {
             count,

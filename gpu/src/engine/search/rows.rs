@@ -4,8 +4,7 @@ use std::any::TypeId;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tercet_core::number::Element;
-use tercet_core::pool::Plain;
+use tercet_core::number::{Element, Plain};
 use tercet_core::search::{Dot, FloatRows, Hit, Int8Rows, Metric, Rows, TernaryRows, Visitor};
 use tercet_core::{bf16, f16};
 

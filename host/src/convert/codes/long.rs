@@ -4,9 +4,12 @@ use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
 use tercet_core::number::{Stats, bits};
 use tercet_core::quant::{self, Applied, Groups, Plan, QuantError};
 
-use super::{Encoder, Job, Parts, Settled, Step, refuse};
+use super::Job;
 use crate::Error;
-use crate::convert::hands::{Hands, Span};
+use crate::convert::settled::{Settled, Step};
+use crate::convert::span::{Span, refuse};
+use crate::convert::steps::ConversionSteps;
+use crate::convert::stream::{Encoder, Parts};
 use crate::source::CHUNK;
 
 /// Bins for the optimal ternary rule over a large group: 64 KiB, three passes on data of usual shape.
@@ -19,7 +22,7 @@ pub(super) struct Long<'a, 's, H> {
     settled: Settled,
 }
 
-impl<'a, 's, H: Hands> Long<'a, 's, H> {
+impl<'a, 's, H: ConversionSteps> Long<'a, 's, H> {
     pub(super) fn new(job: Job<'a, 's, H>) -> Self {
         // More bins than it must have: fewer passes over the values.
         let bins = match job.method.scratch_len(job.groups.len) {
@@ -46,7 +49,7 @@ impl<'a, 's, H: Hands> Long<'a, 's, H> {
             len: job.groups.len,
         };
         let mut survey = Survey {
-            hands: &mut *job.hands,
+            steps: &mut *job.steps,
             group,
             largest: 0,
             plan: None,
@@ -64,7 +67,7 @@ impl<'a, 's, H: Hands> Long<'a, 's, H> {
     }
 }
 
-impl<H: Hands> Encoder for Long<'_, '_, H> {
+impl<H: ConversionSteps> Encoder for Long<'_, '_, H> {
     fn end(&self) -> usize {
         self.job.source.values()
     }
@@ -90,7 +93,7 @@ impl<H: Hands> Encoder for Long<'_, '_, H> {
             len: end - first,
         };
         let codes = out.room(0, chunk.len);
-        job.hands
+        job.steps
             .apply(chunk, &self.settled, codes, &mut job.loss)?;
         Ok(end)
     }
@@ -98,7 +101,7 @@ impl<H: Hands> Encoder for Long<'_, '_, H> {
 
 /// One group that is looked at. Nothing is coded: what is to be done with it, and its scale, are what remains.
 struct Survey<'a, 's, H> {
-    hands: &'a mut H,
+    steps: &'a mut H,
     group: Span<'a, 's>,
     /// The pattern of the largest magnitude.
     largest: u32,
@@ -118,16 +121,16 @@ impl From<QuantError> for SurveyError {
     }
 }
 
-impl<H: Hands> Survey<'_, '_, H> {
+impl<H: ConversionSteps> Survey<'_, '_, H> {
     fn look(&mut self, with_sum: bool) -> Result<Stats, SurveyError> {
-        let stats = self.hands.stats(self.group, with_sum);
+        let stats = self.steps.stats(self.group, with_sum);
         let stats = stats.map_err(SurveyError::Host)?;
         self.largest = bits::magnitude(stats.abs_max());
         Ok(stats)
     }
 }
 
-impl<H: Hands> QuantizeProblem for Survey<'_, '_, H> {
+impl<H: ConversionSteps> QuantizeProblem for Survey<'_, '_, H> {
     type Error = SurveyError;
 
     fn groups(&self) -> Groups {
@@ -160,7 +163,7 @@ impl<H: Hands> QuantizeProblem for Survey<'_, '_, H> {
         bins: &mut [MagnitudeBin],
     ) -> Result<(), SurveyError> {
         span.check(bins)?;
-        let done = self.hands.magnitudes(self.group, span, bins);
+        let done = self.steps.magnitudes(self.group, span, bins);
         done.map_err(SurveyError::Host)
     }
 
@@ -170,7 +173,7 @@ impl<H: Hands> QuantizeProblem for Survey<'_, '_, H> {
         self.plan = Some(*plan);
         match *plan {
             Plan::Ternary { sum: true, .. } => {
-                let counted = self.hands.count(self.group, plan);
+                let counted = self.steps.count(self.group, plan);
                 counted.map_err(SurveyError::Host)
             }
             Plan::Ternary { threshold, .. } => Ok(Applied {

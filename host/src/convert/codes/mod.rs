@@ -5,19 +5,14 @@
 //! coded chunk by chunk. Statistics, bins and counts are exact integers, so the split does not show.
 
 mod long;
-mod settled;
 mod short;
 
-use tercet_core::number::Stats;
-use tercet_core::quant::{Groups, Method, QuantError};
+use tercet_core::quant::{Groups, Method};
 
-pub(super) use settled::Settled;
-
-use super::codec::Done;
-use super::hands::{Fused, Hands, Span};
 use super::measure::Loss;
-use super::stream::{Encoder, Parts, Sink, stream};
-use crate::simd::{Backend, Stores};
+use super::span::Done;
+use super::steps::ConversionSteps;
+use super::stream::{Sink, stream};
 use crate::source::Source;
 use crate::{Error, Progress};
 
@@ -26,7 +21,7 @@ const WHOLE: usize = 1 << 16;
 
 /// Quantizes a tensor of plain floats. The parts are codes, scales, and zero points where the method has them.
 pub(super) fn quantize(
-    hands: &mut impl Hands,
+    steps: &mut impl ConversionSteps,
     source: &Source<'_>,
     method: Method,
     groups: Groups,
@@ -34,7 +29,7 @@ pub(super) fn quantize(
     sink: &mut Sink<'_>,
 ) -> Result<Done, Error> {
     let job = Job {
-        hands,
+        steps,
         source,
         method,
         groups,
@@ -54,7 +49,7 @@ pub(super) fn quantize(
 
 /// A tensor on its way, whatever its groups.
 struct Job<'a, 's, H> {
-    hands: &'a mut H,
+    steps: &'a mut H,
     source: &'a Source<'s>,
     method: Method,
     groups: Groups,
@@ -73,56 +68,5 @@ impl<H> Job<'_, '_, H> {
             flushed: self.flushed,
             measures: self.loss.finish(),
         }
-    }
-}
-
-/// What the codes of a group stand for.
-#[derive(Clone, Copy, Debug, Default)]
-struct Step {
-    scale: f32,
-    zero_point: i8,
-}
-
-/// Restores codes that begin at value `at`, in groups of `len` values, `step` saying what those of each stand for.
-fn restore(
-    len: usize,
-    step: impl Fn(usize) -> Step,
-    mut at: usize,
-    mut codes: &[i8],
-    mut out: &mut [f32],
-) {
-    while !codes.is_empty() {
-        let Step { scale, zero_point } = step(at / len);
-        let left = (len - at % len).min(codes.len());
-        let (run, codes_after) = codes.split_at(left);
-        let (restored, out_after) = out.split_at_mut(left);
-        Backend::default().dequantize(run, zero_point, scale, restored, Stores::Cached);
-        (codes, out) = (codes_after, out_after);
-        at += left;
-    }
-}
-
-/// A quantizer's refusal about the part of a tensor that begins at value `first`.
-pub(super) fn refuse(source: &Source<'_>, first: usize, error: QuantError) -> Error {
-    let placed = match error {
-        QuantError::NotFinite { index } => QuantError::NotFinite {
-            index: index + first as u64,
-        },
-        other => other,
-    };
-    Error::tensor(source.path, source.tensor.name, placed)
-}
-
-/// The statistics of a whole tensor of at least one value, all finite.
-pub(crate) fn stats(source: &Source<'_>) -> Result<Stats, Error> {
-    let whole = Span {
-        source,
-        first: 0,
-        len: source.values(),
-    };
-    let stats = Fused.stats(whole, true)?;
-    match stats.first_bad {
-        Some(index) => Err(refuse(source, 0, QuantError::NotFinite { index })),
-        None => Ok(stats),
     }
 }

@@ -3,9 +3,12 @@
 use tercet_core::engine::Output;
 use tercet_core::quant::Groups;
 
-use super::{Encoder, Job, Parts, Step, restore};
+use super::Job;
 use crate::Error;
-use crate::convert::hands::{Hands, Span};
+use crate::convert::settled::{Step, restore};
+use crate::convert::span::Span;
+use crate::convert::steps::ConversionSteps;
+use crate::convert::stream::{Encoder, Parts};
 use crate::source::{CHUNK, signed_mut};
 
 /// A tensor of short groups.
@@ -17,7 +20,7 @@ pub(super) struct Short<'a, 's, H> {
     zero_points: Vec<i8>,
 }
 
-impl<'a, 's, H: Hands> Short<'a, 's, H> {
+impl<'a, 's, H: ConversionSteps> Short<'a, 's, H> {
     pub(super) fn new(job: Job<'a, 's, H>) -> Self {
         Self {
             job,
@@ -27,7 +30,7 @@ impl<'a, 's, H: Hands> Short<'a, 's, H> {
     }
 }
 
-impl<H: Hands> Encoder for Short<'_, '_, H> {
+impl<H: ConversionSteps> Encoder for Short<'_, '_, H> {
     fn end(&self) -> usize {
         self.job.source.values()
     }
@@ -51,7 +54,7 @@ impl<H: Hands> Encoder for Short<'_, '_, H> {
             zero_points: &mut self.zero_points,
         };
         let job = &mut self.job;
-        job.flushed += (job.hands).groups(chunk, Groups { count, len }, job.method, output)?;
+        job.flushed += (job.steps).groups(chunk, Groups { count, len }, job.method, output)?;
         let (scales, zero_points) = (&self.scales, &self.zero_points);
         let step = |number: usize| Step {
             scale: scales[number - group],

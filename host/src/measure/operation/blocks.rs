@@ -80,7 +80,7 @@ fn encode(
     values: &[f32],
     out: &mut [u8],
 ) -> Encoded {
-    legal(engine.encode(format, rule, ScaleRule::Rule, values, out))
+    legal(engine.encode_blocks(format, rule, ScaleRule::Rule, values, out))
 }
 
 /// Values whose blocks are repeated where more are asked for: a matrix of a GiB of weights needs no 4 GiB of floats.
@@ -128,7 +128,7 @@ impl Operation for Decode {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         let mut out = vec![0.0; self.values];
         clock.time(&mut || {
-            with_engine!(by, engine => legal(engine.decode(self.format, &self.bytes, &mut out)));
+            with_engine!(by, engine => legal(engine.decode_blocks(self.format, &self.bytes, &mut out)));
         });
         Bits::default().with_floats(&out).finish()
     }
@@ -168,7 +168,7 @@ impl Operation for Dot {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         let mut out = 0.0;
         clock.time(&mut || {
-            out = with_engine!(by, engine => legal(engine.dot(self.format, &self.bytes, &self.x, SCALE)));
+            out = with_engine!(by, engine => legal(engine.dot_blocks(self.format, &self.bytes, &self.x, SCALE)));
         });
         Bits::default().with_floats(&[out]).finish()
     }

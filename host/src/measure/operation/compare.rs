@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use tercet_core::engine::QuantizeEngine;
 use tercet_core::quant::Comparison;
 
 use super::{Bits, Operation, legal};
 use crate::measure::clock::Clock;
-use crate::measure::contender::Contender;
+use crate::measure::contender::{Contender, with_engine};
 use crate::measure::work::Work;
 use crate::measure::{Traffic, input};
 
@@ -31,11 +32,8 @@ impl Operation for Compare {
         let mut comparison = Comparison::new();
         clock.time(&mut || {
             comparison = Comparison::new();
-            legal(match by.engine_of_threads() {
-                None => comparison.push(&self.original, &self.restored),
-                Some(engine) => {
-                    engine.compare_next(&mut comparison, &self.original, &self.restored)
-                }
+            with_engine!(by, engine => {
+                legal(engine.compare(&mut comparison, &self.original, &self.restored));
             });
         });
         let found = comparison.finish().map(|found| {

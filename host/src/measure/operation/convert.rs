@@ -18,6 +18,7 @@ use crate::measure::clock::Clock;
 use crate::measure::contender::Contender;
 use crate::measure::work::Work;
 use crate::measure::{Traffic, input};
+use crate::parallel::Threads;
 use crate::{Error, Model};
 
 /// The one tensor's name, and that of its scales.
@@ -132,12 +133,14 @@ impl Operation for Convert {
                 legal(fs::read(&out)).hash(&mut bits);
             }
             Contender::Threads { .. } => {
+                // Of the chosen backend, which is the default.
+                let mut engine = Threads::default();
                 let options = QuantizeOptions {
                     force: true,
                     ..QuantizeOptions::new(self.target)
                 };
                 clock.time(&mut || {
-                    legal(quantize(&self.model, &options, &out, &()));
+                    legal(quantize(&mut engine, &self.model, &options, &out, &()));
                 });
                 let made = legal(Model::open(&out));
                 let parts = NAMES.iter().filter_map(|name| made.get(name));

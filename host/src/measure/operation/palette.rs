@@ -140,7 +140,7 @@ fn encode(
     out: Output<'_>,
     scratch: &mut [u64],
 ) -> palette::Encoded {
-    legal(engine.encode(layout, values, &[], out, scratch))
+    legal(engine.encode_palette(layout, values, &[], out, scratch))
 }
 
 fn decode(
@@ -148,7 +148,7 @@ fn decode(
     palette: &Palette<'_>,
     out: &mut [f32],
 ) {
-    legal(engine.decode(palette, out));
+    legal(engine.decode_palette(palette, out));
 }
 
 fn matvec(
@@ -157,5 +157,5 @@ fn matvec(
     x: &[i8],
     out: &mut [f32],
 ) {
-    legal(engine.matvec(palette, x, X_SCALE, out));
+    legal(engine.multiply_palette(palette, x, X_SCALE, out));
 }

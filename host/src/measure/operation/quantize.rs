@@ -144,9 +144,8 @@ impl Operation for Dequantize {
             scales: &[SCALE],
             zero_points: &[],
         };
-        clock.time(&mut || match by.engine_of_threads() {
-            None => legal(int8::dequantize(codes, &mut out)),
-            Some(engine) => legal(engine.dequantize(codes, int8::RANGE, &mut out)),
+        clock.time(&mut || {
+            with_engine!(by, engine => legal(engine.dequantize(codes, int8::RANGE, &mut out)));
         });
         Bits::default().with_floats(&out).finish()
     }
@@ -176,9 +175,8 @@ impl Operation for QuantizeFp8 {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         let mut codes = vec![0; self.0.len()];
         clock.time(&mut || {
-            legal(match by.engine_of_threads() {
-                None => Fp8::E4M3.quantize(FP8_SCALE, &self.0, &mut codes),
-                Some(engine) => engine.quantize_fp8(Fp8::E4M3, FP8_SCALE, &self.0, &mut codes),
+            with_engine!(by, engine => {
+                legal(engine.quantize_fp8(Fp8::E4M3, FP8_SCALE, &self.0, &mut codes));
             });
         });
         Bits::default().with(&codes).finish()
@@ -209,9 +207,8 @@ impl Operation for DequantizeFp8 {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
         let mut out = vec![0.0; self.0.len()];
         clock.time(&mut || {
-            legal(match by.engine_of_threads() {
-                None => Fp8::E4M3.dequantize(FP8_SCALE, &self.0, &mut out),
-                Some(engine) => engine.dequantize_fp8(Fp8::E4M3, FP8_SCALE, &self.0, &mut out),
+            with_engine!(by, engine => {
+                legal(engine.dequantize_fp8(Fp8::E4M3, FP8_SCALE, &self.0, &mut out));
             });
         });
         Bits::default().with_floats(&out).finish()
@@ -241,10 +238,7 @@ impl Operation for Calibrate {
         let mut buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS];
         clock.time(&mut || {
             let mut histogram = legal(Histogram::<HOST_BITS>::new(&mut buckets));
-            legal(match by.engine_of_threads() {
-                None => histogram.push(&self.0),
-                Some(engine) => engine.histogram(&self.0, &mut histogram),
-            });
+            with_engine!(by, engine => legal(engine.histogram(&self.0, &mut histogram)));
         });
         Bits::default().with(&buckets).finish()
     }

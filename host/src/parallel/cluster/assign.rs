@@ -1,6 +1,6 @@
 //! Assignment of points, tile by tile, with what a job gathers on the way.
 
-use tercet_core::cluster::{self, Points};
+use tercet_core::cluster::Points;
 use tercet_core::engine::Assigned;
 use tracing::trace_span;
 
@@ -182,63 +182,26 @@ pub(super) fn lengths(
     lengths
 }
 
-/// Gives every point its nearest centroid, the lowest of equals, and its squared distance, on all threads.
-///
-/// `labels` and `distances` are as long as there are points; `centroids` has at least one, with as many
-/// coordinates. A label counts as changed where it was another before. O(n·k·d), and 2 to 5 bytes a coordinate of the
-/// centroids.
-pub fn nearest(
-    points: Points<'_>,
-    centroids: &[i8],
-    labels: &mut [u32],
-    distances: &mut [u32],
-) -> Assigned {
-    Threads::default().nearest_of(points, centroids, labels, distances)
-}
-
 /// Whether so few distances are asked that core's loop has them before centroids are in the order of the kernels.
 ///
 /// In ninths of a nanosecond, as measured with AVX-512: a pair takes the loop 18 and 1 a coordinate; kernels take 3,600 to begin with and
 /// 4 a coordinate of the centroids.
-const fn few(points: usize, dims: usize, centroids: usize) -> bool {
+pub(super) const fn few(points: usize, dims: usize, centroids: usize) -> bool {
     let pairs = points.saturating_mul(centroids);
     let table = centroids.saturating_mul(dims);
     pairs.saturating_mul(dims.saturating_add(18)) < table.saturating_mul(4).saturating_add(3600)
 }
 
-/// [`nearest`] by core's loop, point after point.
-fn one_by_one(
-    points: Points<'_>,
-    centroids: &[i8],
-    labels: &mut [u32],
-    distances: &mut [u32],
-) -> Assigned {
-    let mut all = Assigned::default();
-    for ((row, weight), (label, distance)) in points.rows().zip(labels.iter_mut().zip(distances)) {
-        // The centroids are whole ones, of as many coordinates.
-        let Ok(found) = cluster::nearest(row, centroids) else {
-            break;
-        };
-        all.changed += u64::from(weight > 0 && found.label != *label);
-        all.inertia += u64::from(weight) * u64::from(found.distance);
-        (*label, *distance) = (found.label, found.distance);
-    }
-    all
-}
-
 impl Threads {
-    /// [`nearest`] by this engine.
-    pub(crate) fn nearest_of(
+    /// [`ClusterEngine::nearest`](tercet_core::engine::ClusterEngine::nearest) of what was checked.
+    pub(super) fn nearest_of(
         &self,
         points: Points<'_>,
         centroids: &[i8],
         labels: &mut [u32],
         distances: &mut [u32],
-    ) -> Assigned {
+    ) {
         let (n, dims) = (points.len(), points.dims());
-        if few(n, dims, centroids.len() / dims) {
-            return one_by_one(points, centroids, labels, distances);
-        }
         let kernels = self.backend().cluster();
         let mut packed = kernels.packed();
         kernels.pack(&mut packed, centroids, dims);
@@ -252,6 +215,6 @@ impl Threads {
         };
         let work = work(n, dims, centroids.len() / dims);
         let mut jobs = vec![Job::default(); jobs(work, self.threads())];
-        assignment.run(&mut jobs, labels, distances)
+        assignment.run(&mut jobs, labels, distances);
     }
 }

@@ -6,13 +6,11 @@ mod prune;
 mod seed;
 mod share;
 
-use tercet_core::cluster::{ClusterError, Points, Update};
+use tercet_core::cluster::{self, ClusterError, Points, Update};
 use tercet_core::engine::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
 use tercet_core::scalar::{self, cluster as reference};
 
-pub use self::assign::nearest;
-
-use self::assign::{Assignment, Job, Summed, lengths, points_of};
+use self::assign::{Assignment, Job, Summed, few, lengths, points_of};
 use self::prune::{CLUSTERS, Moved, Pruned};
 use self::seed::mass;
 use self::share::{jobs, work};
@@ -99,6 +97,23 @@ impl ClusterEngine for Threads {
             moved: Moved::default(),
             settled: None,
         })
+    }
+
+    /// All centroids in one pass, however many there are.
+    fn nearest(
+        &mut self,
+        points: Points<'_>,
+        centroids: &[i8],
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Result<(), ClusterError> {
+        if few(points.len(), points.dims(), centroids.len() / points.dims()) {
+            cluster::predict(&points, centroids, labels, distances)?;
+            return Ok(());
+        }
+        cluster::check_nearest(&points, centroids, labels.len(), distances.len())?;
+        self.nearest_of(points, centroids, labels, distances);
+        Ok(())
     }
 }
 

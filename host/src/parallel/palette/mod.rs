@@ -59,15 +59,20 @@ fn lines(layout: &Layout) -> (usize, usize) {
 impl PaletteEngine for Threads {
     type Error = PaletteError;
 
-    fn encode<T: Element>(
+    /// Of its own: each thread has what it needs.
+    fn palette_scratch_len(&self, _: &Layout) -> usize {
+        0
+    }
+
+    fn encode_palette<T: Element>(
         &mut self,
         layout: &Layout,
         values: &[T],
         importances: &[u32],
         out: Output<'_>,
-        scratch: &mut [u64],
+        _: &mut [u64],
     ) -> Result<Encoded, PaletteError> {
-        palette::check(layout, values, importances, &out, scratch)?;
+        palette::check(layout, values, importances, &out)?;
         let matrix = Slices {
             values,
             importances,
@@ -75,11 +80,15 @@ impl PaletteEngine for Threads {
         encode(self.backend, layout, &matrix, out, self.tile)
     }
 
-    fn decode(&mut self, palette: &Palette<'_>, out: &mut [f32]) -> Result<(), PaletteError> {
+    fn decode_palette(
+        &mut self,
+        palette: &Palette<'_>,
+        out: &mut [f32],
+    ) -> Result<(), PaletteError> {
         decode(self.backend, palette, out, self.tile)
     }
 
-    fn matvec(
+    fn multiply_palette(
         &mut self,
         palette: &Palette<'_>,
         x: &[i8],

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use tercet_core::scalar;
+use tercet_core::arch::plain;
 use tercet_core::search::{Bar, Hit, Int8Rows, Metric, Score, TernaryRows, TopK};
 
 use crate::simd::search::{BLOCK, Dots, Norms, Queries, Search, TernaryQuery};
@@ -367,7 +367,7 @@ pub(super) fn near<M: Metric, R: IntegerRows>(
 /// The squared length of a query, where the metric needs it.
 fn norm<M: Metric>(query: &[i8]) -> u32 {
     if M::INTEGER_NORMS {
-        scalar::norm(query)
+        plain::norm(query)
     } else {
         0
     }

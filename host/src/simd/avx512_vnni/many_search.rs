@@ -71,7 +71,7 @@ fn transposed(rows: [__m512i; 16]) -> [__m512i; 16] {
     columns
 }
 
-/// As [`tercet_core::scalar::dot`] for each query and row.
+/// As [`tercet_core::arch::plain::dot`] for each query and row.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(in crate::simd) fn dots(packed: &[u32], queries: Queries<'_>, dots: &mut [Dots]) {
     let dim = queries.dim;

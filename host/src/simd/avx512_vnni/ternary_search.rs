@@ -10,7 +10,7 @@ use crate::simd::search::{Dots, Norms, TernaryQuery};
 /// Bytes that lines are fetched ahead, in the order in which they lie.
 const AHEAD: usize = 4096;
 
-/// As [`tercet_core::scalar::ternary_dot`] for each row.
+/// As [`tercet_core::arch::plain::ternary_dot`] for each row.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 pub(in crate::simd) fn dots(query: &TernaryQuery, rows: &[u8], dots: &mut Dots) {
     let row_bytes = query.row_bytes();

@@ -1,4 +1,4 @@
-//! The table of the kernels of clustering.
+//! Clustering: what the kernels of a set do to points, and the plain loops.
 //!
 //! A tile of 64 points is turned so that a vector holds four coordinates of one point in each lane; every centroid's
 //! coordinates are broadcast to it. So the products of a point with all centroids meet in one lane, the nearest is kept
@@ -6,6 +6,7 @@
 
 mod packed;
 mod sums;
+mod table;
 
 pub(in crate::simd) mod keys;
 pub(in crate::simd) mod lanes;
@@ -16,12 +17,11 @@ pub(crate) use packed::Packed;
 pub(in crate::simd) use sums::sum;
 pub(crate) use sums::{Change, Sums};
 
+use tercet_core::arch::plain;
 use tercet_core::cluster::Points;
 use tercet_core::scalar::cluster as reference;
 
 use self::lanes::Format;
-use super::taken::take;
-use super::{Backend, Isa};
 
 /// Points of a tile.
 pub(crate) const TILE: usize = 64;
@@ -82,7 +82,7 @@ impl Work {
 
 /// What clustering does to points, for one instruction set.
 ///
-/// The functions may use that set, so they are called through the safe methods, which a [`Backend`] leads to. A set whose
+/// The functions may use that set, so they are called through the safe methods, which a [`Backend`](super::Backend) leads to. A set whose
 /// products of tiles are of another kind brings a function for `assign` and a format of its own.
 #[derive(Debug)]
 pub(crate) struct Cluster {
@@ -103,7 +103,7 @@ type Assign =
     unsafe fn(&[i8], &[u32], &Packed, &mut Work, labels: &mut [u32], distances: &mut [u32]) -> u64;
 type Each = unsafe fn(&[i8], &[u32], &Packed, &mut Work, out: &mut [u32]);
 
-const SCALAR: Cluster = Cluster {
+pub(in crate::simd) const SCALAR: Cluster = Cluster {
     format: None,
     span: TILE,
     assign: assign_plain,
@@ -115,31 +115,6 @@ const SCALAR: Cluster = Cluster {
     lengths: tile::lengths,
     means: tile::means,
 };
-
-impl Backend {
-    /// The kernels of clustering.
-    pub(crate) fn cluster(self) -> &'static Cluster {
-        match take(self.isa()) {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Sse41 => &super::sse41::cluster::CLUSTER,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => &super::avx2::cluster::CLUSTER,
-            #[cfg(target_arch = "x86_64")]
-            Isa::AvxVnni => &super::avx_vnni::cluster::CLUSTER,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => &super::avx512::cluster::CLUSTER,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512Vnni => &super::avx512_vnni::cluster::CLUSTER,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Amx => &super::amx::cluster::CLUSTER,
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            Isa::Neon => &super::neon::cluster::CLUSTER,
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            Isa::DotProd => &super::dotprod::cluster::CLUSTER,
-            _ => &SCALAR,
-        }
-    }
-}
 
 impl Cluster {
     /// Room for centroids.
@@ -263,7 +238,7 @@ fn assign_plain(
     let mut unwritten = [0; TILE];
     let (distances, lengths) = if distances.is_empty() {
         let lengths = rows.chunks_exact(dims).take(count);
-        let lengths = lengths.map(|row| i64::from(tercet_core::scalar::norm(row) as i32));
+        let lengths = lengths.map(|row| i64::from(plain::norm(row) as i32));
         (&mut unwritten[..count], lengths.sum())
     } else {
         (distances, 0)
@@ -283,7 +258,7 @@ fn each_plain(rows: &[i8], lengths: &[u32], packed: &Packed, _: &mut Work, out: 
     let (centroids, _) = packed.plain();
     for (centroid, out) in centroids.chunks_exact(dims).zip(out.chunks_exact_mut(TILE)) {
         for ((row, _), out) in rows.chunks_exact(dims).zip(lengths).zip(out) {
-            *out = reference::squared_distance(row, centroid);
+            *out = plain::squared_distance(row, centroid);
         }
     }
 }

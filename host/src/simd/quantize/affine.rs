@@ -4,13 +4,12 @@ use std::marker::PhantomData;
 
 use tercet_core::number::Stats;
 use tercet_core::quant::{Applied, Grid, QuantError};
-use tercet_core::scalar;
 
 use super::lanes::{Lanes, Value};
 use super::stats::{Most, VECTORS};
 use crate::simd::stores::{self, Ahead, LINE, Stores};
 
-/// As [`scalar::affine`].
+/// As [`Grid::apply`].
 ///
 /// # Safety
 /// The processor runs the set.
@@ -24,7 +23,7 @@ pub(in crate::simd) unsafe fn affine<S: Lanes, T: Value>(
 ) -> Result<Applied, QuantError> {
     let grid = grid.checked()?;
     if values.len() != codes.len() || grid.scale == 0.0 {
-        return scalar::affine(values, &grid, codes);
+        return grid.apply(values, codes);
     }
     let mut kernel = Kernel::<S> {
         multiply: (LEAST_SCALE..=1.0 / LEAST_SCALE).contains(&grid.scale),

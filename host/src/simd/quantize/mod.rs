@@ -102,7 +102,7 @@ const fn scalar_floats<T: Element>() -> Floats<T> {
         ternary: |values, threshold, sum, codes, _, _| {
             scalar::ternary(values, threshold, sum, codes)
         },
-        affine: |values, grid, codes, _, _| scalar::affine(values, grid, codes),
+        affine: |values, grid, codes, _, _| grid.apply(values, codes),
         affine_and_next: |_, _, _, _, _| None,
         magnitudes: |values, span, bins| super::magnitudes::count(values, span, bins),
         read_magnitudes: |values, out| super::magnitudes::read(values, out),

@@ -1,14 +1,13 @@
-//! The table of the kernels of integer search.
+//! Integer search: what the kernels of a set do to rows, and the plain loops.
 
 pub(in crate::simd) mod dots;
 pub(in crate::simd) mod passing;
+mod table;
 mod ternary;
 
-use tercet_core::scalar;
+use tercet_core::arch::plain;
 use tercet_core::search::Bar;
 
-use super::taken::take;
-use super::{Backend, Isa};
 pub(crate) use ternary::TernaryQuery;
 
 /// Rows in a block: as many as a mask has bits.
@@ -64,14 +63,14 @@ const SCALAR: Search = Search {
 
 fn dots(query: &[i8], rows: &[i8], dots: &mut Dots) {
     for (row, dot) in rows.chunks_exact(query.len()).zip(dots) {
-        *dot = scalar::dot(query, row);
+        *dot = plain::dot(query, row);
     }
 }
 
 fn dots_and_norms(query: &[i8], rows: &[i8], dots: &mut Dots, norms: &mut Norms) {
     for ((row, dot), norm) in rows.chunks_exact(query.len()).zip(dots).zip(norms) {
-        *dot = scalar::dot(query, row);
-        *norm = scalar::norm(row);
+        *dot = plain::dot(query, row);
+        *norm = plain::norm(row);
     }
 }
 
@@ -80,131 +79,6 @@ fn passing(bar: Bar, dots: &Dots, norms: &Norms) -> u64 {
     rows.fold(0, |mask, (row, (&dot, &norm))| {
         mask | u64::from(bar.admits(dot, norm)) << row
     })
-}
-
-#[cfg(target_arch = "x86_64")]
-const SSE41: Search = Search {
-    dots: super::sse41::search::dots,
-    dots_and_norms: super::sse41::search::dots_and_norms,
-    many: Some(Many {
-        pack: super::sse41::many_search::pack,
-        dots: super::sse41::many_search::dots,
-    }),
-    packed_len: super::sse41::many_search::packed_len,
-    passing: super::sse41::search::passing,
-    ..SCALAR
-};
-
-#[cfg(target_arch = "x86_64")]
-const AVX2: Search = Search {
-    dots: super::avx2::search::dots,
-    dots_and_norms: super::avx2::search::dots_and_norms,
-    many: Some(Many {
-        pack: super::avx2::many_search::pack,
-        dots: super::avx2::many_search::dots,
-    }),
-    packed_len: super::avx2::many_search::packed_len,
-    passing: super::avx2::search::passing,
-    ternary_dots: super::avx2::ternary_search::dots,
-    ternary_norms: super::avx2::ternary_search::norms,
-};
-
-#[cfg(target_arch = "x86_64")]
-const AVX_VNNI: Search = Search {
-    dots: super::avx_vnni::search::dots,
-    dots_and_norms: super::avx_vnni::search::dots_and_norms,
-    many: Some(Many {
-        pack: super::avx_vnni::many_search::pack,
-        dots: super::avx_vnni::many_search::dots,
-    }),
-    packed_len: super::avx_vnni::many_search::packed_len,
-    ..AVX2
-};
-
-#[cfg(target_arch = "x86_64")]
-const AVX512: Search = Search {
-    dots: super::avx512::search::dots,
-    dots_and_norms: super::avx512::search::dots_and_norms,
-    many: Some(Many {
-        pack: super::avx512::many_search::pack,
-        dots: super::avx512::many_search::dots,
-    }),
-    packed_len: super::avx512::many_search::packed_len,
-    passing: super::avx512::search::passing,
-    ..AVX2
-};
-
-#[cfg(target_arch = "x86_64")]
-const AVX512_VNNI: Search = Search {
-    dots: super::avx512_vnni::search::dots,
-    dots_and_norms: super::avx512_vnni::search::dots_and_norms,
-    many: Some(Many {
-        pack: super::avx512_vnni::many_search::pack,
-        dots: super::avx512_vnni::many_search::dots,
-    }),
-    packed_len: super::avx512_vnni::many_search::packed_len,
-    ternary_dots: super::avx512_vnni::ternary_search::dots,
-    ternary_norms: super::avx512_vnni::ternary_search::norms,
-    ..AVX512
-};
-
-#[cfg(target_arch = "x86_64")]
-const AMX: Search = Search {
-    many: Some(Many {
-        pack: super::avx512_vnni::many_search::pack,
-        dots: super::amx::search::dots,
-    }),
-    ..AVX512_VNNI
-};
-
-#[cfg(target_arch = "aarch64")]
-const NEON: Search = Search {
-    dots: super::neon::search::dots,
-    dots_and_norms: super::neon::search::dots_and_norms,
-    many: Some(Many {
-        pack: super::neon::many_search::pack,
-        dots: super::neon::many_search::dots,
-    }),
-    packed_len: super::neon::many_search::packed_len,
-    passing: super::neon::search::passing,
-    ..SCALAR
-};
-
-#[cfg(target_arch = "aarch64")]
-const DOT_PROD: Search = Search {
-    dots: super::dotprod::search::dots,
-    dots_and_norms: super::dotprod::search::dots_and_norms,
-    many: Some(Many {
-        pack: super::dotprod::many_search::pack,
-        dots: super::dotprod::many_search::dots,
-    }),
-    packed_len: super::dotprod::many_search::packed_len,
-    ..NEON
-};
-
-impl Backend {
-    /// The kernels of integer search.
-    pub(crate) fn search(self) -> &'static Search {
-        match take(self.isa()) {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Sse41 => &SSE41,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => &AVX2,
-            #[cfg(target_arch = "x86_64")]
-            Isa::AvxVnni => &AVX_VNNI,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => &AVX512,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512Vnni => &AVX512_VNNI,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Amx => &AMX,
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon => &NEON,
-            #[cfg(target_arch = "aarch64")]
-            Isa::DotProd => &DOT_PROD,
-            _ => &SCALAR,
-        }
-    }
 }
 
 impl Search {

@@ -77,7 +77,7 @@ impl Work for OnDevice {
             out,
             ..
         } = self;
-        device.time(|cuda| cuda.encode_blocks(values, Rule::AbsMax, ScaleRule::Rule, out))
+        device.time(|cuda| cuda.encode_resident(values, Rule::AbsMax, ScaleRule::Rule, out))
     }
 }
 

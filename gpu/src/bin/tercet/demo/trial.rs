@@ -7,6 +7,7 @@ use tercet_core::palette::Width;
 use tercet_core::quant::{Comparison, Rule};
 use tercet_host::Model;
 use tercet_host::convert::{Per, QuantizeOptions, Target, TensorReport};
+use tercet_host::parallel::Threads;
 
 use super::digits::Digit;
 use super::load;
@@ -135,7 +136,10 @@ impl Trial {
         };
         let report = match engine.makes(self.target) {
             true => engine.quantize(original, &options, path, &())?,
-            false => tercet_host::quantize(original, &options, path, &())?,
+            false => {
+                let threads = &mut Threads::default();
+                tercet_host::quantize(threads, original, &options, path, &())?
+            }
         };
         let matrix = |name: &str| {
             let found = report.tensors.iter().find(|tensor| tensor.name == name);

@@ -8,15 +8,13 @@ use serde::Serialize;
 use tercet_core::linear::Layout;
 use tercet_core::linear::network::LayerSize;
 use tercet_core::quant::{Rule, ScaleRule};
-use tercet_gpu::dispatch::Able;
 use tercet_host::file::output::Output;
-use tercet_host::network::{BuildOptions, Built, LayerOptions, build_with};
+use tercet_host::network::{BuildOptions, Built, LayerOptions, build};
 use tercet_host::points::{Points, ReadOptions};
 use tercet_host::{Error, Method, Model, Progress};
 
 use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::flow::On;
 use crate::progress::Bar;
 use crate::quantize::{rule, scale};
 use crate::table::{Align, Table};
@@ -109,28 +107,6 @@ struct Summary<'a> {
     seconds: f64,
 }
 
-/// [`tercet_host::network::build()`].
-struct Builds<'a> {
-    model: &'a Model,
-    options: &'a BuildOptions,
-    recorded: &'a Points,
-    progress: &'a dyn Progress,
-}
-
-impl On for Builds<'_> {
-    type Done = Built;
-
-    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Built, Error> {
-        build_with(
-            engine,
-            self.model,
-            self.options,
-            self.recorded,
-            self.progress,
-        )
-    }
-}
-
 /// The sizes of the layers as the model has them; those that it has not, or whose matrices are none, are told of by the build itself.
 fn sizes(model: &Model, options: &BuildOptions) -> Vec<LayerSize> {
     let layers = options.layers.iter().filter_map(|layer| {
@@ -155,14 +131,10 @@ pub(crate) fn built(
     // The last layer is not run. Each of the others is multiplied twice, for floats and for codes.
     let hidden = sizes.split_last().map_or(&[][..], |(_, hidden)| hidden);
     let job = super::job(&[hidden, hidden].concat(), recorded.rows());
-    let scratch = edge::network_build(&sizes, options);
-    let flow = Builds {
-        model,
-        options,
-        recorded,
-        progress,
-    };
-    engine.run(job, scratch, flow)
+    let job = job.with_scratch(edge::network_build(&sizes, options));
+    engine.run(job, |engine| {
+        build(engine, model, options, recorded, progress)
+    })
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {

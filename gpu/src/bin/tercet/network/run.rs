@@ -7,14 +7,12 @@ use std::time::Instant;
 use serde::Serialize;
 use tercet_core::conformance::Digest;
 use tercet_core::linear::network::LayerSize;
-use tercet_gpu::dispatch::Able;
 use tercet_host::Error;
 use tercet_host::network::{Answers, NetworkFile};
 use tercet_host::points::{Points, ReadOptions};
 
 use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::flow::On;
 use crate::table::{Align, Table};
 use crate::{edge, engine, format, output};
 
@@ -76,20 +74,6 @@ struct Summary<'a> {
     seconds: f64,
 }
 
-/// [`NetworkFile::run`].
-struct Runs<'a> {
-    network: &'a NetworkFile,
-    points: &'a Points,
-}
-
-impl On for Runs<'_> {
-    type Done = Answers;
-
-    fn on<E: Able>(&mut self, engine: &mut E) -> Result<Answers, Error> {
-        self.network.run_with(engine, self.points)
-    }
-}
-
 /// [`NetworkFile::run`] on the engine that is chosen.
 pub(crate) fn answers(
     engine: &mut Engine,
@@ -101,8 +85,8 @@ pub(crate) fn answers(
     let sizes: Vec<LayerSize> = matrices
         .map(|matrix| LayerSize::new(matrix.layout(), matrix.rows(), matrix.cols()))
         .collect();
-    let job = super::job(&sizes, points.rows());
-    engine.run(job, edge::network(&sizes), Runs { network, points })
+    let job = super::job(&sizes, points.rows()).with_scratch(edge::network(&sizes));
+    engine.run(job, |engine| network.run(engine, points))
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {

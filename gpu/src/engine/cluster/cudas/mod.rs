@@ -14,6 +14,7 @@ use tercet_core::engine::{Buffers, ClusterEngine};
 use self::points::Whole;
 use self::totals::Totals;
 use super::DeviceClusters;
+use super::nearest::nearest;
 use super::points::check_clusters;
 use super::problem::Held;
 use super::state::check_weight;
@@ -78,6 +79,21 @@ impl ClusterEngine for Cudas {
         let mut clusters = CudasClusters::new(self, parts.collect(), whole, k, update)?;
         clusters.points = Some(points);
         Ok(clusters)
+    }
+
+    /// They lie on the devices.
+    fn needs_buffers(&self) -> bool {
+        false
+    }
+
+    fn nearest(
+        &mut self,
+        points: Points<'_>,
+        centroids: &[i8],
+        labels: &mut [u32],
+        distances: &mut [u32],
+    ) -> Result<(), CudaError> {
+        nearest(self, points, centroids, labels, distances)
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn encode(
     let values = cuda.upload(values)?;
     let mut out = cuda.blocks(format, values.len())?;
     let mut work = |cuda: &mut Cuda| {
-        let encoded = cuda.encode_blocks(&values, rule, ScaleRule::Rule, &mut out);
+        let encoded = cuda.encode_resident(&values, rule, ScaleRule::Rule, &mut out);
         encoded.map(|_| ())
     };
     work(cuda)?;
@@ -88,8 +88,8 @@ pub(super) fn decode(
     let mut blocks = cuda.blocks(format, values)?;
     cuda.write(bytes, blocks.bytes_mut())?;
     let mut out = cuda.zeros::<f32>(values)?;
-    cuda.decode_blocks(&blocks, &mut out)?;
-    clock.time(|| cuda.decode_blocks(&blocks, &mut out))?;
+    cuda.decode_resident(&blocks, &mut out)?;
+    clock.time(|| cuda.decode_resident(&blocks, &mut out))?;
     let mut restored = vec![0.0; values];
     cuda.read(&out, &mut restored)?;
     Ok(Bits::default().with_floats(&restored).finish())
@@ -105,8 +105,8 @@ pub(super) fn dot(
     let mut blocks = cuda.blocks(format, x.len())?;
     cuda.write(bytes, blocks.bytes_mut())?;
     let x = cuda.upload(x)?;
-    let product = cuda.dot_blocks(&blocks, &x, x_scale)?;
-    clock.time(|| cuda.dot_blocks(&blocks, &x, x_scale).map(|_| ()))?;
+    let product = cuda.dot_resident(&blocks, &x, x_scale)?;
+    clock.time(|| cuda.dot_resident(&blocks, &x, x_scale).map(|_| ()))?;
     Ok(Bits::default().with_floats(&[product]).finish())
 }
 
@@ -141,8 +141,8 @@ pub(super) fn quantize_fp8(
 ) -> Result<u64, CudaError> {
     let values = cuda.upload(values)?;
     let mut out = cuda.zeros::<u8>(values.len())?;
-    cuda.quantize_fp8(format, scale, &values, &mut out)?;
-    clock.time(|| cuda.quantize_fp8(format, scale, &values, &mut out))?;
+    cuda.quantize_resident_fp8(format, scale, &values, &mut out)?;
+    clock.time(|| cuda.quantize_resident_fp8(format, scale, &values, &mut out))?;
     let mut codes = vec![0; values.len()];
     cuda.read(&out, &mut codes)?;
     Ok(Bits::default().with(&codes).finish())
@@ -156,8 +156,8 @@ pub(super) fn dequantize_fp8(
 ) -> Result<u64, CudaError> {
     let codes = cuda.upload(codes)?;
     let mut out = cuda.zeros::<f32>(codes.len())?;
-    cuda.dequantize_fp8(format, scale, &codes, &mut out)?;
-    clock.time(|| cuda.dequantize_fp8(format, scale, &codes, &mut out))?;
+    cuda.dequantize_resident_fp8(format, scale, &codes, &mut out)?;
+    clock.time(|| cuda.dequantize_resident_fp8(format, scale, &codes, &mut out))?;
     let mut values = vec![0.0; codes.len()];
     cuda.read(&out, &mut values)?;
     Ok(Bits::default().with_floats(&values).finish())
@@ -171,8 +171,8 @@ pub(super) fn palette_decode(
     let there = cuda.palette(palette)?;
     let mut values = vec![0.0; palette.layout.rows() * palette.layout.cols()];
     let mut out = cuda.zeros::<f32>(values.len())?;
-    cuda.decode_palette(&there, &mut out)?;
-    clock.time(|| cuda.decode_palette(&there, &mut out))?;
+    cuda.decode_resident_palette(&there, &mut out)?;
+    clock.time(|| cuda.decode_resident_palette(&there, &mut out))?;
     cuda.read(&out, &mut values)?;
     Ok(Bits::default().with_floats(&values).finish())
 }
@@ -187,8 +187,8 @@ pub(super) fn palette_matvec(
     let x = cuda.palette_activations(x)?;
     let mut y = vec![0.0; palette.layout.rows()];
     let mut out = cuda.zeros::<f32>(y.len())?;
-    cuda.multiply_palette(&there, &x, x_scale, &mut out)?;
-    clock.time(|| cuda.multiply_palette(&there, &x, x_scale, &mut out))?;
+    cuda.multiply_resident_palette(&there, &x, x_scale, &mut out)?;
+    clock.time(|| cuda.multiply_resident_palette(&there, &x, x_scale, &mut out))?;
     cuda.read(&out, &mut y)?;
     Ok(Bits::default().with_floats(&y).finish())
 }

@@ -1,7 +1,6 @@
 //! Row sums of every layout by plain loops: what kernels are compared with.
 
 mod blocks;
-mod engine;
 mod five_trits;
 mod int4;
 mod int8;
@@ -9,7 +8,6 @@ mod int8_pairs;
 mod ternary_lanes;
 
 pub use blocks::blocks;
-pub use engine::Only;
 pub use five_trits::five_trits;
 pub use int4::int4;
 pub use int8::int8;

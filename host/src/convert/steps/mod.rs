@@ -3,40 +3,26 @@
 //! A conversion reads a tensor chunk by chunk and decides by what the chunks tell; these are the steps over the values
 //! themselves. Each has the same bits by either.
 
-mod chunked;
-mod fused;
+pub(super) mod chunked;
+pub(super) mod tiled;
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output};
 use tercet_core::number::Stats;
 use tercet_core::palette::{self, Encoded};
 use tercet_core::quant::{Applied, Groups, Method, Plan};
 
-pub(super) use chunked::Chunked;
-pub(super) use fused::Fused;
-
 use super::codec::Codec;
-use super::codes::Settled;
 use super::measure::Loss;
-use super::palette::Weighed;
+use super::settled::Settled;
+use super::span::Span;
+use super::weighed::Weighed;
 use crate::Error;
-use crate::source::Source;
 
-/// A tensor, the first value of a part of it, and the part's length.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span<'a, 's> {
-    pub(super) source: &'a Source<'s>,
-    pub(super) first: usize,
-    pub(super) len: usize,
-}
-
-impl Span<'_, '_> {
-    pub(super) const fn end(&self) -> usize {
-        self.first + self.len
-    }
-}
+/// Values of a group that one thread takes whole; of a larger one, values a task.
+pub(super) const PALETTE_TILE: usize = 1 << 16;
 
 /// Does the steps of conversions, of one tensor after another.
-pub(super) trait Hands: Send {
+pub(super) trait ConversionSteps: Send {
     /// Values of the longest group of a palette that is encoded as one; longer ones go through the processor in parts.
     const WHOLE_PALETTE: usize;
 

@@ -1,4 +1,4 @@
-//! Dot products of int8 vectors, exact in 32 bits.
+//! Dot products, lengths and distances of int8 vectors, exact in 32 bits.
 
 /// Σ a_i · b_i over the length of the shorter one.
 ///
@@ -32,4 +32,13 @@ pub fn ternary_dot(row: &[u8], x: &[i8]) -> i32 {
         }
     }
     sum
+}
+
+/// The squared distance of two points of at most 43,690 coordinates.
+#[inline]
+pub fn squared_distance(a: &[i8], b: &[i8]) -> u32 {
+    a.iter()
+        .zip(b)
+        .map(|(&a, &b)| u32::from(a.abs_diff(b)).pow(2))
+        .sum()
 }

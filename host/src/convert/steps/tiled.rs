@@ -6,16 +6,18 @@ use tercet_core::palette::{self, Encoded};
 use tercet_core::quant::{Applied, Groups, Method, Plan};
 use tracing::trace_span;
 
-use super::{Hands, Span};
+use super::{ConversionSteps, PALETTE_TILE};
 use crate::Error;
 use crate::convert::codec::Codec;
-use crate::convert::codes::{Settled, refuse};
 use crate::convert::measure::Loss;
-use crate::convert::palette::{TILE as PALETTE, Weighed};
 use crate::convert::runs;
+use crate::convert::settled::Settled;
+use crate::convert::span::{Span, refuse};
+use crate::convert::stats::stats;
+use crate::convert::weighed::Weighed;
+use crate::parallel::Rows;
 use crate::parallel::each::{chunks_mut, items_mut, numbers};
 use crate::parallel::palette::encode;
-use crate::parallel::{Rows, merged};
 use crate::simd::{Ahead, Backend, Stores};
 use crate::source::{TILE, tiles, windows};
 
@@ -23,10 +25,10 @@ use crate::source::{TILE, tiles, windows};
 const TILES_A_TABLE: usize = 16;
 
 /// All threads of the pool, by [`Backend::default`].
-pub(in crate::convert) struct Fused;
+pub(in crate::convert) struct TiledSteps;
 
-impl Hands for Fused {
-    const WHOLE_PALETTE: usize = PALETTE;
+impl ConversionSteps for TiledSteps {
+    const WHOLE_PALETTE: usize = PALETTE_TILE;
 
     fn stream(
         &mut self,
@@ -87,13 +89,7 @@ impl Hands for Fused {
     }
 
     fn stats(&mut self, part: Span<'_, '_>, with_sum: bool) -> Result<Stats, Error> {
-        let of = match with_sum {
-            true => Backend::stats,
-            false => Backend::extremes,
-        };
-        let of = |values: &[f32]| of(Backend::default(), values, Ahead::STREAM);
-        let stats = tiles(part.source, part.first, part.len, of, merged)?;
-        Ok(stats.unwrap_or(Stats::EMPTY))
+        stats(part, with_sum)
     }
 
     fn magnitudes(
@@ -161,7 +157,7 @@ impl Hands for Fused {
         layout: &palette::Layout,
         out: palette::Output<'_>,
     ) -> Result<Encoded, Error> {
-        encode(Backend::default(), layout, matrix, out, PALETTE)
+        encode(Backend::default(), layout, matrix, out, PALETTE_TILE)
             .map_err(|refusal| matrix.refuse(refusal))
     }
 

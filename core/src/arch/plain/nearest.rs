@@ -1,7 +1,6 @@
 //! The nearest centroid of a point.
 
-use crate::arch;
-use crate::scalar::{dot, norm};
+use super::{dot, norm};
 
 /// A point's nearest centroid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,14 +9,6 @@ pub struct Nearest {
     pub label: u32,
     /// Its squared distance.
     pub distance: u32,
-}
-
-/// Squared lengths of the centroids, `dims` coordinates each, one for each element of `out`.
-pub fn norms(centroids: &[i8], dims: usize, out: &mut [i32]) {
-    for (centroid, out) in centroids.chunks_exact(dims.max(1)).zip(out) {
-        // At most 2¹⁴ · 43,690, below 2³¹.
-        *out = arch::norm(centroid) as i32;
-    }
 }
 
 /// The centroid of least score ‖c‖² − 2·x·c.
@@ -37,13 +28,4 @@ pub fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
         // ‖x − c‖² = ‖x‖² + score: between 0 and 65,025 · d, below 2³², whatever wraps on the way.
         distance: norm(point).wrapping_add_signed(best.0),
     }
-}
-
-/// The squared distance of two points of at most 43,690 coordinates.
-#[inline]
-pub fn squared_distance(a: &[i8], b: &[i8]) -> u32 {
-    a.iter()
-        .zip(b)
-        .map(|(&a, &b)| u32::from(a.abs_diff(b)).pow(2))
-        .sum()
 }

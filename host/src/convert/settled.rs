@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use tercet_core::quant::Plan;
 
-use super::{Step, restore};
-use crate::convert::runs::Coder;
+use super::runs::Coder;
 use crate::simd::{Ahead, Backend, Stores};
 use crate::source::{signed, signed_mut};
 
 /// Long groups, one after another, with what was decided for each.
-pub(in crate::convert) struct Settled {
+pub(super) struct Settled {
     /// Values of a group.
     pub(super) len: usize,
     /// The number of the first one here.
@@ -20,7 +19,7 @@ pub(in crate::convert) struct Settled {
 
 impl Settled {
     /// The runs of `len` values from `first` on that lie in one group, each with that group's plan.
-    pub(in crate::convert) fn runs(
+    pub(super) fn runs(
         &self,
         first: usize,
         len: usize,
@@ -61,5 +60,31 @@ impl Coder for Settled {
         let step = |group: usize| self.groups[group - self.first].1;
         restore(self.len, step, first, signed(bytes), out);
         Ok(())
+    }
+}
+
+/// What the codes of a group stand for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Step {
+    pub(super) scale: f32,
+    pub(super) zero_point: i8,
+}
+
+/// Restores codes that begin at value `at`, in groups of `len` values, `step` saying what those of each stand for.
+pub(super) fn restore(
+    len: usize,
+    step: impl Fn(usize) -> Step,
+    mut at: usize,
+    mut codes: &[i8],
+    mut out: &mut [f32],
+) {
+    while !codes.is_empty() {
+        let Step { scale, zero_point } = step(at / len);
+        let left = (len - at % len).min(codes.len());
+        let (run, codes_after) = codes.split_at(left);
+        let (restored, out_after) = out.split_at_mut(left);
+        Backend::default().dequantize(run, zero_point, scale, restored, Stores::Cached);
+        (codes, out) = (codes_after, out_after);
+        at += left;
     }
 }

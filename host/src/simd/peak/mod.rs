@@ -1,8 +1,8 @@
-//! The table of the loops that measure arithmetic.
+//! Loops that measure arithmetic.
+
+mod table;
 
 use std::hint::black_box;
-
-use super::{Backend, Isa};
 
 /// Loops of multiply-adds over registers alone, for one instruction set.
 #[derive(Debug)]
@@ -46,111 +46,6 @@ const SCALAR: Peak = Peak {
     int8: Turns::new(integers, VALUES as u64),
     ternary: Turns::new(integers, VALUES as u64),
 };
-
-#[cfg(target_arch = "x86_64")]
-const AVX2: Peak = {
-    use super::avx2::peak::{FLOATS, INT8, TERNARY};
-    Peak {
-        f32: FLOATS,
-        int8: INT8,
-        ternary: TERNARY,
-    }
-};
-
-#[cfg(target_arch = "x86_64")]
-const SSE41: Peak = {
-    use super::sse41::peak::{FLOATS, INT8};
-    Peak {
-        f32: FLOATS,
-        int8: INT8,
-        ternary: INT8,
-    }
-};
-
-#[cfg(target_arch = "x86_64")]
-const AVX_VNNI: Peak = {
-    let int8 = super::avx_vnni::peak::INT8;
-    Peak {
-        int8,
-        ternary: int8,
-        ..AVX2
-    }
-};
-
-#[cfg(target_arch = "x86_64")]
-const AVX512: Peak = {
-    use super::avx512::peak::{FLOATS, INT8, TERNARY};
-    Peak {
-        f32: FLOATS,
-        int8: INT8,
-        ternary: TERNARY,
-    }
-};
-
-#[cfg(target_arch = "x86_64")]
-const AVX512_VNNI: Peak = {
-    let int8 = super::avx512_vnni::peak::INT8;
-    Peak {
-        int8,
-        ternary: int8,
-        ..AVX512
-    }
-};
-
-#[cfg(target_arch = "x86_64")]
-const AMX: Peak = {
-    let int8 = super::amx::peak::INT8;
-    Peak {
-        int8,
-        ternary: int8,
-        ..AVX512_VNNI
-    }
-};
-
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-const NEON: Peak = {
-    use super::neon::peak::{FLOATS, INT8};
-    Peak {
-        f32: FLOATS,
-        int8: INT8,
-        ternary: INT8,
-    }
-};
-
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-const DOTPROD: Peak = {
-    let int8 = super::dotprod::peak::INT8;
-    Peak {
-        int8,
-        ternary: int8,
-        ..NEON
-    }
-};
-
-impl Backend {
-    /// The loops that measure arithmetic.
-    pub(crate) const fn peak(self) -> &'static Peak {
-        match self.isa() {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Sse41 => &SSE41,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => &AVX2,
-            #[cfg(target_arch = "x86_64")]
-            Isa::AvxVnni => &AVX_VNNI,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => &AVX512,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512Vnni => &AVX512_VNNI,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Amx => &AMX,
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            Isa::Neon => &NEON,
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            Isa::DotProd => &DOTPROD,
-            _ => &SCALAR,
-        }
-    }
-}
 
 fn floats(turns: u64) {
     let (a, b) = ([1.5f32; VALUES], [0.5f32; VALUES]);
@@ -222,7 +117,7 @@ pub(in crate::simd) use turns;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::simd::Backend;
 
     #[test]
     fn a_loop_runs_at_least_what_is_asked_for_and_ends() {

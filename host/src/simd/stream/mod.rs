@@ -1,8 +1,6 @@
-//! The table of the loops that measure memory.
+//! Loops that measure memory.
 
-use super::Backend;
-#[cfg(target_arch = "x86_64")]
-use super::Isa;
+mod table;
 
 /// A line of the nearest caches. Aligned, as non-temporal stores need it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,43 +33,6 @@ const SCALAR: Stream = Stream {
     narrow: [narrow; 2],
     widen: [widen; 2],
 };
-
-#[cfg(target_arch = "x86_64")]
-const AVX2: Stream = {
-    use super::avx2::stream::{copy, narrow, read, widen, write};
-    Stream {
-        read: [read::<false>, read::<true>],
-        write: [write::<false>, write::<true>],
-        copy: [copy::<false>, copy::<true>],
-        narrow: [narrow::<false>, narrow::<true>],
-        widen: [widen::<false>, widen::<true>],
-    }
-};
-
-#[cfg(target_arch = "x86_64")]
-const AVX512: Stream = {
-    use super::avx512::stream::{copy, narrow, read, widen, write};
-    Stream {
-        read: [read::<false>, read::<true>],
-        write: [write::<false>, write::<true>],
-        copy: [copy::<false>, copy::<true>],
-        narrow: [narrow::<false>, narrow::<true>],
-        widen: [widen::<false>, widen::<true>],
-    }
-};
-
-impl Backend {
-    /// The loops that measure memory.
-    pub(crate) const fn stream(self) -> &'static Stream {
-        match self.isa() {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 | Isa::AvxVnni => &AVX2,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Avx512Vnni | Isa::Amx => &AVX512,
-            _ => &SCALAR,
-        }
-    }
-}
 
 impl Stream {
     /// Reads lines; gives the exclusive or of all their words. With `hint`, it asks for lines ahead of their use.
@@ -148,6 +109,7 @@ fn widen(from: &[Line], to: &mut [Line]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::Backend;
     use tercet_core::number::Random;
 
     #[test]

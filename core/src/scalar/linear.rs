@@ -1,8 +1,8 @@
 //! The linear layer as an [`crate::engine`] value, of all layouts and of some.
 
+use super::Scalar;
 use crate::engine::LinearEngine;
 use crate::linear::{I8Sym, Layer, LinearError, Rescale, product};
-use crate::scalar::Scalar;
 
 /// The reference engine of some layouts alone: those that firmware has, so that the code of the others is not linked.
 ///

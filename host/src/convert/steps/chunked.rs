@@ -1,29 +1,29 @@
 //! An engine that was given: it gets the values of a chunk, and the processor reads them in and measures what they lost.
 
 use tercet_core::engine::{
-    BlockEngine, MagnitudeBin, MagnitudeSpan, Output, PaletteEngine, QuantizeEngine,
-    QuantizeProblem,
+    MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem, Refused,
 };
 use tercet_core::number::Stats;
 use tercet_core::palette::{self, Encoded};
 use tercet_core::quant::{self, Applied, Groups, Method, Plan, Report};
 
-use super::fused::add;
-use super::{Fused, Hands, Span};
+use super::ConversionSteps;
+use super::tiled::{TiledSteps, add};
 use crate::Error;
 use crate::convert::codec::{self, Codec};
-use crate::convert::codes::{Settled, refuse};
 use crate::convert::measure::Loss;
-use crate::convert::palette::{Refusal, Weighed};
 use crate::convert::runs::Coder;
-use crate::engine::{Fault, Shared, Worker};
+use crate::convert::settled::Settled;
+use crate::convert::span::{Span, refuse};
+use crate::convert::weighed::{Refusal, Weighed};
+use crate::engine::{EngineError, FlowEngine, Shared};
 use crate::floats;
 use crate::parallel::each::{chunks, chunks_mut};
 use crate::parallel::palette::Matrix;
 use crate::source::{self, CHUNK, Restored, TILE, on_engine, signed_mut};
 
 /// An engine, and the processor's threads for what it has no room for, and for floats that are only narrowed.
-pub(in crate::convert) struct Chunked<'e, E> {
+pub(in crate::convert) struct ChunkedSteps<'e, E> {
     shared: Shared<'e, E>,
     /// A chunk, where it does not lie in memory as `f32`.
     values: Vec<f32>,
@@ -31,7 +31,7 @@ pub(in crate::convert) struct Chunked<'e, E> {
     codes: Vec<i8>,
 }
 
-impl<'e, E: Worker> Chunked<'e, E> {
+impl<'e, E: FlowEngine> ChunkedSteps<'e, E> {
     pub(in crate::convert) fn new(engine: &'e mut E) -> Self {
         Self {
             shared: Shared::new(engine),
@@ -45,7 +45,7 @@ impl<'e, E: Worker> Chunked<'e, E> {
     fn parts<T>(
         &mut self,
         part: Span<'_, '_>,
-        step: impl Fn(&mut E::Tensor<'_, f32>) -> Result<T, Fault>,
+        step: impl Fn(&mut E::Tensor<'_, f32>) -> Result<T, EngineError>,
         fallback: impl Fn(Span<'_, '_>) -> Result<T, Error>,
         mut merge: impl FnMut(T),
     ) -> Result<(), Error> {
@@ -63,7 +63,7 @@ impl<'e, E: Worker> Chunked<'e, E> {
                 scales: &mut [0.0],
                 zero_points: &mut [],
             };
-            let done = (Groups::tensor(len).map_err(Fault::from)).and_then(|groups| {
+            let done = (Groups::tensor(len).map_err(EngineError::from)).and_then(|groups| {
                 let mut tensor = self
                     .shared
                     .engine
@@ -82,7 +82,7 @@ impl<'e, E: Worker> Chunked<'e, E> {
 }
 
 /// Codes that become floats.
-impl<E: Worker> Chunked<'_, E> {
+impl<E: FlowEngine> ChunkedSteps<'_, E> {
     /// The engine restores a chunk; the processor narrows it, unless it is wanted as it is restored.
     fn restore(
         &mut self,
@@ -111,9 +111,9 @@ impl<E: Worker> Chunked<'_, E> {
         };
         match restored {
             Restored::Done => Ok(0),
-            Restored::Not => Fused.stream(chunk, codec, out, None),
+            Restored::Not => TiledSteps.stream(chunk, codec, out, None),
             Restored::Refused(error) => {
-                Fused.stream(chunk, codec, out, None)?;
+                TiledSteps.stream(chunk, codec, out, None)?;
                 Err(error)
             }
         }
@@ -143,15 +143,15 @@ fn narrow(chunk: Span<'_, '_>, codec: &Codec, values: &[f32], out: &mut [u8]) ->
 }
 
 /// A refusal of values that begin where `chunk` does.
-fn refused(chunk: Span<'_, '_>, fault: Fault) -> Error {
+fn refused(chunk: Span<'_, '_>, fault: EngineError) -> Error {
     match fault {
-        Fault::Quantize(error) => refuse(chunk.source, chunk.first, error),
+        EngineError::Refused(Refused::Quantize(error)) => refuse(chunk.source, chunk.first, error),
         other => Error::tensor(chunk.source.path, chunk.source.tensor.name, other),
     }
 }
 
 /// The values of a chunk.
-fn gather<'b, E: Worker>(
+fn gather<'b, E: FlowEngine>(
     shared: &mut Shared<'_, E>,
     chunk: Span<'b, '_>,
     buffer: &'b mut Vec<f32>,
@@ -159,7 +159,7 @@ fn gather<'b, E: Worker>(
     source::gather(shared, chunk.source, chunk.first, chunk.len, buffer)
 }
 
-impl<E: Worker> Hands for Chunked<'_, E> {
+impl<E: FlowEngine> ConversionSteps for ChunkedSteps<'_, E> {
     const WHOLE_PALETTE: usize = usize::MAX;
 
     fn stream(
@@ -175,18 +175,19 @@ impl<E: Worker> Hands for Chunked<'_, E> {
                 rule,
                 scale,
             } => (format, rule, scale),
-            Codec::Floats(_) if on_engine::<E>(chunk.source) => {
+            Codec::Floats(_) if on_engine(self.shared.engine, chunk.source) => {
                 return self.restore(chunk, codec, out);
             }
             Codec::Floats(_) => {
                 self.shared.by_processor();
-                return Fused.stream(chunk, codec, out, loss);
+                return TiledSteps.stream(chunk, codec, out, loss);
             }
         };
         let values = gather(&mut self.shared, chunk, &mut self.values)?;
-        let done = BlockEngine::encode(self.shared.engine, format, rule, scale, values, out);
+        let engine = &mut *self.shared.engine;
+        let done = engine.encode_blocks(format, rule, scale, values, out);
         let refused = |fault| match fault {
-            Fault::Block(error) => Error::tensor(
+            EngineError::Refused(Refused::Block(error)) => Error::tensor(
                 chunk.source.path,
                 chunk.source.tensor.name,
                 codec::refusal(format, chunk.first, error),
@@ -194,7 +195,7 @@ impl<E: Worker> Hands for Chunked<'_, E> {
             other => refused(chunk, other),
         };
         let Some(done) = self.shared.settle(done.map_err(Into::into), refused)? else {
-            return Fused.stream(chunk, codec, out, loss);
+            return TiledSteps.stream(chunk, codec, out, loss);
         };
         if let Some(loss) = loss {
             let bytes: &[u8] = out;
@@ -232,7 +233,7 @@ impl<E: Worker> Hands for Chunked<'_, E> {
             .settle(done.map_err(Into::into), |fault| refused(chunk, fault))?
         {
             Some(report) => Ok(report.flushed),
-            None => Fused.groups(chunk, groups, method, out),
+            None => TiledSteps.groups(chunk, groups, method, out),
         }
     }
 
@@ -247,7 +248,7 @@ impl<E: Worker> Hands for Chunked<'_, E> {
                 };
                 stats.map_err(Into::into)
             },
-            |part| Fused.stats(part, with_sum),
+            |part| TiledSteps.stats(part, with_sum),
             |stats| all.merge(&stats),
         )?;
         Ok(all)
@@ -270,7 +271,7 @@ impl<E: Worker> Hands for Chunked<'_, E> {
             },
             |part| {
                 let mut table = empty();
-                Fused.magnitudes(part, span, &mut table)?;
+                TiledSteps.magnitudes(part, span, &mut table)?;
                 Ok(table)
             },
             |table| add(bins, &table),
@@ -282,7 +283,7 @@ impl<E: Worker> Hands for Chunked<'_, E> {
         self.parts(
             part,
             |tensor| tensor.apply(0, plan).map_err(Into::into),
-            |part| Fused.count(part, plan),
+            |part| TiledSteps.count(part, plan),
             |applied| all.merge(&applied),
         )?;
         Ok(all)
@@ -321,7 +322,7 @@ impl<E: Worker> Hands for Chunked<'_, E> {
             .settle(done, |fault| refused(chunk, fault))?
             .is_none()
         {
-            return Fused.apply(chunk, settled, out, loss);
+            return TiledSteps.apply(chunk, settled, out, loss);
         }
         let codes: &[u8] = out;
         loss.chunk(chunk, |at, _, restored| {
@@ -346,21 +347,21 @@ impl<E: Worker> Hands for Chunked<'_, E> {
         let importances = matrix
             .importances(0, chunk.len, &mut buffer)
             .map_err(|refusal| matrix.refuse(refusal))?;
-        let mut scratch = vec![0; layout.scratch_len()];
         let lent = palette::Output {
             indices: out.indices,
             codebooks: out.codebooks,
             scales: out.scales,
         };
         let engine = &mut *self.shared.engine;
-        let done = PaletteEngine::encode(engine, layout, values, importances, lent, &mut scratch);
+        let mut scratch = vec![0; engine.palette_scratch_len(layout)];
+        let done = engine.encode_palette(layout, values, importances, lent, &mut scratch);
         let refused = |fault| match fault {
-            Fault::Palette(error) => matrix.refuse(Refusal::Palette(error)),
+            EngineError::Refused(Refused::Palette(error)) => matrix.refuse(Refusal::Palette(error)),
             other => refused(chunk, other),
         };
         match self.shared.settle(done.map_err(Into::into), refused)? {
             Some(done) => Ok(done),
-            None => Fused.palette(matrix, layout, out),
+            None => TiledSteps.palette(matrix, layout, out),
         }
     }
 

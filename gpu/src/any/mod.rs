@@ -1,0 +1,261 @@
+//! One value for whichever engine does a piece of work.
+
+mod cluster;
+mod quantize;
+mod search;
+
+use std::fmt;
+
+use tercet_core::block::{Encoded, Format, i2_s};
+use tercet_core::engine::{BlockEngine, LinearEngine, PaletteEngine};
+use tercet_core::linear::{I8Sym, Layer, Matrix, Rescale};
+use tercet_core::number::Element;
+use tercet_core::palette::{self, Palette};
+use tercet_core::quant::{Rule, ScaleRule};
+use tercet_core::scalar::Scalar;
+use tercet_host::engine::{EngineError, FlowEngine};
+use tercet_host::parallel::Threads;
+
+pub use cluster::AnyClusters;
+pub use quantize::AnyTensor;
+pub use search::AnyBase;
+
+/// An engine of every operation: core's loops, the processor's threads, or a device. What is written once for it runs on each.
+///
+/// ```
+/// use tercet_core::block::Format;
+/// use tercet_core::engine::BlockEngine;
+/// use tercet_core::scalar::Scalar;
+/// use tercet_gpu::AnyEngine;
+/// use tercet_host::parallel::Threads;
+///
+/// let engines: [AnyEngine<'_, Scalar>; 2] =
+///     [AnyEngine::Scalar(Scalar), AnyEngine::Threads(Threads::default())];
+/// for mut engine in engines {
+///     let mut out = [1.0; 32];
+///     engine.decode_blocks(Format::Q8_0, &[0; 34], &mut out)?;
+///     assert_eq!(out, [0.0; 32]);
+/// }
+/// # Ok::<(), tercet_host::engine::EngineError>(())
+/// ```
+#[derive(Debug)]
+pub enum AnyEngine<'d, D> {
+    /// Core's loops on the calling thread.
+    Scalar(Scalar),
+    /// The processor's kernels, on all threads or the calling one.
+    Threads(Threads),
+    /// A device, for as long as it is lent.
+    Device(&'d mut D),
+}
+
+/// The same expression for whichever engine it is, its error made that of all.
+macro_rules! any {
+    ($any:expr, $engine:ident => $body:expr) => {
+        match $any {
+            AnyEngine::Scalar($engine) => $body.map_err(Into::into),
+            AnyEngine::Threads($engine) => $body.map_err(Into::into),
+            AnyEngine::Device($engine) => $body.map_err(Into::into),
+        }
+    };
+}
+use any;
+
+impl<D: FlowEngine + fmt::Debug> FlowEngine for AnyEngine<'_, D> {
+    fn name(&self) -> String {
+        match self {
+            Self::Scalar(engine) => engine.name(),
+            Self::Threads(engine) => engine.name(),
+            Self::Device(engine) => engine.name(),
+        }
+    }
+
+    fn is_pool(&self) -> bool {
+        match self {
+            Self::Scalar(engine) => engine.is_pool(),
+            Self::Threads(engine) => engine.is_pool(),
+            Self::Device(engine) => engine.is_pool(),
+        }
+    }
+}
+
+impl<D: FlowEngine> BlockEngine for AnyEngine<'_, D> {
+    type Error = EngineError;
+
+    fn encode_blocks<T: Element>(
+        &mut self,
+        format: Format,
+        rule: Rule,
+        scale: ScaleRule,
+        values: &[T],
+        out: &mut [u8],
+    ) -> Result<Encoded, EngineError> {
+        any!(self, engine => engine.encode_blocks(format, rule, scale, values, out))
+    }
+
+    fn decode_blocks(
+        &mut self,
+        format: Format,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.decode_blocks(format, bytes, out))
+    }
+
+    fn dot_blocks(
+        &mut self,
+        format: Format,
+        bytes: &[u8],
+        x: &[i8],
+        x_scale: f32,
+    ) -> Result<f32, EngineError> {
+        any!(self, engine => engine.dot_blocks(format, bytes, x, x_scale))
+    }
+
+    fn decode_i2_s(
+        &mut self,
+        layout: i2_s::Layout,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.decode_i2_s(layout, bytes, out))
+    }
+
+    fn decode_bitnet_hf(
+        &mut self,
+        rows: usize,
+        cols: usize,
+        packed: &[u8],
+        unit: f32,
+        out: &mut [f32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.decode_bitnet_hf(rows, cols, packed, unit, out))
+    }
+
+    fn encode_bitnet_hf<T: Element>(
+        &mut self,
+        rows: usize,
+        cols: usize,
+        weights: &[T],
+        s: f32,
+        out: &mut [u8],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.encode_bitnet_hf(rows, cols, weights, s, out))
+    }
+}
+
+impl<D: FlowEngine> PaletteEngine for AnyEngine<'_, D> {
+    type Error = EngineError;
+
+    fn palette_scratch_len(&self, layout: &palette::Layout) -> usize {
+        match self {
+            Self::Scalar(engine) => engine.palette_scratch_len(layout),
+            Self::Threads(engine) => engine.palette_scratch_len(layout),
+            Self::Device(engine) => engine.palette_scratch_len(layout),
+        }
+    }
+
+    fn encode_palette<T: Element>(
+        &mut self,
+        layout: &palette::Layout,
+        values: &[T],
+        importances: &[u32],
+        out: palette::Output<'_>,
+        scratch: &mut [u64],
+    ) -> Result<palette::Encoded, EngineError> {
+        any!(self, engine => engine.encode_palette(layout, values, importances, out, scratch))
+    }
+
+    fn decode_palette(
+        &mut self,
+        palette: &Palette<'_>,
+        out: &mut [f32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.decode_palette(palette, out))
+    }
+
+    fn multiply_palette(
+        &mut self,
+        palette: &Palette<'_>,
+        x: &[i8],
+        x_scale: f32,
+        out: &mut [f32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.multiply_palette(palette, x, x_scale, out))
+    }
+}
+
+impl<D: FlowEngine> LinearEngine for AnyEngine<'_, D> {
+    type Error = EngineError;
+
+    fn product_scratch_len(&self, weights: &Matrix<'_>) -> usize {
+        match self {
+            Self::Scalar(engine) => engine.product_scratch_len(weights),
+            Self::Threads(engine) => engine.product_scratch_len(weights),
+            Self::Device(engine) => engine.product_scratch_len(weights),
+        }
+    }
+
+    fn sums(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i64],
+        scratch: &mut [u32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.sums(layer, x, out, scratch))
+    }
+
+    fn matvec(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        x_scale: f32,
+        out: &mut [f32],
+        scratch: &mut [u32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.matvec(layer, x, x_scale, out, scratch))
+    }
+
+    fn dense(
+        &mut self,
+        layer: &Layer<'_>,
+        rescale: &Rescale<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i8],
+        scratch: &mut [u32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.dense(layer, rescale, x, out, scratch))
+    }
+
+    fn sums_many(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i64],
+        scratch: &mut [u32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.sums_many(layer, x, out, scratch))
+    }
+
+    fn dense_many(
+        &mut self,
+        layer: &Layer<'_>,
+        rescale: &Rescale<'_>,
+        x: I8Sym<'_>,
+        out: &mut [i8],
+        scratch: &mut [u32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.dense_many(layer, rescale, x, out, scratch))
+    }
+
+    fn matmat(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        x_scales: &[f32],
+        out: &mut [f32],
+        scratch: &mut [u32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.matmat(layer, x, x_scales, out, scratch))
+    }
+}

@@ -1,0 +1,161 @@
+//! Quantizing on any engine.
+
+use std::ops::RangeInclusive;
+
+use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
+use tercet_core::number::{Element, Stats};
+use tercet_core::quant::fp8::Fp8;
+use tercet_core::quant::{Applied, Codes, Comparison, Groups, Histogram, Method, Plan, Report};
+use tercet_core::scalar::{self, Scalar};
+use tercet_host::engine::{EngineError, FlowEngine};
+use tercet_host::parallel::{self, Threads};
+
+use super::{AnyEngine, any};
+
+impl<D: FlowEngine> QuantizeEngine for AnyEngine<'_, D> {
+    type Error = EngineError;
+    type Tensor<'a, T: Element>
+        = AnyTensor<'a, D, T>
+    where
+        Self: 'a;
+
+    fn tensor<'a, T: Element>(
+        &'a mut self,
+        values: &'a [T],
+        groups: Groups,
+        out: Output<'a>,
+    ) -> Result<AnyTensor<'a, D, T>, EngineError> {
+        Ok(match self {
+            Self::Scalar(engine) => AnyTensor::Scalar(Scalar::tensor(engine, values, groups, out)?),
+            Self::Threads(engine) => {
+                AnyTensor::Threads(Threads::tensor(engine, values, groups, out)?)
+            }
+            Self::Device(engine) => {
+                AnyTensor::Device(engine.tensor(values, groups, out).map_err(Into::into)?)
+            }
+        })
+    }
+
+    fn histogram<T: Element, const B: u32>(
+        &mut self,
+        values: &[T],
+        histogram: &mut Histogram<'_, B>,
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.histogram(values, histogram))
+    }
+
+    fn dequantize(
+        &mut self,
+        codes: Codes<'_>,
+        range: RangeInclusive<i8>,
+        out: &mut [f32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.dequantize(codes, range, out))
+    }
+
+    fn quantize_fp8<T: Element>(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        values: &[T],
+        out: &mut [u8],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.quantize_fp8(format, scale, values, out))
+    }
+
+    fn dequantize_fp8(
+        &mut self,
+        format: Fp8,
+        scale: f32,
+        codes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.dequantize_fp8(format, scale, codes, out))
+    }
+
+    fn compare<A: Element, B: Element>(
+        &mut self,
+        comparison: &mut Comparison,
+        original: &[A],
+        restored: &[B],
+    ) -> Result<(), EngineError> {
+        any!(self, engine => engine.compare(comparison, original, restored))
+    }
+}
+
+/// A tensor that an [`AnyEngine`] has taken up.
+#[derive(Debug)]
+pub enum AnyTensor<'a, D: QuantizeEngine + 'a, T: Element> {
+    /// By core's loops.
+    Scalar(scalar::Tensor<'a, T>),
+    /// By the processor's threads.
+    Threads(parallel::Tensor<'a, T>),
+    /// By a device.
+    Device(D::Tensor<'a, T>),
+}
+
+macro_rules! tensor {
+    ($any:expr, $tensor:ident => $body:expr) => {
+        match $any {
+            AnyTensor::Scalar($tensor) => $body.map_err(Into::into),
+            AnyTensor::Threads($tensor) => $body.map_err(Into::into),
+            AnyTensor::Device($tensor) => $body.map_err(Into::into),
+        }
+    };
+}
+
+impl<'a, D, T: Element> QuantizeProblem for AnyTensor<'a, D, T>
+where
+    D: QuantizeEngine<Error: Into<EngineError>> + 'a,
+{
+    type Error = EngineError;
+
+    fn groups(&self) -> Groups {
+        match self {
+            Self::Scalar(tensor) => tensor.groups(),
+            Self::Threads(tensor) => tensor.groups(),
+            Self::Device(tensor) => tensor.groups(),
+        }
+    }
+
+    fn stats(&mut self, group: usize) -> Result<Stats, EngineError> {
+        tensor!(self, tensor => tensor.stats(group))
+    }
+
+    fn extremes(&mut self, group: usize) -> Result<Stats, EngineError> {
+        tensor!(self, tensor => tensor.extremes(group))
+    }
+
+    fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), EngineError> {
+        tensor!(self, tensor => tensor.read_magnitudes(group, out))
+    }
+
+    fn magnitudes(
+        &mut self,
+        group: usize,
+        span: MagnitudeSpan,
+        bins: &mut [MagnitudeBin],
+    ) -> Result<(), EngineError> {
+        tensor!(self, tensor => tensor.magnitudes(group, span, bins))
+    }
+
+    fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, EngineError> {
+        tensor!(self, tensor => tensor.apply(group, plan))
+    }
+
+    fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), EngineError> {
+        tensor!(self, tensor => tensor.set_scale(group, scale, zero_point))
+    }
+
+    fn quantize_groups(
+        &mut self,
+        method: Method,
+        bins: &mut [MagnitudeBin],
+    ) -> Result<Report, EngineError> {
+        tensor!(self, tensor => tensor.quantize_groups(method, bins))
+    }
+
+    fn finish(self) -> Result<(), EngineError> {
+        tensor!(self, tensor => tensor.finish())
+    }
+}

@@ -1,0 +1,21 @@
+//! The engine as one that whole flows over files run on.
+
+use tercet_host::engine::{EngineError, FlowEngine};
+
+use super::{Cuda, CudaError};
+
+impl FlowEngine for Cuda {
+    fn name(&self) -> String {
+        "cuda".to_owned()
+    }
+}
+
+impl From<CudaError> for EngineError {
+    fn from(error: CudaError) -> Self {
+        match error {
+            CudaError::Refused(refused) => refused.into(),
+            error if error.is_out_of_memory() => Self::NoRoom(error.into()),
+            error => Self::Failed(error.into()),
+        }
+    }
+}
