@@ -2,6 +2,7 @@
 
 use crate::support::emulator::{checked, device};
 use tercet_core::conformance;
+use tercet_gpu::AnyEngine;
 use tercet_gpu::engine::{Cuda, CudaOptions, TensorCores};
 
 #[test]
@@ -22,8 +23,10 @@ fn every_digest_is_the_committed_one() {
             ..CudaOptions::default()
         };
         let mut cuda = Cuda::new(&options).unwrap();
+        // As the value that commands are given.
+        let mut engine = AnyEngine::Device(&mut cuda);
         let mut digests = 0;
-        conformance::run_engine(&mut cuda, &mut |name, found| {
+        conformance::run_engine(&mut engine, &mut |name, found| {
             assert_eq!(
                 conformance::expected(name),
                 Some(found),

@@ -140,7 +140,7 @@ fn a_device_comes_last_and_is_held_against_the_first() {
     let bits = case.run(Contender::Scalar, &mut Once);
     let mut run = |told| {
         let mut found = Vec::new();
-        let done = runner.run_with(&case, &[Contender::Scalar], &mut Told(told), &mut found);
+        let done = runner.run_on_device(&case, &[Contender::Scalar], &mut Told(told), &mut found);
         (done, found)
     };
     let seconds = vec![4.0, 2.0, 3.0];

@@ -39,11 +39,7 @@ impl<D: FlowEngine> ClusterEngine for AnyEngine<'_, D> {
     }
 
     fn needs_buffers(&self) -> bool {
-        match self {
-            Self::Scalar(engine) => engine.needs_buffers(),
-            Self::Threads(engine) => engine.needs_buffers(),
-            Self::Device(engine) => engine.needs_buffers(),
-        }
+        any!(AnyEngine, self, engine => engine.needs_buffers())
     }
 
     fn nearest(
@@ -53,7 +49,7 @@ impl<D: FlowEngine> ClusterEngine for AnyEngine<'_, D> {
         labels: &mut [u32],
         distances: &mut [u32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.nearest(points, centroids, labels, distances))
+        any!(AnyEngine, self, engine => engine.nearest(points, centroids, labels, distances).map_err(Into::into))
     }
 }
 
@@ -73,11 +69,7 @@ macro_rules! clusters {
     ($(fn $method:ident(&mut self $(, $name:ident: $type:ty)*) -> $done:ty;)+) => {
         $(
             fn $method(&mut self $(, $name: $type)*) -> Result<$done, EngineError> {
-                match self {
-                    Self::Scalar(clusters) => clusters.$method($($name),*).map_err(Into::into),
-                    Self::Threads(clusters) => clusters.$method($($name),*).map_err(Into::into),
-                    Self::Device(clusters) => clusters.$method($($name),*).map_err(Into::into),
-                }
+                any!(AnyClusters, self, clusters => clusters.$method($($name),*).map_err(Into::into))
             }
         )+
     };
@@ -87,11 +79,7 @@ impl<'a, D: ClusterEngine<Error: Into<EngineError>> + 'a> ClusterProblem for Any
     type Error = EngineError;
 
     fn shape(&self) -> Shape {
-        match self {
-            Self::Scalar(clusters) => clusters.shape(),
-            Self::Threads(clusters) => clusters.shape(),
-            Self::Device(clusters) => clusters.shape(),
-        }
+        any!(AnyClusters, self, clusters => clusters.shape())
     }
 
     clusters! {

@@ -48,13 +48,13 @@ pub enum AnyEngine<'d, D> {
     Device(&'d mut D),
 }
 
-/// The same expression for whichever engine it is, its error made that of all.
+/// The same expression for whichever of an enum it is.
 macro_rules! any {
-    ($any:expr, $engine:ident => $body:expr) => {
+    ($kind:ident, $any:expr, $it:ident => $body:expr) => {
         match $any {
-            AnyEngine::Scalar($engine) => $body.map_err(Into::into),
-            AnyEngine::Threads($engine) => $body.map_err(Into::into),
-            AnyEngine::Device($engine) => $body.map_err(Into::into),
+            $kind::Scalar($it) => $body,
+            $kind::Threads($it) => $body,
+            $kind::Device($it) => $body,
         }
     };
 }
@@ -62,19 +62,11 @@ use any;
 
 impl<D: FlowEngine + fmt::Debug> FlowEngine for AnyEngine<'_, D> {
     fn name(&self) -> String {
-        match self {
-            Self::Scalar(engine) => engine.name(),
-            Self::Threads(engine) => engine.name(),
-            Self::Device(engine) => engine.name(),
-        }
+        any!(AnyEngine, self, engine => engine.name())
     }
 
     fn is_pool(&self) -> bool {
-        match self {
-            Self::Scalar(engine) => engine.is_pool(),
-            Self::Threads(engine) => engine.is_pool(),
-            Self::Device(engine) => engine.is_pool(),
-        }
+        any!(AnyEngine, self, engine => engine.is_pool())
     }
 }
 
@@ -89,7 +81,7 @@ impl<D: FlowEngine> BlockEngine for AnyEngine<'_, D> {
         values: &[T],
         out: &mut [u8],
     ) -> Result<Encoded, EngineError> {
-        any!(self, engine => engine.encode_blocks(format, rule, scale, values, out))
+        any!(AnyEngine, self, engine => engine.encode_blocks(format, rule, scale, values, out).map_err(Into::into))
     }
 
     fn decode_blocks(
@@ -98,7 +90,7 @@ impl<D: FlowEngine> BlockEngine for AnyEngine<'_, D> {
         bytes: &[u8],
         out: &mut [f32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.decode_blocks(format, bytes, out))
+        any!(AnyEngine, self, engine => engine.decode_blocks(format, bytes, out).map_err(Into::into))
     }
 
     fn dot_blocks(
@@ -108,7 +100,7 @@ impl<D: FlowEngine> BlockEngine for AnyEngine<'_, D> {
         x: &[i8],
         x_scale: f32,
     ) -> Result<f32, EngineError> {
-        any!(self, engine => engine.dot_blocks(format, bytes, x, x_scale))
+        any!(AnyEngine, self, engine => engine.dot_blocks(format, bytes, x, x_scale).map_err(Into::into))
     }
 
     fn decode_i2_s(
@@ -117,7 +109,7 @@ impl<D: FlowEngine> BlockEngine for AnyEngine<'_, D> {
         bytes: &[u8],
         out: &mut [f32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.decode_i2_s(layout, bytes, out))
+        any!(AnyEngine, self, engine => engine.decode_i2_s(layout, bytes, out).map_err(Into::into))
     }
 
     fn decode_bitnet_hf(
@@ -128,7 +120,7 @@ impl<D: FlowEngine> BlockEngine for AnyEngine<'_, D> {
         unit: f32,
         out: &mut [f32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.decode_bitnet_hf(rows, cols, packed, unit, out))
+        any!(AnyEngine, self, engine => engine.decode_bitnet_hf(rows, cols, packed, unit, out).map_err(Into::into))
     }
 
     fn encode_bitnet_hf<T: Element>(
@@ -139,7 +131,7 @@ impl<D: FlowEngine> BlockEngine for AnyEngine<'_, D> {
         s: f32,
         out: &mut [u8],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.encode_bitnet_hf(rows, cols, weights, s, out))
+        any!(AnyEngine, self, engine => engine.encode_bitnet_hf(rows, cols, weights, s, out).map_err(Into::into))
     }
 }
 
@@ -147,11 +139,7 @@ impl<D: FlowEngine> PaletteEngine for AnyEngine<'_, D> {
     type Error = EngineError;
 
     fn palette_scratch_len(&self, layout: &palette::Layout) -> usize {
-        match self {
-            Self::Scalar(engine) => engine.palette_scratch_len(layout),
-            Self::Threads(engine) => engine.palette_scratch_len(layout),
-            Self::Device(engine) => engine.palette_scratch_len(layout),
-        }
+        any!(AnyEngine, self, engine => engine.palette_scratch_len(layout))
     }
 
     fn encode_palette<T: Element>(
@@ -162,7 +150,7 @@ impl<D: FlowEngine> PaletteEngine for AnyEngine<'_, D> {
         out: palette::Output<'_>,
         scratch: &mut [u64],
     ) -> Result<palette::Encoded, EngineError> {
-        any!(self, engine => engine.encode_palette(layout, values, importances, out, scratch))
+        any!(AnyEngine, self, engine => engine.encode_palette(layout, values, importances, out, scratch).map_err(Into::into))
     }
 
     fn decode_palette(
@@ -170,7 +158,7 @@ impl<D: FlowEngine> PaletteEngine for AnyEngine<'_, D> {
         palette: &Palette<'_>,
         out: &mut [f32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.decode_palette(palette, out))
+        any!(AnyEngine, self, engine => engine.decode_palette(palette, out).map_err(Into::into))
     }
 
     fn multiply_palette(
@@ -180,7 +168,7 @@ impl<D: FlowEngine> PaletteEngine for AnyEngine<'_, D> {
         x_scale: f32,
         out: &mut [f32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.multiply_palette(palette, x, x_scale, out))
+        any!(AnyEngine, self, engine => engine.multiply_palette(palette, x, x_scale, out).map_err(Into::into))
     }
 }
 
@@ -188,11 +176,7 @@ impl<D: FlowEngine> LinearEngine for AnyEngine<'_, D> {
     type Error = EngineError;
 
     fn product_scratch_len(&self, weights: &Matrix<'_>) -> usize {
-        match self {
-            Self::Scalar(engine) => engine.product_scratch_len(weights),
-            Self::Threads(engine) => engine.product_scratch_len(weights),
-            Self::Device(engine) => engine.product_scratch_len(weights),
-        }
+        any!(AnyEngine, self, engine => engine.product_scratch_len(weights))
     }
 
     fn sums(
@@ -202,7 +186,7 @@ impl<D: FlowEngine> LinearEngine for AnyEngine<'_, D> {
         out: &mut [i64],
         scratch: &mut [u32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.sums(layer, x, out, scratch))
+        any!(AnyEngine, self, engine => engine.sums(layer, x, out, scratch).map_err(Into::into))
     }
 
     fn matvec(
@@ -213,7 +197,7 @@ impl<D: FlowEngine> LinearEngine for AnyEngine<'_, D> {
         out: &mut [f32],
         scratch: &mut [u32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.matvec(layer, x, x_scale, out, scratch))
+        any!(AnyEngine, self, engine => engine.matvec(layer, x, x_scale, out, scratch).map_err(Into::into))
     }
 
     fn dense(
@@ -224,7 +208,7 @@ impl<D: FlowEngine> LinearEngine for AnyEngine<'_, D> {
         out: &mut [i8],
         scratch: &mut [u32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.dense(layer, rescale, x, out, scratch))
+        any!(AnyEngine, self, engine => engine.dense(layer, rescale, x, out, scratch).map_err(Into::into))
     }
 
     fn sums_many(
@@ -234,7 +218,7 @@ impl<D: FlowEngine> LinearEngine for AnyEngine<'_, D> {
         out: &mut [i64],
         scratch: &mut [u32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.sums_many(layer, x, out, scratch))
+        any!(AnyEngine, self, engine => engine.sums_many(layer, x, out, scratch).map_err(Into::into))
     }
 
     fn dense_many(
@@ -245,7 +229,7 @@ impl<D: FlowEngine> LinearEngine for AnyEngine<'_, D> {
         out: &mut [i8],
         scratch: &mut [u32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.dense_many(layer, rescale, x, out, scratch))
+        any!(AnyEngine, self, engine => engine.dense_many(layer, rescale, x, out, scratch).map_err(Into::into))
     }
 
     fn matmat(
@@ -256,6 +240,20 @@ impl<D: FlowEngine> LinearEngine for AnyEngine<'_, D> {
         out: &mut [f32],
         scratch: &mut [u32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.matmat(layer, x, x_scales, out, scratch))
+        any!(AnyEngine, self, engine => engine.matmat(layer, x, x_scales, out, scratch).map_err(Into::into))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tercet_core::conformance::check_engine;
+
+    use super::*;
+
+    /// Of the threads `tercet verify` shows it, of a device the tests on one.
+    #[test]
+    fn core_s_loops_are_reached_as_they_are() {
+        let mut engine = AnyEngine::<Scalar>::Scalar(Scalar);
+        assert_eq!(check_engine(&mut engine), Ok(88));
     }
 }

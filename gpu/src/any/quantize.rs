@@ -41,7 +41,7 @@ impl<D: FlowEngine> QuantizeEngine for AnyEngine<'_, D> {
         values: &[T],
         histogram: &mut Histogram<'_, B>,
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.histogram(values, histogram))
+        any!(AnyEngine, self, engine => engine.histogram(values, histogram).map_err(Into::into))
     }
 
     fn dequantize(
@@ -50,7 +50,7 @@ impl<D: FlowEngine> QuantizeEngine for AnyEngine<'_, D> {
         range: RangeInclusive<i8>,
         out: &mut [f32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.dequantize(codes, range, out))
+        any!(AnyEngine, self, engine => engine.dequantize(codes, range, out).map_err(Into::into))
     }
 
     fn quantize_fp8<T: Element>(
@@ -60,7 +60,7 @@ impl<D: FlowEngine> QuantizeEngine for AnyEngine<'_, D> {
         values: &[T],
         out: &mut [u8],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.quantize_fp8(format, scale, values, out))
+        any!(AnyEngine, self, engine => engine.quantize_fp8(format, scale, values, out).map_err(Into::into))
     }
 
     fn dequantize_fp8(
@@ -70,7 +70,7 @@ impl<D: FlowEngine> QuantizeEngine for AnyEngine<'_, D> {
         codes: &[u8],
         out: &mut [f32],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.dequantize_fp8(format, scale, codes, out))
+        any!(AnyEngine, self, engine => engine.dequantize_fp8(format, scale, codes, out).map_err(Into::into))
     }
 
     fn compare<A: Element, B: Element>(
@@ -79,7 +79,7 @@ impl<D: FlowEngine> QuantizeEngine for AnyEngine<'_, D> {
         original: &[A],
         restored: &[B],
     ) -> Result<(), EngineError> {
-        any!(self, engine => engine.compare(comparison, original, restored))
+        any!(AnyEngine, self, engine => engine.compare(comparison, original, restored).map_err(Into::into))
     }
 }
 
@@ -94,16 +94,6 @@ pub enum AnyTensor<'a, D: QuantizeEngine + 'a, T: Element> {
     Device(D::Tensor<'a, T>),
 }
 
-macro_rules! tensor {
-    ($any:expr, $tensor:ident => $body:expr) => {
-        match $any {
-            AnyTensor::Scalar($tensor) => $body.map_err(Into::into),
-            AnyTensor::Threads($tensor) => $body.map_err(Into::into),
-            AnyTensor::Device($tensor) => $body.map_err(Into::into),
-        }
-    };
-}
-
 impl<'a, D, T: Element> QuantizeProblem for AnyTensor<'a, D, T>
 where
     D: QuantizeEngine<Error: Into<EngineError>> + 'a,
@@ -111,23 +101,19 @@ where
     type Error = EngineError;
 
     fn groups(&self) -> Groups {
-        match self {
-            Self::Scalar(tensor) => tensor.groups(),
-            Self::Threads(tensor) => tensor.groups(),
-            Self::Device(tensor) => tensor.groups(),
-        }
+        any!(AnyTensor, self, tensor => tensor.groups())
     }
 
     fn stats(&mut self, group: usize) -> Result<Stats, EngineError> {
-        tensor!(self, tensor => tensor.stats(group))
+        any!(AnyTensor, self, tensor => tensor.stats(group).map_err(Into::into))
     }
 
     fn extremes(&mut self, group: usize) -> Result<Stats, EngineError> {
-        tensor!(self, tensor => tensor.extremes(group))
+        any!(AnyTensor, self, tensor => tensor.extremes(group).map_err(Into::into))
     }
 
     fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), EngineError> {
-        tensor!(self, tensor => tensor.read_magnitudes(group, out))
+        any!(AnyTensor, self, tensor => tensor.read_magnitudes(group, out).map_err(Into::into))
     }
 
     fn magnitudes(
@@ -136,15 +122,15 @@ where
         span: MagnitudeSpan,
         bins: &mut [MagnitudeBin],
     ) -> Result<(), EngineError> {
-        tensor!(self, tensor => tensor.magnitudes(group, span, bins))
+        any!(AnyTensor, self, tensor => tensor.magnitudes(group, span, bins).map_err(Into::into))
     }
 
     fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, EngineError> {
-        tensor!(self, tensor => tensor.apply(group, plan))
+        any!(AnyTensor, self, tensor => tensor.apply(group, plan).map_err(Into::into))
     }
 
     fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), EngineError> {
-        tensor!(self, tensor => tensor.set_scale(group, scale, zero_point))
+        any!(AnyTensor, self, tensor => tensor.set_scale(group, scale, zero_point).map_err(Into::into))
     }
 
     fn quantize_groups(
@@ -152,10 +138,10 @@ where
         method: Method,
         bins: &mut [MagnitudeBin],
     ) -> Result<Report, EngineError> {
-        tensor!(self, tensor => tensor.quantize_groups(method, bins))
+        any!(AnyTensor, self, tensor => tensor.quantize_groups(method, bins).map_err(Into::into))
     }
 
     fn finish(self) -> Result<(), EngineError> {
-        tensor!(self, tensor => tensor.finish())
+        any!(AnyTensor, self, tensor => tensor.finish().map_err(Into::into))
     }
 }

@@ -6,7 +6,7 @@ use tercet_core::search::{Hit, Metric, Rows};
 use tercet_host::engine::{EngineError, FlowEngine};
 use tercet_host::parallel::Threads;
 
-use super::AnyEngine;
+use super::{AnyEngine, any};
 
 impl<D: FlowEngine> SearchEngine for AnyEngine<'_, D> {
     type Error = EngineError;
@@ -35,16 +35,6 @@ pub enum AnyBase<'a, D: SearchEngine + 'a, R: Rows + 'a> {
     Device(D::Base<'a, R>),
 }
 
-macro_rules! base {
-    ($any:expr, $base:ident => $body:expr) => {
-        match $any {
-            AnyBase::Scalar($base) => $body.map_err(Into::into),
-            AnyBase::Threads($base) => $body.map_err(Into::into),
-            AnyBase::Device($base) => $body.map_err(Into::into),
-        }
-    };
-}
-
 impl<'a, D, R: Rows + 'a> SearchBase for AnyBase<'a, D, R>
 where
     D: SearchEngine<Error: Into<EngineError>> + 'a,
@@ -53,19 +43,11 @@ where
     type Error = EngineError;
 
     fn len(&self) -> usize {
-        match self {
-            Self::Scalar(base) => base.len(),
-            Self::Threads(base) => base.len(),
-            Self::Device(base) => base.len(),
-        }
+        any!(AnyBase, self, base => base.len())
     }
 
     fn dim(&self) -> usize {
-        match self {
-            Self::Scalar(base) => base.dim(),
-            Self::Threads(base) => base.dim(),
-            Self::Device(base) => base.dim(),
-        }
+        any!(AnyBase, self, base => base.dim())
     }
 
     fn top_k<M: Metric>(
@@ -73,7 +55,7 @@ where
         query: &[R::Query],
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, EngineError> {
-        base!(self, base => base.top_k::<M>(query, hits))
+        any!(AnyBase, self, base => base.top_k::<M>(query, hits).map_err(Into::into))
     }
 
     fn top_k_all<M: Metric>(
@@ -82,7 +64,7 @@ where
         k: usize,
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, EngineError> {
-        base!(self, base => base.top_k_all::<M>(queries, k, hits))
+        any!(AnyBase, self, base => base.top_k_all::<M>(queries, k, hits).map_err(Into::into))
     }
 
     fn range<M: Metric>(
@@ -91,6 +73,6 @@ where
         threshold: f32,
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, EngineError> {
-        base!(self, base => base.range::<M>(query, threshold, hits))
+        any!(AnyBase, self, base => base.range::<M>(query, threshold, hits).map_err(Into::into))
     }
 }

@@ -8,7 +8,7 @@ use tercet_host::simd::{Backend, taken};
 use super::support::{Folder, noise};
 
 /// A command, and whether it takes files tile by tile: all its kernels are then the engine's.
-const COMMANDS: [(&str, bool); 16] = [
+const COMMANDS: [(&str, bool); 18] = [
     ("quantize big.safetensors -o o.gguf --to tq2_0", true),
     (
         "quantize big.safetensors -o o.gguf --to auto --bits 3",
@@ -43,7 +43,15 @@ const COMMANDS: [(&str, bool); 16] = [
     ),
     ("elbow big.safetensors --k 2..3", false),
     ("search big.safetensors big.safetensors -k 2", false),
+    (
+        "network build big.safetensors --layer big --to int8 --calibrate big.safetensors -o o.gguf",
+        false,
+    ),
+    ("network run net.gguf big.safetensors", false),
 ];
+
+/// The command that is made of others' flows.
+const DEMO: &str = "demo --force --out demo";
 
 /// What a run has told and done.
 #[derive(Debug)]
@@ -67,7 +75,8 @@ impl Worked {
         arguments.extend(["--metrics", "m.json"]);
         folder.ok(&arguments);
         let found = Self::read(folder, "m.json");
-        assert_eq!(found.named.len(), 1, "{command} {more:?}: {found:?}");
+        let one = command == DEMO || found.named.len() == 1;
+        assert!(one, "{command} {more:?}: {found:?}");
         found
     }
 
@@ -116,6 +125,30 @@ fn inputs(folder: &Folder, rows: usize) {
         let force = ["--to", target, "--force"];
         folder.ok(&[&["quantize", "big.safetensors", "-o", out][..], &force].concat());
     }
+    let layer = ["--layer", "big", "--to", "int8"];
+    let out = [
+        "--calibrate",
+        "big.safetensors",
+        "-o",
+        "net.gguf",
+        "--force",
+    ];
+    folder.ok(&[&["network", "build", "big.safetensors"][..], &layer, &out].concat());
+}
+
+/// Ways to name engines, and the set whose kernels are then to run.
+fn choices() -> Vec<(Vec<&'static str>, &'static str)> {
+    let best = Backend::best().isa().name();
+    let memory = ["--profile", "edge", "--edge-memory", "1000000000"];
+    let mut choices = vec![
+        (vec!["--threads", "3"], best),
+        (vec!["--profile", "development"], best),
+        (memory.to_vec(), "scalar"),
+    ];
+    for set in Backend::all().map(|backend| backend.isa().name()) {
+        choices.push((vec!["--threads", "3", "--backend", set], set));
+    }
+    choices
 }
 
 #[test]
@@ -133,26 +166,14 @@ fn the_engine_that_is_named_is_the_one_that_worked() {
             if rows > 1000 && !tiled && !command.starts_with("kmeans") {
                 continue;
             }
-            let best = Backend::best().isa().name();
-            let mut runs: Vec<(Vec<&str>, &str)> = vec![
-                (vec!["--threads", "3"], best),
-                (vec!["--profile", "development"], best),
-                (
-                    vec!["--profile", "edge", "--edge-memory", "1000000000"],
-                    "scalar",
-                ),
-            ];
-            let sets: Vec<_> = Backend::all().map(|backend| backend.isa().name()).collect();
-            for set in &sets {
-                runs.push((vec!["--threads", "3", "--backend", set], set));
-            }
-            for (more, set) in runs {
+            for (more, set) in choices() {
                 let worked = Worked::of(&folder, command, &more);
                 let what = format!("{command} {more:?}, {rows} rows: {worked:?}");
                 let [main, others] = worked.only(set).unwrap_or_else(|| panic!("{what}"));
                 match worked.named[0].as_str() {
                     // Core's loops are not counted, and kernels of the set are those.
-                    "scalar" => assert!(set == "scalar" && (others == 0 || !tiled), "{what}"),
+                    "scalar" if set == "scalar" => assert!(others == 0 || !tiled, "{what}"),
+                    "scalar" => assert!(main + others == 0 && !tiled, "{what}"),
                     "simd" => assert!(main > 0 && (others == 0 || !tiled), "{what}"),
                     // A tile or two are not worth a second thread.
                     "threads" => assert!(others > 0 || main > 0 && rows < 1000, "{what}"),
@@ -163,4 +184,60 @@ fn the_engine_that_is_named_is_the_one_that_worked() {
             }
         }
     }
+}
+
+#[test]
+fn the_demo_s_flows_run_on_what_was_asked_for() {
+    if taken().is_empty() {
+        return;
+    }
+    let folder = Folder::new();
+    for (more, set) in choices() {
+        let worked = Worked::of(&folder, DEMO, &more);
+        let [main, others] = (worked.only(set)).unwrap_or_else(|| panic!("{more:?}: {worked:?}"));
+        assert!(main + others > 0, "{more:?}: {worked:?}");
+        assert!(
+            more[0] != "--profile" || others == 0,
+            "{more:?}: {worked:?}"
+        );
+    }
+}
+
+/// What is added later is held to the same.
+#[test]
+fn every_command_that_engines_do_is_among_these() {
+    let folder = Folder::new();
+    let below = |command: &[&str]| -> Vec<String> {
+        let help = folder.ok(&[command, &["--help"]].concat());
+        let named = help.split("Commands:\n").nth(1).unwrap_or("");
+        let lines = named.lines().take_while(|line| line.starts_with("  "));
+        let names = lines.filter(|line| !line.starts_with("   "));
+        let names = names.filter_map(|line| line.split_whitespace().next());
+        names
+            .filter(|&name| name != "help")
+            .map(str::to_owned)
+            .collect()
+    };
+    let mut found = 0;
+    for name in below(&[]) {
+        let subcommands = below(&[&name]);
+        let commands = match subcommands.is_empty() {
+            true => vec![name],
+            false => subcommands
+                .iter()
+                .map(|it| format!("{name} {it}"))
+                .collect(),
+        };
+        for command in commands {
+            let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+            if !folder.ok(&words).contains("--explain") {
+                continue;
+            }
+            found += 1;
+            let begins = |other: &str| other.starts_with(&format!("{command} "));
+            let mut known = COMMANDS.iter().map(|(it, _)| *it).chain([DEMO]);
+            assert!(known.any(begins), "{command}: not among the commands");
+        }
+    }
+    assert_eq!(found, 12);
 }

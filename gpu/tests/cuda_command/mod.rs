@@ -12,6 +12,7 @@ mod network;
 mod trace;
 
 use crate::support as folder;
+use crate::worked::Worked;
 use folder::{Folder, Run, finish};
 use support::emulator::lend;
 
@@ -26,4 +27,16 @@ fn on_device(folder: &Folder, arguments: &[&str], switches: &str) -> Option<Run>
     // What ends a launch is told in an error too.
     command.env("TERCET_EMULATOR", format!("tell=0,{switches}"));
     lend(&mut command).then(|| finish(&mut command))
+}
+
+/// As [`on_device`], a command whose metrics name the device if kernels were launched, and else not.
+fn worked(folder: &Folder, arguments: &[&str], switches: &str) -> Option<Run> {
+    let metrics = "worked.json";
+    let _ = std::fs::remove_file(folder.path(metrics));
+    let arguments = [arguments, &["--metrics", metrics]].concat();
+    let run = on_device(folder, &arguments, switches)?;
+    let worked = Worked::read(folder, metrics);
+    let named = worked.named.iter().any(|name| name == "cuda");
+    assert_eq!(named, worked.launched > 0, "{arguments:?}: {worked:?}");
+    Some(run)
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::folder::{Folder, Run, finish, noise};
 use super::support::emulator::lend;
-use super::{is_emulated, on_device};
+use super::{is_emulated, on_device, worked};
 
 /// More points than go through a layer together.
 const POINTS: usize = 1100;
@@ -77,7 +77,7 @@ fn the_device_builds_and_runs_the_same_network() {
     let mut reports = Vec::new();
     for choice in ["scalar", "cuda"] {
         let on = |arguments: &[&str]| {
-            on_device(
+            worked(
                 &folder,
                 &[arguments, &["--backend", choice]].concat(),
                 "seed=5",

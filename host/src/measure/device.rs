@@ -13,7 +13,7 @@ use super::task::Task;
 use super::work::Bound;
 
 /// An engine that does the work of cases on data it brings to a device beforehand, and times it there: a contender of
-/// [`super::Runner::run_with`].
+/// [`super::Runner::run_on_device`].
 pub trait Device: fmt::Debug {
     /// What tables call it.
     fn name(&self) -> &'static str;
@@ -101,7 +101,7 @@ impl Runner {
     /// # Errors
     /// [`Stopped`]. A case that has no [`Case::task`], or for which the device has no kernel, is no failure; there is no row of
     /// the device then.
-    pub fn run_with(
+    pub fn run_on_device(
         &mut self,
         case: &Case,
         contenders: &[Contender],

@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, threads: &[u16]) -> Result<(), Failure>
                 .run(&case, &contenders)
                 .map(|rows| found.extend(rows))
                 .map_err(Stopped::from),
-            Some(on) => runner.run_with(&case, &contenders, &mut *on.device, &mut found),
+            Some(on) => runner.run_on_device(&case, &contenders, &mut *on.device, &mut found),
         };
         match measured {
             Ok(()) => {}

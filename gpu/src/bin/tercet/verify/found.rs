@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tercet_core::conformance;
-use tercet_core::engine::Engine as Conforming;
+use tercet_gpu::AnyEngine;
+use tercet_gpu::dispatch::First;
 use tercet_host::parallel::Threads;
 
 use super::board::Board;
@@ -88,16 +89,18 @@ impl EngineFound {
         }
     }
 
-    /// What engines supply.
+    /// What a device supplies.
     #[cfg(feature = "cuda")]
-    pub(super) fn engine<E: Conforming>(name: String, engine: &mut E) -> Self {
-        Self::of(name, |report| digests(engine, report))
+    pub(super) fn device(name: String, device: &mut First) -> Self {
+        Self::of(name, |report| {
+            digests(AnyEngine::Device(device), report);
+        })
     }
 
-    /// What engines supply, and what the processor's threads have besides.
-    pub(super) fn threads(name: String, mut engine: Threads) -> Self {
+    /// What the processor's threads supply, and what they have besides.
+    pub(super) fn threads(name: String, engine: Threads) -> Self {
         Self::of(name, |report| {
-            digests(&mut engine, report);
+            digests(AnyEngine::Threads(engine), report);
             tercet_host::conformance::run(&engine, &mut |operation, same| {
                 report(operation, Found::Same(same));
             });
@@ -138,8 +141,9 @@ impl EngineFound {
     }
 }
 
-fn digests<E: Conforming>(engine: &mut E, report: &mut dyn FnMut(&'static str, Found)) {
-    conformance::run_engine(engine, &mut |operation, digest| {
+/// As the value that commands are given to work on.
+fn digests(mut engine: AnyEngine<'_, First>, report: &mut dyn FnMut(&'static str, Found)) {
+    conformance::run_engine(&mut engine, &mut |operation, digest| {
         report(operation, Found::Digest(digest));
     });
 }

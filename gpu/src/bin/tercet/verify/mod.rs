@@ -177,7 +177,7 @@ fn cuda(spinner: &Spinner) -> Result<EngineFound, String> {
     let mut cuda = tercet_gpu::engine::Cuda::first().map_err(|error| error.to_string())?;
     let name = cuda.device_info().map_err(|error| error.to_string())?.name;
     spinner.tell(name.clone());
-    Ok(EngineFound::engine(format!("cuda, {name}"), &mut cuda))
+    Ok(EngineFound::device(format!("cuda, {name}"), &mut cuda))
 }
 
 #[cfg(not(feature = "cuda"))]
