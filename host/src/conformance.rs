@@ -1,7 +1,8 @@
-//! Whether the operations that [`Threads`] has beside those of core's conformance suite give core's results on this machine.
+//! Whether [`Threads`] gives core's results on this machine for sizes and values beyond those of core's conformance suite.
 //!
-//! [`tercet_core::conformance::run_engine`] digests what engines' traits name. What is left, or is a loop over such in core, has no digest
-//! of its own, since core's own work has: here it is done both ways over awkward sizes and values, and compared to the bit.
+//! [`tercet_core::conformance::run_engine`] has one digest for each operation, of inputs that fit a microcontroller. Here the operations whose
+//! kernels treat short and long inputs differently are done by the engine and by core, over awkward sizes, more than a tile, and values that
+//! are not numbers, and compared to the bit. `extremes` is a step of a tensor, and has no digest of its own.
 //!
 //! ```
 //! use tercet_host::conformance;

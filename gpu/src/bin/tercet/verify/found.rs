@@ -25,7 +25,7 @@ pub(super) struct EngineFound {
     found: Vec<(&'static str, Found)>,
 }
 
-/// What an engine gave: a digest, or of operations that core has no digest of, whether it is core's result.
+/// What an engine gave: a digest, or, where it was held against core directly, whether it is core's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Digest(u64),
@@ -97,7 +97,7 @@ impl EngineFound {
         })
     }
 
-    /// What the processor's threads supply, and what they have besides.
+    /// What the processor's threads supply, and the same operations over more sizes and values.
     pub(super) fn threads(name: String, engine: Threads) -> Self {
         Self::of(name, |report| {
             digests(AnyEngine::Threads(engine), report);
