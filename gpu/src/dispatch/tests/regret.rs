@@ -4,7 +4,7 @@ use std::time::Duration;
 use tercet_core::number::Random;
 
 use super::with_costs;
-use crate::dispatch::tune::{TuneOptions, agreement, check, tune};
+use crate::dispatch::tune::{TuneOptions, agreement, check, check_up_to, tune};
 use crate::dispatch::{
     Cost, Costs, Curve, Engine, Job, Operation, Place, Sample, Settings, Sweeps,
 };
@@ -217,8 +217,10 @@ fn tuning_measures_every_operation_on_every_engine_there_is() {
         }
     }
     let (dispatcher, _) = with_costs(Settings::default(), tuned.costs);
-    let found = check(&dispatcher, Duration::from_micros(10), &mut |_| ()).unwrap();
-    assert!(found.points.len() > 200 && found.good <= found.points.len());
+    // What is larger takes long where nothing is optimized.
+    let share = Duration::from_micros(10);
+    let found = check_up_to(&dispatcher, 20_000, share, &mut |_| ()).unwrap();
+    assert!(found.points.len() > 120 && found.good <= found.points.len());
     assert!(
         found
             .points
@@ -226,7 +228,8 @@ fn tuning_measures_every_operation_on_every_engine_there_is() {
             .all(|point| point.regret >= 0.0 && point.best_seconds > 0.0)
     );
     let alike = agreement(&dispatcher, &dispatcher.clone());
-    assert_eq!((alike.alike, alike.share), (found.points.len(), 1.0));
+    assert_eq!((alike.alike, alike.share), (alike.points, 1.0));
+    assert!(alike.points > found.points.len());
     let other = agreement(&dispatcher, &dispatcher.on(Engine::Cuda));
     assert_eq!(other.others.len(), other.points - other.alike);
     assert!(

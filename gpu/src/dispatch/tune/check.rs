@@ -216,7 +216,18 @@ pub fn check<D: Device>(
     share: Duration,
     progress: &mut dyn FnMut(Operation),
 ) -> Result<Check, DispatchError> {
-    let all = grid().filter_map(|(operation, shape)| Tried::new(dispatcher, operation, shape));
+    check_up_to(dispatcher, usize::MAX, share, progress)
+}
+
+/// [`check`] without the points of more elements than `largest`.
+pub(crate) fn check_up_to<D: Device>(
+    dispatcher: &Dispatcher<D>,
+    largest: usize,
+    share: Duration,
+    progress: &mut dyn FnMut(Operation),
+) -> Result<Check, DispatchError> {
+    let grid = grid().filter(|(_, shape)| shape.elements <= largest);
+    let all = grid.filter_map(|(operation, shape)| Tried::new(dispatcher, operation, shape));
     let mut all: Vec<Tried> = all.collect();
     let mut last = None;
     for _ in 0..ROUNDS {

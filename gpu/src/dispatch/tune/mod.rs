@@ -13,6 +13,8 @@ mod overhead;
 mod show;
 mod turns;
 
+#[cfg(test)]
+pub(crate) use check::check_up_to;
 pub use check::{Agreement, Check, Differing, Regret, Timed, agreement, check};
 pub use file::{Tuning, TuningError, path};
 pub use key::Key;

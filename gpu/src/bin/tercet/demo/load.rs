@@ -23,10 +23,7 @@ fn layer(model: &Model, name: &str) -> Result<Layer<Stored>, Failure> {
     let weights = match tensor.dtype {
         DType::F32 | DType::F16 => Stored::Float(floats_of(model, tensor.name)?),
         DType::Block(format) => Stored::Blocks(format, tensor.bytes.to_vec()),
-        DType::I8 => Stored::Codes(
-            tensor.bytes.iter().map(|&byte| byte as i8).collect(),
-            scales()?,
-        ),
+        DType::I8 => Stored::Codes(tensor.bytes.to_vec(), scales()?),
         DType::U8 if model.get(&format!("{name}.weight_palette")).is_some() => {
             Stored::Palette(paletted(model, &tensor)?)
         }
@@ -40,6 +37,7 @@ fn layer(model: &Model, name: &str) -> Result<Layer<Stored>, Failure> {
                 .into_iter()
                 .map(unit)
                 .collect::<Result<_, Failure>>()?;
+            let codes = codes.into_iter().map(i8::cast_unsigned).collect();
             Stored::Codes(codes, scales)
         }
         other => return Err(unreadable(model, tensor.name, &other.name())),
@@ -87,7 +85,7 @@ pub(crate) fn floats(network: &Network<Stored>) -> Result<Network<Vec<f32>>, Fai
                 codes
                     .chunks(group.max(1))
                     .zip(scales)
-                    .flat_map(|(row, s)| row.iter().map(move |&c| f32::from(c) * s))
+                    .flat_map(|(row, s)| row.iter().map(move |&c| f32::from(c as i8) * s))
                     .collect()
             }
         };
