@@ -130,7 +130,7 @@ runner() {
     local target=$1
     shift
     cargo build --locked -q --manifest-path firmware/runner/Cargo.toml --target-dir target/firmware-runner
-    CARGO_TARGET_DIR=$PWD/target/boards with_target "$target" target/firmware-runner/debug/firmware "$@"
+    with_target "$target" target/firmware-runner/debug/firmware "$@"
 }
 
 # firmware BOARD[:TARGET] PROGRAM [OPTION…]: `cargo firmware`, which builds a program and runs it on an emulated board.

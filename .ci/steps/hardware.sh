@@ -11,16 +11,14 @@ need python3 "install Python 3"
 target=$(sed -n 's/^target = "\(.*\)"$/\1/p' "$room/.cargo/config.toml")
 need_clippy "$target"
 
-# A user stands in the package's folder and gives none of these; the folder for artefacts keeps `digits` apart from QEMU's.
+# A user stands in the package's folder and gives none of these. QEMU's `digits` gets the same name, but only when it is built.
 there=(--release --manifest-path "$room/Cargo.toml" --config "$room/.cargo/config.toml")
-# shellcheck disable=SC2031 # What lib.sh sets is for its own calls.
-export CARGO_TARGET_DIR=$PWD/target/hardware
 # No one steps through it here.
 export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
 cross "$target" clippy -q "${there[@]}" -- -D warnings
 cross "$target" build -q "${there[@]}"
 
-images=target/hardware/$target/release
+images=target/cross/$target/release
 
 # near FOUND COMMITTED: compilers differ a little.
 near() {

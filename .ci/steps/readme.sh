@@ -13,7 +13,17 @@ awk '/^```sh run$/ { on = 1; next } /^```/ { on = 0 } on' README.md >"$copy/read
     exit 1
 }
 cat "$copy/readme-commands.sh"
-# One target folder for all copies: dependencies need no second build. Optimized a little and not across crates: more takes longer than
-# what is run.
-(cd "$copy" && CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_TARGET_DIR=$PWD/../../readme-target bash -euxo pipefail readme-commands.sh)
+# One target folder for all copies: dependencies need no second build. Optimized as the tests are, and the libraries a little: more takes
+# longer than what is run. Cargo reads the settings of the folders above, too.
+mkdir -p target/ci/.cargo
+cat >target/ci/.cargo/config.toml <<'END'
+[profile.release]
+lto = "off"
+codegen-units = 16
+opt-level = 1
+[profile.release.package]
+"*" = { opt-level = 0 }
+tercet-gpu = { opt-level = 0 }
+END
+(cd "$copy" && CARGO_TARGET_DIR=$PWD/../../readme-target bash -euxo pipefail readme-commands.sh)
 note "$(grep -c . "$copy/readme-commands.sh") lines"

@@ -5,13 +5,16 @@
 cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
 # --target keeps the flag away from build scripts and macros. Not all tests: the sanitizer's own memory would break
 # the measurement of `memory`, the references run other programs, and unit tests would have the crate compiled twice. Each case of a
-# property costs several times as much as outside.
+# property costs several times as much as outside. Nor assertions or checks of overflow, which are the step `test`'s, nor lines for a
+# debugger.
+export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_DEV_DEBUG=false
 sanitized() {
     RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=${PROPTEST_CASES:-8} \
         cargo +nightly test --locked --target x86_64-unknown-linux-gnu --target-dir target/sanitize "$@"
 }
-sanitized -p tercet-host --test engines --test flows -- simd_ parallel read convert_ look | tee target/ci/sanitize.out
-sanitized -p tercet-core --features critical-section --test pools | tee -a target/ci/sanitize.out
+# Host and core at once, whose features are then the same.
+sanitized -p tercet-host -p tercet-core --features tercet-core/critical-section --test engines --test flows --test pools -- \
+    simd_ parallel read convert_ look pool_ | tee target/ci/sanitize.out
 sanitized --manifest-path firmware/c/Cargo.toml --test refusals --test laws | tee -a target/ci/sanitize.out
 tests=$(tests_in target/ci/sanitize.out)
 note "$tests tests"

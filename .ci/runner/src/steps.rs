@@ -41,10 +41,8 @@ const EARLY: &[&str] = &["fmt", "shell", "licences"];
 const HOST: &str = "target/debug";
 /// The same for release, behind a lock of its own.
 const RELEASE: &str = "target/release";
-/// What is built for other targets.
+/// What is built for other targets: one folder, so that what runs while they are built is built once.
 const CROSS: &str = "cross";
-/// Images of firmware.
-const BOARDS: &str = "boards";
 /// The tools that run on the desk.
 const TOOLS: &str = "tools";
 /// A folder that no other step builds into, or none.
@@ -61,12 +59,12 @@ pub fn all(boards: &[Board], targets: &[Target]) -> Vec<Step> {
     add(HOST, &["clippy", "test", "bench", "core"]);
     add(RELEASE, &["conformance:host", "counts"]);
     for board in boards {
-        add(BOARDS, &[&format!("board:{}", board.name)]);
+        add(CROSS, &[&format!("board:{}", board.name)]);
         for target in &board.others {
-            add(BOARDS, &[&format!("board:{}:{target}", board.name)]);
+            add(CROSS, &[&format!("board:{}:{target}", board.name)]);
         }
     }
-    add(BOARDS, &["footprint", "no_panic", "verify"]);
+    add(CROSS, &["footprint", "no_panic", "verify"]);
     for target in of("desktop") {
         add(CROSS, &[&format!("conformance:{}", target.name)]);
     }
@@ -77,14 +75,12 @@ pub fn all(boards: &[Board], targets: &[Target]) -> Vec<Step> {
     for target in of("checked") {
         add(CROSS, &[&format!("cross:{}", target.name)]);
     }
-    add(
-        "c",
-        &["c:host", "c:an386", "c:an385", "c:microbit", "c:an505"],
-    );
+    add("c", &["c:host"]);
+    add(CROSS, &["c:an386", "c:an385", "c:microbit", "c:an505"]);
     for processor in ["m0", "m3", "m4", "m7", "m33", "m55", "rv32"] {
         add("mcu", &[&format!("mcu:{processor}")]);
     }
-    add("hardware", &["hardware:nucleo-f411re", "hardware:pico"]);
+    add(CROSS, &["hardware:nucleo-f411re", "hardware:pico"]);
     add(
         HOST,
         &[
