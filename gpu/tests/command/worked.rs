@@ -1,6 +1,7 @@
-//! Who is said to work is who works: the engine that the metrics name for each command, beside whose kernels ran on which threads.
+//! Who is said to work is who works: for each command the engine that `--explain` chose and the one that the metrics name, beside whose
+//! kernels ran on which threads. With `--nocapture` the tests print it as a table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use tercet_host::simd::{Backend, taken};
@@ -56,6 +57,8 @@ const DEMO: &str = "demo --force --out demo";
 /// What a run has told and done.
 #[derive(Debug)]
 pub(crate) struct Worked {
+    /// Engines that an explanation says were chosen.
+    pub(crate) chosen: BTreeSet<String>,
     /// Engines that are said to have worked.
     pub(crate) named: Vec<String>,
     /// Kernels that a device was given.
@@ -72,19 +75,26 @@ impl Worked {
         }
         let mut arguments: Vec<&str> = command.split(' ').collect();
         arguments.extend(more);
-        arguments.extend(["--metrics", "m.json"]);
-        folder.ok(&arguments);
-        let found = Self::read(folder, "m.json");
+        arguments.extend(["--explain", "--metrics", "m.json"]);
+        let run = folder.run(&arguments);
+        assert_eq!(run.code, Some(0), "{arguments:?}: {run:?}");
+        let found = Self::read(folder, "m.json", &run.err);
         let one = command == DEMO || found.named.len() == 1;
         assert!(one, "{command} {more:?}: {found:?}");
+        let told: BTreeSet<String> = found.named.iter().cloned().collect();
+        assert_eq!(found.chosen, told, "{command} {more:?}");
         found
     }
 
-    /// As a file of metrics has it.
-    pub(crate) fn read(folder: &Folder, name: &str) -> Self {
+    /// As a file of metrics has it, and an explanation.
+    pub(crate) fn read(folder: &Folder, name: &str, explained: &str) -> Self {
         let text = std::fs::read_to_string(folder.path(name)).unwrap();
         let json: Value = serde_json::from_str(&text).unwrap();
+        let chosen = (explained.lines())
+            .filter(|line| line.contains("  chosen: "))
+            .filter_map(|line| line.split_whitespace().next());
         let mut found = Self {
+            chosen: chosen.map(str::to_owned).collect(),
             named: Vec::new(),
             launched: 0,
             kernels: BTreeMap::new(),
@@ -107,6 +117,22 @@ impl Worked {
             }
         }
         found
+    }
+
+    /// A row of the table: command, choice, chosen, told, kernels that ran by the first thread and by others, kernels of the device.
+    pub(crate) fn row(&self, command: &str, choice: &str) {
+        let list = |names: &mut dyn Iterator<Item = &String>| {
+            let names: BTreeSet<&str> = names.map(String::as_str).collect();
+            names.into_iter().collect::<Vec<_>>().join(", ")
+        };
+        let (chosen, told) = (list(&mut self.chosen.iter()), list(&mut self.named.iter()));
+        let kernels =
+            (self.kernels.iter()).map(|(set, [main, other])| format!("{set} {main} + {other}"));
+        let kernels = kernels.collect::<Vec<_>>().join(", ");
+        println!(
+            "| {command} | {choice} | {chosen} | {told} | {kernels} | {} |",
+            self.launched
+        );
     }
 
     /// Kernels of a set by the first thread and by others, where no other set's ran.
@@ -168,6 +194,7 @@ fn the_engine_that_is_named_is_the_one_that_worked() {
             }
             for (more, set) in choices() {
                 let worked = Worked::of(&folder, command, &more);
+                worked.row(command, &format!("{}, {rows} rows", more.join(" ")));
                 let what = format!("{command} {more:?}, {rows} rows: {worked:?}");
                 let [main, others] = worked.only(set).unwrap_or_else(|| panic!("{what}"));
                 match worked.named[0].as_str() {
@@ -194,6 +221,7 @@ fn the_demo_s_flows_run_on_what_was_asked_for() {
     let folder = Folder::new();
     for (more, set) in choices() {
         let worked = Worked::of(&folder, DEMO, &more);
+        worked.row(DEMO, &more.join(" "));
         let [main, others] = (worked.only(set)).unwrap_or_else(|| panic!("{more:?}: {worked:?}"));
         assert!(main + others > 0, "{more:?}: {worked:?}");
         assert!(

@@ -1,5 +1,7 @@
 //! `--backend cuda`: the files and the figures of `--backend scalar` and of no choice at all.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use tercet_host::simd::Backend;
 
@@ -23,15 +25,20 @@ fn thrice(folder: &Folder, arguments: &[&str], outputs: &[&str]) -> Option<Value
         };
         let metrics = format!("{}.json", runs.len());
         let _ = std::fs::remove_file(folder.path(&metrics));
-        let arguments = [arguments, choice, &force, &["--metrics", &metrics]].concat();
+        let more = ["--explain", "--metrics", &metrics];
+        let arguments = [arguments, choice, &force, &more].concat();
         let run = on_device(folder, &arguments, "seed=5")?;
-        assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{arguments:?}");
+        assert_eq!(run.code, Some(0), "{arguments:?}: {run:?}");
+        assert!(!run.err.contains("warning"), "{arguments:?}: {run:?}");
         let files = outputs
             .iter()
             .map(|name| std::fs::read(folder.path(name)).unwrap());
         let report: Value = serde_json::from_str(&run.out).unwrap();
         // Who is named is who worked, where there was work: tensors that no engine has coded were copied.
-        let worked = Worked::read(folder, &metrics);
+        let worked = Worked::read(folder, &metrics, &run.err);
+        worked.row(arguments[0], &choice.join(" "));
+        let told: BTreeSet<String> = worked.named.iter().cloned().collect();
+        assert_eq!(worked.chosen, told, "{arguments:?}: {run:?}");
         let named = worked.named.iter().any(|name| name == "cuda");
         let coded = |tensor: &Value| tensor["engine"].to_string().contains("cuda");
         let idle = arguments[0] == "quantize"

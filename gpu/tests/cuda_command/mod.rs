@@ -35,7 +35,7 @@ fn worked(folder: &Folder, arguments: &[&str], switches: &str) -> Option<Run> {
     let _ = std::fs::remove_file(folder.path(metrics));
     let arguments = [arguments, &["--metrics", metrics]].concat();
     let run = on_device(folder, &arguments, switches)?;
-    let worked = Worked::read(folder, metrics);
+    let worked = Worked::read(folder, metrics, "");
     let named = worked.named.iter().any(|name| name == "cuda");
     assert_eq!(named, worked.launched > 0, "{arguments:?}: {worked:?}");
     Some(run)
