@@ -16,9 +16,14 @@ workspaces() {
 }
 
 # released TARGETS…: builds examples or programs for release, once for all steps: not across crates, which would compile the library anew
-# for each, and chosen from the whole workspace, whose features are the same for all.
+# for each, and chosen from the whole workspace, whose features are the same for all. What only tests, benches and the command depend on is
+# not optimized.
 released() {
-    CARGO_PROFILE_RELEASE_LTO=off cargo build --locked -q --release --workspace "$@"
+    local package settings=()
+    for package in proptest regex-syntax regex-automata criterion clap_builder cudarc num-bigint indicatif; do
+        settings+=(--config "profile.release.package.$package.opt-level=0")
+    done
+    CARGO_PROFILE_RELEASE_LTO=off cargo build --locked -q --release --workspace "${settings[@]}" "$@"
 }
 
 # need COMMAND HOW-TO-GET-IT
@@ -31,6 +36,9 @@ note() {
     printf '%s\n' "$*" >>"${TERCET_NOTES:-/dev/null}"
     printf 'note: %s\n' "$*"
 }
+
+# Nobody steps through what is built here, but for those who say so. Of boards' images `cargo firmware` reads the lines.
+export CARGO_PROFILE_DEV_DEBUG=${CARGO_PROFILE_DEV_DEBUG:-0}
 
 # How this machine builds for TARGET: with `rustup`, as users do, with what .ci/sysroot made (`sysroot`), or not at all. TERCET_CROSS
 # forces one.

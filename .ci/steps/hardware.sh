@@ -14,7 +14,7 @@ need_clippy "$target"
 # A user stands in the package's folder and gives none of these. QEMU's `digits` gets the same name, but only when it is built.
 there=(--release --manifest-path "$room/Cargo.toml" --config "$room/.cargo/config.toml")
 # No one steps through it here.
-export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
+export CARGO_PROFILE_RELEASE_DEBUG=0
 cross "$target" clippy -q "${there[@]}" -- -D warnings
 cross "$target" build -q "${there[@]}"
 
