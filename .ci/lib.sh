@@ -37,9 +37,6 @@ note() {
     printf 'note: %s\n' "$*"
 }
 
-# Nobody steps through what is built here, but for those who say so. Of boards' images `cargo firmware` reads the lines.
-export CARGO_PROFILE_DEV_DEBUG=${CARGO_PROFILE_DEV_DEBUG:-0}
-
 # How this machine builds for TARGET: with `rustup`, as users do, with what .ci/sysroot made (`sysroot`), or not at all. TERCET_CROSS
 # forces one.
 compiler_for() {
