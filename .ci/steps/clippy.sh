@@ -15,8 +15,10 @@ features)
     # The command without CUDA.
     lint -p tercet-gpu --all-targets --no-default-features
     # Core's features alone, so that no other crate's join in, and with them what tests and examples use of each.
-    lint -p tercet-core --all-targets --no-default-features --features critical-section,portable-atomic
-    for features in '' std defmt critical-section portable-atomic; do
+    for features in '' critical-section,portable-atomic; do
+        lint -p tercet-core --all-targets --no-default-features --features "$features"
+    done
+    for features in std defmt critical-section portable-atomic; do
         lint -p tercet-core --lib --no-default-features --features "$features"
     done
     lint -p tercet-core --all-targets --all-features

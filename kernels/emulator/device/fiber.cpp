@@ -35,8 +35,8 @@ bool left_main = false;
 } // namespace
 
 #if defined(__x86_64__)
-// Registers that a call preserves, then the stack's place; the floating-point modes are the same in every fiber. A jump at the end: the
-// processor would foresee a `ret` to where the stack that is left goes on, always wrongly.
+// Registers that a call preserves, then the stack's place; the floating-point modes are the same in every fiber. It ends in a jump,
+// since the processor predicts that a `ret` goes back to its own caller, and is wrong each time.
 asm(R"(
 .text
 .type tercet_switch, @function
