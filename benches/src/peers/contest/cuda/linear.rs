@@ -12,13 +12,17 @@ use tercet_gpu::engine::{DeviceActivations, DeviceBuffer, DeviceLayer};
 use tercet_host::measure::short;
 
 pub(super) fn events(quick: bool) -> Vec<Event> {
-    let (side, square) = if quick { (512, 256) } else { (16_384, 8192) };
+    let (side, many) = if quick {
+        (512, [64, 256, 64])
+    } else {
+        (16_384, [8192; 3])
+    };
     let ternary = Layout::Block(Format::Tq2_0);
     let shapes = [
         (ternary, [side, side, 1]),
         (ternary, [side, side, 8]),
-        (Layout::Int8, [square; 3]),
-        (ternary, [square; 3]),
+        (Layout::Int8, many),
+        (ternary, many),
     ];
     let events = shapes.into_iter().map(|(layout, shape)| {
         let [rows, cols, vectors] = shape.map(short);
