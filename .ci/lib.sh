@@ -15,15 +15,15 @@ workspaces() {
     git ls-files -- '*Cargo.lock' | sed 's/lock$/toml/'
 }
 
-# released TARGETS…: builds examples or programs for release, once for all steps: not across crates, which would compile the library anew
-# for each, and chosen from the whole workspace, whose features are the same for all. What only tests, benches and the command depend on is
-# not optimized.
+# released VERB ARGUMENTS…: the programs of .ci/desktop for release on this machine, in one folder for all steps: the library is compiled
+# once, for what they take of it and not for what tests and the command do.
+released=target/desktop/release
 released() {
-    local package settings=()
-    for package in proptest regex-syntax regex-automata criterion clap_builder cudarc num-bigint indicatif; do
-        settings+=(--config "profile.release.package.$package.opt-level=0")
-    done
-    CARGO_PROFILE_RELEASE_LTO=off cargo build --locked -q --release --workspace "${settings[@]}" "$@"
+    local verb=$1
+    shift
+    # In one piece, as it is counted and as users build it.
+    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=${units:-1} cargo "$verb" --locked -q --release --manifest-path .ci/desktop/Cargo.toml \
+        --target-dir "${released%/*}" --features measure "$@"
 }
 
 # need COMMAND HOW-TO-GET-IT

@@ -19,10 +19,10 @@ backends() {
 case $target in
 host)
     # With overflow checked the tests of core run the same suite.
-    released --example conformance --example conformance_threads
-    target/release/examples/conformance >"$printed"
+    released build --bin conformance --bin conformance_threads
+    $released/conformance >"$printed"
     agree "$printed"
-    backends target/release/examples/conformance_threads
+    backends $released/conformance_threads
     ;;
 aarch64-unknown-linux-gnu | i686-unknown-linux-gnu | s390x-unknown-linux-gnu)
     # QEMU 7.2 computes s390x's MDEBR (f32 times f32 to f64) wrongly: a digest that differs there alone may be QEMU's

@@ -5,9 +5,9 @@
 
 need valgrind "apt-get install valgrind"
 grep -qw avx2 /proc/cpuinfo 2>/dev/null || skip "no processor with AVX2"
-released --bin tercet-counts
+released build --bin counts
 for backend in scalar avx2; do
-    target/release/tercet-counts "$backend" "benches/counts/snapshots/$backend.txt" |
+    $released/counts "$backend" "benches/counts/snapshots/$backend.txt" |
         tee "target/ci/counts-$backend.txt"
 done
 note "$(cat target/ci/counts-{scalar,avx2}.txt | grep -cv '^#') counts"

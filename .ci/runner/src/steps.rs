@@ -39,8 +39,8 @@ const EARLY: &[&str] = &["fmt", "shell", "licences"];
 
 /// What the workspace itself builds into, its tests and lints.
 const HOST: &str = "target/debug";
-/// The same for release, behind a lock of its own.
-const RELEASE: &str = "target/release";
+/// The programs of `.ci/desktop` on this machine.
+const RELEASE: &str = "target/desktop";
 /// What is built for other targets: one folder, so that what runs while they are built is built once.
 const CROSS: &str = "cross";
 /// The tools that run on the desk.
@@ -57,7 +57,7 @@ pub fn all(boards: &[Board], targets: &[Target]) -> Vec<Step> {
     let of = |kind: &'static str| targets.iter().filter(move |target| target.kind == kind);
     add(OWN, EARLY);
     add(HOST, &["clippy", "test", "bench", "core"]);
-    add(RELEASE, &["conformance:host", "counts"]);
+    add(RELEASE, &["conformance:host", "counts", "amx"]);
     for board in boards {
         add(CROSS, &[&format!("board:{}", board.name)]);
         for target in &board.others {
@@ -98,7 +98,6 @@ pub fn all(boards: &[Board], targets: &[Target]) -> Vec<Step> {
             "cuda:emulator",
             "sanitize",
             "fuzz",
-            "amx",
             "loom",
             "readme",
         ],
