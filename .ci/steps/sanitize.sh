@@ -8,7 +8,7 @@ cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
 # property costs several times as much as outside. Nor assertions or checks of overflow, which are the step `test`'s.
 export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_DEV_DEBUG=0
 sanitized() {
-    RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=${PROPTEST_CASES:-8} \
+    RUSTFLAGS="-Zsanitizer=address --cfg sanitized" PROPTEST_CASES=${PROPTEST_CASES:-8} \
         cargo +nightly test --locked --target x86_64-unknown-linux-gnu --target-dir target/sanitize "$@"
 }
 # Host and core at once, whose features are then the same.
