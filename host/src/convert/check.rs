@@ -21,7 +21,7 @@ pub(crate) fn container(out: &Path) -> Result<Container, Error> {
     }
 }
 
-/// Checks options that contradict each other or the output's format.
+/// Checks options that contradict the output's format or each other.
 pub(crate) fn check(options: &QuantizeOptions, out: &Path) -> Result<Container, Error> {
     let container = container(out)?;
     let target = options.target;
@@ -38,6 +38,13 @@ pub(crate) fn check(options: &QuantizeOptions, out: &Path) -> Result<Container, 
             format!("{found} does not hold {target}; name the output *.{home}"),
         ));
     }
+    together(options)?;
+    Ok(container)
+}
+
+/// Checks options that contradict each other.
+pub(crate) fn together(options: &QuantizeOptions) -> Result<(), Error> {
+    let target = options.target;
     let refuse = |option: &str| {
         Err(Error::options(format!(
             "{option} does not apply to {target}"
@@ -72,7 +79,7 @@ pub(crate) fn check(options: &QuantizeOptions, out: &Path) -> Result<Container, 
         (Target::Auto, Some(bits)) if !(bits > 0.0 && bits.is_finite()) => Err(Error::options(
             format!("{bits} is no number of bits a weight"),
         )),
-        (Target::Auto, _) | (_, None) => Ok(container),
+        (Target::Auto, _) | (_, None) => Ok(()),
         (_, Some(_)) => refuse("a number of bits a weight"),
     }
 }

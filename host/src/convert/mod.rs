@@ -118,6 +118,19 @@ pub fn quantize<E: FlowEngine>(
     )
 }
 
+/// How many values [`quantize`] codes: those of tensors that are neither copied nor become plain floats. It reads no value.
+///
+/// # Errors
+/// [`Error::Options`] and [`Error::Tensor`] as [`quantize`] gives them for options and shapes that do not go together.
+pub fn coded_values(model: &Model, options: &QuantizeOptions) -> Result<u64, Error> {
+    check::together(options)?;
+    let plan = plan::plan(model, options)?;
+    Ok(plan
+        .iter()
+        .map(Step::coded_values)
+        .fold(0, u64::saturating_add))
+}
+
 /// Quantizes, by those steps.
 fn by(
     steps: &mut impl ConversionSteps,

@@ -100,6 +100,14 @@ impl Step<'_> {
         matches!(self.action, Action::Stream(_))
     }
 
+    /// Values that an engine codes: neither copied nor plain floats.
+    pub(crate) fn coded_values(&self) -> u64 {
+        match self.action {
+            Action::Copy | Action::Stream(Codec::Floats(_)) => 0,
+            _ => self.source.values() as u64,
+        }
+    }
+
     /// The type in the output, as the report names it.
     pub(crate) fn type_name(&self) -> String {
         match self.action {

@@ -13,7 +13,7 @@ use tercet_gpu::dispatch::{
 };
 use tercet_host::cluster::Step;
 use tercet_host::cluster::data::{self, Assigned, Fit, Found};
-use tercet_host::convert::Target;
+use tercet_host::convert::{Target, coded_values};
 use tercet_host::engine::{EngineError, FlowEngine};
 use tercet_host::points::Points;
 use tercet_host::search::{self, Find, SearchOptions, SearchReport, Storage};
@@ -317,20 +317,18 @@ impl Engine {
         out: &Path,
         progress: &dyn Progress,
     ) -> Result<Report, Error> {
-        let values = model.tensors().map(|tensor| {
-            let sizes = tensor.shape.iter().map(|&size| size as u64);
-            sizes.fold(1, u64::saturating_mul)
-        });
-        let values = values.fold(0, u64::saturating_add);
+        // What cannot be planned is the flow's to refuse.
+        let values = coded_values(model, options).unwrap_or(0);
         let operation = match options.target {
             Target::Int8 => Operation::QuantizeInteger,
             Target::Ternary | Target::BitnetHf => Operation::QuantizeTernary,
             _ => Operation::Encode,
         };
         let job = Job::each(operation, values, values.saturating_mul(4), values);
+        // Where no engine has a step, or nothing is to be coded.
         let job = match options.target {
-            // What no engine has a step for.
             Target::BitnetHf => job.at(Place::Processor),
+            _ if values == 0 => job.at(Place::Processor),
             _ => job,
         };
         let scratch = edge::quantize(model, options);

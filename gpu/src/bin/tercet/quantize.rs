@@ -6,14 +6,15 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tercet_core::block::bitnet_hf::WeightScale;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::Model;
-use tercet_host::convert::{AutoReport, Grid, Per, QuantizeOptions, Report, Target};
+use tercet_host::convert::{AutoReport, Grid, Per, QuantizeOptions, Report, Target, coded_values};
 
+use crate::engine::{self, CUDA};
 use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::reading::weight_scale;
 use crate::table::{Align, Table};
 use crate::words::{grid, words};
-use crate::{engine, format, output};
+use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -129,6 +130,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut engine = arguments.engine.open()?;
     let model = Model::open(&arguments.input)?;
+    if engine.is_device() && matches!(coded_values(&model, &options), Ok(0)) {
+        return Err(Failure::usage(format_args!(
+            "--backend {CUDA}: {} holds nothing that is quantized so: leave out --backend, or name an instruction set",
+            model.path().display()
+        )));
+    }
     let report = engine.quantize(&model, &options, &arguments.output, &Bar::new())?;
     if arguments.json {
         output::json(&report)
