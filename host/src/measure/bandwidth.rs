@@ -69,6 +69,14 @@ impl Rates {
     pub const fn best(&self) -> f64 {
         self.plain.max(self.streamed)
     }
+
+    /// Each the larger of both.
+    pub(super) const fn or_better(self, other: Self) -> Self {
+        Self {
+            plain: self.plain.max(other.plain),
+            streamed: self.streamed.max(other.streamed),
+        }
+    }
 }
 
 /// What a pool of threads moves over one working set.

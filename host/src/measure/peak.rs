@@ -30,6 +30,15 @@ impl Peak {
             Arithmetic::Ternary => self.ternary,
         }
     }
+
+    /// Each the larger of both.
+    pub(super) const fn or_better(self, other: Self) -> Self {
+        Self {
+            f32: self.f32.max(other.f32),
+            int8: self.int8.max(other.int8),
+            ternary: self.ternary.max(other.ternary),
+        }
+    }
 }
 
 /// The [`Peak`] of a backend on a number of threads.

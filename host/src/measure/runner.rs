@@ -171,6 +171,11 @@ impl Runner {
             samples.iter_mut().for_each(|sample| *sample /= steps);
             samples.sort_by(f64::total_cmp);
         }
+        // Of all of them before any is told: they are held against the same.
+        for (who, samples, _) in &trials {
+            let (backend, threads) = who.held();
+            (self.ceilings).doubt(&case.work, backend, threads, samples[0]);
+        }
         let baseline = trials.first().map_or(0.0, |(_, samples, _)| samples[0]);
         let found = trials
             .iter()
@@ -219,13 +224,11 @@ impl Runner {
         growth: Option<Growth>,
         baseline: f64,
     ) -> Measured {
-        let (engine, name, backend, threads) = match who {
-            Who::Contender(by) => {
-                let name = by.backend().isa().name();
-                (by.engine(), name, by.backend(), by.threads())
-            }
-            Who::Guest(name) => (name, contender::GUEST, Backend::best(), 1),
+        let (engine, name) = match who {
+            Who::Contender(by) => (by.engine(), by.backend().isa().name()),
+            Who::Guest(name) => (name, contender::GUEST),
         };
+        let (backend, threads) = who.held();
         let ceiling = self.ceilings.attainable(&case.work, backend, threads);
         let row = Row {
             engine,
@@ -244,4 +247,14 @@ type Trial = (Who, Vec<f64>, Option<Growth>);
 enum Who {
     Contender(Contender),
     Guest(&'static str),
+}
+
+impl Who {
+    /// The instruction set and the threads whose ceilings it is held against.
+    fn held(self) -> (Backend, usize) {
+        match self {
+            Self::Contender(by) => (by.backend(), by.threads()),
+            Self::Guest(_) => (Backend::best(), 1),
+        }
+    }
 }

@@ -103,10 +103,9 @@ pub(crate) fn run(arguments: &Arguments, threads: &[u16]) -> Result<(), Failure>
     let steps = Steps::new(entries.len() as u64 + 1);
     steps.next("memory and arithmetic");
     let bandwidth = arguments.bandwidths(&mut runner, settings, &contenders);
-    let peaks = contenders
-        .iter()
-        .map(|by| runner.ceilings().named_peak(by.backend(), by.threads()));
-    let peaks = peaks.collect();
+    for by in &contenders {
+        runner.ceilings().peak(by.backend(), by.threads());
+    }
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
     for entry in &entries {
         steps.next(&format!("{}, {}", entry.operation, entry.size));
@@ -125,6 +124,11 @@ pub(crate) fn run(arguments: &Arguments, threads: &[u16]) -> Result<(), Failure>
         }
     }
     drop(steps);
+    // As they are by now: what some work was above has been measured again.
+    let peaks = contenders
+        .iter()
+        .map(|by| runner.ceilings().named_peak(by.backend(), by.threads()));
+    let peaks = peaks.collect();
     let device = device.map(|on| on.describe(arguments.quick, settings.ceiling));
     let device = device.transpose().map_err(Failure::new)?;
     let mut results = Results {
