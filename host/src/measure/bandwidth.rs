@@ -5,13 +5,15 @@
 //! nor the start of tasks are timed. Loads and stores are as wide as the backend has them.
 
 use std::hint::black_box;
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rayon::{broadcast, current_num_threads};
 use serde::Serialize;
 use tercet_core::number::Random;
 
+use super::clock::gather;
 use crate::simd::Backend;
 use crate::simd::stream::{Line, Stream};
 
@@ -112,8 +114,8 @@ impl Bandwidth {
 }
 
 /// A round passes over the set until this many bytes are moved, so that neither a clock's tick nor the start shows; short
-/// enough that some rounds are free of other load.
-const ROUND: usize = 16 << 20;
+/// enough that some rounds are free of other load, as the best of what is held against them was: that is a run, or 0.1 ms of them.
+const ROUND: usize = 4 << 20;
 /// The fewest rounds.
 const ROUNDS: u32 = 3;
 /// Lines in a unit: what halves and fifths divide.
@@ -124,7 +126,7 @@ const UNIT: usize = 10;
 /// warm-up.
 ///
 /// The best, not the median: a ceiling is what the machine can do, and other load only lowers it. Each round moves
-/// the set, or 16 MiB if it is smaller. Memory: `bytes`.
+/// the set, or 4 MiB if it is smaller. Memory: `bytes`.
 pub fn bandwidth(backend: Backend, bytes: usize, budget: Duration) -> Bandwidth {
     let shares = Shares::new(bytes);
     let rates = |traffic| shares.rates(backend, traffic, budget);
@@ -173,34 +175,32 @@ impl Shares {
     }
 
     fn rates(&self, backend: Backend, traffic: Traffic, budget: Duration) -> Rates {
-        let mut best = [f64::INFINITY; 2];
         let passes = ROUND.div_ceil(self.bytes());
-        let (start, mut round) = (Instant::now(), 0);
-        // Both kinds in turn, so that a slow moment falls on both; the first round is the warm-up.
-        while round <= ROUNDS || start.elapsed() < budget {
-            for (hint, best) in [false, true].into_iter().zip(&mut best) {
-                let seconds = self.round(backend.stream(), traffic, hint, passes);
-                if round > 0 {
-                    *best = best.min(seconds);
-                }
-            }
-            round += 1;
-        }
         let moved = (self.bytes() * passes) as f64;
-        Rates {
-            plain: moved / best[0],
-            streamed: moved / best[1],
-        }
+        // One kind after the other: non-temporal stores put lines out of the caches, and plain ones between them find those of the last
+        // cache in no order that work would leave them in.
+        let [plain, streamed] = [false, true].map(|hint| {
+            let mut best = f64::INFINITY;
+            // The first round is the warm-up.
+            self.round(backend.stream(), traffic, hint, passes);
+            let (start, mut rounds) = (Instant::now(), 0);
+            while rounds < ROUNDS || start.elapsed() < budget / 2 {
+                best = best.min(self.round(backend.stream(), traffic, hint, passes));
+                rounds += 1;
+            }
+            moved / best
+        });
+        Rates { plain, streamed }
     }
 
     /// Seconds from the first thread's start to the last one's end, of passes over lines that one more pass of the kind has gone over
     /// before: non-temporal stores put lines out of the caches, and the plain ones of a later round would find them in memory.
     fn round(&self, stream: &Stream, traffic: Traffic, hint: bool, passes: usize) -> f64 {
-        let barrier = Barrier::new(self.0.len());
+        let waiting = AtomicUsize::new(0);
         let spans = broadcast(|thread| {
             let mut lines = lock(&self.0[thread.index()]);
             pass(stream, traffic, hint, black_box(&mut lines));
-            barrier.wait();
+            gather(&waiting, self.0.len());
             let start = Instant::now();
             for _ in 0..passes {
                 pass(stream, traffic, hint, black_box(&mut lines));

@@ -1,5 +1,7 @@
 //! What times a run.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use super::memory::Growth;
@@ -10,6 +12,14 @@ use super::memory::Growth;
 pub trait Clock: Send {
     /// Calls `work` at least once.
     fn time(&mut self, work: &mut (dyn FnMut() + Send));
+}
+
+/// Waits until `all` threads have come, who count themselves in `waiting`. Without sleep: to wake up takes as long as a round.
+pub(super) fn gather(waiting: &AtomicUsize, all: usize) {
+    waiting.fetch_add(1, Ordering::AcqRel);
+    while waiting.load(Ordering::Acquire) < all {
+        yield_now();
+    }
 }
 
 /// Shorter runs are timed several together, so that the clock's own cost does not show.

@@ -1,12 +1,12 @@
 //! What an instruction set multiplies and adds.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::yield_now;
+use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use rayon::{broadcast, current_num_threads};
 use serde::Serialize;
 
+use super::clock::gather;
 use super::work::Arithmetic;
 use crate::simd::Backend;
 
@@ -68,11 +68,7 @@ pub fn peak(backend: Backend, budget: Duration) -> Peak {
         let round = || {
             let (waiting, all) = (AtomicUsize::new(0), current_num_threads());
             let done = broadcast(|_| {
-                waiting.fetch_add(1, Ordering::AcqRel);
-                // Without sleep: to wake up takes as long as a round.
-                while waiting.load(Ordering::Acquire) < all {
-                    yield_now();
-                }
+                gather(&waiting, all);
                 let start = Instant::now();
                 let products = turns.run(ROUND);
                 (start, Instant::now(), products)
