@@ -177,8 +177,8 @@ impl Shares {
     fn rates(&self, backend: Backend, traffic: Traffic, budget: Duration) -> Rates {
         let passes = ROUND.div_ceil(self.bytes());
         let moved = (self.bytes() * passes) as f64;
-        // One kind after the other: non-temporal stores put lines out of the caches, and plain ones between them find those of the last
-        // cache in no order that work would leave them in.
+        // One kind after the other: non-temporal stores put lines out of the caches, which the plain ones of the next round would find in
+        // another state than work does that only stores plainly.
         let [plain, streamed] = [false, true].map(|hint| {
             let mut best = f64::INFINITY;
             // The first round is the warm-up.
