@@ -22,7 +22,7 @@ released() {
     local verb=$1
     shift
     # In one piece, as it is counted and as users build it.
-    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=${units:-1} cargo "$verb" --locked -q --release --manifest-path .ci/desktop/Cargo.toml \
+    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 cargo "$verb" --locked -q --release --manifest-path .ci/desktop/Cargo.toml \
         --target-dir "${released%/*}" --features measure "$@"
 }
 

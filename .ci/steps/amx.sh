@@ -12,10 +12,9 @@ TERCET_ISOC23=$PWD/target/ci/isoc23.so
 export TERCET_ISOC23 PYTHONDONTWRITEBYTECODE=1
 cc -O1 -shared -fPIC -o "$TERCET_ISOC23" .ci/amx/isoc23.c
 "$python" .ci/amx/test_tiles.py
+"$python" .ci/amx/test_linux.py
 
-# Static, at a fixed address: no loader to emulate. Copied, since they are linked over those that the step `conformance:host` runs. In many
-# pieces: of one, whose bits are right on processors with AVX-512, the emulated one takes a histogram's range for wrong.
-units=16
+# Static, at a fixed address: no loader to emulate. Copied, since they are linked over those that the step `conformance:host` runs.
 for program in conformance_threads compare_products; do
     released rustc --bin $program -- -C target-feature=+crt-static -C relocation-model=static
     cp "$released/$program" "target/ci/amx-$program"
