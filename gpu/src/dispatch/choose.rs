@@ -177,8 +177,8 @@ impl Given<'_> {
             )
         {
             // The plain kernels are the scalar engine's.
-            let other = match backend {
-                tercet_host::simd::Backend::SCALAR => Engine::Simd,
+            let other = match backend.isa() {
+                tercet_host::simd::Isa::Scalar => Engine::Simd,
                 _ => Engine::Scalar,
             };
             if engine == Engine::Cuda || engine == other {

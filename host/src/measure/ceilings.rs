@@ -138,9 +138,10 @@ impl Ceilings {
 
 /// Whose multiply-adds a backend's work is held against.
 fn holding(backend: Backend) -> Backend {
-    match backend {
-        Backend::SCALAR => Backend::best(),
-        other => other,
+    if backend == Backend::SCALAR {
+        Backend::best()
+    } else {
+        backend
     }
 }
 

@@ -2,17 +2,25 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 
 use thiserror::Error;
 
 use super::Isa;
+use super::cluster::Cluster;
+use super::peak::Peak;
+use super::scalar;
+use super::search::Search;
+use super::sets::{self, Kernels, Set};
+use super::stream::Stream;
+use super::taken::take;
 
 /// An instruction set that this machine was found to run.
 ///
 /// There is no other way to one than detection, so kernels trust it. It does not show in a bit, only in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Backend(Isa);
+#[derive(Clone, Copy)]
+pub struct Backend(&'static Set);
 
 /// What the process uses, once it was asked for.
 static CHOSEN: OnceLock<Result<Backend, BackendError>> = OnceLock::new();
@@ -48,18 +56,15 @@ pub enum BackendError {
 
 impl Backend {
     /// The reference engine's code, which runs everywhere.
-    pub const SCALAR: Self = Self(Isa::Scalar);
+    pub const SCALAR: Self = Self(&scalar::SET);
 
     /// The backend of a set.
     ///
     /// # Errors
     /// [`BackendError::Unavailable`].
     pub fn new(isa: Isa) -> Result<Self, BackendError> {
-        if isa.is_available() {
-            Ok(Self(isa))
-        } else {
-            Err(BackendError::Unavailable { isa })
-        }
+        let set = sets::of(isa).filter(|set| (set.runs)());
+        set.map(Self).ok_or(BackendError::Unavailable { isa })
     }
 
     /// Every backend of this machine, the best last.
@@ -93,7 +98,10 @@ impl Backend {
         let used = CHOSEN.get_or_init(|| Ok(self)).clone();
         match used.unwrap_or_else(|_| Self::best()) {
             used if used == self => Ok(()),
-            Self(used) => Err(BackendError::Late { isa: self.0, used }),
+            used => Err(BackendError::Late {
+                isa: self.isa(),
+                used: used.isa(),
+            }),
         }
     }
 
@@ -115,7 +123,53 @@ impl Backend {
 
     /// Its instruction set.
     pub const fn isa(self) -> Isa {
-        self.0
+        self.0.isa
+    }
+
+    /// The kernels of its set.
+    pub(super) fn kernels(self) -> &'static Kernels {
+        take(self.isa());
+        &self.0.kernels
+    }
+
+    /// The kernels of clustering.
+    pub(crate) fn cluster(self) -> &'static Cluster {
+        self.kernels().cluster
+    }
+
+    /// The kernels of integer search.
+    pub(crate) fn search(self) -> &'static Search {
+        self.kernels().search
+    }
+
+    /// The loops that measure arithmetic.
+    pub(crate) const fn peak(self) -> &'static Peak {
+        self.0.kernels.peak
+    }
+
+    /// The loops that measure memory.
+    pub(crate) const fn stream(self) -> &'static Stream {
+        self.0.kernels.stream
+    }
+}
+
+impl PartialEq for Backend {
+    fn eq(&self, other: &Self) -> bool {
+        self.isa() == other.isa()
+    }
+}
+
+impl Eq for Backend {}
+
+impl Hash for Backend {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.isa().hash(state);
+    }
+}
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Backend").field(&self.isa()).finish()
     }
 }
 
@@ -128,7 +182,7 @@ impl Default for Backend {
 
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.isa().fmt(f)
     }
 }
 

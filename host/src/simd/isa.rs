@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::sets;
+
 /// An instruction set that kernels of this crate are written for.
 ///
 /// Each stands for the processors that have it, and so for more than its name: the list says what else is asked for.
@@ -67,51 +69,7 @@ impl Isa {
 
     /// Whether this processor and its system run the set.
     pub fn is_available(self) -> bool {
-        match self {
-            Self::Scalar => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Sse41 => is_x86_feature_detected!("sse4.1"),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => {
-                is_x86_feature_detected!("avx2")
-                    && is_x86_feature_detected!("bmi1")
-                    && is_x86_feature_detected!("bmi2")
-                    && is_x86_feature_detected!("f16c")
-                    && is_x86_feature_detected!("fma")
-                    && is_x86_feature_detected!("lzcnt")
-                    && is_x86_feature_detected!("popcnt")
-            }
-            #[cfg(target_arch = "x86_64")]
-            Self::AvxVnni => Self::Avx2.is_available() && is_x86_feature_detected!("avxvnni"),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => {
-                Self::Avx2.is_available()
-                    && is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512cd")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-            }
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512Vnni => {
-                Self::Avx512.is_available()
-                    && is_x86_feature_detected!("avx512vnni")
-                    && is_x86_feature_detected!("avx512vbmi")
-                    && is_x86_feature_detected!("avx512vbmi2")
-                    && is_x86_feature_detected!("avx512bitalg")
-                    && is_x86_feature_detected!("avx512vpopcntdq")
-            }
-            #[cfg(target_arch = "x86_64")]
-            Self::Amx => Self::Avx512Vnni.is_available() && super::amx::detect::available(),
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            Self::Neon => std::arch::is_aarch64_feature_detected!("neon"),
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            Self::DotProd => {
-                Self::Neon.is_available() && std::arch::is_aarch64_feature_detected!("dotprod")
-            }
-            // Another architecture's.
-            _ => false,
-        }
+        sets::of(self).is_some_and(|set| (set.runs)())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Kernels for the instruction sets of desktop processors, and the choice between them.
 //!
-//! An operation has a table of its kernels (`quantize.rs`, `blocks.rs` …): one function a kernel, over slices, for the part
-//! of the work that one thread does. A set's table takes from a lesser set what it has no kernel of its own for, and
-//! [`Isa::Scalar`]'s holds the functions of [`tercet_core::scalar`]. The kernels lie in a folder for each set, a file an
-//! operation; where the sets differ in their width alone, a loop is written once beside the table (`quantize/`, `cluster/`, `search/`), and
-//! the set's file says what its vectors are. Every one of them gives the bits of [`tercet_core::scalar`]; the conformance suite runs over each [`Backend`].
+//! A folder is an operation (`blocks`, `cluster`, `linear` …): its table, which has one function a kernel, over slices, for the part of
+//! the work that one thread does; the loops that sets share, written once; and for each set with kernels of its own a file or a folder
+//! of that name, with the set's table `KERNELS`. The file of a set here (`avx2.rs`) puts its tables together, and takes from a lesser
+//! set what it has none for; [`Isa::Scalar`]'s hold the functions of [`tercet_core::scalar`]. Every kernel gives the bits of
+//! [`tercet_core::scalar`]; the conformance suite runs over each [`Backend`].
 
 #![cfg_attr(
     not(target_arch = "x86_64"),
@@ -30,12 +30,12 @@ pub(crate) mod float_search;
 mod isa;
 pub(crate) mod linear;
 mod magnitudes;
-mod many_search;
 pub(crate) mod palette;
 mod past;
 pub(crate) mod peak;
 pub(crate) mod quantize;
 pub(crate) mod search;
+mod sets;
 mod staging;
 mod stores;
 pub(crate) mod stream;
@@ -55,6 +55,7 @@ mod avx_vnni;
 mod dotprod;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
+mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod sse41;
 

@@ -20,19 +20,16 @@ pub struct Taken {
 static COUNTS: [[AtomicU64; 2]; Isa::ALL.len()] =
     [const { [const { AtomicU64::new(0) }; 2] }; Isa::ALL.len()];
 
-/// The set itself, counted as taken by the running thread.
+/// Counts a set's kernels as taken by the running thread.
 #[cfg(debug_assertions)]
-pub(super) fn take(isa: Isa) -> Isa {
+pub(super) fn take(isa: Isa) {
     let other = std::thread::current().name() != Some("main");
     COUNTS[isa as usize][usize::from(other)].fetch_add(1, Ordering::Relaxed);
-    isa
 }
 
-/// The set itself.
+/// Not counted.
 #[cfg(not(debug_assertions))]
-pub(super) const fn take(isa: Isa) -> Isa {
-    isa
-}
+pub(super) const fn take(_: Isa) {}
 
 /// What was taken so far in this process, set by set. Counted where debug assertions are on, as in tests: a kernel over a group of 32 values
 /// takes little longer than a count. Else it is empty.

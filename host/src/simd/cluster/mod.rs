@@ -6,7 +6,6 @@
 
 mod packed;
 mod sums;
-mod table;
 
 pub(in crate::simd) mod keys;
 pub(in crate::simd) mod lanes;
@@ -269,7 +268,7 @@ macro_rules! cluster_kernels {
         use $crate::simd::cluster::{self, Change, Cluster, Packed, Sums, TILE, Work};
 
         /// The kernels of clustering.
-        pub(in crate::simd) const CLUSTER: Cluster = Cluster {
+        pub(in crate::simd) const KERNELS: Cluster = Cluster {
             format: Some(<$lanes>::FORMAT),
             span: TILE,
             assign,

@@ -4,7 +4,6 @@
 //! not show. Some lanes of all four sums stay in registers while a few rows pass, then the next lanes.
 
 mod push;
-mod table;
 
 use tercet_core::number::lanes::LANES;
 use tercet_core::quant::RowSums;
@@ -15,7 +14,7 @@ use super::stores::{Ahead, LINE};
 pub(in crate::simd) type Row = [f32; LANES];
 
 /// Adds the terms of as many rows to the sums, and gives the largest |original − restored|, of finite values.
-type Rows = unsafe fn(&[Row], &[Row], &mut RowSums) -> f64;
+pub(in crate::simd) type Rows = unsafe fn(&[Row], &[Row], &mut RowSums) -> f64;
 
 /// Vectors of f64 lanes.
 ///

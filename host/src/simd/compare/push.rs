@@ -22,7 +22,10 @@ impl Backend {
         original: &[A],
         restored: &[B],
     ) -> Result<(), QuantError> {
-        let rows = self.rows().filter(|_| original.len() == restored.len());
+        let rows = self
+            .kernels()
+            .compare
+            .filter(|_| original.len() == restored.len());
         // A copy, so that nothing is added where a value is refused.
         let mut next = comparison.clone();
         let added = rows.and_then(|rows| match (as_f32(original), as_f32(restored)) {

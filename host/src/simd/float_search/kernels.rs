@@ -11,10 +11,17 @@ macro_rules! float_kernels {
         norms: $norms:literal x $norm_passes:literal
     ) => {
         use $crate::simd::float_search::lanes::Row;
-        use $crate::simd::float_search::{Kernels, Sums, sums, wide};
+        use $crate::simd::float_search::{FloatSearch, Kernels, Sums, sums, wide};
+
+        /// The kernels of float search.
+        pub(in crate::simd) const KERNELS: FloatSearch = FloatSearch {
+            f32: kernels(),
+            f16: kernels(),
+            bf16: kernels(),
+        };
 
         /// The kernels for rows of a type.
-        pub(in crate::simd) const fn kernels<T: Row>() -> Kernels<T> {
+        const fn kernels<T: Row>() -> Kernels<T> {
             Kernels {
                 dots: dots::<T>,
                 distances: distances::<T>,

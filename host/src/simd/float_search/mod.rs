@@ -1,4 +1,4 @@
-//! The table of the kernels of float search.
+//! Float search: what the kernels of a set do to rows, and the plain loops.
 //!
 //! Sums follow the one order of [`tercet_core::number::lanes`]: 64 lanes are vectors side by side, each product rounded, then
 //! each addition; the f64 products of f32 are exact, so that there a fused addition rounds once as well.
@@ -14,19 +14,18 @@ use tercet_core::number::{self, Element, Lanes, RUN};
 use tercet_core::search::MetricKind;
 use tercet_core::{bf16, f16};
 
+use super::Backend;
 use super::search::BLOCK;
-use super::taken::take;
-use super::{Backend, Isa};
 
 /// A sum, or a squared length, for each row of a block.
 pub(crate) type Sums = [f64; BLOCK];
 
 /// What a search does with rows of floats, for one instruction set.
 #[derive(Debug)]
-struct FloatSearch {
-    f32: Kernels<f32>,
-    f16: Kernels<f16>,
-    bf16: Kernels<bf16>,
+pub(in crate::simd) struct FloatSearch {
+    pub(in crate::simd) f32: Kernels<f32>,
+    pub(in crate::simd) f16: Kernels<f16>,
+    pub(in crate::simd) bf16: Kernels<bf16>,
 }
 
 /// The kernels for rows of one type: a query of at most [`RUN`] values and up to [`BLOCK`] rows of its length.
@@ -51,31 +50,10 @@ const fn scalar<T: Element>() -> Kernels<T> {
     }
 }
 
-const SCALAR: FloatSearch = FloatSearch {
+pub(in crate::simd) const SCALAR: FloatSearch = FloatSearch {
     f32: scalar(),
     f16: scalar(),
     bf16: scalar(),
-};
-
-#[cfg(target_arch = "x86_64")]
-const AVX2: FloatSearch = FloatSearch {
-    f32: super::avx2::float_search::kernels(),
-    f16: super::avx2::float_search::kernels(),
-    bf16: super::avx2::float_search::kernels(),
-};
-
-#[cfg(target_arch = "x86_64")]
-const AVX512: FloatSearch = FloatSearch {
-    f32: super::avx512::float_search::kernels(),
-    f16: super::avx512::float_search::kernels(),
-    bf16: super::avx512::float_search::kernels(),
-};
-
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-const NEON: FloatSearch = FloatSearch {
-    f32: super::neon::float_search::kernels(),
-    f16: super::neon::float_search::kernels(),
-    bf16: super::neon::float_search::kernels(),
 };
 
 fn dots<T: Element>(query: &[f32], rows: &[T], sums: &mut Sums) {
@@ -109,15 +87,7 @@ fn products_and_norms<T: Element>(query: &[f32], rows: &[T], sums: &mut Sums, no
 impl Backend {
     /// The kernels of float search over rows of a type.
     pub(crate) fn float_search<T: Element>(self) -> &'static Kernels<T> {
-        let table = match take(self.isa()) {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 | Isa::AvxVnni => &AVX2,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Avx512Vnni | Isa::Amx => &AVX512,
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            Isa::Neon | Isa::DotProd => &NEON,
-            _ => &SCALAR,
-        };
+        let table = self.kernels().float_search;
         let types: [&dyn Any; 3] = [&table.f32, &table.f16, &table.bf16];
         let mut kernels = types.into_iter().filter_map(<dyn Any>::downcast_ref);
         // There is no fourth type.

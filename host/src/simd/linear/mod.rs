@@ -5,8 +5,9 @@ mod batch;
 pub(in crate::simd) mod codes;
 pub(in crate::simd) mod lanes;
 pub(crate) mod product;
-mod table;
 mod tiles;
+
+use tercet_core::linear::Layout;
 
 pub(in crate::simd) use activations::{Activations, Line, Start};
 pub(in crate::simd) use codes::unpack;
@@ -18,24 +19,39 @@ pub(in crate::simd) use tiles::{
 /// Rows whose sums a kernel gives at once: whole groups of every layout.
 const CHUNK: usize = 64;
 
+/// What one instruction set multiplies layers with.
+#[derive(Debug)]
+pub(in crate::simd) struct Linear {
+    /// Rows of a layout by a vector; none where the core does the work.
+    pub(in crate::simd) vector: fn(Layout) -> Option<Vector>,
+    /// Many rows of activations at once.
+    pub(in crate::simd) tiles: Option<Tiles>,
+}
+
+/// The core's loops.
+pub(in crate::simd) const SCALAR: Linear = Linear {
+    vector: |_| None,
+    tiles: None,
+};
+
 /// What one instruction set multiplies a layout's rows by a vector with.
 ///
 /// The functions may use that set, so they are called through [`product::Product`], which a [`Backend`](super::Backend) leads to.
 #[derive(Clone, Copy, Debug)]
-struct Vector {
+pub(in crate::simd) struct Vector {
     /// Brings activations into the order that `rows` takes them in.
-    prepare: unsafe fn(&[i8], &mut Activations),
-    rows: Rows,
+    pub(in crate::simd) prepare: unsafe fn(&[i8], &mut Activations),
+    pub(in crate::simd) rows: Rows,
 }
 
 /// The sums of the rows that lie in the bytes, which are as many as there are sums, at most [`CHUNK`].
 #[derive(Clone, Copy, Debug)]
-enum Rows {
+pub(in crate::simd) enum Rows {
     /// Of layouts whose sums fit 32 bits.
     Narrow(NarrowRows),
     /// Of blocks.
     Wide(WideRows),
 }
 
-type NarrowRows = unsafe fn(&[u8], &Activations, &mut [i32]);
-type WideRows = unsafe fn(&[u8], &Activations, &mut [i64]);
+pub(in crate::simd) type NarrowRows = unsafe fn(&[u8], &Activations, &mut [i32]);
+pub(in crate::simd) type WideRows = unsafe fn(&[u8], &Activations, &mut [i64]);

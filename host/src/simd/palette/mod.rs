@@ -1,4 +1,4 @@
-//! The table of the palettes' kernels.
+//! Palettes: packed indices and codebooks, by the kernels of a set and core's loops.
 //!
 //! Kernels get a codebook's 2^bits entries as 256 bytes in which they repeat, so that bits above an index do not matter where a
 //! look-up takes more of them.
@@ -12,39 +12,17 @@ use tercet_core::palette::{self, Coder, PaletteError, Width};
 pub(crate) use count::count;
 pub(crate) use steps::Activations;
 
-use super::taken::take;
-use super::{Backend, Isa};
+use super::Backend;
 
 /// What one instruction set does to packed indices.
 ///
 /// The functions may use that set, so they are called through the safe methods, which a [`Backend`] leads to.
 #[derive(Debug)]
-struct Palettes {
-    decode: unsafe fn(Width, &[u8], &[u8; 256], f32, &mut [f32]),
-    pack: unsafe fn(Width, &[i8], &[u8; 256], &mut [u8]),
-    products: unsafe fn(Width, &[u8], &[u8; 256], &Activations<'_>, &mut [i32]),
+pub(in crate::simd) struct Palettes {
+    pub(in crate::simd) decode: unsafe fn(Width, &[u8], &[u8; 256], f32, &mut [f32]),
+    pub(in crate::simd) pack: unsafe fn(Width, &[i8], &[u8; 256], &mut [u8]),
+    pub(in crate::simd) products: unsafe fn(Width, &[u8], &[u8; 256], &Activations<'_>, &mut [i32]),
 }
-
-#[cfg(target_arch = "x86_64")]
-static AVX2: Palettes = Palettes {
-    decode: super::avx2::palette::decode,
-    pack: super::avx2::palette::pack,
-    products: super::avx2::palette::products,
-};
-
-#[cfg(target_arch = "x86_64")]
-static AVX512_VNNI: Palettes = Palettes {
-    decode: super::avx512_vnni::palette::decode,
-    pack: super::avx512_vnni::palette::pack,
-    products: super::avx512_vnni::palette::products,
-};
-
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-static NEON: Palettes = Palettes {
-    decode: super::neon::palette::decode,
-    pack: super::neon::palette::pack,
-    products: super::neon::palette::products,
-};
 
 /// A group's codebook and scale.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +73,7 @@ impl Backend {
             scale,
             ref book,
         } = codebook;
-        match self.palettes() {
+        match self.kernels().palettes {
             Some(palettes) if indices.len() == width.bytes(out.len()) => {
                 // SAFETY: a table is only reached through a `Backend` that was found to run its set.
                 unsafe { (palettes.decode)(width, indices, book, scale, out) };
@@ -126,7 +104,7 @@ impl Backend {
             return Err(PaletteError::Length { expected, found });
         }
         let scaled = |sum: i32| sum as f32 * scale * x_scale;
-        let Some(palettes) = self.palettes() else {
+        let Some(palettes) = self.kernels().palettes else {
             for (row, y) in rows.chunks(stride).zip(out) {
                 *y = scaled(palette::dot(width, row, entries, x.all())?);
             }
@@ -151,7 +129,7 @@ impl Backend {
         codes: &[i8],
         out: &mut [u8],
     ) -> Result<(), PaletteError> {
-        match self.palettes() {
+        match self.kernels().palettes {
             Some(palettes) if out.len() == coder.width().bytes(codes.len()) => {
                 // By a code's bits as an unsigned number: those that are not negative come first.
                 let mut indices = *coder.indices();
@@ -161,19 +139,6 @@ impl Backend {
                 Ok(())
             }
             _ => coder.pack(codes, out),
-        }
-    }
-
-    /// The kernels of palettes; none where core's own loops are the backend.
-    fn palettes(self) -> Option<&'static Palettes> {
-        match take(self.isa()) {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 => Some(&AVX2),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512Vnni | Isa::Amx => Some(&AVX512_VNNI),
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-            Isa::Neon | Isa::DotProd => Some(&NEON),
-            _ => None,
         }
     }
 }

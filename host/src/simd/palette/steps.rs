@@ -278,16 +278,17 @@ macro_rules! palette_kernels {
     ($set:ty, $features:literal) => {
         use tercet_core::palette::Width;
 
-        use $crate::simd::palette::steps;
+        use $crate::simd::palette::{Palettes, steps};
+
+        /// The kernels of palettes.
+        pub(in crate::simd) const KERNELS: Palettes = Palettes {
+            decode,
+            pack,
+            products,
+        };
 
         #[target_feature(enable = $features)]
-        pub(in crate::simd) fn decode(
-            width: Width,
-            row: &[u8],
-            book: &[u8; 256],
-            scale: f32,
-            out: &mut [f32],
-        ) {
+        fn decode(width: Width, row: &[u8], book: &[u8; 256], scale: f32, out: &mut [f32]) {
             assert_eq!(row.len(), width.bytes(out.len()));
             // SAFETY: the features are those of the set; the row's length is asserted.
             unsafe {
@@ -305,12 +306,7 @@ macro_rules! palette_kernels {
         }
 
         #[target_feature(enable = $features)]
-        pub(in crate::simd) fn pack(
-            width: Width,
-            codes: &[i8],
-            indices: &[u8; 256],
-            out: &mut [u8],
-        ) {
+        fn pack(width: Width, codes: &[i8], indices: &[u8; 256], out: &mut [u8]) {
             assert_eq!(out.len(), width.bytes(codes.len()));
             // SAFETY: the features are those of the set; the output's length is asserted.
             unsafe {
@@ -328,7 +324,7 @@ macro_rules! palette_kernels {
         }
 
         #[target_feature(enable = $features)]
-        pub(in crate::simd) fn products(
+        fn products(
             width: Width,
             rows: &[u8],
             book: &[u8; 256],

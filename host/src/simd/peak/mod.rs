@@ -1,7 +1,5 @@
 //! Loops that measure arithmetic.
 
-mod table;
-
 use std::hint::black_box;
 
 /// Loops of multiply-adds over registers alone, for one instruction set.
@@ -41,7 +39,7 @@ impl Turns {
 const VALUES: usize = 4096;
 
 /// What the compiler makes of a product of arrays in the nearest cache, since there is no register to name.
-const SCALAR: Peak = Peak {
+pub(in crate::simd) const SCALAR: Peak = Peak {
     f32: Turns::new(floats, VALUES as u64),
     int8: Turns::new(integers, VALUES as u64),
     ternary: Turns::new(integers, VALUES as u64),

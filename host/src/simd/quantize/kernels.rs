@@ -4,7 +4,22 @@
 /// the compiler may use.
 macro_rules! kernels {
     ($lanes:ident, $features:literal) => {
-        pub(in crate::simd) const fn floats<T: crate::simd::quantize::lanes::Value>()
+        /// The kernels of quantizers, but for those that widen.
+        pub(in crate::simd) const LOOPS: crate::simd::quantize::Quantize =
+            crate::simd::quantize::Quantize {
+                f32: floats(),
+                f16: floats(),
+                bf16: floats(),
+                stream,
+                dequantize,
+                dequantize_fp8,
+                decode_row,
+                decode_groups,
+                has_three,
+                ..crate::simd::quantize::SCALAR
+            };
+
+        const fn floats<T: crate::simd::quantize::lanes::Value>()
         -> crate::simd::quantize::Floats<T> {
             crate::simd::quantize::Floats {
                 stats: stats::<T>,
@@ -126,7 +141,7 @@ macro_rules! kernels {
         }
 
         #[target_feature(enable = $features)]
-        pub(in crate::simd) fn dequantize_fp8(
+        fn dequantize_fp8(
             format: tercet_core::quant::fp8::Fp8,
             scale: f32,
             codes: &[u8],
@@ -136,7 +151,7 @@ macro_rules! kernels {
         }
 
         #[target_feature(enable = $features)]
-        pub(in crate::simd) fn decode_row(bytes: &[u8], shift: u32, unit: f32, out: &mut [f32]) {
+        fn decode_row(bytes: &[u8], shift: u32, unit: f32, out: &mut [f32]) {
             // SAFETY: the set runs here.
             unsafe {
                 crate::simd::quantize::two_bits::decode_row::<$lanes>(bytes, shift, unit, out);
@@ -144,7 +159,7 @@ macro_rules! kernels {
         }
 
         #[target_feature(enable = $features)]
-        pub(in crate::simd) fn decode_groups(
+        fn decode_groups(
             lane: usize,
             bytes: &[u8],
             unit: f32,
@@ -157,12 +172,12 @@ macro_rules! kernels {
         }
 
         #[target_feature(enable = $features)]
-        pub(in crate::simd) fn has_three(bytes: &[u8], places: u8) -> bool {
+        fn has_three(bytes: &[u8], places: u8) -> bool {
             crate::simd::quantize::two_bits::has_three(bytes, places)
         }
 
         #[target_feature(enable = $features)]
-        pub(in crate::simd) fn stream(
+        fn stream(
             from: &[crate::simd::stores::Line],
             to: &mut [crate::simd::stores::Line],
         ) {
@@ -171,7 +186,7 @@ macro_rules! kernels {
         }
 
         #[target_feature(enable = $features)]
-        pub(in crate::simd) fn dequantize(
+        fn dequantize(
             codes: &[i8],
             zero_point: i8,
             scale: f32,

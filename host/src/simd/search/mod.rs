@@ -1,8 +1,8 @@
 //! Integer search: what the kernels of a set do to rows, and the plain loops.
 
 pub(in crate::simd) mod dots;
+pub(in crate::simd) mod many;
 pub(in crate::simd) mod passing;
-mod table;
 mod ternary;
 
 use tercet_core::arch::plain;
@@ -23,21 +23,21 @@ pub(crate) type Norms = [u32; BLOCK];
 /// A block has up to [`BLOCK`] rows; places beyond them are left alone.
 #[derive(Debug)]
 pub(crate) struct Search {
-    dots: unsafe fn(&[i8], &[i8], &mut Dots),
-    dots_and_norms: unsafe fn(&[i8], &[i8], &mut Dots, &mut Norms),
-    passing: unsafe fn(Bar, &Dots, &Norms) -> u64,
-    many: Option<Many>,
+    pub(in crate::simd) dots: unsafe fn(&[i8], &[i8], &mut Dots),
+    pub(in crate::simd) dots_and_norms: unsafe fn(&[i8], &[i8], &mut Dots, &mut Norms),
+    pub(in crate::simd) passing: unsafe fn(Bar, &Dots, &Norms) -> u64,
+    pub(in crate::simd) many: Option<Many>,
     /// Words that a packed block of rows of so many values takes.
-    packed_len: fn(usize) -> usize,
-    ternary_dots: unsafe fn(&TernaryQuery, &[u8], &mut Dots),
-    ternary_norms: unsafe fn(&TernaryQuery, &[u8], &mut Norms),
+    pub(in crate::simd) packed_len: fn(usize) -> usize,
+    pub(in crate::simd) ternary_dots: unsafe fn(&TernaryQuery, &[u8], &mut Dots),
+    pub(in crate::simd) ternary_norms: unsafe fn(&TernaryQuery, &[u8], &mut Norms),
 }
 
 /// Products of a block with many queries: its rows are packed once, as a query's four bytes meet all of them.
 #[derive(Clone, Copy, Debug)]
-struct Many {
-    pack: unsafe fn(&[i8], usize, &mut [u32]),
-    dots: unsafe fn(&[u32], Queries<'_>, &mut [Dots]),
+pub(in crate::simd) struct Many {
+    pub(in crate::simd) pack: unsafe fn(&[i8], usize, &mut [u32]),
+    pub(in crate::simd) dots: unsafe fn(&[u32], Queries<'_>, &mut [Dots]),
 }
 
 /// Queries of one length, and their sums.
@@ -51,7 +51,7 @@ pub(crate) struct Queries<'a> {
     pub(crate) sums: &'a [i32],
 }
 
-const SCALAR: Search = Search {
+pub(in crate::simd) const SCALAR: Search = Search {
     dots,
     dots_and_norms,
     passing,

@@ -1,7 +1,5 @@
 //! Loops that measure memory.
 
-mod table;
-
 /// A line of the nearest caches. Aligned, as non-temporal stores need it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(64))]
@@ -14,19 +12,19 @@ pub(crate) const WIDE: usize = 4;
 /// instruction set.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    read: [Read; 2],
-    write: [Write; 2],
-    copy: [Move; 2],
-    narrow: [Move; 2],
-    widen: [Move; 2],
+    pub(in crate::simd) read: [Read; 2],
+    pub(in crate::simd) write: [Write; 2],
+    pub(in crate::simd) copy: [Move; 2],
+    pub(in crate::simd) narrow: [Move; 2],
+    pub(in crate::simd) widen: [Move; 2],
 }
 
-type Read = unsafe fn(&[Line]) -> u64;
-type Write = unsafe fn(&mut [Line]);
-type Move = unsafe fn(&[Line], &mut [Line]);
+pub(in crate::simd) type Read = unsafe fn(&[Line]) -> u64;
+pub(in crate::simd) type Write = unsafe fn(&mut [Line]);
+pub(in crate::simd) type Move = unsafe fn(&[Line], &mut [Line]);
 
 /// Stable Rust has neither prefetch nor non-temporal stores for every machine.
-const SCALAR: Stream = Stream {
+pub(in crate::simd) const SCALAR: Stream = Stream {
     read: [read; 2],
     write: [write; 2],
     copy: [copy; 2],

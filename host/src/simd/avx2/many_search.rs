@@ -1,5 +1,0 @@
-//! Dot products of many int8 queries with a block of rows, 8 rows a vector, by `vpmaddwd` on widened pairs.
-
-use super::cluster::Avx2;
-
-crate::simd::many_search::many_kernels!(Avx2, 2, "avx2");

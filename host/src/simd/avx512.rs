@@ -1,0 +1,52 @@
+//! Kernels for AVX-512 (F, BW, CD, DQ, VL).
+
+#[path = "blocks/avx512/mod.rs"]
+pub(in crate::simd) mod blocks;
+#[path = "cluster/avx512.rs"]
+pub(in crate::simd) mod cluster;
+#[path = "compare/avx512.rs"]
+pub(in crate::simd) mod compare;
+#[path = "float_search/avx512.rs"]
+pub(in crate::simd) mod float_search;
+#[path = "search/many/avx512.rs"]
+pub(in crate::simd) mod many_search;
+#[path = "peak/avx512.rs"]
+pub(in crate::simd) mod peak;
+#[path = "quantize/avx512.rs"]
+pub(in crate::simd) mod quantize;
+#[path = "search/avx512.rs"]
+pub(in crate::simd) mod search;
+#[path = "stream/avx512.rs"]
+pub(in crate::simd) mod stream;
+#[path = "quantize/widen/avx512.rs"]
+pub(in crate::simd) mod widen;
+
+use super::Isa;
+use super::sets::{Kernels, Set};
+
+/// The set.
+pub(in crate::simd) static SET: Set = Set {
+    isa: Isa::Avx512,
+    runs,
+    kernels: Kernels {
+        blocks: Some(&blocks::KERNELS),
+        cluster: &cluster::KERNELS,
+        compare: Some(compare::rows),
+        float_search: &float_search::KERNELS,
+        peak: &peak::KERNELS,
+        quantize: &quantize::KERNELS,
+        search: &search::KERNELS,
+        stream: &stream::KERNELS,
+        ..super::avx2::SET.kernels
+    },
+};
+
+/// Whether this processor and its system run the set.
+fn runs() -> bool {
+    (super::avx2::SET.runs)()
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512cd")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+}

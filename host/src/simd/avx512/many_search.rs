@@ -1,5 +1,0 @@
-//! Dot products of many int8 queries with a block of rows, 16 rows a vector, by `vpmaddwd` on widened pairs.
-
-use super::cluster::Avx512;
-
-crate::simd::many_search::many_kernels!(Avx512, 4, "avx512f,avx512bw,avx512dq,avx512vl");

@@ -1,0 +1,46 @@
+//! Kernels for AVX-512 with VNNI, VBMI, VBMI2, BITALG and VPOPCNTDQ.
+
+#[path = "blocks/avx512_vnni/mod.rs"]
+pub(in crate::simd) mod blocks;
+#[path = "cluster/avx512_vnni.rs"]
+pub(in crate::simd) mod cluster;
+#[path = "linear/avx512_vnni/mod.rs"]
+pub(in crate::simd) mod linear;
+#[path = "search/many/avx512_vnni.rs"]
+pub(in crate::simd) mod many_search;
+#[path = "palette/avx512_vnni.rs"]
+pub(in crate::simd) mod palette;
+#[path = "peak/avx512_vnni.rs"]
+pub(in crate::simd) mod peak;
+#[path = "search/avx512_vnni.rs"]
+pub(in crate::simd) mod search;
+#[path = "search/ternary/avx512_vnni.rs"]
+pub(in crate::simd) mod ternary_search;
+
+use super::Isa;
+use super::sets::{Kernels, Set};
+
+/// The set.
+pub(in crate::simd) static SET: Set = Set {
+    isa: Isa::Avx512Vnni,
+    runs,
+    kernels: Kernels {
+        blocks: Some(&blocks::KERNELS),
+        cluster: &cluster::KERNELS,
+        linear: &linear::KERNELS,
+        palettes: Some(&palette::KERNELS),
+        peak: &peak::KERNELS,
+        search: &search::KERNELS,
+        ..super::avx512::SET.kernels
+    },
+};
+
+/// Whether this processor and its system run the set.
+fn runs() -> bool {
+    (super::avx512::SET.runs)()
+        && is_x86_feature_detected!("avx512vnni")
+        && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512vbmi2")
+        && is_x86_feature_detected!("avx512bitalg")
+        && is_x86_feature_detected!("avx512vpopcntdq")
+}

@@ -1,4 +1,0 @@
-//! GGUF's block formats.
-
-pub(in crate::simd) mod dot;
-mod sum;

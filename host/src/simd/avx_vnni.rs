@@ -1,0 +1,30 @@
+//! Kernels for AVX-VNNI.
+
+#[path = "cluster/avx_vnni.rs"]
+pub(in crate::simd) mod cluster;
+#[path = "search/many/avx_vnni.rs"]
+pub(in crate::simd) mod many_search;
+#[path = "peak/avx_vnni.rs"]
+pub(in crate::simd) mod peak;
+#[path = "search/avx_vnni.rs"]
+pub(in crate::simd) mod search;
+
+use super::Isa;
+use super::sets::{Kernels, Set};
+
+/// The set.
+pub(in crate::simd) static SET: Set = Set {
+    isa: Isa::AvxVnni,
+    runs,
+    kernels: Kernels {
+        cluster: &cluster::KERNELS,
+        peak: &peak::KERNELS,
+        search: &search::KERNELS,
+        ..super::avx2::SET.kernels
+    },
+};
+
+/// Whether this processor and its system run the set.
+fn runs() -> bool {
+    (super::avx2::SET.runs)() && is_x86_feature_detected!("avxvnni")
+}

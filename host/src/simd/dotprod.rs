@@ -1,0 +1,33 @@
+//! Kernels for AArch64's DotProd.
+
+#[path = "cluster/dotprod.rs"]
+pub(in crate::simd) mod cluster;
+#[path = "linear/dotprod.rs"]
+pub(in crate::simd) mod linear;
+#[path = "search/many/dotprod.rs"]
+pub(in crate::simd) mod many_search;
+#[path = "peak/dotprod.rs"]
+pub(in crate::simd) mod peak;
+#[path = "search/dotprod.rs"]
+pub(in crate::simd) mod search;
+
+use super::Isa;
+use super::sets::{Kernels, Set};
+
+/// The set.
+pub(in crate::simd) static SET: Set = Set {
+    isa: Isa::DotProd,
+    runs,
+    kernels: Kernels {
+        cluster: &cluster::KERNELS,
+        linear: &linear::KERNELS,
+        peak: &peak::KERNELS,
+        search: &search::KERNELS,
+        ..super::neon::SET.kernels
+    },
+};
+
+/// Whether this processor and its system run the set.
+fn runs() -> bool {
+    (super::neon::SET.runs)() && std::arch::is_aarch64_feature_detected!("dotprod")
+}

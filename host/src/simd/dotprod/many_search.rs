@@ -1,5 +1,0 @@
-//! Dot products of many int8 queries with a block of rows, 4 rows a vector, by `sdot`.
-
-use super::cluster::DotProd;
-
-crate::simd::many_search::many_kernels!(DotProd, 4, "neon,dotprod");

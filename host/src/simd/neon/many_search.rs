@@ -1,5 +1,0 @@
-//! Dot products of many int8 queries with a block of rows, 4 rows a vector, by `smlal`.
-
-use super::cluster::Neon;
-
-crate::simd::many_search::many_kernels!(Neon, 4, "neon");

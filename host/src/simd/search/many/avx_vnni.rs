@@ -1,0 +1,5 @@
+//! Dot products of many int8 queries with a block of rows, 8 rows a vector, by `vpdpbusd`.
+
+use super::cluster::AvxVnni;
+
+crate::simd::search::many::many_kernels!(AvxVnni, 2, "avx2,avxvnni");

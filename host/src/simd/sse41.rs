@@ -1,0 +1,30 @@
+//! Kernels for SSE4.1.
+
+#[path = "cluster/sse41.rs"]
+pub(in crate::simd) mod cluster;
+#[path = "search/many/sse41.rs"]
+pub(in crate::simd) mod many_search;
+#[path = "peak/sse41.rs"]
+pub(in crate::simd) mod peak;
+#[path = "search/sse41.rs"]
+pub(in crate::simd) mod search;
+
+use super::Isa;
+use super::sets::{Kernels, Set};
+
+/// The set.
+pub(in crate::simd) static SET: Set = Set {
+    isa: Isa::Sse41,
+    runs,
+    kernels: Kernels {
+        cluster: &cluster::KERNELS,
+        peak: &peak::KERNELS,
+        search: &search::KERNELS,
+        ..super::scalar::SET.kernels
+    },
+};
+
+/// Whether this processor and its system run the set.
+fn runs() -> bool {
+    is_x86_feature_detected!("sse4.1")
+}
