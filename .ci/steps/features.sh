@@ -14,10 +14,7 @@ fi
 
 # Without atomics that compare and swap, portable-atomic wants critical sections.
 plain=(thumbv6m-none-eabi riscv32imc-unknown-none-elf)
-atomic=(
-    thumbv7m-none-eabi thumbv7em-none-eabi thumbv7em-none-eabihf thumbv8m.main-none-eabi thumbv8m.main-none-eabihf
-    riscv32imac-unknown-none-elf
-)
+atomic=(thumbv7m-none-eabi thumbv7em-none-eabihf thumbv8m.main-none-eabihf riscv32imac-unknown-none-elf)
 systems=(i686-unknown-linux-gnu aarch64-unknown-linux-gnu s390x-unknown-linux-gnu)
 all=defmt,dsp,mve,critical-section,portable-atomic
 built=0
@@ -37,8 +34,8 @@ check() {
     built=$((built + $#))
 }
 
-# All together everywhere. A feature alone is code that no target changes but by its atomics, and the extension's is for one processor:
-# those are checked on one target of each kind.
+# All together on every kind of processor; a target without floats in registers, or without an extension's instructions, has no code of
+# its own. A feature alone is code that no target changes but by its atomics, and the extension's is for one processor.
 checked=(dependent core)
 check "$all" "${plain[@]}" "${atomic[@]}"
 for set in defmt critical-section critical-section,portable-atomic; do
