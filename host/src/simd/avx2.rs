@@ -24,6 +24,8 @@ pub(in crate::simd) mod search;
 pub(in crate::simd) mod stream;
 #[path = "search/ternary/avx2.rs"]
 pub(in crate::simd) mod ternary_search;
+#[path = "vectors/avx2.rs"]
+pub(in crate::simd) mod vectors;
 #[path = "quantize/widen/avx2.rs"]
 pub(in crate::simd) mod widen;
 

@@ -18,6 +18,8 @@ pub(in crate::simd) mod quantize;
 pub(in crate::simd) mod search;
 #[path = "stream/avx512.rs"]
 pub(in crate::simd) mod stream;
+#[path = "vectors/avx512.rs"]
+pub(in crate::simd) mod vectors;
 #[path = "quantize/widen/avx512.rs"]
 pub(in crate::simd) mod widen;
 

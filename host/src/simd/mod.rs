@@ -40,6 +40,7 @@ mod staging;
 mod stores;
 pub(crate) mod stream;
 mod taken;
+mod vectors;
 
 #[cfg(target_arch = "x86_64")]
 mod amx;

@@ -20,6 +20,8 @@ pub(in crate::simd) mod peak;
 pub(in crate::simd) mod quantize;
 #[path = "search/neon.rs"]
 pub(in crate::simd) mod search;
+#[path = "vectors/neon.rs"]
+pub(in crate::simd) mod vectors;
 
 use super::Isa;
 use super::sets::{Kernels, Set};

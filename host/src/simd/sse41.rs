@@ -8,6 +8,8 @@ pub(in crate::simd) mod many_search;
 pub(in crate::simd) mod peak;
 #[path = "search/sse41.rs"]
 pub(in crate::simd) mod search;
+#[path = "vectors/sse41.rs"]
+pub(in crate::simd) mod vectors;
 
 use super::Isa;
 use super::sets::{Kernels, Set};

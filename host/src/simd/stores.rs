@@ -119,9 +119,9 @@ impl Ahead {
     }
 }
 
-/// Asks for the line around an address.
+/// Asks for the line of cache around an address, which need not be readable.
 #[inline(always)]
-fn ask(place: *const u8) {
+pub(super) fn ask<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

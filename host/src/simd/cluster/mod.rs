@@ -8,8 +8,8 @@ mod packed;
 mod sums;
 
 pub(in crate::simd) mod keys;
-pub(in crate::simd) mod lanes;
 pub(in crate::simd) mod panels;
+pub(in crate::simd) mod products;
 pub(in crate::simd) mod tile;
 
 pub(crate) use packed::Packed;
@@ -20,7 +20,7 @@ use tercet_core::arch::plain;
 use tercet_core::cluster::Points;
 use tercet_core::scalar::cluster as reference;
 
-use self::lanes::Format;
+use self::products::Format;
 
 /// Points of a tile.
 pub(crate) const TILE: usize = 64;
@@ -264,12 +264,12 @@ fn each_plain(rows: &[i8], lengths: &[u32], packed: &Packed, _: &mut Work, out: 
 
 /// The functions of a set that are [`tile`]'s loops compiled for it, and its table.
 macro_rules! cluster_kernels {
-    ($lanes:ty, $vectors:literal, $features:literal) => {
+    ($set:ty, $vectors:literal, $features:literal) => {
         use $crate::simd::cluster::{self, Change, Cluster, Packed, Sums, TILE, Work};
 
         /// The kernels of clustering.
         pub(in crate::simd) const KERNELS: Cluster = Cluster {
-            format: Some(<$lanes>::FORMAT),
+            format: Some(<$set>::FORMAT),
             span: TILE,
             assign,
             each,
@@ -290,24 +290,26 @@ macro_rules! cluster_kernels {
             labels: &mut [u32],
             distances: &mut [u32],
         ) -> u64 {
-            // SAFETY: the set runs where this function may be called.
-            unsafe {
-                cluster::tile::assign::<$lanes, $vectors>(
-                    rows, lengths, packed, work, labels, distances,
-                )
-            }
+            cluster::tile::assign::<$set, $vectors>(
+                <$set>::here(),
+                rows,
+                lengths,
+                packed,
+                work,
+                labels,
+                distances,
+            )
         }
 
         #[target_feature(enable = $features)]
         fn each(rows: &[i8], lengths: &[u32], packed: &Packed, work: &mut Work, out: &mut [u32]) {
-            // SAFETY: the set runs where this function may be called.
-            unsafe { cluster::tile::each::<$lanes, $vectors>(rows, lengths, packed, work, out) }
+            let set = <$set>::here();
+            cluster::tile::each::<$set, $vectors>(set, rows, lengths, packed, work, out)
         }
 
         #[target_feature(enable = $features)]
         fn sum(sums: &mut Sums, change: Change<'_>) {
-            // SAFETY: the set runs where this function may be called.
-            unsafe { cluster::sum::<$lanes>(sums, change) }
+            cluster::sum(sums, change);
         }
 
         #[target_feature(enable = $features)]

@@ -1,7 +1,7 @@
 //! Centroids as the tiles of clustering take them.
 
-use super::lanes::Format;
 use super::panels::Panels;
+use super::products::Format;
 
 /// Centroids that a block of a tile multiplies with at once, at most; 24 sums of 4 vectors of points fill a register file of 32.
 pub(in crate::simd) const BLOCK: usize = 6;

@@ -2,8 +2,8 @@
 
 use super::Line;
 use super::keys::Keys;
-use super::lanes::Format;
 use super::packed::write;
+use super::products::Format;
 
 /// Centroids of a tile.
 const WIDTH: usize = 16;

@@ -1,7 +1,5 @@
 //! Sums of the members' coordinates that one job gathers.
 
-use super::lanes::Lanes;
-
 /// Short sums of one step, in a line of the cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -122,57 +120,40 @@ impl Sums {
         }
     }
 
-    /// Adds a row to a cluster, or takes it away.
-    ///
-    /// # Safety
-    /// The processor runs the set; `row` can be read in whole steps.
+    /// Adds a row of `dims` coordinates or more to a cluster, or takes it away. The last rows of all points may end too soon to be added
+    /// in whole steps.
     #[inline(always)]
-    unsafe fn row<S: Lanes, const ADD: bool>(&mut self, cluster: usize, row: *const i8) {
+    fn row<const ADD: bool>(&mut self, cluster: usize, row: &[i8]) {
+        let Some(whole) = row.get(..self.steps * STEP) else {
+            let weight = if ADD { 1 } else { -1 };
+            return self.weighted(cluster, &row[..self.dims], weight);
+        };
         let gain = &mut self.gains[cluster];
         gain.count += if ADD { 1 } else { -1 };
         gain.short += 1;
         let full = gain.short == MOST;
         let lines = &mut self.short[cluster * self.steps..][..self.steps];
-        for (step, Line(short)) in lines.iter_mut().enumerate() {
-            // SAFETY: the set runs here; the row can be read in whole steps.
-            unsafe {
-                let row = row.add(step * STEP);
-                if ADD {
-                    S::add(short, row);
+        for (Line(short), row) in lines.iter_mut().zip(whole.as_chunks::<STEP>().0) {
+            // All is read before any is written: where both lie the compiler cannot know.
+            let (mut sums, row) = (*short, *row);
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum = if ADD {
+                    sum.wrapping_add(x.into())
                 } else {
-                    S::subtract(short, row);
-                }
+                    sum.wrapping_sub(x.into())
+                };
             }
+            *short = sums;
         }
         if full {
             self.flush(cluster);
         }
     }
-
-    /// [`Sums::row`] of a slice of `dims` coordinates or more, copied first where it ends too soon.
-    ///
-    /// # Safety
-    /// The processor runs the set.
-    #[inline(always)]
-    unsafe fn checked<S: Lanes, const ADD: bool>(&mut self, cluster: usize, row: &[i8]) {
-        if row.len() >= self.steps * STEP {
-            // SAFETY: the set runs here; whole steps can be read.
-            unsafe { self.row::<S, ADD>(cluster, row.as_ptr()) };
-        } else {
-            // The last rows of all points.
-            let weight = if ADD { 1 } else { -1 };
-            let dims = self.dims;
-            self.weighted(cluster, &row[..dims], weight);
-        }
-    }
 }
 
 /// See [`super::Cluster::sum`].
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-pub(in crate::simd) unsafe fn sum<S: Lanes>(sums: &mut Sums, change: Change<'_>) {
+pub(in crate::simd) fn sum(sums: &mut Sums, change: Change<'_>) {
     let dims = sums.dims;
     let weight = |index: usize| {
         change
@@ -185,8 +166,7 @@ pub(in crate::simd) unsafe fn sum<S: Lanes>(sums: &mut Sums, change: Change<'_>)
             if change.weights.is_some() {
                 sums.weighted(label as usize, &row[..dims], weight(index));
             } else {
-                // SAFETY: the set runs here.
-                unsafe { sums.checked::<S, true>(label as usize, row) };
+                sums.row::<true>(label as usize, row);
             }
         }
         return;
@@ -200,11 +180,8 @@ pub(in crate::simd) unsafe fn sum<S: Lanes>(sums: &mut Sums, change: Change<'_>)
             sums.weighted(old, &row[..dims], -weight(index));
             sums.weighted(new, &row[..dims], weight(index));
         } else {
-            // SAFETY: the set runs here.
-            unsafe {
-                sums.checked::<S, false>(old, row);
-                sums.checked::<S, true>(new, row);
-            }
+            sums.row::<false>(old, row);
+            sums.row::<true>(new, row);
         }
     }
 }

@@ -1,52 +1,59 @@
 //! The loops of a tile of points, generic in the instruction set; each set compiles them in functions of its own.
 
-use super::lanes::Lanes;
 use super::packed::{Packed, blocks};
+use super::products::{Products, Words};
 use super::{TILE, Work};
+use crate::simd::stores::ask;
+use crate::simd::vectors::Vectors;
 
 /// What is done with the sums of a block.
-pub(in crate::simd) trait Sink<S: Lanes> {
+pub(in crate::simd) trait Sink<S: Products> {
     /// Takes the sums of the points of `vector` for the centroid at `position`, which has `tag`.
-    unsafe fn take(&mut self, vector: usize, position: usize, tag: S::Vector, sum: S::Vector);
+    fn take(&mut self, set: S, vector: usize, position: usize, tag: Words<S>, sum: Words<S>);
 }
 
-/// Turns a tile: for `P` vectors of points at a time, for each group of four coordinates, its operands side by side.
-///
-/// # Safety
-/// The processor runs the set. `rows` has [`TILE`] rows `stride` apart that can be read to whole 16s of coordinates.
+/// Words of a part of a turned tile, `P` vectors of points of `dims` coordinates.
 #[inline(always)]
-pub(in crate::simd) unsafe fn turn<S: Lanes, const P: usize>(
-    rows: *const i8,
+pub(in crate::simd) fn part_len<S: Products, const P: usize>(set: S, dims: usize) -> usize {
+    dims.div_ceil(4) * S::FORMAT.words() * P * set.vectors().lanes()
+}
+
+/// Turns a tile: for `P` vectors of points at a time, for each group of four coordinates, its operands side by side. `rows` has
+/// [`TILE`] rows `stride` apart, the last to a whole 16 of coordinates.
+#[inline(always)]
+pub(in crate::simd) fn turn<S: Products, const P: usize>(
+    set: S,
+    rows: &[i8],
     stride: usize,
     dims: usize,
     out: &mut [i32],
 ) {
+    let vectors = set.vectors();
+    let lanes = set.vectors().lanes();
     let groups = dims.div_ceil(4);
     let words = S::FORMAT.words();
-    let part = groups * words * P * S::WIDTH;
-    assert!(out.len() >= part * (TILE / (P * S::WIDTH)));
-    for index in 0..TILE / S::WIDTH {
+    let part = part_len::<S, P>(set, dims);
+    assert!(rows.len() >= (TILE - 1) * stride + dims.next_multiple_of(16));
+    assert!(out.len() >= part * (TILE / (P * lanes)));
+    for index in 0..TILE / lanes {
         // The tile after the next, while this one's products give memory time.
-        let ahead = rows.wrapping_add((2 * TILE + index * S::WIDTH) * stride);
-        for line in (0..S::WIDTH * stride).step_by(64) {
-            // SAFETY: the set runs here.
-            unsafe { S::prefetch(ahead.wrapping_add(line)) };
+        let ahead = (rows.as_ptr()).wrapping_add((2 * TILE + index * lanes) * stride);
+        for line in (0..lanes * stride).step_by(64) {
+            ask(ahead.wrapping_add(line));
         }
-        // SAFETY: rows of the tile.
-        let rows = unsafe { rows.add(index * S::WIDTH * stride) };
-        let to = index / P * part + index % P * S::WIDTH;
+        let first = index * lanes * stride;
+        let to = index / P * part + index % P * lanes;
         for sixteen in 0..dims.div_ceil(16) {
-            // SAFETY: the caller's promise about 16s.
-            let vectors = unsafe { S::turn(rows.add(16 * sixteen), stride) };
-            for (inner, vector) in vectors.into_iter().enumerate() {
+            // SAFETY: rows of the tile, each with this 16, as asserted.
+            let turned = unsafe { vectors.turn(rows.as_ptr().add(first + 16 * sixteen), stride) };
+            for (inner, coordinates) in turned.into_iter().enumerate() {
                 let group = 4 * sixteen + inner;
                 if group < groups {
-                    // SAFETY: the set runs here.
-                    let operands = unsafe { S::operands(vector) };
+                    let operands = set.operands(coordinates);
                     for (word, operand) in operands.into_iter().take(words).enumerate() {
-                        let to = to + (group * words + word) * P * S::WIDTH;
+                        let to = to + (group * words + word) * P * lanes;
                         // SAFETY: `to` is inside the part of these points, which is inside `out`, as asserted.
-                        unsafe { S::store(operand, out.as_mut_ptr().add(to)) };
+                        unsafe { vectors.store(operand, out.as_mut_ptr().add(to)) };
                     }
                 }
             }
@@ -54,91 +61,75 @@ pub(in crate::simd) unsafe fn turn<S: Lanes, const P: usize>(
     }
 }
 
-/// The sums of `P` vectors of points with `C` centroids; where sides are `SWAPPED`, points are what products take for centroids.
-///
-/// # Safety
-/// The processor runs the set; `points` has `steps` · `P` vectors and `words` has `steps` · `C` words.
+/// The sums of `P` vectors of points, as many steps of them as `points` has, with `C` centroids, of which `words` has a word each a step;
+/// where sides are `SWAPPED`, points are what products take for centroids.
 #[inline(always)]
 #[expect(
     clippy::needless_range_loop,
     reason = "iterators would be compiled anew for every set and shape"
 )]
-pub(in crate::simd) unsafe fn block<
-    S: Lanes,
-    const P: usize,
-    const C: usize,
-    const SWAPPED: bool,
->(
-    points: *const i32,
-    words: *const i32,
-    steps: usize,
+pub(in crate::simd) fn block<S: Products, const P: usize, const C: usize, const SWAPPED: bool>(
+    set: S,
+    points: &[i32],
+    words: &[i32],
     starts: &[i32],
-) -> [[S::Vector; P]; C] {
+) -> [[Words<S>; P]; C] {
+    let vectors = set.vectors();
+    let lanes = set.vectors().lanes();
+    let steps = points.len() / (P * lanes);
+    assert!(words.len() >= steps * C);
     let starts: &[i32; C] = starts.first_chunk().expect("a start a centroid");
-    // SAFETY: the set runs here.
-    let mut sums = [[unsafe { S::splat(starts[0]) }; P]; C];
+    let mut sums = [[vectors.splat(starts[0]); P]; C];
     for column in 1..C {
-        // SAFETY: the set runs here.
-        sums[column] = [unsafe { S::splat(starts[column]) }; P];
+        sums[column] = [vectors.splat(starts[column]); P];
     }
-    let (mut points, mut words) = (points, words);
+    let (mut points, mut words) = (points.as_ptr(), words.as_ptr());
     for _ in 0..steps {
         let mut x = [sums[0][0]; P];
         for vector in 0..P {
             // SAFETY: one of `steps` · `P` vectors.
-            x[vector] = unsafe { S::load(points.add(vector * S::WIDTH)) };
+            x[vector] = unsafe { vectors.load(points.add(vector * lanes)) };
         }
         for column in 0..C {
-            // SAFETY: one of `steps` · `C` words.
-            let centroid = unsafe { S::splat(words.add(column).read()) };
+            // SAFETY: one of `steps` · `C` words, as asserted.
+            let centroid = vectors.splat(unsafe { words.add(column).read() });
             for vector in 0..P {
                 let (sum, x) = (sums[column][vector], x[vector]);
-                // SAFETY: the set runs here.
-                sums[column][vector] = unsafe {
-                    if SWAPPED {
-                        S::product(sum, centroid, x)
-                    } else {
-                        S::product(sum, x, centroid)
-                    }
+                sums[column][vector] = if SWAPPED {
+                    set.product(sum, centroid, x)
+                } else {
+                    set.product(sum, x, centroid)
                 };
             }
         }
         // SAFETY: at most one past the last.
-        (points, words) = unsafe { (points.add(P * S::WIDTH), words.add(C)) };
+        (points, words) = unsafe { (points.add(P * lanes), words.add(C)) };
     }
     sums
 }
 
-/// Calls `sink` with every sum of `P` vectors of points, centroids in order of position.
-///
-/// # Safety
-/// The processor runs the set; `points` has the packed dims of `P` vectors.
+/// Calls `sink` with every sum of `P` vectors of points, a part of a turned tile, centroids in order of position.
 #[inline(always)]
-pub(super) unsafe fn products<S: Lanes, const P: usize>(
-    points: *const i32,
+pub(super) fn products<S: Products, const P: usize>(
+    set: S,
+    points: &[i32],
     packed: &Packed,
     sink: &mut impl Sink<S>,
 ) {
     let steps = packed.dims().div_ceil(4) * S::FORMAT.words();
-    assert!(packed.words().len() == packed.len() * steps && packed.starts().len() == packed.len());
     let tags = &packed.tags()[..packed.len()];
     let mut position = 0;
     for size in blocks(packed.len()) {
         let starts = &packed.starts()[position..];
+        let words = &packed.words()[position * steps..];
         macro_rules! run {
             ($columns:literal) => {{
-                // SAFETY: the blocks before took `position` · `steps` words of those asserted; points as promised.
-                let sums = unsafe {
-                    let words = packed.words().as_ptr().add(position * steps);
-                    block::<S, P, $columns, false>(points, words, steps, starts)
-                };
+                let sums = block::<S, P, $columns, false>(set, points, words, starts);
                 for column in 0..$columns {
                     let position = position + column;
-                    // SAFETY: the set runs here.
-                    let tag = unsafe { S::splat(tags[position]) };
+                    let tag = set.vectors().splat(tags[position]);
                     for vector in 0..P {
-                        // SAFETY: the set runs here.
-                        unsafe { sink.take(vector, position, tag, sums[column][vector]) };
+                        sink.take(set, vector, position, tag, sums[column][vector]);
                     }
                 }
             }};
@@ -156,22 +147,21 @@ pub(super) unsafe fn products<S: Lanes, const P: usize>(
 }
 
 /// Keeps the greatest sums and the tags of the first positions that have them.
-struct Greatest<S: Lanes, const P: usize>([(S::Vector, S::Vector); P]);
+struct Greatest<S: Products, const P: usize>([(Words<S>, Words<S>); P]);
 
-impl<S: Lanes, const P: usize> Sink<S> for Greatest<S, P> {
+impl<S: Products, const P: usize> Sink<S> for Greatest<S, P> {
     #[inline(always)]
-    unsafe fn take(&mut self, vector: usize, _: usize, tag: S::Vector, sum: S::Vector) {
-        // SAFETY: the set runs here.
-        self.0[vector] = unsafe { S::better(self.0[vector], sum, tag) };
+    fn take(&mut self, set: S, vector: usize, _: usize, tag: Words<S>, sum: Words<S>) {
+        let (set, (best, kept)) = (set.vectors(), self.0[vector]);
+        let greater = set.exceeds(sum, best);
+        self.0[vector] = (set.max(sum, best), set.select(greater, tag, kept));
     }
 }
 
 /// See [`super::Cluster::assign`].
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-pub(in crate::simd) unsafe fn assign<S: Lanes, const P: usize>(
+pub(in crate::simd) fn assign<S: Products, const P: usize>(
+    set: S,
     rows: &[i8],
     lengths: &[u32],
     packed: &Packed,
@@ -181,8 +171,7 @@ pub(in crate::simd) unsafe fn assign<S: Lanes, const P: usize>(
 ) -> u64 {
     let count = labels.len();
     work.begin(labels);
-    // SAFETY: the set runs here.
-    unsafe { turned::<S, P>(rows, packed.dims(), count, work) };
+    turned::<S, P>(set, rows, packed.dims(), count, work);
     let points = super::flat(&work.turned);
     // A part of a tile, with what of it is written and read; what its other lanes hold is of no matter.
     let mut part = None;
@@ -199,8 +188,7 @@ pub(in crate::simd) unsafe fn assign<S: Lanes, const P: usize>(
         }
     };
     // The one call, since all of it is compiled where it is called.
-    // SAFETY: the set runs here.
-    let (changed, total) = unsafe { nearest::<S, P>(points, packed, count, tile, written) };
+    let (changed, total) = nearest::<S, P>(set, points, packed, count, tile, written);
     work.found(changed);
     if let Some((all, near, _)) = &part {
         labels.copy_from_slice(&all[..count]);
@@ -218,48 +206,42 @@ fn filled_up(values: &[u32]) -> [u32; TILE] {
 
 /// The nearest centroids of a turned tile of which `count` points exist: a bit for each that changed, and Σ D² as
 /// [`super::Cluster::assign`] has it. Distances are written where there are lengths for them.
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-unsafe fn nearest<S: Lanes, const P: usize>(
+fn nearest<S: Products, const P: usize>(
+    set: S,
     points: &[i32],
     packed: &Packed,
     count: usize,
     labels: &mut [u32; TILE],
     mut distances: Option<(&[u32; TILE], &mut [u32; TILE])>,
 ) -> (u64, u64) {
-    let part = packed.dims().div_ceil(4) * S::FORMAT.words() * P * S::WIDTH;
+    let vectors = set.vectors();
+    let lanes = set.vectors().lanes();
+    let part = part_len::<S, P>(set, packed.dims());
     let (mut sums, mut tags) = ([0i32; TILE], [0i32; TILE]);
     let mut changed = 0;
-    for (index, first) in (0..TILE).step_by(P * S::WIDTH).enumerate() {
-        let points = points[index * part..][..part].as_ptr();
-        // SAFETY: the set runs here; the points are a part of a tile that was turned.
-        let greatest = unsafe {
-            // No sum is as low: v is at least −1.5 · 2¹⁴ · d, with unsigned centroids −2.5 · 2¹⁴ · d; and at most 2 · 2¹⁴ · d.
-            let none = (S::splat(i32::MIN), S::splat(0));
-            let mut greatest = Greatest::<S, P>([none; P]);
-            products::<S, P>(points, packed, &mut greatest);
-            greatest.0
-        };
-        for (vector, (best, tag)) in greatest.into_iter().enumerate() {
-            let lane = first + vector * S::WIDTH;
-            // SAFETY: the set runs here; lanes of a tile.
-            unsafe {
-                let before = S::load(labels.as_ptr().add(lane).cast());
-                let label = if let Some((lengths, distances)) = &mut distances {
-                    let length = S::load(lengths.as_ptr().add(lane).cast());
-                    let (label, distance) = S::found(length, best, tag);
-                    S::store(distance, distances.as_mut_ptr().add(lane).cast());
-                    label
-                } else {
-                    S::store(best, sums.as_mut_ptr().add(lane));
-                    S::store(tag, tags.as_mut_ptr().add(lane));
-                    S::found(best, best, tag).0
-                };
-                S::store(label, labels.as_mut_ptr().add(lane).cast());
-                changed |= S::differ(before, label) << lane;
+    for (index, first) in (0..TILE).step_by(P * lanes).enumerate() {
+        let points = &points[index * part..][..part];
+        // No sum is as low: v is at least −1.5 · 2¹⁴ · d, with unsigned centroids −2.5 · 2¹⁴ · d; and at most 2 · 2¹⁴ · d.
+        let none = (vectors.splat(i32::MIN), vectors.splat(0));
+        let mut greatest = Greatest::<S, P>([none; P]);
+        products::<S, P>(set, points, packed, &mut greatest);
+        for (vector, (best, tag)) in greatest.0.into_iter().enumerate() {
+            let lane = first + vector * lanes;
+            let label = vectors.half(tag);
+            if let Some((lengths, distances)) = &mut distances {
+                // ‖x‖² − 2·best + tag mod 2.
+                let odd = vectors.and(tag, vectors.splat(1));
+                let length = vectors.read(&lengths[lane..]);
+                let even = vectors.subtract(length, vectors.add(best, best));
+                vectors.write(vectors.add(even, odd), &mut distances[lane..]);
+            } else {
+                vectors.write(best, &mut sums[lane..]);
+                vectors.write(tag, &mut tags[lane..]);
             }
+            let same = vectors.equals(vectors.read(&labels[lane..]), label);
+            vectors.write(label, &mut labels[lane..]);
+            changed |= (vectors.bits(same) ^ vectors.all()) << lane;
         }
     }
     let distances = if let Some((_, distances)) = distances {
@@ -275,11 +257,9 @@ unsafe fn nearest<S: Lanes, const P: usize>(
 }
 
 /// Turns `count` points at the head of `rows`; copies them first where the rows end too soon to be read in whole 16s.
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-unsafe fn turned<S: Lanes, const P: usize>(
+fn turned<S: Products, const P: usize>(
+    set: S,
     rows: &[i8],
     dims: usize,
     count: usize,
@@ -290,9 +270,7 @@ unsafe fn turned<S: Lanes, const P: usize>(
     work.turned.resize(words.div_ceil(16), super::Line([0; 16]));
     let out = super::flat_mut(&mut work.turned);
     if rows.len() >= (TILE - 1) * dims + whole {
-        // SAFETY: the rows of a tile, the last to a whole 16.
-        unsafe { turn::<S, P>(rows.as_ptr(), dims, dims, out) };
-        return;
+        return turn::<S, P>(set, rows, dims, dims, out);
     }
     let staged = &mut work.staged;
     staged.clear();
@@ -304,8 +282,7 @@ unsafe fn turned<S: Lanes, const P: usize>(
     {
         staged[..dims].copy_from_slice(row);
     }
-    // SAFETY: rows of whole 16s.
-    unsafe { turn::<S, P>(staged.as_ptr(), whole, dims, out) };
+    turn::<S, P>(set, staged, whole, dims, out);
 }
 
 /// Writes sums: those of a position to [`TILE`] values of `out`.
@@ -314,22 +291,19 @@ struct Write<'a, const P: usize> {
     first: usize,
 }
 
-impl<S: Lanes, const P: usize> Sink<S> for Write<'_, P> {
+impl<S: Products, const P: usize> Sink<S> for Write<'_, P> {
     #[inline(always)]
-    unsafe fn take(&mut self, vector: usize, position: usize, _: S::Vector, sum: S::Vector) {
-        let at = position * TILE + self.first + vector * S::WIDTH;
-        let out = &mut self.out[at..][..S::WIDTH];
-        // SAFETY: the set runs here; a vector fits.
-        unsafe { S::store(sum, out.as_mut_ptr()) };
+    fn take(&mut self, set: S, vector: usize, position: usize, _: Words<S>, sum: Words<S>) {
+        let set = set.vectors();
+        let at = position * TILE + self.first + vector * set.lanes();
+        set.write(sum, &mut self.out[at..]);
     }
 }
 
 /// See [`super::Cluster::each`].
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-pub(in crate::simd) unsafe fn each<S: Lanes, const P: usize>(
+pub(in crate::simd) fn each<S: Products, const P: usize>(
+    set: S,
     rows: &[i8],
     lengths: &[u32],
     packed: &Packed,
@@ -337,21 +311,16 @@ pub(in crate::simd) unsafe fn each<S: Lanes, const P: usize>(
     out: &mut [u32],
 ) {
     let count = lengths.len();
-    // SAFETY: the set runs here.
-    unsafe { turned::<S, P>(rows, packed.dims(), count, work) };
-    let part = packed.dims().div_ceil(4) * S::FORMAT.words() * P * S::WIDTH;
+    turned::<S, P>(set, rows, packed.dims(), count, work);
+    let part = part_len::<S, P>(set, packed.dims());
     work.sums.resize(packed.len() * TILE, 0);
     let points = super::flat(&work.turned);
-    for (index, first) in (0..count).step_by(P * S::WIDTH).enumerate() {
+    for (index, first) in (0..count).step_by(P * set.vectors().lanes()).enumerate() {
         let mut write = Write::<'_, P> {
             out: &mut work.sums,
             first,
         };
-        // SAFETY: the set runs here; a part of a tile that was turned.
-        unsafe {
-            let points = points[index * part..][..part].as_ptr();
-            products::<S, P>(points, packed, &mut write);
-        }
+        products::<S, P>(set, &points[index * part..][..part], packed, &mut write);
     }
     for (sums, &tag) in work.sums.chunks_exact(TILE).zip(packed.tags()) {
         let (label, odd) = (tag as usize >> 1, tag as u32 & 1);

@@ -9,6 +9,7 @@ use tercet_core::number::lanes::LANES;
 use tercet_core::quant::RowSums;
 
 use super::stores::{Ahead, LINE};
+use super::vectors::Doubles;
 
 /// A row of values, one a lane.
 pub(in crate::simd) type Row = [f32; LANES];
@@ -16,87 +17,83 @@ pub(in crate::simd) type Row = [f32; LANES];
 /// Adds the terms of as many rows to the sums, and gives the largest |original − restored|, of finite values.
 pub(in crate::simd) type Rows = unsafe fn(&[Row], &[Row], &mut RowSums) -> f64;
 
-/// Vectors of f64 lanes.
-///
-/// # Safety
-/// Every function may be called only where the processor runs the implementor's set; pointers must be valid for [`Lanes::WIDTH`]
-/// values.
-pub(in crate::simd) trait Lanes {
-    /// [`Lanes::WIDTH`] numbers.
-    type Vector: Copy;
-    /// Lanes of a vector: a divisor of 8.
-    const WIDTH: usize;
-
-    /// Widens as many values.
-    unsafe fn widen(at: *const f32) -> Self::Vector;
-    /// Reads numbers.
-    unsafe fn load(at: *const f64) -> Self::Vector;
-    /// Writes numbers.
-    unsafe fn store(x: Self::Vector, at: *mut f64);
-    /// Zeros.
-    unsafe fn zeros() -> Self::Vector;
-    /// Sums of lanes.
-    unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Differences of lanes.
-    unsafe fn subtract(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Products of lanes.
-    unsafe fn multiply(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// The larger of each number of `most`, none negative, and the magnitude of one of `x`; any of them where that is a NaN.
-    unsafe fn larger(most: Self::Vector, x: Self::Vector) -> Self::Vector;
-}
-
 /// Vectors whose lanes pass the rows together. Twice the four sums and the largest errors fit the 16 registers of AVX2.
 const VECTORS: usize = 2;
 
-/// A set's [`Rows`].
-///
-/// # Safety
-/// The processor runs the set; there are as many rows in both.
+/// A set's [`Rows`]. There are as many rows in both.
 #[inline(always)]
-pub(in crate::simd) unsafe fn rows<S: Lanes>(a: &[Row], b: &[Row], sums: &mut RowSums) -> f64 {
+pub(in crate::simd) fn rows<S: Doubles>(set: S, a: &[Row], b: &[Row], sums: &mut RowSums) -> f64 {
     debug_assert_eq!(a.len(), b.len());
+    let width = set.lanes() / 2;
     let lanes = [
         sums.error.as_mut_ptr(),
         sums.original.as_mut_ptr(),
         sums.restored.as_mut_ptr(),
         sums.product.as_mut_ptr(),
     ];
-    // SAFETY: the set runs here; `VECTORS` vectors from each `first` on lie within the 64 lanes of a row and of a sum.
-    unsafe {
-        let mut most = [S::zeros(); VECTORS];
-        for first in (0..LANES).step_by(VECTORS * S::WIDTH) {
-            let mut sum = [[S::zeros(); VECTORS]; 4];
-            for (sum, lanes) in sum.iter_mut().zip(lanes) {
-                for (at, sum) in sum.iter_mut().enumerate() {
-                    *sum = S::load(lanes.add(first + at * S::WIDTH));
-                }
-            }
-            for (a, b) in a.iter().zip(b) {
-                if first % (LINE / size_of::<f32>()) == 0 {
-                    Ahead::ROWS.ask(a.as_ptr().add(first));
-                    Ahead::ROWS.ask(b.as_ptr().add(first));
-                }
-                for at in 0..VECTORS {
-                    let x = S::widen(a.as_ptr().add(first + at * S::WIDTH));
-                    let y = S::widen(b.as_ptr().add(first + at * S::WIDTH));
-                    let error = S::subtract(x, y);
-                    sum[0][at] = S::add(sum[0][at], S::multiply(error, error));
-                    sum[1][at] = S::add(sum[1][at], S::multiply(x, x));
-                    sum[2][at] = S::add(sum[2][at], S::multiply(y, y));
-                    sum[3][at] = S::add(sum[3][at], S::multiply(x, y));
-                    most[at] = S::larger(most[at], error);
-                }
-            }
-            for (sum, lanes) in sum.iter().zip(lanes) {
-                for (at, sum) in sum.iter().enumerate() {
-                    S::store(*sum, lanes.add(first + at * S::WIDTH));
-                }
+    let mut most = [set.splat_f64(0.0); VECTORS];
+    for first in (0..LANES).step_by(VECTORS * width) {
+        let mut sum = [[set.splat_f64(0.0); VECTORS]; 4];
+        for (sum, lanes) in sum.iter_mut().zip(lanes) {
+            for (at, sum) in sum.iter_mut().enumerate() {
+                // SAFETY: `VECTORS` vectors from `first` on lie within the 64 lanes of a sum.
+                *sum = unsafe { set.load_f64(lanes.add(first + at * width)) };
             }
         }
-        let mut largest = [0.0; VECTORS * 8];
-        for (most, largest) in most.into_iter().zip(largest.as_chunks_mut::<8>().0) {
-            S::store(most, largest.as_mut_ptr());
+        for (a, b) in a.iter().zip(b) {
+            if first % (LINE / size_of::<f32>()) == 0 {
+                Ahead::ROWS.ask(a[first..].as_ptr());
+                Ahead::ROWS.ask(b[first..].as_ptr());
+            }
+            for at in 0..VECTORS {
+                let place = first + at * width;
+                // SAFETY: as above, of a row.
+                let (x, y) = unsafe {
+                    (
+                        set.widen(a.as_ptr().add(place)),
+                        set.widen(b.as_ptr().add(place)),
+                    )
+                };
+                let error = set.subtract_f64(x, y);
+                sum[0][at] = set.add_f64(sum[0][at], set.multiply_f64(error, error));
+                sum[1][at] = set.add_f64(sum[1][at], set.multiply_f64(x, x));
+                sum[2][at] = set.add_f64(sum[2][at], set.multiply_f64(y, y));
+                sum[3][at] = set.add_f64(sum[3][at], set.multiply_f64(x, y));
+                most[at] = set.larger_f64(most[at], error);
+            }
         }
-        largest.into_iter().fold(0.0, f64::max)
+        for (sum, lanes) in sum.iter().zip(lanes) {
+            for (at, sum) in sum.iter().enumerate() {
+                // SAFETY: as above.
+                unsafe { set.store_f64(*sum, lanes.add(first + at * width)) };
+            }
+        }
     }
+    // Room for the vectors of any set.
+    let mut largest = [0.0; LANES];
+    assert!(VECTORS * width <= LANES);
+    for (at, most) in most.into_iter().enumerate() {
+        // SAFETY: as asserted.
+        unsafe { set.store_f64(most, largest.as_mut_ptr().add(at * width)) };
+    }
+    largest[..VECTORS * width]
+        .iter()
+        .copied()
+        .fold(0.0, f64::max)
 }
+
+/// The function of a set.
+macro_rules! compare_kernel {
+    ($set:ty, $features:literal) => {
+        use tercet_core::quant::RowSums;
+
+        use $crate::simd::compare::{self, Row};
+
+        /// As the table says.
+        #[target_feature(enable = $features)]
+        pub(in crate::simd) fn rows(a: &[Row], b: &[Row], sums: &mut RowSums) -> f64 {
+            compare::rows(<$set>::here(), a, b, sums)
+        }
+    };
+}
+pub(in crate::simd) use compare_kernel;

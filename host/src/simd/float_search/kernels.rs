@@ -1,6 +1,6 @@
 //! The loops compiled for a set.
 
-/// Defines a function for each loop, and the table of them: `$lanes` are the set's [`super::lanes::Lanes`], `$features` what the
+/// Defines a function for each loop, and the table of them: `$lanes` is the set's value, `$features` what the
 /// compiler may use. The sums of `$rows` rows fit the registers side by side, with all lanes in `$parts` vectors; of products in f64,
 /// those of `$wide_rows` rows with `$wide` vectors in each of `$passes`; with norms, of one row.
 macro_rules! float_kernels {
@@ -32,28 +32,33 @@ macro_rules! float_kernels {
 
         #[target_feature(enable = $features)]
         fn dots<T: Row>(query: &[f32], rows: &[T], out: &mut Sums) {
-            // SAFETY: the set runs where this function may be called, and the table's methods check lengths.
-            unsafe { sums::sums::<$lanes, T, $parts, $rows, false>(query, rows, out) }
+            sums::sums::<$lanes, T, $parts, $rows, false>(<$lanes>::here(), query, rows, out)
         }
 
         #[target_feature(enable = $features)]
         fn distances<T: Row>(query: &[f32], rows: &[T], out: &mut Sums) {
-            // SAFETY: as in `dots`.
-            unsafe { sums::sums::<$lanes, T, $parts, $rows, true>(query, rows, out) }
+            sums::sums::<$lanes, T, $parts, $rows, true>(<$lanes>::here(), query, rows, out)
         }
 
         #[target_feature(enable = $features)]
         fn products<T: Row>(query: &[f32], rows: &[T], out: &mut Sums) {
-            // SAFETY: as in `dots`.
-            unsafe { wide::products::<$lanes, T, $wide, $passes, $wide_rows>(query, rows, out) }
+            wide::products::<$lanes, T, $wide, $passes, $wide_rows>(
+                <$lanes>::here(),
+                query,
+                rows,
+                out,
+            )
         }
 
         #[target_feature(enable = $features)]
         fn products_and_norms<T: Row>(query: &[f32], rows: &[T], out: &mut Sums, norms: &mut Sums) {
-            // SAFETY: as in `dots`.
-            unsafe {
-                wide::products_and_norms::<$lanes, T, $norms, $norm_passes>(query, rows, out, norms)
-            }
+            wide::products_and_norms::<$lanes, T, $norms, $norm_passes>(
+                <$lanes>::here(),
+                query,
+                rows,
+                out,
+                norms,
+            )
         }
     };
 }

@@ -1,99 +1,103 @@
-//! What the sums of float search ask of an instruction set.
+//! What the sums of float search ask of an instruction set beside its vectors.
 
 use tercet_core::number::Element;
 use tercet_core::{bf16, f16};
 
-use crate::simd::quantize::lanes::Lanes as Values;
+use crate::simd::quantize::lanes::Quantizing;
 
-/// Vectors of f32 as [`Values`] has them, patterns of 32 bits, and of half as many f64.
+/// What sums over rows of floats ask of a set that runs here beside what quantizers do.
 ///
-/// Functions that take a set of places look at its lowest bits, as many as the vector has lanes.
-///
-/// # Safety
-/// As for [`Values`]; where [`Lanes::PARTIAL`], values that are not of a set need not be readable.
-pub(in crate::simd) trait Lanes: Values {
-    /// Whether values that are not of a set are not read.
+/// Functions that take places look at the lowest bits, as many as the vector has lanes.
+pub(in crate::simd) trait FloatSums: Quantizing {
+    /// Whether values that are not of the places are not read.
     const PARTIAL: bool;
 
-    /// Reads a vector; what is not of the set is left open.
+    /// Reads a vector; what is not of the places is left open.
+    ///
+    /// # Safety
+    /// All of it can be read, or, where [`FloatSums::PARTIAL`], what is of the places; so for the other types.
     #[inline(always)]
-    unsafe fn read_f32(at: *const f32, set: u64) -> Self::Vector {
-        let _ = set;
+    unsafe fn read_f32(self, at: *const f32, places: u64) -> Self::Words {
+        let _ = places;
         // SAFETY: the caller's promise.
-        unsafe { Self::f32(at) }
+        unsafe { self.load(at.cast()) }
     }
 
     /// The same, widened.
+    ///
+    /// # Safety
+    /// As for [`FloatSums::read_f32`].
     #[inline(always)]
-    unsafe fn read_f16(at: *const f16, set: u64) -> Self::Vector {
-        let _ = set;
+    unsafe fn read_f16(self, at: *const f16, places: u64) -> Self::Words {
+        let _ = places;
         // SAFETY: the caller's promise.
-        unsafe { Self::f16(at) }
+        unsafe { self.load_f16(at) }
     }
 
     /// The same, widened.
+    ///
+    /// # Safety
+    /// As for [`FloatSums::read_f32`].
     #[inline(always)]
-    unsafe fn read_bf16(at: *const bf16, set: u64) -> Self::Vector {
-        let _ = set;
+    unsafe fn read_bf16(self, at: *const bf16, places: u64) -> Self::Words {
+        let _ = places;
         // SAFETY: the caller's promise.
-        unsafe { Self::bf16(at) }
+        unsafe { self.load_bf16(at) }
     }
 
     /// The sums of lanes.
-    unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    fn add_f32(self, a: Self::Words, b: Self::Words) -> Self::Words;
     /// The differences of lanes.
-    unsafe fn minus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// The lanes of `new` that are of the set, and the others of `old`.
-    unsafe fn select(set: u64, new: Self::Vector, old: Self::Vector) -> Self::Vector;
+    fn subtract_f32(self, a: Self::Words, b: Self::Words) -> Self::Words;
+    /// The lanes of `new` that are of the places, and the others of `old`.
+    fn take(self, places: u64, new: Self::Words, old: Self::Words) -> Self::Words;
     /// Lane 0 after halving.
-    unsafe fn halved(x: Self::Vector) -> f32;
+    fn halved(self, x: Self::Words) -> f32;
 
-    /// −0 in every lane.
-    unsafe fn no_products() -> Self::Wide;
     /// The lower lanes and the upper ones.
-    unsafe fn doubles(x: Self::Vector) -> [Self::Wide; 2];
+    fn doubles(self, x: Self::Words) -> [Self::Doubles; 2];
     /// sum + a · b, rounded once.
-    unsafe fn plus_product(sum: Self::Wide, a: Self::Wide, b: Self::Wide) -> Self::Wide;
-    /// The sums of lanes.
-    unsafe fn plus_wide(a: Self::Wide, b: Self::Wide) -> Self::Wide;
-    /// The lanes of `new` that are of the set, and the others of `old`.
-    unsafe fn select_wide(set: u64, new: Self::Wide, old: Self::Wide) -> Self::Wide;
+    fn add_product_f64(
+        self,
+        sum: Self::Doubles,
+        a: Self::Doubles,
+        b: Self::Doubles,
+    ) -> Self::Doubles;
+    /// The lanes of `new` that are of the places, and the others of `old`.
+    fn take_f64(self, places: u64, new: Self::Doubles, old: Self::Doubles) -> Self::Doubles;
     /// Lane 0 after halving.
-    unsafe fn halved_wide(x: Self::Wide) -> f64;
-
-    /// Asks for the line of cache around an address, which need not be readable.
-    unsafe fn prefetch(at: *const i8);
+    fn halved_f64(self, x: Self::Doubles) -> f64;
 }
 
-/// A type of rows, read through [`Lanes`].
+/// A type of rows, as vectors of patterns.
 pub(in crate::simd) trait Row: Element {
     /// Reads a vector.
     ///
     /// # Safety
-    /// As [`Lanes`] says.
-    unsafe fn read<S: Lanes>(at: *const Self, set: u64) -> S::Vector;
+    /// As [`FloatSums::read_f32`].
+    unsafe fn read<S: FloatSums>(set: S, at: *const Self, places: u64) -> S::Words;
 }
 
 impl Row for f32 {
     #[inline(always)]
-    unsafe fn read<S: Lanes>(at: *const Self, set: u64) -> S::Vector {
+    unsafe fn read<S: FloatSums>(set: S, at: *const Self, places: u64) -> S::Words {
         // SAFETY: the caller's promise.
-        unsafe { S::read_f32(at, set) }
+        unsafe { set.read_f32(at, places) }
     }
 }
 
 impl Row for f16 {
     #[inline(always)]
-    unsafe fn read<S: Lanes>(at: *const Self, set: u64) -> S::Vector {
+    unsafe fn read<S: FloatSums>(set: S, at: *const Self, places: u64) -> S::Words {
         // SAFETY: the caller's promise.
-        unsafe { S::read_f16(at, set) }
+        unsafe { set.read_f16(at, places) }
     }
 }
 
 impl Row for bf16 {
     #[inline(always)]
-    unsafe fn read<S: Lanes>(at: *const Self, set: u64) -> S::Vector {
+    unsafe fn read<S: FloatSums>(set: S, at: *const Self, places: u64) -> S::Words {
         // SAFETY: the caller's promise.
-        unsafe { S::read_bf16(at, set) }
+        unsafe { set.read_bf16(at, places) }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::arch::aarch64::*;
 
-use super::cluster::Neon as Points;
-use super::quantize::Neon;
-use crate::simd::cluster;
+use super::vectors::Neon as Points;
+use super::vectors::Neon;
 use crate::simd::float_search::kernels::float_kernels;
-use crate::simd::float_search::lanes::Lanes;
+use crate::simd::float_search::lanes::FloatSums;
+use crate::simd::vectors::operations;
 
 float_kernels!(
     Neon, "neon",
@@ -15,91 +15,42 @@ float_kernels!(
     norms: 4 x 4
 );
 
-impl Lanes for Neon {
+impl FloatSums for Neon {
     const PARTIAL: bool = false;
 
-    #[inline(always)]
-    unsafe fn plus(a: uint32x4_t, b: uint32x4_t) -> uint32x4_t {
-        // SAFETY: the set runs here.
-        unsafe { vreinterpretq_u32_f32(vaddq_f32(floats(a), floats(b))) }
-    }
-
-    #[inline(always)]
-    unsafe fn minus(a: uint32x4_t, b: uint32x4_t) -> uint32x4_t {
-        // SAFETY: the set runs here.
-        unsafe { vreinterpretq_u32_f32(vsubq_f32(floats(a), floats(b))) }
-    }
-
-    #[inline(always)]
-    unsafe fn select(set: u64, new: uint32x4_t, old: uint32x4_t) -> uint32x4_t {
-        // SAFETY: the set runs here; four words lie there.
-        unsafe {
-            let places = vld1q_u32([1, 2, 4, 8].as_ptr());
-            vbslq_u32(vtstq_u32(vdupq_n_u32(set as u32), places), new, old)
+    operations! {
+        fn add_f32(self, a: int32x4_t, b: int32x4_t) -> int32x4_t {
+            vreinterpretq_s32_f32(vaddq_f32(floats(a), floats(b)))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn halved(x: uint32x4_t) -> f32 {
-        // SAFETY: the set runs here.
-        unsafe {
+        fn subtract_f32(self, a: int32x4_t, b: int32x4_t) -> int32x4_t {
+            vreinterpretq_s32_f32(vsubq_f32(floats(a), floats(b)))
+        }
+        fn take(self, places: u64, new: int32x4_t, old: int32x4_t) -> int32x4_t {
+            let lanes = vld1q_u32([1, 2, 4, 8].as_ptr());
+            vbslq_s32(vtstq_u32(vdupq_n_u32(places as u32), lanes), new, old)
+        }
+        fn halved(self, x: int32x4_t) -> f32 {
             let x = floats(x);
             vpadds_f32(vadd_f32(vget_low_f32(x), vget_high_f32(x)))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn no_products() -> float64x2_t {
-        // SAFETY: the set runs here.
-        unsafe { vdupq_n_f64(-0.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn doubles(x: uint32x4_t) -> [float64x2_t; 2] {
-        // SAFETY: the set runs here.
-        unsafe {
+        fn doubles(self, x: int32x4_t) -> [float64x2_t; 2] {
             let x = floats(x);
             [vcvt_f64_f32(vget_low_f32(x)), vcvt_high_f64_f32(x)]
         }
-    }
-
-    #[inline(always)]
-    unsafe fn plus_product(sum: float64x2_t, a: float64x2_t, b: float64x2_t) -> float64x2_t {
-        // SAFETY: the set runs here.
-        unsafe { vfmaq_f64(sum, a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn plus_wide(a: float64x2_t, b: float64x2_t) -> float64x2_t {
-        // SAFETY: the set runs here.
-        unsafe { vaddq_f64(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn select_wide(set: u64, new: float64x2_t, old: float64x2_t) -> float64x2_t {
-        // SAFETY: the set runs here; two words lie there.
-        unsafe {
-            let places = vld1q_u64([1, 2].as_ptr());
-            vbslq_f64(vtstq_u64(vdupq_n_u64(set), places), new, old)
+        fn add_product_f64(self, sum: float64x2_t, a: float64x2_t, b: float64x2_t) -> float64x2_t {
+            vfmaq_f64(sum, a, b)
         }
-    }
-
-    #[inline(always)]
-    unsafe fn halved_wide(x: float64x2_t) -> f64 {
-        // SAFETY: the set runs here.
-        unsafe { vpaddd_f64(x) }
-    }
-
-    #[inline(always)]
-    unsafe fn prefetch(at: *const i8) {
-        // SAFETY: a prefetch faults nowhere.
-        unsafe { <Points as cluster::lanes::Lanes>::prefetch(at) }
+        fn take_f64(self, places: u64, new: float64x2_t, old: float64x2_t) -> float64x2_t {
+            let lanes = vld1q_u64([1, 2].as_ptr());
+            vbslq_f64(vtstq_u64(vdupq_n_u64(places), lanes), new, old)
+        }
+        fn halved_f64(self, x: float64x2_t) -> f64 { vpaddd_f64(x) }
     }
 }
 
 /// Patterns as floats.
 #[inline]
 #[target_feature(enable = "neon")]
-fn floats(patterns: uint32x4_t) -> float32x4_t {
-    vreinterpretq_f32_u32(patterns)
+fn floats(patterns: int32x4_t) -> float32x4_t {
+    vreinterpretq_f32_s32(patterns)
 }

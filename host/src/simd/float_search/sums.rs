@@ -5,7 +5,8 @@
 
 use tercet_core::number::lanes::LANES;
 
-use super::lanes::{Lanes, Row};
+use super::lanes::{FloatSums, Row};
+use crate::simd::stores::ask;
 
 /// Bytes that lines are fetched ahead, in the order in which they lie.
 const AHEAD: usize = 12288;
@@ -23,7 +24,7 @@ pub(super) struct Query<'a> {
 
 impl<'a> Query<'a> {
     #[inline(always)]
-    pub(super) fn new<S: Lanes>(values: &'a [f32]) -> Self {
+    pub(super) fn new<S: FloatSums>(values: &'a [f32]) -> Self {
         let steps = match S::PARTIAL {
             true => values.len(),
             false => values.len() / LANES * LANES,
@@ -45,48 +46,47 @@ pub(super) fn reached(left: usize) -> u64 {
 }
 
 /// Σ q · r, or Σ (q − r)², for the first N of some rows; PARTS vectors have all lanes.
-///
-/// # Safety
-/// The processor runs the set; there are N rows or more, of the query's length.
 #[inline(always)]
-unsafe fn of_rows<S: Lanes, T: Row, const PARTS: usize, const N: usize, const DISTANCE: bool>(
+fn of_rows<S: FloatSums, T: Row, const PARTS: usize, const N: usize, const DISTANCE: bool>(
+    set: S,
     query: &Query<'_>,
     rows: &[T],
 ) -> [f64; N] {
-    const { assert!(PARTS * S::WIDTH == LANES) };
+    assert!(PARTS * set.lanes() == LANES);
     let dim = query.values.len();
-    // SAFETY: the set runs here; what is read lies within the query, the rows or a copy.
+    assert!(rows.len() >= N * dim && query.steps <= dim);
+    // SAFETY: what is read lies within the query, the rows, which are as many as asserted, or a copy.
     unsafe {
-        let mut lanes = [[S::splat((-0.0f32).to_bits()); PARTS]; N];
+        let mut lanes = [[set.pattern((-0.0f32).to_bits()); PARTS]; N];
         for at in (0..query.steps).step_by(LANES) {
-            let set = reached(dim - at);
+            let places = reached(dim - at);
             for part in 0..PARTS {
-                let (set, at) = (set >> (part * S::WIDTH), at + part * S::WIDTH);
-                let q = S::read_f32(query.values.as_ptr().wrapping_add(at), set);
+                let (places, at) = (places >> (part * set.lanes()), at + part * set.lanes());
+                let q = set.read_f32(query.values.as_ptr().wrapping_add(at), places);
                 for (row, lanes) in lanes.iter_mut().enumerate() {
-                    prefetch::<S, T, N>(rows, at, N * part + row, row);
-                    let x = T::read::<S>(rows.as_ptr().wrapping_add(row * dim + at), set);
-                    let sum = S::plus(lanes[part], term::<S, DISTANCE>(q, x));
+                    prefetch::<S, T, N>(set, rows, at, N * part + row, row);
+                    let x = T::read(set, rows.as_ptr().wrapping_add(row * dim + at), places);
+                    let sum = set.add_f32(lanes[part], term::<S, DISTANCE>(set, q, x));
                     lanes[part] = match S::PARTIAL {
-                        true => S::select(set, sum, lanes[part]),
+                        true => set.take(places, sum, lanes[part]),
                         false => sum,
                     };
                 }
             }
         }
         if query.steps < dim {
-            let set = reached(dim - query.steps);
+            let places = reached(dim - query.steps);
             let mut copy = [T::default(); LANES];
             for (row, lanes) in lanes.iter_mut().enumerate() {
                 let rest = rest(&mut copy, rows, row * dim + query.steps, dim - query.steps);
                 for (part, lane) in lanes.iter_mut().enumerate() {
-                    let (set, at) = (set >> (part * S::WIDTH), part * S::WIDTH);
-                    if set == 0 {
+                    let (places, at) = (places >> (part * set.lanes()), part * set.lanes());
+                    if places == 0 {
                         break;
                     }
-                    let q = S::read_f32(query.rest[at..].as_ptr(), set);
-                    let term = term::<S, DISTANCE>(q, T::read::<S>(rest.add(at), set));
-                    *lane = S::select(set, S::plus(*lane, term), *lane);
+                    let q = set.read_f32(query.rest[at..].as_ptr(), places);
+                    let term = term::<S, DISTANCE>(set, q, T::read(set, rest.add(at), places));
+                    *lane = set.take(places, set.add_f32(*lane, term), *lane);
                 }
             }
         }
@@ -95,30 +95,24 @@ unsafe fn of_rows<S: Lanes, T: Row, const PARTS: usize, const N: usize, const DI
             let mut half = PARTS / 2;
             while half > 0 {
                 for part in 0..half {
-                    lanes[part] = S::plus(lanes[part], lanes[part + half]);
+                    lanes[part] = set.add_f32(lanes[part], lanes[part + half]);
                 }
                 half /= 2;
             }
-            *sum = f64::from(S::halved(lanes[0]));
+            *sum = f64::from(set.halved(lanes[0]));
         }
         sums
     }
 }
 
 /// q · x, or (q − x)².
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-unsafe fn term<S: Lanes, const DISTANCE: bool>(q: S::Vector, x: S::Vector) -> S::Vector {
-    // SAFETY: the set runs here.
-    unsafe {
-        if DISTANCE {
-            let difference = S::minus(q, x);
-            S::multiply(difference, difference)
-        } else {
-            S::multiply(q, x)
-        }
+fn term<S: FloatSums, const DISTANCE: bool>(set: S, q: S::Words, x: S::Words) -> S::Words {
+    if DISTANCE {
+        let difference = set.subtract_f32(q, x);
+        set.multiply_f32(difference, difference)
+    } else {
+        set.multiply_f32(q, x)
     }
 }
 
@@ -140,50 +134,42 @@ pub(super) fn rest<T: Row>(
 }
 
 /// Asks for a line wherever the `index`-th vector of a step begins one; of N rows, one after the other.
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-pub(super) unsafe fn prefetch<S: Lanes, T: Row, const N: usize>(
+pub(super) fn prefetch<S: FloatSums, T: Row, const N: usize>(
+    set: S,
     rows: &[T],
     at: usize,
     index: usize,
     row: usize,
 ) {
-    if (index * S::WIDTH * size_of::<T>()).is_multiple_of(LINE) {
-        let ahead = rows.as_ptr().wrapping_add(N * at + row * S::WIDTH);
-        // SAFETY: the set runs here, and a prefetch may name any address.
-        unsafe { S::prefetch(ahead.cast::<i8>().wrapping_add(AHEAD)) };
+    if (index * set.lanes() * size_of::<T>()).is_multiple_of(LINE) {
+        let ahead = rows.as_ptr().wrapping_add(N * at + row * set.lanes());
+        ask(ahead.cast::<i8>().wrapping_add(AHEAD));
     }
 }
 
 /// [`of_rows`] of all rows, N at a time.
-///
-/// # Safety
-/// The processor runs the set; whole rows of the query's length, which is not 0, and no more than places.
 #[inline(always)]
-pub(in crate::simd) unsafe fn sums<
-    S: Lanes,
+pub(in crate::simd) fn sums<
+    S: FloatSums,
     T: Row,
     const PARTS: usize,
     const N: usize,
     const DISTANCE: bool,
 >(
+    set: S,
     values: &[f32],
     mut rows: &[T],
     sums: &mut [f64],
 ) {
     let query = Query::new::<S>(values);
     let (groups, rest) = sums[..rows.len() / values.len()].as_chunks_mut::<N>();
-    // SAFETY: the caller's promises; there are as many rows as places are left.
-    unsafe {
-        for sums in groups {
-            *sums = of_rows::<S, T, PARTS, N, DISTANCE>(&query, rows);
-            rows = &rows[N * values.len()..];
-        }
-        for sum in rest {
-            [*sum] = of_rows::<S, T, PARTS, 1, DISTANCE>(&query, rows);
-            rows = &rows[values.len()..];
-        }
+    for sums in groups {
+        *sums = of_rows::<S, T, PARTS, N, DISTANCE>(set, &query, rows);
+        rows = &rows[N * values.len()..];
+    }
+    for sum in rest {
+        [*sum] = of_rows::<S, T, PARTS, 1, DISTANCE>(set, &query, rows);
+        rows = &rows[values.len()..];
     }
 }

@@ -3,12 +3,10 @@
 
 use std::arch::x86_64::*;
 
-use crate::simd::palette::lanes::Lanes;
+use super::vectors::Avx2;
+use crate::simd::palette::lanes::{LookUps, STEP};
 
-/// Two vectors a step.
-pub(in crate::simd) struct Avx2;
-
-impl Lanes for Avx2 {
+impl LookUps for Avx2 {
     type Bytes = [__m256i; 2];
     /// 16 entries in both halves.
     type Book = [__m256i; 16];
@@ -18,27 +16,27 @@ impl Lanes for Avx2 {
 
     /// The last 16 indices begin at 6·B.
     #[inline(always)]
-    fn reach(bits: usize) -> usize {
+    fn reach(self, bits: usize) -> usize {
         6 * bits + 16
     }
 
     #[inline(always)]
-    unsafe fn load(from: *const u8) -> [__m256i; 2] {
-        // SAFETY: the caller's promise.
+    fn load(self, from: &[i8; STEP]) -> [__m256i; 2] {
+        // SAFETY: the set runs here; 64 bytes lie there.
         unsafe {
             [
-                _mm256_loadu_si256(from.cast()),
-                _mm256_loadu_si256(from.add(32).cast()),
+                _mm256_loadu_si256(from.as_ptr().cast()),
+                _mm256_loadu_si256(from.as_ptr().add(32).cast()),
             ]
         }
     }
 
     #[inline(always)]
-    unsafe fn unpack<const BITS: usize>(from: *const u8) -> [__m256i; 2] {
-        // SAFETY: the caller's promise.
+    unsafe fn unpack<const BITS: usize>(self, from: *const u8) -> [__m256i; 2] {
+        // SAFETY: the set runs here; the caller's promise.
         unsafe {
             if BITS == 8 {
-                return Self::load(from);
+                return self.load(&*from.cast());
             }
             [
                 unpack_32::<BITS>(from),
@@ -48,7 +46,7 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn pack<const BITS: usize>(indices: [__m256i; 2], to: *mut u8) {
+    unsafe fn pack<const BITS: usize>(self, indices: [__m256i; 2], to: *mut u8) {
         for (half, indices) in indices.into_iter().enumerate() {
             // SAFETY: the set runs here, and as many bytes are written as promised.
             unsafe {
@@ -66,7 +64,7 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn book(from: &[u8; 256]) -> [__m256i; 16] {
+    fn book(self, from: &[u8; 256]) -> [__m256i; 16] {
         // SAFETY: the set runs here; 256 bytes lie there.
         unsafe {
             let mut book = [_mm256_setzero_si256(); 16];
@@ -79,7 +77,8 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn look_up<const BITS: usize>(
+    fn look_up<const BITS: usize>(
+        self,
         book: &[__m256i; 16],
         [low, high]: [__m256i; 2],
     ) -> [__m256i; 2] {
@@ -93,9 +92,9 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn scaled(entries: [__m256i; 2], scale: f32, to: *mut f32) {
+    fn scaled(self, entries: [__m256i; 2], scale: f32, to: &mut [f32; STEP]) {
         for (half, entries) in entries.into_iter().enumerate() {
-            // SAFETY: the set runs here, and 64 floats are written as promised.
+            // SAFETY: the set runs here, and 64 floats have room.
             unsafe {
                 let scale = _mm256_set1_ps(scale);
                 let low = _mm256_castsi256_si128(entries);
@@ -108,7 +107,7 @@ impl Lanes for Avx2 {
                 ];
                 for (index, eight) in eights.into_iter().enumerate() {
                     let entries = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eight));
-                    let to = to.add(32 * half + 8 * index);
+                    let to = to.as_mut_ptr().add(32 * half + 8 * index);
                     _mm256_storeu_ps(to, _mm256_mul_ps(entries, scale));
                 }
             }
@@ -116,20 +115,20 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn zero() -> __m256i {
+    fn zero(self) -> __m256i {
         // SAFETY: the set runs here.
         unsafe { _mm256_setzero_si256() }
     }
 
     #[inline(always)]
-    unsafe fn product(mut sums: __m256i, entries: [__m256i; 2], x: *const i8) -> __m256i {
-        // SAFETY: the set runs here, and 64 activations are read as promised.
+    fn product(self, mut sums: __m256i, entries: [__m256i; 2], x: &[i8; STEP]) -> __m256i {
+        // SAFETY: the set runs here, and 64 activations lie there.
         unsafe {
             for (half, entries) in entries.into_iter().enumerate() {
                 let low = _mm256_castsi256_si128(entries);
                 let high = _mm256_extracti128_si256::<1>(entries);
                 for (quarter, entries) in [low, high].into_iter().enumerate() {
-                    let x = x.add(32 * half + 16 * quarter);
+                    let x = x.as_ptr().add(32 * half + 16 * quarter);
                     let x = _mm256_cvtepi8_epi16(_mm_loadu_si128(x.cast()));
                     let products = _mm256_madd_epi16(_mm256_cvtepi8_epi16(entries), x);
                     sums = _mm256_add_epi32(sums, products);
@@ -140,7 +139,7 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn total(sums: __m256i) -> i32 {
+    fn total(self, sums: __m256i) -> i32 {
         // SAFETY: the set runs here.
         unsafe {
             let sums = _mm_add_epi32(
@@ -182,7 +181,7 @@ unsafe fn look_up_32<const BITS: usize>(book: &[__m256i; 16], indices: __m256i) 
 /// The set runs here, and so many bytes can be read.
 #[inline(always)]
 unsafe fn unpack_32<const BITS: usize>(from: *const u8) -> __m256i {
-    // SAFETY: the caller's promise.
+    // SAFETY: the set runs here; the caller's promise.
     unsafe {
         let mask = _mm256_set1_epi8(((1u8 << BITS) - 1) as i8);
         match BITS {
@@ -278,4 +277,4 @@ const fn gather(bits: usize) -> [u8; 32] {
     places
 }
 
-crate::simd::palette::steps::palette_kernels!(Avx2, "avx2");
+crate::simd::palette::steps::palette_kernels!(Avx2, "avx2,f16c,fma");

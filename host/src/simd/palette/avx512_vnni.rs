@@ -2,12 +2,22 @@
 
 use std::arch::x86_64::*;
 
-use crate::simd::palette::lanes::Lanes;
+use crate::simd::palette::lanes::{LookUps, STEP};
 
-/// One vector a step.
-pub(in crate::simd) struct Vbmi;
+/// AVX-512 with VNNI and VBMI, which runs here: one vector a step.
+#[derive(Clone, Copy)]
+pub(in crate::simd) struct Vbmi(());
 
-impl Lanes for Vbmi {
+impl Vbmi {
+    /// The set, in what is compiled for it.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi")]
+    pub(in crate::simd) fn here() -> Self {
+        Self(())
+    }
+}
+
+impl LookUps for Vbmi {
     type Bytes = __m512i;
     type Book = [__m512i; 4];
     type Sums = __m512i;
@@ -15,19 +25,19 @@ impl Lanes for Vbmi {
     const UNSIGNED: bool = true;
 
     #[inline(always)]
-    fn reach(_: usize) -> usize {
+    fn reach(self, _: usize) -> usize {
         64
     }
 
     #[inline(always)]
-    unsafe fn load(from: *const u8) -> __m512i {
-        // SAFETY: the caller's promise.
-        unsafe { _mm512_loadu_si512(from.cast()) }
+    fn load(self, from: &[i8; STEP]) -> __m512i {
+        // SAFETY: the set runs here; 64 bytes lie there.
+        unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
     }
 
     #[inline(always)]
-    unsafe fn unpack<const BITS: usize>(from: *const u8) -> __m512i {
-        // SAFETY: the caller's promise.
+    unsafe fn unpack<const BITS: usize>(self, from: *const u8) -> __m512i {
+        // SAFETY: the set runs here; the caller's promise.
         unsafe {
             let packed = _mm512_loadu_si512(from.cast());
             if BITS == 8 {
@@ -39,8 +49,8 @@ impl Lanes for Vbmi {
     }
 
     #[inline(always)]
-    unsafe fn pack<const BITS: usize>(indices: __m512i, to: *mut u8) {
-        // SAFETY: the caller's promise.
+    unsafe fn pack<const BITS: usize>(self, indices: __m512i, to: *mut u8) {
+        // SAFETY: the set runs here; the caller's promise.
         unsafe {
             let packed = if BITS == 8 {
                 indices
@@ -58,7 +68,7 @@ impl Lanes for Vbmi {
     }
 
     #[inline(always)]
-    unsafe fn book(from: &[u8; 256]) -> [__m512i; 4] {
+    fn book(self, from: &[u8; 256]) -> [__m512i; 4] {
         let from: *const __m512i = from.as_ptr().cast();
         // SAFETY: the set runs here; 256 bytes lie there.
         unsafe {
@@ -73,7 +83,7 @@ impl Lanes for Vbmi {
 
     /// A look-up looks at six bits of an index, or at seven in two vectors.
     #[inline(always)]
-    unsafe fn look_up<const BITS: usize>(book: &[__m512i; 4], indices: __m512i) -> __m512i {
+    fn look_up<const BITS: usize>(self, book: &[__m512i; 4], indices: __m512i) -> __m512i {
         // SAFETY: the set runs here.
         unsafe {
             match BITS {
@@ -89,8 +99,8 @@ impl Lanes for Vbmi {
     }
 
     #[inline(always)]
-    unsafe fn scaled(entries: __m512i, scale: f32, to: *mut f32) {
-        // SAFETY: the set runs here, and 64 floats are written as promised.
+    fn scaled(self, entries: __m512i, scale: f32, to: &mut [f32; STEP]) {
+        // SAFETY: the set runs here, and 64 floats have room.
         unsafe {
             let scale = _mm512_set1_ps(scale);
             let quarters = [
@@ -101,25 +111,28 @@ impl Lanes for Vbmi {
             ];
             for (index, quarter) in quarters.into_iter().enumerate() {
                 let entries = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(quarter));
-                _mm512_storeu_ps(to.add(16 * index), _mm512_mul_ps(entries, scale));
+                _mm512_storeu_ps(
+                    to.as_mut_ptr().add(16 * index),
+                    _mm512_mul_ps(entries, scale),
+                );
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn zero() -> __m512i {
+    fn zero(self) -> __m512i {
         // SAFETY: the set runs here.
         unsafe { _mm512_setzero_si512() }
     }
 
     #[inline(always)]
-    unsafe fn product(sums: __m512i, entries: __m512i, x: *const i8) -> __m512i {
-        // SAFETY: the set runs here, and 64 activations are read as promised.
-        unsafe { _mm512_dpbusd_epi32(sums, entries, _mm512_loadu_si512(x.cast())) }
+    fn product(self, sums: __m512i, entries: __m512i, x: &[i8; STEP]) -> __m512i {
+        // SAFETY: the set runs here, and 64 activations lie there.
+        unsafe { _mm512_dpbusd_epi32(sums, entries, _mm512_loadu_si512(x.as_ptr().cast())) }
     }
 
     #[inline(always)]
-    unsafe fn total(sums: __m512i) -> i32 {
+    fn total(self, sums: __m512i) -> i32 {
         // SAFETY: the set runs here.
         unsafe { _mm512_reduce_add_epi32(sums) }
     }

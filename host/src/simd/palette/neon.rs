@@ -2,12 +2,10 @@
 
 use std::arch::aarch64::*;
 
-use crate::simd::palette::lanes::Lanes;
+use super::vectors::Neon;
+use crate::simd::palette::lanes::{LookUps, STEP};
 
-/// Four vectors a step.
-pub(in crate::simd) struct Neon;
-
-impl Lanes for Neon {
+impl LookUps for Neon {
     type Bytes = [uint8x16_t; 4];
     type Book = [uint8x16x4_t; 4];
     type Sums = int32x4_t;
@@ -16,29 +14,29 @@ impl Lanes for Neon {
 
     /// The last 16 indices begin at 6·B.
     #[inline(always)]
-    fn reach(bits: usize) -> usize {
+    fn reach(self, bits: usize) -> usize {
         6 * bits + 16
     }
 
     #[inline(always)]
-    unsafe fn load(from: *const u8) -> [uint8x16_t; 4] {
-        // SAFETY: the caller's promise.
+    fn load(self, from: &[i8; STEP]) -> [uint8x16_t; 4] {
+        // SAFETY: the set runs here; 64 bytes lie there.
         unsafe {
             [
-                vld1q_u8(from),
-                vld1q_u8(from.add(16)),
-                vld1q_u8(from.add(32)),
-                vld1q_u8(from.add(48)),
+                vld1q_u8(from.as_ptr().cast()),
+                vld1q_u8(from.as_ptr().add(16).cast()),
+                vld1q_u8(from.as_ptr().add(32).cast()),
+                vld1q_u8(from.as_ptr().add(48).cast()),
             ]
         }
     }
 
     #[inline(always)]
-    unsafe fn unpack<const BITS: usize>(from: *const u8) -> [uint8x16_t; 4] {
-        // SAFETY: the caller's promise.
+    unsafe fn unpack<const BITS: usize>(self, from: *const u8) -> [uint8x16_t; 4] {
+        // SAFETY: the set runs here; the caller's promise.
         unsafe {
             if BITS == 8 {
-                return Self::load(from);
+                return self.load(&*from.cast());
             }
             [
                 unpack_16::<BITS>(from),
@@ -50,7 +48,7 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    unsafe fn pack<const BITS: usize>(indices: [uint8x16_t; 4], to: *mut u8) {
+    unsafe fn pack<const BITS: usize>(self, indices: [uint8x16_t; 4], to: *mut u8) {
         for (at, indices) in indices.into_iter().enumerate() {
             // SAFETY: the set runs here, and as many bytes are written as promised.
             unsafe {
@@ -83,7 +81,7 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    unsafe fn book(from: &[u8; 256]) -> [uint8x16x4_t; 4] {
+    fn book(self, from: &[u8; 256]) -> [uint8x16x4_t; 4] {
         // SAFETY: the set runs here; 256 bytes lie there.
         unsafe {
             let from = from.as_ptr();
@@ -97,7 +95,8 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    unsafe fn look_up<const BITS: usize>(
+    fn look_up<const BITS: usize>(
+        self,
         book: &[uint8x16x4_t; 4],
         mut indices: [uint8x16_t; 4],
     ) -> [uint8x16_t; 4] {
@@ -109,14 +108,14 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    unsafe fn scaled(entries: [uint8x16_t; 4], scale: f32, to: *mut f32) {
+    fn scaled(self, entries: [uint8x16_t; 4], scale: f32, to: &mut [f32; STEP]) {
         for (at, entries) in entries.into_iter().enumerate() {
-            // SAFETY: the set runs here, and 64 floats are written as promised.
+            // SAFETY: the set runs here, and 64 floats have room.
             unsafe {
                 let entries = vreinterpretq_s8_u8(entries);
                 let halves = [vmovl_s8(vget_low_s8(entries)), vmovl_high_s8(entries)];
                 for (half, words) in halves.into_iter().enumerate() {
-                    let to = to.add(16 * at + 8 * half);
+                    let to = to.as_mut_ptr().add(16 * at + 8 * half);
                     let low = vcvtq_f32_s32(vmovl_s16(vget_low_s16(words)));
                     let high = vcvtq_f32_s32(vmovl_high_s16(words));
                     vst1q_f32(to, vmulq_n_f32(low, scale));
@@ -127,18 +126,21 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    unsafe fn zero() -> int32x4_t {
+    fn zero(self) -> int32x4_t {
         // SAFETY: the set runs here.
         unsafe { vdupq_n_s32(0) }
     }
 
     /// A product of two bytes fits 16 bits, a pair of them 32.
     #[inline(always)]
-    unsafe fn product(mut sums: int32x4_t, entries: [uint8x16_t; 4], x: *const i8) -> int32x4_t {
+    fn product(self, mut sums: int32x4_t, entries: [uint8x16_t; 4], x: &[i8; STEP]) -> int32x4_t {
         for (at, entries) in entries.into_iter().enumerate() {
-            // SAFETY: the set runs here, and 64 activations are read as promised.
+            // SAFETY: the set runs here, and 64 activations lie there.
             unsafe {
-                let (entries, x) = (vreinterpretq_s8_u8(entries), vld1q_s8(x.add(16 * at)));
+                let (entries, x) = (
+                    vreinterpretq_s8_u8(entries),
+                    vld1q_s8(x.as_ptr().add(16 * at)),
+                );
                 sums = vpadalq_s16(sums, vmull_s8(vget_low_s8(entries), vget_low_s8(x)));
                 sums = vpadalq_s16(sums, vmull_high_s8(entries, x));
             }
@@ -147,7 +149,7 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    unsafe fn total(sums: int32x4_t) -> i32 {
+    fn total(self, sums: int32x4_t) -> i32 {
         // SAFETY: the set runs here.
         unsafe { vaddvq_s32(sums) }
     }
@@ -203,7 +205,7 @@ unsafe fn look_up_16<const BITS: usize>(
 /// The set runs here; 64 bytes can be read.
 #[inline(always)]
 unsafe fn book_64(from: *const u8) -> uint8x16x4_t {
-    // SAFETY: the caller's promise.
+    // SAFETY: the set runs here; the caller's promise.
     unsafe {
         uint8x16x4_t(
             vld1q_u8(from),

@@ -3,7 +3,7 @@
 //! Vectors reach beyond the indices of a step. The last steps of a row, which would reach beyond it, are taken from a copy
 //! with room behind it, and values that are no whole step are filled up with zeros.
 
-use super::lanes::{Lanes, STEP};
+use super::lanes::{LookUps, STEP};
 
 /// Room for the last steps of a row: they begin less than a vector of 64 bytes before its end, and reach another one.
 const ROOM: usize = 192;
@@ -16,8 +16,8 @@ type Rest = [u8; ROOM];
 
 /// How many of `steps` whole steps reach no further than `len` bytes.
 #[inline(always)]
-fn inside<S: Lanes>(bits: usize, steps: usize, len: usize) -> usize {
-    match len.checked_sub(S::reach(bits)) {
+fn inside<S: LookUps>(set: S, bits: usize, steps: usize, len: usize) -> usize {
+    match len.checked_sub(set.reach(bits)) {
         Some(room) => (room / (8 * bits) + 1).min(steps),
         None => 0,
     }
@@ -32,38 +32,35 @@ fn rest(row: &[u8], bits: usize, done: usize) -> Rest {
     rest
 }
 
-/// The values of a row: `fl(entry · scale)`.
-///
-/// # Safety
-/// The processor runs the set. `row` has the indices of as many values as `out`.
+/// The values of a row: `fl(entry · scale)`. `row` has the indices of as many values as `out`.
 #[inline(always)]
-pub(in crate::simd) unsafe fn decode<S: Lanes, const BITS: usize>(
+pub(in crate::simd) fn decode<S: LookUps, const BITS: usize>(
+    set: S,
     row: &[u8],
     book: &[u8; 256],
     scale: f32,
     out: &mut [f32],
 ) {
-    // SAFETY: the set runs here.
-    let book = unsafe { S::book(book) };
+    let book = set.book(book);
     let (steps, last) = out.as_chunks_mut::<STEP>();
-    let near = inside::<S>(BITS, steps.len(), row.len());
+    let near = inside::<S>(set, BITS, steps.len(), row.len());
     let (near_steps, far_steps) = steps.split_at_mut(near);
     for (index, out) in near_steps.iter_mut().enumerate() {
         let from = row[index * 8 * BITS..].as_ptr();
-        // SAFETY: the set runs here; a step that reaches no further than the row.
-        unsafe { decode_step::<S, BITS>(&book, from, scale, out) };
+        // SAFETY: a step that reaches no further than the row.
+        unsafe { decode_step::<S, BITS>(set, &book, from, scale, out) };
     }
     let rest = rest(row, BITS, near);
     for (index, out) in far_steps.iter_mut().enumerate() {
-        let from = rest[index * 8 * BITS..].as_ptr();
-        // SAFETY: the set runs here; a step of the copied end, which has room for its reach.
-        unsafe { decode_step::<S, BITS>(&book, from, scale, out) };
+        let from = rest[index * 8 * BITS..][..set.reach(BITS)].as_ptr();
+        // SAFETY: a step of the copied end, which has room for its reach.
+        unsafe { decode_step::<S, BITS>(set, &book, from, scale, out) };
     }
     if !last.is_empty() {
         let mut whole = [0.0; STEP];
-        let from = rest[far_steps.len() * 8 * BITS..].as_ptr();
+        let from = rest[far_steps.len() * 8 * BITS..][..set.reach(BITS)].as_ptr();
         // SAFETY: as above.
-        unsafe { decode_step::<S, BITS>(&book, from, scale, &mut whole) };
+        unsafe { decode_step::<S, BITS>(set, &book, from, scale, &mut whole) };
         last.copy_from_slice(&whole[..last.len()]);
     }
 }
@@ -71,9 +68,10 @@ pub(in crate::simd) unsafe fn decode<S: Lanes, const BITS: usize>(
 /// The values of a step. Not a closure: those are compiled for the set only where they happen to be inlined.
 ///
 /// # Safety
-/// The processor runs the set; the reach of a step can be read.
+/// The reach of a step can be read.
 #[inline(always)]
-unsafe fn decode_step<S: Lanes, const BITS: usize>(
+unsafe fn decode_step<S: LookUps, const BITS: usize>(
+    set: S,
     book: &S::Book,
     from: *const u8,
     scale: f32,
@@ -81,43 +79,48 @@ unsafe fn decode_step<S: Lanes, const BITS: usize>(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let entries = S::look_up::<BITS>(book, S::unpack::<BITS>(from));
-        S::scaled(entries, scale, out.as_mut_ptr());
+        let entries = set.look_up::<BITS>(book, set.unpack::<BITS>(from));
+        set.scaled(entries, scale, out);
     }
 }
 
-/// The indices of codes, looked up by a code's bits as an unsigned number; the last byte is filled up with zeros.
-///
-/// # Safety
-/// The processor runs the set. `out` has the bytes of as many indices as there are codes, and the indices are below 2^`BITS`.
+/// The indices of codes, looked up by a code's bits as an unsigned number; the last byte is filled up with zeros. `out` has the bytes of as
+/// many indices as there are codes, and the indices are below 2^`BITS`.
 #[inline(always)]
-pub(in crate::simd) unsafe fn pack<S: Lanes, const BITS: usize>(
+pub(in crate::simd) fn pack<S: LookUps, const BITS: usize>(
+    set: S,
     codes: &[i8],
     indices: &[u8; 256],
     out: &mut [u8],
 ) {
-    // SAFETY: the set runs here.
-    let book = unsafe { S::book(indices) };
+    let book = set.book(indices);
     let (steps, last) = codes.as_chunks::<STEP>();
-    let near = inside::<S>(BITS, steps.len(), out.len());
+    let near = inside::<S>(set, BITS, steps.len(), out.len());
     let (near_steps, far_steps) = steps.split_at(near);
     for (index, codes) in near_steps.iter().enumerate() {
         let to = out[index * 8 * BITS..].as_mut_ptr();
-        // SAFETY: the set runs here; a step that reaches no further than the output.
-        unsafe { pack_step::<S, BITS>(&book, codes, to) };
+        // SAFETY: a step that reaches no further than the output.
+        unsafe { pack_step::<S, BITS>(set, &book, codes, to) };
     }
     let mut rest = [0; ROOM];
     for (index, codes) in far_steps.iter().enumerate() {
-        let to = rest[index * 8 * BITS..].as_mut_ptr();
-        // SAFETY: the set runs here; a step of the copy of the end, which has room for its reach.
-        unsafe { pack_step::<S, BITS>(&book, codes, to) };
+        let to = rest[index * 8 * BITS..][..set.reach(BITS)].as_mut_ptr();
+        // SAFETY: a step of the copy of the end, which has room for its reach.
+        unsafe { pack_step::<S, BITS>(set, &book, codes, to) };
     }
     if !last.is_empty() {
         let mut whole = [0; STEP];
         whole[..last.len()].copy_from_slice(last);
         let at = far_steps.len() * 8 * BITS;
         // SAFETY: as above.
-        unsafe { pack_step::<S, BITS>(&book, &whole, rest[at..].as_mut_ptr()) };
+        unsafe {
+            pack_step::<S, BITS>(
+                set,
+                &book,
+                &whole,
+                rest[at..][..set.reach(BITS)].as_mut_ptr(),
+            )
+        };
         // What fills up the last byte is zeros, not the index of the code 0.
         let bits = last.len() * BITS;
         if !bits.is_multiple_of(8) {
@@ -131,13 +134,18 @@ pub(in crate::simd) unsafe fn pack<S: Lanes, const BITS: usize>(
 /// The indices of a step of codes.
 ///
 /// # Safety
-/// The processor runs the set; the reach of a step can be written.
+/// The reach of a step can be written.
 #[inline(always)]
-unsafe fn pack_step<S: Lanes, const BITS: usize>(book: &S::Book, codes: &[i8; STEP], to: *mut u8) {
+unsafe fn pack_step<S: LookUps, const BITS: usize>(
+    set: S,
+    book: &S::Book,
+    codes: &[i8; STEP],
+    to: *mut u8,
+) {
     // SAFETY: the caller's promise; 64 codes are read.
     unsafe {
-        let indices = S::look_up::<8>(book, S::load(codes.as_ptr().cast()));
-        S::pack::<BITS>(indices, to);
+        let indices = set.look_up::<8>(book, set.load(codes));
+        set.pack::<BITS>(indices, to);
     }
 }
 
@@ -177,13 +185,11 @@ impl<'a> Activations<'a> {
     }
 }
 
-/// The product of each row with the activations.
-///
-/// # Safety
-/// The processor runs the set. There is a row for each sum, of `stride` bytes, which have the indices of as many values as
-/// there are activations.
+/// The product of each row with the activations. There is a row for each sum, of `stride` bytes, which have the indices of as many values
+/// as there are activations.
 #[inline(always)]
-pub(in crate::simd) unsafe fn products<S: Lanes, const BITS: usize>(
+pub(in crate::simd) fn products<S: LookUps, const BITS: usize>(
+    set: S,
     rows: &[u8],
     stride: usize,
     book: &[u8; 256],
@@ -196,8 +202,7 @@ pub(in crate::simd) unsafe fn products<S: Lanes, const BITS: usize>(
             *entry ^= 0x80;
         }
     }
-    // SAFETY: the set runs here.
-    let book = unsafe { S::book(&flipped) };
+    let book = set.book(&flipped);
     let above = if S::UNSIGNED {
         x.sum.wrapping_mul(128)
     } else {
@@ -206,51 +211,50 @@ pub(in crate::simd) unsafe fn products<S: Lanes, const BITS: usize>(
     let (fours, ones) = out.as_chunks_mut::<ROWS>();
     let (rows, last) = rows.split_at(fours.len() * ROWS * stride);
     for (rows, out) in rows.chunks_exact(ROWS * stride).zip(fours) {
-        let rows = std::array::from_fn(|row| &rows[row * stride..][..stride]);
-        // SAFETY: the caller's promise.
-        let sums = unsafe { sums::<S, BITS, ROWS>(rows, &book, x) };
+        let sums = sums::<S, BITS, ROWS>(set, rows, stride, &book, x);
         *out = sums.map(|sum| sum.wrapping_sub(above));
     }
     for (row, out) in last.chunks_exact(stride).zip(ones) {
-        // SAFETY: the caller's promise.
-        let [sum] = unsafe { sums::<S, BITS, 1>([row], &book, x) };
+        let [sum] = sums::<S, BITS, 1>(set, row, stride, &book, x);
         *out = sum.wrapping_sub(above);
     }
 }
 
-/// The products of `R` rows.
-///
-/// # Safety
-/// As [`products`].
+/// The products of `R` rows of `stride` bytes.
 #[inline(always)]
-unsafe fn sums<S: Lanes, const BITS: usize, const R: usize>(
-    rows: [&[u8]; R],
+fn sums<S: LookUps, const BITS: usize, const R: usize>(
+    set: S,
+    rows: &[u8],
+    stride: usize,
     book: &S::Book,
     x: &Activations<'_>,
 ) -> [i32; R] {
-    // SAFETY: the set runs here.
-    let mut sums = [unsafe { S::zero() }; R];
-    let near = inside::<S>(BITS, x.steps.len(), rows[0].len());
+    let mut sums = [set.zero(); R];
+    let rows: [&[u8]; R] = std::array::from_fn(|row| &rows[row * stride..][..stride]);
+    let near = inside::<S>(set, BITS, x.steps.len(), stride);
     let (near_steps, far_steps) = x.steps.split_at(near);
     for (index, x) in near_steps.iter().enumerate() {
         for (sums, row) in sums.iter_mut().zip(&rows) {
             let from = row.as_ptr().wrapping_add(index * 8 * BITS);
-            // SAFETY: the set runs here; a step that reaches no further than the row, as `near` says.
-            *sums = unsafe { product_step::<S, BITS>(*sums, book, from, x) };
+            // SAFETY: a step that reaches no further than the row, as `near` says.
+            *sums = unsafe { product_step::<S, BITS>(set, *sums, book, from, x) };
         }
     }
+    let far = far_steps.len() + x.last.iter().len();
+    assert!(far == 0 || (far - 1) * 8 * BITS + set.reach(BITS) <= ROOM);
     for (sums, row) in sums.iter_mut().zip(rows) {
         let rest = rest(row, BITS, near);
         for (index, x) in far_steps.iter().chain(&x.last).enumerate() {
-            let from = rest[index * 8 * BITS..].as_ptr();
-            // SAFETY: the set runs here; a step of the copied end, which has room for its reach.
-            *sums = unsafe { product_step::<S, BITS>(*sums, book, from, x) };
+            // SAFETY: a step of the copied end, which has room for its reach, as asserted.
+            *sums = unsafe {
+                let from = rest.as_ptr().add(index * 8 * BITS);
+                product_step::<S, BITS>(set, *sums, book, from, x)
+            };
         }
     }
     let mut totals = [0; R];
     for (total, sums) in totals.iter_mut().zip(sums) {
-        // SAFETY: the set runs here.
-        *total = unsafe { S::total(sums) };
+        *total = set.total(sums);
     }
     totals
 }
@@ -258,9 +262,10 @@ unsafe fn sums<S: Lanes, const BITS: usize, const R: usize>(
 /// Adds the products of a step.
 ///
 /// # Safety
-/// The processor runs the set; the reach of a step can be read.
+/// The reach of a step can be read.
 #[inline(always)]
-unsafe fn product_step<S: Lanes, const BITS: usize>(
+unsafe fn product_step<S: LookUps, const BITS: usize>(
+    set: S,
     sums: S::Sums,
     book: &S::Book,
     from: *const u8,
@@ -268,8 +273,8 @@ unsafe fn product_step<S: Lanes, const BITS: usize>(
 ) -> S::Sums {
     // SAFETY: the caller's promise; 64 activations are read.
     unsafe {
-        let entries = S::look_up::<BITS>(book, S::unpack::<BITS>(from));
-        S::product(sums, entries, x.as_ptr())
+        let entries = set.look_up::<BITS>(book, set.unpack::<BITS>(from));
+        set.product(sums, entries, x)
     }
 }
 
@@ -290,36 +295,32 @@ macro_rules! palette_kernels {
         #[target_feature(enable = $features)]
         fn decode(width: Width, row: &[u8], book: &[u8; 256], scale: f32, out: &mut [f32]) {
             assert_eq!(row.len(), width.bytes(out.len()));
-            // SAFETY: the features are those of the set; the row's length is asserted.
-            unsafe {
-                match width.bits() {
-                    1 => steps::decode::<$set, 1>(row, book, scale, out),
-                    2 => steps::decode::<$set, 2>(row, book, scale, out),
-                    3 => steps::decode::<$set, 3>(row, book, scale, out),
-                    4 => steps::decode::<$set, 4>(row, book, scale, out),
-                    5 => steps::decode::<$set, 5>(row, book, scale, out),
-                    6 => steps::decode::<$set, 6>(row, book, scale, out),
-                    7 => steps::decode::<$set, 7>(row, book, scale, out),
-                    _ => steps::decode::<$set, 8>(row, book, scale, out),
-                }
+            let set = <$set>::here();
+            match width.bits() {
+                1 => steps::decode::<$set, 1>(set, row, book, scale, out),
+                2 => steps::decode::<$set, 2>(set, row, book, scale, out),
+                3 => steps::decode::<$set, 3>(set, row, book, scale, out),
+                4 => steps::decode::<$set, 4>(set, row, book, scale, out),
+                5 => steps::decode::<$set, 5>(set, row, book, scale, out),
+                6 => steps::decode::<$set, 6>(set, row, book, scale, out),
+                7 => steps::decode::<$set, 7>(set, row, book, scale, out),
+                _ => steps::decode::<$set, 8>(set, row, book, scale, out),
             }
         }
 
         #[target_feature(enable = $features)]
         fn pack(width: Width, codes: &[i8], indices: &[u8; 256], out: &mut [u8]) {
             assert_eq!(out.len(), width.bytes(codes.len()));
-            // SAFETY: the features are those of the set; the output's length is asserted.
-            unsafe {
-                match width.bits() {
-                    1 => steps::pack::<$set, 1>(codes, indices, out),
-                    2 => steps::pack::<$set, 2>(codes, indices, out),
-                    3 => steps::pack::<$set, 3>(codes, indices, out),
-                    4 => steps::pack::<$set, 4>(codes, indices, out),
-                    5 => steps::pack::<$set, 5>(codes, indices, out),
-                    6 => steps::pack::<$set, 6>(codes, indices, out),
-                    7 => steps::pack::<$set, 7>(codes, indices, out),
-                    _ => steps::pack::<$set, 8>(codes, indices, out),
-                }
+            let set = <$set>::here();
+            match width.bits() {
+                1 => steps::pack::<$set, 1>(set, codes, indices, out),
+                2 => steps::pack::<$set, 2>(set, codes, indices, out),
+                3 => steps::pack::<$set, 3>(set, codes, indices, out),
+                4 => steps::pack::<$set, 4>(set, codes, indices, out),
+                5 => steps::pack::<$set, 5>(set, codes, indices, out),
+                6 => steps::pack::<$set, 6>(set, codes, indices, out),
+                7 => steps::pack::<$set, 7>(set, codes, indices, out),
+                _ => steps::pack::<$set, 8>(set, codes, indices, out),
             }
         }
 
@@ -333,18 +334,16 @@ macro_rules! palette_kernels {
         ) {
             let stride = width.bytes(x.all().len());
             assert_eq!(rows.len(), stride * out.len());
-            // SAFETY: the features are those of the set; the rows' length is asserted.
-            unsafe {
-                match width.bits() {
-                    1 => steps::products::<$set, 1>(rows, stride, book, x, out),
-                    2 => steps::products::<$set, 2>(rows, stride, book, x, out),
-                    3 => steps::products::<$set, 3>(rows, stride, book, x, out),
-                    4 => steps::products::<$set, 4>(rows, stride, book, x, out),
-                    5 => steps::products::<$set, 5>(rows, stride, book, x, out),
-                    6 => steps::products::<$set, 6>(rows, stride, book, x, out),
-                    7 => steps::products::<$set, 7>(rows, stride, book, x, out),
-                    _ => steps::products::<$set, 8>(rows, stride, book, x, out),
-                }
+            let set = <$set>::here();
+            match width.bits() {
+                1 => steps::products::<$set, 1>(set, rows, stride, book, x, out),
+                2 => steps::products::<$set, 2>(set, rows, stride, book, x, out),
+                3 => steps::products::<$set, 3>(set, rows, stride, book, x, out),
+                4 => steps::products::<$set, 4>(set, rows, stride, book, x, out),
+                5 => steps::products::<$set, 5>(set, rows, stride, book, x, out),
+                6 => steps::products::<$set, 6>(set, rows, stride, book, x, out),
+                7 => steps::products::<$set, 7>(set, rows, stride, book, x, out),
+                _ => steps::products::<$set, 8>(set, rows, stride, book, x, out),
             }
         }
     };

@@ -13,7 +13,7 @@ pub(in crate::simd) const KERNELS: Peak = Peak {
 /// `vpdpbusd`.
 const INT8: Turns = Turns::new(bytes, 12 * 32);
 
-#[target_feature(enable = "avx2,avxvnni")]
+#[target_feature(enable = "avx2,avxvnni,f16c,fma")]
 fn bytes(turns: u64) {
     // SAFETY: the code only writes the registers that are named.
     unsafe {

@@ -1,20 +1,16 @@
 //! Codes of an int8 or int4 grid.
 
-use std::marker::PhantomData;
-
 use tercet_core::number::Stats;
 use tercet_core::quant::{Applied, Grid, QuantError};
 
-use super::lanes::{Lanes, Value};
-use super::stats::{Most, VECTORS};
+use super::lanes::{Quantizing, VECTORS, Value};
+use super::stats::Most;
 use crate::simd::stores::{self, Ahead, LINE, Stores};
 
 /// As [`Grid::apply`].
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-pub(in crate::simd) unsafe fn affine<S: Lanes, T: Value>(
+pub(in crate::simd) fn affine<S: Quantizing, T: Value>(
+    set: S,
     values: &[T],
     grid: &Grid,
     codes: &mut [i8],
@@ -25,13 +21,13 @@ pub(in crate::simd) unsafe fn affine<S: Lanes, T: Value>(
     if values.len() != codes.len() || grid.scale == 0.0 {
         return grid.apply(values, codes);
     }
-    let mut kernel = Kernel::<S> {
+    let mut kernel = Kernel {
         multiply: (LEAST_SCALE..=1.0 / LEAST_SCALE).contains(&grid.scale),
         grid,
         ahead,
         coded: 0,
         clipped: 0,
-        set: PhantomData,
+        set,
     };
     stores.lines(values, codes, &mut kernel);
     Ok(Applied {
@@ -48,21 +44,19 @@ struct Kernel<S> {
     ahead: Ahead,
     coded: u64,
     clipped: u64,
-    set: PhantomData<S>,
+    set: S,
 }
 
-impl<S: Lanes, T: Value> stores::Kernel<T> for Kernel<S> {
+impl<S: Quantizing, T: Value> stores::Kernel<T> for Kernel<S> {
     #[inline(always)]
     fn run(&mut self, values: &[T], codes: &mut [i8], streaming: bool) {
+        let set = self.set;
         let (grid, ahead) = (&self.grid, self.ahead);
-        // SAFETY: the set runs here; there is a code for each value, and they lie as `streaming` says.
-        let (coded, clipped) = unsafe {
-            match (streaming, self.multiply) {
-                (false, false) => pass::<S, T, false, false>(values, grid, codes, ahead),
-                (false, true) => pass::<S, T, false, true>(values, grid, codes, ahead),
-                (true, false) => pass::<S, T, true, false>(values, grid, codes, ahead),
-                (true, true) => pass::<S, T, true, true>(values, grid, codes, ahead),
-            }
+        let (coded, clipped) = match (streaming, self.multiply) {
+            (false, false) => pass::<S, T, false, false>(set, values, grid, codes, ahead),
+            (false, true) => pass::<S, T, false, true>(set, values, grid, codes, ahead),
+            (true, false) => pass::<S, T, true, false>(set, values, grid, codes, ahead),
+            (true, true) => pass::<S, T, true, true>(set, values, grid, codes, ahead),
         };
         self.coded += coded;
         self.clipped += clipped;
@@ -82,80 +76,67 @@ const NEAR_TIE: f32 = 0.5 - 1.0 / 16_384.0;
 
 /// Whole lines of a grid whose scale is not 0, and how many values are coded and clipped; where `STREAM`, codes on a line's
 /// boundary, and a fence to follow.
-///
-/// # Safety
-/// The processor runs the set; there is a code for each value.
 #[inline(always)]
-unsafe fn pass<S: Lanes, T: Value, const STREAM: bool, const MULTIPLY: bool>(
+fn pass<S: Quantizing, T: Value, const STREAM: bool, const MULTIPLY: bool>(
+    set: S,
     values: &[T],
     grid: &Grid,
     codes: &mut [i8],
     ahead: Ahead,
 ) -> (u64, u64) {
-    let step_len = VECTORS * S::WIDTH;
+    let step_len = VECTORS * set.lanes();
     let (mut coded, mut clipped) = (0, 0);
-    let steps = values.chunks_exact(step_len);
-    for (step, codes) in steps.zip(codes.chunks_exact_mut(step_len)) {
+    // By their places: so the compiler knows how long a step is.
+    for at in 0..values.len() / step_len {
+        let step = &values[at * step_len..][..step_len];
+        let codes = &mut codes[at * step_len..][..step_len];
         ahead.ask_step(step);
-        // SAFETY: the set runs here; every step has as many values and codes.
-        unsafe {
-            let (code, moved, cut) = codes_of::<S, T, MULTIPLY>(step, grid);
-            coded += u64::from(moved);
-            clipped += u64::from(cut);
-            match STREAM {
-                true => S::stream(code, codes.as_mut_ptr()),
-                false => S::store(code, codes.as_mut_ptr()),
-            }
-        }
+        let (code, moved, cut) = codes_of::<S, T, MULTIPLY>(set, step, grid);
+        coded += u64::from(moved);
+        clipped += u64::from(cut);
+        set.write_codes(code, codes, STREAM);
     }
     (coded, clipped)
 }
 
 /// The codes of a step, how many are not the zero point, and how many are clipped.
-///
-/// # Safety
-/// The processor runs the set; the step is whole.
 #[inline(always)]
-unsafe fn codes_of<S: Lanes, T: Value, const MULTIPLY: bool>(
+fn codes_of<S: Quantizing, T: Value, const MULTIPLY: bool>(
+    set: S,
     step: &[T],
     grid: &Grid,
 ) -> (S::Codes, u32, u32) {
-    // SAFETY: the set runs here; what does not change from step to step is moved out of the loop.
-    unsafe {
-        let (scale, inverse) = (grid.scale.to_bits(), (1.0 / grid.scale).to_bits());
-        let (scale, inverse) = (S::splat(scale), S::splat(inverse));
-        let near_tie = S::splat(NEAR_TIE.to_bits());
-        let mut steps = [near_tie; VECTORS];
-        let mut farthest = [S::splat(0); 2];
-        for (at, steps) in steps.iter_mut().enumerate() {
-            let x = T::read::<S>(step.as_ptr().add(at * S::WIDTH));
-            if MULTIPLY {
-                let x = S::multiply(x, inverse);
-                *steps = S::round(x, grid);
-                // Magnitudes order as their patterns.
-                farthest = S::larger(farthest, S::off(x));
-            } else {
-                *steps = S::round(S::divide(x, scale), grid);
-            }
+    let (scale, inverse) = (grid.scale.to_bits(), (1.0 / grid.scale).to_bits());
+    let (scale, inverse) = (set.pattern(scale), set.pattern(inverse));
+    let near_tie = set.pattern(NEAR_TIE.to_bits());
+    let mut steps = [near_tie; VECTORS];
+    let mut farthest = [set.pattern(0); 2];
+    for (at, steps) in steps.iter_mut().enumerate() {
+        let x = set.values(&step[at * set.lanes()..]);
+        if MULTIPLY {
+            let x = set.multiply_f32(x, inverse);
+            *steps = set.round(x, grid);
+            // Magnitudes order as their patterns.
+            farthest = set.larger(farthest, set.off(x));
+        } else {
+            *steps = set.round(set.divide_f32(x, scale), grid);
         }
-        if MULTIPLY && S::exceeds(farthest[1], near_tie) {
-            for (at, steps) in steps.iter_mut().enumerate() {
-                let x = T::read::<S>(step.as_ptr().add(at * S::WIDTH));
-                *steps = S::round(S::divide(x, scale), grid);
-            }
-        }
-        S::codes(steps, grid)
     }
+    if MULTIPLY && set.any_exceeds(farthest[1], near_tie) {
+        for (at, steps) in steps.iter_mut().enumerate() {
+            let x = set.values(&step[at * set.lanes()..]);
+            *steps = set.round(set.divide_f32(x, scale), grid);
+        }
+    }
+    set.codes(steps, grid)
 }
 
 /// [`affine`] of a group, and [`Stats::extremes_of`] the next one, which comes from memory while the codes are made: both take
 /// as long as the longer of the two. `None`, and nothing written, unless the groups are of one length and the grid's inverse is
 /// a normal number.
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-pub(in crate::simd) unsafe fn affine_and_next<S: Lanes, T: Value>(
+pub(in crate::simd) fn affine_and_next<S: Quantizing, T: Value>(
+    set: S,
     values: &[T],
     grid: &Grid,
     codes: &mut [i8],
@@ -170,36 +151,33 @@ pub(in crate::simd) unsafe fn affine_and_next<S: Lanes, T: Value>(
     {
         return None;
     }
-    let step_len = VECTORS * S::WIDTH;
+    let step_len = VECTORS * set.lanes();
     let mut applied = Applied::default();
     let whole = len / step_len * step_len;
     let steps = values.chunks_exact(step_len);
     let steps = steps.zip(next.chunks_exact(step_len));
     let (steps_codes, rest_codes) = codes.split_at_mut(whole);
-    // SAFETY: the set runs here; every step has as many values and codes.
-    unsafe {
-        let mut most = Most::<S>::new();
-        for ((step, next), codes) in steps.zip(steps_codes.chunks_exact_mut(step_len)) {
-            ahead.ask_step(next);
-            most.take(next);
-            let (code, moved, cut) = codes_of::<S, T, true>(step, &grid);
-            applied.coded += u64::from(moved);
-            applied.clipped += u64::from(cut);
-            S::store(code, codes.as_mut_ptr());
-        }
-        if let (false, Some(&last)) = (rest_codes.is_empty(), next.last()) {
-            // Zeros count as nothing, and no extreme moves for a value that is there.
-            let (mut step, mut after) = ([T::default(); LINE], [last; LINE]);
-            step[..len - whole].copy_from_slice(&values[whole..]);
-            after[..len - whole].copy_from_slice(&next[whole..]);
-            most.take(&after);
-            let (code, moved, cut) = codes_of::<S, T, true>(&step, &grid);
-            applied.coded += u64::from(moved);
-            applied.clipped += u64::from(cut);
-            let mut line = [0; LINE];
-            S::store(code, line.as_mut_ptr());
-            rest_codes.copy_from_slice(&line[..rest_codes.len()]);
-        }
-        Some((applied, most.stats(next)))
+    let mut most = Most::new(set);
+    for ((step, next), codes) in steps.zip(steps_codes.chunks_exact_mut(step_len)) {
+        ahead.ask_step(next);
+        most.take(set, next);
+        let (code, moved, cut) = codes_of::<S, T, true>(set, step, &grid);
+        applied.coded += u64::from(moved);
+        applied.clipped += u64::from(cut);
+        set.write_codes(code, codes, false);
     }
+    if let (false, Some(&last)) = (rest_codes.is_empty(), next.last()) {
+        // Zeros count as nothing, and no extreme moves for a value that is there.
+        let (mut step, mut after) = ([T::default(); LINE], [last; LINE]);
+        step[..len - whole].copy_from_slice(&values[whole..]);
+        after[..len - whole].copy_from_slice(&next[whole..]);
+        most.take(set, &after);
+        let (code, moved, cut) = codes_of::<S, T, true>(set, &step, &grid);
+        applied.coded += u64::from(moved);
+        applied.clipped += u64::from(cut);
+        let mut line = [0; LINE];
+        set.write_codes(code, &mut line, false);
+        rest_codes.copy_from_slice(&line[..rest_codes.len()]);
+    }
+    Some((applied, most.stats(set, next)))
 }

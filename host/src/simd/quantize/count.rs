@@ -2,8 +2,7 @@
 //!
 //! A value takes one increment in memory, and a processor of today finishes about one in a cycle: that, and not memory, is the bound.
 
-use super::lanes::{Lanes, Value};
-use super::stats::VECTORS;
+use super::lanes::{Quantizing, VECTORS, Value};
 use crate::simd::counts::{TABLES, Tables};
 
 /// Values whose places are found before they are counted. A multiple of a step, and of [`GROUP`].
@@ -13,12 +12,10 @@ const BLOCK: usize = 256;
 const GROUP: usize = 2 * TABLES;
 
 /// Adds one to the count of each value's bucket.
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-pub(in crate::simd) unsafe fn count<S: Lanes, T: Value>(values: &[T], tables: &mut Tables) {
-    let step = VECTORS * S::WIDTH;
+pub(in crate::simd) fn count<S: Quantizing, T: Value>(set: S, values: &[T], tables: &mut Tables) {
+    let step = VECTORS * set.lanes();
+    assert!(BLOCK.is_multiple_of(step));
     let mut places = [0u16; BLOCK];
     for values in values.chunks(BLOCK) {
         let mut padded = [T::default(); BLOCK];
@@ -29,16 +26,13 @@ pub(in crate::simd) unsafe fn count<S: Lanes, T: Value>(values: &[T], tables: &m
                 &padded
             }
         };
-        // SAFETY: the set runs here; steps lie whole within the block and within its places.
-        unsafe {
-            for at in (0..BLOCK).step_by(step) {
-                let from = block.as_ptr().add(at);
-                let mut keys = [S::splat(0); VECTORS];
-                for (vector, key) in keys.iter_mut().enumerate() {
-                    *key = S::ordered(T::read::<S>(from.add(vector * S::WIDTH)));
-                }
-                S::store_tops(keys, places.as_mut_ptr().add(at));
+        for at in (0..BLOCK).step_by(step) {
+            let mut keys = [set.pattern(0); VECTORS];
+            for (vector, key) in keys.iter_mut().enumerate() {
+                *key = set.ordered(set.values(&block[at + vector * set.lanes()..]));
             }
+            // SAFETY: a step lies whole within the block's places.
+            unsafe { set.store_tops(keys, places.as_mut_ptr().add(at)) };
         }
         // Neighbours that are equal, such as the zeros of a ReLU, go to different tables: an addition to what was stored just
         // before would wait for it.

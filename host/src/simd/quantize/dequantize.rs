@@ -1,15 +1,12 @@
 //! Codes back to values.
 
-use super::lanes::Lanes;
-use super::stats::VECTORS;
+use super::lanes::{Quantizing, VECTORS};
 use crate::simd::stores::{LINE, Stores};
 
 /// Writes `fl((code − zero_point) · scale)` for each code.
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-pub(in crate::simd) unsafe fn dequantize<S: Lanes>(
+pub(in crate::simd) fn dequantize<S: Quantizing>(
+    set: S,
     codes: &[i8],
     zero_point: i8,
     scale: f32,
@@ -17,7 +14,7 @@ pub(in crate::simd) unsafe fn dequantize<S: Lanes>(
     stores: Stores,
 ) {
     assert_eq!(codes.len(), out.len());
-    let step = VECTORS * S::WIDTH;
+    let step = VECTORS * set.lanes();
     let head = match stores {
         Stores::Cached => 0,
         Stores::Streaming => out.as_ptr().align_offset(LINE).min(out.len()),
@@ -29,19 +26,18 @@ pub(in crate::simd) unsafe fn dequantize<S: Lanes>(
     let (codes, rest) = codes.split_at(whole);
     let (out, rest_out) = out.split_at_mut(whole);
     one_by_one(rest, zero_point, scale, rest_out);
-    // SAFETY: the set runs here; each step has as many codes and values, on a line's boundary where they stream.
-    unsafe {
-        let zero_point = S::splat(i32::from(zero_point) as u32);
-        let scale = S::splat(scale.to_bits());
-        let steps = codes.chunks_exact(step).zip(out.chunks_exact_mut(step));
-        for (codes, out) in steps {
-            for at in (0..step).step_by(S::WIDTH) {
-                let steps = S::steps(codes.as_ptr().add(at), zero_point);
-                let values = S::multiply(steps, scale);
-                match stores {
-                    Stores::Cached => S::store_values(values, out.as_mut_ptr().add(at)),
-                    Stores::Streaming => S::stream_values(values, out.as_mut_ptr().add(at)),
-                }
+    let zero_point = set.splat(i32::from(zero_point));
+    let scale = set.pattern(scale.to_bits());
+    let steps = codes.chunks_exact(step).zip(out.chunks_exact_mut(step));
+    for (codes, out) in steps {
+        for at in (0..step).step_by(set.lanes()) {
+            // SAFETY: a vector of the step.
+            let steps = unsafe { set.steps(codes.as_ptr().add(at), zero_point) };
+            let values = set.multiply_f32(steps, scale);
+            match stores {
+                Stores::Cached => set.write(values, &mut out[at..]),
+                // SAFETY: as above; `out` begins on a line's boundary, which steps and vectors keep to.
+                Stores::Streaming => unsafe { set.stream_past(values, out.as_mut_ptr().add(at)) },
             }
         }
     }

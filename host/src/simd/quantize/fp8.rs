@@ -1,12 +1,9 @@
 //! Eight-bit floats: [`Fp8::quantize`] and [`Fp8::dequantize`] without branches, in lanes that the compiler makes.
 
-use std::marker::PhantomData;
-
 use tercet_core::number::bits;
 use tercet_core::quant::fp8::Fp8;
 
-use super::lanes::{Lanes, Value};
-use super::stats::VECTORS;
+use super::lanes::{Quantizing, VECTORS, Value};
 use crate::simd::stores::{self, Ahead, LINE, Stores};
 
 /// A format by its bits of mantissa: 3 for E4M3, 2 for E5M2.
@@ -72,11 +69,9 @@ impl<const MANTISSA: u32> Format<MANTISSA> {
 
 /// Codes of `fl(x / scale)`, for a scale that is positive and finite; false where a value is not finite, and its code is
 /// something.
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-pub(in crate::simd) unsafe fn quantize<S: Lanes, T: Value>(
+pub(in crate::simd) fn quantize<S: Quantizing, T: Value>(
+    set: S,
     format: Fp8,
     scale: f32,
     values: &[T],
@@ -87,14 +82,15 @@ pub(in crate::simd) unsafe fn quantize<S: Lanes, T: Value>(
     // SAFETY: the bytes of the slice, which has no other reference; an i8 is any byte.
     let codes = unsafe { std::slice::from_raw_parts_mut(codes.as_mut_ptr().cast(), codes.len()) };
     match format {
-        Fp8::E4M3 => encode::<S, T, 3>(scale, values, codes, stores, ahead),
-        Fp8::E5M2 => encode::<S, T, 2>(scale, values, codes, stores, ahead),
+        Fp8::E4M3 => encode::<S, T, 3>(set, scale, values, codes, stores, ahead),
+        Fp8::E5M2 => encode::<S, T, 2>(set, scale, values, codes, stores, ahead),
     }
 }
 
-/// [`quantize`] into a format; the processor runs the set.
+/// [`quantize`] into a format.
 #[inline(always)]
-fn encode<S: Lanes, T: Value, const MANTISSA: u32>(
+fn encode<S: Quantizing, T: Value, const MANTISSA: u32>(
+    set: S,
     scale: f32,
     values: &[T],
     codes: &mut [i8],
@@ -105,7 +101,7 @@ fn encode<S: Lanes, T: Value, const MANTISSA: u32>(
         scale,
         ahead,
         largest: 0,
-        set: PhantomData,
+        set,
     };
     stores.lines(values, codes, &mut kernel);
     kernel.largest < bits::INFINITE
@@ -117,36 +113,27 @@ struct Kernel<S, const MANTISSA: u32> {
     ahead: Ahead,
     /// The largest magnitude's pattern.
     largest: u32,
-    set: PhantomData<S>,
+    set: S,
 }
 
-impl<S: Lanes, T: Value, const MANTISSA: u32> stores::Kernel<T> for Kernel<S, MANTISSA> {
+impl<S: Quantizing, T: Value, const MANTISSA: u32> stores::Kernel<T> for Kernel<S, MANTISSA> {
     #[inline(always)]
     fn run(&mut self, values: &[T], codes: &mut [i8], streaming: bool) {
+        let set = self.set;
         let mut largest = [0; LINE];
         for (values, codes) in values.chunks_exact(LINE).zip(codes.chunks_exact_mut(LINE)) {
             self.ahead.ask_step(values);
             let (mut wide, mut line) = ([0.0f32; LINE], [0; LINE]);
-            // SAFETY: the set runs here; a line is whole vectors.
-            unsafe {
-                for at in (0..LINE).step_by(S::WIDTH) {
-                    let x = T::read::<S>(values.as_ptr().add(at));
-                    S::store_values(x, wide.as_mut_ptr().add(at));
-                }
+            for at in (0..LINE).step_by(set.lanes()) {
+                set.write(set.values(&values[at..]), &mut wide[at..]);
             }
             for ((code, largest), x) in line.iter_mut().zip(&mut largest).zip(wide) {
                 *largest = bits::magnitude(x).max(*largest);
                 *code = Format::<MANTISSA>::encode(x / self.scale) as i8;
             }
-            let step = VECTORS * S::WIDTH;
+            let step = VECTORS * set.lanes();
             for (from, to) in line.chunks_exact(step).zip(codes.chunks_exact_mut(step)) {
-                // SAFETY: the set runs here; a step's codes lie in both, on a line's boundary where they stream.
-                unsafe {
-                    match streaming {
-                        true => S::stream(S::load(from.as_ptr()), to.as_mut_ptr()),
-                        false => S::store(S::load(from.as_ptr()), to.as_mut_ptr()),
-                    }
-                }
+                set.write_codes(set.read_codes(from), to, streaming);
             }
         }
         self.largest = largest.into_iter().fold(self.largest, u32::max);

@@ -1,9 +1,9 @@
 //! The loops compiled for a set.
 
-/// Defines a function for each loop, and the tables of them: `$lanes` are the set's [`super::lanes::Lanes`], `$features` what
+/// Defines a function for each loop, and the tables of them: `$lanes` is the set's value, `$features` what
 /// the compiler may use.
 macro_rules! kernels {
-    ($lanes:ident, $features:literal) => {
+    ($lanes:ty, $features:literal) => {
         /// The kernels of quantizers, but for those that widen.
         pub(in crate::simd) const LOOPS: crate::simd::quantize::Quantize =
             crate::simd::quantize::Quantize {
@@ -40,8 +40,7 @@ macro_rules! kernels {
             values: &[T],
             ahead: crate::simd::Ahead,
         ) -> tercet_core::number::Stats {
-            // SAFETY: the set runs here.
-            unsafe { crate::simd::quantize::stats::stats::<$lanes, T, true>(values, ahead) }
+            crate::simd::quantize::stats::stats::<$lanes, T, true>(<$lanes>::here(), values, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -49,8 +48,7 @@ macro_rules! kernels {
             values: &[T],
             ahead: crate::simd::Ahead,
         ) -> tercet_core::number::Stats {
-            // SAFETY: the set runs here.
-            unsafe { crate::simd::quantize::stats::stats::<$lanes, T, false>(values, ahead) }
+            crate::simd::quantize::stats::stats::<$lanes, T, false>(<$lanes>::here(), values, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -63,8 +61,7 @@ macro_rules! kernels {
             ahead: crate::simd::Ahead,
         ) -> Result<tercet_core::quant::Applied, tercet_core::quant::QuantError> {
             use crate::simd::quantize::ternary::ternary;
-            // SAFETY: the set runs here.
-            unsafe { ternary::<$lanes, T>(values, threshold, sum, codes, stores, ahead) }
+            ternary::<$lanes, T>(<$lanes>::here(), values, threshold, sum, codes, stores, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -76,8 +73,7 @@ macro_rules! kernels {
             ahead: crate::simd::Ahead,
         ) -> Result<tercet_core::quant::Applied, tercet_core::quant::QuantError> {
             use crate::simd::quantize::affine::affine;
-            // SAFETY: the set runs here.
-            unsafe { affine::<$lanes, T>(values, grid, codes, stores, ahead) }
+            affine::<$lanes, T>(<$lanes>::here(), values, grid, codes, stores, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -89,8 +85,7 @@ macro_rules! kernels {
             ahead: crate::simd::Ahead,
         ) -> Option<(tercet_core::quant::Applied, tercet_core::number::Stats)> {
             use crate::simd::quantize::affine::affine_and_next;
-            // SAFETY: the set runs here.
-            unsafe { affine_and_next::<$lanes, T>(values, grid, codes, next, ahead) }
+            affine_and_next::<$lanes, T>(<$lanes>::here(), values, grid, codes, next, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -112,8 +107,7 @@ macro_rules! kernels {
             values: &[T],
             tables: &mut crate::simd::counts::Tables,
         ) {
-            // SAFETY: the set runs here.
-            unsafe { crate::simd::quantize::count::count::<$lanes, T>(values, tables) }
+            crate::simd::quantize::count::count::<$lanes, T>(<$lanes>::here(), values, tables)
         }
 
         #[target_feature(enable = $features)]
@@ -122,8 +116,7 @@ macro_rules! kernels {
             threshold: u32,
             out: &mut [u8],
         ) {
-            // SAFETY: the set runs here.
-            unsafe { crate::simd::quantize::two_bits::pack_rows::<$lanes, T>(rows, threshold, out) }
+            crate::simd::quantize::two_bits::pack_rows::<$lanes, T>(<$lanes>::here(), rows, threshold, out)
         }
 
         #[target_feature(enable = $features)]
@@ -136,8 +129,7 @@ macro_rules! kernels {
             ahead: crate::simd::Ahead,
         ) -> bool {
             use crate::simd::quantize::fp8::quantize;
-            // SAFETY: the set runs here.
-            unsafe { quantize::<$lanes, T>(format, scale, values, codes, stores, ahead) }
+            quantize::<$lanes, T>(<$lanes>::here(), format, scale, values, codes, stores, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -152,10 +144,7 @@ macro_rules! kernels {
 
         #[target_feature(enable = $features)]
         fn decode_row(bytes: &[u8], shift: u32, unit: f32, out: &mut [f32]) {
-            // SAFETY: the set runs here.
-            unsafe {
-                crate::simd::quantize::two_bits::decode_row::<$lanes>(bytes, shift, unit, out);
-            }
+            crate::simd::quantize::two_bits::decode_row::<$lanes>(<$lanes>::here(), bytes, shift, unit, out)
         }
 
         #[target_feature(enable = $features)]
@@ -165,10 +154,7 @@ macro_rules! kernels {
             unit: f32,
             out: &mut [f32],
         ) {
-            // SAFETY: the set runs here.
-            unsafe {
-                crate::simd::quantize::two_bits::decode_groups::<$lanes>(lane, bytes, unit, out);
-            }
+            crate::simd::quantize::two_bits::decode_groups::<$lanes>(<$lanes>::here(), lane, bytes, unit, out)
         }
 
         #[target_feature(enable = $features)]
@@ -181,8 +167,7 @@ macro_rules! kernels {
             from: &[crate::simd::stores::Line],
             to: &mut [crate::simd::stores::Line],
         ) {
-            // SAFETY: the set runs here.
-            unsafe { crate::simd::quantize::stream::stream::<$lanes>(from, to) }
+            crate::simd::quantize::stream::stream::<$lanes>(<$lanes>::here(), from, to)
         }
 
         #[target_feature(enable = $features)]
@@ -194,8 +179,7 @@ macro_rules! kernels {
             stores: crate::simd::Stores,
         ) {
             use crate::simd::quantize::dequantize::dequantize;
-            // SAFETY: the set runs here.
-            unsafe { dequantize::<$lanes>(codes, zero_point, scale, out, stores) }
+            dequantize::<$lanes>(<$lanes>::here(), codes, zero_point, scale, out, stores)
         }
     };
 }

@@ -5,76 +5,66 @@
 
 use tercet_core::number::bits;
 
-use super::lanes::{Lanes, Value};
-use super::stats::VECTORS;
+use super::lanes::{Quantizing, VECTORS, Value};
 use crate::simd::stores::{Ahead, LINE};
 
 /// Where the four values of an I2_S byte lie, in order.
 pub(super) const GROUP_SHIFTS: [u32; 4] = [6, 4, 2, 0];
 
 /// The codes at one place of each byte.
-///
-/// # Safety
-/// The processor runs the set; there is a float for each byte.
 #[inline(always)]
-pub(in crate::simd) unsafe fn decode_row<S: Lanes>(
+pub(in crate::simd) fn decode_row<S: Quantizing>(
+    set: S,
     bytes: &[u8],
     shift: u32,
     unit: f32,
     out: &mut [f32],
 ) {
-    let whole = bytes.len() / S::WIDTH * S::WIDTH;
+    let whole = bytes.len() / set.lanes() * set.lanes();
     let (vectors, rest) = bytes.split_at(whole);
     let (out, rest_out) = out.split_at_mut(whole);
-    // SAFETY: the set runs here; each vector has as many bytes and floats.
-    unsafe {
-        let products = products::<S>(unit);
-        let vectors = vectors.chunks_exact(S::WIDTH);
-        for (bytes, out) in vectors.zip(out.chunks_exact_mut(S::WIDTH)) {
-            let values = S::choose(products, S::bytes(bytes.as_ptr()), shift);
-            S::store_values(values, out.as_mut_ptr());
-        }
+    let products = products::<S>(set, unit);
+    let vectors = vectors.chunks_exact(set.lanes());
+    for (bytes, out) in vectors.zip(out.chunks_exact_mut(set.lanes())) {
+        // SAFETY: a vector's bytes.
+        let codes = unsafe { set.bytes(bytes.as_ptr()) };
+        set.write(set.choose(products, codes, shift), out);
     }
     one_by_one(rest, shift, unit, rest_out);
 }
 
 /// Groups of `lane` bytes, 16 or 32, with four times as many values: a lane of each at a time.
-///
-/// # Safety
-/// The processor runs the set; there are four floats for each byte.
 #[inline(always)]
-pub(in crate::simd) unsafe fn decode_groups<S: Lanes>(
+pub(in crate::simd) fn decode_groups<S: Quantizing>(
+    set: S,
     lane: usize,
     bytes: &[u8],
     unit: f32,
     out: &mut [f32],
 ) {
+    assert!(lane.is_multiple_of(set.lanes()));
     let groups = bytes.chunks_exact(lane).zip(out.chunks_exact_mut(4 * lane));
-    // SAFETY: the set runs here; each vector has as many bytes, and floats in each lane.
-    unsafe {
-        let products = products::<S>(unit);
-        for (bytes, out) in groups {
-            for at in (0..lane).step_by(S::WIDTH) {
-                let codes = S::bytes(bytes.as_ptr().add(at));
-                for (step, shift) in GROUP_SHIFTS.into_iter().enumerate() {
-                    let values = S::choose(products, codes, shift);
-                    S::store_values(values, out.as_mut_ptr().add(step * lane + at));
-                }
+    let products = products::<S>(set, unit);
+    for (bytes, out) in groups {
+        for at in (0..lane).step_by(set.lanes()) {
+            // SAFETY: a lane is whole vectors, as asserted.
+            let codes = unsafe { set.bytes(bytes.as_ptr().add(at)) };
+            for (step, shift) in GROUP_SHIFTS.into_iter().enumerate() {
+                set.write(
+                    set.choose(products, codes, shift),
+                    &mut out[step * lane + at..],
+                );
             }
         }
     }
 }
 
 /// What each code stands for.
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-unsafe fn products<S: Lanes>(unit: f32) -> S::Vector {
+fn products<S: Quantizing>(set: S, unit: f32) -> S::Words {
     let table = [-unit, 0.0 * unit, unit, 2.0 * unit];
     let repeated = [table; 4];
-    // SAFETY: the set runs here; a vector has at most 16 lanes.
-    unsafe { S::f32(repeated.as_ptr().cast()) }
+    set.read(repeated.as_flattened())
 }
 
 /// [`decode_row`] in plain code.
@@ -109,65 +99,50 @@ pub(super) fn threshold(s: f32) -> u32 {
 }
 
 /// Packs four rows of values, the first in the lowest two bits.
-///
-/// # Safety
-/// The processor runs the set; rows and `out` have one length.
 #[inline(always)]
-pub(in crate::simd) unsafe fn pack_rows<S: Lanes, T: Value>(
+pub(in crate::simd) fn pack_rows<S: Quantizing, T: Value>(
+    set: S,
     rows: [&[T]; 4],
     threshold: u32,
     out: &mut [u8],
 ) {
-    let step = VECTORS * S::WIDTH;
+    let step = VECTORS * set.lanes();
     let whole = out.len() / step * step;
     let (steps, rest) = out.split_at_mut(whole);
-    // SAFETY: the set runs here; a step of each row and of the output lies where it is read and written.
-    unsafe {
-        for (index, out) in steps.chunks_exact_mut(step).enumerate() {
-            let mut from = [rows[0].as_ptr(); 4];
-            for (from, row) in from.iter_mut().zip(rows) {
-                *from = row.as_ptr().add(index * step);
-            }
-            S::store(pack_step::<S, T>(from, threshold), out.as_mut_ptr().cast());
+    for (index, out) in steps.chunks_exact_mut(step).enumerate() {
+        let codes = pack_step(set, rows.map(|row| &row[index * step..][..step]), threshold);
+        // SAFETY: the bytes of a step.
+        unsafe { set.store_codes(codes, out.as_mut_ptr().cast()) };
+    }
+    if !rest.is_empty() {
+        let mut lines = [[T::default(); LINE]; 4];
+        for (line, row) in lines.iter_mut().zip(rows) {
+            line[..rest.len()].copy_from_slice(&row[whole..]);
         }
-        if !rest.is_empty() {
-            let mut lines = [[T::default(); LINE]; 4];
-            let mut from = [lines[0].as_ptr(); 4];
-            for ((from, line), row) in from.iter_mut().zip(&mut lines).zip(rows) {
-                line[..rest.len()].copy_from_slice(&row[whole..]);
-                *from = line.as_ptr();
-            }
-            let mut packed = [0; LINE];
-            S::store(
-                pack_step::<S, T>(from, threshold),
-                packed.as_mut_ptr().cast(),
-            );
-            rest.copy_from_slice(&packed[..rest.len()]);
+        let mut packed = [0i8; LINE];
+        let codes = pack_step(set, lines.each_ref().map(|line| &line[..]), threshold);
+        set.write_codes(codes, &mut packed, false);
+        for (rest, code) in rest.iter_mut().zip(packed) {
+            *rest = code.cast_unsigned();
         }
     }
 }
 
-/// The bytes of a step.
-///
-/// # Safety
-/// The processor runs the set; a step of values can be read at each place.
+/// The bytes of a step of each row.
 #[inline(always)]
-unsafe fn pack_step<S: Lanes, T: Value>(rows: [*const T; 4], threshold: u32) -> S::Codes {
-    // SAFETY: as the caller says.
-    unsafe {
-        let mut packed = S::load([0i8; LINE].as_ptr());
-        // The last row first, so that those before move it up.
-        for row in rows.into_iter().rev() {
-            let mut x = [S::splat(0); VECTORS];
-            for (at, x) in x.iter_mut().enumerate() {
-                let from = row.add(at * S::WIDTH);
-                Ahead::STREAM.ask(from);
-                *x = T::read::<S>(from);
-            }
-            packed = S::pack(packed, S::signs(x, threshold).0);
+fn pack_step<S: Quantizing, T: Value>(set: S, rows: [&[T]; 4], threshold: u32) -> S::Codes {
+    let mut packed = set.read_codes(&[0; LINE]);
+    // The last row first, so that those before move it up.
+    for row in rows.into_iter().rev() {
+        let mut x = [set.pattern(0); VECTORS];
+        for (at, x) in x.iter_mut().enumerate() {
+            let from = &row[at * set.lanes()..];
+            Ahead::STREAM.ask(from.as_ptr());
+            *x = set.values(from);
         }
-        packed
+        packed = set.pack(packed, set.signs(x, threshold).0);
     }
+    packed
 }
 
 /// [`pack_rows`] of one value of each row.

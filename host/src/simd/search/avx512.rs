@@ -4,12 +4,13 @@
 
 use std::arch::x86_64::*;
 
-use super::cluster::Avx512;
 use super::many_search;
+use super::vectors::Avx512;
 use crate::simd::avx2;
-use crate::simd::search::dots::{Lanes, dots_kernels};
-use crate::simd::search::passing::{Compare, passing_kernel};
+use crate::simd::search::dots::{DotProducts, dots_kernels};
+use crate::simd::search::passing::passing_kernel;
 use crate::simd::search::{Many, Search};
+use crate::simd::vectors::operations;
 
 /// The kernels of integer search.
 pub(in crate::simd) const KERNELS: Search = Search {
@@ -27,7 +28,7 @@ pub(in crate::simd) const KERNELS: Search = Search {
 dots_kernels!(Avx512, "avx512f,avx512bw,avx512dq,avx512vl");
 passing_kernel!(Avx512, "avx512f,avx512bw,avx512dq,avx512vl");
 
-impl Lanes for Avx512 {
+impl DotProducts for Avx512 {
     type Values = __m512i;
     type Sums = __m512i;
     type Squares = __m512i;
@@ -38,51 +39,23 @@ impl Lanes for Avx512 {
     /// By a mask at each step: such loads do not set off the processor's own prefetches, which go along each row by itself and take
     /// the place of what is asked for in order (Zen 5: 34 GB/s from memory against 21 to 30).
     #[inline(always)]
-    unsafe fn load(from: *const i8, left: usize) -> __m512i {
+    unsafe fn load(self, from: *const i8, left: usize) -> __m512i {
         let mask = u32::MAX >> (32 - left.min(32));
-        // SAFETY: the caller's promise about so many values.
+        // SAFETY: the set runs here; the caller's promise about so many values.
         unsafe { _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(mask, from)) }
     }
 
-    #[inline(always)]
-    unsafe fn start(value: i32) -> __m512i {
-        // SAFETY: the set runs here.
-        unsafe { _mm512_zextsi128_si512(_mm_cvtsi32_si128(value)) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_products(sums: __m512i, row: __m512i, query: __m512i) -> __m512i {
-        // SAFETY: the set runs here.
-        unsafe { _mm512_add_epi32(sums, _mm512_madd_epi16(row, query)) }
-    }
-
-    #[inline(always)]
-    unsafe fn no_squares() -> __m512i {
-        // SAFETY: the set runs here.
-        unsafe { _mm512_setzero_si512() }
-    }
-
-    #[inline(always)]
-    unsafe fn add_squares(squares: __m512i, row: __m512i) -> __m512i {
-        // SAFETY: the set runs here.
-        unsafe { Self::add_products(squares, row, row) }
-    }
-
-    #[inline(always)]
-    unsafe fn squares(squares: __m512i) -> __m512i {
-        squares
-    }
-
-    #[inline(always)]
-    unsafe fn totals(sums: [__m512i; 4]) -> [i32; 4] {
-        // SAFETY: the set runs here.
-        unsafe { totals(sums) }
-    }
-
-    #[inline(always)]
-    unsafe fn prefetch(at: *const i8) {
-        // SAFETY: a prefetch faults nowhere.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
+    operations! {
+        fn start(self, value: i32) -> __m512i { _mm512_zextsi128_si512(_mm_cvtsi32_si128(value)) }
+        fn add_products(self, sums: __m512i, row: __m512i, query: __m512i) -> __m512i {
+            _mm512_add_epi32(sums, _mm512_madd_epi16(row, query))
+        }
+        fn no_squares(self) -> __m512i { _mm512_setzero_si512() }
+        fn add_squares(self, squares: __m512i, row: __m512i) -> __m512i {
+            self.add_products(squares, row, row)
+        }
+        fn squares(self, squares: __m512i) -> __m512i { squares }
+        fn totals(self, sums: [__m512i; 4]) -> [i32; 4] { totals(sums) }
     }
 }
 
@@ -112,44 +85,4 @@ pub(in crate::simd) fn totals(sums: [__m512i; 4]) -> [i32; 4] {
     // SAFETY: four sums have room.
     unsafe { _mm_storeu_si128(totals.as_mut_ptr().cast(), total(sums)) };
     totals
-}
-
-impl Compare for Avx512 {
-    type Vector = __m512i;
-    const WIDTH: usize = 16;
-
-    #[inline(always)]
-    unsafe fn load(from: *const i32) -> __m512i {
-        // SAFETY: the caller's promise.
-        unsafe { _mm512_loadu_si512(from.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn splat(value: i32) -> __m512i {
-        // SAFETY: the set runs here.
-        unsafe { _mm512_set1_epi32(value) }
-    }
-
-    #[inline(always)]
-    unsafe fn subtract(a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: the set runs here.
-        unsafe { _mm512_sub_epi32(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn exceeds(a: __m512i, b: __m512i) -> u64 {
-        // SAFETY: the set runs here.
-        unsafe { _mm512_cmpgt_epi32_mask(a, b).into() }
-    }
-
-    #[inline(always)]
-    unsafe fn reaches(dots: __m512i, norms: __m512i, square: f32) -> u64 {
-        // SAFETY: the set runs here.
-        unsafe {
-            let x = _mm512_cvtepi32_ps(dots);
-            let squares = _mm512_mul_ps(x, _mm512_abs_ps(x));
-            let bars = _mm512_mul_ps(_mm512_cvtepi32_ps(norms), _mm512_set1_ps(square));
-            _mm512_cmp_ps_mask::<_CMP_GE_OQ>(squares, bars).into()
-        }
-    }
 }

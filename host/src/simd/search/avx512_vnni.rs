@@ -9,8 +9,9 @@ use super::cluster::Avx512Vnni;
 use super::{many_search, ternary_search};
 use crate::simd::avx512;
 use crate::simd::avx512::search::totals;
-use crate::simd::search::dots::{Lanes, dots_kernels};
+use crate::simd::search::dots::{DotProducts, dots_kernels};
 use crate::simd::search::{Many, Search};
+use crate::simd::vectors::operations;
 
 /// The kernels of integer search.
 pub(in crate::simd) const KERNELS: Search = Search {
@@ -28,7 +29,7 @@ pub(in crate::simd) const KERNELS: Search = Search {
 
 dots_kernels!(Avx512Vnni, "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni");
 
-impl Lanes for Avx512Vnni {
+impl DotProducts for Avx512Vnni {
     type Values = __m512i;
     type Sums = __m512i;
     /// Σ (row + 128) · row and Σ row.
@@ -39,56 +40,29 @@ impl Lanes for Avx512Vnni {
 
     /// By a mask at each step, as for AVX-512.
     #[inline(always)]
-    unsafe fn load(from: *const i8, left: usize) -> __m512i {
+    unsafe fn load(self, from: *const i8, left: usize) -> __m512i {
         let mask = u64::MAX >> (64 - left.min(64));
-        // SAFETY: the caller's promise about so many values.
+        // SAFETY: the set runs here; the caller's promise about so many values.
         unsafe { _mm512_maskz_loadu_epi8(mask, from) }
     }
 
-    #[inline(always)]
-    unsafe fn start(value: i32) -> __m512i {
-        // SAFETY: the set runs here.
-        unsafe { _mm512_zextsi128_si512(_mm_cvtsi32_si128(value)) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_products(sums: __m512i, row: __m512i, query: __m512i) -> __m512i {
-        // SAFETY: the set runs here.
-        unsafe { _mm512_dpbusd_epi32(sums, _mm512_xor_si512(row, _mm512_set1_epi8(-128)), query) }
-    }
-
-    #[inline(always)]
-    unsafe fn no_squares() -> [__m512i; 2] {
-        // SAFETY: the set runs here.
-        unsafe { [_mm512_setzero_si512(); 2] }
-    }
-
-    #[inline(always)]
-    unsafe fn add_squares([squares, sums]: [__m512i; 2], row: __m512i) -> [__m512i; 2] {
-        // SAFETY: the set runs here.
-        unsafe {
+    operations! {
+        fn start(self, value: i32) -> __m512i { _mm512_zextsi128_si512(_mm_cvtsi32_si128(value)) }
+        fn add_products(self, sums: __m512i, row: __m512i, query: __m512i) -> __m512i {
+            _mm512_dpbusd_epi32(sums, _mm512_xor_si512(row, _mm512_set1_epi8(-128)), query)
+        }
+        fn no_squares(self) -> [__m512i; 2] { [_mm512_setzero_si512(); 2] }
+        fn add_squares(self, squares: [__m512i; 2], row: __m512i) -> [__m512i; 2] {
+            let [squares, sums] = squares;
             [
-                Self::add_products(squares, row, row),
+                self.add_products(squares, row, row),
                 _mm512_dpbusd_epi32(sums, _mm512_set1_epi8(1), row),
             ]
         }
-    }
-
-    #[inline(always)]
-    unsafe fn squares([squares, sums]: [__m512i; 2]) -> __m512i {
-        // SAFETY: the set runs here.
-        unsafe { _mm512_sub_epi32(squares, _mm512_slli_epi32::<7>(sums)) }
-    }
-
-    #[inline(always)]
-    unsafe fn totals(sums: [__m512i; 4]) -> [i32; 4] {
-        // SAFETY: the set runs here.
-        unsafe { totals(sums) }
-    }
-
-    #[inline(always)]
-    unsafe fn prefetch(at: *const i8) {
-        // SAFETY: a prefetch faults nowhere.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
+        fn squares(self, squares: [__m512i; 2]) -> __m512i {
+            let [squares, sums] = squares;
+            _mm512_sub_epi32(squares, _mm512_slli_epi32::<7>(sums))
+        }
+        fn totals(self, sums: [__m512i; 4]) -> [i32; 4] { totals(sums) }
     }
 }

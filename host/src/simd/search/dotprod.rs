@@ -4,11 +4,12 @@ use std::arch::aarch64::*;
 
 use super::cluster::DotProd;
 use super::many_search;
-use crate::simd::cluster::lanes::Lanes as Points;
+use crate::simd::cluster::products::Products;
 use crate::simd::neon;
-use crate::simd::neon::cluster::Neon;
-use crate::simd::search::dots::{Lanes, dots_kernels};
+use crate::simd::neon::vectors::Neon;
+use crate::simd::search::dots::{DotProducts, dots_kernels};
 use crate::simd::search::{Many, Search};
+use crate::simd::vectors::operations;
 
 /// The kernels of integer search.
 pub(in crate::simd) const KERNELS: Search = Search {
@@ -24,7 +25,7 @@ pub(in crate::simd) const KERNELS: Search = Search {
 
 dots_kernels!(DotProd, "neon,dotprod");
 
-impl Lanes for DotProd {
+impl DotProducts for DotProd {
     type Values = int8x16_t;
     type Sums = int32x4_t;
     type Squares = int32x4_t;
@@ -33,58 +34,28 @@ impl Lanes for DotProd {
     const ABOVE: i32 = 0;
 
     #[inline(always)]
-    unsafe fn load(from: *const i8, _: usize) -> int8x16_t {
-        // SAFETY: the caller's promise.
-        unsafe { <Neon as Lanes>::load(from, Self::STEP) }
+    unsafe fn load(self, from: *const i8, _: usize) -> int8x16_t {
+        // SAFETY: the set runs here; the caller's promise.
+        unsafe { self.vectors().load(from, Self::STEP) }
     }
 
     #[inline(always)]
-    unsafe fn rest(from: *const i8, count: usize, readable: usize) -> int8x16_t {
-        // SAFETY: the caller's promise.
-        unsafe { Neon::rest(from, count, readable) }
+    unsafe fn rest(self, from: *const i8, count: usize, readable: usize) -> int8x16_t {
+        // SAFETY: the set runs here; the caller's promise.
+        unsafe { self.vectors().rest(from, count, readable) }
     }
 
-    #[inline(always)]
-    unsafe fn start(value: i32) -> int32x4_t {
-        // SAFETY: the set runs here.
-        unsafe { Neon::start(value) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_products(sums: int32x4_t, row: int8x16_t, query: int8x16_t) -> int32x4_t {
-        // SAFETY: the set runs here.
-        unsafe {
+    operations! {
+        fn start(self, value: i32) -> int32x4_t { self.vectors().start(value) }
+        fn add_products(self, sums: int32x4_t, row: int8x16_t, query: int8x16_t) -> int32x4_t {
             let (row, query) = (vreinterpretq_s32_s8(row), vreinterpretq_s32_s8(query));
-            <Self as Points>::product(sums, row, query)
+            self.product(sums, row, query)
         }
-    }
-
-    #[inline(always)]
-    unsafe fn no_squares() -> int32x4_t {
-        // SAFETY: the set runs here.
-        unsafe { Neon::no_squares() }
-    }
-
-    #[inline(always)]
-    unsafe fn add_squares(squares: int32x4_t, row: int8x16_t) -> int32x4_t {
-        // SAFETY: the set runs here.
-        unsafe { Self::add_products(squares, row, row) }
-    }
-
-    #[inline(always)]
-    unsafe fn squares(squares: int32x4_t) -> int32x4_t {
-        squares
-    }
-
-    #[inline(always)]
-    unsafe fn totals(sums: [int32x4_t; 4]) -> [i32; 4] {
-        // SAFETY: the set runs here.
-        unsafe { Neon::totals(sums) }
-    }
-
-    #[inline(always)]
-    unsafe fn prefetch(at: *const i8) {
-        // SAFETY: a prefetch faults nowhere.
-        unsafe { <Neon as Lanes>::prefetch(at) }
+        fn no_squares(self) -> int32x4_t { self.vectors().no_squares() }
+        fn add_squares(self, squares: int32x4_t, row: int8x16_t) -> int32x4_t {
+            self.add_products(squares, row, row)
+        }
+        fn squares(self, squares: int32x4_t) -> int32x4_t { squares }
+        fn totals(self, sums: [int32x4_t; 4]) -> [i32; 4] { DotProducts::totals(self.vectors(), sums) }
     }
 }

@@ -4,6 +4,7 @@
 //! a block, behind which nothing may lie, are copied.
 
 use super::{Dots, Norms};
+use crate::simd::stores::ask;
 
 /// Rows at a time.
 const ROWS: usize = 4;
@@ -30,13 +31,9 @@ pub(in crate::simd) fn ones(count: usize) -> *const u8 {
     ONES[32 - count..][..32].as_ptr()
 }
 
-/// What products of rows ask of an instruction set.
-///
-/// # Safety
-/// Every function may be called only where the processor runs the implementor's set; what loads read must lie there, at any
-/// alignment.
-pub(in crate::simd) trait Lanes {
-    /// [`Lanes::STEP`] values.
+/// How an instruction set that runs here multiplies rows by a query.
+pub(in crate::simd) trait DotProducts: Copy {
+    /// [`DotProducts::STEP`] values.
     type Values: Copy;
     /// Lanes of 32 bits whose total is a sum of products, modulo 2³².
     type Sums: Copy;
@@ -45,38 +42,42 @@ pub(in crate::simd) trait Lanes {
 
     /// Values of a step: a divisor of 64.
     const STEP: usize;
-    /// Whether [`Lanes::load`] reads less than a step; otherwise [`Lanes::rest`] does.
+    /// Whether [`DotProducts::load`] reads less than a step; otherwise [`DotProducts::rest`] does.
     const PARTIAL: bool;
-    /// By how much [`Lanes::add_products`] takes a row's values too large.
+    /// By how much [`DotProducts::add_products`] takes a row's values too large.
     const ABOVE: i32;
 
-    /// Reads the values of a step; where [`Lanes::PARTIAL`], and fewer are left, those and zeros.
-    unsafe fn load(from: *const i8, left: usize) -> Self::Values;
-    /// The first `count` values, fewer than a step's, and zeros; of all that follow, `readable` can be read.
+    /// Reads the values of a step; where [`DotProducts::PARTIAL`], and fewer are left, those and zeros.
+    ///
+    /// # Safety
+    /// They can be read, at any alignment.
+    unsafe fn load(self, from: *const i8, left: usize) -> Self::Values;
+    /// The first `count` values, fewer than a step's, and zeros.
+    ///
+    /// # Safety
+    /// Of all that follow, `readable`, which is no less than `count`, can be read.
     #[inline(always)]
-    unsafe fn rest(from: *const i8, count: usize, readable: usize) -> Self::Values {
+    unsafe fn rest(self, from: *const i8, count: usize, readable: usize) -> Self::Values {
         let _ = readable;
         // SAFETY: the caller's promise.
-        unsafe { Self::load(from, count) }
+        unsafe { self.load(from, count) }
     }
     /// Lanes whose total is `value`.
-    unsafe fn start(value: i32) -> Self::Sums;
-    /// Adds (row + [`Lanes::ABOVE`]) · query.
-    unsafe fn add_products(sums: Self::Sums, row: Self::Values, query: Self::Values) -> Self::Sums;
+    fn start(self, value: i32) -> Self::Sums;
+    /// Adds (row + [`DotProducts::ABOVE`]) · query.
+    fn add_products(self, sums: Self::Sums, row: Self::Values, query: Self::Values) -> Self::Sums;
     /// Squares of nothing.
-    unsafe fn no_squares() -> Self::Squares;
+    fn no_squares(self) -> Self::Squares;
     /// Adds row².
-    unsafe fn add_squares(squares: Self::Squares, row: Self::Values) -> Self::Squares;
+    fn add_squares(self, squares: Self::Squares, row: Self::Values) -> Self::Squares;
     /// The sums of squares.
-    unsafe fn squares(squares: Self::Squares) -> Self::Sums;
+    fn squares(self, squares: Self::Squares) -> Self::Sums;
     /// The total of each.
-    unsafe fn totals(sums: [Self::Sums; ROWS]) -> [i32; ROWS];
-    /// Asks for the line of cache around an address, which need not be readable.
-    unsafe fn prefetch(at: *const i8);
+    fn totals(self, sums: [Self::Sums; ROWS]) -> [i32; ROWS];
 }
 
 /// A query as it meets rows.
-struct Query<'a, S: Lanes> {
+struct Query<'a, S: DotProducts> {
     values: &'a [i8],
     /// Values that are loaded.
     steps: usize,
@@ -86,11 +87,9 @@ struct Query<'a, S: Lanes> {
     start: S::Sums,
 }
 
-impl<'a, S: Lanes> Query<'a, S> {
-    /// # Safety
-    /// The processor runs the set.
+impl<'a, S: DotProducts> Query<'a, S> {
     #[inline(always)]
-    unsafe fn new(values: &'a [i8]) -> Self {
+    fn new(set: S, values: &'a [i8]) -> Self {
         let steps = match S::PARTIAL {
             true => values.len(),
             false => values.len() / S::STEP * S::STEP,
@@ -102,17 +101,15 @@ impl<'a, S: Lanes> Query<'a, S> {
                 above = above.wrapping_add(S::ABOVE * i32::from(value));
             }
         }
-        // SAFETY: the set runs here.
-        unsafe {
-            Self {
-                values,
-                steps,
-                rest: match rest.len() {
-                    0 => None,
-                    count => Some(S::rest(rest.as_ptr(), count, count)),
-                },
-                start: S::start(above.wrapping_neg()),
-            }
+        Self {
+            values,
+            steps,
+            rest: match rest.len() {
+                0 => None,
+                // SAFETY: so many lie there.
+                count => Some(unsafe { set.rest(rest.as_ptr(), count, count) }),
+            },
+            start: set.start(above.wrapping_neg()),
         }
     }
 }
@@ -136,37 +133,29 @@ pub(in crate::simd) unsafe fn within<const STEP: usize>(
     copy.as_ptr()
 }
 
-/// See [`super::Search::dots`].
-///
-/// # Safety
-/// The processor runs the set; whole rows of the query's length, which is not 0, and as many places.
+/// See [`super::Search::dots`]: whole rows of the query's length, which is not 0, and as many places.
 #[inline(always)]
-pub(in crate::simd) unsafe fn dots<S: Lanes>(query: &[i8], rows: &[i8], dots: &mut Dots) {
+pub(in crate::simd) fn dots<S: DotProducts>(set: S, query: &[i8], rows: &[i8], dots: &mut Dots) {
     let dim = query.len();
     let mut rows = rows;
     let (fours, rest) = dots[..rows.len() / dim].as_chunks_mut::<ROWS>();
-    // SAFETY: the caller's promises; there are as many rows as places are left.
-    unsafe {
-        let query = Query::<S>::new(query);
-        for dots in fours {
-            let (sums, _) = sums::<S, ROWS, false>(&query, rows);
-            *dots = S::totals(sums);
-            rows = &rows[ROWS * dim..];
-        }
-        for dot in rest {
-            let ([sum], _) = sums::<S, 1, false>(&query, rows);
-            [*dot, ..] = S::totals([sum; ROWS]);
-            rows = &rows[dim..];
-        }
+    let query = Query::new(set, query);
+    for dots in fours {
+        let (sums, _) = sums::<S, ROWS, false>(set, &query, rows);
+        *dots = set.totals(sums);
+        rows = &rows[ROWS * dim..];
+    }
+    for dot in rest {
+        let ([sum], _) = sums::<S, 1, false>(set, &query, rows);
+        [*dot, ..] = set.totals([sum; ROWS]);
+        rows = &rows[dim..];
     }
 }
 
-/// See [`super::Search::dots_and_norms`].
-///
-/// # Safety
-/// As for [`dots`].
+/// See [`super::Search::dots_and_norms`]; as [`dots`].
 #[inline(always)]
-pub(in crate::simd) unsafe fn dots_and_norms<S: Lanes>(
+pub(in crate::simd) fn dots_and_norms<S: DotProducts>(
+    set: S,
     query: &[i8],
     rows: &[i8],
     dots: &mut Dots,
@@ -176,102 +165,94 @@ pub(in crate::simd) unsafe fn dots_and_norms<S: Lanes>(
     let mut rows = rows;
     let (fours, rest) = dots[..rows.len() / dim].as_chunks_mut::<ROWS>();
     let (norms, rest_norms) = norms[..rows.len() / dim].as_chunks_mut::<ROWS>();
-    // SAFETY: as in `dots`.
-    unsafe {
-        let query = Query::<S>::new(query);
-        for (dots, norms) in fours.iter_mut().zip(norms) {
-            let (sums, [a, b, c, d]) = sums::<S, ROWS, true>(&query, rows);
-            *dots = S::totals(sums);
-            let squares = [S::squares(a), S::squares(b), S::squares(c), S::squares(d)];
-            *norms = S::totals(squares).map(i32::cast_unsigned);
-            rows = &rows[ROWS * dim..];
-        }
-        for (dot, norm) in rest.iter_mut().zip(rest_norms) {
-            let ([sum], [squares]) = sums::<S, 1, true>(&query, rows);
-            let squares = S::squares(squares);
-            let [dot_of, norm_of, ..] = S::totals([sum, squares, sum, squares]);
-            (*dot, *norm) = (dot_of, norm_of.cast_unsigned());
-            rows = &rows[dim..];
-        }
+    let query = Query::new(set, query);
+    for (dots, norms) in fours.iter_mut().zip(norms) {
+        let (sums, [a, b, c, d]) = sums::<S, ROWS, true>(set, &query, rows);
+        *dots = set.totals(sums);
+        let squares = [
+            set.squares(a),
+            set.squares(b),
+            set.squares(c),
+            set.squares(d),
+        ];
+        *norms = set.totals(squares).map(i32::cast_unsigned);
+        rows = &rows[ROWS * dim..];
+    }
+    for (dot, norm) in rest.iter_mut().zip(rest_norms) {
+        let ([sum], [squares]) = sums::<S, 1, true>(set, &query, rows);
+        let squares = set.squares(squares);
+        let [dot_of, norm_of, ..] = set.totals([sum, squares, sum, squares]);
+        (*dot, *norm) = (dot_of, norm_of.cast_unsigned());
+        rows = &rows[dim..];
     }
 }
 
-/// The products of the first N of some rows with a query and, where they are asked for, their squares.
-///
-/// # Safety
-/// The processor runs the set; there are N rows or more.
+/// The products of the first N of some rows with a query and, where they are asked for, their squares. There are N rows or more.
 #[inline(always)]
-unsafe fn sums<S: Lanes, const N: usize, const SQUARES: bool>(
+fn sums<S: DotProducts, const N: usize, const SQUARES: bool>(
+    set: S,
     query: &Query<'_, S>,
     rows: &[i8],
 ) -> ([S::Sums; N], [S::Squares; N]) {
     let dim = query.values.len();
-    // SAFETY: the set runs here; what is read lies within the query or the rows, and a prefetch may name any address.
-    unsafe {
-        let mut sums = ([query.start; N], [S::no_squares(); N]);
-        for at in (0..query.steps).step_by(S::STEP) {
-            let q = S::load(query.values.as_ptr().add(at), dim - at);
-            for row in 0..N {
-                prefetch::<S, N>(rows, at, row);
-                let x = S::load(rows.as_ptr().add(row * dim + at), dim - at);
-                add::<S, N, SQUARES>(&mut sums, row, x, q);
-            }
+    assert!(rows.len() >= N * dim && query.steps <= dim);
+    let mut sums = ([query.start; N], [set.no_squares(); N]);
+    for at in (0..query.steps).step_by(S::STEP) {
+        // SAFETY: a step, or less where sets load less, of the query.
+        let q = unsafe { set.load(query.values.as_ptr().add(at), dim - at) };
+        for row in 0..N {
+            prefetch::<S, N>(rows, at, row);
+            // SAFETY: the same of a row.
+            let x = unsafe { set.load(rows.as_ptr().add(row * dim + at), dim - at) };
+            add::<S, N, SQUARES>(set, &mut sums, row, x, q);
         }
-        if let Some(q) = query.rest {
-            for row in 0..N {
-                prefetch::<S, N>(rows, query.steps, row);
-                let from = row * dim + query.steps;
-                let x = rows.as_ptr().add(from);
-                let x = S::rest(x, dim - query.steps, rows.len() - from);
-                add::<S, N, SQUARES>(&mut sums, row, x, q);
-            }
-        }
-        sums
     }
+    if let Some(q) = query.rest {
+        for row in 0..N {
+            prefetch::<S, N>(rows, query.steps, row);
+            let from = row * dim + query.steps;
+            // SAFETY: what is left of a row, and all that follows it.
+            let x = unsafe {
+                let x = rows.as_ptr().add(from);
+                set.rest(x, dim - query.steps, rows.len() - from)
+            };
+            add::<S, N, SQUARES>(set, &mut sums, row, x, q);
+        }
+    }
+    sums
 }
 
 /// Asks for a line wherever a step of N rows, one after the other, begins one.
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-unsafe fn prefetch<S: Lanes, const N: usize>(rows: &[i8], at: usize, row: usize) {
+fn prefetch<S: DotProducts, const N: usize>(rows: &[i8], at: usize, row: usize) {
     if (row * S::STEP).is_multiple_of(LINE) {
-        let ahead = N * at + row * S::STEP + AHEAD;
-        // SAFETY: the set runs here, and a prefetch may name any address.
-        unsafe { S::prefetch(rows.as_ptr().wrapping_add(ahead)) };
+        ask(rows.as_ptr().wrapping_add(N * at + row * S::STEP + AHEAD));
     }
 }
 
 /// Adds a step's products of a row and, where they are asked for, its squares.
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-unsafe fn add<S: Lanes, const N: usize, const SQUARES: bool>(
+fn add<S: DotProducts, const N: usize, const SQUARES: bool>(
+    set: S,
     (sums, squares): &mut ([S::Sums; N], [S::Squares; N]),
     row: usize,
     x: S::Values,
     query: S::Values,
 ) {
-    // SAFETY: the set runs here.
-    unsafe {
-        sums[row] = S::add_products(sums[row], x, query);
-        if SQUARES {
-            squares[row] = S::add_squares(squares[row], x);
-        }
+    sums[row] = set.add_products(sums[row], x, query);
+    if SQUARES {
+        squares[row] = set.add_squares(squares[row], x);
     }
 }
 
 /// The functions of a set for one query.
 macro_rules! dots_kernels {
-    ($lanes:ty, $features:literal) => {
+    ($set:ty, $features:literal) => {
         use $crate::simd::search::{Dots, Norms, dots};
 
         #[target_feature(enable = $features)]
         pub(in crate::simd) fn dots(query: &[i8], rows: &[i8], dots: &mut Dots) {
-            // SAFETY: the set runs where this function may be called, and the table's methods check lengths.
-            unsafe { dots::dots::<$lanes>(query, rows, dots) }
+            dots::dots(<$set>::here(), query, rows, dots);
         }
 
         #[target_feature(enable = $features)]
@@ -281,8 +262,7 @@ macro_rules! dots_kernels {
             dots: &mut Dots,
             norms: &mut Norms,
         ) {
-            // SAFETY: as in `dots`.
-            unsafe { dots::dots_and_norms::<$lanes>(query, rows, dots, norms) }
+            dots::dots_and_norms(<$set>::here(), query, rows, dots, norms);
         }
     };
 }

@@ -11,8 +11,8 @@ use self::nearest::{Exact, POINTS, Sums, greatest, greatest_of, keep};
 use crate::simd::amx::tile::{HEIGHT, Left, Panel, Shape, Tiles};
 use crate::simd::avx512_vnni::cluster::KERNELS as VECTORS;
 use crate::simd::cluster::keys::Keys;
-use crate::simd::cluster::lanes::Format;
 use crate::simd::cluster::panels::Panels;
+use crate::simd::cluster::products::Format;
 use crate::simd::cluster::{Cluster, Line, Packed, TILE, Work};
 
 /// The kernels of clustering.

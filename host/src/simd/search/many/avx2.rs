@@ -1,5 +1,5 @@
 //! Dot products of many int8 queries with a block of rows, 8 rows a vector, by `vpmaddwd` on widened pairs.
 
-use super::cluster::Avx2;
+use super::vectors::Avx2;
 
-crate::simd::search::many::many_kernels!(Avx2, 2, "avx2");
+crate::simd::search::many::many_kernels!(Avx2, 2, "avx2,f16c,fma");

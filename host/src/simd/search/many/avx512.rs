@@ -1,5 +1,5 @@
 //! Dot products of many int8 queries with a block of rows, 16 rows a vector, by `vpmaddwd` on widened pairs.
 
-use super::cluster::Avx512;
+use super::vectors::Avx512;
 
 crate::simd::search::many::many_kernels!(Avx512, 4, "avx512f,avx512bw,avx512dq,avx512vl");

@@ -2,4 +2,4 @@
 
 use super::cluster::AvxVnni;
 
-crate::simd::search::many::many_kernels!(AvxVnni, 2, "avx2,avxvnni");
+crate::simd::search::many::many_kernels!(AvxVnni, 2, "avx2,avxvnni,f16c,fma");

@@ -2,27 +2,26 @@
 //! centroids.
 
 use super::{BLOCK, Dots, Queries};
-use crate::simd::cluster::lanes::{Format, Lanes};
-use crate::simd::cluster::tile::{block, turn};
+use crate::simd::cluster::products::{Format, Products};
+use crate::simd::cluster::tile::{block, part_len, turn};
+use crate::simd::vectors::Vectors;
 
 /// Queries at a time: as many sums as registers hold.
 const QUERIES: usize = 6;
 
 /// Words that [`pack`] writes to: those of a block, and room for its rows in whole 16s.
-pub(in crate::simd) const fn packed_len<S: Lanes>(dim: usize) -> usize {
+pub(in crate::simd) const fn packed_len<S: Products>(dim: usize) -> usize {
     words::<S>(dim) + dim.next_multiple_of(16) * BLOCK / 4
 }
 
-const fn words<S: Lanes>(dim: usize) -> usize {
+const fn words<S: Products>(dim: usize) -> usize {
     dim.div_ceil(4) * S::FORMAT.words() * BLOCK
 }
 
 /// See [`super::Search::pack`].
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-pub(in crate::simd) unsafe fn pack<S: Lanes, const P: usize>(
+pub(in crate::simd) fn pack<S: Products, const P: usize>(
+    set: S,
     rows: &[i8],
     dim: usize,
     packed: &mut [u32],
@@ -31,19 +30,17 @@ pub(in crate::simd) unsafe fn pack<S: Lanes, const P: usize>(
     // SAFETY: u32 and i32 are alike.
     let words = unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len()) };
     if dim.is_multiple_of(16) && rows.len() == BLOCK * dim {
-        // SAFETY: the set runs here; a block's rows, of whole 16s.
-        unsafe { turn::<S, P>(rows.as_ptr(), dim, dim, words) };
+        turn::<S, P>(set, rows, dim, dim, words);
     } else {
         let whole = dim.next_multiple_of(16);
         // SAFETY: u32 have no padding, and any bytes are i8.
         let room = unsafe {
-            core::slice::from_raw_parts_mut(room.as_mut_ptr().cast::<i8>(), BLOCK * whole)
+            core::slice::from_raw_parts_mut(room.as_mut_ptr().cast::<i8>(), size_of_val(room))
         };
         for (row, room) in rows.chunks_exact(dim).zip(room.chunks_exact_mut(whole)) {
             room[..dim].copy_from_slice(row);
         }
-        // SAFETY: the set runs here; a block's rows, of whole 16s.
-        unsafe { turn::<S, P>(room.as_ptr(), whole, dim, words) };
+        turn::<S, P>(set, room, whole, dim, words);
     }
     if matches!(S::FORMAT, Format::Unsigned) {
         // 128 more than they are, without a sign.
@@ -54,18 +51,19 @@ pub(in crate::simd) unsafe fn pack<S: Lanes, const P: usize>(
 }
 
 /// See [`super::Search::many_dots`].
-///
-/// # Safety
-/// The processor runs the set.
 #[inline(always)]
-pub(in crate::simd) unsafe fn dots<S: Lanes, const P: usize>(
+pub(in crate::simd) fn dots<S: Products, const P: usize>(
+    set: S,
     packed: &[u32],
     queries: Queries<'_>,
     dots: &mut [Dots],
 ) {
+    let vectors = set.vectors();
     let steps = queries.dim.div_ceil(4) * S::FORMAT.words();
-    let part = steps * P * S::WIDTH;
+    let part = part_len::<S, P>(set, queries.dim);
     let rows = &packed[..words::<S>(queries.dim)];
+    // SAFETY: u32 and i32 are alike.
+    let rows: &[i32] = unsafe { core::slice::from_raw_parts(rows.as_ptr().cast(), rows.len()) };
     let mut laid = vec![0; steps * QUERIES];
     let groups = queries.values.chunks(QUERIES * queries.dim);
     let groups = groups.zip(queries.sums.chunks(QUERIES));
@@ -79,19 +77,16 @@ pub(in crate::simd) unsafe fn dots<S: Lanes, const P: usize>(
                 *start = sum.wrapping_mul(-128);
             }
         }
-        for (index, first) in (0..BLOCK).step_by(P * S::WIDTH).enumerate() {
-            let rows = rows[index * part..][..part].as_ptr().cast::<i32>();
+        let step = P * set.vectors().lanes();
+        for (index, first) in (0..BLOCK).step_by(step).enumerate() {
+            let rows = &rows[index * part..][..part];
             macro_rules! run {
                 ($queries:literal) => {{
-                    // SAFETY: the set runs here; the rows are a part of a packed block, and each of `steps` has a word a query.
-                    let sums = unsafe {
-                        block::<S, P, $queries, true>(rows, laid.as_ptr(), steps, &starts)
-                    };
+                    let sums = block::<S, P, $queries, true>(set, rows, &laid, &starts);
                     for (dots, sums) in dots.iter_mut().zip(sums) {
-                        let dots = &mut dots[first..][..P * S::WIDTH];
-                        for (dots, sum) in dots.chunks_exact_mut(S::WIDTH).zip(sums) {
-                            // SAFETY: the set runs here; a vector fits.
-                            unsafe { S::store(sum, dots.as_mut_ptr()) };
+                        let dots = &mut dots[first..][..step];
+                        for (dots, sum) in dots.chunks_exact_mut(set.vectors().lanes()).zip(sums) {
+                            vectors.write(sum, dots);
                         }
                     }
                 }};
@@ -110,7 +105,7 @@ pub(in crate::simd) unsafe fn dots<S: Lanes, const P: usize>(
 
 /// Lays a query's words out, `step` apart; absent values are 0.
 #[inline(always)]
-fn lay<S: Lanes>(query: &[i8], to: &mut [i32], step: usize) {
+fn lay<S: Products>(query: &[i8], to: &mut [i32], step: usize) {
     let words = S::FORMAT.words();
     let mut to = to.iter_mut().step_by(step);
     let (fours, rest) = query.as_chunks::<4>();
@@ -133,25 +128,23 @@ fn lay<S: Lanes>(query: &[i8], to: &mut [i32], step: usize) {
 
 /// The functions of a set for many queries.
 macro_rules! many_kernels {
-    ($lanes:ty, $vectors:literal, $features:literal) => {
+    ($set:ty, $vectors:literal, $features:literal) => {
         use $crate::simd::search::many;
         use $crate::simd::search::{Dots, Queries};
 
         /// See [`many::packed_len`].
         pub(in crate::simd) const fn packed_len(dim: usize) -> usize {
-            many::packed_len::<$lanes>(dim)
+            many::packed_len::<$set>(dim)
         }
 
         #[target_feature(enable = $features)]
         pub(in crate::simd) fn pack(rows: &[i8], dim: usize, packed: &mut [u32]) {
-            // SAFETY: the set runs where this function may be called.
-            unsafe { many::pack::<$lanes, $vectors>(rows, dim, packed) }
+            many::pack::<$set, $vectors>(<$set>::here(), rows, dim, packed);
         }
 
         #[target_feature(enable = $features)]
         pub(in crate::simd) fn dots(packed: &[u32], queries: Queries<'_>, dots: &mut [Dots]) {
-            // SAFETY: the set runs where this function may be called.
-            unsafe { many::dots::<$lanes, $vectors>(packed, queries, dots) }
+            many::dots::<$set, $vectors>(<$set>::here(), packed, queries, dots);
         }
     };
 }

@@ -1,5 +1,5 @@
 //! Dot products of many int8 queries with a block of rows, 4 rows a vector, by `smlal`.
 
-use super::cluster::Neon;
+use super::vectors::Neon;
 
 crate::simd::search::many::many_kernels!(Neon, 4, "neon");

@@ -1,5 +1,5 @@
 //! Dot products of many int8 queries with a block of rows, 4 rows a vector, by `pmaddwd` on widened pairs.
 
-use super::cluster::Sse41;
+use super::vectors::Sse41;
 
 crate::simd::search::many::many_kernels!(Sse41, 2, "sse4.1");
