@@ -85,6 +85,16 @@ with_target() {
     )
 }
 
+# linted TARGET COMMAND…: as `with_target`, and what is built lints the workspace's own crates, warnings denied: Clippy compiles in the
+# compiler's place, so that nothing is checked first and then compiled.
+linted() {
+    local driver
+    need_clippy "$1"
+    driver=$(rustc --print sysroot)/bin/clippy-driver
+    [[ $(compiler_for "$1") != sysroot ]] || driver=/usr/bin/clippy-driver
+    RUSTC_WORKSPACE_WRAPPER=$driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ with_target "$@"
+}
+
 # cross TARGET VERB CARGO-ARGUMENTS…: cargo for another target.
 cross() {
     local target=$1 verb=$2
@@ -130,12 +140,13 @@ tercet() {
     target/debug/tercet "$@"
 }
 
-# runner TARGET ARGUMENT…: `cargo firmware ARGUMENT…` with a toolchain that has TARGET. The tool itself is built as users build it.
+# runner TARGET ARGUMENT…: `cargo firmware ARGUMENT…` with a toolchain that has TARGET, which lints the programs. The tool itself is built
+# as users build it.
 runner() {
     local target=$1
     shift
     cargo build --locked -q --manifest-path firmware/runner/Cargo.toml --target-dir target/firmware-runner
-    with_target "$target" target/firmware-runner/debug/firmware "$@"
+    linted "$target" target/firmware-runner/debug/firmware "$@"
 }
 
 # firmware BOARD[:TARGET] PROGRAM [OPTION…]: `cargo firmware`, which builds a program and runs it on an emulated board.

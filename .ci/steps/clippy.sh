@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Clippy, warnings denied, on every crate; `features` on their feature sets. clippy.sh [features|fuzz|firmware|mcu|peers]
+# Clippy, warnings denied, on every crate; `features` on their feature sets. Programs for boards are linted where they are built (`linted` in
+# lib.sh); `firmware` and `mcu` are what of them is for the desk. clippy.sh [features|fuzz|firmware|mcu|peers]
 . .ci/lib.sh
 
 lint() {
@@ -33,30 +34,13 @@ fuzz)
     lint --manifest-path host/fuzz/Cargo.toml --all-targets --target-dir target
     ;;
 firmware)
-    need_clippy thumbv7em-none-eabihf
-    need_clippy riscv32imc-unknown-none-elf
-    # Without defmt too: what does not log must not need it.
-    for features in '' defmt; do
-        cross thumbv7em-none-eabihf clippy -q --release --manifest-path firmware/Cargo.toml \
-            --config firmware/boards/an386.toml --features "$features" -- -D warnings
-    done
     lint --manifest-path firmware/runner/Cargo.toml --all-targets --target-dir target/firmware-runner
-    # What is not Cortex-M's alone.
-    cross riscv32imc-unknown-none-elf clippy -q --release --manifest-path firmware/Cargo.toml \
-        --config firmware/boards/rv32imc.toml --lib --bin conformance_weights --bin conformance_points --bin digits -- -D warnings
     lint --manifest-path firmware/Cargo.toml --lib --tests --examples --target-dir target/firmware-runner
     ;;
 peers)
     lint --manifest-path benches/peers/rust/Cargo.toml --all-targets --target-dir target
     ;;
 mcu)
-    need_clippy thumbv7em-none-eabihf
-    need_clippy thumbv8m.main-none-eabihf
-    need_clippy riscv32imac-unknown-none-elf
-    mcu=(clippy -q --release --manifest-path benches/mcu/Cargo.toml)
-    cross thumbv7em-none-eabihf "${mcu[@]}" --features pools -- -D warnings
-    cross thumbv8m.main-none-eabihf "${mcu[@]}" --features "dsp mve" -- -D warnings
-    cross riscv32imac-unknown-none-elf "${mcu[@]}" -- -D warnings
     lint --manifest-path benches/mcu/table/Cargo.toml --all-targets --target-dir target/mcu-table
     ;;
 esac

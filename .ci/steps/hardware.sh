@@ -9,16 +9,12 @@ readme=firmware/README.md
 need flip-link "cargo install --locked flip-link@0.1.12"
 need python3 "install Python 3"
 target=$(sed -n 's/^target = "\(.*\)"$/\1/p' "$room/.cargo/config.toml")
-need_clippy "$target"
 
 # A user stands in the package's folder and gives none of these. QEMU's `digits` gets the same name, but only when it is built.
 there=(--release --manifest-path "$room/Cargo.toml" --config "$room/.cargo/config.toml")
 # No one steps through it here.
 export CARGO_PROFILE_RELEASE_DEBUG=0
-# Clippy compiles what it lints, so that nothing is compiled twice.
-linter=$(command -v clippy-driver)
-[[ $(compiler_for "$target") != sysroot ]] || linter=/usr/bin/clippy-driver
-RUSTC_WORKSPACE_WRAPPER=$linter CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ cross "$target" build -q "${there[@]}"
+linted "$target" cargo build --locked -q --target "$target" "${there[@]}"
 
 images=target/cross/$target/release
 
