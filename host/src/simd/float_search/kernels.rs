@@ -1,11 +1,11 @@
 //! The loops compiled for a set.
 
-/// Defines a function for each loop, and the table of them: `$lanes` is the set's value, `$features` what the
+/// Defines a function for each loop, and the table of them: `$set` is the set's value, `$features` what the
 /// compiler may use. The sums of `$rows` rows fit the registers side by side, with all lanes in `$parts` vectors; of products in f64,
 /// those of `$wide_rows` rows with `$wide` vectors in each of `$passes`; with norms, of one row.
 macro_rules! float_kernels {
     (
-        $lanes:ty, $features:literal,
+        $set:ty, $features:literal,
         sums: $parts:literal of $rows:literal,
         products: $wide:literal x $passes:literal of $wide_rows:literal,
         norms: $norms:literal x $norm_passes:literal
@@ -32,28 +32,23 @@ macro_rules! float_kernels {
 
         #[target_feature(enable = $features)]
         fn dots<T: Row>(query: &[f32], rows: &[T], out: &mut Sums) {
-            sums::sums::<$lanes, T, $parts, $rows, false>(<$lanes>::here(), query, rows, out)
+            sums::sums::<$set, T, $parts, $rows, false>(<$set>::here(), query, rows, out)
         }
 
         #[target_feature(enable = $features)]
         fn distances<T: Row>(query: &[f32], rows: &[T], out: &mut Sums) {
-            sums::sums::<$lanes, T, $parts, $rows, true>(<$lanes>::here(), query, rows, out)
+            sums::sums::<$set, T, $parts, $rows, true>(<$set>::here(), query, rows, out)
         }
 
         #[target_feature(enable = $features)]
         fn products<T: Row>(query: &[f32], rows: &[T], out: &mut Sums) {
-            wide::products::<$lanes, T, $wide, $passes, $wide_rows>(
-                <$lanes>::here(),
-                query,
-                rows,
-                out,
-            )
+            wide::products::<$set, T, $wide, $passes, $wide_rows>(<$set>::here(), query, rows, out)
         }
 
         #[target_feature(enable = $features)]
         fn products_and_norms<T: Row>(query: &[f32], rows: &[T], out: &mut Sums, norms: &mut Sums) {
-            wide::products_and_norms::<$lanes, T, $norms, $norm_passes>(
-                <$lanes>::here(),
+            wide::products_and_norms::<$set, T, $norms, $norm_passes>(
+                <$set>::here(),
                 query,
                 rows,
                 out,

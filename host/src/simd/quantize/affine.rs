@@ -37,7 +37,7 @@ pub(in crate::simd) fn affine<S: Quantizing, T: Value>(
     })
 }
 
-/// Made only where the processor runs the set, for a grid whose scale is not 0.
+/// The loop over lines, and what it coded, by a grid whose scale is not 0.
 struct Kernel<S> {
     grid: Grid,
     multiply: bool,

@@ -107,7 +107,7 @@ fn encode<S: Quantizing, T: Value, const MANTISSA: u32>(
     kernel.largest < bits::INFINITE
 }
 
-/// Made only where the processor runs the set.
+/// The loop over lines, and what it found.
 struct Kernel<S, const MANTISSA: u32> {
     scale: f32,
     ahead: Ahead,

@@ -1,9 +1,9 @@
 //! The loops compiled for a set.
 
-/// Defines a function for each loop, and the tables of them: `$lanes` is the set's value, `$features` what
+/// Defines a function for each loop, and the tables of them: `$set` is the set's value, `$features` what
 /// the compiler may use.
 macro_rules! kernels {
-    ($lanes:ty, $features:literal) => {
+    ($set:ty, $features:literal) => {
         /// The kernels of quantizers, but for those that widen.
         pub(in crate::simd) const LOOPS: crate::simd::quantize::Quantize =
             crate::simd::quantize::Quantize {
@@ -40,7 +40,7 @@ macro_rules! kernels {
             values: &[T],
             ahead: crate::simd::Ahead,
         ) -> tercet_core::number::Stats {
-            crate::simd::quantize::stats::stats::<$lanes, T, true>(<$lanes>::here(), values, ahead)
+            crate::simd::quantize::stats::stats::<$set, T, true>(<$set>::here(), values, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -48,7 +48,7 @@ macro_rules! kernels {
             values: &[T],
             ahead: crate::simd::Ahead,
         ) -> tercet_core::number::Stats {
-            crate::simd::quantize::stats::stats::<$lanes, T, false>(<$lanes>::here(), values, ahead)
+            crate::simd::quantize::stats::stats::<$set, T, false>(<$set>::here(), values, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -61,7 +61,7 @@ macro_rules! kernels {
             ahead: crate::simd::Ahead,
         ) -> Result<tercet_core::quant::Applied, tercet_core::quant::QuantError> {
             use crate::simd::quantize::ternary::ternary;
-            ternary::<$lanes, T>(<$lanes>::here(), values, threshold, sum, codes, stores, ahead)
+            ternary::<$set, T>(<$set>::here(), values, threshold, sum, codes, stores, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -73,7 +73,7 @@ macro_rules! kernels {
             ahead: crate::simd::Ahead,
         ) -> Result<tercet_core::quant::Applied, tercet_core::quant::QuantError> {
             use crate::simd::quantize::affine::affine;
-            affine::<$lanes, T>(<$lanes>::here(), values, grid, codes, stores, ahead)
+            affine::<$set, T>(<$set>::here(), values, grid, codes, stores, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -85,7 +85,7 @@ macro_rules! kernels {
             ahead: crate::simd::Ahead,
         ) -> Option<(tercet_core::quant::Applied, tercet_core::number::Stats)> {
             use crate::simd::quantize::affine::affine_and_next;
-            affine_and_next::<$lanes, T>(<$lanes>::here(), values, grid, codes, next, ahead)
+            affine_and_next::<$set, T>(<$set>::here(), values, grid, codes, next, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -107,7 +107,7 @@ macro_rules! kernels {
             values: &[T],
             tables: &mut crate::simd::counts::Tables,
         ) {
-            crate::simd::quantize::count::count::<$lanes, T>(<$lanes>::here(), values, tables)
+            crate::simd::quantize::count::count::<$set, T>(<$set>::here(), values, tables)
         }
 
         #[target_feature(enable = $features)]
@@ -116,7 +116,7 @@ macro_rules! kernels {
             threshold: u32,
             out: &mut [u8],
         ) {
-            crate::simd::quantize::two_bits::pack_rows::<$lanes, T>(<$lanes>::here(), rows, threshold, out)
+            crate::simd::quantize::two_bits::pack_rows::<$set, T>(<$set>::here(), rows, threshold, out)
         }
 
         #[target_feature(enable = $features)]
@@ -129,7 +129,7 @@ macro_rules! kernels {
             ahead: crate::simd::Ahead,
         ) -> bool {
             use crate::simd::quantize::fp8::quantize;
-            quantize::<$lanes, T>(<$lanes>::here(), format, scale, values, codes, stores, ahead)
+            quantize::<$set, T>(<$set>::here(), format, scale, values, codes, stores, ahead)
         }
 
         #[target_feature(enable = $features)]
@@ -144,7 +144,7 @@ macro_rules! kernels {
 
         #[target_feature(enable = $features)]
         fn decode_row(bytes: &[u8], shift: u32, unit: f32, out: &mut [f32]) {
-            crate::simd::quantize::two_bits::decode_row::<$lanes>(<$lanes>::here(), bytes, shift, unit, out)
+            crate::simd::quantize::two_bits::decode_row::<$set>(<$set>::here(), bytes, shift, unit, out)
         }
 
         #[target_feature(enable = $features)]
@@ -154,7 +154,7 @@ macro_rules! kernels {
             unit: f32,
             out: &mut [f32],
         ) {
-            crate::simd::quantize::two_bits::decode_groups::<$lanes>(<$lanes>::here(), lane, bytes, unit, out)
+            crate::simd::quantize::two_bits::decode_groups::<$set>(<$set>::here(), lane, bytes, unit, out)
         }
 
         #[target_feature(enable = $features)]
@@ -167,7 +167,7 @@ macro_rules! kernels {
             from: &[crate::simd::stores::Line],
             to: &mut [crate::simd::stores::Line],
         ) {
-            crate::simd::quantize::stream::stream::<$lanes>(<$lanes>::here(), from, to)
+            crate::simd::quantize::stream::stream::<$set>(<$set>::here(), from, to)
         }
 
         #[target_feature(enable = $features)]
@@ -179,7 +179,7 @@ macro_rules! kernels {
             stores: crate::simd::Stores,
         ) {
             use crate::simd::quantize::dequantize::dequantize;
-            dequantize::<$lanes>(<$lanes>::here(), codes, zero_point, scale, out, stores)
+            dequantize::<$set>(<$set>::here(), codes, zero_point, scale, out, stores)
         }
     };
 }

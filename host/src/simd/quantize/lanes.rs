@@ -11,7 +11,7 @@ use crate::simd::vectors::Doubles;
 pub(super) const VECTORS: usize = 4;
 
 /// What quantizers ask of a set that runs here beside its vectors: f32 values, taken as their 32-bit patterns. A step of the loops is four
-/// vectors.
+/// vectors, of at most 16 lanes each.
 pub(in crate::simd) trait Quantizing: Doubles {
     /// The codes of a step.
     type Codes: Copy;

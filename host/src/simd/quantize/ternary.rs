@@ -35,7 +35,7 @@ pub(in crate::simd) fn ternary<S: Quantizing, T: Value>(
     Ok(kernel.applied)
 }
 
-/// Made only where the processor runs the set.
+/// The loop over lines, and what it coded.
 struct Kernel<S> {
     threshold: u32,
     sum: bool,
