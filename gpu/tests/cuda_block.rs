@@ -214,6 +214,14 @@ fn refusals_name_the_first_block() {
     }
 }
 
+/// Clears a bit of each exponent of a block's scale and minimum.
+fn make_finite(format: Format, block: &mut [u8]) {
+    block[format.scale_offset() + 1] &= 0xBF;
+    if let Some(at) = format.min_offset() {
+        block[at + 1] &= 0xBF;
+    }
+}
+
 #[test]
 fn blocks_are_decoded_as_by_core() {
     let Some(device) = device() else { return };
@@ -222,16 +230,12 @@ fn blocks_are_decoded_as_by_core() {
         for (seed, count) in (10..).zip(counts(format)) {
             device.set(&format!("seed={seed}"));
             let mut draw = Draw(seed);
-            // Any bytes, but for scales that are not finite.
+            // Any bytes, but for scales and minima that are not finite.
             let mut bytes: Vec<u8> = (0..count * format.bytes())
                 .map(|_| draw.next() as u8)
                 .collect();
-            let at = match format {
-                Format::Tq1_0 | Format::Tq2_0 => format.bytes() - 1,
-                _ => 1,
-            };
             for block in bytes.chunks_mut(format.bytes()) {
-                block[at] &= 0xBF;
+                make_finite(format, block);
             }
             let len = count * format.len();
             let mut expected = vec![0.0; len];
@@ -262,10 +266,12 @@ fn blocks_are_decoded_as_by_core() {
             let narrow = expected.iter().map(|&x| bf16::from_f32(x).to_bits());
             assert!(found.iter().map(|x| x.to_bits()).eq(narrow), "{format:?}");
 
-            // The first of the scales that are not finite is named.
-            for block in [count.saturating_sub(1), count / 2] {
+            // The first of the scales and minima that are not finite is named.
+            let scale = format.scale_offset();
+            let min = format.min_offset().unwrap_or(scale);
+            for (block, at) in [(count.saturating_sub(1), min), (count / 2, scale)] {
                 if let Some(block) = bytes.chunks_mut(format.bytes()).nth(block) {
-                    block[at] |= 0x7C;
+                    block[at + 1] |= 0x7C;
                 }
                 let mut found = vec![1.0; len];
                 let expected =

@@ -19,6 +19,7 @@
 //! | `serde` | `Serialize` for what is reported without `files`, which takes it along |
 //!
 //! ```
+//! use tercet_core::block::Format;
 //! use tercet_host::convert::{DequantizeOptions, FloatType, Target};
 //! use tercet_host::parallel::Threads;
 //! use tercet_host::{Model, QuantizeOptions, compare, dequantize, quantize};
@@ -34,7 +35,7 @@
 //! // 4 x 256 floats become four blocks of TQ2_0; `()` listens to no progress.
 //! let model = Model::open(&input)?;
 //! let threads = &mut Threads::default();
-//! let report = quantize(threads, &model, &QuantizeOptions::new(Target::Tq2_0), &output, &())?;
+//! let report = quantize(threads, &model, &QuantizeOptions::new(Target::Blocks(Format::Tq2_0)), &output, &())?;
 //! assert_eq!((report.tensors[0].to.as_str(), report.bits_per_weight), ("tq2_0", 2.0625));
 //! assert!(report.tensors[0].relative_error.unwrap() < 0.3);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

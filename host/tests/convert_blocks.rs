@@ -13,11 +13,11 @@ use tercet_host::{
 };
 
 const BLOCK_TARGETS: [(Target, Format); 5] = [
-    (Target::Tq1_0, Format::Tq1_0),
-    (Target::Tq2_0, Format::Tq2_0),
-    (Target::Q2_0, Format::Q2_0),
-    (Target::Q8_0, Format::Q8_0),
-    (Target::Q4_0, Format::Q4_0),
+    (Target::Blocks(Format::Tq1_0), Format::Tq1_0),
+    (Target::Blocks(Format::Tq2_0), Format::Tq2_0),
+    (Target::Blocks(Format::Q2_0), Format::Q2_0),
+    (Target::Blocks(Format::Q8_0), Format::Q8_0),
+    (Target::Blocks(Format::Q4_0), Format::Q4_0),
 ];
 
 #[test]
@@ -92,11 +92,26 @@ fn rows_that_blocks_do_not_divide_go_the_way_of_llama_cpp() {
     safetensors(&path, &given, &[]);
     let input = Model::open(&path).unwrap();
     let expected = [
-        (Target::Tq2_0, ["tq2_0", "q4_0", "q4_0", "f16"]),
-        (Target::Tq1_0, ["tq1_0", "q4_0", "q4_0", "f16"]),
-        (Target::Q2_0, ["q2_0", "q2_0", "q4_0", "f16"]),
-        (Target::Q4_0, ["q4_0", "q4_0", "q4_0", "f16"]),
-        (Target::Q8_0, ["q8_0", "q8_0", "q8_0", "f16"]),
+        (
+            Target::Blocks(Format::Tq2_0),
+            ["tq2_0", "q4_0", "q4_0", "f16"],
+        ),
+        (
+            Target::Blocks(Format::Tq1_0),
+            ["tq1_0", "q4_0", "q4_0", "f16"],
+        ),
+        (
+            Target::Blocks(Format::Q2_0),
+            ["q2_0", "q2_0", "q4_0", "f16"],
+        ),
+        (
+            Target::Blocks(Format::Q4_0),
+            ["q4_0", "q4_0", "q4_0", "f16"],
+        ),
+        (
+            Target::Blocks(Format::Q8_0),
+            ["q8_0", "q8_0", "q8_0", "f16"],
+        ),
     ];
     for (target, types) in expected {
         let out = folder.file(&format!("{target}.gguf"));
@@ -197,7 +212,11 @@ fn bf16_and_f64_are_quantized_as_their_f32() {
     let path = folder.file("in.safetensors");
     safetensors(&path, &given, &[]);
     let input = Model::open(&path).unwrap();
-    let (_, output) = run(&input, &QuantizeOptions::new(Target::Q8_0), &out);
+    let (_, output) = run(
+        &input,
+        &QuantizeOptions::new(Target::Blocks(Format::Q8_0)),
+        &out,
+    );
     let as_f32: Vec<f32> = values
         .iter()
         .map(|&x| (f64::from(x) + 1e-12) as f32)
@@ -223,12 +242,12 @@ fn a_gguf_model_keeps_its_metadata_and_what_is_quantized_stays() {
     let first = folder.file("first.gguf");
     let options = QuantizeOptions {
         include: vec!["a.*".into()],
-        ..QuantizeOptions::new(Target::Tq1_0)
+        ..QuantizeOptions::new(Target::Blocks(Format::Tq1_0))
     };
     let (_, once) = run(&input, &options, &first);
     let (report, twice) = run(
         &once,
-        &QuantizeOptions::new(Target::Q8_0),
+        &QuantizeOptions::new(Target::Blocks(Format::Q8_0)),
         &folder.file("second.gguf"),
     );
     assert_eq!(
@@ -262,7 +281,7 @@ fn one_array_goes_to_npy_and_several_do_not() {
     let input = Model::open(&path).unwrap();
     let (_, output) = run(
         &input,
-        &QuantizeOptions::new(Target::Tq2_0),
+        &QuantizeOptions::new(Target::Blocks(Format::Tq2_0)),
         &folder.file("w.gguf"),
     );
     let back = restored(&output, &folder.file("back.npy"));

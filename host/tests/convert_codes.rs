@@ -4,8 +4,9 @@ use crate::files::runs::{floats, line, model, restored, run};
 use crate::files::{Folder, Given, le, safetensors, weights};
 use half::bf16;
 use safetensors::Dtype;
+use tercet_core::block;
+use tercet_core::block::Format;
 use tercet_core::block::bitnet_hf::WeightScale;
-use tercet_core::block::{self};
 use tercet_core::quant::{self, Groups, Rule, ScaleRule, int8};
 use tercet_core::scalar;
 use tercet_host::convert::{FloatType, Grid, Per, Target};
@@ -280,14 +281,14 @@ fn threads_do_not_show() {
         &[],
     );
     let input = Model::open(&path).unwrap();
-    for target in [Target::Tq2_0, Target::Int8, Target::Ternary] {
+    for target in [Target::Blocks(Format::Tq2_0), Target::Int8, Target::Ternary] {
         let mut seen: Option<(Vec<u8>, Vec<_>)> = None;
         for threads in [1, 2, 5] {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
                 .build()
                 .unwrap();
-            let gguf = target == Target::Tq2_0;
+            let gguf = target == Target::Blocks(Format::Tq2_0);
             let out = folder.file(if gguf { "out.gguf" } else { "out.safetensors" });
             let options = QuantizeOptions {
                 rule: (target != Target::Int8).then_some(Rule::Optimal),

@@ -4,6 +4,7 @@ use crate::files::runs::{floats, line, model, restored, run};
 use crate::files::{Folder, Given, le, safetensors, weights};
 use half::f16;
 use safetensors::Dtype;
+use tercet_core::block::Format;
 use tercet_core::palette::{self, Layout, MAX_WEIGHT, Output, Palette, Width};
 use tercet_host::convert::{Per, Target};
 use tercet_host::parallel::Threads;
@@ -179,7 +180,10 @@ fn palettes_stand_beside_q4_0_and_q8_0_where_rows_are_whole_blocks() {
     assert_eq!(line(&report, "odd").beside, []);
     let beside = &line(&report, "blocks").beside;
     assert_eq!(beside.len(), 2);
-    for (other, target) in beside.iter().zip([Target::Q4_0, Target::Q8_0]) {
+    for (other, target) in beside
+        .iter()
+        .zip([Target::Blocks(Format::Q4_0), Target::Blocks(Format::Q8_0)])
+    {
         let mut options = QuantizeOptions::new(target);
         options.include = vec!["blocks".into()];
         let (report, _) = run(&input, &options, &folder.file(&format!("{target}.gguf")));

@@ -2,6 +2,7 @@
 
 use crate::files::runs::{model, run};
 use crate::files::{Folder, Given, safetensors};
+use tercet_core::block::Format;
 use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::convert::{Grid, Per, Target};
@@ -16,7 +17,7 @@ fn globs_choose_and_a_glob_that_matches_nothing_is_refused() {
         include: include.iter().map(|s| s.to_string()).collect(),
         exclude: exclude.iter().map(|s| s.to_string()).collect(),
         force: true,
-        ..QuantizeOptions::new(Target::Tq2_0)
+        ..QuantizeOptions::new(Target::Blocks(Format::Tq2_0))
     };
     let out = folder.file("out.gguf");
     let quantized = |options: &QuantizeOptions| {
@@ -102,7 +103,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
     };
     let cases = [
         (
-            plain(Target::Tq2_0),
+            plain(Target::Blocks(Format::Tq2_0)),
             "out.safetensors",
             "does not hold tq2_0; name the output *.gguf",
         ),
@@ -112,7 +113,11 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
             "does not hold int8; name the output *.safetensors",
         ),
         (plain(Target::Int8), "out.npy", "does not hold int8"),
-        (plain(Target::Tq2_0), "out.bin", "must end in .gguf"),
+        (
+            plain(Target::Blocks(Format::Tq2_0)),
+            "out.bin",
+            "must end in .gguf",
+        ),
         (plain(Target::Auto), "out.gguf", "needs a number of bits"),
         (
             with(Target::Auto, |o| o.bits = Some(f64::NAN)),
@@ -120,17 +125,19 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
             "no number of bits",
         ),
         (
-            with(Target::Q8_0, |o| o.rule = Some(Rule::Twn)),
+            with(Target::Blocks(Format::Q8_0), |o| o.rule = Some(Rule::Twn)),
             "out.gguf",
             "rule does not apply to q8_0",
         ),
         (
-            with(Target::Q4_0, |o| o.scale = ScaleRule::LeastSquares),
+            with(Target::Blocks(Format::Q4_0), |o| {
+                o.scale = ScaleRule::LeastSquares
+            }),
             "out.gguf",
             "scale rule",
         ),
         (
-            with(Target::Tq2_0, |o| o.per = Some(Per::Row)),
+            with(Target::Blocks(Format::Tq2_0), |o| o.per = Some(Per::Row)),
             "out.gguf",
             "groups",
         ),
@@ -140,7 +147,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
             "affine",
         ),
         (
-            with(Target::Tq2_0, |o| o.bits = Some(2.0)),
+            with(Target::Blocks(Format::Tq2_0), |o| o.bits = Some(2.0)),
             "out.gguf",
             "bits",
         ),
@@ -170,7 +177,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
             "does not hold palette:4; name the output *.safetensors",
         ),
         (
-            with(Target::Q8_0, |o| {
+            with(Target::Blocks(Format::Q8_0), |o| {
                 o.importance = Some("in.safetensors".into())
             }),
             "out.gguf",

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use apart::Apart;
 use files::Folder;
+use tercet_core::block::Format;
 use tercet_core::palette::Width;
 use tercet_core::quant::Rule;
 use tercet_host::convert::{FloatType, Per, Target};
@@ -98,7 +99,7 @@ fn memory_does_not_grow_with_a_tensor() {
 
     let palette = Target::Palette(Width::new(4).unwrap());
     let cases = [
-        (Target::Tq2_0, Rule::AbsMax, None, "gguf"),
+        (Target::Blocks(Format::Tq2_0), Rule::AbsMax, None, "gguf"),
         (Target::Int8, Rule::AbsMax, None, "safetensors"),
         (Target::Int8, Rule::AbsMax, Some(Per::Tensor), "safetensors"),
         // Many scales.

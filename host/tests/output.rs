@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::files::{Folder, Given, safetensors, weights};
+use tercet_core::block::Format;
 use tercet_host::convert::Target;
 use tercet_host::parallel::Threads;
 use tercet_host::{Error, Model, QuantizeOptions, quantize};
@@ -32,10 +33,10 @@ fn an_output_that_exists_is_kept_unless_forced() {
     let input = input(&folder, 4);
     let out = folder.file("out.gguf");
     std::fs::write(&out, "precious").unwrap();
-    let error = attempt(&input, &out, Target::Tq2_0, false).unwrap_err();
+    let error = attempt(&input, &out, Target::Blocks(Format::Tq2_0), false).unwrap_err();
     assert!(matches!(error, Error::OutputExists { .. }), "{error}");
     assert_eq!(std::fs::read(&out).unwrap(), b"precious");
-    attempt(&input, &out, Target::Tq2_0, true).unwrap();
+    attempt(&input, &out, Target::Blocks(Format::Tq2_0), true).unwrap();
     assert!(std::fs::read(&out).unwrap().starts_with(b"GGUF"));
     assert_eq!(folder.names(), ["in.safetensors", "out.gguf"]);
 }
@@ -46,11 +47,17 @@ fn a_folder_and_a_device_are_no_outputs() {
     let input = input(&folder, 4);
     let out = folder.file("out.gguf");
     std::fs::create_dir(&out).unwrap();
-    let error = attempt(&input, &out, Target::Tq2_0, true)
+    let error = attempt(&input, &out, Target::Blocks(Format::Tq2_0), true)
         .unwrap_err()
         .to_string();
     assert!(error.contains("not a regular file"), "{error}");
-    let error = attempt(&input, &folder.file("gone/out.gguf"), Target::Tq2_0, true).unwrap_err();
+    let error = attempt(
+        &input,
+        &folder.file("gone/out.gguf"),
+        Target::Blocks(Format::Tq2_0),
+        true,
+    )
+    .unwrap_err();
     assert!(
         matches!(
             &error,
@@ -107,7 +114,7 @@ fn an_output_has_the_permissions_of_a_new_file() {
     let folder = Folder::new();
     let input = input(&folder, 4);
     let out = folder.file("out.gguf");
-    attempt(&input, &out, Target::Tq2_0, false).unwrap();
+    attempt(&input, &out, Target::Blocks(Format::Tq2_0), false).unwrap();
     let plain = folder.file("plain");
     std::fs::write(&plain, "").unwrap();
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
@@ -123,7 +130,10 @@ fn a_write_that_fails_is_named_and_leaves_nothing() {
     if let Some(folder) = std::env::var_os(FOLDER) {
         let folder = PathBuf::from(folder);
         let (input, out) = (folder.join("in.safetensors"), folder.join("out"));
-        for (target, extension) in [(Target::Q8_0, "gguf"), (Target::Int8, "safetensors")] {
+        for (target, extension) in [
+            (Target::Blocks(Format::Q8_0), "gguf"),
+            (Target::Int8, "safetensors"),
+        ] {
             let out = out.with_extension(extension);
             let error = attempt(&input, &out, target, false).unwrap_err();
             assert!(

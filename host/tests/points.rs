@@ -5,6 +5,7 @@ use std::fs;
 use crate::files::{Folder, Given, le, raw_npy, safetensors, weights};
 use proptest::prelude::*;
 use safetensors::Dtype;
+use tercet_core::block::Format;
 use tercet_core::quant::Rule;
 use tercet_core::quant::calibrate::{Method, Scheme};
 use tercet_host::convert::{Per, Target};
@@ -185,7 +186,7 @@ fn quantized_tensors_are_what_they_stand_for() {
     let written = |target, per, name: &str| {
         let mut options = QuantizeOptions::new(target);
         options.per = per;
-        if target == Target::Tq2_0 {
+        if target == Target::Blocks(Format::Tq2_0) {
             options.rule = Some(Rule::AbsMax);
         }
         quantize(
@@ -209,8 +210,14 @@ fn quantized_tensors_are_what_they_stand_for() {
         assert!(worst > 0.0 && worst <= most, "{worst}");
     };
     let largest = values.iter().fold(0.0f32, |most, x| most.max(x.abs()));
-    close(&written(Target::Q8_0, None, "q.gguf"), largest / 127.0);
-    close(&written(Target::Tq2_0, None, "t.gguf"), largest);
+    close(
+        &written(Target::Blocks(Format::Q8_0), None, "q.gguf"),
+        largest / 127.0,
+    );
+    close(
+        &written(Target::Blocks(Format::Tq2_0), None, "t.gguf"),
+        largest,
+    );
     close(
         &written(Target::Int8, Some(Per::Row), "r.safetensors"),
         largest / 127.0,

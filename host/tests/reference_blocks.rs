@@ -30,11 +30,12 @@ struct Case {
 
 impl Case {
     fn new(format: Format, kind: Kind, folder: &Path) -> Self {
-        // Scales of Q8_0 and Q4_0 are 1/127 and 1/8 of the largest magnitude: theirs reach further.
+        // Where scales are a part of the largest magnitude they reach further; a minimum does not.
         let reach = match format {
+            Format::Tq1_0 | Format::Tq2_0 | Format::Q2_0 | Format::Q4_1 | Format::Q5_1 => 1.0,
             Format::Q8_0 => 127.0,
             Format::Q4_0 => 8.0,
-            _ => 1.0,
+            Format::Q5_0 => 16.0,
         };
         let values = kind.values(ELEMENTS, reach, format.len());
         let mut bytes = vec![0xA5; format.encoded_len(values.len()).unwrap()];
@@ -60,10 +61,15 @@ impl Case {
         let blocks = self.values.chunks_exact(self.format.len());
         let undefined = blocks.map(|values| {
             let largest = values.iter().fold(0f32, |max, x| max.max(x.abs()));
+            let min = values.iter().fold(f32::MAX, |min, &x| min.min(x));
+            let width = values.iter().fold(f32::MIN, |max, &x| max.max(x)) - min;
             let scale = match self.format {
+                Format::Tq1_0 | Format::Tq2_0 | Format::Q2_0 => largest,
                 Format::Q8_0 => largest / 127.0,
                 Format::Q4_0 => largest / 8.0,
-                _ => largest,
+                Format::Q4_1 => width / 15.0,
+                Format::Q5_0 => largest / 16.0,
+                Format::Q5_1 => width / 31.0,
             };
             scale > 0.0 && (1.0 / scale).is_infinite()
         });
@@ -160,24 +166,31 @@ fn encoding_equals_gguf_package() {
     let Some(python) = support::python_with(&["numpy", "gguf"]) else {
         return;
     };
-    let formats = [Format::Tq1_0, Format::Tq2_0, Format::Q8_0, Format::Q4_0];
-    // The package gives a Q4_0 block of zeros the opposite sign of its first zero; the C reference always −0.
-    let defined = |format, kind| (format, kind) != (Format::Q4_0, Kind::Zero);
-    encode_against(&python, Path::new("gguf"), &formats, defined);
+    // Of zeros the package gives −0 where the C reference gives the sign of the first, and the opposite where that always gives −0.
+    let defined =
+        |format: Format, kind| kind != Kind::Zero || format.is_ternary() || format == Format::Q8_0;
+    encode_against(&python, Path::new("gguf"), &of_package(), defined);
 }
 
-/// Blocks of every bit pattern of codes with finite scales.
+/// The formats that the package has.
+fn of_package() -> Vec<Format> {
+    let formats = Format::ALL.into_iter();
+    formats.filter(|&format| format != Format::Q2_0).collect()
+}
+
+/// Blocks of every bit pattern of codes with finite scales and minima.
 fn random_blocks(format: Format, blocks: usize, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut bytes = vec![0; blocks * format.bytes()];
     for block in bytes.chunks_exact_mut(format.bytes()) {
         block.fill_with(|| random.next_u64() as u8);
-        let scale = f16::from_bits(random.below(0x7C00) as u16 | (random.below(2) as u16) << 15);
-        let at = match format {
-            Format::Tq1_0 | Format::Tq2_0 => format.bytes() - 2,
-            _ => 0,
-        };
-        block[at..at + 2].copy_from_slice(&scale.to_le_bytes());
+        for at in [Some(format.scale_offset()), format.min_offset()]
+            .into_iter()
+            .flatten()
+        {
+            let bits = random.below(0x7C00) as u16 | (random.below(2) as u16) << 15;
+            block[at..at + 2].copy_from_slice(&bits.to_le_bytes());
+        }
     }
     bytes
 }
@@ -227,8 +240,7 @@ fn decoding_equals_gguf_package() {
     let Some(python) = support::python_with(&["numpy", "gguf"]) else {
         return;
     };
-    let formats = [Format::Tq1_0, Format::Tq2_0, Format::Q8_0, Format::Q4_0];
-    decode_against(&python, Path::new("gguf"), &formats);
+    decode_against(&python, Path::new("gguf"), &of_package());
 }
 
 /// Rounding is monotone, so agreeing at every f16, every midpoint and the f32 beside each is agreeing on all.

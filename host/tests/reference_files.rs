@@ -4,6 +4,7 @@ use crate::support;
 use std::path::Path;
 
 use crate::files::{Folder, Given, safetensors, weights};
+use tercet_core::block::Format;
 use tercet_host::convert::{Grid, Per, Target};
 use tercet_host::parallel::Threads;
 use tercet_host::{DType, DequantizeOptions, Model, QuantizeOptions, dequantize, quantize};
@@ -62,7 +63,12 @@ fn gguf_written_opens_in_gguf_reader_with_equal_values() {
     };
     let folder = Folder::new();
     let model = input(&folder);
-    for target in [Target::Tq1_0, Target::Tq2_0, Target::Q8_0, Target::Q4_0] {
+    for target in [
+        Target::Blocks(Format::Tq1_0),
+        Target::Blocks(Format::Tq2_0),
+        Target::Blocks(Format::Q8_0),
+        Target::Blocks(Format::Q4_0),
+    ] {
         let out = folder.file(&format!("{target}.gguf"));
         quantize(
             &mut Threads::default(),
@@ -73,7 +79,7 @@ fn gguf_written_opens_in_gguf_reader_with_equal_values() {
         )
         .unwrap();
         let (lines, values) = read(&python, &folder, &out);
-        let c = if target == Target::Q8_0 {
+        let c = if target == Target::Blocks(Format::Q8_0) {
             "q8_0"
         } else {
             "q4_0"
@@ -162,7 +168,7 @@ fn safetensors_and_npy_written_open_in_python_with_equal_values() {
     quantize(
         &mut Threads::default(),
         &model,
-        &QuantizeOptions::new(Target::Tq2_0),
+        &QuantizeOptions::new(Target::Blocks(Format::Tq2_0)),
         &coded,
         &(),
     )
@@ -198,7 +204,7 @@ fn metadata_of_a_gguf_model_is_carried_through() {
     quantize(
         &mut Threads::default(),
         &model,
-        &QuantizeOptions::new(Target::Tq2_0),
+        &QuantizeOptions::new(Target::Blocks(Format::Tq2_0)),
         &after,
         &(),
     )

@@ -9,6 +9,7 @@ use crate::files::{Folder, Given, safetensors, weights};
 use apart::{Apart, Trouble};
 use half::{bf16, f16};
 use safetensors::Dtype;
+use tercet_core::block::Format;
 use tercet_core::block::i2_s::Layout;
 use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Writer};
 use tercet_core::palette::Width;
@@ -49,11 +50,11 @@ fn floats(folder: &Folder) -> Model {
 /// Every way to store them, as options and the extension of the file.
 fn targets() -> Vec<(QuantizeOptions, &'static str)> {
     let blocks = [
-        Target::Tq1_0,
-        Target::Tq2_0,
-        Target::Q2_0,
-        Target::Q8_0,
-        Target::Q4_0,
+        Target::Blocks(Format::Tq1_0),
+        Target::Blocks(Format::Tq2_0),
+        Target::Blocks(Format::Q2_0),
+        Target::Blocks(Format::Q8_0),
+        Target::Blocks(Format::Q4_0),
     ];
     let mut all: Vec<_> = (blocks.into_iter())
         .map(|target| (QuantizeOptions::new(target), "gguf"))
@@ -238,7 +239,11 @@ fn an_engine_gets_all_there_is() {
 #[test]
 fn core_s_loops_and_the_pool_restore_alike_and_each_is_named() {
     let folder = Folder::new();
-    let model = opened(&folder, &QuantizeOptions::new(Target::Q8_0), "gguf");
+    let model = opened(
+        &folder,
+        &QuantizeOptions::new(Target::Blocks(Format::Q8_0)),
+        "gguf",
+    );
     let out = folder.file("out.safetensors");
     let options = options(FloatType::F16);
     let plain = dequantize(&mut Threads::default(), &model, &options, &out, &()).unwrap();

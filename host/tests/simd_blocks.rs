@@ -280,33 +280,57 @@ fn decoders_give_cores_floats() {
         0x3C00u16, 0xBC00, 0, 0x8000, 1, 0x83FF, 0x7BFF, 0xFBFF, 0x1234,
     ];
     for format in Format::ALL {
-        let (len, bytes) = format.layout();
-        let at = scale_at(format);
+        let bytes = format.bytes();
         let mut blocks = Vec::new();
         for first in 0..=255u8 {
-            let scale = scales[usize::from(first) % scales.len()].to_le_bytes();
             let mut block: Vec<u8> = (0..bytes)
                 .map(|i| first.wrapping_add((i as u8).wrapping_mul(7)))
                 .collect();
-            block[at..at + 2].copy_from_slice(&scale);
+            let [scale, min] =
+                [0, 4].map(|from| scales[(usize::from(first) + from) % scales.len()]);
+            put_scales(format, &mut block, scale, min);
             blocks.extend(block);
         }
         decoders_agree(format, &blocks);
         for bad in [0x7C00u16, 0xFC00, 0x7E01] {
             for place in [0, 1, 7, 100, 254, 255] {
-                let mut blocks = blocks[..256 * bytes].to_vec();
-                for place in [place, 255] {
-                    blocks[place * bytes + at..][..2].copy_from_slice(&bad.to_le_bytes());
-                }
-                decoders_agree(format, &blocks);
-                let x = vec![1; 256 * len];
-                for backend in Backend::all() {
-                    let mut engine = Threads::default().with_backend(backend);
-                    let found = engine.dot_blocks(format, &blocks, &x, 1.0);
-                    assert_eq!(found, Err(BlockError::ScaleNotFinite { block: place }));
+                let error = BlockError::ScaleNotFinite { block: place };
+                refused(
+                    format,
+                    &blocks,
+                    [place, 255],
+                    format.scale_offset(),
+                    bad,
+                    error,
+                );
+                if let Some(at) = format.min_offset() {
+                    let error = BlockError::MinNotFinite { block: place };
+                    refused(format, &blocks, [place, 255], at, bad, error);
                 }
             }
         }
+    }
+}
+
+/// Puts bits that are not finite into blocks, which nothing decodes or multiplies then.
+fn refused(
+    format: Format,
+    blocks: &[u8],
+    places: [usize; 2],
+    at: usize,
+    bad: u16,
+    error: BlockError,
+) {
+    let mut blocks = blocks[..256 * format.bytes()].to_vec();
+    for place in places {
+        blocks[place * format.bytes() + at..][..2].copy_from_slice(&bad.to_le_bytes());
+    }
+    decoders_agree(format, &blocks);
+    let x = vec![1; 256 * format.len()];
+    for backend in Backend::all() {
+        let mut engine = Threads::default().with_backend(backend);
+        let found = engine.dot_blocks(format, &blocks, &x, 1.0);
+        assert_eq!(found, Err(error), "{} on {backend}", format.name());
     }
 }
 
@@ -341,7 +365,7 @@ fn large_outputs_decode_alike_wherever_they_lie() {
             .map(|_| random.next_u64() as u8)
             .collect();
         for block in bytes.chunks_mut(format.bytes()) {
-            block[scale_at(format) + 1] &= 0xBB;
+            make_finite(format, block);
         }
         let mut expected = vec![0.0f32; LARGE];
         block::decode(format, &bytes, &mut expected).unwrap();
@@ -356,7 +380,7 @@ fn large_outputs_decode_alike_wherever_they_lie() {
             assert!(before.iter().chain(&*after).all(|x| x.is_nan()));
         }
         let last = bytes.len() - format.bytes();
-        bytes[last + scale_at(format) + 1] = 0x7C;
+        bytes[last + format.scale_offset() + 1] = 0x7C;
         for backend in Backend::all() {
             let mut engine = Threads::default().with_backend(backend);
             let found = engine.decode_blocks(format, &bytes, &mut out[..LARGE]);
@@ -366,10 +390,19 @@ fn large_outputs_decode_alike_wherever_they_lie() {
     }
 }
 
-fn scale_at(format: Format) -> usize {
-    match format {
-        Format::Tq1_0 | Format::Tq2_0 => format.bytes() - 2,
-        Format::Q2_0 | Format::Q8_0 | Format::Q4_0 => 0,
+/// Gives a block a scale and, where it has one, a minimum.
+fn put_scales(format: Format, block: &mut [u8], scale: u16, min: u16) {
+    block[format.scale_offset()..][..2].copy_from_slice(&scale.to_le_bytes());
+    if let Some(at) = format.min_offset() {
+        block[at..][..2].copy_from_slice(&min.to_le_bytes());
+    }
+}
+
+/// Clears a bit of each exponent of a block's scale and minimum.
+fn make_finite(format: Format, block: &mut [u8]) {
+    block[format.scale_offset() + 1] &= 0xBB;
+    if let Some(at) = format.min_offset() {
+        block[at + 1] &= 0xBB;
     }
 }
 
@@ -389,7 +422,7 @@ fn products_are_exact_at_the_ends() {
         ] {
             for scale in [0x7BFFu16, 0xFBFF, 1] {
                 let mut block = vec![byte; bytes];
-                block[scale_at(format)..][..2].copy_from_slice(&scale.to_le_bytes());
+                put_scales(format, &mut block, scale, scale);
                 let blocks = block.repeat(300);
                 products_agree(format, &blocks, &vec![x; len * 300]);
             }
@@ -400,7 +433,7 @@ fn products_are_exact_at_the_ends() {
             let mut block: Vec<u8> = (0..bytes)
                 .map(|i| first.wrapping_add((i as u8).wrapping_mul(7)))
                 .collect();
-            block[scale_at(format)..][..2].copy_from_slice(&0x3C00u16.to_le_bytes());
+            put_scales(format, &mut block, 0x3C00, 0x3C00);
             let x: Vec<i8> = (0..len).map(|_| random.next_u64() as i8).collect();
             products_agree(format, &block, &x);
         }
@@ -477,7 +510,7 @@ proptest! {
                 (0..blocks * format.bytes()).map(|_| random.next_u64() as u8).collect();
             for block in bytes.chunks_mut(format.bytes()) {
                 // A finite scale.
-                block[scale_at(format) + 1] &= 0xBB;
+                make_finite(format, block);
             }
             decoders_agree(format, &bytes);
             let x: Vec<i8> = (0..blocks * format.len()).map(|_| random.next_u64() as i8).collect();

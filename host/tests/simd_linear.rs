@@ -53,12 +53,8 @@ fn weights(layout: Layout, rows: usize, cols: usize, values: Values, seed: u64) 
     bytes
 }
 
-/// A block of any bits, and a finite scale: of either sign, subnormal, zero, or large.
+/// A block of any bits, and a finite scale and minimum: of either sign, subnormal, zero, or large.
 fn fill(format: Format, block: &mut [u8], values: Values, random: &mut Random) {
-    let at = match format {
-        Format::Tq1_0 | Format::Tq2_0 => format.bytes() - 2,
-        Format::Q2_0 | Format::Q8_0 | Format::Q4_0 => 0,
-    };
     for byte in block.iter_mut() {
         *byte = match values {
             Values::Random => random.next_u64() as u8,
@@ -68,13 +64,20 @@ fn fill(format: Format, block: &mut [u8], values: Values, random: &mut Random) {
             Values::Highest => 0xFF,
         };
     }
-    let scale = match values {
-        // Below 2¹² in magnitude.
-        Values::Random => (random.next_u64() as u16) & 0x77FF | (random.next_u64() as u16) & 0x8000,
-        Values::Lowest => 0x6BFF,
-        Values::Highest => 0xEBFF,
-    };
-    block[at..at + 2].copy_from_slice(&scale.to_le_bytes());
+    for at in [Some(format.scale_offset()), format.min_offset()]
+        .into_iter()
+        .flatten()
+    {
+        let bits = match values {
+            // Below 2¹² in magnitude.
+            Values::Random => {
+                (random.next_u64() as u16) & 0x77FF | (random.next_u64() as u16) & 0x8000
+            }
+            Values::Lowest => 0x6BFF,
+            Values::Highest => 0xEBFF,
+        };
+        block[at..at + 2].copy_from_slice(&bits.to_le_bytes());
+    }
 }
 
 fn activations(len: usize, values: Values, seed: u64) -> Vec<i8> {

@@ -5,6 +5,7 @@ use std::fs;
 use crate::files::{Folder, Given, le, safetensors, weights};
 use half::bf16;
 use safetensors::Dtype;
+use tercet_core::block::Format;
 use tercet_core::number::Random;
 use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
@@ -76,18 +77,18 @@ fn same<E: FlowEngine>(engine: &mut E, folder: &Folder, input: &str, options: &Q
 
 fn targets() -> Vec<QuantizeOptions> {
     let mut all: Vec<_> = [
-        Target::Tq1_0,
-        Target::Tq2_0,
-        Target::Q2_0,
-        Target::Q8_0,
-        Target::Q4_0,
+        Target::Blocks(Format::Tq1_0),
+        Target::Blocks(Format::Tq2_0),
+        Target::Blocks(Format::Q2_0),
+        Target::Blocks(Format::Q8_0),
+        Target::Blocks(Format::Q4_0),
     ]
     .map(QuantizeOptions::new)
     .into();
     all.push(QuantizeOptions {
         rule: Some(Rule::Optimal),
         scale: ScaleRule::LeastSquares,
-        ..QuantizeOptions::new(Target::Tq2_0)
+        ..QuantizeOptions::new(Target::Blocks(Format::Tq2_0))
     });
     all.push(QuantizeOptions {
         bits: Some(4.0),

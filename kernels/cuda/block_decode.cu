@@ -1,4 +1,4 @@
-// Floats from GGUF's blocks: fl(code · scale), to f32, or rounded on to f16 or bf16.
+// Floats from GGUF's blocks: fl(code · scale), or fl(code · scale + minimum), whose product is exact, to f32, or rounded on to f16 or bf16.
 //
 // Roofline: reads 0.21 to 1.06 bytes a value and writes 4 or 2, for about 6 instructions (TQ1_0: 12): memory is the limit.
 
@@ -37,8 +37,8 @@ struct Store<F16> : StoreHalf<F16> {};
 template <>
 struct Store<BF16> : StoreHalf<BF16> {};
 
-// `not_bad` becomes the largest complement of a block's index whose scale is not finite; 0 before. It counts from the tensor's start,
-// `before` values of which came earlier.
+// `not_bad` names the first block whose scale or minimum is not finite, as `name_not_finite` does. It counts from the tensor's start, `before`
+// values of which came earlier.
 template <class Element, class Format>
 TERCET_FN void decode(const u8 *bytes, u64 before, u64 count, typename Element::Bits *out, u64 *not_bad) {
     alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
@@ -49,38 +49,31 @@ TERCET_FN void decode(const u8 *bytes, u64 before, u64 count, typename Element::
         __syncthreads();
         u64 first = start + threadIdx.x * 8;
         if (first < count) {
-            u32 scale = Format::scale(share);
-            if (!is_finite_f16(scale) && threadIdx.x % Format::LANES == 0) {
-                atomicMax(not_bad, ~((before + first) / Format::LEN));
-            }
+            u32 scale = Format::scale(share), min = Format::min(share);
+            if (threadIdx.x % Format::LANES == 0) name_not_finite(not_bad, (before + first) / Format::LEN, scale, min);
             Codes codes = Format::unpack(share);
-            f32 unit = f16_to_f32((u16)scale), values[8];
+            f32 unit = f16_to_f32((u16)scale), least = f16_to_f32((u16)min), values[8];
 #pragma unroll
-            for (u32 i = 0; i < 8; i++) values[i] = (f32)codes.codes[i] * unit;
+            for (u32 i = 0; i < 8; i++) {
+                values[i] = (f32)codes.codes[i] * unit;
+                // Adding 0 would make +0 of −0.
+                if (Format::HAS_MIN) values[i] += least;
+            }
             Store<Element>::eight(out, first, values);
         }
         __syncthreads();
     }
 }
 
-#define DECODE(NAME, ELEMENT, FORMAT)                                                                                              \
+#define DECODE_TO(NAME, ELEMENT, FORMAT)                                                                                           \
     extern "C" __global__ void __launch_bounds__(256)                                                                              \
         NAME(const u8 *bytes, u64 before, u64 count, ELEMENT::Bits *out, u64 *not_bad) {                                           \
         decode<ELEMENT, FORMAT>(bytes, before, count, out, not_bad);                                                               \
     }
 
-DECODE(block_decode_tq1_0_f32, F32, Tq1_0)
-DECODE(block_decode_tq1_0_f16, F16, Tq1_0)
-DECODE(block_decode_tq1_0_bf16, BF16, Tq1_0)
-DECODE(block_decode_tq2_0_f32, F32, Tq2_0)
-DECODE(block_decode_tq2_0_f16, F16, Tq2_0)
-DECODE(block_decode_tq2_0_bf16, BF16, Tq2_0)
-DECODE(block_decode_q2_0_f32, F32, Q2_0)
-DECODE(block_decode_q2_0_f16, F16, Q2_0)
-DECODE(block_decode_q2_0_bf16, BF16, Q2_0)
-DECODE(block_decode_q8_0_f32, F32, Q8_0)
-DECODE(block_decode_q8_0_f16, F16, Q8_0)
-DECODE(block_decode_q8_0_bf16, BF16, Q8_0)
-DECODE(block_decode_q4_0_f32, F32, Q4_0)
-DECODE(block_decode_q4_0_f16, F16, Q4_0)
-DECODE(block_decode_q4_0_bf16, BF16, Q4_0)
+#define DECODE(NAME, FORMAT)                                                                                                       \
+    DECODE_TO(block_decode_##NAME##_f32, F32, FORMAT)                                                                              \
+    DECODE_TO(block_decode_##NAME##_f16, F16, FORMAT)                                                                              \
+    DECODE_TO(block_decode_##NAME##_bf16, BF16, FORMAT)
+
+TERCET_BLOCK_FORMATS(DECODE)

@@ -1,4 +1,5 @@
-// The exact product of GGUF's blocks with int8 activations, in units of 2⁻²⁴: Σ over blocks of scale · 2²⁴ · Σ code · x.
+// The exact product of GGUF's blocks with int8 activations, in units of 2⁻²⁴: Σ over blocks of scale · 2²⁴ · Σ code · x + minimum ·
+// 2²⁴ · Σ x.
 //
 // Roofline: reads 0.21 to 1.06 bytes of weights and 1 of activations a value, for about 6 instructions: memory is the limit.
 
@@ -8,8 +9,8 @@
 
 using namespace tercet;
 
-// A signed integer of 128 bits. A finite f16 times 2²⁴ is below 2⁴⁰, and a block's sum of products at most 2¹⁹, so a block's
-// term is below 2⁵⁹ and 2⁶⁸ of them have room.
+// A signed integer of 128 bits. A finite f16 times 2²⁴ is below 2⁴⁰, and a block's sum of products at most 2¹⁹, its sum of
+// activations at most 2¹² where it has a minimum, so a block's term is below 2⁶⁰ and 2⁶⁷ of them have room.
 struct Fixed {
     u64 words[2];
 
@@ -22,8 +23,8 @@ struct Fixed {
     }
 };
 
-// The product's two words, and the complement of the first block's index whose scale is not finite; all bytes 0 before. It counts
-// from the start of the vectors, `before` values of which came earlier. The engine reads it.
+// The product's two words, and what `name_not_finite` says; all bytes 0 before. It counts from the start of the vectors, `before` values of
+// which came earlier. The engine reads it.
 struct DotRecord {
     u64 low, high, not_bad;
 };
@@ -38,26 +39,31 @@ TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecor
         tile_in(tile, bytes + start / Format::LEN * Format::BYTES, left < Format::TILE_BYTES ? (u32)left : Format::TILE_BYTES);
         __syncthreads();
         u64 first = start + threadIdx.x * 8;
-        i32 product = 0;
-        u32 scale = 0;
+        i32 product = 0, of_x = 0;
+        u32 scale = 0, min = 0;
         if (first < count) {
             scale = Format::scale(share);
+            min = Format::min(share);
             Codes codes = Format::unpack(share);
             u32x2 pair = load8(x + first);
 #pragma unroll
             for (u32 i = 0; i < 4; i++) {
                 product += codes.codes[i] * (i8)(pair.x >> 8 * i) + codes.codes[i + 4] * (i8)(pair.y >> 8 * i);
             }
+            if (Format::HAS_MIN) of_x = dp4a((i32)pair.x, 0x01010101, dp4a((i32)pair.y, 0x01010101, 0));
         }
 #pragma unroll
         for (u32 distance = Format::LANES / 2; distance > 0; distance /= 2) {
             product += __shfl_xor_sync(FULL_WARP, product, distance);
+            if (Format::HAS_MIN) of_x += __shfl_xor_sync(FULL_WARP, of_x, distance);
         }
         if (threadIdx.x % Format::LANES == 0) {
-            if (is_finite_f16(scale)) {
-                sum.add((i64)(f16_to_f32((u16)scale) * 16777216.0f) * product);
+            if (is_finite_f16(scale) && is_finite_f16(min)) {
+                i64 term = (i64)(f16_to_f32((u16)scale) * 16777216.0f) * product;
+                if (Format::HAS_MIN) term += (i64)(f16_to_f32((u16)min) * 16777216.0f) * of_x;
+                sum.add(term);
             } else {
-                atomicMax(&record->not_bad, ~((before + first) / Format::LEN));
+                name_not_finite(&record->not_bad, (before + first) / Format::LEN, scale, min);
             }
         }
         __syncthreads();
@@ -72,12 +78,8 @@ TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecor
 
 #define DOT(NAME, FORMAT)                                                                                                          \
     extern "C" __global__ void __launch_bounds__(256)                                                                              \
-        NAME(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecord *record) {                                             \
+        block_dot_##NAME(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecord *record) {                                 \
         dot<FORMAT>(bytes, x, before, count, record);                                                                              \
     }
 
-DOT(block_dot_tq1_0, Tq1_0)
-DOT(block_dot_tq2_0, Tq2_0)
-DOT(block_dot_q2_0, Q2_0)
-DOT(block_dot_q8_0, Q8_0)
-DOT(block_dot_q4_0, Q4_0)
+TERCET_BLOCK_FORMATS(DOT)

@@ -1,4 +1,4 @@
-// GGUF's blocks from floats: TQ1_0, TQ2_0, Q2_0, Q8_0, Q4_0.
+// GGUF's blocks from floats.
 //
 // Roofline: reads 4 or 2 bytes a value and writes 0.21 (TQ1_0) to 1.06 (Q8_0); about 25 instructions a value, 40 where a mean decides,
 // and for the optimum a sort of 256 values a warp. ggml's rule on f32 stays below the 25 that an H200 has time for while 4.2 bytes move;
@@ -12,30 +12,9 @@ using namespace tercet;
 // What happened; all bytes 0 before. The engine reads it.
 struct EncodeRecord {
     u64 flushed;
-    // The complements of the first value that is not finite and of the first block whose scale overflows f16; 0 for none. They count
-    // from the tensor's start, `before` values of which came earlier.
+    // The complement of the first value that is not finite, and the first block whose scale or minimum overflows f16, as
+    // `name_not_finite` says it; 0 for none. They count from the tensor's start, `before` values of which came earlier.
     u64 not_bad, not_overflow;
-};
-
-template <class Format>
-struct Quantizer {
-    static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], u32 largest, u32 rule, bool least_squares, u32 *sorted) {
-        return quantize_ternary<Format>(patterns, largest, rule, least_squares, sorted);
-    }
-};
-
-template <>
-struct Quantizer<Q8_0> {
-    static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], u32 largest, u32, bool, u32 *) {
-        return quantize_q8_0(patterns, largest);
-    }
-};
-
-template <>
-struct Quantizer<Q4_0> {
-    static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], u32 largest, u32, bool, u32 *) {
-        return quantize_q4_0(patterns, largest);
-    }
 };
 
 // Which type values are of. A kernel takes all three, since only its loads differ.
@@ -82,13 +61,13 @@ TERCET_FN void encode(const u8 *values, u32 type, u64 before, u64 count, u32 rul
             for (u32 i = 0; i < 8; i++) patterns[i] = 0;
         }
         Decision decision = Quantizer<Format>::of(patterns, largest, rule, least_squares != 0, sorted);
-        u32 scale = f32_to_f16(decision.scale);
+        u32 scale = f32_to_f16(decision.scale), min = f32_to_f16(decision.min);
         if (lane % Format::LANES == 0) {
             if (decision.flushed) atomicAdd(&record->flushed, 1ull);
-            if (!is_finite_f16(scale)) atomicMax(&record->not_overflow, ~((before + first) / Format::LEN));
+            name_not_finite(&record->not_overflow, (before + first) / Format::LEN, scale, min);
         }
         Format::pack(decision.codes, share, digits + (Format::LEN == SHARE ? warp * SHARE : 0));
-        Format::set_scale(share, scale);
+        Format::set_scales(share, scale, min);
         __syncthreads();
         u64 left = (count - start) / Format::LEN * Format::BYTES;
         tile_out(out + start / Format::LEN * Format::BYTES, tile, left < Format::TILE_BYTES ? (u32)left : Format::TILE_BYTES);
@@ -98,12 +77,9 @@ TERCET_FN void encode(const u8 *values, u32 type, u64 before, u64 count, u32 rul
 
 #define ENCODE(NAME, FORMAT)                                                                                                       \
     extern "C" __global__ void __launch_bounds__(256)                                                                              \
-        NAME(const u8 *values, u32 type, u64 before, u64 count, u32 rule, u32 least_squares, u8 *out, EncodeRecord *record) {      \
+        block_encode_##NAME(const u8 *values, u32 type, u64 before, u64 count, u32 rule, u32 least_squares, u8 *out,               \
+                            EncodeRecord *record) {                                                                                \
         encode<FORMAT>(values, type, before, count, rule, least_squares, out, record);                                             \
     }
 
-ENCODE(block_encode_tq1_0, Tq1_0)
-ENCODE(block_encode_tq2_0, Tq2_0)
-ENCODE(block_encode_q2_0, Q2_0)
-ENCODE(block_encode_q8_0, Q8_0)
-ENCODE(block_encode_q4_0, Q4_0)
+TERCET_BLOCK_FORMATS(ENCODE)

@@ -7,9 +7,6 @@
 
 using namespace tercet;
 
-// A record's extremes as patterns.
-TERCET_FN u32 from_ordered(u32 key) { return key >> 31 ? key & 0x7FFFFFFF : ~key; }
-
 TERCET_FN Wide wide_of(const u64 *limbs) {
     Wide wide;
 #pragma unroll

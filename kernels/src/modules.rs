@@ -23,6 +23,15 @@ pub(super) const MODULES: &[Module] = &[
             "block_decode_q4_0_f32",
             "block_decode_q4_0_f16",
             "block_decode_q4_0_bf16",
+            "block_decode_q4_1_f32",
+            "block_decode_q4_1_f16",
+            "block_decode_q4_1_bf16",
+            "block_decode_q5_0_f32",
+            "block_decode_q5_0_f16",
+            "block_decode_q5_0_bf16",
+            "block_decode_q5_1_f32",
+            "block_decode_q5_1_f16",
+            "block_decode_q5_1_bf16",
         ],
     },
     Module {
@@ -35,6 +44,9 @@ pub(super) const MODULES: &[Module] = &[
             "block_dot_q2_0",
             "block_dot_q8_0",
             "block_dot_q4_0",
+            "block_dot_q4_1",
+            "block_dot_q5_0",
+            "block_dot_q5_1",
         ],
     },
     Module {
@@ -47,6 +59,9 @@ pub(super) const MODULES: &[Module] = &[
             "block_encode_q2_0",
             "block_encode_q8_0",
             "block_encode_q4_0",
+            "block_encode_q4_1",
+            "block_encode_q5_0",
+            "block_encode_q5_1",
         ],
     },
     Module {
@@ -140,6 +155,7 @@ pub(super) const MODULES: &[Module] = &[
             "linear_8_blocks_1",
             "linear_8_blocks_4",
             "linear_8_blocks_8",
+            "linear_minima",
         ],
     },
     Module {

@@ -1,7 +1,6 @@
 //! What a codec file supplies; the driver does the rest.
 
-use half::f16;
-
+use super::Format;
 use crate::quant::{Rule, ScaleRule};
 
 /// How a block's codes and scale are chosen.
@@ -18,35 +17,31 @@ impl Choice {
     }
 }
 
-/// One block format of `LEN` values in `BYTES` bytes.
+/// A block's scale and minimum before they are narrowed to f16; a format without a minimum leaves it 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scales {
+    pub(super) scale: f32,
+    pub(super) min: f32,
+}
+
+impl From<f32> for Scales {
+    fn from(scale: f32) -> Self {
+        Self { scale, min: 0.0 }
+    }
+}
+
+/// The format of `LEN` values in `BYTES` bytes that [`Codec::FORMAT`] names. Scales lie where that says; the driver moves them.
 pub(super) trait Codec<const LEN: usize, const BYTES: usize> {
-    /// Whether other rules than ggml's make sense.
-    const TERNARY: bool;
+    /// Its name, size and places.
+    const FORMAT: Format;
 
-    /// Writes the codes of finite `values` and returns their scale before it is narrowed to f16; `None` where
-    /// the block is too small for its scale's reciprocal. Zeros always have a scale.
-    fn quantize(values: &[f32; LEN], choice: Choice, codes: &mut [i8; LEN]) -> Option<f32>;
+    /// Writes the codes of finite `values` and returns their scales; `None` where the block is too small for its scale's
+    /// reciprocal. Zeros always have a scale.
+    fn quantize(values: &[f32; LEN], choice: Choice, codes: &mut [i8; LEN]) -> Option<Scales>;
 
-    /// Writes codes in range and a scale as bytes.
-    fn pack(codes: &[i8; LEN], scale: f16, block: &mut [u8; BYTES]);
+    /// Writes codes in range.
+    fn pack(codes: &[i8; LEN], block: &mut [u8; BYTES]);
 
     /// Reads any bytes as codes.
     fn unpack(block: &[u8; BYTES], codes: &mut [i8; LEN]);
-
-    /// The scale's bits; not checked.
-    fn scale(block: &[u8; BYTES]) -> f16;
-}
-
-/// The f16 at the first two bytes of a block.
-pub(super) fn leading_scale<const BYTES: usize>(block: &[u8; BYTES]) -> f16 {
-    block
-        .first_chunk()
-        .map_or(f16::ZERO, |&bytes| f16::from_le_bytes(bytes))
-}
-
-/// The f16 at the last two bytes of a block.
-pub(super) fn trailing_scale<const BYTES: usize>(block: &[u8; BYTES]) -> f16 {
-    block
-        .last_chunk()
-        .map_or(f16::ZERO, |&bytes| f16::from_le_bytes(bytes))
 }

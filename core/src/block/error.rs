@@ -35,11 +35,21 @@ error_enum! {
             /// Index of the block.
             block: usize,
         } => "the scale of block {block} overflows its type",
+        /// A block's minimum is too large for the format's type of it.
+        MinOverflow {
+            /// Index of the block.
+            block: usize,
+        } => "the minimum of block {block} overflows its type",
         /// A block holds a scale that is NaN or infinite.
         ScaleNotFinite {
             /// Index of the block.
             block: usize,
         } => "the scale of block {block} is not finite",
+        /// A block holds a minimum that is NaN or infinite.
+        MinNotFinite {
+            /// Index of the block.
+            block: usize,
+        } => "the minimum of block {block} is not finite",
         /// The format has one rule of its own and takes no other.
         Rule => "the format takes no ternary rule or scale rule but the default",
         /// The format is not one of the ternary ones.

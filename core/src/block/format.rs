@@ -1,5 +1,7 @@
 //! The block formats by name, number and size.
 
+use half::f16;
+
 use super::BlockError;
 
 /// A block format of GGUF files: a fixed number of values in a fixed number of bytes.
@@ -10,10 +12,13 @@ use super::BlockError;
 /// | TQ2_0 | 256 | 66 | 2.0625 | −1..=1, decodes −1..=2 | max\|x\| |
 /// | Q2_0 | 64 | 18 | 2.25 | −1..=1, decodes −1..=2 | max\|x\| |
 /// | Q4_0 | 32 | 18 | 4.5 | −8..=7 | (first x of largest \|x\|) / −8 |
+/// | Q4_1 | 32 | 20 | 5 | 0..=15 | (max x − min x) / 15, and a minimum |
+/// | Q5_0 | 32 | 22 | 5.5 | −16..=15 | (first x of largest \|x\|) / −16 |
+/// | Q5_1 | 32 | 24 | 6 | 0..=31 | (max x − min x) / 31, and a minimum |
 /// | Q8_0 | 32 | 34 | 8.5 | −127..=127, decodes −128 too | max\|x\| / 127 |
 ///
-/// A value is `code · scale`; the scale is an f16. Forks of llama.cpp reuse type numbers for blocks of other
-/// sizes: compare a tensor's byte size with [`Format::encoded_len`] before decoding it.
+/// A value is `code · scale`, or `code · scale + minimum` where a block has a minimum; both are f16. Forks of llama.cpp
+/// reuse type numbers for blocks of other sizes: compare a tensor's byte size with [`Format::encoded_len`] before decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Format {
@@ -27,46 +32,137 @@ pub enum Format {
     Q8_0,
     /// Two four-bit codes a byte, interleaved over 16 bytes.
     Q4_0,
+    /// As Q4_0, with a minimum.
+    Q4_1,
+    /// Five bits: four as in Q4_0, the fifths side by side.
+    Q5_0,
+    /// As Q5_0, with a minimum.
+    Q5_1,
+}
+
+/// What is known of a format.
+struct Facts {
+    name: &'static str,
+    /// The numbers of the tensor type, and of a file that is mostly of it.
+    gguf_type: u32,
+    file_type: u32,
+    len: usize,
+    bytes: usize,
+    /// Where in a block the scale begins, and the minimum.
+    scale: usize,
+    min: Option<usize>,
+    /// The lowest and the highest code that a block can hold.
+    codes: (i8, i8),
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 5] = [Self::Tq1_0, Self::Tq2_0, Self::Q2_0, Self::Q8_0, Self::Q4_0];
+    pub const ALL: [Self; 8] = [
+        Self::Tq1_0,
+        Self::Tq2_0,
+        Self::Q2_0,
+        Self::Q8_0,
+        Self::Q4_0,
+        Self::Q4_1,
+        Self::Q5_0,
+        Self::Q5_1,
+    ];
 
     /// The longest block of any format, in values.
     pub const MAX_LEN: usize = 256;
 
+    #[inline]
+    const fn facts(self) -> Facts {
+        const fn facts(
+            (name, gguf_type, file_type): (&'static str, u32, u32),
+            (len, bytes): (usize, usize),
+            (scale, min): (usize, Option<usize>),
+            codes: (i8, i8),
+        ) -> Facts {
+            Facts {
+                name,
+                gguf_type,
+                file_type,
+                len,
+                bytes,
+                scale,
+                min,
+                codes,
+            }
+        }
+        match self {
+            Self::Tq1_0 => facts(("tq1_0", 34, 36), (256, 54), (52, None), (-1, 1)),
+            Self::Tq2_0 => facts(("tq2_0", 35, 37), (256, 66), (64, None), (-1, 2)),
+            Self::Q2_0 => facts(("q2_0", 42, 41), (64, 18), (0, None), (-1, 2)),
+            Self::Q8_0 => facts(("q8_0", 8, 7), (32, 34), (0, None), (-128, 127)),
+            Self::Q4_0 => facts(("q4_0", 2, 2), (32, 18), (0, None), (-8, 7)),
+            Self::Q4_1 => facts(("q4_1", 3, 3), (32, 20), (0, Some(2)), (0, 15)),
+            Self::Q5_0 => facts(("q5_0", 6, 8), (32, 22), (0, None), (-16, 15)),
+            Self::Q5_1 => facts(("q5_1", 7, 9), (32, 24), (0, Some(2)), (0, 31)),
+        }
+    }
+
     /// Values in a block.
     #[expect(clippy::len_without_is_empty, reason = "a block is never empty")]
+    #[inline]
     pub const fn len(self) -> usize {
-        self.layout().0
+        self.facts().len
     }
 
     /// Bytes of a block.
+    #[inline]
     pub const fn bytes(self) -> usize {
-        self.layout().1
+        self.facts().bytes
     }
 
     /// Values in a block, and its bytes.
     pub const fn layout(self) -> (usize, usize) {
-        match self {
-            Self::Tq1_0 => (256, 54),
-            Self::Tq2_0 => (256, 66),
-            Self::Q2_0 => (64, 18),
-            Self::Q8_0 => (32, 34),
-            Self::Q4_0 => (32, 18),
+        (self.len(), self.bytes())
+    }
+
+    /// The first byte of a block's scale, an f16, little-endian.
+    #[inline]
+    pub const fn scale_offset(self) -> usize {
+        self.facts().scale
+    }
+
+    /// The first byte of a block's minimum, an f16, little-endian; `None` where a value is `code · scale`.
+    #[inline]
+    pub const fn min_offset(self) -> Option<usize> {
+        self.facts().min
+    }
+
+    /// The lowest and the highest code that a block can hold.
+    ///
+    /// ```
+    /// use tercet_core::block::Format;
+    ///
+    /// assert_eq!(Format::Q2_0.codes(), (-1, 2));
+    /// assert_eq!(Format::Q4_1.codes(), (0, 15));
+    /// ```
+    #[inline]
+    pub const fn codes(self) -> (i8, i8) {
+        self.facts().codes
+    }
+
+    /// The scale of a block, as it is stored; 0 for fewer bytes than a block has.
+    #[inline]
+    pub fn scale(self, block: &[u8]) -> f16 {
+        f16_at(block, self.scale_offset())
+    }
+
+    /// The minimum of a block, as it is stored; 0 for a format that has none, and for fewer bytes than a block has.
+    #[inline]
+    pub fn min(self, block: &[u8]) -> f16 {
+        match self.min_offset() {
+            Some(at) => f16_at(block, at),
+            None => f16::ZERO,
         }
     }
 
     /// The name as ggml writes it, in lower case.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tq1_0 => "tq1_0",
-            Self::Tq2_0 => "tq2_0",
-            Self::Q2_0 => "q2_0",
-            Self::Q8_0 => "q8_0",
-            Self::Q4_0 => "q4_0",
-        }
+        self.facts().name
     }
 
     /// The format of a name, in either case.
@@ -78,13 +174,12 @@ impl Format {
 
     /// The number of the type in a GGUF file.
     pub const fn gguf_type(self) -> u32 {
-        match self {
-            Self::Tq1_0 => 34,
-            Self::Tq2_0 => 35,
-            Self::Q2_0 => 42,
-            Self::Q8_0 => 8,
-            Self::Q4_0 => 2,
-        }
+        self.facts().gguf_type
+    }
+
+    /// llama.cpp's number of a file whose tensors are mostly of this format, `general.file_type`.
+    pub const fn gguf_file_type(self) -> u32 {
+        self.facts().file_type
     }
 
     /// The format of a GGUF type number.
@@ -96,7 +191,7 @@ impl Format {
 
     /// True for the formats that take a ternary [`Rule`](crate::quant::Rule).
     pub const fn is_ternary(self) -> bool {
-        matches!(self, Self::Tq1_0 | Self::Tq2_0 | Self::Q2_0)
+        self.codes().0 == -1
     }
 
     /// Bytes of `values` values.
@@ -117,4 +212,11 @@ impl Format {
             None => Err(BlockError::TooLarge { len: values }),
         }
     }
+}
+
+/// The f16 at a byte of a block.
+#[inline]
+fn f16_at(block: &[u8], at: usize) -> f16 {
+    let bytes = block.get(at..).and_then(<[u8]>::first_chunk);
+    bytes.map_or(f16::ZERO, |&bytes| f16::from_le_bytes(bytes))
 }

@@ -1,15 +1,15 @@
 //! GGUF's block formats: one codec a file, one driver for all.
 //!
 //! [`encode`] makes the bytes of ggml's reference quantizers when asked for its rule
-//! ([`Rule::AbsMax`](crate::quant::Rule), [`ScaleRule::Rule`](crate::quant::ScaleRule)): TQ1_0, TQ2_0, Q2_0, Q8_0
-//! and Q4_0, every byte, wherever the reference is defined. Decoding gives its floats, bit for bit. [`i2_s`] reads
+//! ([`Rule::AbsMax`](crate::quant::Rule), [`ScaleRule::Rule`](crate::quant::ScaleRule)) of
+//! every [`Format`], wherever the reference is defined. Decoding gives its floats, bit for bit. [`i2_s`] reads
 //! the tensors of Microsoft's BitNet files, [`bitnet_hf`] the packing of Hugging Face's.
 //!
 //! Rules for what the reference leaves open:
 //! - A NaN or an infinity is refused with its index.
 //! - A block so small that 1/scale overflows (a scale of at most 2⁻¹²⁸, under any rule) becomes what zeros become, and is counted
 //!   in [`Encoded::flushed`]. A scale that only underflows f16 keeps its codes, as in the reference.
-//! - A scale that rounds to infinity in f16 is refused with its block.
+//! - A scale or a minimum that rounds to infinity in f16 is refused with its block.
 //!
 //! ```
 //! use tercet_core::block::{self, Format};
@@ -35,6 +35,9 @@ macro_rules! with_codec {
             Format::Q2_0 => driver::$function::<q2_0::Q2_0, $($t,)? 64, 18>($($argument),*),
             Format::Q8_0 => driver::$function::<q8_0::Q8_0, $($t,)? 32, 34>($($argument),*),
             Format::Q4_0 => driver::$function::<q4_0::Q4_0, $($t,)? 32, 18>($($argument),*),
+            Format::Q4_1 => driver::$function::<q4_1::Q4_1, $($t,)? 32, 20>($($argument),*),
+            Format::Q5_0 => driver::$function::<q5_0::Q5_0, $($t,)? 32, 22>($($argument),*),
+            Format::Q5_1 => driver::$function::<q5_1::Q5_1, $($t,)? 32, 24>($($argument),*),
         }
     };
 }
@@ -45,8 +48,12 @@ mod driver;
 mod error;
 mod format;
 pub mod i2_s;
+mod nibbles;
 mod q2_0;
 mod q4_0;
+mod q4_1;
+mod q5_0;
+mod q5_1;
 mod q8_0;
 mod ternary;
 mod ternary_view;
@@ -74,14 +81,14 @@ pub struct Encoded {
 
 /// Encodes `values` into `out`, which must hold exactly [`Format::encoded_len`] bytes.
 ///
-/// Ternary formats take every rule; `AbsMax` with the rule's own scale gives ggml's bytes. Q8_0 and Q4_0 have
+/// Ternary formats take every rule; `AbsMax` with the rule's own scale gives ggml's bytes. The others have
 /// one rule and take only those defaults. Indices in errors count from the start of `values`. Blocks do not depend
 /// on each other, so any split at block borders gives the same bytes. O(n), O(n log 256) for `Optimal`; stack
 /// below 4 KiB.
 ///
 /// # Errors
 /// [`BlockError::Partial`], [`BlockError::Length`], [`BlockError::Rule`], [`BlockError::NotFinite`],
-/// [`BlockError::ScaleOverflow`].
+/// [`BlockError::ScaleOverflow`], [`BlockError::MinOverflow`].
 pub fn encode<T: Element>(
     format: Format,
     rule: Rule,
@@ -94,12 +101,12 @@ pub fn encode<T: Element>(
     with_codec!(format, encode::<T>(choice, values, out))
 }
 
-/// Decodes `bytes` into `out`, one f32 a value: `code · scale`, rounded once, bit for bit what ggml's reference
-/// gives.
+/// Decodes `bytes` into `out`, one f32 a value: `code · scale`, or `code · scale + minimum`, rounded once, bit for bit what
+/// ggml's reference gives.
 ///
 /// # Errors
 /// [`BlockError::Partial`] or [`BlockError::Length`] when the lengths do not fit,
-/// [`BlockError::ScaleNotFinite`].
+/// [`BlockError::ScaleNotFinite`], [`BlockError::MinNotFinite`].
 pub fn decode(format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
     expect_len(format.encoded_len(out.len())?, bytes.len())?;
     with_codec!(format, decode(bytes, out))
@@ -123,22 +130,30 @@ pub fn scales(format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), Block
     let expected = out.len().checked_mul(format.bytes());
     let expected = expected.ok_or(BlockError::TooLarge { len: out.len() })?;
     expect_len(expected, bytes.len())?;
-    with_codec!(format, scales(bytes, out))
+    let blocks = bytes.chunks_exact(format.bytes()).zip(out);
+    for (index, (block, out)) in blocks.enumerate() {
+        let scale = format.scale(block);
+        if !scale.is_finite() {
+            return Err(BlockError::ScaleNotFinite { block: index });
+        }
+        *out = scale.to_f32();
+    }
+    Ok(())
 }
 
 /// The product of encoded weights with int8 activations that share one scale:
-/// `fl(fl(Σ scale_b · Σ code · x) · x_scale)`.
+/// `fl(fl(Σ scale_b · Σ code · x + minimum_b · Σ x) · x_scale)`.
 ///
 /// The inner sum is exact and rounded once, so the result depends on no order of summation.
 ///
 /// # Errors
 /// [`BlockError::Partial`] or [`BlockError::Length`] when the lengths do not fit,
-/// [`BlockError::ScaleNotFinite`].
+/// [`BlockError::ScaleNotFinite`], [`BlockError::MinNotFinite`].
 pub fn dot(format: Format, bytes: &[u8], x: &[i8], x_scale: f32) -> Result<f32, BlockError> {
     Ok(fixed_to_f32(dot_fixed(format, bytes, x)?) * x_scale)
 }
 
-/// The exact Σ scale_b · Σ code · x, in units of 2⁻²⁴ (the smallest f16).
+/// The exact Σ scale_b · Σ code · x + minimum_b · Σ x, in units of 2⁻²⁴ (the smallest f16).
 ///
 /// # Errors
 /// As [`dot`].

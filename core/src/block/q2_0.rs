@@ -3,23 +3,21 @@
 //! Byte 2 + m holds values 4 m + n as `code + 1` in bits 2 n and 2 n + 1. ggml's reference divides by
 //! max|x|, so its codes are −1..=1 too; the bits 3 decode to +2. A fork uses the same name for groups of 128.
 
-use half::f16;
-
-use super::codec::{Choice, Codec, leading_scale};
+use super::Format;
+use super::codec::{Choice, Codec, Scales};
 use super::ternary;
 
 pub(super) struct Q2_0;
 
 impl Codec<64, 18> for Q2_0 {
-    const TERNARY: bool = true;
+    const FORMAT: Format = Format::Q2_0;
 
-    fn quantize(values: &[f32; 64], choice: Choice, codes: &mut [i8; 64]) -> Option<f32> {
-        ternary::quantize(values, choice, codes)
+    fn quantize(values: &[f32; 64], choice: Choice, codes: &mut [i8; 64]) -> Option<Scales> {
+        ternary::quantize(values, choice, codes).map(Scales::from)
     }
 
-    fn pack(codes: &[i8; 64], scale: f16, block: &mut [u8; 18]) {
-        let (head, packed) = block.split_at_mut(2);
-        head.copy_from_slice(&scale.to_le_bytes());
+    fn pack(codes: &[i8; 64], block: &mut [u8; 18]) {
+        let (_, packed) = block.split_at_mut(2);
         for (byte, codes) in packed.iter_mut().zip(codes.chunks_exact(4)) {
             *byte = codes
                 .iter()
@@ -34,9 +32,5 @@ impl Codec<64, 18> for Q2_0 {
                 *code = ((byte >> shift) & 3) as i8 - 1;
             }
         }
-    }
-
-    fn scale(block: &[u8; 18]) -> f16 {
-        leading_scale(block)
     }
 }

@@ -3,23 +3,22 @@
 //! d = fl(max|x| / 127); code = `fl(x · fl(1/d))` rounded half away from zero. The codes come from d before
 //! it is narrowed to f16, as in ggml's reference.
 
-use half::f16;
-
-use super::codec::{Choice, Codec, leading_scale};
+use super::Format;
+use super::codec::{Choice, Codec, Scales};
 use crate::number::bits;
 
 pub(super) struct Q8_0;
 
 impl Codec<32, 34> for Q8_0 {
-    const TERNARY: bool = false;
+    const FORMAT: Format = Format::Q8_0;
 
-    fn quantize(values: &[f32; 32], _: Choice, codes: &mut [i8; 32]) -> Option<f32> {
+    fn quantize(values: &[f32; 32], _: Choice, codes: &mut [i8; 32]) -> Option<Scales> {
         let largest = values.iter().fold(0, |max, &x| bits::magnitude(x).max(max));
         let scale = f32::from_bits(largest) / 127.0;
         if scale == 0.0 {
             // Also where max|x| / 127 rounds to nothing, as in the reference.
             codes.fill(0);
-            return Some(0.0);
+            return Some(Scales::default());
         }
         let inverse = 1.0 / scale;
         if !inverse.is_finite() {
@@ -28,12 +27,11 @@ impl Codec<32, 34> for Q8_0 {
         for (code, &x) in codes.iter_mut().zip(values) {
             *code = round_byte(x * inverse);
         }
-        Some(scale)
+        Some(scale.into())
     }
 
-    fn pack(codes: &[i8; 32], scale: f16, block: &mut [u8; 34]) {
-        let (head, packed) = block.split_at_mut(2);
-        head.copy_from_slice(&scale.to_le_bytes());
+    fn pack(codes: &[i8; 32], block: &mut [u8; 34]) {
+        let (_, packed) = block.split_at_mut(2);
         for (byte, &code) in packed.iter_mut().zip(codes) {
             *byte = code as u8;
         }
@@ -43,10 +41,6 @@ impl Codec<32, 34> for Q8_0 {
         for (code, &byte) in codes.iter_mut().zip(&block[2..]) {
             *code = byte as i8;
         }
-    }
-
-    fn scale(block: &[u8; 34]) -> f16 {
-        leading_scale(block)
     }
 }
 

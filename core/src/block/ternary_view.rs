@@ -1,7 +1,7 @@
 //! Blocks known to hold ternary codes only.
 
 use super::{BlockError, Format, codes, dot, driver, expect_len};
-use super::{q2_0, q4_0, q8_0, tq1_0, tq2_0};
+use super::{q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, tq1_0, tq2_0};
 
 /// Encoded blocks of a ternary format without the code +2.
 ///
@@ -27,7 +27,7 @@ impl<'a> Ternary<'a> {
     /// Scans `bytes` once. No TQ1_0 byte decodes to +2, so those pass on their length alone.
     ///
     /// # Errors
-    /// [`BlockError::NotTernary`] for Q8_0 and Q4_0, [`BlockError::Length`] when `bytes` is no whole number of
+    /// [`BlockError::NotTernary`] for a format that is not ternary, [`BlockError::Length`] when `bytes` is no whole number of
     /// blocks, [`BlockError::CodeRange`] with the index of the first code +2.
     pub fn new(format: Format, bytes: &'a [u8]) -> Result<Self, BlockError> {
         if !format.is_ternary() {

@@ -12,9 +12,8 @@
 //! before it out, and the top of that times 3 is the digit. Rounding up adds less than one unit of 1/256 to
 //! the fraction, and after five steps (× 3⁵ < 256) it still has not reached the next digit.
 
-use half::f16;
-
-use super::codec::{Choice, Codec, trailing_scale};
+use super::Format;
+use super::codec::{Choice, Codec, Scales};
 use super::ternary;
 
 /// Powers of 3 below 256.
@@ -23,28 +22,23 @@ const POWERS: [u8; 5] = [1, 3, 9, 27, 81];
 pub(super) struct Tq1_0;
 
 impl Codec<256, 54> for Tq1_0 {
-    const TERNARY: bool = true;
+    const FORMAT: Format = Format::Tq1_0;
 
-    fn quantize(values: &[f32; 256], choice: Choice, codes: &mut [i8; 256]) -> Option<f32> {
-        ternary::quantize(values, choice, codes)
+    fn quantize(values: &[f32; 256], choice: Choice, codes: &mut [i8; 256]) -> Option<Scales> {
+        ternary::quantize(values, choice, codes).map(Scales::from)
     }
 
-    fn pack(codes: &[i8; 256], scale: f16, block: &mut [u8; 54]) {
+    fn pack(codes: &[i8; 256], block: &mut [u8; 54]) {
         let (a, b, c) = (&codes[..160], &codes[160..240], &codes[240..]);
         pack_digits::<32>(a, &mut block[..32]);
         pack_digits::<16>(b, &mut block[32..48]);
         pack_digits::<4>(c, &mut block[48..52]);
-        block[52..].copy_from_slice(&scale.to_le_bytes());
     }
 
     fn unpack(block: &[u8; 54], codes: &mut [i8; 256]) {
         unpack_digits::<32>(&block[..32], &mut codes[..160]);
         unpack_digits::<16>(&block[32..48], &mut codes[160..240]);
         unpack_digits::<4>(&block[48..52], &mut codes[240..]);
-    }
-
-    fn scale(block: &[u8; 54]) -> f16 {
-        trailing_scale(block)
     }
 }
 

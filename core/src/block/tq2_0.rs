@@ -3,22 +3,21 @@
 //! Byte 32 h + m (h < 2, m < 32) holds values 128 h + m + 32 n as `code + 1` in bits 2 n and 2 n + 1; the
 //! scale follows, little-endian. The encoder writes codes −1..=1; the bits 3 decode to +2.
 
-use half::f16;
-
-use super::codec::{Choice, Codec, trailing_scale};
+use super::Format;
+use super::codec::{Choice, Codec, Scales};
 use super::ternary;
 
 pub(super) struct Tq2_0;
 
 impl Codec<256, 66> for Tq2_0 {
-    const TERNARY: bool = true;
+    const FORMAT: Format = Format::Tq2_0;
 
-    fn quantize(values: &[f32; 256], choice: Choice, codes: &mut [i8; 256]) -> Option<f32> {
-        ternary::quantize(values, choice, codes)
+    fn quantize(values: &[f32; 256], choice: Choice, codes: &mut [i8; 256]) -> Option<Scales> {
+        ternary::quantize(values, choice, codes).map(Scales::from)
     }
 
-    fn pack(codes: &[i8; 256], scale: f16, block: &mut [u8; 66]) {
-        let (packed, tail) = block.split_at_mut(64);
+    fn pack(codes: &[i8; 256], block: &mut [u8; 66]) {
+        let (packed, _) = block.split_at_mut(64);
         packed.fill(0);
         let packed = packed.as_chunks_mut::<32>().0;
         for (bytes, codes) in packed.iter_mut().zip(codes.as_chunks::<128>().0) {
@@ -28,7 +27,6 @@ impl Codec<256, 66> for Tq2_0 {
                 }
             }
         }
-        tail.copy_from_slice(&scale.to_le_bytes());
     }
 
     fn unpack(block: &[u8; 66], codes: &mut [i8; 256]) {
@@ -40,9 +38,5 @@ impl Codec<256, 66> for Tq2_0 {
                 }
             }
         }
-    }
-
-    fn scale(block: &[u8; 66]) -> f16 {
-        trailing_scale(block)
     }
 }

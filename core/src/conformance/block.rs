@@ -39,6 +39,9 @@ fn names(format: Format) -> [&'static str; 3] {
         Format::Q2_0 => ["block/q2_0/encode", "block/q2_0/decode", "block/q2_0/dot"],
         Format::Q8_0 => ["block/q8_0/encode", "block/q8_0/decode", "block/q8_0/dot"],
         Format::Q4_0 => ["block/q4_0/encode", "block/q4_0/decode", "block/q4_0/dot"],
+        Format::Q4_1 => ["block/q4_1/encode", "block/q4_1/decode", "block/q4_1/dot"],
+        Format::Q5_0 => ["block/q5_0/encode", "block/q5_0/decode", "block/q5_0/dot"],
+        Format::Q5_1 => ["block/q5_1/encode", "block/q5_1/decode", "block/q5_1/dot"],
     }
 }
 
@@ -114,20 +117,18 @@ fn product<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
     digest.value()
 }
 
-/// Random codes and scales below f16's infinity; TQ1_0's bytes, of which some stand for no five trits, as well.
+/// Random codes, scales and minima below f16's infinity; TQ1_0's bytes, of which some stand for no five trits, as well.
 fn random_blocks(format: Format, random: &mut Random, bytes: &mut [u8]) {
     for byte in bytes.iter_mut() {
         *byte = random.next_u64() as u8;
     }
     for block in bytes.chunks_exact_mut(format.bytes()) {
-        // ggml puts the scale first, but for the ternary types.
-        let at = match format {
-            Format::Tq1_0 | Format::Tq2_0 => format.bytes() - 2,
-            Format::Q2_0 | Format::Q8_0 | Format::Q4_0 => 0,
-        };
-        // Exponents up to 30 of 31.
-        let scale = random.below(0x7C00) as u16 | (random.below(2) as u16) << 15;
-        if let Some(slot) = block.get_mut(at..at + 2) {
+        for at in [Some(format.scale_offset()), format.min_offset()] {
+            let Some(slot) = at.and_then(|at| block.get_mut(at..at + 2)) else {
+                continue;
+            };
+            // Exponents up to 30 of 31.
+            let scale = random.below(0x7C00) as u16 | (random.below(2) as u16) << 15;
             slot.copy_from_slice(&scale.to_le_bytes());
         }
     }

@@ -49,6 +49,9 @@ const NAMES: [&str; Layout::ALL.len()] = [
     "linear/q2_0",
     "linear/q8_0",
     "linear/q4_0",
+    "linear/q4_1",
+    "linear/q5_0",
+    "linear/q5_1",
 ];
 
 pub(super) fn run<E: LinearEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {

@@ -45,7 +45,6 @@ pub(crate) const TABLE_ROWS: usize = 256;
 /// of a v.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
 pub enum Layout {
     /// One byte a weight, row by row.
     Int8,
@@ -62,19 +61,29 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Every layout.
-    pub const ALL: [Self; 10] = [
+    /// Layouts that are no blocks.
+    const PLAIN: [Self; 5] = [
         Self::Int8,
         Self::Int8Pairs,
         Self::Int4,
         Self::TernaryLanes,
         Self::FiveTrits,
-        Self::Block(Format::Tq1_0),
-        Self::Block(Format::Tq2_0),
-        Self::Block(Format::Q2_0),
-        Self::Block(Format::Q8_0),
-        Self::Block(Format::Q4_0),
     ];
+
+    /// Every layout: those that are no blocks, and then the formats, as [`Format::ALL`] has them.
+    pub const ALL: [Self; Self::PLAIN.len() + Format::ALL.len()] = {
+        let mut all = [Self::Int8; Self::PLAIN.len() + Format::ALL.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = if at < Self::PLAIN.len() {
+                Self::PLAIN[at]
+            } else {
+                Self::Block(Format::ALL[at - Self::PLAIN.len()])
+            };
+            at += 1;
+        }
+        all
+    };
 
     /// Its name, in lower case.
     pub const fn name(self) -> &'static str {
@@ -96,11 +105,11 @@ impl Layout {
     /// The lowest and the highest code of a weight.
     pub const fn codes(self) -> (i8, i8) {
         match self {
-            Self::Int8 | Self::Block(Format::Q8_0) => (-128, 127),
+            Self::Int8 => (-128, 127),
             Self::Int8Pairs => (-127, 127),
-            Self::TernaryLanes | Self::FiveTrits | Self::Block(Format::Tq1_0) => (-1, 1),
-            Self::Block(Format::Tq2_0 | Format::Q2_0) => (-1, 2),
-            Self::Int4 | Self::Block(Format::Q4_0) => (-8, 7),
+            Self::TernaryLanes | Self::FiveTrits => (-1, 1),
+            Self::Int4 => (-8, 7),
+            Self::Block(format) => format.codes(),
         }
     }
 
@@ -122,12 +131,8 @@ impl Layout {
             Self::Int8Pairs => 1,
             Self::Int4 => 2,
             Self::TernaryLanes => 3,
-            Self::Block(Format::Tq1_0) => 4,
-            Self::Block(Format::Tq2_0) => 5,
-            Self::Block(Format::Q2_0) => 6,
-            Self::Block(Format::Q8_0) => 7,
-            Self::Block(Format::Q4_0) => 8,
-            Self::FiveTrits => 9,
+            Self::FiveTrits => 4,
+            Self::Block(format) => 5 + format as u32,
         };
         1 << at
     }
@@ -138,7 +143,8 @@ impl Layout {
         set & self.bit() != 0
     }
 
-    /// What 1 in a sum stands for, before any scale: 2⁻²⁴ for blocks, whose f16 scales are whole numbers of it.
+    /// What 1 in a sum stands for, before any scale: 2⁻²⁴ for blocks, whose scales and minima, f16, are whole
+    /// numbers of it.
     pub const fn unit(self) -> f32 {
         match self {
             Self::Block(_) => 1.0 / 16_777_216.0,

@@ -1,7 +1,9 @@
 //! A matrix of weights, borrowed and checked.
 
+use half::f16;
+
 use super::{Layout, LinearError, Table, pack};
-use crate::block::{self, Format};
+use crate::block::Format;
 
 /// A checked view of a matrix of weights: in flash, in a file, in an array.
 ///
@@ -170,23 +172,27 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Refuses rows whose scales are not finite, or so large that Σ |d|·2²⁴·max|dot| could reach 2⁶².
+/// Refuses rows whose scales or minima are not finite, or so large that Σ |d|·2²⁴·max|dot| + |m|·2²⁴·max|Σx| could reach 2⁶².
 fn check_blocks(format: Format, row_bytes: usize, bytes: &[u8]) -> Result<(), LinearError> {
-    let (lowest, highest) = Layout::Block(format).codes();
-    let largest_code = u64::from(lowest.unsigned_abs().max(highest.unsigned_abs()));
-    let largest_dot = largest_code * 127 * format.len() as u64;
+    let (lowest, highest) = format.codes();
+    let largest_code = lowest.unsigned_abs().max(highest.unsigned_abs());
+    let largest_sum = 127 * format.len() as u64;
+    // An f16 times 2²⁴ is an integer below 2⁴⁰.
+    let fixed = |f16: f16| (f16.to_f32().abs() * 16_777_216.0) as u64;
     for (row, bytes) in bytes.chunks_exact(row_bytes.max(1)).enumerate() {
-        let mut sum = 0u64;
+        let (mut scales, mut mins) = (0u64, 0u64);
         for block in bytes.chunks_exact(format.bytes()) {
-            let mut scale = [0.0];
-            if block::scales(format, block, &mut scale).is_err() {
+            let (scale, min) = (format.scale(block), format.min(block));
+            if !scale.is_finite() || !min.is_finite() {
                 return Err(LinearError::ScaleNotFinite { row });
             }
-            // An f16 times 2²⁴ is an integer below 2⁴⁰; 2¹¹ blocks at most (MAX_COLS / 32).
-            sum += (scale[0].abs() * 16_777_216.0) as u64;
+            // 2¹¹ blocks at most (MAX_COLS / 32).
+            scales += fixed(scale);
+            mins += fixed(min);
         }
-        // sum < 2⁵¹, largest_dot < 2¹⁹: the product may pass 2⁶⁴.
-        if u128::from(sum) * u128::from(largest_dot) >= 1 << 62 {
+        // Sums below 2⁵¹, largest_code at most 2⁷, largest_sum below 2¹⁵: the product may pass 2⁶⁴.
+        let most = u128::from(scales) * u128::from(largest_code) + u128::from(mins);
+        if most * u128::from(largest_sum) >= 1 << 62 {
             return Err(LinearError::ScaleRange { row });
         }
     }

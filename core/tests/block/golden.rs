@@ -11,12 +11,15 @@ use tercet_core::conformance::Digest;
 use tercet_core::number::Random;
 
 /// Digests of ggml's bytes for [`values`], and of the floats they decode to.
-pub const DIGESTS: [(Format, u64, u64); 5] = [
+pub const DIGESTS: [(Format, u64, u64); 8] = [
     (Format::Tq1_0, 0x60E8_480C_B494_E957, 0xCBD7_71BC_6E60_E1D2),
     (Format::Tq2_0, 0xEE7E_FC9B_DF90_1661, 0xCBD7_71BC_6E60_E1D2),
     (Format::Q2_0, 0xEC54_8A85_D7AB_AC11, 0x4DA6_7325_7C61_ABB6),
     (Format::Q8_0, 0xC13B_36DC_3A4F_FDC3, 0x1C1D_6C2C_7B2E_BACE),
     (Format::Q4_0, 0xFE7C_3C00_2CD0_39DF, 0xA1BE_C5A5_BA11_4AD5),
+    (Format::Q4_1, 0x5D09_94A3_BD44_0CB8, 0xFBFC_6F56_805E_1B03),
+    (Format::Q5_0, 0xD3BF_3B03_FF2B_1C1B, 0x4236_9EA6_807E_AE3F),
+    (Format::Q5_1, 0x74F9_207B_72AA_F573, 0xF9FA_084C_27E7_1024),
 ];
 
 /// 64 blocks of 256 values, made of integers and exact steps: whole and half steps of a power of two, values

@@ -10,24 +10,33 @@ use tercet_core::quant::ternary::decide;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_core::{bf16, f16};
 
-use super::{RULES, TERNARY, codes, decode, encode, scale_at};
+use super::{RULES, TERNARY, codes, decode, encode};
 
 /// Bytes of blocks with any codes and finite scales.
 fn any_blocks(format: Format) -> impl Strategy<Value = Vec<u8>> {
-    let block = (
-        vec(any::<u8>(), format.bytes()),
-        0..0x7C00u16,
-        any::<bool>(),
-    );
+    let block = (vec(any::<u8>(), format.bytes()), any_f16(), any_f16());
     vec(block, 0..12).prop_map(move |blocks| {
         let mut bytes = Vec::new();
-        for (mut block, scale, negative) in blocks {
-            let scale = scale | u16::from(negative) << 15;
-            block[scale_at(format)..][..2].copy_from_slice(&scale.to_le_bytes());
+        for (mut block, scale, min) in blocks {
+            block[format.scale_offset()..][..2].copy_from_slice(&scale.to_le_bytes());
+            if let Some(at) = format.min_offset() {
+                block[at..][..2].copy_from_slice(&min.to_le_bytes());
+            }
             bytes.extend(block);
         }
         bytes
     })
+}
+
+/// The bits of a finite f16.
+fn any_f16() -> impl Strategy<Value = u16> {
+    (0..0x7C00u16, any::<bool>()).prop_map(|(bits, negative)| bits | u16::from(negative) << 15)
+}
+
+/// The minima of blocks, 0 where they have none.
+fn mins(format: Format, bytes: &[u8]) -> Vec<f32> {
+    let blocks = bytes.chunks(format.bytes());
+    blocks.map(|block| format.min(block).to_f32()).collect()
 }
 
 fn any_format() -> impl Strategy<Value = Format> {
@@ -88,14 +97,18 @@ proptest! {
     }
 
     #[test]
-    fn decoding_is_code_times_scale(
+    fn decoding_is_code_times_scale_and_the_minimum(
         (format, bytes) in any_format().prop_flat_map(|f| (Just(f), any_blocks(f))),
     ) {
         let mut scales = vec![0.0; bytes.len() / format.bytes()];
         block::scales(format, &bytes, &mut scales).unwrap();
+        let mins = mins(format, &bytes);
         let codes = codes(format, &bytes);
         for (index, y) in decode(format, &bytes).into_iter().enumerate() {
-            let expected = f32::from(codes[index]) * scales[index / format.len()];
+            let mut expected = f32::from(codes[index]) * scales[index / format.len()];
+            if format.min_offset().is_some() {
+                expected += mins[index / format.len()];
+            }
             prop_assert_eq!(y.to_bits(), expected.to_bits());
         }
     }
@@ -114,9 +127,10 @@ proptest! {
 
         let mut sum = BigRational::from_integer(BigInt::from(0));
         let blocks = codes.chunks(format.len()).zip(x.chunks(format.len()));
-        for ((codes, x), &scale) in blocks.zip(&scales) {
+        for (((codes, x), &scale), min) in blocks.zip(&scales).zip(mins(format, &bytes)) {
             let dot: i64 = codes.iter().zip(x).map(|(&c, &x)| i64::from(c) * i64::from(x)).sum();
-            sum += exact(scale) * BigInt::from(dot);
+            let of_x: i64 = x.iter().map(|&x| i64::from(x)).sum();
+            sum += exact(scale) * BigInt::from(dot) + exact(min) * BigInt::from(of_x);
         }
         let fixed = block::dot_fixed(format, &bytes, &x).unwrap();
         prop_assert_eq!(BigRational::new(fixed.into(), (1 << 24).into()), sum.clone());

@@ -29,11 +29,3 @@ fn codes(format: Format, bytes: &[u8]) -> Vec<i8> {
     block::codes(format, bytes, &mut out).unwrap();
     out
 }
-
-/// Where a block keeps its scale.
-fn scale_at(format: Format) -> usize {
-    match format {
-        Format::Tq1_0 | Format::Tq2_0 => format.bytes() - 2,
-        _ => 0,
-    }
-}

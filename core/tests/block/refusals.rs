@@ -3,7 +3,7 @@
 use tercet_core::block::{self, BlockError, Format, Ternary};
 use tercet_core::quant::{Rule, ScaleRule};
 
-use super::{encode, scale_at};
+use super::encode;
 
 #[test]
 fn sizes_that_wrap_are_refused() {
@@ -58,6 +58,7 @@ fn a_scale_that_overflows_names_its_block() {
         (Format::Q2_0, 1.0),
         (Format::Q8_0, 127.0),
         (Format::Q4_0, 8.0),
+        (Format::Q5_0, 16.0),
     ] {
         let mut values = vec![1.0f32; 4 * format.len()];
         // 65,520 is the middle between the largest f16 and what would follow: it rounds to infinity.
@@ -78,7 +79,10 @@ fn a_scale_that_overflows_names_its_block() {
 
 #[test]
 fn formats_with_one_rule_refuse_others() {
-    for format in [Format::Q8_0, Format::Q4_0] {
+    for format in Format::ALL
+        .into_iter()
+        .filter(|format| !format.is_ternary())
+    {
         let mut out = vec![0; format.bytes()];
         for (rule, scale) in [
             (Rule::AbsMean, ScaleRule::Rule),
@@ -95,18 +99,56 @@ fn a_scale_that_is_not_finite_is_refused() {
     for format in Format::ALL {
         for bits in [0x7C00u16, 0xFC00, 0x7E00, 0x7C01] {
             let mut bytes = encode(format, &vec![1.0; 3 * format.len()]).unwrap();
-            let at = format.bytes() + scale_at(format);
+            let at = format.bytes() + format.scale_offset();
             bytes[at..at + 2].copy_from_slice(&bits.to_le_bytes());
+            refused_second(format, &bytes, BlockError::ScaleNotFinite { block: 1 });
             let refused = Err(BlockError::ScaleNotFinite { block: 1 });
-            let mut floats = vec![0.0; 3 * format.len()];
-            assert_eq!(block::decode(format, &bytes, &mut floats), refused);
             assert_eq!(block::scales(format, &bytes, &mut [0.0; 3]), refused);
-            let x = vec![1i8; 3 * format.len()];
-            assert_eq!(
-                block::dot_fixed(format, &bytes, &x),
-                Err(BlockError::ScaleNotFinite { block: 1 })
-            );
         }
+    }
+}
+
+#[test]
+fn a_minimum_that_is_not_finite_is_refused() {
+    for (format, min) in with_minimum() {
+        for bits in [0x7C00u16, 0xFC00, 0x7E00, 0x7C01] {
+            let mut bytes = encode(format, &vec![1.0; 3 * format.len()]).unwrap();
+            let at = format.bytes() + min;
+            bytes[at..at + 2].copy_from_slice(&bits.to_le_bytes());
+            refused_second(format, &bytes, BlockError::MinNotFinite { block: 1 });
+        }
+    }
+}
+
+/// Three blocks of which the second cannot be decoded or multiplied.
+fn refused_second(format: Format, bytes: &[u8], refused: BlockError) {
+    let mut floats = vec![0.0; 3 * format.len()];
+    assert_eq!(block::decode(format, bytes, &mut floats), Err(refused));
+    let x = vec![1i8; 3 * format.len()];
+    assert_eq!(block::dot_fixed(format, bytes, &x), Err(refused));
+}
+
+/// The formats whose blocks have a minimum, and where it lies.
+fn with_minimum() -> impl Iterator<Item = (Format, usize)> {
+    let formats = Format::ALL.into_iter();
+    formats.filter_map(|format| Some((format, format.min_offset()?)))
+}
+
+#[test]
+fn a_minimum_or_a_width_that_overflows_names_its_block() {
+    for (format, _) in with_minimum() {
+        let mut values = vec![0.0f32; 4 * format.len()];
+        values[2 * format.len()] = -65_520.0;
+        let refused = Err(BlockError::MinOverflow { block: 2 });
+        assert_eq!(encode(format, &values), refused, "{format:?}");
+        // The width: of one value, and one that is beyond f32 itself.
+        let refused = Err(BlockError::ScaleOverflow { block: 2 });
+        values[2 * format.len()] = f32::MAX;
+        assert_eq!(encode(format, &values), refused, "{format:?}");
+        values[2 * format.len() + 1] = f32::MIN;
+        assert_eq!(encode(format, &values), refused, "{format:?}");
+        values[2 * format.len()..][..2].copy_from_slice(&[-65_519.0, 65_504.0]);
+        assert!(encode(format, &values).is_ok(), "{format:?}");
     }
 }
 

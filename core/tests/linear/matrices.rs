@@ -67,27 +67,32 @@ fn plain(layout: Layout) -> impl Strategy<Value = Weights> {
     })
 }
 
-/// Any bytes that are blocks with finite scales: all codes that the format can store.
+/// Any bytes that are blocks with finite scales and minima: all codes that the format can store.
 fn blocks(format: Format) -> impl Strategy<Value = Weights> {
     let (len, size) = format.layout();
     let shape = (0usize..6, 1usize..4);
     let bytes = shape.prop_flat_map(move |(rows, blocks)| {
         let codes = vec(any::<u8>(), rows * blocks * size);
-        let scales = vec((-300i32..300).prop_map(|s| s as f32 / 64.0), rows * blocks);
+        let scale = (-300i32..300).prop_map(|s| s as f32 / 64.0);
+        let scales = vec((scale.clone(), scale), rows * blocks);
         (Just((rows, blocks)), codes, scales, 0usize..4)
     });
     bytes.prop_map(move |((rows, blocks), mut bytes, scales, start)| {
         let mut worth = Vec::new();
-        for (block, scale) in bytes.chunks_exact_mut(size).zip(scales) {
-            let place = match format {
-                Format::Tq1_0 | Format::Tq2_0 => size - 2,
-                Format::Q2_0 | Format::Q8_0 | Format::Q4_0 => 0,
+        for (block, (scale, min)) in bytes.chunks_exact_mut(size).zip(scales) {
+            let mut put = |at: Option<usize>, value: f32| match at {
+                None => 0,
+                Some(at) => {
+                    let value = f16::from_f32(value);
+                    block[at..at + 2].copy_from_slice(&value.to_le_bytes());
+                    (f64::from(value) * 16_777_216.0) as i64
+                }
             };
-            block[place..place + 2].copy_from_slice(&f16::from_f32(scale).to_le_bytes());
+            let unit = put(Some(format.scale_offset()), scale);
+            let min = put(format.min_offset(), min);
             let mut codes = vec![0; len];
             block::codes(format, block, &mut codes).unwrap();
-            let unit = (f64::from(f16::from_f32(scale)) * 16_777_216.0) as i64;
-            worth.extend(codes.iter().map(|&code| i64::from(code) * unit));
+            worth.extend(codes.iter().map(|&code| i64::from(code) * unit + min));
         }
         let mut padded = vec![0x55; start];
         padded.extend(&bytes);

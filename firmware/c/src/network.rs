@@ -58,13 +58,15 @@ const LAYOUTS: u32 = {
     const fn only(wanted: bool, layouts: &[Layout]) -> u32 {
         if wanted { Layout::set(layouts) } else { 0 }
     }
-    const BLOCKS: [Layout; 5] = [
-        Layout::Block(Format::Tq1_0),
-        Layout::Block(Format::Tq2_0),
-        Layout::Block(Format::Q2_0),
-        Layout::Block(Format::Q8_0),
-        Layout::Block(Format::Q4_0),
-    ];
+    const BLOCKS: [Layout; Format::ALL.len()] = {
+        let mut blocks = [Layout::Int8; Format::ALL.len()];
+        let mut at = 0;
+        while at < blocks.len() {
+            blocks[at] = Layout::Block(Format::ALL[at]);
+            at += 1;
+        }
+        blocks
+    };
     only(cfg!(feature = "int8"), &[Layout::Int8])
         | only(cfg!(feature = "int8-pairs"), &[Layout::Int8Pairs])
         | only(cfg!(feature = "int4"), &[Layout::Int4])

@@ -6,11 +6,14 @@ use super::support::{Folder, fields, finish, named, size};
 
 /// Every format that needs no further option, with the type of `wide.weight` and of `narrow.weight` (rows of 64) in
 /// its file, and the bits that a value of the first takes.
-const FORMATS: [(&str, &str, &str, &str, f64); 9] = [
+const FORMATS: [(&str, &str, &str, &str, f64); 12] = [
     ("tq1_0", "gguf", "tq1_0", "q4_0", 54.0 * 8.0 / 256.0),
     ("tq2_0", "gguf", "tq2_0", "q4_0", 66.0 * 8.0 / 256.0),
     ("q2_0", "gguf", "q2_0", "q2_0", 18.0 * 8.0 / 64.0),
     ("q4_0", "gguf", "q4_0", "q4_0", 4.5),
+    ("q4_1", "gguf", "q4_1", "q4_1", 5.0),
+    ("q5_0", "gguf", "q5_0", "q5_0", 5.5),
+    ("q5_1", "gguf", "q5_1", "q5_1", 6.0),
     ("q8_0", "gguf", "q8_0", "q8_0", 8.5),
     ("int8", "safetensors", "i8", "i8", 8.0 + 32.0 / 512.0),
     ("ternary", "safetensors", "i8", "i8", 8.0 + 32.0 / 4096.0),

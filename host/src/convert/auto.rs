@@ -14,7 +14,7 @@ use crate::dtype::DType;
 use crate::source::Source;
 use crate::{Error, Model, Progress};
 
-/// What a tensor may become, the smallest first.
+/// What a tensor may become, the smallest first. Each is one reading of the tensor more, so the formats between Q4_0 and Q8_0 are left out.
 const CHOICES: [Choice; 6] = [
     Choice::Blocks(Format::Tq1_0),
     Choice::Blocks(Format::Tq2_0),

@@ -50,10 +50,11 @@ pub(crate) fn together(options: &QuantizeOptions) -> Result<(), Error> {
             "{option} does not apply to {target}"
         )))
     };
-    let ternary = matches!(
-        target,
-        Target::Tq1_0 | Target::Tq2_0 | Target::Q2_0 | Target::Ternary | Target::Auto
-    );
+    let ternary = match target {
+        Target::Blocks(format) => format.is_ternary(),
+        Target::Ternary | Target::Auto => true,
+        Target::Int8 | Target::BitnetHf | Target::Palette(_) => false,
+    };
     let coded = matches!(target, Target::Int8 | Target::Ternary);
     if !ternary && options.rule.is_some_and(|rule| rule != Rule::AbsMax) {
         return refuse("a ternary rule");
@@ -87,11 +88,7 @@ pub(crate) fn together(options: &QuantizeOptions) -> Result<(), Error> {
 /// llama.cpp's number of a file whose tensors are mostly of a format; mixtures have none.
 pub(crate) fn file_type(target: Target) -> Option<u32> {
     match target {
-        Target::Q4_0 => Some(2),
-        Target::Q8_0 => Some(7),
-        Target::Tq1_0 => Some(36),
-        Target::Tq2_0 => Some(37),
-        Target::Q2_0 => Some(41),
+        Target::Blocks(format) => Some(format.gguf_file_type()),
         Target::Auto | Target::Int8 | Target::Ternary | Target::BitnetHf | Target::Palette(_) => {
             None
         }

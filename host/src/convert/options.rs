@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use tercet_core::block::Format;
 use tercet_core::block::bitnet_hf::WeightScale;
 use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
@@ -16,16 +17,8 @@ pub use tercet_core::quant::calibrate::Scheme as Grid;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
-    /// GGUF blocks of 256 ternary values, 2.0625 bits a value.
-    Tq2_0,
-    /// GGUF blocks of 256 ternary values, 1.6875 bits a value.
-    Tq1_0,
-    /// GGUF blocks of 64 two-bit values, 2.25 bits a value.
-    Q2_0,
-    /// GGUF blocks of 32 values of 8 bits, 8.5 bits a value.
-    Q8_0,
-    /// GGUF blocks of 32 values of 4 bits, 4.5 bits a value.
-    Q4_0,
+    /// GGUF blocks.
+    Blocks(Format),
     /// int8 codes with `f32` scales, in safetensors.
     Int8,
     /// int8 codes −1, 0, +1 with `f32` scales, in safetensors.
@@ -40,34 +33,30 @@ pub enum Target {
 
 impl Target {
     /// Every target, in the order help texts list them.
-    pub const ALL: [Self; 17] = [
-        Self::Tq2_0,
-        Self::Tq1_0,
-        Self::Q2_0,
-        Self::Q8_0,
-        Self::Q4_0,
-        Self::Int8,
-        Self::Ternary,
-        Self::BitnetHf,
-        Self::Palette(Width::ALL[0]),
-        Self::Palette(Width::ALL[1]),
-        Self::Palette(Width::ALL[2]),
-        Self::Palette(Width::ALL[3]),
-        Self::Palette(Width::ALL[4]),
-        Self::Palette(Width::ALL[5]),
-        Self::Palette(Width::ALL[6]),
-        Self::Palette(Width::ALL[7]),
-        Self::Auto,
-    ];
+    pub const ALL: [Self; Format::ALL.len() + Width::ALL.len() + 4] = {
+        let mut all = [Self::Auto; Format::ALL.len() + Width::ALL.len() + 4];
+        let mut next = 0;
+        while next < Format::ALL.len() {
+            all[next] = Self::Blocks(Format::ALL[next]);
+            next += 1;
+        }
+        all[next] = Self::Int8;
+        all[next + 1] = Self::Ternary;
+        all[next + 2] = Self::BitnetHf;
+        next += 3;
+        let mut width = 0;
+        while width < Width::ALL.len() {
+            all[next + width] = Self::Palette(Width::ALL[width]);
+            width += 1;
+        }
+        // The last one is `Auto`.
+        all
+    };
 
     /// The name that [`Target::from_str`] reads.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Tq2_0 => "tq2_0",
-            Self::Tq1_0 => "tq1_0",
-            Self::Q2_0 => "q2_0",
-            Self::Q8_0 => "q8_0",
-            Self::Q4_0 => "q4_0",
+            Self::Blocks(format) => format.name(),
             Self::Int8 => "int8",
             Self::Ternary => "ternary",
             Self::BitnetHf => "bitnet-hf",
@@ -131,9 +120,10 @@ impl FromStr for Per {
 /// How to quantize a model.
 ///
 /// ```
+/// use tercet_core::block::Format;
 /// use tercet_host::{QuantizeOptions, convert::Target};
 ///
-/// let options = QuantizeOptions { exclude: vec!["*embed*".into()], ..QuantizeOptions::new(Target::Tq2_0) };
+/// let options = QuantizeOptions { exclude: vec!["*embed*".into()], ..QuantizeOptions::new(Target::Blocks(Format::Tq2_0)) };
 /// assert_eq!(options.rule, None); // the target's own
 /// ```
 #[derive(Clone, Debug)]

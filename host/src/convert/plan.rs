@@ -207,11 +207,8 @@ fn quantized(
     let refuse = |reason: String| Error::tensor(path, tensor.name, reason);
     let into = |format| Ok(fallback(format, tensor, options));
     match options.target {
-        Target::Tq1_0 => into(Format::Tq1_0),
-        Target::Tq2_0 | Target::Auto => into(Format::Tq2_0),
-        Target::Q2_0 => into(Format::Q2_0),
-        Target::Q8_0 => into(Format::Q8_0),
-        Target::Q4_0 => into(Format::Q4_0),
+        Target::Blocks(format) => into(format),
+        Target::Auto => into(Format::Tq2_0),
         Target::Int8 | Target::Ternary => {
             let ternary = options.target == Target::Ternary;
             let per = options

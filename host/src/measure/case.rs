@@ -325,7 +325,7 @@ fn searches(size: Option<usize>) -> impl Iterator<Item = Entry> {
 }
 
 fn conversions(size: Option<usize>) -> impl Iterator<Item = Entry> {
-    let targets = [Target::Tq2_0, Target::Int8];
+    let targets = [Target::Blocks(Format::Tq2_0), Target::Int8];
     sizes(size, [16 * MI]).into_iter().flat_map(move |values| {
         let rows = values / COLS;
         targets.into_iter().map(move |target| {

@@ -9,6 +9,7 @@ use crate::{Error, Model};
 /// [`crate::inspect`] restore or read. Names, types and shapes tell, no value is looked at: O(tensors).
 ///
 /// ```
+/// use tercet_core::block::Format;
 /// use tercet_host::convert::Target;
 /// use tercet_host::parallel::Threads;
 /// use tercet_host::{Amounts, Model, QuantizeOptions, quantize};
@@ -22,7 +23,7 @@ use crate::{Error, Model};
 /// # std::fs::write(&input, npy)?;
 /// let model = Model::open(&input)?;
 /// assert_eq!(Amounts::of(&model)?.on_engines().values, 0);
-/// quantize(&mut Threads::default(), &model, &QuantizeOptions::new(Target::Tq2_0), &output, &())?;
+/// quantize(&mut Threads::default(), &model, &QuantizeOptions::new(Target::Blocks(Format::Tq2_0)), &output, &())?;
 /// let amounts = Amounts::of(&Model::open(&output)?)?;
 /// assert_eq!((amounts.blocks.values, amounts.blocks.bytes, amounts.longest), (1024, 4 * 66, 256));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -55,16 +55,23 @@ def trits(data, rows, cols):
 
 
 def blocks(kind, data, rows):
-    """GGUF's blocks: int8 codes, and each scale as a whole number of units, a block's column beside each code."""
-    size = {"tq1_0": 54, "tq2_0": 66, "q8_0": 34, "q4_0": 18}[kind]
+    """GGUF's blocks: code times scale plus, in some, a minimum, both as whole numbers of units."""
+    size = {"tq1_0": 54, "tq2_0": 66, "q8_0": 34, "q4_0": 18, "q4_1": 20, "q5_0": 22, "q5_1": 24}[kind]
     raw = np.frombuffer(data, np.uint8).reshape(rows, -1, size)
+
+    def units(at):
+        return (raw[..., at : at + 2].copy().view("<f2").astype(np.float64) / UNIT).astype(np.int64)
+
     at = {"tq1_0": 52, "tq2_0": 64}.get(kind, 0)
-    scale = (raw[..., at : at + 2].copy().view("<f2").astype(np.float64) / UNIT).astype(np.int64)
-    body = np.delete(raw, [at, at + 1], axis=-1).astype(np.int64)
+    scale, minimum = units(at), units(2) if kind in ("q4_1", "q5_1") else 0
+    body = np.delete(raw, [at, at + 1, 2, 3] if kind in ("q4_1", "q5_1") else [at, at + 1], axis=-1).astype(np.int64)
     if kind == "q8_0":
         codes = body.astype(np.uint8).view(np.int8).astype(np.int64)
-    elif kind == "q4_0":
-        codes = np.concatenate([body & 15, body >> 4], axis=-1) - 8
+    elif kind in ("q4_0", "q4_1"):
+        codes = np.concatenate([body & 15, body >> 4], axis=-1) - (8 if kind == "q4_0" else 0)
+    elif kind in ("q5_0", "q5_1"):
+        fifths = np.unpackbits(body[..., :4].astype(np.uint8), axis=-1, bitorder="little").astype(np.int64)
+        codes = np.concatenate([body[..., 4:] & 15, body[..., 4:] >> 4], axis=-1) + 16 * fifths - (16 if kind == "q5_0" else 0)
     elif kind == "tq2_0":
         quads = body.reshape(*body.shape[:2], 2, 1, 32)
         codes = np.concatenate([quads >> 2 * i & 3 for i in range(4)], axis=3).reshape(*body.shape[:2], -1) - 1
@@ -74,7 +81,7 @@ def blocks(kind, data, rows):
             part = body[..., first:last]
             parts += [((part * 3**i & 255) * 3) >> 8 for i in range(digits)]
         codes = np.concatenate(parts, axis=-1) - 1
-    return (codes * scale).reshape(rows, -1)
+    return (codes * scale + minimum).reshape(rows, -1)
 
 
 def main(path, inputs, out):

@@ -4,6 +4,7 @@ use std::fs;
 
 use half::f16;
 use safetensors::Dtype;
+use tercet_core::block::Format;
 use tercet_core::palette::Width;
 use tercet_host::convert::{FloatType, Per, Target};
 use tercet_host::parallel::Threads;
@@ -17,7 +18,11 @@ use crate::files::{Folder, Given, le, safetensors, weights};
 #[test]
 fn an_engine_that_fails_ends_it_and_nothing_is_written() {
     let folder = Folder::new();
-    let model = opened(&folder, &QuantizeOptions::new(Target::Tq2_0), "gguf");
+    let model = opened(
+        &folder,
+        &QuantizeOptions::new(Target::Blocks(Format::Tq2_0)),
+        "gguf",
+    );
     let before = folder.names();
     let broken = || Apart::new(|call| (call == 1).then_some(Trouble::Broken));
     let out = folder.file("out.safetensors");
@@ -105,10 +110,10 @@ fn what_is_damaged_is_told_in_the_same_words() {
     let values = weights(1, all);
     let infinite = f16::INFINITY.to_le_bytes();
     for (target, len, size, scale) in [
-        (Target::Q8_0, 32, 34, 0),
-        (Target::Q4_0, 32, 18, 0),
-        (Target::Tq2_0, 256, 66, 64),
-        (Target::Tq1_0, 256, 54, 52),
+        (Target::Blocks(Format::Q8_0), 32, 34, 0),
+        (Target::Blocks(Format::Q4_0), 32, 18, 0),
+        (Target::Blocks(Format::Tq2_0), 256, 66, 64),
+        (Target::Blocks(Format::Tq1_0), 256, 54, 52),
     ] {
         let block = (1 << 20) / len + 70;
         let model = damaged(&folder, (target, "gguf"), &values, |bytes| {
@@ -195,11 +200,16 @@ fn what_is_damaged_is_told_in_the_same_words() {
 fn the_lowest_damaged_place_is_told_whoever_finds_it() {
     let folder = Folder::new();
     let values = weights(3, 5 * 65_536);
-    let model = damaged(&folder, (Target::Q8_0, "gguf"), &values, |bytes| {
-        for block in [5_119, 5_120] {
-            bytes[block * 34..][..2].copy_from_slice(&f16::INFINITY.to_le_bytes());
-        }
-    });
+    let model = damaged(
+        &folder,
+        (Target::Blocks(Format::Q8_0), "gguf"),
+        &values,
+        |bytes| {
+            for block in [5_119, 5_120] {
+                bytes[block * 34..][..2].copy_from_slice(&f16::INFINITY.to_le_bytes());
+            }
+        },
+    );
     let told = "tensor `w`: the scale of block 5119 is not finite";
     for _ in 0..100 {
         let errors = [
@@ -216,7 +226,11 @@ fn the_lowest_damaged_place_is_told_whoever_finds_it() {
 #[test]
 fn a_refusal_that_the_processor_does_not_share_is_told_as_it_is() {
     let folder = Folder::new();
-    let model = opened(&folder, &QuantizeOptions::new(Target::Q8_0), "gguf");
+    let model = opened(
+        &folder,
+        &QuantizeOptions::new(Target::Blocks(Format::Q8_0)),
+        "gguf",
+    );
     let mut wrong = Apart::new(|_| Some(Trouble::Refused));
     let out = folder.file("out.safetensors");
     let errors = [

@@ -1,4 +1,4 @@
-// Codes and scale of GGUF's blocks, eight values a lane. As core/src/block: ternary.rs, q8_0.rs, q4_0.rs.
+// Codes and scales of GGUF's blocks, eight values a lane. As core/src/block: ternary.rs, q8_0.rs, nibbles.rs.
 #pragma once
 
 #include "tercet/blocks.cuh"
@@ -10,6 +10,8 @@ namespace tercet {
 struct Decision {
     Codes codes;
     f32 scale;
+    // 0 for formats that have none.
+    f32 min = 0.0f;
     bool flushed;
 };
 
@@ -121,18 +123,26 @@ TERCET_FN Decision quantize_q8_0(const u32 (&patterns)[8], u32 largest) {
     return decision;
 }
 
-TERCET_FN Decision quantize_q4_0(const u32 (&patterns)[8], u32 largest) {
-    // The first value of the largest magnitude has the lowest key; its sign is the key's last bit.
-    u32 key = ~0u, lane = threadIdx.x % Q4_0::LANES;
+// The sign of the first of a block's values that `is` holds for, as a float's highest bit: 0 where there is none.
+template <u32 LANES, class Is>
+TERCET_FN u32 first_sign(const u32 (&patterns)[8], Is is) {
+    // The first has the lowest key; its sign is the key's last bit.
+    u32 key = ~1u, lane = threadIdx.x % LANES;
 #pragma unroll
-    for (u32 i = 8; i-- > 0;) key = magnitude(patterns[i]) == largest ? (lane * 8 + i) * 2 | patterns[i] >> 31 : key;
+    for (u32 i = 8; i-- > 0;) key = is(patterns[i]) ? (lane * 8 + i) * 2 | patterns[i] >> 31 : key;
 #pragma unroll
-    for (u32 distance = Q4_0::LANES / 2; distance > 0; distance /= 2) {
+    for (u32 distance = LANES / 2; distance > 0; distance /= 2) {
         key = smaller(key, __shfl_xor_sync(FULL_WARP, key, distance));
     }
+    return (key & 1) << 31;
+}
+
+// Codes −HALF to HALF − 1: the first value of the largest magnitude gets the lowest.
+template <i32 HALF>
+TERCET_FN Decision quantize_extreme(const u32 (&patterns)[8], u32 largest) {
+    u32 sign = first_sign<4>(patterns, [largest](u32 pattern) { return magnitude(pattern) == largest; });
     // Zeros count as +0 whatever their signs, so their scale is −0.
-    u32 extreme = largest | (largest != 0 ? (key & 1) << 31 : 0);
-    f32 scale = float_of(extreme) / -8.0f;
+    f32 scale = float_of(largest | (largest != 0 ? sign : 0)) / (f32)-HALF;
     f32 inverse = scale == 0.0f ? 0.0f : 1.0f / scale;
     Decision decision;
     decision.flushed = magnitude(bits_of(inverse)) >= INFINITE;
@@ -140,11 +150,67 @@ TERCET_FN Decision quantize_q4_0(const u32 (&patterns)[8], u32 largest) {
     bool zeros = decision.scale == 0.0f;
 #pragma unroll
     for (u32 i = 0; i < 8; i++) {
-        // x · inverse lies in −8..=8 up to rounding, so the sum is positive.
-        i32 nibble = (i32)(float_of(patterns[i]) * inverse + 8.5f);
-        decision.codes.codes[i] = zeros ? 0 : (nibble < 15 ? nibble : 15) - 8;
+        // x · inverse lies in −HALF..=HALF up to rounding, so the sum is positive.
+        i32 stored = (i32)(float_of(patterns[i]) * inverse + ((f32)HALF + 0.5f));
+        decision.codes.codes[i] = zeros ? 0 : (stored < 2 * HALF - 1 ? stored : 2 * HALF - 1) - HALF;
     }
     return decision;
 }
+
+// Codes 0 to MOST, from the first of the smallest values on.
+template <i32 MOST>
+TERCET_FN Decision quantize_minimum(const u32 (&patterns)[8]) {
+    u32 lowest = ~0u, highest = 0;
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) {
+        lowest = smaller(lowest, ordered(patterns[i]));
+        highest = larger(highest, ordered(patterns[i]));
+    }
+#pragma unroll
+    for (u32 distance = 2; distance > 0; distance /= 2) {
+        lowest = smaller(lowest, __shfl_xor_sync(FULL_WARP, lowest, distance));
+        highest = larger(highest, __shfl_xor_sync(FULL_WARP, highest, distance));
+    }
+    // Of zeros, which are equal, the first counts.
+    u32 zero = first_sign<4>(patterns, [](u32 pattern) { return magnitude(pattern) == 0; });
+    u32 least = from_ordered(lowest);
+    f32 min = float_of(magnitude(least) == 0 ? zero : least);
+    f32 scale = (float_of(from_ordered(highest)) - min) / (f32)MOST;
+    f32 inverse = scale == 0.0f ? 0.0f : 1.0f / scale;
+    Decision decision;
+    decision.flushed = bits_of(inverse) >= INFINITE;
+    decision.scale = decision.flushed ? 0.0f : scale;
+    decision.min = decision.flushed ? 0.0f : min;
+    // Codes under an infinite scale do not matter: it is refused.
+    bool zeros = decision.scale == 0.0f || bits_of(scale) >= INFINITE;
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) {
+        i32 code = zeros ? 0 : (i32)((float_of(patterns[i]) - min) * inverse + 0.5f);
+        decision.codes.codes[i] = code < MOST ? code : MOST;
+    }
+    return decision;
+}
+
+// How the blocks of a format are quantized; a ternary one by any rule.
+template <class Format>
+struct Quantizer {
+    static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], u32 largest, u32 rule, bool least_squares, u32 *sorted) {
+        return quantize_ternary<Format>(patterns, largest, rule, least_squares, sorted);
+    }
+};
+
+#define TERCET_QUANTIZER(FORMAT, DECISION)                                                                                         \
+    template <>                                                                                                                    \
+    struct Quantizer<FORMAT> {                                                                                                     \
+        static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], u32 largest, u32, bool, u32 *) {                   \
+            return DECISION;                                                                                                       \
+        }                                                                                                                          \
+    };
+
+TERCET_QUANTIZER(Q8_0, quantize_q8_0(patterns, largest))
+TERCET_QUANTIZER(Q4_0, quantize_extreme<8>(patterns, largest))
+TERCET_QUANTIZER(Q4_1, quantize_minimum<15>(patterns))
+TERCET_QUANTIZER(Q5_0, quantize_extreme<16>(patterns, largest))
+TERCET_QUANTIZER(Q5_1, quantize_minimum<31>(patterns))
 
 }  // namespace tercet

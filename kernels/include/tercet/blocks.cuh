@@ -37,23 +37,30 @@ TERCET_FN void get_bytes(const u8 *bytes, u32 *values) {
     }
 }
 
-// Each format: values and bytes of a block, lanes that hold one; `pack` and `unpack` move a warp's codes to and from `share`, its
-// bytes. `digits` are 256 bytes of the warp's own, for formats whose bytes mix the codes of several lanes.
-template <u32 Len, u32 Bytes, u32 Scale>
+// Blocks without a minimum.
+const u32 NO_MIN = ~0u;
+
+// Each format: values and bytes of a block, where its scale and its minimum lie, lanes that hold one; `pack` and `unpack` move a warp's
+// codes to and from `share`, its bytes. `digits` are 256 bytes of the warp's own, for formats whose bytes mix the codes of several lanes.
+template <u32 Len, u32 Bytes, u32 Scale, u32 Min = NO_MIN>
 struct Layout {
     static const u32 LEN = Len;
     static const u32 BYTES = Bytes;
     static const u32 LANES = Len / 8;
+    static const bool HAS_MIN = Min != NO_MIN;
     // Bytes of a warp's values, and of a thread block's.
     static const u32 SHARE_BYTES = SHARE / Len * Bytes;
     static const u32 TILE_BYTES = TILE / Len * Bytes;
 
     static __device__ __forceinline__ u8 *block(u8 *share) { return share + threadIdx.x % WARP / LANES * Bytes; }
-    static __device__ __forceinline__ u32 scale(const u8 *share) {
-        return get16(share + threadIdx.x % WARP / LANES * Bytes + Scale);
-    }
-    static __device__ __forceinline__ void set_scale(u8 *share, u32 scale) {
-        if (threadIdx.x % LANES == 0) put16(block(share) + Scale, scale);
+    static __device__ __forceinline__ const u8 *block(const u8 *share) { return share + threadIdx.x % WARP / LANES * Bytes; }
+    static __device__ __forceinline__ u32 scale(const u8 *share) { return get16(block(share) + Scale); }
+    // 0 where there is none.
+    static __device__ __forceinline__ u32 min(const u8 *share) { return HAS_MIN ? get16(block(share) + (HAS_MIN ? Min : 0)) : 0; }
+    static __device__ __forceinline__ void set_scales(u8 *share, u32 scale, u32 min) {
+        if (threadIdx.x % LANES != 0) return;
+        put16(block(share) + Scale, scale);
+        if (HAS_MIN) put16(block(share) + (HAS_MIN ? Min : 0), min);
     }
 };
 
@@ -150,34 +157,70 @@ struct Q8_0 : Layout<32, 34, 0> {
     }
 };
 
-struct Q4_0 : Layout<32, 18, 0> {
+// 32 codes of four bits, or five: those of values m and m + 16 in the halves of byte m, `At` bytes on, and fifth bits in the order of
+// values four bytes before. What is stored is the code plus `Offset`.
+template <u32 Bits, u32 Bytes, u32 At, i32 Offset, u32 Min = NO_MIN>
+struct Nibbles : Layout<32, Bytes, 0, Min> {
+    typedef Layout<32, Bytes, 0, Min> Block;
+
     static __device__ __forceinline__ void pack(const Codes &codes, u8 *share, u8 *) {
         // The lanes of values 16 to 31 hand their nibbles to those of values 0 to 15.
-        u32 nibbles = 0;
+        u32 lane = threadIdx.x % Block::LANES, nibbles = 0, fifths = 0;
 #pragma unroll
-        for (u32 i = 0; i < 8; i++) nibbles |= (u32)(codes.codes[i] + 8) << 4 * i;
+        for (u32 i = 0; i < 8; i++) {
+            u32 stored = (u32)(codes.codes[i] + Offset);
+            nibbles |= (stored & 15) << 4 * i;
+            fifths |= stored >> 4 << i;
+        }
+        if (Bits == 5) Block::block(share)[At - 4 + lane] = (u8)fifths;
         u32 others = __shfl_xor_sync(FULL_WARP, nibbles, 2);
-        if (threadIdx.x % LANES < 2) {
+        if (lane < 2) {
             i32 bytes[8];
 #pragma unroll
             for (u32 i = 0; i < 8; i++) bytes[i] = (nibbles >> 4 * i & 15) | (others >> 4 * i & 15) << 4;
-            put_bytes(block(share) + 2 + threadIdx.x % LANES * 8, bytes);
+            put_bytes(Block::block(share) + At + lane * 8, bytes);
         }
     }
 
     static __device__ __forceinline__ Codes unpack(const u8 *share) {
-        u32 lane = threadIdx.x % WARP, bytes[8];
-        get_bytes(share + lane / LANES * BYTES + 2 + lane % 2 * 8, bytes);
-        u32 shift = lane % LANES / 2 * 4;
+        u32 lane = threadIdx.x % Block::LANES, bytes[8];
+        get_bytes(Block::block(share) + At + lane % 2 * 8, bytes);
+        u32 shift = lane / 2 * 4, fifths = Bits == 5 ? Block::block(share)[At - 4 + lane] : 0;
         Codes codes;
 #pragma unroll
-        for (u32 i = 0; i < 8; i++) codes.codes[i] = (i32)(bytes[i] >> shift & 15) - 8;
+        for (u32 i = 0; i < 8; i++) codes.codes[i] = (i32)((bytes[i] >> shift & 15) | (fifths >> i & 1) << 4) - Offset;
         return codes;
     }
 };
 
+typedef Nibbles<4, 18, 2, 8> Q4_0;
+typedef Nibbles<4, 20, 4, 0, 2> Q4_1;
+typedef Nibbles<5, 22, 6, 16> Q5_0;
+typedef Nibbles<5, 24, 8, 0, 2> Q5_1;
+
+// Every format, for the kernels: its name and its blocks.
+#define TERCET_BLOCK_FORMATS(APPLY)                                                                                                \
+    APPLY(tq1_0, Tq1_0)                                                                                                            \
+    APPLY(tq2_0, Tq2_0)                                                                                                            \
+    APPLY(q2_0, Q2_0)                                                                                                              \
+    APPLY(q8_0, Q8_0)                                                                                                              \
+    APPLY(q4_0, Q4_0)                                                                                                              \
+    APPLY(q4_1, Q4_1)                                                                                                              \
+    APPLY(q5_0, Q5_0)                                                                                                              \
+    APPLY(q5_1, Q5_1)
+
 // Whether an f16 is NaN or infinite.
 TERCET_FN bool is_finite_f16(u32 bits) { return (bits & 0x7C00) != 0x7C00; }
+
+// Names the first block whose scale or minimum is not finite: `found` becomes the largest complement of twice its index, and 1 for a minimum;
+// 0 before. A block's first lane calls it.
+TERCET_FN void name_not_finite(u64 *found, u64 block, u32 scale, u32 min) {
+    if (!is_finite_f16(scale)) {
+        atomicMax(found, ~(block * 2));
+    } else if (!is_finite_f16(min)) {
+        atomicMax(found, ~(block * 2 + 1));
+    }
+}
 
 // A tile's bytes between global and shared memory, by a block of 256 threads: whole vectors, then what is left. `count` is a multiple of 2.
 TERCET_FN void tile_in(u8 *tile, const u8 *bytes, u32 count) {

@@ -25,6 +25,9 @@ TERCET_FN u32 shift_of(u32 magnitude) {
 // Keys that order as the floats do, −0 just below +0.
 TERCET_FN u32 ordered(u32 pattern) { return pattern ^ ((u32)((i32)pattern >> 31) | 0x80000000); }
 
+// The pattern of a key.
+TERCET_FN u32 from_ordered(u32 key) { return key >> 31 ? key & 0x7FFFFFFF : ~key; }
+
 // A tensor's element: its bits, how many come in 16 bytes, and the f32 of the same value. Widening is exact.
 struct F32 {
     typedef u32 Bits;

@@ -129,19 +129,19 @@ fn agree(
 /// Scales of any sign, a quarter of them subnormal, or large ones of one sign.
 fn set_scales(format: Format, data: Data, random: &mut Random, bytes: &mut [u8]) {
     for block in bytes.chunks_exact_mut(format.bytes()) {
-        let bits = match data {
-            Data::Any(_) => match (random.next_u64() as u16, random.below(4)) {
-                (bits, 0) => bits & 0x83FF,
-                // Below 2⁹, so that no row's scales are refused.
-                (bits, _) => bits & 0xDFFF,
-            },
-            Data::Same(byte, _) => u16::from(byte & 0x80) << 8 | 0x5BFF,
-        };
-        // Ternary blocks end with their scale, the others begin with it.
-        let at = match format {
-            Format::Tq1_0 | Format::Tq2_0 => block.len() - 2,
-            _ => 0,
-        };
-        block[at..at + 2].copy_from_slice(&bits.to_le_bytes());
+        for at in [Some(format.scale_offset()), format.min_offset()]
+            .into_iter()
+            .flatten()
+        {
+            let bits = match data {
+                Data::Any(_) => match (random.next_u64() as u16, random.below(4)) {
+                    (bits, 0) => bits & 0x83FF,
+                    // Below 2⁹, so that no row's scales are refused.
+                    (bits, _) => bits & 0xDFFF,
+                },
+                Data::Same(byte, _) => u16::from(byte & 0x80) << 8 | 0x5BFF,
+            };
+            block[at..at + 2].copy_from_slice(&bits.to_le_bytes());
+        }
     }
 }

@@ -22,6 +22,9 @@ fn encode(arrays: &BTreeMap<String, Array>, options: &Value) -> Result<Box<dyn W
     let x = array(arrays, "x")?;
     let format = match options["format"].as_str() {
         Some("q4_0") => GgmlDType::Q4_0,
+        Some("q4_1") => GgmlDType::Q4_1,
+        Some("q5_0") => GgmlDType::Q5_0,
+        Some("q5_1") => GgmlDType::Q5_1,
         Some("q8_0") => GgmlDType::Q8_0,
         other => return Err(format!("no format {other:?}").into()),
     };

@@ -44,7 +44,7 @@ fn case(name: &str, mut inputs: Inputs, format: Format, values: usize) -> io::Re
         rivals.push(Rival::python("gguf", "gguf_", "encode"));
     }
     // It has no ternary ones.
-    if matches!(format, Format::Q4_0 | Format::Q8_0) {
+    if !format.is_ternary() {
         rivals.push(Rival::rust("candle", "candle", "encode"));
     }
     Ok(Case {

@@ -81,9 +81,9 @@ fn blocks_case(
 ) -> io::Result<Case> {
     let layout = Layout::Block(format);
     let (low, high) = match format {
+        Format::Tq1_0 | Format::Tq2_0 | Format::Q2_0 => (-1, 1),
         Format::Q8_0 => (-127, 127),
-        Format::Q4_0 => (-8, 7),
-        _ => (-1, 1),
+        other => other.codes(),
     };
     let weights = codes(rows * cols, low, high);
     let mut x = codes(cols, -127, 127);

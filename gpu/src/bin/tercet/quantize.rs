@@ -27,11 +27,11 @@ Examples:
   tercet quantize weights.npy -o weights.gguf --to q4_0 --json
   tercet quantize model.safetensors -o model.gguf --to tq2_0 --backend cuda
 
-Formats of GGUF (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q8_0, auto. \
+Formats of GGUF (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, auto. \
 Formats of safetensors (OUT ends in .safetensors): int8 and ternary (a byte a code), bitnet-hf (four codes a byte), palette:1 to palette:8 (indices of that many bits \
 into int8 codebooks with the least squared error there is).
 
-auto gives each tensor the format with which the total squared error is least within --bits, and reports how much \
+auto gives each tensor the format, of tq1_0, tq2_0, q2_0, q4_0, q8_0 and f16, with which the total squared error is least within --bits, and reports how much \
 of that error another choice could save at most.
 
 A tensor whose rows the format's blocks do not divide goes to a fallback type, as in llama.cpp, and the report says \

@@ -20,6 +20,9 @@ macro_rules! by_format {
             Format::Q2_0 => concat!($name, "_q2_0", $suffix),
             Format::Q8_0 => concat!($name, "_q8_0", $suffix),
             Format::Q4_0 => concat!($name, "_q4_0", $suffix),
+            Format::Q4_1 => concat!($name, "_q4_1", $suffix),
+            Format::Q5_0 => concat!($name, "_q5_0", $suffix),
+            Format::Q5_1 => concat!($name, "_q5_1", $suffix),
         }
     };
 }
@@ -66,6 +69,20 @@ impl Part {
 fn index(complement: u64) -> Option<usize> {
     // Below `usize`, since it is an index.
     (complement != 0).then_some(!complement as usize)
+}
+
+/// The block that `name_not_finite` names (`kernels/include/tercet/blocks.cuh`), and whether it is its minimum that is meant.
+fn named_block(complement: u64) -> Option<(usize, bool)> {
+    index(complement).map(|twice| (twice / 2, twice % 2 == 1))
+}
+
+/// What a kernel says of a block's scale or minimum.
+fn check_finite(complement: u64) -> Result<(), CudaError> {
+    match named_block(complement) {
+        Some((block, false)) => Err(BlockError::ScaleNotFinite { block }.into()),
+        Some((block, true)) => Err(BlockError::MinNotFinite { block }.into()),
+        None => Ok(()),
+    }
 }
 
 impl Cuda {
@@ -165,15 +182,16 @@ impl Cuda {
         self.read(record, &mut words)?;
         let [flushed, not_bad, not_overflow] = words;
         // The block with the lowest index is named; one with a value that is not finite has no scale.
-        let overflow = index(not_overflow);
+        let overflow = named_block(not_overflow);
         match index(not_bad) {
-            Some(index) if overflow.is_none_or(|block| index / format.len() < block) => {
+            Some(index) if overflow.is_none_or(|(block, _)| index / format.len() < block) => {
                 return Err(BlockError::NotFinite { index }.into());
             }
             _ => {}
         }
         match overflow {
-            Some(block) => Err(BlockError::ScaleOverflow { block }.into()),
+            Some((block, false)) => Err(BlockError::ScaleOverflow { block }.into()),
+            Some((block, true)) => Err(BlockError::MinOverflow { block }.into()),
             None => Ok(Encoded {
                 blocks: values / format.len(),
                 // No more than there are blocks.
@@ -185,10 +203,7 @@ impl Cuda {
     pub(super) fn decoded(&mut self, not_bad: &DeviceBuffer<u64>) -> Result<(), CudaError> {
         let mut words = [0];
         self.read(not_bad, &mut words)?;
-        match index(words[0]) {
-            Some(block) => Err(BlockError::ScaleNotFinite { block }.into()),
-            None => Ok(()),
-        }
+        check_finite(words[0])
     }
 
     /// What a `DotRecord` tells: the sum in units of 2⁻²⁴.
@@ -196,9 +211,7 @@ impl Cuda {
         let mut words = [0; RECORD];
         self.read(record, &mut words)?;
         let [low, high, not_bad] = words;
-        if let Some(block) = index(not_bad) {
-            return Err(BlockError::ScaleNotFinite { block }.into());
-        }
+        check_finite(not_bad)?;
         Ok((u128::from(high) << 64 | u128::from(low)).cast_signed())
     }
 }

@@ -7,6 +7,8 @@ use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 const THREADS: u32 = 256;
 /// Rows of activations that one pass over the weights serves.
 const MOST: usize = 8;
+/// The most rows of a grid.
+const MOST_GRID_ROWS: usize = (1 << 16) - 1;
 /// The first capability with int8 products of 16 × 8 × 32 on tensor cores.
 const TENSOR_CORES: (u32, u32) = (8, 0);
 
@@ -35,11 +37,67 @@ impl Cuda {
         &mut self,
         layer: &DeviceLayer,
         x: &DeviceActivations,
+        output: Output<'_>,
+    ) -> Result<(), CudaError> {
+        match (&layer.mins, output) {
+            _ if layer.rows == 0 || x.count == 0 => Ok(()),
+            (None, output) => self.launch_codes(layer, x, output),
+            (Some(mins), Output::Sums(sums)) => {
+                self.launch_codes(layer, x, Output::Sums(sums))?;
+                self.launch_minima(layer, mins, x, sums, None)
+            }
+            (Some(mins), Output::Floats(out, scales)) => {
+                let mut sums = self.room(x.count * layer.rows)?;
+                self.launch_codes(layer, x, Output::Sums(&mut sums))?;
+                self.launch_minima(layer, mins, x, &mut sums, Some((out, scales)))
+            }
+        }
+    }
+
+    /// Queues what minima add to sums, which stay where they are or become floats.
+    fn launch_minima(
+        &mut self,
+        layer: &DeviceLayer,
+        mins: &DeviceBuffer<u16>,
+        x: &DeviceActivations,
+        sums: &mut DeviceBuffer<i64>,
+        floats: Option<(&mut DeviceBuffer<f32>, &DeviceBuffer<f32>)>,
+    ) -> Result<(), CudaError> {
+        let packing = &layer.packing;
+        let narrow = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        let (out, scales) = match floats {
+            Some((out, scales)) => (out.into(), scales.into()),
+            None => (Argument::none(), Argument::none()),
+        };
+        let arguments = [
+            layer.block_scales.as_ref().into(),
+            mins.into(),
+            narrow(packing.blocks()).into(),
+            packing.origin.into(),
+            narrow(layer.rows).into(),
+            (&x.values).into(),
+            x.stride.into(),
+            x.count.into(),
+            layer.unit.into(),
+            scales,
+            sums.into(),
+            out,
+        ];
+        let warps = THREADS as usize / 32;
+        let grid = Grid::new(narrow(layer.rows.div_ceil(warps)), THREADS);
+        let grid = grid.rows(narrow(x.count.min(MOST_GRID_ROWS)));
+        // SAFETY: a scale and a minimum for each block of each row; rows of activations begin at multiples of 16 bytes and have whole blocks;
+        // a sum, and an output where there are some, for each row of both.
+        unsafe { self.launch("linear", "linear_minima", grid, &arguments) }
+    }
+
+    /// Queues the products of codes and scales.
+    fn launch_codes(
+        &mut self,
+        layer: &DeviceLayer,
+        x: &DeviceActivations,
         mut output: Output<'_>,
     ) -> Result<(), CudaError> {
-        if layer.rows == 0 {
-            return Ok(());
-        }
         let tensor_cores = self.capability() >= TENSOR_CORES;
         let mut first = 0;
         while first < x.count {

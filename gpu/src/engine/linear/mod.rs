@@ -49,6 +49,8 @@ pub struct DeviceLayer {
     weights: DeviceBuffer<u8>,
     /// Bits of an f16 a block.
     block_scales: Option<DeviceBuffer<u16>>,
+    /// The minima, of formats that have some.
+    mins: Option<DeviceBuffer<u16>>,
     /// Whether all of those are below 128 in magnitude, so that each is a whole number of 2⁻²⁴ in 32 bits.
     narrow: bool,
     /// That of every row, where `row_scales` is none.
@@ -69,12 +71,10 @@ impl DeviceLayer {
     }
 
     /// Bytes of weights and their scales, which a product reads at least once.
-    pub const fn weight_bytes(&self) -> usize {
-        let scales = match &self.block_scales {
-            Some(scales) => scales.bytes(),
-            None => 0,
-        };
-        self.weights.bytes() + scales
+    pub fn weight_bytes(&self) -> usize {
+        let bytes =
+            |words: &Option<DeviceBuffer<u16>>| words.as_ref().map_or(0, DeviceBuffer::bytes);
+        self.weights.bytes() + bytes(&self.block_scales) + bytes(&self.mins)
     }
 
     /// Columns of a block for kernels that take scales as 32-bit integers, `Some(None)` without blocks; `None` where scales are wider.
@@ -104,7 +104,7 @@ impl Cuda {
     ///
     /// # Errors
     /// [`LinearError::CodeRange`] for a weight of 128, which [`tercet_core::linear::Layout::Int8Pairs`] can hold and kernels cannot;
-    /// [`LinearError::LeftOut`], [`LinearError::TooLarge`]; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
+    /// [`LinearError::TooLarge`]; [`CudaError::OutOfMemory`], [`CudaError::Lost`], [`CudaError::Driver`].
     pub fn layer(&mut self, layer: &Layer<'_>) -> Result<DeviceLayer, CudaError> {
         let matrix = layer.weights();
         let rows = matrix.rows();
@@ -112,7 +112,7 @@ impl Cuda {
         if u32::try_from(rows).is_err() {
             return Err(LinearError::TooLarge.into());
         }
-        let packing = Packing::of(matrix.layout(), matrix.cols())?;
+        let packing = Packing::of(matrix.layout(), matrix.cols());
         let packed = packed::pack(matrix)?;
         let scales: Vec<_> = (0..rows).map(|row| matrix.scale(row)).collect();
         let scale = scales.first().copied().unwrap_or(1.0);
@@ -128,6 +128,7 @@ impl Cuda {
             packing,
             weights: self.upload(&packed.bytes)?,
             block_scales: blocks.then(|| self.upload(&packed.scales)).transpose()?,
+            mins: packed.mins.map(|mins| self.upload(&mins)).transpose()?,
             narrow: packed.scales.iter().all(|bits| bits & 0x7FFF < WIDE),
             scale,
             row_scales: (!one).then(|| self.upload(&scales)).transpose()?,

@@ -1,8 +1,6 @@
 //! Weights as the kernels take them: rows of 2, 4 or 8 bits a weight, whatever layout they came in.
 
-use std::ops::Range;
-
-use tercet_core::block::{self, Format};
+use tercet_core::block;
 use tercet_core::linear::{Layout, LinearError, Matrix};
 
 /// Bytes that a lane loads at once; rows are multiples of them.
@@ -13,29 +11,31 @@ pub(super) const CHUNK: usize = 16;
 pub(super) struct Packing {
     /// Bits of a weight: 2, 4 or 8.
     pub(super) bits: usize,
+    /// What is taken from a code before it is packed: not 0 only where blocks have minima, which make up for it.
+    pub(super) origin: i32,
     /// Columns of a block with a scale; `None` where there are no blocks.
     pub(super) block: Option<usize>,
     pub(super) cols: usize,
 }
 
 impl Packing {
-    /// [`LinearError::LeftOut`] for a layout that kernels do not have.
-    pub(super) const fn of(layout: Layout, cols: usize) -> Result<Self, LinearError> {
-        let (bits, block) = match layout {
-            Layout::Int8 | Layout::Int8Pairs => (8, None),
-            Layout::Int4 => (4, None),
-            Layout::TernaryLanes | Layout::FiveTrits => (2, None),
-            Layout::Block(format) => {
-                let bits = match format {
-                    Format::Tq1_0 | Format::Tq2_0 | Format::Q2_0 => 2,
-                    Format::Q4_0 => 4,
-                    Format::Q8_0 => 8,
-                };
-                (bits, Some(format.len()))
-            }
-            _ => return Err(LinearError::LeftOut),
+    pub(super) const fn of(layout: Layout, cols: usize) -> Self {
+        let (lowest, highest) = layout.codes();
+        // The fewest bits that hold the codes.
+        let (bits, offset) = match highest as i32 - lowest as i32 {
+            0..=3 => (2, 1),
+            4..=15 => (4, 8),
+            _ => (8, 0),
         };
-        Ok(Self { bits, block, cols })
+        Self {
+            bits,
+            origin: if bits == 8 { 0 } else { lowest as i32 + offset },
+            block: match layout {
+                Layout::Block(format) => Some(format.len()),
+                _ => None,
+            },
+            cols,
+        }
     }
 
     /// Columns of 16 bytes.
@@ -61,13 +61,15 @@ impl Packing {
         }
     }
 
-    /// What is added to a weight so that its code is not negative.
+    /// What is added to a weight so that what is packed is not negative; less the origin.
     const fn offset(&self) -> i8 {
-        match self.bits {
+        let offset = match self.bits {
             2 => 1,
             4 => 8,
             _ => 0,
-        }
+        };
+        // Of a format's lowest code at least: within 4 bits.
+        (offset - self.origin) as i8
     }
 
     /// Writes a row of codes into bytes that are all 0.
@@ -82,10 +84,11 @@ impl Packing {
     }
 }
 
-/// Packed rows of a matrix, and the bits of its blocks' scales.
+/// Packed rows of a matrix, and the bits of its blocks' scales and of their minima, where they have some.
 pub(super) struct PackedRows {
     pub(super) bytes: Vec<u8>,
     pub(super) scales: Vec<u16>,
+    pub(super) mins: Option<Vec<u16>>,
 }
 
 /// Packs the rows of a matrix. O(rows · cols).
@@ -93,7 +96,7 @@ pub(super) struct PackedRows {
 /// [`LinearError::CodeRange`] for a weight of 128, which only [`Layout::Int8Pairs`] can say and no byte holds.
 pub(super) fn pack(matrix: &Matrix<'_>) -> Result<PackedRows, LinearError> {
     let (layout, rows, cols) = (matrix.layout(), matrix.rows(), matrix.cols());
-    let packing = Packing::of(layout, cols)?;
+    let packing = Packing::of(layout, cols);
     let row_bytes = packing.row_bytes();
     let len = rows.checked_mul(row_bytes).ok_or(LinearError::TooLarge)?;
     let mut bytes = vec![0; len];
@@ -113,29 +116,22 @@ pub(super) fn pack(matrix: &Matrix<'_>) -> Result<PackedRows, LinearError> {
             packing.pack(codes, out);
         }
     }
-    let scales = match layout {
-        Layout::Block(format) => scale_bits(format, matrix.bytes()),
-        _ => Vec::new(),
-    };
-    Ok(PackedRows { bytes, scales })
-}
-
-/// The f16 of each block.
-fn scale_bits(format: Format, bytes: &[u8]) -> Vec<u16> {
-    let at = scale_place(format);
-    let scale = |block: &[u8]| {
-        let bytes = block.get(at.clone()).and_then(<[u8]>::first_chunk);
-        u16::from_le_bytes(bytes.copied().unwrap_or_default())
-    };
-    bytes.chunks_exact(format.bytes()).map(scale).collect()
-}
-
-/// Where in a block its scale lies.
-fn scale_place(format: Format) -> Range<usize> {
-    match format {
-        Format::Tq1_0 | Format::Tq2_0 => format.bytes() - 2..format.bytes(),
-        Format::Q2_0 | Format::Q8_0 | Format::Q4_0 => 0..2,
+    let (mut scales, mut mins) = (Vec::new(), None);
+    if let Layout::Block(format) = layout {
+        let blocks = matrix.bytes().chunks_exact(format.bytes());
+        scales = blocks
+            .clone()
+            .map(|block| format.scale(block).to_bits())
+            .collect();
+        if format.min_offset().is_some() {
+            mins = Some(blocks.map(|block| format.min(block).to_bits()).collect());
+        }
     }
+    Ok(PackedRows {
+        bytes,
+        scales,
+        mins,
+    })
 }
 
 /// The codes of a group of rows, one row after another, as [`Layout`] says they lie. Gives the row and the column of a weight of 128.
@@ -185,8 +181,6 @@ fn unpack(layout: Layout, cols: usize, group: &[u8], codes: &mut [i8]) -> Option
             let written = block::codes(format, group, codes);
             debug_assert_eq!(written, Ok(()));
         }
-        // `Packing::of` knows no other.
-        _ => {}
     }
     wide
 }

@@ -4,7 +4,9 @@
 //! blocks that flush, sums next to a tie) goes block by block to [`tercet_core::block`], so there is one place that says
 //! what it means.
 
+pub(in crate::simd) mod codes;
 pub(in crate::simd) mod dot;
+pub(in crate::simd) mod loops;
 mod optimal;
 mod table;
 mod ternary;
@@ -12,10 +14,11 @@ mod ternary;
 use tercet_core::block::{self, BlockError, Encoded, Format};
 use tercet_core::quant::{Rule, ScaleRule};
 
-pub(in crate::simd) use table::{Blocks, Values};
+pub(in crate::simd) use loops::by_loops;
+pub(in crate::simd) use table::{Blocks, Decode, Dot, Encode, Values};
 pub(in crate::simd) use ternary::Cut;
 
-use self::table::{Encode, Pack};
+use self::table::Pack;
 use super::past::{CopyPast, past};
 use super::{Backend, Stores};
 
@@ -104,14 +107,19 @@ impl Blocks {
             Format::Tq1_0 => ternary::encode(format, &self.values, self.tq1_0, choice, values, out),
             Format::Tq2_0 => ternary::encode(format, &self.values, self.tq2_0, choice, values, out),
             Format::Q2_0 => ternary::encode(format, &self.values, self.q2_0, choice, values, out),
-            Format::Q8_0 => runs(format, self.q8_0, values, out),
-            Format::Q4_0 => runs(format, self.q4_0, values, out),
+            other => match (self.encode)(other) {
+                Some(kernel) => runs(format, kernel, values, out),
+                None => block::encode(format, rule, scale, values, out),
+            },
         }
     }
 
     fn decode(&self, format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
-        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-        let done = unsafe { (self.decode)(format)(bytes, out) };
+        let done = match (self.decode)(format) {
+            // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+            Some(decode) => unsafe { decode(bytes, out) },
+            None => 0,
+        };
         let rest = &bytes[done * format.bytes()..];
         block::decode(format, rest, &mut out[done * format.len()..])
             .map_err(|error| moved(error, done, format))
@@ -136,7 +144,7 @@ impl Blocks {
 
     fn dot(&self, format: Format, bytes: &[u8], x: &[i8]) -> Option<i128> {
         // SAFETY: as above.
-        unsafe { (self.dot)(format)(bytes, x) }
+        unsafe { (self.dot)(format)?(bytes, x) }
     }
 }
 
@@ -193,7 +201,13 @@ pub(crate) fn moved(error: BlockError, start: usize, format: Format) -> BlockErr
         BlockError::ScaleOverflow { block } => BlockError::ScaleOverflow {
             block: block + start,
         },
+        BlockError::MinOverflow { block } => BlockError::MinOverflow {
+            block: block + start,
+        },
         BlockError::ScaleNotFinite { block } => BlockError::ScaleNotFinite {
+            block: block + start,
+        },
+        BlockError::MinNotFinite { block } => BlockError::MinNotFinite {
             block: block + start,
         },
         other => other,

@@ -14,10 +14,10 @@ pub(in crate::simd) struct Blocks {
     pub(in crate::simd) tq1_0: Pack<256, 54>,
     pub(in crate::simd) tq2_0: Pack<256, 66>,
     pub(in crate::simd) q2_0: Pack<64, 18>,
-    pub(in crate::simd) q8_0: Encode,
-    pub(in crate::simd) q4_0: Encode,
-    pub(in crate::simd) decode: fn(Format) -> Decode,
-    pub(in crate::simd) dot: fn(Format) -> Dot,
+    /// For formats that are not ternary; none, here and below, where the core does the work.
+    pub(in crate::simd) encode: fn(Format) -> Option<Encode>,
+    pub(in crate::simd) decode: fn(Format) -> Option<Decode>,
+    pub(in crate::simd) dot: fn(Format) -> Option<Dot>,
     pub(in crate::simd) stream: Option<CopyPast>,
 }
 

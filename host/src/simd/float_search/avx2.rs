@@ -18,12 +18,6 @@ impl FloatSums for Avx2 {
     const PARTIAL: bool = false;
 
     operations! {
-        fn add_f32(self, a: __m256i, b: __m256i) -> __m256i {
-            _mm256_castps_si256(_mm256_add_ps(floats(a), floats(b)))
-        }
-        fn subtract_f32(self, a: __m256i, b: __m256i) -> __m256i {
-            _mm256_castps_si256(_mm256_sub_ps(floats(a), floats(b)))
-        }
         fn take(self, places: u64, new: __m256i, old: __m256i) -> __m256i {
             let lanes = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
             let taken = _mm256_and_si256(_mm256_set1_epi32(places as i32), lanes);

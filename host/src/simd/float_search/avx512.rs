@@ -45,12 +45,6 @@ impl FloatSums for Avx512 {
     }
 
     operations! {
-        fn add_f32(self, a: __m512i, b: __m512i) -> __m512i {
-            _mm512_castps_si512(_mm512_add_ps(floats(a), floats(b)))
-        }
-        fn subtract_f32(self, a: __m512i, b: __m512i) -> __m512i {
-            _mm512_castps_si512(_mm512_sub_ps(floats(a), floats(b)))
-        }
         fn take(self, places: u64, new: __m512i, old: __m512i) -> __m512i {
             _mm512_castps_si512(_mm512_mask_mov_ps(
                 floats(old),

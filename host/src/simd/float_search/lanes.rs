@@ -45,10 +45,6 @@ pub(in crate::simd) trait FloatSums: Quantizing {
         unsafe { self.load_bf16(at) }
     }
 
-    /// The sums of lanes.
-    fn add_f32(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// The differences of lanes.
-    fn subtract_f32(self, a: Self::Words, b: Self::Words) -> Self::Words;
     /// The lanes of `new` that are of the places, and the others of `old`.
     fn take(self, places: u64, new: Self::Words, old: Self::Words) -> Self::Words;
     /// Lane 0 after halving.

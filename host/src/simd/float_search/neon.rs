@@ -19,12 +19,6 @@ impl FloatSums for Neon {
     const PARTIAL: bool = false;
 
     operations! {
-        fn add_f32(self, a: int32x4_t, b: int32x4_t) -> int32x4_t {
-            vreinterpretq_s32_f32(vaddq_f32(floats(a), floats(b)))
-        }
-        fn subtract_f32(self, a: int32x4_t, b: int32x4_t) -> int32x4_t {
-            vreinterpretq_s32_f32(vsubq_f32(floats(a), floats(b)))
-        }
         fn take(self, places: u64, new: int32x4_t, old: int32x4_t) -> int32x4_t {
             let lanes = vld1q_u32([1, 2, 4, 8].as_ptr());
             vbslq_s32(vtstq_u32(vdupq_n_u32(places as u32), lanes), new, old)

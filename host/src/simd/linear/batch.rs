@@ -62,6 +62,22 @@ impl Batch<'_> {
         }
     }
 
+    /// Adds to `totals` the sums of activations over spans, as strips have them, times the minima of a panel's blocks.
+    pub(super) fn minima(&self, sums: &[i32], mins: &[Scales], totals: &mut [Sums<i64>]) {
+        let mut some = [[0; ROWS]; MOST];
+        let sums = sums.chunks(self.height * mins.len());
+        for (totals, sums) in totals.chunks_mut(self.height).zip(sums) {
+            for (mins, sums) in mins.iter().zip(sums.chunks(self.height)) {
+                for (some, &sum) in some.iter_mut().zip(sums) {
+                    *some = [sum; ROWS];
+                }
+                let less = &[0; MOST][..totals.len()];
+                // SAFETY: as in `plain`.
+                unsafe { (self.tiles.add)(&some[..totals.len()], less, mins, totals) };
+            }
+        }
+    }
+
     /// Strip by strip.
     fn scaled_strips(
         &self,

@@ -2,7 +2,7 @@
 
 mod activations;
 mod batch;
-pub(in crate::simd) mod codes;
+mod codes;
 pub(in crate::simd) mod lanes;
 pub(crate) mod product;
 mod tiles;

@@ -5,12 +5,14 @@
 //! of a row lie side by side, before those of the next, is the kernel's [`Order`]. A tile's kernel leaves an exact sum of codes ·
 //! activations for each row of both; what codes are larger by than weights is taken off afterwards, by the sums of activations.
 
+use half::f16;
 use tercet_core::block::Format;
 use tercet_core::linear::{I8Sym, Layout, Matrix};
 
 use super::batch::{BATCH, Batch};
 use super::codes;
 use crate::parallel::each::{chunks, chunks_mut};
+use crate::simd::blocks::codes::fixed;
 
 /// Rows of weights in a panel.
 pub(crate) const ROWS: usize = 32;
@@ -144,11 +146,14 @@ impl Multiply {
                 any,
                 nibbles,
                 two_bits,
-            } => By::Strip(match codes::offset(layout) {
-                1 => two_bits,
-                8 => nibbles,
-                _ => any,
-            }),
+            } => {
+                let (lowest, highest) = layout.codes();
+                By::Strip(match highest as i32 - lowest as i32 {
+                    0..=3 => two_bits,
+                    4..=15 => nibbles,
+                    _ => any,
+                })
+            }
         }
     }
 }
@@ -199,6 +204,8 @@ pub(crate) struct Strips {
     words: Vec<Word>,
     /// offset · Σx of each row over each span of columns, strip by strip.
     less: Vec<i32>,
+    /// Σx, in the same order; none where blocks have no minima.
+    sums: Vec<i32>,
 }
 
 impl Strips {
@@ -212,13 +219,17 @@ impl Strips {
         let rows = x.len() / cols;
         let strips = rows.div_ceil(order.rows);
         let mut words = vec![[0; 4]; strips * order.rows * groups];
-        let mut less = vec![0; strips * order.rows * cols.div_ceil(span)];
+        let spans = strips * order.rows * cols.div_ceil(span);
+        let has_minima = matches!(layout, Layout::Block(format) if format.min_offset().is_some());
+        let mut less = vec![0; spans];
+        // Codes of blocks that have minima are as large as their weights.
+        let worth = if has_minima { 1 } else { codes::offset(layout) };
         let pack = |_, ((words, less), x): ((&mut [Word], &mut [i32]), &[i8])| {
             for (row, x) in x.chunks_exact(cols).enumerate() {
                 order.place(x, words, row);
                 for (less, x) in less.chunks_mut(order.rows).zip(x.chunks(span)) {
                     let sum: i32 = x.iter().map(|&x| i32::from(x)).sum();
-                    less[row] = codes::offset(layout) * sum;
+                    less[row] = worth * sum;
                 }
             }
         };
@@ -227,12 +238,19 @@ impl Strips {
         let strips = chunks_mut(&mut words, of_words).zip(chunks_mut(&mut less, of_less));
         let least = if x.len() <= alone { usize::MAX } else { 1 };
         strips.zip(chunks(x.get(), of_x)).at_least(least).each(pack);
+        // The sums take the place of what nothing is taken off from.
+        let (less, sums) = if has_minima {
+            (vec![0; spans], less)
+        } else {
+            (less, Vec::new())
+        };
         Self {
             rows,
             groups,
             order,
             words,
             less,
+            sums,
         }
     }
 }
@@ -242,8 +260,9 @@ pub(crate) struct Panels {
     tiles: Tiles,
     codes: Vec<u8>,
     groups: Vec<Group>,
-    /// The scales of blocks times 2²⁴, by panels and blocks.
+    /// The scales of blocks times 2²⁴, by panels and blocks, and their minima, where they have some.
     scales: Vec<Scales>,
+    mins: Vec<Scales>,
 }
 
 /// The sums of a matrix's rows with a row of activations.
@@ -285,6 +304,7 @@ impl Panels {
             codes: Vec::new(),
             groups: Vec::new(),
             scales: Vec::new(),
+            mins: Vec::new(),
         }
     }
 
@@ -302,12 +322,12 @@ impl Panels {
         let layout = matrix.layout();
         let spans = matrix.cols().div_ceil(span(layout, matrix.cols()));
         let panels = matrix.rows().div_ceil(ROWS);
-        let batch = BATCH.next_multiple_of(x.order.rows);
-        let words = x.words.chunks(batch * x.groups);
-        let batches = words.zip(x.less.chunks(batch * spans));
+        let batch_rows = BATCH.next_multiple_of(x.order.rows);
+        let words = x.words.chunks(batch_rows * x.groups);
+        let batches = words.zip(x.less.chunks(batch_rows * spans));
         let (mut narrow, mut wide) = (Vec::new(), Vec::new());
         for (number, (words, less)) in batches.enumerate() {
-            let first = number * batch;
+            let first = number * batch_rows;
             let batch = Batch {
                 tiles: self.tiles,
                 multiply: self.tiles.multiply.of(layout),
@@ -315,7 +335,7 @@ impl Panels {
                 words,
                 less,
             };
-            let count = BATCH.next_multiple_of(x.order.rows).min(x.rows - first);
+            let count = batch_rows.min(x.rows - first);
             let panel_groups = self.groups.chunks(x.groups);
             let sums = if let Layout::Block(format) = layout {
                 wide.clear();
@@ -325,6 +345,10 @@ impl Panels {
                     wide.chunks_mut(count).zip(panel_groups).zip(scales)
                 {
                     batch.scaled(format.len() / 4, groups, scales, totals);
+                }
+                for (totals, mins) in wide.chunks_mut(count).zip(self.mins.chunks(spans)) {
+                    let sums = &x.sums[number * batch_rows * spans..];
+                    batch.minima(sums, mins, totals);
                 }
                 Totals::Wide(&wide)
             } else {
@@ -381,14 +405,21 @@ impl Panels {
 
     fn read_scales(&mut self, format: Format, matrix: &Matrix<'_>, panels: usize) {
         let blocks = matrix.cols() / format.len();
-        self.scales.clear();
-        self.scales.resize(panels * blocks, [0; ROWS]);
         let rows = matrix.bytes().chunks_exact(blocks * format.bytes());
-        for (row, bytes) in rows.enumerate() {
-            let scales = &mut self.scales[row / ROWS * blocks..][..blocks];
-            for (scales, block) in scales.iter_mut().zip(bytes.chunks_exact(format.bytes())) {
-                scales[row % ROWS] = codes::scale(format, block);
+        let read = |into: &mut Vec<Scales>, of: fn(Format, &[u8]) -> f16| {
+            into.clear();
+            into.resize(panels * blocks, [0; ROWS]);
+            for (row, bytes) in rows.clone().enumerate() {
+                let into = &mut into[row / ROWS * blocks..][..blocks];
+                for (into, block) in into.iter_mut().zip(bytes.chunks_exact(format.bytes())) {
+                    into[row % ROWS] = fixed(of(format, block));
+                }
             }
+        };
+        read(&mut self.scales, Format::scale);
+        self.mins.clear();
+        if format.min_offset().is_some() {
+            read(&mut self.mins, Format::min);
         }
     }
 }

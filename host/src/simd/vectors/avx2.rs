@@ -39,6 +39,20 @@ impl Vectors for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn store_bytes(self, words: __m256i, to: *mut u8) {
+        // SAFETY: the set runs here; the caller's promise about 8 bytes.
+        unsafe {
+            let order = _mm256_set1_epi32(0x0C_08_04_00);
+            let fours = _mm256_shuffle_epi8(words, order);
+            let (low, high) = (
+                _mm256_castsi256_si128(fours),
+                _mm256_extracti128_si256::<1>(fours),
+            );
+            _mm_storeu_si64(to, _mm_unpacklo_epi32(low, high));
+        }
+    }
+
+    #[inline(always)]
     unsafe fn turn(self, rows: *const i8, stride: usize) -> [__m256i; 4] {
         // SAFETY: the set runs here; the caller's promise about 8 rows.
         unsafe {
@@ -80,6 +94,13 @@ impl Vectors for Avx2 {
         fn multiply_f32(self, a: __m256i, b: __m256i) -> __m256i {
             _mm256_castps_si256(_mm256_mul_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
         }
+        fn add_f32(self, a: __m256i, b: __m256i) -> __m256i {
+            _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
+        }
+        fn subtract_f32(self, a: __m256i, b: __m256i) -> __m256i {
+            _mm256_castps_si256(_mm256_sub_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
+        }
+        fn truncate(self, x: __m256i) -> __m256i { _mm256_cvttps_epi32(_mm256_castsi256_ps(x)) }
         fn reaches_f32(self, a: __m256i, b: __m256i) -> __m256i {
             _mm256_castps_si256(_mm256_cmp_ps::<_CMP_GE_OQ>(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
         }

@@ -39,6 +39,12 @@ impl Vectors for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn store_bytes(self, words: __m512i, to: *mut u8) {
+        // SAFETY: the set runs here; the caller's promise about 16 bytes.
+        unsafe { _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(words)) }
+    }
+
+    #[inline(always)]
     unsafe fn turn(self, rows: *const i8, stride: usize) -> [__m512i; 4] {
         // SAFETY: the set runs here; the caller's promise about 16 rows.
         unsafe {
@@ -81,6 +87,13 @@ impl Vectors for Avx512 {
         fn multiply_f32(self, a: __m512i, b: __m512i) -> __m512i {
             _mm512_castps_si512(_mm512_mul_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)))
         }
+        fn add_f32(self, a: __m512i, b: __m512i) -> __m512i {
+            _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)))
+        }
+        fn subtract_f32(self, a: __m512i, b: __m512i) -> __m512i {
+            _mm512_castps_si512(_mm512_sub_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)))
+        }
+        fn truncate(self, x: __m512i) -> __m512i { _mm512_cvttps_epi32(_mm512_castsi512_ps(x)) }
         fn reaches_f32(self, a: __m512i, b: __m512i) -> __mmask16 {
             _mm512_cmp_ps_mask::<_CMP_GE_OQ>(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b))
         }

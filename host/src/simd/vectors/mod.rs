@@ -33,6 +33,11 @@ pub(in crate::simd) trait Vectors: Copy {
     /// # Safety
     /// All of it can be written, at any alignment.
     unsafe fn store(self, words: Self::Words, to: *mut i32);
+    /// Writes the lowest byte of each lane.
+    ///
+    /// # Safety
+    /// A byte a lane can be written, at any alignment.
+    unsafe fn store_bytes(self, words: Self::Words, to: *mut u8);
     /// Reads 16 bytes from each of as many rows as there are lanes, which begin `stride` bytes after one another; vector g holds bytes
     /// 4g to 4g + 3 of each row.
     ///
@@ -66,6 +71,12 @@ pub(in crate::simd) trait Vectors: Copy {
     fn to_f32(self, integers: Self::Words) -> Self::Words;
     /// The products of f32.
     fn multiply_f32(self, a: Self::Words, b: Self::Words) -> Self::Words;
+    /// a + b, as f32.
+    fn add_f32(self, a: Self::Words, b: Self::Words) -> Self::Words;
+    /// a − b, as f32.
+    fn subtract_f32(self, a: Self::Words, b: Self::Words) -> Self::Words;
+    /// f32 within the range of integers with signs, rounded towards zero.
+    fn truncate(self, x: Self::Words) -> Self::Words;
     /// Whether a ≥ b, as f32; no where one is a NaN.
     fn reaches_f32(self, a: Self::Words, b: Self::Words) -> Self::Mask;
 
@@ -93,6 +104,14 @@ pub(in crate::simd) trait Vectors: Copy {
         assert!(from.len() >= self.lanes());
         // SAFETY: as asserted; words are 32 bits, of any pattern.
         unsafe { self.load(from.as_ptr().cast()) }
+    }
+
+    /// Writes the lowest byte of each lane to the head of a slice, which has as many.
+    #[inline(always)]
+    fn write_bytes(self, words: Self::Words, to: &mut [u8]) {
+        assert!(to.len() >= self.lanes());
+        // SAFETY: as asserted.
+        unsafe { self.store_bytes(words, to.as_mut_ptr()) }
     }
 
     /// Writes the first lanes of a slice, which has as many.

@@ -42,6 +42,17 @@ impl Vectors for Neon {
     }
 
     #[inline(always)]
+    unsafe fn store_bytes(self, words: int32x4_t, to: *mut u8) {
+        // SAFETY: the set runs here; the caller's promise about 4 bytes.
+        unsafe {
+            let halves = vmovn_u32(vreinterpretq_u32_s32(words));
+            let bytes = vmovn_u16(vcombine_u16(halves, halves));
+            to.cast::<u32>()
+                .write_unaligned(vget_lane_u32::<0>(vreinterpret_u32_u8(bytes)));
+        }
+    }
+
+    #[inline(always)]
     unsafe fn turn(self, rows: *const i8, stride: usize) -> [int32x4_t; 4] {
         // SAFETY: the set runs here; the caller's promise about 4 rows.
         unsafe {
@@ -80,6 +91,13 @@ impl Vectors for Neon {
         fn multiply_f32(self, a: int32x4_t, b: int32x4_t) -> int32x4_t {
             vreinterpretq_s32_f32(vmulq_f32(vreinterpretq_f32_s32(a), vreinterpretq_f32_s32(b)))
         }
+        fn add_f32(self, a: int32x4_t, b: int32x4_t) -> int32x4_t {
+            vreinterpretq_s32_f32(vaddq_f32(vreinterpretq_f32_s32(a), vreinterpretq_f32_s32(b)))
+        }
+        fn subtract_f32(self, a: int32x4_t, b: int32x4_t) -> int32x4_t {
+            vreinterpretq_s32_f32(vsubq_f32(vreinterpretq_f32_s32(a), vreinterpretq_f32_s32(b)))
+        }
+        fn truncate(self, x: int32x4_t) -> int32x4_t { vcvtq_s32_f32(vreinterpretq_f32_s32(x)) }
         fn reaches_f32(self, a: int32x4_t, b: int32x4_t) -> uint32x4_t {
             vcgeq_f32(vreinterpretq_f32_s32(a), vreinterpretq_f32_s32(b))
         }

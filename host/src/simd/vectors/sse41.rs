@@ -39,6 +39,15 @@ impl Vectors for Sse41 {
     }
 
     #[inline(always)]
+    unsafe fn store_bytes(self, words: __m128i, to: *mut u8) {
+        // SAFETY: the set runs here; the caller's promise about 4 bytes.
+        unsafe {
+            let order = _mm_set1_epi32(0x0C_08_04_00);
+            _mm_storeu_si32(to, _mm_shuffle_epi8(words, order));
+        }
+    }
+
+    #[inline(always)]
     unsafe fn turn(self, rows: *const i8, stride: usize) -> [__m128i; 4] {
         // SAFETY: the set runs here; the caller's promise about 4 rows.
         unsafe {
@@ -73,6 +82,13 @@ impl Vectors for Sse41 {
         fn multiply_f32(self, a: __m128i, b: __m128i) -> __m128i {
             _mm_castps_si128(_mm_mul_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b)))
         }
+        fn add_f32(self, a: __m128i, b: __m128i) -> __m128i {
+            _mm_castps_si128(_mm_add_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b)))
+        }
+        fn subtract_f32(self, a: __m128i, b: __m128i) -> __m128i {
+            _mm_castps_si128(_mm_sub_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b)))
+        }
+        fn truncate(self, x: __m128i) -> __m128i { _mm_cvttps_epi32(_mm_castsi128_ps(x)) }
         fn reaches_f32(self, a: __m128i, b: __m128i) -> __m128i {
             _mm_castps_si128(_mm_cmpge_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b)))
         }

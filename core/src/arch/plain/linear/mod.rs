@@ -17,7 +17,7 @@ pub use ternary_lanes::ternary_lanes;
 use crate::block::Format;
 use crate::linear::{Each, I8Sym, Layout, Matrix, Sums};
 
-/// Gives `out` the exact sums of the rows, in order: Σ w·x, or Σ d·2²⁴·(Σ w·x) over blocks.
+/// Gives `out` the exact sums of the rows, in order: Σ w·x, or Σ d·2²⁴·(Σ w·x) + m·2²⁴·Σ x over blocks.
 ///
 /// `x` holds an activation a column, else the sums mean nothing. Needs no scratch. O(rows · cols).
 #[inline]
@@ -32,38 +32,35 @@ pub(crate) fn sums_of<const SET: u32>(
     x: I8Sym<'_>,
     out: &mut impl Sums,
 ) -> bool {
-    // Each arm's guard is a constant.
-    match matrix.layout() {
-        Layout::Int8 if Layout::Int8.is_in(SET) => int8(matrix, x, out),
-        Layout::Int8Pairs if Layout::Int8Pairs.is_in(SET) => int8_pairs(matrix, x, out),
-        Layout::Int4 if Layout::Int4.is_in(SET) => int4(matrix, x, out),
-        Layout::TernaryLanes if Layout::TernaryLanes.is_in(SET) => ternary_lanes(matrix, x, out),
-        Layout::FiveTrits if Layout::FiveTrits.is_in(SET) => five_trits(matrix, x, out),
-        Layout::Block(format) => return blocks_of::<SET>(format, matrix, x, out),
-        _ => return false,
+    // Each condition is a constant.
+    macro_rules! taken {
+        ($layout:expr, $sums:expr) => {{
+            if $layout.is_in(SET) {
+                $sums;
+            }
+            $layout.is_in(SET)
+        }};
     }
-    true
-}
-
-#[inline]
-fn blocks_of<const SET: u32>(
-    format: Format,
-    matrix: &Matrix<'_>,
-    x: I8Sym<'_>,
-    out: &mut impl Sums,
-) -> bool {
-    macro_rules! each {
-        ($($format:ident)+) => {
-            match format {
-                $(Format::$format if Layout::Block(Format::$format).is_in(SET) => {
-                    blocks(Format::$format, matrix, x, out);
-                })+
-                _ => return false,
+    macro_rules! of_blocks {
+        ($format:expr, $($name:ident)+) => {
+            match $format {
+                $(Format::$name => taken!(
+                    Layout::Block(Format::$name),
+                    blocks(Format::$name, matrix, x, out)
+                ),)+
             }
         };
     }
-    each!(Tq1_0 Tq2_0 Q2_0 Q8_0 Q4_0);
-    true
+    match matrix.layout() {
+        Layout::Int8 => taken!(Layout::Int8, int8(matrix, x, out)),
+        Layout::Int8Pairs => taken!(Layout::Int8Pairs, int8_pairs(matrix, x, out)),
+        Layout::Int4 => taken!(Layout::Int4, int4(matrix, x, out)),
+        Layout::TernaryLanes => taken!(Layout::TernaryLanes, ternary_lanes(matrix, x, out)),
+        Layout::FiveTrits => taken!(Layout::FiveTrits, five_trits(matrix, x, out)),
+        Layout::Block(format) => {
+            of_blocks!(format, Tq1_0 Tq2_0 Q2_0 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1)
+        }
+    }
 }
 
 /// Calls `each` with each row and its sum, as [`sums`] finds them.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use tercet_core::block::Format;
 use tercet_core::palette::Width;
 use tercet_core::quant::{Comparison, Rule};
 use tercet_host::Model;
@@ -67,24 +68,24 @@ impl Trial {
             bits: None,
         };
         vec![
-            plain(Target::Q8_0, None),
+            plain(Target::Blocks(Format::Q8_0), None),
             Self {
                 per: Some(Per::Row),
                 ..plain(Target::Int8, None)
             },
-            plain(Target::Q4_0, None),
+            plain(Target::Blocks(Format::Q4_0), None),
             plain(Target::Palette(Width::ALL[3]), None),
             Self {
                 bits: Some(3.0),
                 ..plain(Target::Auto, OPTIMAL)
             },
-            plain(Target::Q2_0, ABSMAX),
-            plain(Target::Q2_0, OPTIMAL),
+            plain(Target::Blocks(Format::Q2_0), ABSMAX),
+            plain(Target::Blocks(Format::Q2_0), OPTIMAL),
             plain(Target::Palette(Width::ALL[1]), None),
-            plain(Target::Tq2_0, ABSMAX),
-            plain(Target::Tq2_0, OPTIMAL),
-            plain(Target::Tq1_0, ABSMAX),
-            plain(Target::Tq1_0, OPTIMAL),
+            plain(Target::Blocks(Format::Tq2_0), ABSMAX),
+            plain(Target::Blocks(Format::Tq2_0), OPTIMAL),
+            plain(Target::Blocks(Format::Tq1_0), ABSMAX),
+            plain(Target::Blocks(Format::Tq1_0), OPTIMAL),
             Self {
                 per: Some(Per::Tensor),
                 ..plain(Target::Ternary, ABSMEAN)

@@ -4,17 +4,20 @@ use std::arch::x86_64::*;
 
 use tercet_core::block::Format;
 
-use super::{load_bytes, store, widen};
+use crate::simd::blocks::Decode;
+
+use super::{load_bytes, loops, store, widen};
 
 /// The decoder of a format: whole blocks up to the first whose scale is not finite.
-pub(in crate::simd) fn of(format: Format) -> unsafe fn(&[u8], &mut [f32]) -> usize {
-    match format {
+pub(in crate::simd) fn of(format: Format) -> Option<Decode> {
+    Some(match format {
         Format::Tq1_0 => tq1_0,
         Format::Tq2_0 => tq2_0,
         Format::Q2_0 => q2_0,
         Format::Q8_0 => q8_0,
         Format::Q4_0 => q4_0,
-    }
+        other => return loops::decode(other),
+    })
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]

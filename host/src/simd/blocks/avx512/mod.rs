@@ -8,7 +8,9 @@ mod values;
 use std::arch::x86_64::*;
 
 use crate::simd::avx2;
-use crate::simd::blocks::{Blocks, Values};
+use tercet_core::block::Format;
+
+use crate::simd::blocks::{Blocks, Encode, Values, by_loops};
 
 /// The kernels of blocks.
 pub(in crate::simd) const KERNELS: Blocks = Blocks {
@@ -22,11 +24,21 @@ pub(in crate::simd) const KERNELS: Blocks = Blocks {
     tq1_0: pack::tq1_0,
     tq2_0: pack::tq2_0,
     q2_0: pack::q2_0,
-    q8_0: encode::q8_0,
-    q4_0: encode::q4_0,
+    encode,
     decode: decode::of,
     ..avx2::blocks::KERNELS
 };
+
+by_loops!(crate::simd::avx512::vectors::Avx512, "avx512f,avx512bw,avx512dq,avx512vl,f16c": decode, encode);
+
+/// The encoder of a format that is not ternary.
+fn encode(format: Format) -> Option<Encode> {
+    match format {
+        Format::Q8_0 => Some(encode::q8_0),
+        Format::Q4_0 => Some(encode::q4_0),
+        other => loops::encode(other),
+    }
+}
 
 /// 16 floats.
 #[inline]

@@ -6,18 +6,22 @@ use std::arch::x86_64::*;
 
 use tercet_core::block::Format;
 
+use crate::simd::blocks::Dot;
+
+use super::loops;
 use super::sum::{STEP, Sixteen, totals, totals_of_halves};
 use crate::simd::blocks::dot::blocks;
 
 /// The product of a format's blocks; `None` where a scale is not finite.
-pub(in crate::simd) fn of(format: Format) -> unsafe fn(&[u8], &[i8]) -> Option<i128> {
-    match format {
+pub(in crate::simd) fn of(format: Format) -> Option<Dot> {
+    Some(match format {
         Format::Tq1_0 => tq1_0,
         Format::Tq2_0 => tq2_0,
         Format::Q2_0 => q2_0,
         Format::Q8_0 => q8_0,
         Format::Q4_0 => q4_0,
-    }
+        other => return loops::dot(other),
+    })
 }
 
 /// The digits of a byte are the whole parts of its thirds: 86 · 3 and 171 · 3 are the first to reach 256 and 512.

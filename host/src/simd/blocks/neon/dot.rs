@@ -7,20 +7,23 @@ use std::arch::aarch64::*;
 
 use half::f16;
 use tercet_core::block::Format;
+
+use crate::simd::blocks::Dot;
 use tercet_core::number::Element;
 
-use super::{interleaved, last_trits, load_bytes, nibbles, quarters, trits};
+use super::{interleaved, last_trits, load_bytes, loops, nibbles, quarters, trits};
 use crate::simd::blocks::dot::{Terms, blocks, half};
 
 /// The product of a format's blocks; `None` where a scale is not finite.
-pub(in crate::simd) fn of(format: Format) -> unsafe fn(&[u8], &[i8]) -> Option<i128> {
-    match format {
+pub(in crate::simd) fn of(format: Format) -> Option<Dot> {
+    Some(match format {
         Format::Tq1_0 => tq1_0,
         Format::Tq2_0 => tq2_0,
         Format::Q2_0 => q2_0,
         Format::Q8_0 => q8_0,
         Format::Q4_0 => q4_0,
-    }
+        other => return loops::dot(other),
+    })
 }
 
 #[target_feature(enable = "neon")]

@@ -8,7 +8,9 @@ mod values;
 
 use std::arch::aarch64::*;
 
-use crate::simd::blocks::{Blocks, Values};
+use tercet_core::block::Format;
+
+use crate::simd::blocks::{Blocks, Encode, Values, by_loops};
 
 /// The kernels of blocks.
 pub(in crate::simd) const KERNELS: Blocks = Blocks {
@@ -22,12 +24,22 @@ pub(in crate::simd) const KERNELS: Blocks = Blocks {
     tq1_0: pack::tq1_0,
     tq2_0: pack::tq2_0,
     q2_0: pack::q2_0,
-    q8_0: encode::q8_0,
-    q4_0: encode::q4_0,
+    encode,
     decode: decode::of,
     dot: dot::of,
     stream: None,
 };
+
+by_loops!(crate::simd::neon::vectors::Neon, "neon": decode, dot, encode);
+
+/// The encoder of a format that is not ternary.
+fn encode(format: Format) -> Option<Encode> {
+    match format {
+        Format::Q8_0 => Some(encode::q8_0),
+        Format::Q4_0 => Some(encode::q4_0),
+        other => loops::encode(other),
+    }
+}
 
 use half::f16;
 use tercet_core::number::Element;

@@ -8,7 +8,8 @@ use std::arch::x86_64::*;
 use tercet_core::block::Format;
 
 use super::sums::fold_four;
-use crate::simd::linear::{Activations, Line, Start, codes};
+use crate::simd::blocks::codes;
+use crate::simd::linear::{Activations, Line, Start};
 
 /// How the blocks of a format are multiplied.
 ///
@@ -126,7 +127,7 @@ unsafe fn eight<B: Blocks>(blocks: *const u8, x: &Activations, at: usize) -> __m
 #[inline(always)]
 unsafe fn scales<B: Blocks>(blocks: *const u8) -> __m128i {
     let scale = |lane: usize| {
-        let at = ORDER[lane] * B::FORMAT.bytes() + codes::scale_at(B::FORMAT);
+        let at = ORDER[lane] * B::FORMAT.bytes() + B::FORMAT.scale_offset();
         // SAFETY: as the caller promises.
         let scale = unsafe { blocks.add(at).cast::<u16>().read_unaligned() };
         i64::from(scale) << (16 * (lane % 4))

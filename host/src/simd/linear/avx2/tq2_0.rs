@@ -6,7 +6,8 @@
 use std::arch::x86_64::*;
 
 use super::total;
-use crate::simd::linear::{Activations, Start, codes};
+use crate::simd::blocks::codes;
+use crate::simd::linear::{Activations, Start};
 use tercet_core::block::Format;
 
 /// Bytes of a block.
@@ -54,7 +55,7 @@ pub(in crate::simd) fn rows(bytes: &[u8], x: &Activations, out: &mut [i64]) {
                 }
             }
             let dot = total(_mm256_madd_epi16(sum, _mm256_set1_epi16(1))) + start.0[0];
-            *out += i64::from(dot) * codes::scale(Format::Tq2_0, block);
+            *out += i64::from(dot) * codes::fixed(Format::Tq2_0.scale(block));
         }
     }
 }

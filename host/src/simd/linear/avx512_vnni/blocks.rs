@@ -9,7 +9,8 @@ use tercet_core::block::Format;
 
 use super::prefetch;
 use super::sums::Scaled;
-use crate::simd::linear::{Activations, Line, Start, codes};
+use crate::simd::blocks::codes;
+use crate::simd::linear::{Activations, Line, Start};
 
 /// How the blocks of a format are multiplied.
 ///
@@ -222,7 +223,7 @@ unsafe fn four_scales<B: Blocks>(blocks: *const u8, count: usize, four: usize) -
         let block = first + lane * B::STEP;
         scales <<= 16;
         if block < count {
-            let at = block * B::FORMAT.bytes() + codes::scale_at(B::FORMAT);
+            let at = block * B::FORMAT.bytes() + B::FORMAT.scale_offset();
             // SAFETY: as the caller promises.
             let scale: u16 = unsafe { blocks.add(at).cast::<u16>().read_unaligned() };
             scales |= i64::from(scale);

@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 use tercet_core::block::Format;
 use tercet_core::linear::Layout;
 
+use crate::simd::avx512_vnni::blocks::loops;
 use crate::simd::linear::{Activations, Line, Linear, Multiply, Order, Rows, Tiles, Vector};
 
 mod blocks;
@@ -53,8 +54,7 @@ fn vector(layout: Layout) -> Option<Vector> {
         Layout::Int8Pairs => (int8_pairs::prepare, Rows::Narrow(int8_pairs::rows)),
         Layout::Int4 => (int4::prepare, Rows::Narrow(int4::rows)),
         Layout::FiveTrits => (five_trits::prepare, Rows::Narrow(five_trits::rows)),
-        // A layout that this crate does not know.
-        _ => return None,
+        Layout::Block(other) => return loops::vector(other),
     };
     Some(Vector { prepare, rows })
 }

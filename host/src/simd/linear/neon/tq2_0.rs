@@ -6,7 +6,8 @@ use std::arch::aarch64::*;
 use tercet_core::block::Format;
 
 use super::{Products, quarter};
-use crate::simd::linear::{Activations, Line, Start, codes};
+use crate::simd::blocks::codes;
+use crate::simd::linear::{Activations, Line, Start};
 
 /// Bytes of a block.
 const BLOCK: usize = 66;
@@ -35,7 +36,7 @@ pub(in crate::simd) unsafe fn rows<P: Products>(bytes: &[u8], x: &Activations, o
         for ((block, lines), start) in blocks.iter().zip(lines).zip(&x.start) {
             // SAFETY: the set runs here.
             let dot = unsafe { dot::<P>(block, lines) } + start.0[0];
-            *out += i64::from(dot) * codes::scale(Format::Tq2_0, block);
+            *out += i64::from(dot) * codes::fixed(Format::Tq2_0.scale(block));
         }
     }
 }
