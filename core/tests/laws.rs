@@ -16,6 +16,7 @@ mod number_round;
 mod number_stats;
 mod palette_codec;
 mod palette_optimal;
+mod quant_activations;
 mod quant_adaptive;
 mod quant_calibrate;
 mod quant_fp8;

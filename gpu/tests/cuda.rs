@@ -1,6 +1,7 @@
 //! The CUDA engine, in one binary, on the device that `support` finds: every operation, its memory, its failures, and what is built on it.
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 
+mod cuda_activations;
 mod cuda_batch;
 mod cuda_block;
 mod cuda_cache;

@@ -5,6 +5,7 @@ mod parallel;
 mod parallel_palette;
 mod parallel_scores;
 mod parallel_search;
+mod simd_activations;
 mod simd_blocks;
 mod simd_cluster;
 mod simd_compare;

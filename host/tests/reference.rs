@@ -1,6 +1,7 @@
 //! Outside references, in one binary: ggml, gguf, onnxruntime, transformers, NumPy and others, where they are installed; see `support`.
 
 mod files;
+mod reference_activations;
 mod reference_bitnet;
 mod reference_blocks;
 mod reference_cluster;

@@ -4,6 +4,12 @@ use super::{Architecture, Module};
 
 pub(super) const MODULES: &[Module] = &[
     Module {
+        name: "activations",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/activations.ptx"),
+        kernels: &["activations_a8", "activations_a16"],
+    },
+    Module {
         name: "block_decode",
         architecture: Architecture::Sm75,
         ptx: include_str!("../ptx/75/block_decode.ptx"),

@@ -10,6 +10,7 @@
 //! assert!(agreed > 30);
 //! ```
 
+mod activations;
 mod block;
 mod calibrate;
 mod cluster;
@@ -131,6 +132,7 @@ pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str
 fn weights<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     calibrate::run_engine(engine, report);
     report("quant/dequantize", quant::dequantize(engine));
+    activations::run(engine, report);
     quant::run(engine, report);
     block::two_bits(engine, report);
     block::run(engine, report);

@@ -4,6 +4,7 @@ use core::ops::RangeInclusive;
 
 use crate::number::bits::INFINITE;
 use crate::number::{Element, Stats};
+use crate::quant::activations::{self, Activations, Norm};
 use crate::quant::fp8::Fp8;
 use crate::quant::{
     Applied, Codes, Comparison, Groups, Histogram, Method, Plan, QuantError, Report, dequantize,
@@ -108,6 +109,31 @@ pub trait QuantizeEngine {
         out: &mut [f32],
     ) -> Result<(), Self::Error> {
         Ok(format.dequantize(scale, codes, out)?)
+    }
+
+    /// Normalizes and quantizes rows of activations: [`activations::quantize`], which it is unless an engine is faster. O(n).
+    ///
+    /// ```
+    /// use tercet_core::engine::QuantizeEngine;
+    /// use tercet_core::quant::activations::Activations;
+    /// use tercet_core::scalar::Scalar;
+    ///
+    /// let (mut codes, mut scales) = ([0i16; 2], [0.0]);
+    /// Scalar.norm_quantize(&[0.5, -2.0], None, Activations::A16(&mut codes), &mut scales)?;
+    /// assert_eq!(codes, [8160, -32639]);
+    /// # Ok::<(), tercet_core::quant::QuantError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`activations::quantize`], which leave all other rows done; the engine's, after which what `out` and `scales` hold is left open.
+    fn norm_quantize(
+        &mut self,
+        x: &[f32],
+        norm: Option<Norm<'_>>,
+        out: Activations<'_>,
+        scales: &mut [f32],
+    ) -> Result<(), Self::Error> {
+        Ok(activations::quantize(x, norm, out, scales)?)
     }
 
     /// Goes on with a comparison of two tensors: [`Comparison::push`], which it is unless an engine is faster. O(n).

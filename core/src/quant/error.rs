@@ -10,6 +10,11 @@ error_enum! {
             /// Its index in the tensor, the lowest one.
             index: u64,
         } => "value {index} is not finite",
+        /// A row of activations is not finite, or not after it is normalized.
+        RowNotFinite {
+            /// Its index, the lowest one.
+            row: usize,
+        } => "row {row} is not finite once normalized",
         /// A buffer does not fit the shape.
         Length {
             /// The length that the shape asks for.

@@ -3,6 +3,7 @@
 //! A quantizer runs in three steps, whatever the machine: the engine's `stats`, then a [`Plan`] made
 //! here from those few numbers, then the engine's `apply`. See [`crate::engine`].
 
+pub mod activations;
 pub mod adaptive;
 mod apply;
 pub mod calibrate;

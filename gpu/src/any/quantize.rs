@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
 use tercet_core::number::{Element, Stats};
+use tercet_core::quant::activations::{Activations, Norm};
 use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{Applied, Codes, Comparison, Groups, Histogram, Method, Plan, Report};
 use tercet_core::scalar::{self, Scalar};
@@ -71,6 +72,16 @@ impl<D: FlowEngine> QuantizeEngine for AnyEngine<'_, D> {
         out: &mut [f32],
     ) -> Result<(), EngineError> {
         any!(AnyEngine, self, engine => engine.dequantize_fp8(format, scale, codes, out).map_err(Into::into))
+    }
+
+    fn norm_quantize(
+        &mut self,
+        x: &[f32],
+        norm: Option<Norm<'_>>,
+        out: Activations<'_>,
+        scales: &mut [f32],
+    ) -> Result<(), EngineError> {
+        any!(AnyEngine, self, engine => engine.norm_quantize(x, norm, out, scales).map_err(Into::into))
     }
 
     fn compare<A: Element, B: Element>(

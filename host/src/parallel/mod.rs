@@ -5,6 +5,7 @@
 //! threads and any size of tile. Work runs on the rayon pool
 //! it is called in (`ThreadPool::install` chooses another).
 
+mod activations;
 mod blocks;
 #[cfg(feature = "clustering")]
 mod cluster;
@@ -37,6 +38,7 @@ use std::ops::RangeInclusive;
 use tercet_core::block::{self, BlockError, Encoded, Format, i2_s};
 use tercet_core::engine::{BlockEngine, Output, QuantizeEngine};
 use tercet_core::number::{Element, Stats};
+use tercet_core::quant::activations::{Activations, Norm};
 use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{Codes, Comparison, Groups, Histogram, QuantError, Rule, ScaleRule};
 
@@ -190,6 +192,16 @@ impl QuantizeEngine for Threads {
         out: &mut [f32],
     ) -> Result<(), QuantError> {
         fp8::dequantize_fp8(self, format, scale, codes, out)
+    }
+
+    fn norm_quantize(
+        &mut self,
+        x: &[f32],
+        norm: Option<Norm<'_>>,
+        out: Activations<'_>,
+        scales: &mut [f32],
+    ) -> Result<(), QuantError> {
+        activations::norm_quantize(self, x, norm, out, scales)
     }
 
     /// 512 KiB of memory besides.

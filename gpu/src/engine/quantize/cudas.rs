@@ -6,6 +6,7 @@ use tercet_core::engine::{
     MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem, Refused,
 };
 use tercet_core::number::{Element, Stats};
+use tercet_core::quant::activations::{Activations, Norm};
 use tercet_core::quant::{
     Applied, Groups, Histogram, Method, Plan, QuantError, Report, quantize_in_order,
 };
@@ -100,6 +101,17 @@ impl QuantizeEngine for Cudas {
         let parts = shares.map(|range| &values[range]);
         let found = self.each(parts, |cuda, values| cuda.counted(values, B))?;
         Ok(Counted::add_all(found.into_iter().flatten(), histogram)?)
+    }
+
+    /// Each device has a share of the rows.
+    fn norm_quantize(
+        &mut self,
+        x: &[f32],
+        norm: Option<Norm<'_>>,
+        out: Activations<'_>,
+        scales: &mut [f32],
+    ) -> Result<(), CudaError> {
+        self.norm_quantize_slices(x, norm, out, scales)
     }
 }
 

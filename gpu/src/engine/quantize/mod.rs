@@ -1,5 +1,6 @@
 //! Quantizing on a device: ternary, int4 and int8, per tensor, row or block.
 
+mod activations;
 mod beside;
 mod cudas;
 mod dequantize;
@@ -17,6 +18,7 @@ use std::ops::RangeInclusive;
 
 use tercet_core::engine::{MagnitudeBin, Output, QuantizeEngine};
 use tercet_core::number::Element;
+use tercet_core::quant::activations::{Activations, Norm};
 use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{self, Codes, Groups, Histogram, Method, QuantError, Report, Rule, int8};
 
@@ -184,6 +186,17 @@ impl QuantizeEngine for Cuda {
         out: &mut [f32],
     ) -> Result<(), CudaError> {
         self.dequantize_fp8_slices(format, scale, codes, out)
+    }
+
+    /// Rows pass through the device in chunks.
+    fn norm_quantize(
+        &mut self,
+        x: &[f32],
+        norm: Option<Norm<'_>>,
+        out: Activations<'_>,
+        scales: &mut [f32],
+    ) -> Result<(), CudaError> {
+        self.norm_quantize_slices(x, norm, out, scales)
     }
 }
 

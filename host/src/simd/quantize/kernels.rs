@@ -16,6 +16,8 @@ macro_rules! kernels {
                 decode_row,
                 decode_groups,
                 has_three,
+                norm_a8: norm_row,
+                norm_a16: norm_row,
                 ..crate::simd::quantize::SCALAR
             };
 
@@ -160,6 +162,15 @@ macro_rules! kernels {
         #[target_feature(enable = $features)]
         fn has_three(bytes: &[u8], places: u8) -> bool {
             crate::simd::quantize::two_bits::has_three(bytes, places)
+        }
+
+        #[target_feature(enable = $features)]
+        fn norm_row<C: tercet_core::quant::activations::Code>(
+            x: &[f32],
+            norm: Option<tercet_core::quant::activations::Norm<'_>>,
+            codes: &mut [C],
+        ) -> f32 {
+            tercet_core::quant::activations::row(x, norm, codes)
         }
 
         #[target_feature(enable = $features)]

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use tercet_core::block::i2_s::Layout;
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, Stats};
+use tercet_core::quant::activations::Norm;
 use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{Applied, Plan, QuantError};
 
@@ -247,6 +248,18 @@ impl Backend {
             }
             None => make(0, out),
         }
+    }
+
+    /// [`activations::row`](tercet_core::quant::activations::row) of 8 bits.
+    pub(crate) fn norm_a8(self, x: &[f32], norm: Option<Norm<'_>>, codes: &mut [i8]) -> f32 {
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.kernels().quantize.norm_a8)(x, norm, codes) }
+    }
+
+    /// [`activations::row`](tercet_core::quant::activations::row) of 16 bits.
+    pub(crate) fn norm_a16(self, x: &[f32], norm: Option<Norm<'_>>, codes: &mut [i16]) -> f32 {
+        // SAFETY: as above.
+        unsafe { (self.kernels().quantize.norm_a16)(x, norm, codes) }
     }
 
     /// Packs Hugging Face's BitNet codes of four rows, all finite, for a scale that is positive and finite; rows and `out` have

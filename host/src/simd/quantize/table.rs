@@ -2,6 +2,7 @@
 
 use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, Stats, bits};
+use tercet_core::quant::activations::{self, Norm};
 use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{Applied, Grid, QuantError};
 use tercet_core::{bf16, f16, scalar};
@@ -25,6 +26,8 @@ pub(in crate::simd) struct Quantize {
     pub(in crate::simd) decode_row: unsafe fn(&[u8], u32, f32, &mut [f32]),
     pub(in crate::simd) decode_groups: unsafe fn(usize, &[u8], f32, &mut [f32]),
     pub(in crate::simd) has_three: unsafe fn(&[u8], u8) -> bool,
+    pub(in crate::simd) norm_a8: NormRow<i8>,
+    pub(in crate::simd) norm_a16: NormRow<i16>,
     pub(in crate::simd) widen_f16: unsafe fn(&[f16], &mut [f32]),
     pub(in crate::simd) widen_bf16: unsafe fn(&[bf16], &mut [f32]),
 }
@@ -44,6 +47,8 @@ pub(in crate::simd) struct Floats<T> {
     pub(in crate::simd) fp8: Float8<T>,
 }
 
+/// [`activations::row`].
+type NormRow<C> = unsafe fn(&[f32], Option<Norm<'_>>, &mut [C]) -> f32;
 type Float8<T> = unsafe fn(Fp8, f32, &[T], &mut [u8], Stores, Ahead) -> bool;
 type Ternary<T> =
     unsafe fn(&[T], u32, bool, &mut [i8], Stores, Ahead) -> Result<Applied, QuantError>;
@@ -75,6 +80,8 @@ pub(in crate::simd) const SCALAR: Quantize = Quantize {
         }
     },
     has_three: two_bits::has_three,
+    norm_a8: activations::row,
+    norm_a16: activations::row,
     widen_f16: widen,
     widen_bf16: widen,
 };

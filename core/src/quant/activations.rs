@@ -1,0 +1,223 @@
+//! Activations of a model: root-mean-square norm and quantization as one operation.
+//!
+//! For a row x of n values, gains g and ε, every step rounded once to f32 and nothing fused:
+//! 1. yᵢ = xᵢ · gᵢ; M = max |yᵢ|; codes cᵢ = half even of yᵢ · (L / M), L the [limit](Code::LIMIT) of the code's type.
+//! 2. r = √(Σx² / n + ε), the sum in the order of [`crate::number::Lanes`]; scale = (M / r) / L, so that cᵢ · scale stands for yᵢ / r.
+//!
+//! The root mean square cancels in the codes, so they need one pass less than a norm that is quantized afterwards (Zhang and Sennrich,
+//! *Root Mean Square Layer Normalization*, 2019; activations by their largest magnitude a row: Wang et al., *BitNet*, 2023). Without a norm y = x and
+//! scale = M / L. Where M = 0, or L / M is not finite (M below 2⁻¹²¹ or so), codes and scale are 0.
+//!
+//! A row of which a y, Σx², r or the scale is not finite has codes 0 and the scale NaN; it is named, and the others are as if it were not there.
+//!
+//! ```
+//! use tercet_core::quant::activations::{self, Activations, Norm};
+//!
+//! let (gains, x) = ([1.0, 2.0], [3.0, 4.0, -1.0, 0.0]);
+//! let norm = Norm { gains: &gains, eps: 0.0 };
+//! let (mut codes, mut scales) = ([0i8; 4], [0.0; 2]);
+//! activations::quantize(&x, Some(norm), Activations::A8(&mut codes), &mut scales)?;
+//! // 3 and 8, and −1 and 0, over root mean squares of 3.54 and 0.71.
+//! assert_eq!(codes, [48, 127, -127, 0]);
+//! assert!((f32::from(codes[1]) * scales[0] - 8.0 / 12.5f32.sqrt()).abs() < 1e-6);
+//! # Ok::<(), tercet_core::quant::QuantError>(())
+//! ```
+
+use super::QuantError;
+use crate::number::bits::{self, INFINITE};
+use crate::number::root::sqrt_f32;
+use crate::number::round::half_even_small;
+use crate::number::{Lanes, Plain};
+
+/// What a row is normalized with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Norm<'a> {
+    /// A factor for each column.
+    pub gains: &'a [f32],
+    /// What is added to the mean of squares.
+    pub eps: f32,
+}
+
+/// A type of codes.
+pub trait Code: Plain {
+    /// The code of the largest magnitude of a row: 127, or 127 · 257, both bytes of whose codes lie within ±127 where the lower one
+    /// counts with a sign.
+    const LIMIT: f32;
+
+    /// The code of an integer within ±[`Code::LIMIT`].
+    fn of(integer: i32) -> Self;
+}
+
+impl Code for i8 {
+    const LIMIT: f32 = 127.0;
+
+    #[inline(always)]
+    fn of(integer: i32) -> Self {
+        integer as i8
+    }
+}
+
+impl Code for i16 {
+    const LIMIT: f32 = 32_639.0;
+
+    #[inline(always)]
+    fn of(integer: i32) -> Self {
+        integer as i16
+    }
+}
+
+/// Where codes go: rows as the values have them.
+#[derive(Debug)]
+pub enum Activations<'a> {
+    /// Of 8 bits.
+    A8(&'a mut [i8]),
+    /// Of 16 bits.
+    A16(&'a mut [i16]),
+}
+
+impl Activations<'_> {
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::A8(codes) => codes.len(),
+            Self::A16(codes) => codes.len(),
+        }
+    }
+
+    /// True for none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Quantizes rows, as many as there are scales. See the module. O(n).
+///
+/// # Errors
+/// Those of [`columns`]; [`QuantError::RowNotFinite`] with the first such row, when all rows are done.
+pub fn quantize(
+    x: &[f32],
+    norm: Option<Norm<'_>>,
+    out: Activations<'_>,
+    scales: &mut [f32],
+) -> Result<(), QuantError> {
+    let cols = columns(x, norm, out.len(), scales.len())?;
+    match out {
+        Activations::A8(codes) => rows(x, cols, norm, codes, scales),
+        Activations::A16(codes) => rows(x, cols, norm, codes, scales),
+    }
+    finite(scales)
+}
+
+/// The columns of rows to quantize: 0 without rows.
+///
+/// # Errors
+/// [`QuantError::GroupLength`] unless the values divide into as many rows as there are scales, with a value each at least;
+/// [`QuantError::Length`] unless there is a code for each value and a gain for each column.
+pub fn columns(
+    x: &[f32],
+    norm: Option<Norm<'_>>,
+    codes: usize,
+    scales: usize,
+) -> Result<usize, QuantError> {
+    let same = |expected, found| match expected == found {
+        true => Ok(()),
+        false => Err(QuantError::Length { expected, found }),
+    };
+    same(x.len(), codes)?;
+    let cols = x.len().checked_div(scales).unwrap_or(0);
+    if cols.checked_mul(scales) != Some(x.len()) || (cols == 0 && scales != 0) {
+        return Err(QuantError::GroupLength {
+            len: x.len(),
+            group_len: cols,
+        });
+    }
+    match norm {
+        Some(norm) if scales != 0 => same(cols, norm.gains.len())?,
+        _ => {}
+    }
+    Ok(cols)
+}
+
+/// What [`quantize`] says of scales: the first that is NaN is of a row that is not finite.
+///
+/// # Errors
+/// [`QuantError::RowNotFinite`].
+pub fn finite(scales: &[f32]) -> Result<(), QuantError> {
+    match scales.iter().position(|scale| scale.is_nan()) {
+        Some(row) => Err(QuantError::RowNotFinite { row }),
+        None => Ok(()),
+    }
+}
+
+fn rows<C: Code>(
+    x: &[f32],
+    cols: usize,
+    norm: Option<Norm<'_>>,
+    codes: &mut [C],
+    scales: &mut [f32],
+) {
+    let rows = x.chunks_exact(cols.max(1));
+    let rows = rows.zip(codes.chunks_exact_mut(cols.max(1)));
+    for ((x, codes), scale) in rows.zip(scales) {
+        *scale = row(x, norm, codes);
+    }
+}
+
+/// Quantizes one row and gives its scale, NaN where it is not finite: plain loops, for engines to compile for their processor.
+///
+/// Of `codes` and gains as many are taken as there are values.
+#[inline(always)]
+pub fn row<C: Code>(x: &[f32], norm: Option<Norm<'_>>, codes: &mut [C]) -> f32 {
+    let found = match norm {
+        Some(norm) => {
+            let mut lanes = Lanes::<f32>::new();
+            // A slice has its own length.
+            let _ = lanes.dot(x, x);
+            let largest = largest(x.iter().zip(norm.gains).map(|(&x, &gain)| x * gain));
+            let root = sqrt_f32(lanes.total() / x.len() as f32 + norm.eps);
+            (largest, root)
+        }
+        None => (largest(x.iter().copied()), 1.0),
+    };
+    let Some((factor, scale)) = decide::<C>(found) else {
+        codes.fill(C::of(0));
+        return f32::NAN;
+    };
+    match norm {
+        Some(norm) => {
+            let values = x.iter().zip(norm.gains);
+            write(values.map(|(&x, &gain)| x * gain), factor, codes);
+        }
+        None => write(x.iter().copied(), factor, codes),
+    }
+    scale
+}
+
+/// The factor of codes and the scale, from the largest magnitude's pattern and the root mean square; both 0 for a row of zeros, and `None` where
+/// something is not finite.
+#[inline]
+fn decide<C: Code>((largest, root): (u32, f32)) -> Option<(f32, f32)> {
+    if largest >= INFINITE || !root.is_finite() {
+        return None;
+    }
+    let largest = f32::from_bits(largest);
+    let factor = C::LIMIT / largest;
+    if !factor.is_finite() {
+        return Some((0.0, 0.0));
+    }
+    // Without a norm the root is 1, which changes nothing.
+    let scale = largest / root / C::LIMIT;
+    scale.is_finite().then_some((factor, scale))
+}
+
+#[inline(always)]
+fn largest(values: impl Iterator<Item = f32>) -> u32 {
+    values.fold(0, |max, y| bits::magnitude(y).max(max))
+}
+
+#[inline(always)]
+fn write<C: Code>(values: impl Iterator<Item = f32>, factor: f32, codes: &mut [C]) {
+    for (code, y) in codes.iter_mut().zip(values) {
+        *code = C::of(half_even_small(y * factor));
+    }
+}
