@@ -28,7 +28,8 @@
 
 /// Calls a generic function of [`driver`] with the codec of a format.
 macro_rules! with_codec {
-    ($format:expr, $function:ident $(::<$t:ty>)? ($($argument:expr),*)) => {
+    ($format:expr, $function:ident $(::<$t:ty>)? ($($argument:expr),*)) => {{
+        use $crate::block::{Format, driver, q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, tq1_0, tq2_0};
         match $format {
             Format::Tq1_0 => driver::$function::<tq1_0::Tq1_0, $($t,)? 256, 54>($($argument),*),
             Format::Tq2_0 => driver::$function::<tq2_0::Tq2_0, $($t,)? 256, 66>($($argument),*),
@@ -39,7 +40,7 @@ macro_rules! with_codec {
             Format::Q5_0 => driver::$function::<q5_0::Q5_0, $($t,)? 32, 22>($($argument),*),
             Format::Q5_1 => driver::$function::<q5_1::Q5_1, $($t,)? 32, 24>($($argument),*),
         }
-    };
+    }};
 }
 
 pub mod bitnet_hf;

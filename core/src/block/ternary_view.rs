@@ -1,7 +1,6 @@
 //! Blocks known to hold ternary codes only.
 
-use super::{BlockError, Format, codes, dot, driver, expect_len};
-use super::{q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, tq1_0, tq2_0};
+use super::{BlockError, Format, codes, dot, expect_len};
 
 /// Encoded blocks of a ternary format without the code +2.
 ///

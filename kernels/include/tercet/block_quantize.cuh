@@ -193,11 +193,21 @@ TERCET_FN Decision quantize_minimum(const u32 (&patterns)[8]) {
 
 // How the blocks of a format are quantized; a ternary one by any rule.
 template <class Format>
-struct Quantizer {
+struct Quantizer;
+
+template <class Format>
+struct AnyRule {
     static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], u32 largest, u32 rule, bool least_squares, u32 *sorted) {
         return quantize_ternary<Format>(patterns, largest, rule, least_squares, sorted);
     }
 };
+
+template <>
+struct Quantizer<Tq1_0> : AnyRule<Tq1_0> {};
+template <>
+struct Quantizer<Tq2_0> : AnyRule<Tq2_0> {};
+template <>
+struct Quantizer<Q2_0> : AnyRule<Q2_0> {};
 
 #define TERCET_QUANTIZER(FORMAT, DECISION)                                                                                         \
     template <>                                                                                                                    \
