@@ -77,16 +77,13 @@ fn linear(
     let mut bytes = vec![0; len];
     match layout {
         Layout::Block(format) => {
-            for (at, byte) in bytes.iter_mut().enumerate() {
-                // Any codes, and scales below 2¹² of either sign: they lie at one of the ends.
-                let byte_of_scale =
-                    [0, format.bytes() - 2].contains(&(at % format.bytes() / 2 * 2));
-                *byte = random.next_u64() as u8
-                    & if byte_of_scale && at % 2 == 1 {
-                        0xB7
-                    } else {
-                        0xFF
-                    };
+            bytes.fill_with(|| random.next_u64() as u8);
+            for block in bytes.chunks_exact_mut(format.bytes()) {
+                // Any codes, and scales and minima below 2¹² of either sign.
+                block[format.scale_offset() + 1] &= 0xB7;
+                if let Some(at) = format.min_offset() {
+                    block[at + 1] &= 0xB7;
+                }
             }
         }
         _ => {

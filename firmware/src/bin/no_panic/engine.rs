@@ -31,6 +31,7 @@ reach! {
     <Scalar as QuantizeEngine>::dequantize,
     <Scalar as QuantizeEngine>::quantize_fp8::<f32>,
     <Scalar as QuantizeEngine>::dequantize_fp8,
+    <Scalar as QuantizeEngine>::norm_quantize,
     <Scalar as QuantizeEngine>::compare::<f32, f32>,
     <Scalar as BlockEngine>::decode_i2_s,
     <Scalar as BlockEngine>::decode_bitnet_hf,

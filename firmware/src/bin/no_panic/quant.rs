@@ -2,6 +2,7 @@
 
 use core::hint::black_box;
 
+use tercet_core::quant::activations::{self, Activations, Code};
 use tercet_core::quant::adaptive::{Adaptive, Allocation, budget_bytes};
 use tercet_core::quant::calibrate::calibrate;
 use tercet_core::quant::fp8::Fp8;
@@ -15,6 +16,15 @@ use tercet_core::{bf16, f16};
 use crate::reach::reach;
 
 reach! {
+    <i8 as Code>::of,
+    <i16 as Code>::of,
+    Activations::len,
+    Activations::is_empty,
+    activations::columns,
+    activations::finite,
+    activations::quantize,
+    activations::row::<i8>,
+    activations::row::<i16>,
     Adaptive::choose,
     Allocation::gap,
     budget_bytes,
