@@ -156,9 +156,15 @@ fn rows<C: Code>(
     codes: &mut [C],
     scales: &mut [f32],
 ) {
-    let rows = x.chunks_exact(cols.max(1));
-    let rows = rows.zip(codes.chunks_exact_mut(cols.max(1)));
-    for ((x, codes), scale) in rows.zip(scales) {
+    // Not zipped: a zip divides by the rows' length, which the compiler does not know not to be 0.
+    let (mut x, mut codes) = (
+        x.chunks_exact(cols.max(1)),
+        codes.chunks_exact_mut(cols.max(1)),
+    );
+    for scale in scales {
+        let (Some(x), Some(codes)) = (x.next(), codes.next()) else {
+            return;
+        };
         *scale = row(x, norm, codes);
     }
 }
