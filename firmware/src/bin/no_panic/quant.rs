@@ -23,8 +23,6 @@ reach! {
     activations::columns,
     activations::finite,
     activations::quantize,
-    activations::row::<i8>,
-    activations::row::<i16>,
     Adaptive::choose,
     Allocation::gap,
     budget_bytes,
