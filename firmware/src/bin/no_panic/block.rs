@@ -3,7 +3,7 @@
 use tercet_core::block::{
     Format, Ternary, bitnet_hf, codes, decode, dot, dot_fixed, encode, fixed_to_f32, i2_s, scales,
 };
-use tercet_core::{bf16, f16};
+use tercet_core::bf16;
 
 use crate::reach::reach;
 
@@ -52,6 +52,5 @@ reach! {
     dot,
     dot_fixed,
     fixed_to_f32,
-    encode::<f16>,
     bitnet_hf::quantize::<bf16>,
 }
