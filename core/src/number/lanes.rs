@@ -202,6 +202,13 @@ impl Lanes<f32> {
         self.add_pairs(a, b, |a, b| a.to_f32() * b.to_f32())
     }
 
+    /// Adds the squares of the values, in f32.
+    pub(crate) fn squares(&mut self, values: &[f32]) {
+        // A slice has its own length. As products of a slice by itself, searches' dot products would share this loop's code,
+        // and no longer have it inlined.
+        let _ = self.add_pairs(values, values, |value, _| value * value);
+    }
+
     /// Adds the squares of a_i − b_i, in f32; `None`, and nothing added, when the lengths differ.
     pub fn squared_distance<A: Element, B: Element>(&mut self, a: &[A], b: &[B]) -> Option<()> {
         self.add_pairs(a, b, |a, b| {

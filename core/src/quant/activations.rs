@@ -177,8 +177,7 @@ pub fn row<C: Code>(x: &[f32], norm: Option<Norm<'_>>, codes: &mut [C]) -> f32 {
     let found = match norm {
         Some(norm) => {
             let mut lanes = Lanes::<f32>::new();
-            // A slice has its own length.
-            let _ = lanes.dot(x, x);
+            lanes.squares(x);
             let largest = largest(x.iter().zip(norm.gains).map(|(&x, &gain)| x * gain));
             let root = sqrt_f32(lanes.total() / x.len() as f32 + norm.eps);
             (largest, root)

@@ -1,9 +1,9 @@
 //! Block codecs.
 
+use tercet_core::bf16;
 use tercet_core::block::{
     Format, Ternary, bitnet_hf, codes, decode, dot, dot_fixed, encode, fixed_to_f32, i2_s, scales,
 };
-use tercet_core::bf16;
 
 use crate::reach::reach;
 
