@@ -12,7 +12,6 @@ use std::error::Error;
 use std::process::{Command, ExitCode};
 use std::{env, fs};
 
-use cases::Case;
 use tercet_host::simd::Backend;
 
 fn main() -> ExitCode {
@@ -40,19 +39,8 @@ fn run() -> Result<(), Box<dyn Error>> {
         .num_threads(1)
         .use_current_thread()
         .build_global()?;
-    for build in cases::ALL {
-        for Case {
-            what,
-            on,
-            work,
-            mut run,
-        } in build()
-        {
-            // What is done once (detection, tables, a first allocation) is no part of a count.
-            run();
-            counted_by_valgrind(&mut *run);
-            println!("{what} {on} {work}");
-        }
+    for entry in cases::all() {
+        println!("{}", cases::run(&entry, counted_by_valgrind));
     }
     Ok(())
 }

@@ -43,7 +43,7 @@ pub(crate) fn join(printed: &str, counts: &[u64]) -> Result<Vec<Row>, Box<dyn Er
 /// The table, headed by the compiler.
 pub(crate) fn table(compiler: &str, rows: &[Row]) -> String {
     let mut table = format!(
-        "# {compiler}\n{:<14} {:<22} {:>10} {:>8} {:>8}\n",
+        "# {compiler}\n{:<24} {:<22} {:>10} {:>8} {:>8}\n",
         "# what", "on", "instr", "work", "each"
     );
     for row in rows {
@@ -52,7 +52,7 @@ pub(crate) fn table(compiler: &str, rows: &[Row]) -> String {
             instructions, work, ..
         } = row;
         let each = *instructions as f64 / *work as f64;
-        table += &format!("{what:<14} {on:<22} {instructions:>10} {work:>8} {each:>8.3}\n");
+        table += &format!("{what:<24} {on:<22} {instructions:>10} {work:>8} {each:>8.3}\n");
     }
     table
 }

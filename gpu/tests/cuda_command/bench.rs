@@ -46,6 +46,7 @@ fn every_kernel_gives_the_right_bits_and_has_a_row() {
         "histogram",
         "mean",
         "fp8",
+        "norm",
     ];
     let report = ["--backend", "cuda", "--json", "--report", "speed"];
     let arguments = [&SMALL[..], &operations, &report].concat();

@@ -147,7 +147,8 @@ fn holding(backend: Backend) -> Backend {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Entry, catalogue};
+    use super::super::case::Entry;
+    use super::super::catalogue::catalogue;
     use super::*;
 
     fn work(operation: &str) -> Work {

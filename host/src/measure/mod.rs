@@ -1,7 +1,7 @@
 //! How fast this machine is, and how fast the engines are on it.
 //!
 //! Ceilings: [`bandwidth`] is what memory moves by working set, [`peak`] what an instruction set multiplies and adds.
-//! [`catalogue`] lists the operations with their sizes; a [`Runner`] has contenders ([`Contender`]) do each of them in turn,
+//! [`catalogue`] lists the operations with their sizes, [`entries`] has each at any shape; a [`Runner`] has contenders ([`Contender`]) do each of them in turn,
 //! checks that the bits are those of the reference engine, and gives times beside what the ceilings allow. An engine with memory
 //! and a clock of its own is a [`Device`].
 //!
@@ -19,10 +19,12 @@
 
 mod bandwidth;
 mod case;
+mod catalogue;
 mod ceilings;
 mod clock;
 mod contender;
 mod device;
+pub mod entries;
 pub mod input;
 mod machine;
 mod measured;
@@ -36,7 +38,8 @@ mod task;
 mod work;
 
 pub use bandwidth::{Bandwidth, Rates, Traffic, bandwidth, curve, rates};
-pub use case::{Case, Entry, catalogue};
+pub use case::{Case, Entry};
+pub use catalogue::catalogue;
 pub use ceilings::Ceilings;
 pub use clock::Clock;
 pub use contender::Contender;

@@ -7,6 +7,7 @@ use half::{bf16, f16};
 use tercet_core::block::Format;
 use tercet_core::linear::Layer;
 use tercet_core::palette::Palette;
+use tercet_core::quant::activations::Norm;
 use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{Groups, Method, Rule};
 use tercet_core::search::{FloatRows, Int8Rows, MetricKind, TernaryRows};
@@ -23,6 +24,15 @@ pub enum Task<'a> {
         groups: Groups,
         /// The method; bins for the optimal rule are [`Task::BINS`].
         method: Method,
+    },
+    /// Codes of rows of activations, as many columns as there are gains; then a scale a row.
+    NormQuantize {
+        /// The rows.
+        values: &'a [f32],
+        /// What they are normalized with.
+        norm: Norm<'a>,
+        /// Bits of a code: 8 or 16.
+        bits: u8,
     },
     /// The values of codes of one group, without a zero point.
     Dequantize {

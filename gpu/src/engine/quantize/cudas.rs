@@ -111,7 +111,7 @@ impl QuantizeEngine for Cudas {
         out: Activations<'_>,
         scales: &mut [f32],
     ) -> Result<(), CudaError> {
-        self.norm_quantize_slices(x, norm, out, scales)
+        super::activations::norm_quantize(self, x, norm, out, scales)
     }
 }
 

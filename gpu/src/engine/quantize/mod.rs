@@ -196,7 +196,7 @@ impl QuantizeEngine for Cuda {
         out: Activations<'_>,
         scales: &mut [f32],
     ) -> Result<(), CudaError> {
-        self.norm_quantize_slices(x, norm, out, scales)
+        activations::norm_quantize(self, x, norm, out, scales)
     }
 }
 

@@ -6,6 +6,7 @@ use super::clock::Clock;
 use super::contender::Contender;
 use super::task::Task;
 
+pub(super) mod activations;
 pub(super) mod blocks;
 pub(super) mod cluster;
 pub(super) mod compare;

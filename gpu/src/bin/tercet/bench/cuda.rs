@@ -157,6 +157,10 @@ fn done(cuda: &mut Cuda, clock: &mut Clock, task: &Task<'_>) -> Result<Option<u6
             Floats::F16(values) => values::quantize(cuda, clock, values, *groups, *method)?,
             Floats::Bf16(values) => values::quantize(cuda, clock, values, *groups, *method)?,
         },
+        Task::NormQuantize { values, norm, bits } => match bits {
+            8 => values::norm_quantize::<i8>(cuda, clock, values, *norm)?,
+            _ => values::norm_quantize::<i16>(cuda, clock, values, *norm)?,
+        },
         Task::Dequantize { codes, scale } => values::dequantize(cuda, clock, codes, *scale)?,
         Task::Encode {
             values,

@@ -1,9 +1,12 @@
 //! Tensors and blocks on the device: codes of values, and values of codes.
 
+use std::hash::Hash;
+
 use tercet_core::block::Format;
 use tercet_core::engine::MagnitudeBin;
 use tercet_core::number::Element;
 use tercet_core::palette::Palette;
+use tercet_core::quant::activations::{Code, Norm};
 use tercet_core::quant::fp8::Fp8;
 use tercet_core::quant::{Codes, Groups, HOST_BITS, Histogram, Method, Rule, ScaleRule};
 use tercet_gpu::engine::{Cuda, CudaError};
@@ -36,6 +39,24 @@ pub(super) fn quantize<T: Element>(
     }
     let bits = Bits::default().with(&codes).with(&zero_points);
     Ok(bits.with_floats(&scales).finish())
+}
+
+pub(super) fn norm_quantize<C: Code + Default + Hash>(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    values: &[f32],
+    norm: Norm<'_>,
+) -> Result<u64, CudaError> {
+    let rows = values.len() / norm.gains.len().max(1);
+    let (values, gains) = (cuda.upload(values)?, cuda.upload(norm.gains)?);
+    let (mut out, mut scales) = (cuda.zeros::<C>(values.len())?, cuda.zeros(rows)?);
+    let norm = Some((&gains, norm.eps));
+    cuda.norm_quantize_resident(&values, norm, &mut out, &mut scales)?;
+    clock.time(|| cuda.norm_quantize_resident(&values, norm, &mut out, &mut scales))?;
+    let (mut codes, mut factors) = (vec![C::default(); values.len()], vec![0.0; rows]);
+    cuda.read(&out, &mut codes)?;
+    cuda.read(&scales, &mut factors)?;
+    Ok(Bits::default().with(&codes).with_floats(&factors).finish())
 }
 
 pub(super) fn dequantize(

@@ -1,0 +1,102 @@
+//! The list of operations and their sizes.
+
+use tercet_core::block::Format;
+use tercet_core::linear::Layout;
+
+use super::case::Entry;
+use super::entries::{
+    blocks, convert, int8_searches, matmat, matvec, matvecs, palettes, quantizers, searches, seed,
+    step,
+};
+use super::operation::search::TOP;
+
+/// Columns of a matrix that is made to a size.
+const COLS: usize = 4096;
+/// Coordinates of a row to search that is made to a size.
+const DIM: usize = 256;
+/// Coordinates of a point, and clusters, of a set that is made to a size.
+const POINT: usize = 64;
+/// Queries that are searched for together.
+const QUERIES: usize = 64;
+
+const MI: usize = 1 << 20;
+
+/// Every operation, over inputs of about `size` values (rounded up to whole rows), or else over one input that caches hold and
+/// one that they do not, and over the shapes that others publish figures for.
+pub fn catalogue(size: Option<usize>) -> impl Iterator<Item = Entry> {
+    let over = move |otherwise: &'static [usize]| sizes(size, otherwise).into_iter();
+    over(&[MI, 96 * MI])
+        .flat_map(quantizers)
+        .chain(over(&[MI, 16 * MI]).flat_map(blocks))
+        .chain(over(&[COLS * COLS]).flat_map(|values| matvecs(values / COLS, COLS)))
+        .chain(layers(size))
+        .chain(over(&[MI]).flat_map(|values| palettes(&[2, 4, 8], values / COLS, COLS)))
+        .chain(clusters(size))
+        .chain(rows_to_search(size))
+        .chain(over(&[16 * MI]).flat_map(|values| convert(values / COLS, COLS)))
+}
+
+/// The sizes given, or the one asked for in whole rows of [`COLS`].
+fn sizes(size: Option<usize>, otherwise: &[usize]) -> Vec<usize> {
+    match size {
+        Some(size) => vec![size.next_multiple_of(8 * COLS).max(8 * COLS)],
+        None => otherwise.to_vec(),
+    }
+}
+
+/// Layers of other shapes, and of many vectors.
+fn layers(size: Option<usize>) -> impl Iterator<Item = Entry> {
+    // From memory, the classic table of short rows, and a square product.
+    let shapes = size.is_none().then(|| {
+        [
+            matvec(Layout::Block(Format::Tq2_0), 65_536, 16_384),
+            matvec(Layout::Int8, 100_000, 100),
+            matvec(Layout::TernaryLanes, 100_000, 100),
+            matmat(Layout::Int8, 2048, 2048, 2048),
+        ]
+    });
+    // Vectors of a batch: where weights are few beside activations, as in a prompt.
+    let many = match size {
+        Some(_) => 16,
+        None => 128,
+    };
+    let batches = sizes(size, &[COLS * COLS])
+        .into_iter()
+        .flat_map(move |values| {
+            [Layout::Block(Format::Tq2_0), Layout::Int8]
+                .map(|layout| matmat(layout, values / COLS, COLS, many))
+        });
+    shapes.into_iter().flatten().chain(batches)
+}
+
+fn clusters(size: Option<usize>) -> impl Iterator<Item = Entry> {
+    let shapes = match size {
+        Some(size) => vec![[size.div_ceil(POINT).max(POINT), POINT, POINT]],
+        None => vec![
+            [10_000, 100, 10],
+            [100_000, 64, 64],
+            [100_000, 128, 256],
+            [1_000_000, 32, 16],
+            [32_000, 256, 256],
+        ],
+    };
+    let seeded = shapes.get(shapes.len() / 4).copied();
+    shapes
+        .into_iter()
+        .map(step)
+        .chain(seeded.into_iter().map(seed))
+}
+
+fn rows_to_search(size: Option<usize>) -> impl Iterator<Item = Entry> {
+    let shapes = match size {
+        Some(size) => vec![(size.div_ceil(DIM).max(TOP), DIM)],
+        None => vec![(100_000, 384), (1_000_000, 256)],
+    };
+    let one = shapes.clone().into_iter().flat_map(move |(rows, dim)| {
+        // A GiB of floats says nothing that the smaller set does not.
+        let large = size.is_none() && rows * dim > 100_000_000;
+        searches(rows, dim).filter(move |entry| !(large && entry.operation.contains("f32")))
+    });
+    let many = shapes.into_iter().take(1);
+    one.chain(many.flat_map(|(rows, dim)| int8_searches(rows, dim, QUERIES)))
+}
