@@ -241,7 +241,7 @@ fn an_emulator_that_is_missing_is_named_with_its_package() {
     fs::remove_file(boards.0.path("bin/qemu-system-arm")).unwrap();
     let mut command = boards.command(&["images"]);
     let run = finish(command.env("PATH", boards.0.path("bin")));
-    let line = "error: no qemu-system-arm; apt-get install qemu-system-arm, or brew install qemu\n";
+    let line = "error: no qemu-system-arm: apt-get install qemu-system-arm, brew install qemu, or https://www.qemu.org/download\n";
     assert_eq!(
         (run.code, run.out.as_str(), run.err.as_str()),
         (Some(1), "", line)

@@ -10,7 +10,6 @@ mod says;
 use std::path::Path;
 
 use compiler::{Library, Part};
-pub use emulator::how_to_get;
 
 /// A search for what a run needs, and what of it was not found.
 #[derive(Debug)]

@@ -1,13 +1,10 @@
-//! Starts QEMU, hears it out, and ends it where it takes too long.
+//! Runs an image on an emulated board, and decodes what it writes.
 
-use std::io::{ErrorKind, Read};
+use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
-use std::{fs, thread};
+use std::time::Duration;
 
-use tercet_firmware_runner::needs::how_to_get;
+use tercet_firmware_runner::qemu::{self, Emulator, Limits};
 
 use super::decode::Decoder;
 
@@ -42,78 +39,29 @@ pub fn run(
 ) -> Result<Run, String> {
     let bytes = fs::read(image).map_err(|error| format!("{}: {error}", image.display()))?;
     let decoder = Decoder::new(&bytes)?;
-    let mut child = start(runner, image)?;
-    let end = Instant::now() + limit;
-    let received = read(&mut child);
+    let (program, arguments) = runner.split_first().ok_or("no runner")?;
+    let limits = Limits {
+        time: limit,
+        bytes: usize::MAX,
+    };
+    let mut emulator = Emulator::start(program, arguments, image, limits, true)?;
     let mut lines = Vec::new();
     let decoded = decoder.lines(
-        // Until the stream is closed or the time is over.
-        || {
-            received
-                .recv_timeout(end.saturating_duration_since(Instant::now()))
-                .ok()
-        },
+        || emulator.next(),
         |text| {
             line(text);
             lines.push(text.to_owned());
         },
     );
-    // A program that closed its stream may still run.
-    let ending = match wait(&mut child, end)? {
-        Some(status) => Ending::Status(status.code().map_or(255, |code| code as u8)),
-        None => Ending::TimeLimit(limit),
+    let ending = match emulator.end()? {
+        // Of one that was ended, the last frame may be cut.
+        qemu::Ending::Time | qemu::Ending::Bytes => Ending::TimeLimit(limit),
+        qemu::Ending::Status(status, _) => {
+            decoded?;
+            Ending::Status(status.code().map_or(255, |code| code as u8))
+        }
     };
-    // Of one that was ended, the last frame may be cut.
-    if let Ending::Status(_) = ending {
-        decoded?;
-    }
     Ok(Run { lines, ending })
-}
-
-fn start(runner: &[String], image: &Path) -> Result<Child, String> {
-    let (program, arguments) = runner.split_first().ok_or("no runner")?;
-    let child = Command::new(program)
-        .args(arguments)
-        .arg(image)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn();
-    child.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => format!("no {program}: {}", how_to_get(program)),
-        _ => format!("{program}: {error}"),
-    })
-}
-
-/// Reads in a thread, since a read cannot be given a time.
-fn read(child: &mut Child) -> Receiver<Vec<u8>> {
-    let (send, received) = mpsc::channel();
-    if let Some(mut stdout) = child.stdout.take() {
-        thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(length @ 1..) = stdout.read(&mut buffer) {
-                if send.send(buffer[..length].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
-    }
-    received
-}
-
-/// The child's status, or `None` where it had to be ended.
-fn wait(child: &mut Child, end: Instant) -> Result<Option<ExitStatus>, String> {
-    let wrong = |error: std::io::Error| format!("QEMU: {error}");
-    loop {
-        if let Some(status) = child.try_wait().map_err(wrong)? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= end {
-            child.kill().map_err(wrong)?;
-            child.wait().map_err(wrong)?;
-            return Ok(None);
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

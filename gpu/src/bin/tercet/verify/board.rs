@@ -26,37 +26,29 @@ const MADE_BY: &str = "`cargo firmware images DIR` makes such a folder";
 pub(super) struct Board {
     /// Its name, and what its images are compiled for.
     pub(super) name: String,
-    /// The emulator of its processor.
-    pub(super) emulator: Emulator,
+    /// Its processor.
+    pub(super) processor: Processor,
     /// What that is told before the image.
     pub(super) arguments: Vec<String>,
     /// The suite: every image of it is there and of this processor.
     pub(super) images: Vec<PathBuf>,
 }
 
-/// A program that runs images.
+/// What an image is of, which decides the emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Emulator {
+pub(super) enum Processor {
     Arm,
     Riscv32,
 }
 
-impl Emulator {
+impl Processor {
     pub(super) const ALL: [Self; 2] = [Self::Arm, Self::Riscv32];
 
-    /// Its name on the search path.
-    pub(super) const fn program(self) -> &'static str {
+    /// The name of its emulator on the search path.
+    pub(super) const fn emulator(self) -> &'static str {
         match self {
             Self::Arm => "qemu-system-arm",
             Self::Riscv32 => "qemu-system-riscv32",
-        }
-    }
-
-    /// How it is installed.
-    pub(super) const fn package(self) -> &'static str {
-        match self {
-            Self::Arm => "apt-get install qemu-system-arm, or brew install qemu",
-            Self::Riscv32 => "apt-get install qemu-system-misc, or brew install qemu",
         }
     }
 }
@@ -117,7 +109,7 @@ fn read(folder: &Path) -> Result<Board, Failure> {
         .map_err(|error| Failure::io(folder, "read", &error))?;
     for image in &mut board.images {
         *image = folder.join(&image);
-        image::check(image, board.emulator).map_err(|reason| {
+        image::check(image, board.processor).map_err(|reason| {
             Failure::new(format_args!("{}: {reason}; {MADE_BY}", image.display()))
         })?;
     }
@@ -144,10 +136,10 @@ fn parse(text: &str) -> Result<Board, String> {
     if let Some(image) = images.iter().find(|image| !is_word(image, "_-")) {
         return Err(format!("images: {image:?} is no name of a file"));
     }
-    let (emulator, arguments) = runner(&told.runner)?;
+    let (processor, arguments) = runner(&told.runner)?;
     Ok(Board {
         name: format!("{name} ({})", told.target),
-        emulator,
+        processor,
         arguments,
         images: images.iter().map(PathBuf::from).collect(),
     })
@@ -161,16 +153,16 @@ fn is_word(word: &str, signs: &str) -> bool {
 }
 
 /// A command as boards have it: the emulator, its options, and `-kernel` at the end.
-fn runner(words: &[String]) -> Result<(Emulator, Vec<String>), String> {
+fn runner(words: &[String]) -> Result<(Processor, Vec<String>), String> {
     let Some((program, options)) = words.split_first() else {
         return Err("runner: no command".to_owned());
     };
-    let all = Emulator::ALL.into_iter();
-    let emulator = all
+    let all = Processor::ALL.into_iter();
+    let processor = all
         .clone()
-        .find(|it| it.program() == program)
+        .find(|it| it.emulator() == program)
         .ok_or_else(|| {
-            let names: Vec<_> = all.map(Emulator::program).collect();
+            let names: Vec<_> = all.map(Processor::emulator).collect();
             format!("runner: {program:?} is none of {}", names.join(", "))
         })?;
     let Some((kernel, mut rest)) = options.split_last().filter(|(last, _)| *last == "-kernel")
@@ -197,7 +189,7 @@ fn runner(words: &[String]) -> Result<(Emulator, Vec<String>), String> {
     let arguments = options.len() - 1;
     let mut arguments = options[..arguments].to_vec();
     arguments.push(kernel.clone());
-    Ok((emulator, arguments))
+    Ok((processor, arguments))
 }
 
 #[cfg(test)]
@@ -212,7 +204,7 @@ mod tests {
     fn a_description_as_the_firmware_s_tool_writes_it() {
         let board = parse(AN386).unwrap();
         assert_eq!(board.name, "an386 (thumbv7em-none-eabihf)");
-        assert_eq!(board.emulator, Emulator::Arm);
+        assert_eq!(board.processor, Processor::Arm);
         assert_eq!(board.arguments.len(), 8);
         assert_eq!(board.arguments.last().unwrap(), "-kernel");
         assert_eq!(board.images.len(), 2);
@@ -220,7 +212,7 @@ mod tests {
             r#""-nographic""#,
             r#""-cpu", "rv32,f=false,d=false", "-bios", "none", "-nographic""#,
         );
-        assert_eq!(parse(&riscv).unwrap().emulator, Emulator::Riscv32);
+        assert_eq!(parse(&riscv).unwrap().processor, Processor::Riscv32);
     }
 
     #[test]

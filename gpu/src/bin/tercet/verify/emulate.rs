@@ -1,29 +1,18 @@
 //! Images on emulated boards, as many at once as the machine has threads.
 
-use std::io::{self, Read};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tercet_core::conformance;
 
-use super::board::{Board, Emulator};
+use super::board::{Board, Processor};
+use super::qemu::{self, Emulator, Ending, Limits};
 
 /// The suite prints some 10 KB.
 const MOST: usize = 1 << 20;
-/// Between two looks at whether an emulator has ended.
-const PAUSE: Duration = Duration::from_millis(10);
-/// What an emulator may still have to say when it has ended.
-const LATER: Duration = Duration::from_secs(1);
-/// Bytes of that.
-const WORDS: usize = 4096;
-
-/// Emulators that run, for an interrupt to end.
-static RUNNING: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 /// What an image printed, and how long that took.
 #[derive(Debug, Default)]
@@ -32,15 +21,6 @@ pub(super) struct Printed {
     pub(super) seconds: f64,
     /// Why there is no more; none where the image ended as it should.
     pub(super) failed: Option<String>,
-}
-
-/// Ends all emulators. For the end of the process: what waits for them goes on as if they had ended by themselves.
-pub(crate) fn abandon() {
-    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    for child in running.iter_mut() {
-        // One that has ended needs no end.
-        let _ = child.kill();
-    }
 }
 
 /// Runs all images of all boards, each for at most `limit`; a list for each board, in its images' order. `done` hears how many have ended.
@@ -87,7 +67,7 @@ fn one(board: &Board, image: &Path, limit: Duration) -> Printed {
     let failed = match run(board, image, limit) {
         Ok((text, ending)) => {
             let read = read(&text, &mut printed.digests);
-            ending.failure(limit).or(read.err())
+            failure(&ending, limit).or(read.err())
         }
         Err(reason) => Some(reason),
     };
@@ -102,176 +82,40 @@ fn one(board: &Board, image: &Path, limit: Duration) -> Printed {
     printed
 }
 
-/// How an emulator ended.
-enum Ending {
-    /// By itself; the words are its last on stderr.
-    Status(ExitStatus, String),
-    /// It took too long.
-    Limit,
-    /// It printed too much.
-    Flood,
-}
-
-impl Ending {
-    /// Why this is no success.
-    fn failure(&self, limit: Duration) -> Option<String> {
-        match self {
-            Self::Status(status, _) if status.code() == Some(0) => None,
-            Self::Status(status, said) if said.is_empty() => Some(format!("it failed: {status}")),
-            Self::Status(_, said) => Some(format!("it failed: {said}")),
-            Self::Limit => Some(format!("ended after {} s", limit.as_secs())),
-            Self::Flood => Some(format!(
-                "ended after {MOST} bytes, more than the suite prints"
-            )),
-        }
-    }
-}
-
 fn run(board: &Board, image: &Path, limit: Duration) -> Result<(String, Ending), String> {
-    let end = Instant::now() + limit;
-    let child = start(board.emulator, &board.arguments, Some(image))?;
-    let mut child = Running::new(child);
-    let (out, err) = child.streams();
-    let mut bytes = Vec::new();
-    let ending = loop {
-        match out.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            Ok(more) => bytes.extend(more),
-            Err(RecvTimeoutError::Timeout) => break Some(Ending::Limit),
-            Err(RecvTimeoutError::Disconnected) => break None,
-        }
-        if bytes.len() > MOST {
-            break Some(Ending::Flood);
-        }
+    let limits = Limits {
+        time: limit,
+        bytes: MOST,
     };
-    let ending = match ending {
-        Some(ending) => ending,
-        // An emulator that closed its output may still run.
-        None => match child.wait(end).map_err(|error| error.to_string())? {
-            None => Ending::Limit,
-            // Where something else holds the stream open, nothing is lost but words.
-            Some(status) => Ending::Status(status, err.recv_timeout(LATER).unwrap_or_default()),
-        },
-    };
+    let program = board.processor.emulator();
+    let mut emulator = Emulator::start(program, &board.arguments, image, limits, false)?;
+    let bytes: Vec<u8> = emulator.by_ref().flatten().collect();
+    let ending = emulator.end()?;
     Ok((String::from_utf8_lossy(&bytes).into_owned(), ending))
+}
+
+/// Why an ending is no success.
+fn failure(ending: &Ending, limit: Duration) -> Option<String> {
+    match ending {
+        Ending::Status(status, _) if status.code() == Some(0) => None,
+        Ending::Status(status, said) if said.is_empty() => Some(format!("it failed: {status}")),
+        Ending::Status(_, said) => Some(format!("it failed: {said}")),
+        Ending::Time => Some(format!("ended after {} s", limit.as_secs())),
+        Ending::Bytes => Some(format!(
+            "ended after {MOST} bytes, more than the suite prints"
+        )),
+    }
 }
 
 /// Whether the emulators of all boards are installed; which is not, otherwise, and how to install it.
 pub(super) fn installed(boards: &[Board]) -> Result<(), String> {
-    for emulator in Emulator::ALL {
-        if boards.iter().any(|board| board.emulator == emulator) {
-            let mut child = Running::new(start(emulator, &["--version".to_owned()], None)?);
-            // Its answer does not matter: that it starts does.
-            let _ = child.wait(Instant::now() + LATER);
+    for processor in Processor::ALL {
+        if boards.iter().any(|board| board.processor == processor) {
+            let program = processor.emulator();
+            qemu::try_out(program).map_err(|error| qemu::does_not_start(program, &error))?;
         }
     }
     Ok(())
-}
-
-fn start(emulator: Emulator, arguments: &[String], image: Option<&Path>) -> Result<Child, String> {
-    let program = emulator.program();
-    let child = Command::new(program)
-        .args(arguments)
-        .args(image)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    child.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => format!("no {program}; {}", emulator.package()),
-        _ => format!("{program}: {error}"),
-    })
-}
-
-/// An emulator that runs; ended where nobody waits for it any more.
-struct Running {
-    id: u32,
-}
-
-impl Running {
-    fn new(child: Child) -> Self {
-        let id = child.id();
-        RUNNING
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(child);
-        Self { id }
-    }
-
-    /// With the child, whom only this handle takes away.
-    fn with<T>(&self, work: impl FnOnce(&mut Child) -> T) -> Option<T> {
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        let child = running.iter_mut().find(|child| child.id() == self.id)?;
-        Some(work(child))
-    }
-
-    /// What it writes to stdout, as it comes, and its last line on stderr, when it has ended.
-    fn streams(&self) -> (Receiver<Vec<u8>>, Receiver<String>) {
-        let pipes = self.with(|child| (child.stdout.take(), child.stderr.take()));
-        let (out, err) = pipes.unwrap_or_default();
-        (reader(out), last_line(err))
-    }
-
-    fn wait(&mut self, end: Instant) -> io::Result<Option<ExitStatus>> {
-        loop {
-            if let Some(status) = self.with(Child::try_wait).transpose()?.flatten() {
-                return Ok(Some(status));
-            }
-            if Instant::now() >= end {
-                return Ok(None);
-            }
-            thread::sleep(PAUSE);
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = running.iter().position(|child| child.id() == self.id) {
-            let mut child = running.swap_remove(at);
-            drop(running);
-            // One that has ended is only waited for.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-/// Reads in a thread, since a read cannot be given a time. A few pieces wait to be taken, so that a flood stays outside.
-fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
-    let (send, received) = mpsc::sync_channel(16);
-    thread::spawn(move || pieces(pipe, |piece| send.send(piece.to_vec()).is_ok()));
-    received
-}
-
-/// The last line, short, at the stream's end.
-fn last_line(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
-    let (send, received) = mpsc::sync_channel(1);
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        pieces(pipe, |piece| {
-            bytes.extend(piece);
-            let past = bytes.len().saturating_sub(WORDS);
-            bytes.drain(..past);
-            true
-        });
-        let text = String::from_utf8_lossy(&bytes);
-        let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
-        // Nobody may wait any more.
-        let _ = send.send(last.unwrap_or_default().chars().take(200).collect());
-    });
-    received
-}
-
-/// Gives `take` what comes, until that has enough or there is no more.
-fn pieces(pipe: Option<impl Read>, mut take: impl FnMut(&[u8]) -> bool) {
-    let Some(mut pipe) = pipe else { return };
-    let mut buffer = [0; 4096];
-    while let Ok(length @ 1..) = pipe.read(&mut buffer) {
-        if !take(&buffer[..length]) {
-            break;
-        }
-    }
 }
 
 /// The digests of what an image printed: a line each, `#` before what is for people.

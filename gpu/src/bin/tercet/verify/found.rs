@@ -177,12 +177,12 @@ pub(super) fn table(engines: &[EngineFound]) -> Vec<Digest> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::board::Emulator;
+    use crate::verify::board::Processor;
 
     fn board(printed: &[Printed]) -> EngineFound {
         let board = Board {
             name: "an386 (thumbv7em-none-eabihf)".to_owned(),
-            emulator: Emulator::Arm,
+            processor: Processor::Arm,
             arguments: Vec::new(),
             images: Vec::new(),
         };

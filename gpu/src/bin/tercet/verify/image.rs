@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::board::Emulator;
+use super::board::Processor;
 
 /// Bytes up to and with `e_version`.
 const HEAD: usize = 24;
@@ -13,7 +13,7 @@ const ARM: u16 = 40;
 const RISCV: u16 = 243;
 
 /// Refuses what the emulator could not run, in words.
-pub(super) fn check(path: &Path, emulator: Emulator) -> Result<(), String> {
+pub(super) fn check(path: &Path, processor: Processor) -> Result<(), String> {
     let mut head = Vec::with_capacity(HEAD);
     let wrong = |error: std::io::Error| format!("cannot read: {error}");
     let file = File::open(path).map_err(wrong)?;
@@ -23,10 +23,10 @@ pub(super) fn check(path: &Path, emulator: Emulator) -> Result<(), String> {
     file.take(HEAD as u64)
         .read_to_end(&mut head)
         .map_err(wrong)?;
-    read(&head, emulator)
+    read(&head, processor)
 }
 
-fn read(head: &[u8], emulator: Emulator) -> Result<(), String> {
+fn read(head: &[u8], processor: Processor) -> Result<(), String> {
     let half = |at: usize| Some(u16::from_le_bytes([*head.get(at)?, *head.get(at + 1)?]));
     if !head.starts_with(b"\x7fELF") {
         return Err("no ELF image".to_owned());
@@ -39,14 +39,14 @@ fn read(head: &[u8], emulator: Emulator) -> Result<(), String> {
         return Err("an ELF file, but no program for a microcontroller".to_owned());
     }
     let found = match machine {
-        ARM => Emulator::Arm,
-        RISCV => Emulator::Riscv32,
+        ARM => Processor::Arm,
+        RISCV => Processor::Riscv32,
         other => return Err(format!("an image for a processor of ELF's number {other}")),
     };
-    if found == emulator {
+    if found == processor {
         return Ok(());
     }
-    let (found, wanted) = (found.program(), emulator.program());
+    let (found, wanted) = (found.emulator(), processor.emulator());
     Err(format!("an image for {found}, and the board's is {wanted}"))
 }
 
@@ -67,8 +67,11 @@ mod tests {
     #[test]
     fn only_programs_of_the_board_s_processor_pass() {
         let arm = head(1, EXECUTABLE, ARM);
-        assert_eq!(read(&arm, Emulator::Arm), Ok(()));
-        assert_eq!(read(&head(1, EXECUTABLE, RISCV), Emulator::Riscv32), Ok(()));
+        assert_eq!(read(&arm, Processor::Arm), Ok(()));
+        assert_eq!(
+            read(&head(1, EXECUTABLE, RISCV), Processor::Riscv32),
+            Ok(())
+        );
         for (head, reason) in [
             (&b"#!/bin/sh\n"[..], "no ELF image"),
             (&[], "no ELF image"),
@@ -81,7 +84,7 @@ mod tests {
                 "qemu-system-riscv32, and the board's is qemu-system-arm",
             ),
         ] {
-            let error = read(head, Emulator::Arm).unwrap_err();
+            let error = read(head, Processor::Arm).unwrap_err();
             assert!(error.contains(reason), "{error}");
         }
     }
