@@ -13,7 +13,7 @@ use compare::{activations, assigned, multiplied, multiplied_by, quantized, weigh
 use tercet_core::engine::LinearEngine;
 use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
 use tercet_core::scalar::Scalar;
-use tercet_gpu::batch::work::{
+use tercet_gpu::batch::executors::{
     Activations, Assign, Assigning, DeviceLayers, Layers, Multiply, Room,
 };
 use tercet_gpu::batch::{BatchError, BatchOptions, Closing, Linear, Queue, Ticket, Worker};

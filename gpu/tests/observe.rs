@@ -7,7 +7,7 @@ use serde_json::Value;
 use tercet_core::block::Format;
 use tercet_core::pool::Stats;
 use tercet_core::scalar::Scalar;
-use tercet_gpu::batch::work::Assign;
+use tercet_gpu::batch::executors::Assign;
 use tercet_gpu::batch::{BatchOptions, Queue, Worker};
 use tercet_gpu::cache::{Cache, CacheOptions, Computed, Tiers};
 use tercet_gpu::dispatch::{Builder, Costs, Engine, Settings};

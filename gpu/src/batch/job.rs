@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// What the requests of a queue are.
 ///
-/// A type of no value: it names what belongs together. Those of Tercet's operations stand in [`crate::batch::work`].
+/// A type of no value: it names what belongs together. Those of Tercet's operations stand in [`crate::batch::executors`].
 pub trait Job {
     /// What one request asks.
     type Request: Send;
@@ -25,11 +25,11 @@ pub trait Job {
 ///
 /// It runs on a thread of its own. A panic in any of its functions is [`super::BatchError::Panicked`] for the requests it was about,
 /// and the work is asked again with the next batch.
-pub trait Work<J: Job>: Send {
+pub trait Executor<J: Job>: Send {
     /// Refuses a request that would spoil the batch it is in, by its length or its values. Only this request gets the error.
     ///
     /// # Errors
-    /// What [`Work::run`] would say of the request alone.
+    /// What [`Executor::run`] would say of the request alone.
     fn check(&self, request: &J::Request) -> Result<(), J::Error> {
         let _ = request;
         Ok(())
@@ -42,7 +42,7 @@ pub trait Work<J: Job>: Send {
         wanted
     }
 
-    /// Does requests of one kind, all of which [`Work::check`] let pass: an answer for each, in order, as it would be alone.
+    /// Does requests of one kind, all of which [`Executor::check`] let pass: an answer for each, in order, as it would be alone.
     ///
     /// # Errors
     /// Then none of them is answered.
@@ -86,13 +86,13 @@ impl<K> Predict<K> for Linear {
 /// One of a queue's workers: what it does, and what that is predicted to take.
 pub struct Worker<'a, J: Job> {
     pub(super) name: String,
-    pub(super) work: Box<dyn Work<J> + 'a>,
+    pub(super) work: Box<dyn Executor<J> + 'a>,
     pub(super) predict: Box<dyn Predict<J::Kind>>,
 }
 
 impl<'a, J: Job> Worker<'a, J> {
     /// A worker of this name, of which nothing is known: batches go to the worker that has the fewest.
-    pub fn new(name: impl Into<String>, work: impl Work<J> + 'a) -> Self {
+    pub fn new(name: impl Into<String>, work: impl Executor<J> + 'a) -> Self {
         Self {
             name: name.into(),
             work: Box::new(work),

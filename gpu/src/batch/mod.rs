@@ -9,7 +9,7 @@
 //! use std::thread;
 //!
 //! use tercet_core::linear::{Layer, Layout, Matrix};
-//! use tercet_gpu::batch::work::{Activations, Layers};
+//! use tercet_gpu::batch::executors::{Activations, Layers};
 //! use tercet_gpu::batch::{BatchOptions, Queue, Worker};
 //! use tercet_host::parallel::Threads;
 //!
@@ -36,8 +36,8 @@
 //!   waits, [`Queue::try_submit`] and [`Queue::submit_until`] give the request back with [`Reason::Full`].
 //! - A ticket that is dropped or cancelled before its batch begins takes its request out, and makes room at once; later the answer is
 //!   dropped.
-//! - A request that is bad in itself ([`Work::check`]) fails alone. Where a run fails or panics, each of its requests gets that error,
-//!   and the queue goes on. A run that failed for want of memory ([`Work::splits`]) is done again in halves.
+//! - A request that is bad in itself ([`Executor::check`]) fails alone. Where a run fails or panics, each of its requests gets that error,
+//!   and the queue goes on. A run that failed for want of memory ([`Executor::splits`]) is done again in halves.
 //! - Requests of one kind come into batches in the order in which they came. Nothing is said of the order in which they end.
 //!
 //! # Several workers
@@ -73,7 +73,7 @@ mod stats;
 mod ticket;
 // Whoever runs the models needs no engines.
 #[cfg(not(all(test, loom)))]
-pub mod work;
+pub mod executors;
 
 #[cfg(all(test, loom))]
 mod models;
@@ -81,7 +81,7 @@ mod models;
 mod property;
 
 pub use error::{BatchError, Reason, Refused, StartError};
-pub use job::{Job, Linear, Predict, Work, Worker};
+pub use job::{Executor, Job, Linear, Predict, Worker};
 pub use options::BatchOptions;
 pub use queue::Queue;
 pub use shared::Closing;

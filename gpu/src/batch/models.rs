@@ -10,7 +10,7 @@ use loom::thread;
 use super::serve::serve;
 use super::shared::{Closing, Patience, Shared};
 use super::slot::{Left, Slot};
-use super::{BatchError, BatchOptions, Job, Linear, Reason, Ticket, Work};
+use super::{BatchError, BatchOptions, Executor, Job, Linear, Reason, Ticket};
 
 /// The answer is the request.
 struct Echo;
@@ -27,7 +27,7 @@ impl Job for Echo {
 /// Counts how often each request was run.
 struct Counting(Arc<[AtomicUsize; 2]>);
 
-impl Work<Echo> for Counting {
+impl Executor<Echo> for Counting {
     fn run(&mut self, (): &(), requests: &[usize]) -> Result<Vec<usize>, ()> {
         for &request in requests {
             self.0[request].fetch_add(1, Relaxed);

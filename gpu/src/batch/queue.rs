@@ -78,7 +78,7 @@ impl<J: Job> Queue<J> {
     fn prepared<'a>(
         options: BatchOptions,
         workers: impl IntoIterator<Item = Worker<'a, J>>,
-    ) -> Result<(Self, Vec<(String, Box<dyn super::Work<J> + 'a>)>), StartError> {
+    ) -> Result<(Self, Vec<(String, Box<dyn super::Executor<J> + 'a>)>), StartError> {
         options.check()?;
         let (mut predictions, mut names, mut works) = (Vec::new(), Vec::new(), Vec::new());
         for worker in workers {

@@ -7,10 +7,14 @@ use std::time::Instant;
 
 use super::shared::{Batch, Outcome, Shared, SlotOf};
 use super::stats::Tally;
-use super::{BatchError, Job, Work};
+use super::{BatchError, Executor, Job};
 
 /// Does batches until the queue has no more for this worker.
-pub(super) fn serve<J: Job>(shared: &Shared<J>, worker: usize, mut work: Box<dyn Work<J> + '_>) {
+pub(super) fn serve<J: Job>(
+    shared: &Shared<J>,
+    worker: usize,
+    mut work: Box<dyn Executor<J> + '_>,
+) {
     let _end = End(shared);
     while let Some(batch) = shared.next(worker) {
         let requests = batch.requests.len();
@@ -51,7 +55,7 @@ impl<J: Job> Drop for End<'_, J> {
 
 /// Does a batch: refuses what its work refuses, and runs the others, as many at a time as there is room for.
 fn answer<J: Job>(
-    work: &mut dyn Work<J>,
+    work: &mut dyn Executor<J>,
     kind: &J::Kind,
     all: Vec<J::Request>,
     slots: &[Arc<SlotOf<J>>],
@@ -83,7 +87,7 @@ fn answer<J: Job>(
 
 /// Runs a part of a batch, in halves where that may help.
 fn run<J: Job>(
-    work: &mut dyn Work<J>,
+    work: &mut dyn Executor<J>,
     kind: &J::Kind,
     requests: &[J::Request],
     slots: &[Arc<SlotOf<J>>],

@@ -27,7 +27,7 @@ pub struct BatchStats {
     pub refused: u64,
     /// Requests that waited for room before they were taken or refused.
     pub blocked: u64,
-    /// Calls of [`super::Work::run`].
+    /// Calls of [`super::Executor::run`].
     pub batches: u64,
     /// Their sizes.
     pub sizes: Sizes,

@@ -8,7 +8,7 @@ use tercet_core::linear::{Layer, Layout, Matrix};
 use tercet_core::quant::Method;
 use tercet_core::scalar::Scalar;
 use tercet_core::search::{Dot, Int8Rows};
-use tercet_gpu::batch::work::{
+use tercet_gpu::batch::executors::{
     Activations, Asked, Assign, Costed, Layers, Priced, QuantizeRows, Quantizing, Query, Search,
 };
 use tercet_gpu::batch::{BatchOptions, BatchStats, Job, Predict, Queue, Worker};

@@ -10,11 +10,11 @@ use tercet_core::linear::{Layer, Layout, LinearError, Matrix};
 use tercet_core::quant::{Method, QuantError};
 use tercet_core::scalar::{self, Scalar};
 use tercet_core::search::{Dot, FloatRows, Int8Rows, SearchError};
-use tercet_gpu::batch::work::{
+use tercet_gpu::batch::executors::{
     Activations, Assign, Assigning, Layers, Multiply, QuantizeRows, Quantizing, Query, Search,
     Searching,
 };
-use tercet_gpu::batch::{BatchError, BatchOptions, Job, Queue, Work, Worker};
+use tercet_gpu::batch::{BatchError, BatchOptions, Executor, Job, Queue, Worker};
 use tercet_host::engine::EngineError;
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
@@ -72,7 +72,7 @@ fn engines_of_several_kinds_share_a_queue() {
 
 /// The faults of requests, each between two good ones.
 fn faults<'a, J: Job<Error = EngineError, Request: Clone> + 'a>(
-    work: impl Work<J> + 'a,
+    work: impl Executor<J> + 'a,
     good: &J::Request,
     bad: impl IntoIterator<Item = J::Request>,
 ) -> Vec<String> {

@@ -1,13 +1,13 @@
-//! Work that fails, panics or miscounts: every request of it hears so once, and the queue goes on.
+//! Executor that fails, panics or miscounts: every request of it hears so once, and the queue goes on.
 
 use std::time::Duration;
 
-use tercet_gpu::batch::{BatchError, BatchOptions, Queue, Ticket, Work, Worker};
+use tercet_gpu::batch::{BatchError, BatchOptions, Executor, Queue, Ticket, Worker};
 
 use super::gate::{BAD, Numbers, Told, WORSE, ask, plus_one};
 
 /// A queue that runs three requests at once.
-fn threes(work: impl Work<Numbers> + 'static) -> Queue<Numbers> {
+fn threes(work: impl Executor<Numbers> + 'static) -> Queue<Numbers> {
     let options = BatchOptions {
         max_size: 3,
         max_wait: Duration::from_secs(3600),
@@ -137,7 +137,7 @@ fn what_is_too_much_at_once_is_run_in_halves() {
 /// Says how many it has room for.
 struct Little(usize);
 
-impl Work<Numbers> for Little {
+impl Executor<Numbers> for Little {
     fn most(&self, _: &u8, wanted: usize) -> usize {
         assert!(wanted > 0);
         self.0
@@ -181,7 +181,7 @@ impl tercet_gpu::batch::Job for Mines {
     fn kind(_: &Mine) {}
 }
 
-impl Work<Mines> for () {
+impl Executor<Mines> for () {
     fn run(&mut self, (): &(), requests: &[Mine]) -> Result<Vec<u64>, String> {
         Ok(requests.iter().map(|mine| mine.0).collect())
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use tercet_gpu::batch::{BatchError, BatchOptions, Job, Queue, Reason, Ticket, Work, Worker};
+use tercet_gpu::batch::{BatchError, BatchOptions, Executor, Job, Queue, Reason, Ticket, Worker};
 
 /// Requests that exist, and the most that did.
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
@@ -41,7 +41,7 @@ impl Job for Flood {
 /// Fails, panics, or answers, by the first of a batch; counts what it has run.
 struct Mixed<'a>(&'a AtomicUsize);
 
-impl Work<Flood> for Mixed<'_> {
+impl Executor<Flood> for Mixed<'_> {
     fn check(&self, request: &Counted) -> Result<(), u64> {
         if request.0.is_multiple_of(101) {
             Err(request.0)

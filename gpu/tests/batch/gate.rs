@@ -1,9 +1,9 @@
-//! Work that tests hold up and look into.
+//! Executor that tests hold up and look into.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use tercet_gpu::batch::{Job, Queue, Ticket, Work};
+use tercet_gpu::batch::{Executor, Job, Queue, Ticket};
 
 /// Numbers, of kinds; the answer is the number and one.
 pub(crate) struct Numbers;
@@ -22,7 +22,7 @@ impl Job for Numbers {
 /// The batches that were run, in order.
 pub(crate) type Log = Arc<Mutex<Vec<Vec<u64>>>>;
 
-/// Work whose batches begin when the test says so.
+/// Executor whose batches begin when the test says so.
 pub(crate) struct Gated {
     begun: Sender<()>,
     go: Receiver<()>,
@@ -70,7 +70,7 @@ impl Gate {
     }
 }
 
-impl Work<Numbers> for Gated {
+impl Executor<Numbers> for Gated {
     fn run(&mut self, _: &u8, requests: &[(u8, u64)]) -> Result<Vec<u64>, String> {
         let numbers = requests.iter().map(|request| request.1);
         self.log.lock().unwrap().push(numbers.clone().collect());
@@ -82,10 +82,10 @@ impl Work<Numbers> for Gated {
     }
 }
 
-/// Work that does as told with the batch.
+/// Executor that does as told with the batch.
 pub(crate) struct Told<F>(pub(crate) F);
 
-impl<F: FnMut(&[u64]) -> Result<Vec<u64>, String> + Send> Work<Numbers> for Told<F> {
+impl<F: FnMut(&[u64]) -> Result<Vec<u64>, String> + Send> Executor<Numbers> for Told<F> {
     fn check(&self, &(_, number): &(u8, u64)) -> Result<(), String> {
         match number {
             BAD => Err("a bad number".to_owned()),

@@ -21,7 +21,7 @@ use tercet_core::number::{Element, Random};
 use tercet_core::quant::{self, Groups, Method, Rule, ScaleRule};
 use tercet_core::scalar::{self, Scalar};
 use tercet_core::search::{Hit, Metric, Rows};
-use tercet_gpu::batch::work::{
+use tercet_gpu::batch::executors::{
     Activations, Assign, Assigning, Layers, Multiply, QuantizeRows, Quantizing, Query, Room, Row,
     Search, Searching,
 };

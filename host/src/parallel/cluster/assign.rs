@@ -7,14 +7,14 @@ use tracing::trace_span;
 use super::super::each::{chunks, chunks_mut};
 use super::super::{TILE as VALUES, Threads};
 use super::share::{jobs, share, work};
-use crate::simd::cluster::{Change, Cluster, Packed, Sums, TILE, Work};
+use crate::simd::cluster::{Change, Cluster, Packed, Scratch, Sums, TILE};
 
 /// What a job keeps from step to step, in lines of the cache (and pairs of them, which some processors fetch together) that
 /// no other job writes to.
 #[derive(Clone, Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Job {
-    pub(super) work: Work,
+    pub(super) scratch: Scratch,
     pub(super) sums: Sums,
     pub(super) assigned: Assigned,
     /// Squared distances of a tile to candidates.
@@ -105,7 +105,10 @@ impl Assignment<'_> {
         let (dims, count) = (self.points.dims(), labels.len());
         let rows = &self.points.values()[first * dims..];
         let Job {
-            work, sums, found, ..
+            scratch,
+            sums,
+            found,
+            ..
         } = job;
         let lengths = if distances.is_empty() {
             &[]
@@ -118,7 +121,7 @@ impl Assignment<'_> {
         };
         let inertia = self
             .kernels
-            .assign(rows, lengths, self.packed, work, labels, distances);
+            .assign(rows, lengths, self.packed, scratch, labels, distances);
         let weights = self.points.weights();
         let weights = weights.map(|weights| &weights[first..][..count]);
         let mut assigned = Assigned {
@@ -128,7 +131,7 @@ impl Assignment<'_> {
         if let Some(weights) = weights {
             assigned.inertia = super::mass(Some(weights), distances);
         }
-        for (tile, (changed, before)) in work.moved().enumerate() {
+        for (tile, (changed, before)) in scratch.moved().enumerate() {
             let first = tile * TILE;
             let labels = &labels[first..][..before.len()];
             let weights = weights.map(|weights| &weights[first..][..before.len()]);

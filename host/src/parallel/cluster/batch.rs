@@ -25,7 +25,10 @@ impl Clusters<'_> {
         }
         share(jobs, chunks(batch, TILE), &|job, _, tile: &[u32]| {
             let Job {
-                work, sums, rows, ..
+                scratch,
+                sums,
+                rows,
+                ..
             } = job;
             let (mut lengths, mut weights) = ([0; TILE], [1; TILE]);
             rows.clear();
@@ -41,7 +44,7 @@ impl Clusters<'_> {
             let (mut labels, mut distances) = ([0; TILE], [0; TILE]);
             let (labels, distances) = (&mut labels[..tile.len()], &mut distances[..tile.len()]);
             let lengths = &lengths[..tile.len()];
-            kernels.assign(rows, lengths, packed, work, labels, distances);
+            kernels.assign(rows, lengths, packed, scratch, labels, distances);
             let change = Change {
                 rows,
                 weights: points.weights().map(|_| &weights[..tile.len()]),

@@ -142,8 +142,8 @@ impl Pruned<'_> {
         }
         let packed = if to_all { self.all.packed } else { self.packed };
         let (length, labels) = (&length[..count], &mut labels[..count]);
-        let (work, distances) = (&mut job.work, &mut distances[..count]);
-        kernels.assign(&job.rows, length, packed, work, labels, distances);
+        let (scratch, distances) = (&mut job.scratch, &mut distances[..count]);
+        kernels.assign(&job.rows, length, packed, scratch, labels, distances);
         let mut changed = 0;
         for (lane, &index) in indices.iter().enumerate() {
             let distance = &mut share.distances[index as usize];

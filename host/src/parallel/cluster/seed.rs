@@ -105,14 +105,14 @@ impl Clusters<'_> {
             &mut self.jobs[..count],
             parts,
             &|job, index, (distances, total)| {
-                let Job { work, found, .. } = job;
+                let Job { scratch, found, .. } = job;
                 found.resize(TILE, 0);
                 *total = 0;
                 for (tile, distances) in distances.chunks_mut(TILE).enumerate() {
                     let first = index * size + tile * TILE;
                     let rows = &points.values()[first * dims..];
                     let lengths = &lengths[first..][..distances.len()];
-                    kernels.each(rows, lengths, candidates, work, found);
+                    kernels.each(rows, lengths, candidates, scratch, found);
                     let plain = kernels.shorten(found, distances);
                     *total += match points.weights() {
                         None => plain,
@@ -144,7 +144,7 @@ impl Clusters<'_> {
                 let first = index * size + tile * TILE;
                 let rows = &points.values()[first * dims..];
                 let lengths = &lengths[first..][..distances.len()];
-                kernels.each(rows, lengths, candidates, &mut job.work, &mut job.found);
+                kernels.each(rows, lengths, candidates, &mut job.scratch, &mut job.found);
                 let weights = points.weights();
                 let weights = weights.map(|weights| &weights[first..][..distances.len()]);
                 let columns = job.found.chunks_exact(TILE);

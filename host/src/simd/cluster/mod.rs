@@ -49,7 +49,7 @@ fn flat_mut(lines: &mut [Line]) -> &mut [i32] {
 /// What a job needs beside its points: a turned tile and a few arrays of one value a point. Grows to 64 · d bytes, twice that
 /// on sets without byte products.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct Scratch {
     turned: Vec<Line>,
     staged: Vec<i8>,
     sums: Vec<i32>,
@@ -59,7 +59,7 @@ pub(crate) struct Work {
     changed: Vec<u64>,
 }
 
-impl Work {
+impl Scratch {
     /// For each tile of the last [`Cluster::assign`] a bit for each point whose label changed, and the labels that its points had
     /// before.
     pub(crate) fn moved(&self) -> impl Iterator<Item = (u64, &[u32])> {
@@ -98,9 +98,15 @@ pub(crate) struct Cluster {
     pub(in crate::simd) means: unsafe fn(&[i64], u64, &mut [i8]),
 }
 
-type Assign =
-    unsafe fn(&[i8], &[u32], &Packed, &mut Work, labels: &mut [u32], distances: &mut [u32]) -> u64;
-type Each = unsafe fn(&[i8], &[u32], &Packed, &mut Work, out: &mut [u32]);
+type Assign = unsafe fn(
+    &[i8],
+    &[u32],
+    &Packed,
+    &mut Scratch,
+    labels: &mut [u32],
+    distances: &mut [u32],
+) -> u64;
+type Each = unsafe fn(&[i8], &[u32], &Packed, &mut Scratch, out: &mut [u32]);
 
 pub(in crate::simd) const SCALAR: Cluster = Cluster {
     format: None,
@@ -122,7 +128,7 @@ impl Cluster {
     }
 
     /// Gives points, as many as `labels`, at most [`Cluster::span`], the labels of their nearest centroids, the lowest of
-    /// equals, and their squared distances; [`Work::moved`] then says which changed. Returns Σ D²; where distances are not written,
+    /// equals, and their squared distances; [`Scratch::moved`] then says which changed. Returns Σ D²; where distances are not written,
     /// less the points' [`Cluster::lengths`] as of i32, modulo 2⁶⁴.
     ///
     /// `rows` begins with the first of them and may go on; kernels read on to whole 16s of a row where it does. `lengths`
@@ -132,7 +138,7 @@ impl Cluster {
         rows: &[i8],
         lengths: &[u32],
         packed: &Packed,
-        work: &mut Work,
+        scratch: &mut Scratch,
         labels: &mut [u32],
         distances: &mut [u32],
     ) -> u64 {
@@ -142,7 +148,7 @@ impl Cluster {
         assert!(distances.is_empty() || distances.len() == count);
         assert!(rows.len() >= count * packed.dims());
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-        unsafe { (self.assign)(rows, lengths, packed, work, labels, distances) }
+        unsafe { (self.assign)(rows, lengths, packed, scratch, labels, distances) }
     }
 
     /// The squared distances of a tile's points, as many as `lengths`, to every packed centroid: those to centroid c begin at
@@ -152,14 +158,14 @@ impl Cluster {
         rows: &[i8],
         lengths: &[u32],
         packed: &Packed,
-        work: &mut Work,
+        scratch: &mut Scratch,
         out: &mut [u32],
     ) {
         let count = lengths.len();
         assert!((1..=TILE).contains(&count) && rows.len() >= count * packed.dims());
         assert!(out.len() >= packed.len() * TILE);
         // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-        unsafe { (self.each)(rows, lengths, packed, work, out) }
+        unsafe { (self.each)(rows, lengths, packed, scratch, out) }
     }
 
     /// Adds points to the sums of their labels, or moves those that changed.
@@ -224,12 +230,12 @@ fn assign_plain(
     rows: &[i8],
     _: &[u32],
     packed: &Packed,
-    work: &mut Work,
+    scratch: &mut Scratch,
     labels: &mut [u32],
     distances: &mut [u32],
 ) -> u64 {
     let (count, dims) = (labels.len(), packed.dims());
-    work.begin(labels);
+    scratch.begin(labels);
     let Ok(points) = Points::new(&rows[..count * dims], dims) else {
         return 0;
     };
@@ -243,16 +249,16 @@ fn assign_plain(
         (distances, 0)
     };
     let assigned = reference::measure(&points, centroids, norms, labels, distances);
-    let pairs = labels.iter().zip(&work.old).enumerate();
+    let pairs = labels.iter().zip(&scratch.old).enumerate();
     let changed = pairs.fold(0, |changed, (index, (new, old))| {
         changed | u64::from(new != old) << index
     });
-    work.found(changed);
+    scratch.found(changed);
     assigned.inertia.wrapping_sub(lengths as u64)
 }
 
 /// [`Cluster::each`] by the reference.
-fn each_plain(rows: &[i8], lengths: &[u32], packed: &Packed, _: &mut Work, out: &mut [u32]) {
+fn each_plain(rows: &[i8], lengths: &[u32], packed: &Packed, _: &mut Scratch, out: &mut [u32]) {
     let dims = packed.dims();
     let (centroids, _) = packed.plain();
     for (centroid, out) in centroids.chunks_exact(dims).zip(out.chunks_exact_mut(TILE)) {
@@ -265,7 +271,7 @@ fn each_plain(rows: &[i8], lengths: &[u32], packed: &Packed, _: &mut Work, out: 
 /// The functions of a set that are [`tile`]'s loops compiled for it, and its table.
 macro_rules! cluster_kernels {
     ($set:ty, $vectors:literal, $features:literal) => {
-        use $crate::simd::cluster::{self, Change, Cluster, Packed, Sums, TILE, Work};
+        use $crate::simd::cluster::{self, Change, Cluster, Packed, Scratch, Sums, TILE};
 
         /// The kernels of clustering.
         pub(in crate::simd) const KERNELS: Cluster = Cluster {
@@ -286,7 +292,7 @@ macro_rules! cluster_kernels {
             rows: &[i8],
             lengths: &[u32],
             packed: &Packed,
-            work: &mut Work,
+            scratch: &mut Scratch,
             labels: &mut [u32],
             distances: &mut [u32],
         ) -> u64 {
@@ -295,16 +301,22 @@ macro_rules! cluster_kernels {
                 rows,
                 lengths,
                 packed,
-                work,
+                scratch,
                 labels,
                 distances,
             )
         }
 
         #[target_feature(enable = $features)]
-        fn each(rows: &[i8], lengths: &[u32], packed: &Packed, work: &mut Work, out: &mut [u32]) {
+        fn each(
+            rows: &[i8],
+            lengths: &[u32],
+            packed: &Packed,
+            scratch: &mut Scratch,
+            out: &mut [u32],
+        ) {
             let set = <$set>::here();
-            cluster::tile::each::<$set, $vectors>(set, rows, lengths, packed, work, out)
+            cluster::tile::each::<$set, $vectors>(set, rows, lengths, packed, scratch, out)
         }
 
         #[target_feature(enable = $features)]

@@ -2,7 +2,7 @@
 
 use super::packed::{Packed, blocks};
 use super::products::{Products, Words};
-use super::{TILE, Work};
+use super::{Scratch, TILE};
 use crate::simd::stores::ask;
 use crate::simd::vectors::Vectors;
 
@@ -165,14 +165,14 @@ pub(in crate::simd) fn assign<S: Products, const P: usize>(
     rows: &[i8],
     lengths: &[u32],
     packed: &Packed,
-    work: &mut Work,
+    scratch: &mut Scratch,
     labels: &mut [u32],
     distances: &mut [u32],
 ) -> u64 {
     let count = labels.len();
-    work.begin(labels);
-    turned::<S, P>(set, rows, packed.dims(), count, work);
-    let points = super::flat(&work.turned);
+    scratch.begin(labels);
+    turned::<S, P>(set, rows, packed.dims(), count, scratch);
+    let points = super::flat(&scratch.turned);
     // A part of a tile, with what of it is written and read; what its other lanes hold is of no matter.
     let mut part = None;
     let (tile, written) = match labels.first_chunk_mut() {
@@ -189,7 +189,7 @@ pub(in crate::simd) fn assign<S: Products, const P: usize>(
     };
     // The one call, since all of it is compiled where it is called.
     let (changed, total) = nearest::<S, P>(set, points, packed, count, tile, written);
-    work.found(changed);
+    scratch.found(changed);
     if let Some((all, near, _)) = &part {
         labels.copy_from_slice(&all[..count]);
         distances.copy_from_slice(&near[..distances.len()]);
@@ -263,16 +263,18 @@ fn turned<S: Products, const P: usize>(
     rows: &[i8],
     dims: usize,
     count: usize,
-    work: &mut Work,
+    scratch: &mut Scratch,
 ) {
     let whole = dims.next_multiple_of(16);
     let words = dims.div_ceil(4) * S::FORMAT.words() * TILE;
-    work.turned.resize(words.div_ceil(16), super::Line([0; 16]));
-    let out = super::flat_mut(&mut work.turned);
+    scratch
+        .turned
+        .resize(words.div_ceil(16), super::Line([0; 16]));
+    let out = super::flat_mut(&mut scratch.turned);
     if rows.len() >= (TILE - 1) * dims + whole {
         return turn::<S, P>(set, rows, dims, dims, out);
     }
-    let staged = &mut work.staged;
+    let staged = &mut scratch.staged;
     staged.clear();
     staged.resize(TILE * whole, 0);
     for (row, staged) in rows
@@ -307,22 +309,22 @@ pub(in crate::simd) fn each<S: Products, const P: usize>(
     rows: &[i8],
     lengths: &[u32],
     packed: &Packed,
-    work: &mut Work,
+    scratch: &mut Scratch,
     out: &mut [u32],
 ) {
     let count = lengths.len();
-    turned::<S, P>(set, rows, packed.dims(), count, work);
+    turned::<S, P>(set, rows, packed.dims(), count, scratch);
     let part = part_len::<S, P>(set, packed.dims());
-    work.sums.resize(packed.len() * TILE, 0);
-    let points = super::flat(&work.turned);
+    scratch.sums.resize(packed.len() * TILE, 0);
+    let points = super::flat(&scratch.turned);
     for (index, first) in (0..count).step_by(P * set.vectors().lanes()).enumerate() {
         let mut write = Write::<'_, P> {
-            out: &mut work.sums,
+            out: &mut scratch.sums,
             first,
         };
         products::<S, P>(set, &points[index * part..][..part], packed, &mut write);
     }
-    for (sums, &tag) in work.sums.chunks_exact(TILE).zip(packed.tags()) {
+    for (sums, &tag) in scratch.sums.chunks_exact(TILE).zip(packed.tags()) {
         let (label, odd) = (tag as usize >> 1, tag as u32 & 1);
         let out = &mut out[label * TILE..][..count];
         for ((out, &sum), &length) in out.iter_mut().zip(sums).zip(lengths) {

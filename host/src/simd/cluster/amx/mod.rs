@@ -13,7 +13,7 @@ use crate::simd::avx512_vnni::cluster::KERNELS as VECTORS;
 use crate::simd::cluster::keys::Keys;
 use crate::simd::cluster::panels::Panels;
 use crate::simd::cluster::products::Format;
-use crate::simd::cluster::{Cluster, Line, Packed, TILE, Work};
+use crate::simd::cluster::{Cluster, Line, Packed, Scratch, TILE};
 
 /// The kernels of clustering.
 pub(in crate::simd) const KERNELS: Cluster = Cluster {
@@ -258,12 +258,12 @@ fn assign(
     rows: &[i8],
     lengths: &[u32],
     packed: &Packed,
-    work: &mut Work,
+    scratch: &mut Scratch,
     labels: &mut [u32],
     distances: &mut [u32],
 ) -> u64 {
     let (dims, panels) = (packed.dims(), packed.panels());
-    work.begin(labels);
+    scratch.begin(labels);
     let mut pieces: Pieces = [[[Line::ZERO; POINTS]; PIECE]; 2];
     // SAFETY: a table is only reached through a backend that was found to run its set.
     let mut products = unsafe { Products::new(panels) };
@@ -273,7 +273,7 @@ fn assign(
     for (tile, labels) in labels.chunks_mut(TILE).enumerate() {
         let rows = &rows[tile * TILE * dims..];
         let count = labels.len();
-        products.take(rows, dims, count, &mut work.tiles);
+        products.take(rows, dims, count, &mut scratch.tiles);
         let blocks = count.div_ceil(POINTS);
         // SAFETY: the set runs here.
         let nearest = unsafe {
@@ -287,7 +287,7 @@ fn assign(
         let written = lengths.next().zip(distances.next());
         let (changed, sum) = found(&nearest, labels, written);
         total = _mm512_add_epi64(total, sum);
-        work.found(changed);
+        scratch.found(changed);
     }
     _mm512_reduce_add_epi64(total) as u64
 }
@@ -336,13 +336,13 @@ fn found(
 
 /// See [`Cluster::each`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512vbmi2")]
-fn each(rows: &[i8], lengths: &[u32], packed: &Packed, work: &mut Work, out: &mut [u32]) {
+fn each(rows: &[i8], lengths: &[u32], packed: &Packed, scratch: &mut Scratch, out: &mut [u32]) {
     let (dims, panels, count) = (packed.dims(), packed.panels(), lengths.len());
     let (_, norms) = packed.plain();
     let mut sums: [Sums; 2] = [[Line::ZERO; POINTS]; 2];
     // SAFETY: a table is only reached through a backend that was found to run its set.
     let mut products = unsafe { Products::new(panels) };
-    products.take(rows, dims, count, &mut work.tiles);
+    products.take(rows, dims, count, &mut scratch.tiles);
     let places = _mm512_mullo_epi32(
         _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
         _mm512_set1_epi32(16),

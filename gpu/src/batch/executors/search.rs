@@ -7,7 +7,7 @@ use tercet_core::engine::SearchBase;
 use tercet_core::search::{Hit, Metric, Rows};
 use tercet_host::engine::EngineError;
 
-use crate::batch::{Job, Work};
+use crate::batch::{Executor, Job};
 
 /// The job of finding the best rows of `R` by the metric `M`: a [`Query`] gets its hits, best first, ties by the lower index.
 ///
@@ -45,7 +45,7 @@ impl<R: Rows, M: Metric> Job for Searching<R, M> {
 /// use tercet_core::engine::SearchEngine;
 /// use tercet_core::scalar::Scalar;
 /// use tercet_core::search::{Dot, Int8Rows};
-/// use tercet_gpu::batch::work::{Query, Search};
+/// use tercet_gpu::batch::executors::{Query, Search};
 /// use tercet_gpu::batch::{BatchOptions, Queue, Worker};
 ///
 /// let rows = Int8Rows::new(&[1, 2, 3, 4, 5, 6], 2)?;
@@ -85,7 +85,7 @@ impl<R: Rows, B, M> Search<R, B, M> {
 }
 
 impl<R: Rows, B: SearchBase<Rows = R, Error: Into<EngineError>> + Send, M: Metric>
-    Work<Searching<R, M>> for Search<R, B, M>
+    Executor<Searching<R, M>> for Search<R, B, M>
 {
     /// Its length, and over floats that its values are finite.
     fn check(&self, request: &Query<R::Query>) -> Result<(), EngineError> {

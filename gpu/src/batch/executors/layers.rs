@@ -8,7 +8,7 @@ use tercet_host::engine::EngineError;
 
 use super::Room;
 use super::room::most;
-use crate::batch::{Job, Work};
+use crate::batch::{Executor, Job};
 
 /// The job of multiplying a layer: [`Activations`] get an output for each row of weights.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ pub(super) fn parted(out: &[f32], rows: usize, count: usize) -> Vec<Vec<f32>> {
         .collect()
 }
 
-impl<E: LinearEngine<Error: Into<EngineError>> + Room + Send> Work<Multiply> for Layers<'_, E> {
+impl<E: LinearEngine<Error: Into<EngineError>> + Room + Send> Executor<Multiply> for Layers<'_, E> {
     /// Their number, and that none is −128.
     fn check(&self, request: &Activations) -> Result<(), EngineError> {
         Ok(check(request, self.layer.weights().cols())?)

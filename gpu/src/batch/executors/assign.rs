@@ -8,7 +8,7 @@ use tercet_host::engine::EngineError;
 
 use super::Room;
 use super::room::most;
-use crate::batch::{Job, Work};
+use crate::batch::{Executor, Job};
 
 /// The job of finding the nearest centroid: a point, its int8 coordinates, gets the label and the squared distance, in units of codes.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ impl Job for Assigning {
 ///
 /// ```
 /// use tercet_core::scalar::Scalar;
-/// use tercet_gpu::batch::work::Assign;
+/// use tercet_gpu::batch::executors::Assign;
 /// use tercet_gpu::batch::{BatchOptions, Queue, Worker};
 ///
 /// let work = Assign::new(Scalar, vec![0, 0, 9, 4], 2)?;
@@ -64,7 +64,7 @@ impl<E> Assign<E> {
     }
 }
 
-impl<E: ClusterEngine<Error: Into<EngineError>> + Room + Send> Work<Assigning> for Assign<E> {
+impl<E: ClusterEngine<Error: Into<EngineError>> + Room + Send> Executor<Assigning> for Assign<E> {
     /// Its coordinates' number.
     fn check(&self, request: &Vec<i8>) -> Result<(), EngineError> {
         let (expected, found) = (self.dims, request.len());

@@ -10,7 +10,7 @@ use tercet_host::engine::EngineError;
 
 use super::Room;
 use super::room::most;
-use crate::batch::{Job, Work};
+use crate::batch::{Executor, Job};
 
 /// The job of quantizing rows of `T`, each by a scale of its own. Rows of one width are of one kind.
 pub struct Quantizing<T>(PhantomData<fn() -> T>);
@@ -42,7 +42,7 @@ impl<T: Element> Job for Quantizing<T> {
 /// ```
 /// use tercet_core::quant::Method;
 /// use tercet_core::scalar::Scalar;
-/// use tercet_gpu::batch::work::{QuantizeRows, Quantizing};
+/// use tercet_gpu::batch::executors::{QuantizeRows, Quantizing};
 /// use tercet_gpu::batch::{BatchOptions, Queue, Worker};
 ///
 /// let work = QuantizeRows::new(Scalar, Method::Symmetric { limit: 127 });
@@ -74,7 +74,7 @@ impl<E> QuantizeRows<E> {
     }
 }
 
-impl<T: Element, E: QuantizeEngine<Error: Into<EngineError>> + Room + Send> Work<Quantizing<T>>
+impl<T: Element, E: QuantizeEngine<Error: Into<EngineError>> + Room + Send> Executor<Quantizing<T>>
     for QuantizeRows<E>
 {
     /// That it has values, and all are finite.

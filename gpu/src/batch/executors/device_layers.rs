@@ -5,7 +5,7 @@ use tercet_host::engine::EngineError;
 
 use super::layers::{Activations, Multiply, check, gathered, parted};
 use super::room::most;
-use crate::batch::Work;
+use crate::batch::Executor;
 use crate::engine::{Cuda, CudaError, DeviceLayer};
 
 /// [`Multiply`] on a CUDA device, where the weights are put once.
@@ -47,7 +47,7 @@ impl DeviceLayers {
     }
 }
 
-impl Work<Multiply> for DeviceLayers {
+impl Executor<Multiply> for DeviceLayers {
     /// Their number, and that none is −128.
     fn check(&self, request: &Activations) -> Result<(), EngineError> {
         Ok(check(request, self.layer.cols())?)

@@ -7,7 +7,7 @@ use tercet_core::number::Element;
 use tercet_core::search::{Metric, Rows};
 
 use super::{Assign, Assigning, Layers, Multiply, QuantizeRows, Quantizing, Search, Searching};
-use crate::batch::{Job, Predict, Work, Worker};
+use crate::batch::{Executor, Job, Predict, Worker};
 use crate::dispatch::{self, Cost, Costs, Engine, Operation, Place};
 
 /// A batch as a dispatcher's costs see it.
@@ -36,8 +36,8 @@ impl Asked {
     }
 }
 
-/// Work whose batches a model of costs can tell the time of.
-pub trait Priced<J: Job>: Work<J> {
+/// Executor whose batches a model of costs can tell the time of.
+pub trait Priced<J: Job>: Executor<J> {
     /// The operation that its batches are, of so many requests of a kind. The function outlives the work.
     fn price(&self) -> impl Fn(&J::Kind, usize) -> Asked + Send + Sync + 'static;
 
@@ -80,7 +80,7 @@ impl<'a, J: Job> Worker<'a, J> {
     /// ```
     /// use tercet_core::linear::{Layer, Layout, Matrix};
     /// use tercet_core::scalar::Scalar;
-    /// use tercet_gpu::batch::work::{Activations, Layers};
+    /// use tercet_gpu::batch::executors::{Activations, Layers};
     /// use tercet_gpu::batch::{BatchOptions, Queue, Worker};
     /// use tercet_gpu::dispatch::{Dispatcher, Engine, Settings};
     /// use tercet_host::parallel::Threads;
@@ -122,7 +122,7 @@ impl<'a, J: Job> Worker<'a, J> {
 
 impl<E> Priced<Multiply> for Layers<'_, E>
 where
-    Self: Work<Multiply>,
+    Self: Executor<Multiply>,
 {
     /// The weights cross with each batch.
     fn price(&self) -> impl Fn(&(), usize) -> Asked + Send + Sync + 'static {
@@ -164,7 +164,7 @@ impl Priced<Multiply> for super::DeviceLayers {
 
 impl<R: Rows, B, M: Metric> Priced<Searching<R, M>> for Search<R, B, M>
 where
-    Self: Work<Searching<R, M>>,
+    Self: Executor<Searching<R, M>>,
 {
     /// The rows are with the base.
     fn price(&self) -> impl Fn(&usize, usize) -> Asked + Send + Sync + 'static {
@@ -185,7 +185,7 @@ where
 
 impl<E> Priced<Assigning> for Assign<E>
 where
-    Self: Work<Assigning>,
+    Self: Executor<Assigning>,
 {
     fn price(&self) -> impl Fn(&(), usize) -> Asked + Send + Sync + 'static {
         let (k, dims) = self.shape();
@@ -202,7 +202,7 @@ where
 
 impl<T: Element, E> Priced<Quantizing<T>> for QuantizeRows<E>
 where
-    Self: Work<Quantizing<T>>,
+    Self: Executor<Quantizing<T>>,
 {
     fn price(&self) -> impl Fn(&usize, usize) -> Asked + Send + Sync + 'static {
         let operation = Operation::of(&self.method());
