@@ -29,6 +29,7 @@ pub(crate) fn all() -> impl Iterator<Item = Entry> {
         .chain(entries::palettes(&[2, 4, 8], PALETTE.0, PALETTE.1))
         .chain(POINTS.into_iter().map(entries::step))
         .chain(POINTS.into_iter().map(entries::seed))
+        .chain(POINTS.into_iter().map(entries::nearest))
         .chain(entries::searches(ROWS.0, ROWS.1))
         .chain(entries::int8_searches(ROWS.0, ROWS.1, ROWS.2))
 }

@@ -28,7 +28,7 @@ enum Step {
     Submit(u8),
     /// The ticket of this place among those held.
     Cancel(usize),
-    Executor,
+    Work,
     Fail,
 }
 
@@ -210,7 +210,7 @@ proptest! {
             match step {
                 Step::Submit(kind) => run.submit((kind, number)),
                 Step::Cancel(at) if !run.tickets.is_empty() => run.cancel(at % run.tickets.len()),
-                Step::Executor if !run.waiting.is_empty() => run.work(false),
+                Step::Work if !run.waiting.is_empty() => run.work(false),
                 Step::Fail if !run.waiting.is_empty() => run.work(true),
                 _ => {}
             }

@@ -42,6 +42,7 @@ fn every_kernel_gives_the_right_bits_and_has_a_row() {
         "matvec",
         "matmat",
         "k-means",
+        "nearest",
         "search",
         "histogram",
         "mean",

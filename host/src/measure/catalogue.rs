@@ -5,8 +5,8 @@ use tercet_core::linear::Layout;
 
 use super::case::Entry;
 use super::entries::{
-    blocks, convert, int8_searches, matmat, matvec, matvecs, palettes, quantizers, searches, seed,
-    step,
+    blocks, convert, int8_searches, matmat, matvec, matvecs, nearest, palettes, quantizers,
+    searches, seed, step,
 };
 use super::operation::search::TOP;
 
@@ -81,10 +81,9 @@ fn clusters(size: Option<usize>) -> impl Iterator<Item = Entry> {
         ],
     };
     let seeded = shapes.get(shapes.len() / 4).copied();
-    shapes
-        .into_iter()
-        .map(step)
-        .chain(seeded.into_iter().map(seed))
+    let others = seeded.into_iter();
+    let others = others.flat_map(|shape| [seed(shape), nearest(shape)]);
+    shapes.into_iter().map(step).chain(others)
 }
 
 fn rows_to_search(size: Option<usize>) -> impl Iterator<Item = Entry> {

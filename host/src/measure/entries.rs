@@ -6,32 +6,39 @@
 use half::{bf16, f16};
 use tercet_core::block::Format;
 use tercet_core::linear::Layout;
-use tercet_core::quant::Rule;
+use tercet_core::quant::{Groups, Method, Rule};
 use tercet_core::search::MetricKind;
 
 use super::case::Entry;
 use super::operation::activations::NormQuantize;
 use super::operation::blocks::{Decode, Dot, Encode};
-use super::operation::cluster::{Lloyd, Seed, Shape};
+use super::operation::cluster::{Lloyd, Nearest, STEPS, Seed, Shape};
 use super::operation::compare::Compare;
 use super::operation::convert::Convert;
 use super::operation::linear::Product;
 use super::operation::palette::{Coded, Part};
 use super::operation::quantize::{
-    Calibrate, Dequantize, DequantizeFp8, METHODS, Mean, Quantize, QuantizeFp8, halves,
+    Calibrate, Dequantize, DequantizeFp8, METHODS, Mean, Quantize, QuantizeFp8, ROW, halves,
 };
+pub use super::operation::search::TOP;
 use super::operation::search::{Search, Storage};
 use crate::convert::Target;
 
 /// What is done to a tensor of so many values, a multiple of 1024, which is a row.
 pub fn quantizers(values: usize) -> impl Iterator<Item = Entry> {
+    let tensor = Groups {
+        count: 1,
+        len: values,
+    };
+    let rows = Groups {
+        count: values / ROW,
+        len: ROW,
+    };
     let mean = Entry::new("quantize", "exact mean", &[values], move || {
         Mean::new(values)
     });
-    let methods = METHODS.into_iter().map(move |(name, method, rows)| {
-        Entry::new("quantize", name, &[values], move || {
-            Quantize::new(values, method, rows)
-        })
+    let methods = METHODS.into_iter().map(move |(name, method, by_row)| {
+        quantize(name, if by_row { rows } else { tensor }, method)
     });
     let others = [
         Entry::new("quantize", "int8 rows of f16", &[values], move || {
@@ -46,18 +53,14 @@ pub fn quantizers(values: usize) -> impl Iterator<Item = Entry> {
         Entry::new("quantize", "norm and quantize a16", &[values], move || {
             NormQuantize::<i16>::new(values)
         }),
-        Entry::new("quantize", "dequantize int8", &[values], move || {
-            Dequantize::new(values)
-        }),
+        dequantize(tensor),
         Entry::new("quantize", "fp8 e4m3", &[values], move || {
             QuantizeFp8::new(values)
         }),
         Entry::new("quantize", "dequantize fp8 e4m3", &[values], move || {
             DequantizeFp8::new(values)
         }),
-        Entry::new("quantize", "calibration histogram", &[values], move || {
-            Calibrate::new(values)
-        }),
+        histogram(values),
         Entry::new("quantize", "compare", &[values], move || {
             Compare::new(values)
         }),
@@ -65,22 +68,36 @@ pub fn quantizers(values: usize) -> impl Iterator<Item = Entry> {
     std::iter::once(mean).chain(methods).chain(others)
 }
 
+/// Codes of a tensor in groups, by this name.
+pub fn quantize(name: &'static str, groups: Groups, method: Method) -> Entry {
+    let values = groups.count * groups.len;
+    Entry::new("quantize", name, &[values], move || {
+        Quantize::new(groups, method)
+    })
+}
+
+/// int8 codes in groups back to values.
+pub fn dequantize(groups: Groups) -> Entry {
+    let values = groups.count * groups.len;
+    Entry::new("quantize", "dequantize int8", &[values], move || {
+        Dequantize::new(groups)
+    })
+}
+
+/// The histogram that calibration counts.
+pub fn histogram(values: usize) -> Entry {
+    Entry::new("quantize", "calibration histogram", &[values], move || {
+        Calibrate::new(values)
+    })
+}
+
 /// Every format of blocks: encode, decode, dot; and the optimal rule's search of those that have one. Of so many values, a multiple
 /// of 256.
 pub fn blocks(values: usize) -> impl Iterator<Item = Entry> {
     let every = Format::ALL.into_iter().flat_map(move |format| {
-        let name = |part| format!("{part} {}", format.name());
-        [
-            Entry::new("block", name("encode"), &[values], move || {
-                Encode::new(values, format, Rule::AbsMax)
-            }),
-            Entry::new("block", name("decode"), &[values], move || {
-                Decode::new(values, format)
-            }),
-            Entry::new("block", name("dot"), &[values], move || {
-                Dot::new(values, format)
-            }),
-        ]
+        let name = format!("dot {}", format.name());
+        let dot = Entry::new("block", name, &[values], move || Dot::new(values, format));
+        [encode(format, values), decode(format, values), dot]
     });
     let optimal = [Format::Tq2_0, Format::Q2_0].map(|format| {
         let name = format!("encode {} optimal", format.name());
@@ -89,6 +106,22 @@ pub fn blocks(values: usize) -> impl Iterator<Item = Entry> {
         })
     });
     every.chain(optimal)
+}
+
+/// Blocks of values, whole ones.
+pub fn encode(format: Format, values: usize) -> Entry {
+    let name = format!("encode {}", format.name());
+    Entry::new("block", name, &[values], move || {
+        Encode::new(values, format, Rule::AbsMax)
+    })
+}
+
+/// Values of blocks, whole ones.
+pub fn decode(format: Format, values: usize) -> Entry {
+    let name = format!("decode {}", format.name());
+    Entry::new("block", name, &[values], move || {
+        Decode::new(values, format)
+    })
 }
 
 /// A matrix of each layout times a vector.
@@ -130,10 +163,22 @@ pub fn palettes(widths: &'static [u8], rows: usize, cols: usize) -> impl Iterato
     })
 }
 
-/// The first steps of Lloyd's loop: points, coordinates, clusters, of which there are no more than points.
-pub fn step([points, dims, k]: [usize; 3]) -> Entry {
+/// The first steps of Lloyd's loop, eight: points, coordinates, clusters, of which there are no more than points.
+pub fn step(shape: [usize; 3]) -> Entry {
+    steps(shape, STEPS)
+}
+
+/// So many of them.
+pub fn steps([points, dims, k]: [usize; 3], steps: u32) -> Entry {
     Entry::new("cluster", "k-means step", &[points, dims, k], move || {
-        Lloyd::new(Shape { points, dims, k })
+        Lloyd::new(Shape { points, dims, k }, steps)
+    })
+}
+
+/// Points to the nearest of centroids: points, coordinates, centroids.
+pub fn nearest([points, dims, k]: [usize; 3]) -> Entry {
+    Entry::new("cluster", "nearest", &[points, dims, k], move || {
+        Nearest::new(Shape { points, dims, k })
     })
 }
 
@@ -149,7 +194,7 @@ const INT8_SEARCHES: [(&str, Storage, MetricKind); 2] = [
     ("search int8 cosine", Storage::Int8, MetricKind::Cosine),
 ];
 
-/// The best rows for one query, ten, of at least as many.
+/// The best rows for one query, [`TOP`] of at least as many.
 pub fn searches(rows: usize, dim: usize) -> impl Iterator<Item = Entry> {
     let others = [
         ("search ternary dot", Storage::Ternary, MetricKind::Dot),
@@ -163,7 +208,15 @@ pub fn searches(rows: usize, dim: usize) -> impl Iterator<Item = Entry> {
     })
 }
 
-/// The same for each of so many queries, in rows of int8 codes.
+/// The same for each of so many queries, in rows of int8 codes by their dot product.
+pub fn int8_search(rows: usize, dim: usize, queries: usize) -> Entry {
+    let [(name, storage, metric), _] = INT8_SEARCHES;
+    Entry::new("search", name, &[rows, dim, queries], move || {
+        Search::new(storage, rows, dim, metric, queries)
+    })
+}
+
+/// The same by each metric that has kernels of its own.
 pub fn int8_searches(rows: usize, dim: usize, queries: usize) -> impl Iterator<Item = Entry> {
     let kinds = INT8_SEARCHES.into_iter();
     kinds.map(move |(name, storage, metric)| {

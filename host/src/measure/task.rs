@@ -9,7 +9,7 @@ use tercet_core::linear::Layer;
 use tercet_core::palette::Palette;
 use tercet_core::quant::activations::Norm;
 use tercet_core::quant::fp8::Fp8;
-use tercet_core::quant::{Groups, Method, Rule};
+use tercet_core::quant::{Codes, Groups, Method, Rule};
 use tercet_core::search::{FloatRows, Int8Rows, MetricKind, TernaryRows};
 
 /// What a case computes, with its input; results are hashed as each says, in that order.
@@ -34,12 +34,10 @@ pub enum Task<'a> {
         /// Bits of a code: 8 or 16.
         bits: u8,
     },
-    /// The values of codes of one group, without a zero point.
+    /// The values of int8 codes, without zero points.
     Dequantize {
-        /// The codes.
-        codes: &'a [i8],
-        /// Their scale.
-        scale: f32,
+        /// The codes, and a scale a group.
+        codes: Codes<'a>,
     },
     /// The mean of |x|, exact but for one rounding.
     Mean {
@@ -123,6 +121,15 @@ pub enum Task<'a> {
         clusters: usize,
         /// How many steps.
         steps: u32,
+    },
+    /// Points to the nearest centroids: labels, then squared distances.
+    Nearest {
+        /// The points, row-major.
+        points: &'a [i8],
+        /// Coordinates of a point.
+        dims: usize,
+        /// The centroids, row-major.
+        centroids: &'a [i8],
     },
     /// k-means++ as published, from [`tercet_core::number::Random`] of seed 1: labels, centroids, and a 0. All draws are one run.
     Seed {

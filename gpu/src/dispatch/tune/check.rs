@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::case::{Case, Shape};
+use super::call::with_call;
+use super::case::Shape;
 use super::turns::{ROUNDS, Rounds, WARM, take_turns};
 use crate::dispatch::engine::Device;
 use crate::dispatch::{DispatchError, Dispatcher, Engine, Job, Operation};
@@ -235,7 +236,7 @@ pub(crate) fn check_up_to<D: Device>(
             if last.replace(tried.operation) != Some(tried.operation) {
                 progress(tried.operation);
             }
-            let mut case = Case::made(tried.operation, tried.shape)?;
+            let case = tried.shape.entry(tried.operation).build();
             let engines = &tried.engines;
             let handles: Vec<_> = engines
                 .iter()
@@ -243,8 +244,10 @@ pub(crate) fn check_up_to<D: Device>(
                 .collect();
             let able = vec![true; engines.len()];
             let times = (share / ROUNDS, WARM.min(share * 2));
-            take_turns(times, engines, &able, &mut tried.rounds, |index| {
-                case.call(&handles[index])
+            with_call(&case, |call| {
+                take_turns(times, engines, &able, &mut tried.rounds, |index| {
+                    call(&handles[index])
+                })
             })?;
         }
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tercet_host::measure::date;
 
-use super::case::{Case, Shape};
+use super::call::with_call;
+use super::case::Shape;
 use super::turns::{ROUNDS, Rounds, SHORT, WARM, is_worth, take_turns, timed};
 use super::{Key, Tuning};
 use crate::dispatch::engine::Device;
@@ -212,9 +213,11 @@ fn measure<D: Device>(
             continue;
         }
         // An input serves all engines.
-        let mut case = Case::made(operation, taken.shape)?;
-        take_turns((share, warm), engines, &able, &mut taken.rounds, |index| {
-            case.call(&handles[index])
+        let case = taken.shape.entry(operation).build();
+        with_call(&case, |call| {
+            take_turns((share, warm), engines, &able, &mut taken.rounds, |index| {
+                call(&handles[index])
+            })
         })?;
         for (able, rounds) in able.iter_mut().zip(&taken.rounds) {
             *able &= rounds.typical() <= long;

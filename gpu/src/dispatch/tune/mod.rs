@@ -4,6 +4,7 @@
 //! [`Tuning`] is the file of them, of one machine ([`Key`]); [`check`] holds choices against what engines take at other sizes, [`agreement`]
 //! those of two tunings against each other; [`overhead`] times what a call costs beside its work; [`curves`] draws costs.
 
+mod call;
 mod case;
 mod check;
 mod file;

@@ -12,7 +12,7 @@ use crate::measure::work::{Arithmetic, Work};
 use crate::measure::{Traffic, input};
 
 /// Steps of a run: an engine that learns from one step what it need not compute in the next shows it.
-const STEPS: u32 = 8;
+pub(in crate::measure) const STEPS: u32 = 8;
 
 /// Points to cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,18 +29,24 @@ pub(in crate::measure) struct Shape {
 pub(in crate::measure) struct Lloyd {
     points: Vec<i8>,
     shape: Shape,
+    steps: u32,
 }
 
 impl Lloyd {
     /// Work is that of a step: points and centroids in, a label and a distance a point and new centroids out.
-    pub(in crate::measure) fn new(shape: Shape) -> (Work, Self) {
+    pub(in crate::measure) fn new(shape: Shape, steps: u32) -> (Work, Self) {
         let Shape { points, dims, k } = shape;
         let values = points * dims;
         let mut work = Work::pass(values, Traffic::Narrow, values + points * 8 + 2 * k * dims)
             .with_products((values * k) as u64, Arithmetic::Int8);
-        work.steps = STEPS;
+        work.steps = steps;
         let points = input::points(points, dims, k);
-        (work, Self { points, shape })
+        let body = Self {
+            points,
+            shape,
+            steps,
+        };
+        (work, body)
     }
 }
 
@@ -53,7 +59,7 @@ impl Operation for Lloyd {
             let mut last = Assigned::default();
             clock.time(&mut || {
                 legal(problem.set_centroids(start));
-                for _ in 0..STEPS {
+                for _ in 0..self.steps {
                     last = legal(problem.assign_update());
                 }
             });
@@ -66,7 +72,52 @@ impl Operation for Lloyd {
             points: &self.points,
             dims: self.shape.dims,
             clusters: self.shape.k,
-            steps: STEPS,
+            steps: self.steps,
+        })
+    }
+}
+
+/// Points to the nearest of centroids that are there.
+pub(in crate::measure) struct Nearest {
+    points: Vec<i8>,
+    centroids: Vec<i8>,
+    shape: Shape,
+}
+
+impl Nearest {
+    /// Points and centroids in, a label and a distance a point out.
+    pub(in crate::measure) fn new(shape: Shape) -> (Work, Self) {
+        let Shape { points, dims, k } = shape;
+        let values = points * dims;
+        let work = Work::pass(values, Traffic::Narrow, values + points * 8 + k * dims)
+            .with_products((values * k) as u64, Arithmetic::Int8);
+        let body = Self {
+            points: input::points(points, dims, k),
+            centroids: input::codes(k * dims),
+            shape,
+        };
+        (work, body)
+    }
+}
+
+impl Operation for Nearest {
+    fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
+        let count = self.shape.points;
+        let (mut labels, mut distances) = (vec![0; count], vec![0; count]);
+        let points = legal(Points::new(&self.points, self.shape.dims));
+        clock.time(&mut || {
+            with_engine!(by, engine => {
+                legal(engine.nearest(points, &self.centroids, &mut labels, &mut distances));
+            });
+        });
+        Bits::default().with(&labels).with(&distances).finish()
+    }
+
+    fn task(&self) -> Option<Task<'_>> {
+        Some(Task::Nearest {
+            points: &self.points,
+            dims: self.shape.dims,
+            centroids: &self.centroids,
         })
     }
 }

@@ -64,20 +64,18 @@ pub(in crate::measure) fn halves<T: Element>(
 }
 
 impl Quantize {
-    /// Over `values` values, a multiple of [`ROW`]. A tensor takes a pass for its statistics and one for its codes; a row
-    /// stays in the nearest cache between the two.
-    pub(in crate::measure) fn new(values: usize, method: Method, rows: bool) -> (Work, Self) {
-        let len = if rows { ROW } else { values };
-        let count = values / len;
-        let work = Work::pass(values, Traffic::Narrow, values * 5 + count * 4);
-        let work = if rows {
-            work
-        } else {
-            work.after_reading(values * 4)
+    /// A tensor takes a pass for its statistics and one for its codes; one of several groups stays in the nearest cache between the
+    /// two.
+    pub(in crate::measure) fn new(groups: Groups, method: Method) -> (Work, Self) {
+        let values = groups.count * groups.len;
+        let work = Work::pass(values, Traffic::Narrow, values * 5 + groups.count * 4);
+        let work = match groups.count {
+            1 => work.after_reading(values * 4),
+            _ => work,
         };
         let this = Self {
             values: input::normals(values),
-            groups: Groups { count, len },
+            groups,
             method,
         };
         (work, this)
@@ -125,35 +123,55 @@ fn quantize<E: QuantizeEngine<Error = QuantError>, T: Element>(
 /// The scale of codes that go back to values.
 const SCALE: f32 = 0.01;
 
-/// int8 codes of a tensor back to values.
-pub(in crate::measure) struct Dequantize(Vec<i8>);
+/// int8 codes back to values.
+pub(in crate::measure) struct Dequantize {
+    codes: Vec<i8>,
+    scales: Vec<f32>,
+    groups: Groups,
+}
 
 impl Dequantize {
-    pub(in crate::measure) fn new(values: usize) -> (Work, Self) {
-        let work = Work::pass(values, Traffic::Widen, values * 5);
-        (work, Self(input::codes(values)))
+    pub(in crate::measure) fn new(groups: Groups) -> (Work, Self) {
+        let values = groups.count * groups.len;
+        // A tensor's scale is no traffic.
+        let scales = if groups.count > 1 {
+            groups.count * 4
+        } else {
+            0
+        };
+        let this = Self {
+            codes: input::codes(values),
+            scales: vec![SCALE; groups.count],
+            groups,
+        };
+        (
+            Work::pass(values, Traffic::Widen, values * 5 + scales),
+            this,
+        )
+    }
+
+    fn codes(&self) -> Codes<'_> {
+        Codes {
+            groups: self.groups,
+            codes: &self.codes,
+            scales: &self.scales,
+            zero_points: &[],
+        }
     }
 }
 
 impl Operation for Dequantize {
     fn run(&self, by: Contender, clock: &mut dyn Clock) -> u64 {
-        let mut out = vec![0.0; self.0.len()];
-        let codes = Codes {
-            groups: legal(Groups::tensor(self.0.len())),
-            codes: &self.0,
-            scales: &[SCALE],
-            zero_points: &[],
-        };
+        let mut out = vec![0.0; self.codes.len()];
         clock.time(&mut || {
-            with_engine!(by, engine => legal(engine.dequantize(codes, int8::RANGE, &mut out)));
+            with_engine!(by, engine => legal(engine.dequantize(self.codes(), int8::RANGE, &mut out)));
         });
         Bits::default().with_floats(&out).finish()
     }
 
     fn task(&self) -> Option<Task<'_>> {
         Some(Task::Dequantize {
-            codes: &self.0,
-            scale: SCALE,
+            codes: self.codes(),
         })
     }
 }

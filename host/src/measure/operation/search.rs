@@ -15,7 +15,7 @@ use crate::measure::work::{Arithmetic, Work};
 use crate::measure::{Traffic, input};
 
 /// Rows to find.
-pub(in crate::measure) const TOP: usize = 10;
+pub const TOP: usize = 10;
 
 /// How rows are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

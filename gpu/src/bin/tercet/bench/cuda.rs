@@ -161,7 +161,7 @@ fn done(cuda: &mut Cuda, clock: &mut Clock, task: &Task<'_>) -> Result<Option<u6
             8 => values::norm_quantize::<i8>(cuda, clock, values, *norm)?,
             _ => values::norm_quantize::<i16>(cuda, clock, values, *norm)?,
         },
-        Task::Dequantize { codes, scale } => values::dequantize(cuda, clock, codes, *scale)?,
+        Task::Dequantize { codes } => values::dequantize(cuda, clock, codes)?,
         Task::Encode {
             values,
             format,
@@ -215,6 +215,11 @@ fn done(cuda: &mut Cuda, clock: &mut Clock, task: &Task<'_>) -> Result<Option<u6
                 Ok(inertia)
             },
         )?,
+        Task::Nearest {
+            points,
+            dims,
+            centroids,
+        } => nearest(cuda, clock, &Points::new(points, *dims)?, centroids)?,
         Task::Seed {
             points,
             dims,
@@ -258,6 +263,28 @@ fn cluster(
     Ok(bits.with(&[inertia]).finish())
 }
 
+/// Centroids that are sent to points that are there.
+fn nearest(
+    cuda: &mut Cuda,
+    clock: &mut Clock,
+    points: &Points<'_>,
+    centroids: &[i8],
+) -> Result<u64, CudaError> {
+    let there = cuda.points(points)?;
+    let k = centroids.len() / points.dims();
+    let mut problem = cuda.clusters_of(&there, k, Update::Mean)?;
+    let mut work = || {
+        problem.set_centroids(centroids)?;
+        problem.assign()
+    };
+    work()?;
+    clock.time(|| work().map(|_| ()))?;
+    let (mut labels, mut distances) = (vec![0; points.len()], vec![0; points.len()]);
+    problem.read_labels(&mut labels)?;
+    problem.read_distances(&mut distances)?;
+    Ok(Bits::default().with(&labels).with(&distances).finish())
+}
+
 fn search<R: Rows>(
     cuda: &mut Cuda,
     clock: &mut Clock,
@@ -267,13 +294,13 @@ fn search<R: Rows>(
     top: usize,
 ) -> Result<u64, CudaError> {
     match metric {
-        MetricKind::Dot => nearest::<Dot, R>(cuda, clock, rows, queries, top),
-        MetricKind::Cosine => nearest::<Cosine, R>(cuda, clock, rows, queries, top),
-        MetricKind::SquaredL2 => nearest::<SquaredL2, R>(cuda, clock, rows, queries, top),
+        MetricKind::Dot => best::<Dot, R>(cuda, clock, rows, queries, top),
+        MetricKind::Cosine => best::<Cosine, R>(cuda, clock, rows, queries, top),
+        MetricKind::SquaredL2 => best::<SquaredL2, R>(cuda, clock, rows, queries, top),
     }
 }
 
-fn nearest<M: Metric, R: Rows>(
+fn best<M: Metric, R: Rows>(
     cuda: &mut Cuda,
     clock: &mut Clock,
     rows: R,

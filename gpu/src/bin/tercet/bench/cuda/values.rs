@@ -62,19 +62,14 @@ pub(super) fn norm_quantize<C: Code + Default + Hash>(
 pub(super) fn dequantize(
     cuda: &mut Cuda,
     clock: &mut Clock,
-    codes: &[i8],
-    scale: f32,
+    codes: &Codes<'_>,
 ) -> Result<u64, CudaError> {
-    let there = cuda.upload_codes(&Codes {
-        groups: Groups::tensor(codes.len())?,
-        codes,
-        scales: &[scale],
-        zero_points: &[],
-    })?;
-    let mut out = cuda.zeros::<f32>(codes.len())?;
+    let there = cuda.upload_codes(codes)?;
+    let count = codes.codes.len();
+    let mut out = cuda.zeros::<f32>(count)?;
     cuda.dequantize(&there, &mut out)?;
     clock.time(|| cuda.dequantize(&there, &mut out))?;
-    let mut values = vec![0.0; codes.len()];
+    let mut values = vec![0.0; count];
     cuda.read(&out, &mut values)?;
     Ok(Bits::default().with_floats(&values).finish())
 }
