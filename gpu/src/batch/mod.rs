@@ -49,7 +49,7 @@
 //! # Padding
 //!
 //! Nothing is padded here. The engine on CUDA devices fills up rows to what its kernels load, queries to a power of two and sixteen at
-//! least on tensor cores, and leaves out what a tile has too many, inside; see [`work`].
+//! least on tensor cores, and leaves out what a tile has too many, inside; see [`executors`].
 //!
 //! # Cost
 //!
