@@ -1,6 +1,6 @@
-//! Tercet's operations as work of a queue, where grouping pays.
+//! Tercet's operations as executors of a queue, where grouping pays.
 //!
-//! | work | requests | done as | does not depend on |
+//! | executor | requests | done as | does not depend on |
 //! |---|---|---|---|
 //! | [`Search`] | queries over one base | one pass over the rows for all queries | the other queries |
 //! | [`Layers`] | rows of int8 activations for one layer | one product of matrices | the other rows |
