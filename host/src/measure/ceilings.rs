@@ -100,10 +100,10 @@ impl Ceilings {
     }
 
     /// Has the work that took `seconds` show whether its ceilings are wrong, which other load lowers in the moment in which they are
-    /// measured: as long as it was faster than they allow, they are measured again, a few times and for longer, and the best is kept.
+    /// measured: as long as it was faster than they allow, they are measured again, some times and for longer, and the best is kept.
     pub(super) fn doubt(&mut self, work: &Work, backend: Backend, threads: usize, seconds: f64) {
         /// A moment of other load passes.
-        const AGAIN: usize = 4;
+        const AGAIN: usize = 12;
         /// Times the budget: as many samples as the work has.
         const LONGER: u32 = 4;
         let budget = self.budget;

@@ -22,9 +22,16 @@ pub(super) fn arithmetic(format: Format) -> Arithmetic {
     }
 }
 
-/// A block of about two bits a value is so little beside its f32 values that a pass over both is as one over them alone.
-fn traffic(format: Format, beside: Traffic, alone: Traffic) -> Traffic {
-    if format.is_ternary() { alone } else { beside }
+/// A pass over f32 values and their blocks. One of about two bits a value is so little beside them that it passes meanwhile: the values alone
+/// take their time, as `alone` has it.
+fn pass(format: Format, values: usize, bytes: usize, beside: Traffic, alone: Traffic) -> Work {
+    let set = values * 4 + bytes;
+    let mut work = Work::pass(values, beside, set);
+    if format.is_ternary() {
+        work = Work::pass(values, alone, values * 4);
+        work.set = set;
+    }
+    work
 }
 
 /// Blocks of values.
@@ -38,11 +45,7 @@ impl Encode {
     /// Over `values` values, whole blocks.
     pub(in crate::measure) fn new(values: usize, format: Format, rule: Rule) -> (Work, Self) {
         let bytes = legal(format.encoded_len(values));
-        let work = Work::pass(
-            values,
-            traffic(format, Traffic::Narrow, Traffic::Read),
-            values * 4 + bytes,
-        );
+        let work = pass(format, values, bytes, Traffic::Narrow, Traffic::Read);
         let values = input::normals(values);
         (
             work,
@@ -108,11 +111,7 @@ impl Decode {
     /// Over `values` values, whole blocks.
     pub(in crate::measure) fn new(values: usize, format: Format) -> (Work, Self) {
         let bytes = encoded(values, format);
-        let work = Work::pass(
-            values,
-            traffic(format, Traffic::Widen, Traffic::Write),
-            values * 4 + bytes.len(),
-        );
+        let work = pass(format, values, bytes.len(), Traffic::Widen, Traffic::Write);
         (
             work,
             Self {
