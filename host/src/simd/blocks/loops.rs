@@ -1,12 +1,11 @@
 //! Blocks of 32 codes by loops that are written once, over a set's vectors and products: for formats that a set has no kernels of its own for.
 //! [`by_loops`] makes the set's functions.
 
-use half::f16;
-use tercet_core::number::{Element, bits};
+use tercet_core::number::bits;
 
 use super::codes::{Block32, fixed, offset_of};
+use super::lanes::Lanes;
 use crate::simd::linear::{Activations, Start};
-use crate::simd::quantize::lanes::Quantizing;
 use crate::simd::search::dots::DotProducts;
 
 /// 2⁻¹⁰⁰: from there on a scale and its reciprocal are normal.
@@ -17,7 +16,8 @@ const FOUR: usize = 4;
 
 /// As [`super::table::Decode`].
 #[inline(always)]
-pub(in crate::simd) fn decode<C: Block32<BYTES>, const BYTES: usize>(
+pub(in crate::simd) fn decode<V: Lanes, C: Block32<BYTES>, const BYTES: usize>(
+    set: V,
     bytes: &[u8],
     out: &mut [f32],
 ) -> usize {
@@ -27,7 +27,7 @@ pub(in crate::simd) fn decode<C: Block32<BYTES>, const BYTES: usize>(
         if !scale.is_finite() || !min.is_finite() {
             return index;
         }
-        let (scale, min) = (Element::to_f32(scale), Element::to_f32(min));
+        let (scale, min) = (set.wide(scale), set.wide(min));
         let mut codes = [0; 32];
         C::unpack(block, &mut codes);
         for (y, code) in out.iter_mut().zip(codes) {
@@ -162,7 +162,7 @@ pub(in crate::simd) fn rows<S: DotProducts, C: Block32<BYTES>, const BYTES: usiz
 
 /// As [`super::table::Encode`].
 #[inline(always)]
-pub(in crate::simd) fn encode<V: Quantizing, C: Block32<BYTES>, const BYTES: usize>(
+pub(in crate::simd) fn encode<V: Lanes, C: Block32<BYTES>, const BYTES: usize>(
     set: V,
     values: &[f32],
     out: &mut [u8],
@@ -180,7 +180,7 @@ pub(in crate::simd) fn encode<V: Quantizing, C: Block32<BYTES>, const BYTES: usi
                 (scale, 0.0, 0.5 - f32::from(lowest))
             }
         };
-        let (narrow, narrow_min) = (f16::from_f32(scale), f16::from_f32(from));
+        let (narrow, narrow_min) = (set.narrow(scale), set.narrow(from));
         let is_small = scale != 0.0 && scale.abs() < TINY;
         if is_small || !narrow.is_finite() || !narrow_min.is_finite() {
             return index;
@@ -199,7 +199,7 @@ pub(in crate::simd) fn encode<V: Quantizing, C: Block32<BYTES>, const BYTES: usi
 
 /// `trunc(fl(fl(fl(x − from) · inverse) + half))`, at most `most`.
 #[inline(always)]
-fn stored<V: Quantizing>(
+fn stored<V: Lanes>(
     set: V,
     values: &[f32; 32],
     [from, inverse, half]: [f32; 3],
@@ -220,7 +220,7 @@ fn stored<V: Quantizing>(
 
 /// The smallest and the largest value, of zeros the first one; none where one is not finite.
 #[inline(always)]
-fn extremes<V: Quantizing>(set: V, values: &[f32; 32]) -> Option<(f32, f32)> {
+fn extremes<V: Lanes>(set: V, values: &[f32; 32]) -> Option<(f32, f32)> {
     // Integers with signs that order as the values do, −0 just below +0.
     let magnitude = set.splat(i32::MAX);
     let (zero, ones) = (set.splat(0), set.splat(-1));
@@ -282,7 +282,7 @@ macro_rules! by_loops {
                     bytes: &[u8],
                     out: &mut [f32],
                 ) -> usize {
-                    $crate::simd::blocks::loops::decode::<C, BYTES>(bytes, out)
+                    $crate::simd::blocks::loops::decode::<_, C, BYTES>(<$set>::here(), bytes, out)
                 }
                 decode::<C, BYTES>
             }

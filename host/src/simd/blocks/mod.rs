@@ -5,11 +5,15 @@
 //! what it means.
 
 pub(in crate::simd) mod codes;
+#[cfg(target_arch = "x86_64")]
+pub(in crate::simd) mod decode;
 pub(in crate::simd) mod dot;
+pub(in crate::simd) mod lanes;
 pub(in crate::simd) mod loops;
 mod optimal;
 mod table;
 mod ternary;
+pub(in crate::simd) mod values;
 
 use tercet_core::block::{self, BlockError, Encoded, Format};
 use tercet_core::quant::{Rule, ScaleRule};

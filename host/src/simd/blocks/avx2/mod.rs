@@ -1,36 +1,32 @@
 //! GGUF's block formats.
 
-mod decode;
 mod dot;
 mod encode;
+mod lanes;
 mod pack;
-mod values;
 
 use std::arch::x86_64::*;
 
 use tercet_core::block::Format;
 
-use crate::simd::blocks::{Blocks, Encode, Values, by_loops};
+use crate::simd::avx2::vectors::Avx2;
+use crate::simd::blocks::decode::decoders;
+use crate::simd::blocks::{Blocks, Encode, by_loops, values};
 
 /// The kernels of blocks.
 pub(in crate::simd) const KERNELS: Blocks = Blocks {
-    values: Values {
-        largest: values::largest,
-        sum: values::sum,
-        coded: values::coded,
-        tails: values::tails,
-        between: values::between,
-    },
+    values: values::kernels!(Avx2, "avx2,bmi1,f16c,fma,popcnt"),
     tq1_0: pack::tq1_0,
     tq2_0: pack::tq2_0,
     q2_0: pack::q2_0,
     encode,
-    decode: decode::of,
+    decode,
     dot: dot::of,
-    stream: Some(decode::stream),
+    stream: Some(stream),
 };
 
 by_loops!(crate::simd::avx2::vectors::Avx2, "avx2,f16c,fma": decode, dot, encode, vector);
+decoders!(Avx2, "avx2,f16c,fma");
 
 /// The encoder of a format that is not ternary.
 fn encode(format: Format) -> Option<Encode> {
@@ -104,11 +100,13 @@ fn narrow(scale: f32) -> Option<[u8; 2]> {
     (bits & 0x7C00 != 0x7C00).then_some((bits as u16).to_le_bytes())
 }
 
-/// A stored scale; `None` where it is not finite.
-#[inline]
-#[target_feature(enable = "avx2,f16c")]
-fn widen(scale: [u8; 2]) -> Option<f32> {
-    let bits = u16::from_le_bytes(scale);
-    let scale = _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits.into())));
-    (bits & 0x7C00 != 0x7C00).then_some(scale)
+/// Copies floats to a place on a boundary of 32 bytes, past the caches; a fence must follow. The lengths are one, whole vectors.
+#[target_feature(enable = "avx2")]
+fn stream(from: &[f32], to: &mut [f32]) {
+    let (to, rest) = to.as_chunks_mut::<8>();
+    assert!(to.as_ptr().addr().is_multiple_of(32) && rest.is_empty());
+    for (from, to) in from.as_chunks().0.iter().zip(to) {
+        // SAFETY: 8 floats lie there, on a boundary.
+        unsafe { _mm256_stream_ps(to.as_mut_ptr(), load(from)) };
+    }
 }

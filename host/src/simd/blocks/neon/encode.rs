@@ -3,6 +3,8 @@
 use std::arch::aarch64::*;
 
 use super::{bytes_of, load, narrow, store_bytes};
+use crate::simd::blocks::values;
+use crate::simd::neon::vectors::Neon;
 
 /// 2⁻¹⁰⁰: from there on a scale and its reciprocal are normal.
 const TINY: u32 = 27 << 23;
@@ -69,7 +71,7 @@ fn blocks<const BYTES: usize>(
 ) -> usize {
     let (values, out) = (values.as_chunks::<32>().0, out.as_chunks_mut::<BYTES>().0);
     for (index, (values, out)) in values.iter().zip(out).enumerate() {
-        let largest = super::values::largest(values);
+        let largest = values::largest(Neon::here(), values);
         if largest >= 0x7F80_0000 || (1..TINY).contains(&largest) {
             return index;
         }

@@ -3,24 +3,19 @@
 mod decode;
 mod dot;
 mod encode;
+mod lanes;
 mod pack;
-mod values;
 
 use std::arch::aarch64::*;
 
 use tercet_core::block::Format;
 
-use crate::simd::blocks::{Blocks, Encode, Values, by_loops};
+use crate::simd::blocks::{Blocks, Encode, by_loops, values};
+use crate::simd::neon::vectors::Neon;
 
 /// The kernels of blocks.
 pub(in crate::simd) const KERNELS: Blocks = Blocks {
-    values: Values {
-        largest: values::largest,
-        sum: values::sum,
-        coded: values::coded,
-        tails: values::tails,
-        between: values::between,
-    },
+    values: values::kernels!(Neon, "neon"),
     tq1_0: pack::tq1_0,
     tq2_0: pack::tq2_0,
     q2_0: pack::q2_0,
