@@ -91,7 +91,7 @@ linted() {
     local driver
     need_clippy "$1"
     driver=$(rustc --print sysroot)/bin/clippy-driver
-    [[ $(compiler_for "$1") != sysroot ]] || driver=/usr/bin/clippy-driver
+    [[ $(compiler_for "$1") != sysroot ]] || driver=$(.ci/sysroot --path "$1")/bin/clippy-driver
     RUSTC_WORKSPACE_WRAPPER=$driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ with_target "$@"
 }
 
