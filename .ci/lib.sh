@@ -179,3 +179,27 @@ agree() {
 tests_in() {
     awk '/^test result:/ { n += $4 } END { print n + 0; exit n == 0 }' "$1"
 }
+
+# device_tests [WORD…]: the tests on a device, all that are named `cuda…`; those whose names have a word, or but for them (`--skip`). They are
+# chosen from the whole workspace, whose features are those of `.ci/test test`: nothing is built again.
+device_tests() {
+    cargo test --locked --workspace --test 'cuda*' -- "$@"
+}
+
+# The modules of those that stand above the engine, and launch no kernel of their own.
+above=(cuda_batch:: cuda_cache:: cuda_cluster_calls:: cuda_dispatch:: cuda_driver:: cuda_room:: cuda_observe::)
+
+# tests_above: those.
+tests_above() {
+    device_tests "${above[@]}"
+}
+
+# tests_of_engine [MODULE…]: the others, but for modules cuda_MODULE.
+tests_of_engine() {
+    local words=("$@") skips=() word
+    words=("${words[@]/#/cuda_}")
+    for word in "${above[@]}" "${words[@]/%/::}"; do
+        skips+=(--skip "$word")
+    done
+    device_tests "${skips[@]}"
+}

@@ -2,23 +2,11 @@
 # What is shipped for CUDA, and the emulated device that tests it.
 # cuda.sh ptx: the committed PTX and ptxas' report are what the sources give, and the lint finds what it looks for.
 # cuda.sh emulator: the emulated device does what a device does, and catches what it should.
-# cuda.sh checked: tests of the engine with every load and store of kernels checked (`.ci/test test` has all of them without).
+# cuda.sh checked: tests of the engine with every load and store of kernels checked.
 # cuda.sh asan: tests of the engine with the emulated device under the address sanitizer.
 . .ci/lib.sh
 
 need c++ "install a C++ compiler (Debian: apt-get install g++)"
-# engine MODULE…: the tests on a device, all that are named `cuda…`, but for these modules of theirs: cuda_MODULE. They are chosen from the
-# whole workspace, whose features are those of `.ci/test test`: nothing is built again.
-engine() {
-    local module skips=()
-    for module; do
-        skips+=(--skip "cuda_$module::")
-    done
-    cargo test --locked --workspace --test 'cuda*' -- "${skips[@]}"
-}
-# What stands above the engine, and launches no kernel of its own.
-above=(batch cache cluster_calls dispatch driver room observe)
-
 case ${1:-} in
 ptx)
     python3 -c 'import ensurepip, venv' 2>/dev/null || skip "no venv; apt-get install python3-venv"
@@ -42,7 +30,7 @@ emulator)
 checked)
     launched=$PWD/target/ci/cuda-launched.txt
     rm -f "$launched"
-    TERCET_EMULATOR_LAUNCHED=$launched TERCET_EMULATOR_VARIANT=check engine "${above[@]}" | tee target/ci/cuda-checked.out
+    TERCET_EMULATOR_LAUNCHED=$launched TERCET_EMULATOR_VARIANT=check tests_of_engine | tee target/ci/cuda-checked.out
     shipped=target/ci/cuda-shipped.txt
     sed -n 's/^\.visible \.entry \([a-z0-9_]*\)(.*/\1/p' kernels/ptx/*/*.ptx | sort -u >"$shipped"
     missed=$(comm -23 "$shipped" <(sort -u "$launched"))
@@ -60,7 +48,7 @@ asan)
     # Test binaries alone get it, not the compiler. What the processes' own libraries keep is no leak of the device's.
     export "$runner=env ASAN_OPTIONS=detect_leaks=0 TERCET_EMULATOR_VARIANT=asan LD_PRELOAD=$preload"
     # Nor what `checked` has of kernels that share their memory's code with others.
-    engine "${above[@]}" conformance cluster search search_many fp8 wgmma cudas cudas_faults cudas_operations cudas_resident nccl |
+    tests_of_engine conformance cluster search search_many fp8 wgmma cudas cudas_faults cudas_operations cudas_resident nccl |
         tee target/ci/cuda-asan.out
     note "$(tests_in target/ci/cuda-asan.out) tests"
     ;;

@@ -41,6 +41,7 @@ pub fn run(root: &Path, steps: &[Step], whole: bool) -> Result<bool, String> {
     let mut run = Run {
         root: &root,
         logs: &logs,
+        names: steps.iter().map(|step| format!("{} ", step.name)).collect(),
         tokens: Tokens::new("tokens").map_err(|error| error.to_string())?,
         sender,
         news,
@@ -113,6 +114,8 @@ fn skips(logs: &Path) -> Vec<String> {
 struct Run<'a> {
     root: &'a Path,
     logs: &'a Path,
+    /// All steps of the run, each with a space behind it.
+    names: String,
     tokens: Tokens,
     sender: Sender<News>,
     news: Receiver<News>,
@@ -167,6 +170,7 @@ impl Run<'_> {
         let (notes, skips) = (file("notes"), file("skips"));
         let (tokens, pot) = self.tokens.environment();
         let environment = [
+            ("TERCET_STEPS", self.names.as_ref()),
             ("TERCET_NOTES", notes.as_os_str()),
             ("TERCET_SKIPS", skips.as_os_str()),
             (tokens, pot.as_ref()),
