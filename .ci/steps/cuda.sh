@@ -7,6 +7,7 @@
 . .ci/lib.sh
 
 need c++ "install a C++ compiler (Debian: apt-get install g++)"
+
 case ${1:-} in
 ptx)
     python3 -c 'import ensurepip, venv' 2>/dev/null || skip "no venv; apt-get install python3-venv"

@@ -7,9 +7,9 @@ workspace=(test --locked --workspace --exclude tercet-core)
 cargo "${workspace[@]}" --no-run
 # Of the tests on a device one runs at a time: all of them beside the others. Those of the engine are left to the step that runs them with
 # every access of kernels checked, if that is to run too.
-devices=device_tests
-[[ " ${TERCET_STEPS:-}" != *" cuda:checked "* ]] || devices=tests_above
-$devices >"$out.cuda" 2>&1 &
+on_devices=device_tests
+[[ " ${TERCET_STEPS:-}" != *" cuda:checked "* ]] || on_devices=tests_above
+$on_devices >"$out.cuda" 2>&1 &
 devices=$!
 trap 'kill "$devices" 2>"$out.kill" || true; cat "$out.cuda"' EXIT
 # All that does not begin with `cu`.

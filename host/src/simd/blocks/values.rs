@@ -107,7 +107,8 @@ fn magnitude<V: Lanes>(set: V, x: &[f32]) -> V::Words {
     set.and(set.read(x), set.splat(i32::MAX))
 }
 
-/// All lanes of sums of magnitudes, which are 2⁸⁹⁶ times as large: see [`crate::simd::exact`]. They are normal, or nothing.
+/// All lanes of sums of |x| · 2⁻⁸⁹⁶, which is what magnitudes are widened to (see [`crate::simd::exact`]), in ones. A block's largest magnitude
+/// is at least 2⁻¹⁰⁰, so a sum that holds it is normal there; what is subnormal there is a multiple of 2⁻¹⁰⁴⁵, and adds exactly.
 #[inline(always)]
 fn total<V: Lanes>(set: V, [[a, b], [c, d]]: [[V::Doubles; 2]; 2]) -> f64 {
     /// 2⁴⁴⁸.

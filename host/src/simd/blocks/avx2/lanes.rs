@@ -44,13 +44,8 @@ impl Lanes for Avx2 {
             let sum = _mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x));
             _mm_cvtsd_f64(_mm_add_sd(sum, _mm_unpackhi_pd(sum, sum)))
         }
-        fn narrow(self, scale: f32) -> f16 {
-            let half = _mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_set_ss(scale));
-            f16::from_bits(_mm_cvtsi128_si32(half) as u16)
-        }
-        fn wide(self, scale: f16) -> f32 {
-            _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(scale.to_bits().into())))
-        }
+        fn narrow(self, scale: f32) -> f16 { super::to_f16(scale) }
+        fn wide(self, scale: f16) -> f32 { super::to_f32(scale) }
     }
 }
 

@@ -7,6 +7,7 @@ mod pack;
 
 use std::arch::x86_64::*;
 
+use half::f16;
 use tercet_core::block::Format;
 
 use crate::simd::avx2::vectors::Avx2;
@@ -92,12 +93,27 @@ fn bytes_of([a, b, c, d]: [__m256i; 4]) -> __m256i {
     _mm256_permutevar8x32_epi32(bytes, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0))
 }
 
-/// A scale as it is stored; `None` where it is not finite: infinity and NaN have all bits of the exponent.
+/// A scale as it is stored; `None` where it is not finite.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-fn narrow(scale: f32) -> Option<[u8; 2]> {
-    let bits = _mm_cvtsi128_si32(_mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_set_ss(scale)));
-    (bits & 0x7C00 != 0x7C00).then_some((bits as u16).to_le_bytes())
+pub(in crate::simd) fn narrow(scale: f32) -> Option<[u8; 2]> {
+    let scale = to_f16(scale);
+    scale.is_finite().then_some(scale.to_le_bytes())
+}
+
+/// The nearest f16.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+pub(in crate::simd) fn to_f16(x: f32) -> f16 {
+    let half = _mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_set_ss(x));
+    f16::from_bits(_mm_cvtsi128_si32(half) as u16)
+}
+
+/// The f32 of an f16.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+pub(in crate::simd) fn to_f32(x: f16) -> f32 {
+    _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(x.to_bits().into())))
 }
 
 /// Copies floats to a place on a boundary of 32 bytes, past the caches; a fence must follow. The lengths are one, whole vectors.

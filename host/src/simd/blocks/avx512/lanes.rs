@@ -38,13 +38,8 @@ impl Lanes for Avx512 {
             super::store(out, _mm512_maskz_compress_ps(yes, x));
             yes.count_ones() as usize
         }
-        fn narrow(self, scale: f32) -> f16 {
-            let half = _mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_set_ss(scale));
-            f16::from_bits(_mm_cvtsi128_si32(half) as u16)
-        }
-        fn wide(self, scale: f16) -> f32 {
-            _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(scale.to_bits().into())))
-        }
+        fn narrow(self, scale: f32) -> f16 { super::to_f16(scale) }
+        fn wide(self, scale: f16) -> f32 { super::to_f32(scale) }
     }
 }
 
@@ -74,6 +69,5 @@ impl Choosing for Avx512 {
             let codes = _mm512_srl_epi32(codes, _mm_cvtsi32_si128(shift as i32));
             _mm512_permutexvar_epi32(codes, products)
         }
-
     }
 }

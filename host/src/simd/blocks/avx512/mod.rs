@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 use tercet_core::block::Format;
 
 use crate::simd::avx2;
-
+use crate::simd::avx2::blocks::{narrow, to_f16, to_f32};
 use crate::simd::avx512::vectors::Avx512;
 use crate::simd::blocks::decode::decoders;
 use crate::simd::blocks::{Blocks, Encode, by_loops, values};
@@ -59,12 +59,4 @@ fn store(out: &mut [f32; 16], values: __m512) {
 fn store_bytes(out: &mut [u8; 16], bytes: __m128i) {
     // SAFETY: 16 bytes lie there.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), bytes) }
-}
-
-/// A scale as it is stored, and whether it is finite: infinity and NaN have all bits of the exponent.
-#[inline]
-#[target_feature(enable = "avx512f,f16c")]
-fn narrow(scale: f32) -> Option<[u8; 2]> {
-    let bits = _mm_cvtsi128_si32(_mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_set_ss(scale)));
-    (bits & 0x7C00 != 0x7C00).then_some((bits as u16).to_le_bytes())
 }
