@@ -117,38 +117,105 @@ extern "C" __global__ void __launch_bounds__(256) cluster_pack(const i8 *from, u
     }
 }
 
-// The clusters that a point leaves and joins: none to leave where all points are added anew.
+// What a point's change of cluster is: none to leave where all points are added anew, no weight where nothing changes.
 struct Move {
-    u32 from, to;
-    u32 weight;
-
-    __device__ __forceinline__ Move(u64 point, const u32 *indices, const u32 *weights, const u32 *previous, const u32 *labels)
-        : from(previous == nullptr ? UNLABELLED : previous[point]), to(labels[point]),
-          weight(weight_of(weights, indices == nullptr ? point : indices[point])) {}
-    __device__ __forceinline__ bool is_none() const { return from == to || weight == 0; }
+    u32 from, to, row, weight;
 };
 
+// Points that a warp looks at together, four a lane, and how many of those that move it reads the rows of at once.
+const u32 WARPS = 256 / WARP, EACH = 4, LOOK = WARP * EACH, AT_ONCE = 4;
+
+// The labels of a lane's four points, or none before any and past the last.
+TERCET_FN void load_labels(u32 (&out)[EACH], const u32 *labels, u64 first, u32 count) {
+    if (labels != nullptr && first + EACH <= count) {
+        const u32x4 found = load16(labels + first);
+        out[0] = found.x, out[1] = found.y, out[2] = found.z, out[3] = found.w;
+    } else {
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) out[i] = labels != nullptr && first + i < count ? labels[first + i] : UNLABELLED;
+    }
+}
+
+// Calls `counted(move)` by one lane for each point whose cluster changes, and `added(move, coordinate, value)` for all its coordinates that
+// are not 0.
+//
+// Most points of most steps stay where they are, so a warp looks at 128 labels before and after in two loads. Rows of those that move are then
+// read four at a time, by as many lanes each as they have coordinates, a power of two up to 32.
+template <class Counted, class Added>
+TERCET_FN void for_each_move(const i8 *points, u32 stride, u32 dims, u32 count, const u32 *indices, const u32 *weights,
+                             const u32 *previous, const u32 *labels, Counted counted, Added added) {
+    __shared__ u32 movers[WARPS][WARP];
+    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const u32 team = dims >= WARP ? WARP : 1u << (32 - leading_zeros(dims - 1)), teams = WARP / team;
+    for (u64 first = ((u64)blockIdx.x * WARPS + warp) * LOOK; first < count; first += (u64)gridDim.x * WARPS * LOOK) {
+        u32 from[EACH], to[EACH];
+        load_labels(from, previous, first + lane * EACH, count);
+        load_labels(to, labels, first + lane * EACH, count);
+        bool any = false;
+#pragma unroll
+        for (u32 i = 0; i < EACH; i++) any |= from[i] != to[i];
+        if (__ballot_sync(FULL_WARP, any) == 0) continue;
+#pragma unroll 1
+        for (u32 i = 0; i < EACH; i++) {
+            Move move = {from[0], to[0], 0, 0};
+            // The next in its place: an index that is not known would move them to memory.
+#pragma unroll
+            for (u32 j = 1; j < EACH; j++) from[j - 1] = from[j], to[j - 1] = to[j];
+            if (move.from != move.to) {
+                const u64 point = first + lane * EACH + i;
+                move.row = indices == nullptr ? (u32)point : indices[point];
+                move.weight = weight_of(weights, move.row);
+            }
+            const bool moves = move.weight > 0;
+            const u32 all = __ballot_sync(FULL_WARP, moves), moved = popcount(all);
+            if (moves) {
+                movers[warp][popcount(all & ((1u << lane) - 1))] = lane;
+                counted(move);
+            }
+            __syncwarp();
+            for (u32 next = lane / team; next < (moved + teams - 1) / teams * teams; next += teams * AT_ONCE) {
+                Move taken[AT_ONCE];
+                const i8 *rows[AT_ONCE];
+#pragma unroll
+                for (u32 j = 0; j < AT_ONCE; j++) {
+                    const bool there = next + j * teams < moved;
+                    const u32 mover = there ? movers[warp][next + j * teams] : 0;
+                    taken[j].from = __shfl_sync(FULL_WARP, move.from, mover);
+                    taken[j].to = __shfl_sync(FULL_WARP, move.to, mover);
+                    taken[j].row = __shfl_sync(FULL_WARP, move.row, mover);
+                    taken[j].weight = __shfl_sync(FULL_WARP, move.weight, mover);
+                    rows[j] = there ? points + (u64)taken[j].row * stride : nullptr;
+                }
+                for (u32 at = lane % team; at < dims; at += team) {
+                    i32 values[AT_ONCE];
+#pragma unroll
+                    for (u32 j = 0; j < AT_ONCE; j++) values[j] = rows[j] == nullptr ? 0 : rows[j][at];
+#pragma unroll
+                    for (u32 j = 0; j < AT_ONCE; j++) {
+                        if (values[j] != 0) added(taken[j], at, values[j]);
+                    }
+                }
+            }
+            __syncwarp();
+        }
+    }
+}
+
 // Adds the points whose labels changed to the sums and counts of their clusters, and takes them from their previous ones'; with no
-// `previous`, adds all. A warp a point. Integers wrap where a sum falls below 0, and come out as what they are.
+// `previous`, adds all. Integers wrap where a sum falls below 0, and come out as what they are.
 extern "C" __global__ void __launch_bounds__(256) cluster_accumulate(const i8 *points, u32 stride, u32 dims, u32 count,
                                                                      const u32 *indices, const u32 *weights, const u32 *previous,
                                                                      const u32 *labels, u64 *sums, u64 *counts) {
-    const u32 lane = threadIdx.x % WARP;
-    for (u64 point = (u64)blockIdx.x * 8 + threadIdx.x / WARP; point < count; point += (u64)gridDim.x * 8) {
-        Move move(point, indices, weights, previous, labels);
-        if (move.is_none()) continue;
-        const i8 *row = points + (u64)(indices == nullptr ? point : indices[point]) * stride;
-        for (u32 at = lane; at < dims; at += WARP) {
-            i64 value = (i64)row[at] * (i64)move.weight;
-            if (value == 0) continue;
-            atomicAdd(sums + (u64)move.to * dims + at, (u64)value);
-            if (move.from != UNLABELLED) atomicAdd(sums + (u64)move.from * dims + at, (u64)-value);
-        }
-        if (lane == 0) {
-            atomicAdd(counts + move.to, (u64)move.weight);
-            if (move.from != UNLABELLED) atomicAdd(counts + move.from, (u64)0 - move.weight);
-        }
-    }
+    auto counted = [&](const Move &move) {
+        atomicAdd(counts + move.to, (u64)move.weight);
+        if (move.from != UNLABELLED) atomicAdd(counts + move.from, (u64)0 - move.weight);
+    };
+    auto added = [&](const Move &move, u32 at, i32 coordinate) {
+        const i64 value = (i64)coordinate * (i64)move.weight;
+        atomicAdd(sums + (u64)move.to * dims + at, (u64)value);
+        if (move.from != UNLABELLED) atomicAdd(sums + (u64)move.from * dims + at, (u64)-value);
+    };
+    for_each_move(points, stride, dims, count, indices, weights, previous, labels, counted, added);
 }
 
 // The same without weights and indices, for tables of sums and counts that fit shared memory as i32, which the launch gives.
@@ -158,23 +225,18 @@ extern "C" __global__ void __launch_bounds__(256) cluster_accumulate_shared(cons
                                                                             const u32 *previous, const u32 *labels, u32 clusters,
                                                                             u64 *sums, u64 *counts) {
     TERCET_SHARED(i32, table);
-    const u32 lane = threadIdx.x % WARP, cells = clusters * dims;
+    const u32 cells = clusters * dims;
     for (u32 cell = threadIdx.x; cell < cells + clusters; cell += 256) table[cell] = 0;
     __syncthreads();
-    for (u64 point = (u64)blockIdx.x * 8 + threadIdx.x / WARP; point < count; point += (u64)gridDim.x * 8) {
-        Move move(point, nullptr, nullptr, previous, labels);
-        if (move.is_none()) continue;
-        for (u32 at = lane; at < dims; at += WARP) {
-            i32 value = points[point * stride + at];
-            if (value == 0) continue;
-            atomicAdd(table + move.to * dims + at, value);
-            if (move.from != UNLABELLED) atomicAdd(table + move.from * dims + at, -value);
-        }
-        if (lane == 0) {
-            atomicAdd(table + cells + move.to, 1);
-            if (move.from != UNLABELLED) atomicAdd(table + cells + move.from, -1);
-        }
-    }
+    auto counted = [&](const Move &move) {
+        atomicAdd(table + cells + move.to, 1);
+        if (move.from != UNLABELLED) atomicAdd(table + cells + move.from, -1);
+    };
+    auto added = [&](const Move &move, u32 at, i32 value) {
+        atomicAdd(table + move.to * dims + at, value);
+        if (move.from != UNLABELLED) atomicAdd(table + move.from * dims + at, -value);
+    };
+    for_each_move(points, stride, dims, count, nullptr, nullptr, previous, labels, counted, added);
     __syncthreads();
     for (u32 cell = threadIdx.x; cell < cells + clusters; cell += 256) {
         i64 value = table[cell];

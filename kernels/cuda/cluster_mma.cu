@@ -51,58 +51,81 @@ TERCET_FN void bring(u8 *shared, const i8 *rows, u32 stride, u64 first, u64 coun
     }
 }
 
-// As `cluster_assign` without indices. Dynamic shared memory: `points_parts` panels of points (all parts of a row, or two) and two of
-// centroids.
+// The place of a step: the tile of points, the first centroid, the part of rows.
+struct Place {
+    u32 tile, base, part;
+
+    __device__ __forceinline__ void advance(u32 parts, u32 clusters) {
+        if (++part < parts) return;
+        part = 0;
+        base += TILE;
+        if (base < clusters) return;
+        base = 0;
+        tile += gridDim.x;
+    }
+};
+
+// As `cluster_assign` without indices. Blocks take tiles of points in turn; each has one at least. Dynamic shared memory: `point_panels` panels
+// of points (all parts of a row and two at least, or two) and two of centroids.
 //
-// Warps lie four by two over the tile: each has 32 points by 64 centroids, two by eight products.
-extern "C" __global__ void __launch_bounds__(256) cluster_assign_mma(const i8 *points, u32 stride, u32 count, const u32 *weights,
-                                                                     const u32 *lengths, const i8 *centroids, const i32 *norms,
-                                                                     u32 clusters, u32 *labels, u32 *previous, u32 *distances,
-                                                                     u32 point_panels, u64 *result) {
+// Warps lie four by two over the tile: each has 32 points by 64 centroids, two by eight products. A step's parts come in while the step before is
+// worked on, the first of a tile of points while the last of the tile before is.
+extern "C" __global__ void __launch_bounds__(256, 2) cluster_assign_mma(const i8 *points, u32 stride, u32 count, const u32 *weights,
+                                                                        const u32 *lengths, const i8 *centroids, const i32 *norms,
+                                                                        u32 clusters, u32 *labels, u32 *previous, u32 *distances,
+                                                                        u32 point_panels, u64 *result) {
     TERCET_SHARED(u8, panels);
     // Of short rows each column's key, of others its norm.
     __shared__ i32 column_terms[TILE];
-    __shared__ u64 halves[TILE];
+    __shared__ u64 halves[2][TILE];
     u8 *const rows = panels, *const columns = panels + point_panels * PANEL;
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     const u32 row_base = warp % 4 * 32, column_base = warp / 4 * 64;
-    const u64 first = (u64)blockIdx.x * TILE;
-    const u32 parts = (stride + PART - 1) / PART, tiles = (clusters + TILE - 1) / TILE;
-    const u32 steps = parts * tiles;
-    // Whether all parts of the points are there at once.
+    const u32 parts = (stride + PART - 1) / PART, tiles = count / TILE + (count % TILE != 0);
+    // Whether all parts of the points are there at once: then they come in with the first centroids. A row's only part takes turns with the next
+    // tile's; of several, the first's place is free in the step of the last.
     const bool resident = point_panels >= parts;
-    if (resident) {
-        for (u32 part = 0; part < parts; part++) bring(rows + part * PANEL, points, stride, first, count, part * PART);
-    } else {
-        bring(rows, points, stride, first, count, 0);
-    }
-    bring(columns, centroids, stride, 0, clusters, 0);
-    copy_async_commit();
+    Place next = {blockIdx.x, 0, 0};
+    u32 next_step = 0, next_turn = 0;
+    i32 next_norm = 0;
+    auto bring_next = [&]() {
+        if (next.tile < tiles) {
+            bring(columns + next_step % 2 * PANEL, centroids, stride, next.base, clusters, next.part * PART);
+            if (!resident || next.base == 0) {
+                const u32 panel = !resident ? next_step % 2 : parts == 1 ? next_turn % 2 : next.part;
+                bring(rows + panel * PANEL, points, stride, (u64)next.tile * TILE, count, next.part * PART);
+            }
+            if (next.part == 0 && threadIdx.x < TILE) {
+                next_norm = next.base + threadIdx.x < clusters ? norms[next.base + threadIdx.x] : 0;
+            }
+            const u32 tile = next.tile;
+            next.advance(parts, clusters);
+            next_turn += next.tile != tile;
+            next_step++;
+        }
+        copy_async_commit();
+    };
+    bring_next();
     const bool is_short = stride <= SHORT;
+    Labels state = {weights, lengths, labels, previous, distances, 0, 0};
     Nearest best[2][2];
     i32 dots[2][8][4];
 #pragma unroll
     for (u32 m = 0; m < 2; m++) best[m][0] = best[m][1] = Nearest{-0x7FFFFFFF, UNLABELLED};
-    for (u32 step = 0; step < steps; step++) {
-        const u32 part = step % parts, base = step / parts * TILE;
-        if (part == 0) {
+    Place at = {blockIdx.x, 0, 0};
+    u32 turn = 0;
+    for (u32 step = 0; at.tile < tiles; step++) {
+        const u32 part = at.part, base = at.base;
+        if (part == 0 && threadIdx.x < TILE) {
             // The last tile's were read before the barrier that ended its step.
-            if (threadIdx.x < TILE) {
-                const bool there = base + threadIdx.x < clusters;
-                const i32 norm = there ? norms[base + threadIdx.x] : 0;
-                column_terms[threadIdx.x] = is_short ? column_key(there, norm, threadIdx.x) : norm;
-            }
+            column_terms[threadIdx.x] = is_short ? column_key(base + threadIdx.x < clusters, next_norm, threadIdx.x) : next_norm;
         }
         // The next part comes in while this one is worked on.
-        if (step + 1 < steps) {
-            const u32 next = (step + 1) % parts, next_base = (step + 1) / parts * TILE, side = (step + 1) % 2;
-            bring(columns + side * PANEL, centroids, stride, next_base, clusters, next * PART);
-            if (!resident) bring(rows + side * PANEL, points, stride, first, count, next * PART);
-        }
-        copy_async_commit();
+        bring_next();
         copy_async_wait<1>();
         __syncthreads();
-        const u8 *a_panel = rows + (resident ? part : step % 2) * PANEL, *b_panel = columns + step % 2 * PANEL;
+        const u32 panel = !resident ? step % 2 : parts == 1 ? turn % 2 : part;
+        const u8 *a_panel = rows + panel * PANEL, *b_panel = columns + step % 2 * PANEL;
         const u32 bytes = stride - part * PART < PART ? stride - part * PART : PART;
         // 32 bytes of a row, into products that begin with them where it is the first.
         auto multiply = [&](u32 at, bool first_of_row) {
@@ -170,31 +193,28 @@ extern "C" __global__ void __launch_bounds__(256) cluster_assign_mma(const i8 *p
                 }
             }
         }
+        const u32 tile = at.tile;
+        at.advance(parts, clusters);
+        if (at.tile != tile) {
+            turn++;
+            // The four lanes of a row; the two warps beside each other meet in `halves`, whose last use a step's first barrier ended.
+#pragma unroll
+            for (u32 m = 0; m < 2; m++) {
+#pragma unroll
+                for (u32 i = 0; i < 2; i++) {
+                    u64 rank = best[m][i].rank();
+                    rank = least(rank, __shfl_xor_sync(FULL_WARP, rank, 1));
+                    rank = least(rank, __shfl_xor_sync(FULL_WARP, rank, 2));
+                    if (lane % 4 == 0) halves[warp / 4][row_base + m * 16 + i * 8 + lane / 4] = rank;
+                    best[m][i] = Nearest{-0x7FFFFFFF, UNLABELLED};
+                }
+            }
+        }
         // Before the next step writes where this one read.
         __syncthreads();
-    }
-    // The four lanes of a row, then the two warps beside each other.
-    u64 ranks[2][2];
-#pragma unroll
-    for (u32 m = 0; m < 2; m++) {
-#pragma unroll
-        for (u32 i = 0; i < 2; i++) {
-            ranks[m][i] = best[m][i].rank();
-            ranks[m][i] = least(ranks[m][i], __shfl_xor_sync(FULL_WARP, ranks[m][i], 1));
-            ranks[m][i] = least(ranks[m][i], __shfl_xor_sync(FULL_WARP, ranks[m][i], 2));
-            if (warp >= 4 && lane % 4 == 0) halves[row_base + m * 16 + i * 8 + lane / 4] = ranks[m][i];
-        }
-    }
-    __syncthreads();
-    Labels state = {weights, lengths, labels, previous, distances, 0, 0};
-    if (warp < 4 && lane % 4 == 0) {
-#pragma unroll
-        for (u32 m = 0; m < 2; m++) {
-#pragma unroll
-            for (u32 i = 0; i < 2; i++) {
-                const u32 row = row_base + m * 16 + i * 8 + lane / 4;
-                if (first + row < count) state.settle(first + row, least(ranks[m][i], halves[row]));
-            }
+        const u64 point = (u64)tile * TILE + threadIdx.x;
+        if (at.tile != tile && threadIdx.x < TILE && point < count) {
+            state.settle(point, least(halves[0][threadIdx.x], halves[1][threadIdx.x]));
         }
     }
     block_add(state.inertia, result + INERTIA);

@@ -80,12 +80,12 @@ struct Cursor {
     }
 };
 
-// A part of `LINES` rows, in the order that products read, as an asynchronous group's part; zeros past a row's end and past the last row.
-template <u32 LINES>
+// A part of `LINES` rows, in the order that products read, as an asynchronous group's part; zeros past a row's end and past the last row. Of a
+// part as many bytes as `PRODUCTS` products take.
+template <u32 LINES, u32 PRODUCTS>
 TERCET_FN void bring(u8 *shared, const i8 *rows, u32 stride, u64 first, u64 count, u32 part) {
     const u32 vector = threadIdx.x % 8, at = part + vector * 16;
-    // A product takes 32 bytes of a row.
-    if (at >= (stride + 31) / 32 * 32) return;
+    if (vector >= PRODUCTS * 2) return;
 #pragma unroll
     for (u32 i = 0; i < LINES; i += THREADS / 8) {
         const u32 line = i + threadIdx.x / 8;
@@ -94,14 +94,19 @@ TERCET_FN void bring(u8 *shared, const i8 *rows, u32 stride, u64 first, u64 coun
     }
 }
 
-// 64 rows by 128 columns over `bytes` of a part, as a group; `first` where sums begin.
-TERCET_FN void multiply(i32 (&sums)[64], u64 rows, u64 columns, u32 bytes, bool first) {
-    u32 at = 0;
+// 64 rows by 128 columns over a part, as a group; `first` where sums begin.
+//
+// Straight-line code: with a branch between products ptxas counts each stretch as a group of its own, and a wait for this one waits for what was
+// begun after it too.
+template <u32 PRODUCTS>
+TERCET_FN void multiply(i32 (&sums)[64], u64 rows, u64 columns, bool first) {
     if (first) {
         wgmma_m64n128k32_first(sums, rows, columns);
-        at = 32;
+    } else {
+        wgmma_m64n128k32(sums, rows, columns);
     }
-    for (; at < bytes; at += 32) wgmma_m64n128k32(sums, matrix_at(rows, at), matrix_at(columns, at));
+#pragma unroll
+    for (u32 i = 1; i < PRODUCTS; i++) wgmma_m64n128k32(sums, matrix_at(rows, i * 32), matrix_at(columns, i * 32));
     wgmma_commit();
 }
 
@@ -156,16 +161,16 @@ TERCET_FN void close_tile(Labels &state, u64 (&ranks)[4], u64 (&table)[WARPS][CO
     __syncwarp();
 }
 
-// As `cluster_assign` without indices, for rows of at most 512 bytes. Blocks take tiles of points in turn; each has one at least. Dynamic
-// shared memory: four parts of points, four of centroids, and 1,008 bytes, for they begin at a multiple of 1024.
+// As `cluster_assign` without indices, for rows of at most 512 bytes: of every part of 128 bytes `PRODUCTS` times 32 are worked on. Blocks take tiles
+// of points in turn; each has one at least. Dynamic shared memory: four parts of points, four of centroids, and 1,008 bytes, for they begin at a
+// multiple of 1024.
 //
 // A warpgroup has 128 points, the columns of its products, and all centroids as their rows: 64 in `low`, then 64 in `high`. Sums of one are
 // taken while the products of the other run. The compiler is known to wait for products in the right places where none runs over the end
 // of a loop that reads its sums.
-extern "C" __global__ void __launch_bounds__(THREADS, 1) cluster_assign_wgmma(const i8 *points, u32 stride, u32 count,
-                                                                              const u32 *weights, const u32 *lengths,
-                                                                              const i8 *centroids, const i32 *norms, u32 clusters,
-                                                                              u32 *labels, u32 *previous, u32 *distances, u64 *result) {
+template <u32 PRODUCTS>
+TERCET_FN void assign(const i8 *points, u32 stride, u32 count, const u32 *weights, const u32 *lengths, const i8 *centroids, const i32 *norms,
+                      u32 clusters, u32 *labels, u32 *previous, u32 *distances, u64 *result) {
     TERCET_SHARED(u8, memory);
     __shared__ u64 table[WARPS][COLUMNS];
     u8 *const point_slots = memory + (0u - shared_address(memory)) % 1024, *const centroid_slots = point_slots + SLOTS * POINT_BYTES;
@@ -179,10 +184,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) cluster_assign_wgmma(co
     auto bring_next = [&]() {
         if (next.tile < tiles) {
             const u32 part = next.part * PART;
-            bring<CENTROIDS>(centroid_slots + next_slot % SLOTS * CENTROID_BYTES, centroids, stride, next.base, clusters, part);
+            bring<CENTROIDS, PRODUCTS>(centroid_slots + next_slot % SLOTS * CENTROID_BYTES, centroids, stride, next.base, clusters, part);
             if (next.base == 0) {
                 u8 *const to = point_slots + (next.slot + next.part) % SLOTS * POINT_BYTES;
-                bring<POINTS>(to, points, stride, (u64)next.tile * POINTS, count, part);
+                bring<POINTS, PRODUCTS>(to, points, stride, (u64)next.tile * POINTS, count, part);
             }
             next.advance(parts, clusters);
             next_slot++;
@@ -206,10 +211,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) cluster_assign_wgmma(co
         fence_proxy_async();
         __syncthreads();
         const u64 a = matrix_at(rows, slot++ % SLOTS * CENTROID_BYTES), b = matrix_at(columns, (at.slot + at.part) % SLOTS * POINT_BYTES);
-        const u32 left = stride - at.part * PART, bytes = left < PART ? left : PART;
         wgmma_fence();
-        multiply(low, a, b, bytes, first);
-        multiply(high, matrix_at(a, ROWS * PART), b, bytes, first);
+        multiply<PRODUCTS>(low, a, b, first);
+        multiply<PRODUCTS>(high, matrix_at(a, ROWS * PART), b, first);
     };
     while (at.tile < tiles) {
         step(true);
@@ -247,3 +251,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) cluster_assign_wgmma(co
     block_add(state.inertia, result + INERTIA);
     block_add(state.changed, result + CHANGED);
 }
+
+#define ASSIGN(name, products)                                                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS, 1) name(                                                                          \
+        const i8 *points, u32 stride, u32 count, const u32 *weights, const u32 *lengths, const i8 *centroids, const i32 *norms,             \
+        u32 clusters, u32 *labels, u32 *previous, u32 *distances, u64 *result) {                                                            \
+        assign<products>(points, stride, count, weights, lengths, centroids, norms, clusters, labels, previous, distances, result);         \
+    }
+
+// For rows of up to 32, 64 and 512 bytes.
+ASSIGN(cluster_assign_wgmma_32, 1)
+ASSIGN(cluster_assign_wgmma_64, 2)
+ASSIGN(cluster_assign_wgmma, 4)

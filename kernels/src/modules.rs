@@ -295,6 +295,21 @@ pub(super) const MODULES: &[Module] = &[
         ],
     },
     Module {
+        name: "cluster_few_mma",
+        architecture: Architecture::Sm80,
+        ptx: include_str!("../ptx/80/cluster_few_mma.ptx"),
+        kernels: &[
+            "cluster_assign_few_16x32",
+            "cluster_assign_few_16x64",
+            "cluster_assign_few_16x128",
+            "cluster_assign_few_64x32",
+            "cluster_assign_few_64x64",
+            "cluster_assign_few_64x128",
+            "cluster_assign_few_128x32",
+            "cluster_assign_few_128x64",
+        ],
+    },
+    Module {
         name: "cluster_mma",
         architecture: Architecture::Sm80,
         ptx: include_str!("../ptx/80/cluster_mma.ptx"),
@@ -338,6 +353,10 @@ pub(super) const MODULES: &[Module] = &[
         name: "cluster_wgmma",
         architecture: Architecture::Sm90a,
         ptx: include_str!("../ptx/90a/cluster_wgmma.ptx"),
-        kernels: &["cluster_assign_wgmma"],
+        kernels: &[
+            "cluster_assign_wgmma_32",
+            "cluster_assign_wgmma_64",
+            "cluster_assign_wgmma",
+        ],
     },
 ];

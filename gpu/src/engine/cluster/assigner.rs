@@ -9,22 +9,39 @@ use crate::engine::{Cuda, CudaError, Grid, TensorCores};
 pub(super) enum Assigner {
     /// `cluster_assign`, by dp4a.
     Dp4a,
-    /// `cluster_assign_mma`.
-    Mma,
-    /// `cluster_assign_wgmma`, by at most as many blocks.
+    /// `cluster_assign_mma`, by at most as many blocks.
+    Mma { blocks: u32 },
+    /// One of `cluster_few_mma.cu`, by at most as many blocks.
+    Few { kernel: &'static str, blocks: u32 },
+    /// One of `cluster_wgmma.cu`, by at most as many blocks.
     Wgmma { blocks: u32 },
 }
 
 /// The capability that has tensor cores for rows of 32 bytes.
 const MMA: (u32, u32) = (8, 0);
 
-/// The fewest clusters that mma is used for: its tiles are of 128.
+/// The kernels whose centroids stay in registers: the most clusters, the most bytes of a row, and blocks that fit a multiprocessor; as in
+/// `kernels/cuda/cluster_few_mma.cu`. The first that takes a problem is for it.
+const FEW: [(usize, usize, &str, u32); 8] = [
+    (16, 32, "cluster_assign_few_16x32", 6),
+    (16, 64, "cluster_assign_few_16x64", 4),
+    (16, 128, "cluster_assign_few_16x128", 3),
+    (64, 32, "cluster_assign_few_64x32", 4),
+    (64, 64, "cluster_assign_few_64x64", 2),
+    (64, 128, "cluster_assign_few_64x128", 2),
+    (128, 32, "cluster_assign_few_128x32", 3),
+    (128, 64, "cluster_assign_few_128x64", 2),
+];
+
+/// The fewest clusters that mma with tiles of 128 is used for.
 const MMA_CLUSTERS: usize = 32;
 
 /// Points of a tile.
 pub(super) const TILE: usize = 64;
 const MMA_TILE: usize = 128;
 const WGMMA_TILE: usize = 256;
+/// Points that a block has at a time where centroids stay in registers.
+const FEW_TILE: usize = 256;
 
 /// Bytes of 128 rows' parts in shared memory, and bytes of such a part; as in `kernels/cuda/cluster_mma.cu`.
 const PANEL: u32 = 128 * 80;
@@ -32,6 +49,7 @@ const PART: usize = 64;
 
 /// The most dynamic shared memory for mma: two blocks a multiprocessor fit those of capability 8.0 and 9.0.
 const PANELS: u32 = 72 << 10;
+const MMA_BLOCKS: u32 = 2;
 
 /// The dynamic shared memory of blocks for wgmma: four parts of 256 points and of 128 centroids, 128 bytes each row, and what it takes to
 /// begin at a multiple of 1024; as in `kernels/cuda/cluster_wgmma.cu`.
@@ -47,10 +65,20 @@ impl Assigner {
             let blocks = cuda.multiprocessors();
             return Ok(Self::Wgmma { blocks });
         }
-        Ok(if k >= MMA_CLUSTERS && cuda.capability() >= MMA {
-            Self::Mma
-        } else {
-            Self::Dp4a
+        if cuda.capability() < MMA {
+            return Ok(Self::Dp4a);
+        }
+        let fits =
+            |&&(clusters, bytes, ..): &&(usize, usize, &str, u32)| k <= clusters && stride <= bytes;
+        Ok(match FEW.iter().find(fits) {
+            Some(&(_, _, kernel, blocks)) => Self::Few {
+                kernel,
+                blocks: blocks * cuda.multiprocessors(),
+            },
+            None if k >= MMA_CLUSTERS => Self::Mma {
+                blocks: MMA_BLOCKS * cuda.multiprocessors(),
+            },
+            None => Self::Dp4a,
         })
     }
 
@@ -71,23 +99,29 @@ impl Assigner {
         let grid = |tile, most| Grid::strided(points, tile, THREADS, most);
         match self {
             Self::Dp4a => (MODULE, "cluster_assign", grid(TILE, u32::MAX)),
-            Self::Mma => {
+            Self::Mma { blocks } => {
                 let bytes = (panels(stride, shared) + 2) * PANEL;
-                let grid = grid(MMA_TILE, u32::MAX).shared(bytes);
+                let grid = grid(MMA_TILE, blocks).shared(bytes);
                 ("cluster_mma", "cluster_assign_mma", grid)
             }
+            Self::Few { kernel, blocks } => ("cluster_few_mma", kernel, grid(FEW_TILE, blocks)),
             Self::Wgmma { blocks } => {
+                let kernel = match stride {
+                    ..=32 => "cluster_assign_wgmma_32",
+                    ..=64 => "cluster_assign_wgmma_64",
+                    _ => "cluster_assign_wgmma",
+                };
                 let grid = grid(WGMMA_TILE, blocks).shared(WGMMA_SHARED);
-                ("cluster_wgmma", "cluster_assign_wgmma", grid)
+                ("cluster_wgmma", kernel, grid)
             }
         }
     }
 }
 
-/// Panels of points that a block of mma keeps: all parts of a row, or two that take turns.
+/// Panels of points that a block of mma keeps: all parts of a row and two at least, or two that take turns.
 pub(super) fn panels(stride: usize, shared: u32) -> u32 {
     // Points of at most 43,690 coordinates have 683 parts.
-    let all = stride.div_ceil(PART) as u32;
+    let all = (stride.div_ceil(PART) as u32).max(2);
     // Norms and ranks of a tile lie beside the panels.
     let room = shared.saturating_sub(2 << 10).min(PANELS) / PANEL;
     if all + 2 <= room { all } else { 2 }

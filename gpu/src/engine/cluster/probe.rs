@@ -16,9 +16,14 @@ use crate::engine::{Cuda, CudaError};
 
 /// Points, coordinates, clusters, and the blocks that share the points. Tiles are of 256 points, 128 centroids and 128 bytes, slots for parts
 /// of points are four, and rows of 512 bytes have windows of 256 centroids: so a block takes slots anew, tiles and rows end early,
-/// and more than a window of centroids passes.
-const SHAPES: [(usize, usize, usize, u32); 3] =
-    [(1203, 100, 130, 1), (270, 500, 260, 1), (600, 7, 40, 2)];
+/// and more than a window of centroids passes. Rows of up to 32, of up to 64 and of more bytes each have a kernel.
+const SHAPES: [(usize, usize, usize, u32); 5] = [
+    (1203, 100, 130, 1),
+    (270, 500, 260, 1),
+    (600, 7, 40, 2),
+    (600, 50, 200, 2),
+    (1100, 500, 300, 2),
+];
 
 /// What is known of the device's wgmma, tried now if it never was. With no memory left for that it stays untried.
 pub(super) fn wgmma(cuda: &mut Cuda) -> Result<Wgmma, CudaError> {
@@ -52,7 +57,7 @@ fn agrees(
         .collect();
     let points = cuda.points(&Points::new(&values, dims)?)?;
     let centroids = &values[(n - k) * dims..];
-    let expected = assigned(cuda, &points, centroids, Assigner::Mma)?;
+    let expected = assigned(cuda, &points, centroids, Assigner::Mma { blocks })?;
     let found = assigned(cuda, &points, centroids, Assigner::Wgmma { blocks })?;
     Ok(found == expected)
 }

@@ -13,6 +13,9 @@ const UPDATES: &str = "cluster_update";
 /// The kernel that halves sums.
 const FADE: &str = "cluster_fade";
 
+/// Points whose labels a block of the kernels that add points looks at together.
+const LOOK: usize = 1024;
+
 /// Bytes that a table of sums may have in shared memory: what every launch may have.
 const TABLE: usize = 48 << 10;
 
@@ -53,13 +56,14 @@ impl DeviceClusters<'_> {
         let panels = Argument::from(panels(points.stride, cuda.shared));
         let arguments = match assigner {
             Assigner::Dp4a => [&head[..], &[Argument::none()], &tail, &[result]].concat(),
-            Assigner::Mma => [&head[..], &tail, &[panels, result]].concat(),
-            Assigner::Wgmma { .. } => [&head[..], &tail, &[result]].concat(),
+            Assigner::Mma { .. } => [&head[..], &tail, &[panels, result]].concat(),
+            Assigner::Few { .. } | Assigner::Wgmma { .. } => [&head[..], &tail, &[result]].concat(),
         };
         let (module, kernel, grid) = assigner.launch(points.len, points.stride, cuda.shared);
         // SAFETY: n rows and k centroids of `stride` bytes, k norms, and n of all that points have; all that is read was written, labels when
         // they were forgotten. A block for each tile of points, or blocks that take them in turn; shared memory for the panels that mma is told
-        // of and two for centroids, and what wgmma has for rows as long as it was chosen for.
+        // of and two for centroids, and what wgmma has for rows as long as it was chosen for; clusters and rows as few and short as those of the
+        // kernel with centroids in registers.
         unsafe { cuda.launch(module, kernel, grid, &arguments) }
     }
 
@@ -93,7 +97,7 @@ impl DeviceClusters<'_> {
             ];
             // Fewer than 2²⁴ points a block, so that its sums fit 32 bits.
             let most = (4 * cuda.multiprocessors()).max((points.len >> 23) as u32 + 1);
-            let grid = Grid::strided(points.len, 64, THREADS, most).shared(cells as u32);
+            let grid = Grid::strided(points.len, LOOK, THREADS, most).shared(cells as u32);
             // SAFETY: as in `label`; labels are below k, and shared memory has the table.
             return unsafe { cuda.launch(MODULE, "cluster_accumulate_shared", grid, &arguments) };
         }
@@ -351,7 +355,7 @@ fn accumulate(
         Argument::from(sums),
         Argument::from(counts),
     ];
-    let grid = Grid::strided(len, 8, THREADS, 64 * cuda.multiprocessors());
+    let grid = Grid::strided(len, LOOK, THREADS, 8 * cuda.multiprocessors());
     // SAFETY: there are `len` labels below k, as many previous ones, which are also below k or none, and indices of points; k · d sums and
     // k counts.
     unsafe { cuda.launch(MODULE, "cluster_accumulate", grid, &arguments) }
