@@ -167,7 +167,7 @@ fn every_layout_gives_the_references_bits() {
         let mut cuda = Cuda::first().unwrap();
         for layout in Layout::ALL {
             for cols in columns(layout) {
-                for (rows, count) in [(1, 1), (3, 2), (33, 5), (50, 8), (7, 19), (5, 0), (0, 2)] {
+                for (rows, count) in [(1, 1), (3, 2), (33, 5), (50, 8), (7, 19), (7, 41), (5, 0), (0, 2)] {
                     let bytes = weights(layout, rows, cols, Fill::Drawn, &mut draw);
                     let matrix = Matrix::new(layout, rows, cols, &bytes).unwrap();
                     let x = activations(count * cols, false, &mut draw);
@@ -386,7 +386,7 @@ fn scales_at_the_border_of_32_bits_are_exact() {
             let cols = 6 * format.len().max(64);
             let bytes = weights(layout, 5, cols, Fill::Largest(scale), &mut draw);
             let layer = Layer::new(Matrix::new(layout, 5, cols, &bytes).unwrap());
-            for count in [2, 11] {
+            for count in [2, 11, 35] {
                 compare(
                     &mut cuda,
                     &layer,

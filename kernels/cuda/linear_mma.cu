@@ -1,8 +1,8 @@
-// Rows of weights by up to eight rows of int8 activations on tensor cores (m16n8k32), from 8.0.
+// Rows of weights by up to sixteen rows of int8 activations on tensor cores (m16n8k32), from 8.0.
 //
 // Roofline: reads BITS / 8 of a byte a weight once (and 2 bytes a block for its scale) and serves eight rows of activations with it. Four
-// weights take a shift and a mask, and the products nothing that shows, so memory is the limit for any number of rows from 1 to 8: a
-// step's 2 KiB take an H200 (4.8 TB/s, 132 multiprocessors at 1.7 GHz) some 400 clocks of each of four schedulers, and issue 90 to 310
+// weights take a shift and a mask, and the products nothing that shows, so memory is the limit for any number of rows from 1 to 8, and for
+// up to 16 with two products of each decoded weight: a step's 2 KiB take an H200 (4.8 TB/s, 132 multiprocessors at 1.7 GHz) some 400 clocks of each of four schedulers, and issue 90 to 310
 // instructions. With blocks of 32 or 64 columns they are 210 (8 bits), 380 (4 bits) and 480 (2 bits), since the words of four lanes change
 // places (4 shuffles a vector), scales go round (1 each) and a block's products are added up in 64 bits (1 an output): issue is then as
 // much the limit as memory.
@@ -80,18 +80,18 @@ TERCET_FN void load_quads(const i8 *from, u32 *quads) {
     }
 }
 
-// With BLOCK, scales are below 128 and there is one for each BLOCK columns.
-template <u32 BITS, u32 BLOCK>
+// With BLOCK, scales are below 128 and there is one for each BLOCK columns. Rows of activations are at most 8 · EIGHTS.
+template <u32 BITS, u32 BLOCK, u32 EIGHTS>
 TERCET_FN void product_of_rows(const u8 *weights, u64 row_bytes, const u16 *scales, u32 blocks, const i8 *x, u64 x_stride, u32 count,
                                const Finish &finish) {
     typedef Packed<BITS> Codes;
     typedef Step<BITS, BLOCK> Of;
-    __shared__ i64 parts[WARPS_OF_BLOCK][ROWS_OF_BLOCK * 8];
+    __shared__ i64 parts[WARPS_OF_BLOCK][ROWS_OF_BLOCK * 8 * EIGHTS];
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, group = lane / 4, t = lane % 4;
     u32 first = blockIdx.x * ROWS_OF_BLOCK;
     u32 rows[TILES][2];
-    i64 sums[TILES][4];
-    i32 dots[TILES][4], of_x[4];
+    i64 sums[EIGHTS][TILES][4];
+    i32 dots[EIGHTS][TILES][4], of_x[EIGHTS][4];
 #pragma unroll
     for (u32 tile = 0; tile < TILES; tile++) {
 #pragma unroll
@@ -100,20 +100,24 @@ TERCET_FN void product_of_rows(const u8 *weights, u64 row_bytes, const u16 *scal
             u32 row = first + 16 * tile + 8 * half + group;
             rows[tile][half] = row < finish.rows ? row : finish.rows - 1;
         }
+    }
+    const i8 *x_rows[EIGHTS];
+#pragma unroll
+    for (u32 eight = 0; eight < EIGHTS; eight++) {
 #pragma unroll
         for (u32 i = 0; i < 4; i++) {
-            sums[tile][i] = 0;
-            dots[tile][i] = 0;
-        }
-    }
 #pragma unroll
-    for (u32 i = 0; i < 4; i++) of_x[i] = 0;
-    const i8 *x_row = x + (group < count ? group : 0) * x_stride;
+            for (u32 tile = 0; tile < TILES; tile++) sums[eight][tile][i] = dots[eight][tile][i] = 0;
+            of_x[eight][i] = 0;
+        }
+        const u32 row = eight * 8 + group;
+        x_rows[eight] = x + (row < count ? row : 0) * x_stride;
+    }
     u32 chunks = (u32)(row_bytes / 16);
     // Each warp takes every eighth step of four chunks.
     for (u32 step = warp; step * 4 < chunks; step += WARPS_OF_BLOCK) {
         u32 chunk = step * 4 + t, first_block = step * Of::BLOCKS;
-        u32 words[TILES][2][4], quads[Of::BLOCKS][Of::QUADS];
+        u32 words[TILES][2][4], quads[EIGHTS][Of::BLOCKS][Of::QUADS];
         // This lane's block of each row; the other lanes of the row have the others.
         i32 own[TILES][2];
 #pragma unroll
@@ -130,11 +134,14 @@ TERCET_FN void product_of_rows(const u8 *weights, u64 row_bytes, const u16 *scal
         }
 #pragma unroll
         for (u32 block = 0; block < Of::BLOCKS; block++) {
-#pragma unroll
-            for (u32 i = 0; i < Of::QUADS; i++) quads[block][i] = 0;
             u64 column = (u64)step * Of::COLS + Of::column(block);
-            // Rows of activations are whole vectors of weights long.
-            if (column < x_stride) load_quads<Of::QUADS>(x_row + column, quads[block]);
+#pragma unroll
+            for (u32 eight = 0; eight < EIGHTS; eight++) {
+#pragma unroll
+                for (u32 i = 0; i < Of::QUADS; i++) quads[eight][block][i] = 0;
+                // Rows of activations are whole vectors of weights long.
+                if (column < x_stride) load_quads<Of::QUADS>(x_rows[eight] + column, quads[eight][block]);
+            }
         }
 #pragma unroll
         for (u32 tile = 0; tile < TILES; tile++) {
@@ -145,7 +152,6 @@ TERCET_FN void product_of_rows(const u8 *weights, u64 row_bytes, const u16 *scal
         for (u32 block = 0; block < Of::BLOCKS; block++) {
 #pragma unroll
             for (u32 pair = 0; pair < Of::QUADS; pair += 2) {
-                const u32 b[2] = {quads[block][pair], quads[block][pair + 1]};
                 const bool anew = BLOCK != 0 && pair == 0;
 #pragma unroll
                 for (u32 tile = 0; tile < TILES; tile++) {
@@ -155,19 +161,27 @@ TERCET_FN void product_of_rows(const u8 *weights, u64 row_bytes, const u16 *scal
                         u32 quad = block * Of::QUADS + pair + i / 2;
                         a[i] = Codes::quad(words[tile][i % 2][quad / Codes::QUADS], quad % Codes::QUADS);
                     }
-                    if (anew) {
-                        mma_m16n8k32_first(dots[tile], a, b);
-                    } else {
-                        mma_m16n8k32(dots[tile], a, b);
+#pragma unroll
+                    for (u32 eight = 0; eight < EIGHTS; eight++) {
+                        const u32 b[2] = {quads[eight][block][pair], quads[eight][block][pair + 1]};
+                        if (anew) {
+                            mma_m16n8k32_first(dots[eight][tile], a, b);
+                        } else {
+                            mma_m16n8k32(dots[eight][tile], a, b);
+                        }
                     }
                 }
                 if (Codes::OFFSET != 0) {
                     // The offset times every activation, in each row.
                     const u32 ones[4] = {0x01010101, 0x01010101, 0x01010101, 0x01010101};
-                    if (anew) {
-                        mma_m16n8k32_first(of_x, ones, b);
-                    } else {
-                        mma_m16n8k32(of_x, ones, b);
+#pragma unroll
+                    for (u32 eight = 0; eight < EIGHTS; eight++) {
+                        const u32 b[2] = {quads[eight][block][pair], quads[eight][block][pair + 1]};
+                        if (anew) {
+                            mma_m16n8k32_first(of_x[eight], ones, b);
+                        } else {
+                            mma_m16n8k32(of_x[eight], ones, b);
+                        }
                     }
                 }
             }
@@ -178,7 +192,10 @@ TERCET_FN void product_of_rows(const u8 *weights, u64 row_bytes, const u16 *scal
                     for (u32 i = 0; i < 4; i++) {
                         i32 scale = own[tile][i / 2];
                         if (Of::BLOCKS > 1) scale = __shfl_sync(FULL_WARP, scale, lane - t + block);
-                        sums[tile][i] += (i64)(dots[tile][i] - Codes::OFFSET * of_x[i]) * scale;
+#pragma unroll
+                        for (u32 eight = 0; eight < EIGHTS; eight++) {
+                            sums[eight][tile][i] += (i64)(dots[eight][tile][i] - Codes::OFFSET * of_x[eight][i]) * scale;
+                        }
                     }
                 }
             }
@@ -188,31 +205,43 @@ TERCET_FN void product_of_rows(const u8 *weights, u64 row_bytes, const u16 *scal
     for (u32 tile = 0; tile < TILES; tile++) {
 #pragma unroll
         for (u32 i = 0; i < 4; i++) {
-            // Row `group`, or eight below it; column 2t or the next.
-            u32 at = (16 * tile + 8 * (i / 2) + group) * 8 + 2 * t + i % 2;
-            parts[warp][at] = BLOCK != 0 ? sums[tile][i] : (i64)(dots[tile][i] - Codes::OFFSET * of_x[i]);
+#pragma unroll
+            for (u32 eight = 0; eight < EIGHTS; eight++) {
+                // Row `group`, or eight below it; column 2t or the next.
+                const u32 at = (16 * tile + 8 * (i / 2) + group) * 8 * EIGHTS + 8 * eight + 2 * t + i % 2;
+                parts[warp][at] = BLOCK != 0 ? sums[eight][tile][i] : (i64)(dots[eight][tile][i] - Codes::OFFSET * of_x[eight][i]);
+            }
         }
     }
     __syncthreads();
-    i64 sum = 0;
 #pragma unroll
-    for (u32 i = 0; i < WARPS_OF_BLOCK; i++) sum += parts[i][threadIdx.x];
-    u32 row = first + threadIdx.x / 8, column = threadIdx.x % 8;
-    if (row < finish.rows && column < count) finish.put(row, column, sum);
+    for (u32 at = threadIdx.x; at < ROWS_OF_BLOCK * 8 * EIGHTS; at += 256) {
+        i64 sum = 0;
+#pragma unroll
+        for (u32 i = 0; i < WARPS_OF_BLOCK; i++) sum += parts[i][at];
+        const u32 row = first + at / (8 * EIGHTS), column = at % (8 * EIGHTS);
+        if (row < finish.rows && column < count) finish.put(row, column, sum);
+    }
 }
 
-#define ROWS(NAME, BITS, BLOCK)                                                                                                    \
-    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+#define ROWS(NAME, BITS, BLOCK, EIGHTS)                                                                                            \
+    extern "C" __global__ void __launch_bounds__(256, EIGHTS)                                                                      \
         NAME(const u8 *weights, u64 row_bytes, const u16 *scales, u32 blocks, u32 rows, const i8 *x, u64 x_stride, u32 count,      \
              const i64 *bias, const f32 *row_scales, f32 scale, f32 unit, const f32 *x_scales, i64 *sums, f32 *out) {              \
-        product_of_rows<BITS, BLOCK>(weights, row_bytes, scales, blocks, x, x_stride, count,                                       \
-                                     Finish{bias, row_scales, scale, unit, x_scales, sums, out, rows});                            \
+        product_of_rows<BITS, BLOCK, EIGHTS>(weights, row_bytes, scales, blocks, x, x_stride, count,                               \
+                                             Finish{bias, row_scales, scale, unit, x_scales, sums, out, rows});                    \
     }
-
-ROWS(linear_mma_rows_2, 2, 0)
-ROWS(linear_mma_rows_2_64, 2, 64)
-ROWS(linear_mma_rows_2_256, 2, 256)
-ROWS(linear_mma_rows_4, 4, 0)
-ROWS(linear_mma_rows_4_32, 4, 32)
-ROWS(linear_mma_rows_8, 8, 0)
-ROWS(linear_mma_rows_8_32, 8, 32)
+ROWS(linear_mma_rows_2, 2, 0, 1)
+ROWS(linear_mma_rows_2_64, 2, 64, 1)
+ROWS(linear_mma_rows_2_256, 2, 256, 1)
+ROWS(linear_mma_rows_4, 4, 0, 1)
+ROWS(linear_mma_rows_4_32, 4, 32, 1)
+ROWS(linear_mma_rows_8, 8, 0, 1)
+ROWS(linear_mma_rows_8_32, 8, 32, 1)
+ROWS(linear_mma_rows16_2, 2, 0, 2)
+ROWS(linear_mma_rows16_2_64, 2, 64, 2)
+ROWS(linear_mma_rows16_2_256, 2, 256, 2)
+ROWS(linear_mma_rows16_4, 4, 0, 2)
+ROWS(linear_mma_rows16_4_32, 4, 32, 2)
+ROWS(linear_mma_rows16_8, 8, 0, 2)
+ROWS(linear_mma_rows16_8_32, 8, 32, 2)

@@ -327,6 +327,13 @@ pub(super) const MODULES: &[Module] = &[
             "linear_mma_rows_4_32",
             "linear_mma_rows_8",
             "linear_mma_rows_8_32",
+            "linear_mma_rows16_2",
+            "linear_mma_rows16_2_64",
+            "linear_mma_rows16_2_256",
+            "linear_mma_rows16_4",
+            "linear_mma_rows16_4_32",
+            "linear_mma_rows16_8",
+            "linear_mma_rows16_8_32",
         ],
     },
     Module {

@@ -5,8 +5,11 @@ use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
-/// Rows of activations that one pass over the weights serves.
+/// Rows of activations that one pass over the weights serves: by products of four bytes, and by tensor cores.
 const MOST: usize = 8;
+const MOST_MMA: usize = 16;
+/// The most rows of activations that go by such passes, of which each but the first reads weights that the device's cache may hold; tiles take more.
+const FEW: usize = 32;
 /// The most rows of a grid.
 const MOST_GRID_ROWS: usize = (1 << 16) - 1;
 /// The first capability with int8 products of 16 × 8 × 32 on tensor cores.
@@ -103,9 +106,15 @@ impl Cuda {
         while first < x.count {
             let left = x.count - first;
             let tile = tensor_cores.then(|| tile(layer, left)).flatten();
-            let count = if tile.is_some() { left } else { MOST.min(left) };
-            let few = || tensor_cores.then(|| few_rows(layer, count)).flatten();
-            let choice = tile.or_else(few).unwrap_or_else(|| dots(layer, count));
+            let few = || tensor_cores.then(|| few_rows(layer, left)).flatten();
+            let (choice, most) = match tile.map(|tile| (tile, left)) {
+                Some(tile) => tile,
+                None => few().map_or_else(
+                    || (dots(layer, MOST.min(left)), MOST),
+                    |few| (few, MOST_MMA),
+                ),
+            };
+            let count = most.min(left);
             self.launch_part(layer, x, &mut output, first, count, &choice)?;
             first += count;
         }
@@ -164,7 +173,7 @@ impl Cuda {
     }
 }
 
-/// Tiles of 128 rows of weights on tensor cores, where there are more rows of activations than one pass serves and no more tiles than a grid
+/// Tiles of 128 rows of weights on tensor cores, where there are more rows of activations than [`FEW`] and no more tiles than a grid
 /// has rows; `None` where blocks or their scales are not those that they know.
 fn tile(layer: &DeviceLayer, count: usize) -> Option<Choice> {
     let (kernel, tile) = match (layer.packing.bits, layer.block()?) {
@@ -177,7 +186,7 @@ fn tile(layer: &DeviceLayer, count: usize) -> Option<Choice> {
         (8, Some(32)) => ("linear_tile_8_32", 64),
         _ => return None,
     };
-    (count > MOST && count.div_ceil(tile) < 1 << 16).then_some(Choice {
+    (count > FEW && count.div_ceil(tile) < 1 << 16).then_some(Choice {
         module: "linear_tile_mma",
         kernel,
         rows: 128,
@@ -185,17 +194,25 @@ fn tile(layer: &DeviceLayer, count: usize) -> Option<Choice> {
     })
 }
 
-/// One pass over the weights for up to eight rows of activations, on tensor cores; `None` as for [`tile`], and where products of four bytes
+/// One pass over the weights for up to sixteen rows of activations, on tensor cores; `None` as for [`tile`], and where products of four bytes
 /// take fewer instructions: small blocks with one row.
 fn few_rows(layer: &DeviceLayer, count: usize) -> Option<Choice> {
+    macro_rules! of {
+        ($name:literal) => {
+            match count {
+                ..=8 => concat!("linear_mma_rows_", $name),
+                _ => concat!("linear_mma_rows16_", $name),
+            }
+        };
+    }
     let kernel = match (layer.packing.bits, layer.block()?) {
-        (2, None) => "linear_mma_rows_2",
-        (2, Some(64)) if count > 1 => "linear_mma_rows_2_64",
-        (2, Some(256)) => "linear_mma_rows_2_256",
-        (4, None) => "linear_mma_rows_4",
-        (4, Some(32)) if count > 1 => "linear_mma_rows_4_32",
-        (8, None) => "linear_mma_rows_8",
-        (8, Some(32)) if count > 1 => "linear_mma_rows_8_32",
+        (2, None) => of!("2"),
+        (2, Some(64)) if count > 1 => of!("2_64"),
+        (2, Some(256)) => of!("2_256"),
+        (4, None) => of!("4"),
+        (4, Some(32)) if count > 1 => of!("4_32"),
+        (8, None) => of!("8"),
+        (8, Some(32)) if count > 1 => of!("8_32"),
         _ => return None,
     };
     Some(Choice {
