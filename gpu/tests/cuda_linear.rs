@@ -167,7 +167,16 @@ fn every_layout_gives_the_references_bits() {
         let mut cuda = Cuda::first().unwrap();
         for layout in Layout::ALL {
             for cols in columns(layout) {
-                for (rows, count) in [(1, 1), (3, 2), (33, 5), (50, 8), (7, 19), (7, 41), (5, 0), (0, 2)] {
+                for (rows, count) in [
+                    (1, 1),
+                    (3, 2),
+                    (33, 5),
+                    (50, 8),
+                    (7, 19),
+                    (7, 41),
+                    (5, 0),
+                    (0, 2),
+                ] {
                     let bytes = weights(layout, rows, cols, Fill::Drawn, &mut draw);
                     let matrix = Matrix::new(layout, rows, cols, &bytes).unwrap();
                     let x = activations(count * cols, false, &mut draw);

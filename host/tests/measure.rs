@@ -116,6 +116,10 @@ impl Device for Told {
         self.0.clone()
     }
 
+    fn transfer_rates(&mut self, _: usize, _: Duration) -> Result<[f64; 2], DeviceError> {
+        Err(DeviceError::NoKernel)
+    }
+
     fn copy_rate(&mut self, set: usize, _: Duration) -> Result<f64, DeviceError> {
         Ok(set as f64)
     }

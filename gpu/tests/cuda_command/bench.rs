@@ -60,6 +60,10 @@ fn every_kernel_gives_the_right_bits_and_has_a_row() {
         report["left_out"].as_array().unwrap().is_empty(),
         "{report}"
     );
+    let transfers = &report["device"]["transfers"];
+    for way in ["to_device_bytes_per_second", "from_device_bytes_per_second"] {
+        assert!(transfers[way].as_f64().unwrap() > 0.0, "{transfers}");
+    }
     let copies = report["device"]["copies"].as_array().unwrap();
     assert!(
         copies.len() >= 3

@@ -38,6 +38,13 @@ pub trait Device: fmt::Debug {
     /// # Errors
     /// [`DeviceError`].
     fn copy_rate(&mut self, set: usize, budget: Duration) -> Result<f64, DeviceError>;
+
+    /// Bytes a second from the host's memory to the device's and back, as its users bring data there and read results, the best within `budget`
+    /// each, of `bytes` at a time.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    fn transfer_rates(&mut self, bytes: usize, budget: Duration) -> Result<[f64; 2], DeviceError>;
 }
 
 /// What a device did.

@@ -10,6 +10,7 @@ use std::io;
 use tercet_core::cluster::{Lloyd, Points, Update, lloyd};
 use tercet_core::engine::ClusterProblem;
 use tercet_gpu::engine::cluster::DevicePoints;
+use tercet_gpu::engine::{CudaOptions, TensorCores};
 use tercet_host::measure::short;
 
 /// Points, coordinates and clusters.
@@ -37,7 +38,16 @@ fn case(name: &str, mut inputs: Inputs, data: Data, quick: bool) -> io::Result<C
     let steps = [1, if quick { 3 } else { 6 }];
     // The codes are read, a label and a distance a point written.
     let copy = Copy::rival(n * (dims + 8), Some(steps))?;
-    let tercet = OnDevice::new(Kmeans::new(data.clone(), steps))?;
+    let tercet = OnDevice::new(Kmeans::new(data.clone(), steps), TensorCores::Auto)?;
+    let by = |label, tensor_cores| -> io::Result<Rival> {
+        let work = OnDevice::new(Kmeans::new(data.clone(), steps), tensor_cores)?;
+        let work = Box::new(work);
+        Ok(Rival::Native { label, work })
+    };
+    let (mma, wgmma) = (
+        by("Tercet, mma", TensorCores::Mma)?,
+        by("Tercet, wgmma", TensorCores::Wgmma)?,
+    );
     Ok(Case {
         name: name.into(),
         work: (n * dims * k) as f64,
@@ -48,6 +58,8 @@ fn case(name: &str, mut inputs: Inputs, data: Data, quick: bool) -> io::Result<C
         options: json!({"steps": steps}),
         tercet: Box::new(tercet),
         rivals: vec![
+            mma,
+            wgmma,
             Rival::python("flash-kmeans", "flash_kmeans_", "kmeans"),
             Rival::python("flash-kmeans, f16", "flash_kmeans_", "kmeans_f16"),
             Rival::python("cuML", "cuml_", "kmeans"),
@@ -69,8 +81,11 @@ struct OnDevice {
 }
 
 impl OnDevice {
-    fn new(host: Kmeans) -> io::Result<Self> {
-        let mut device = Device::first()?;
+    fn new(host: Kmeans, tensor_cores: TensorCores) -> io::Result<Self> {
+        let mut device = Device::with(&CudaOptions {
+            tensor_cores,
+            ..CudaOptions::default()
+        })?;
         let points = Points::new(&host.codes.codes, host.data.dims).map_err(io::Error::other)?;
         let points = device.cuda.points(&points).map_err(io::Error::other)?;
         Ok(Self {

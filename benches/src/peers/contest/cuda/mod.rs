@@ -12,7 +12,7 @@ mod search;
 
 use super::{Event, Rival, Work};
 use std::io;
-use tercet_gpu::engine::{Cuda, CudaError, DeviceBuffer, DeviceInfo, Watch};
+use tercet_gpu::engine::{Cuda, CudaError, CudaOptions, DeviceBuffer, DeviceInfo, Watch};
 
 /// How tables call Tercet's own CPU engine.
 const PROCESSOR: &str = "Tercet, processor";
@@ -46,7 +46,11 @@ struct Device {
 
 impl Device {
     fn first() -> io::Result<Self> {
-        let made = Cuda::first().and_then(|cuda| {
+        Self::with(&CudaOptions::default())
+    }
+
+    fn with(options: &CudaOptions) -> io::Result<Self> {
+        let made = Cuda::new(options).and_then(|cuda| {
             let watch = cuda.watch()?;
             Ok(Self { cuda, watch })
         });

@@ -65,6 +65,10 @@ impl Device for OnCuda {
         self.rates.insert(set, rate);
         Ok(rate)
     }
+
+    fn transfer_rates(&mut self, bytes: usize, budget: Duration) -> Result<[f64; 2], DeviceError> {
+        transferred(&mut self.cuda, bytes, budget).map_err(told)
+    }
 }
 
 fn timed(cuda: &mut Cuda, task: &Task<'_>, budget: Duration) -> Result<DeviceRun, DeviceError> {
@@ -143,6 +147,29 @@ fn copied(cuda: &mut Cuda, set: usize, budget: Duration) -> Result<f64, CudaErro
     clock.time(|| cuda.copy(&from, &mut to))?;
     let best = clock.seconds.into_iter().fold(f64::INFINITY, f64::min);
     Ok((2 * 4 * words) as f64 / best)
+}
+
+/// Bytes a second to the device and back, of values that nobody has pinned.
+fn transferred(cuda: &mut Cuda, bytes: usize, budget: Duration) -> Result<[f64; 2], CudaError> {
+    let mut words: Vec<u32> = (0..bytes as u32 / 4).collect();
+    let mut there = cuda.zeros::<u32>(words.len())?;
+    let best = |work: &mut dyn FnMut() -> Result<(), CudaError>| -> Result<f64, CudaError> {
+        // The first brings memory into being.
+        work()?;
+        let (begin, mut least) = (Instant::now(), f64::INFINITY);
+        while least.is_infinite() || begin.elapsed() < budget {
+            let start = Instant::now();
+            work()?;
+            least = least.min(start.elapsed().as_secs_f64());
+        }
+        Ok(bytes as f64 / least)
+    };
+    let to = best(&mut || {
+        cuda.write(&words, &mut there)?;
+        cuda.synchronize()
+    })?;
+    let from = best(&mut || cuda.read(&there, &mut words))?;
+    Ok([to, from])
 }
 
 /// Does a task; the bits of its results, or none where there is no kernel for it.

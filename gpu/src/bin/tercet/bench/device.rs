@@ -27,6 +27,17 @@ pub(super) struct Described {
     pub(super) gpu: Gpu,
     /// By rising working set.
     pub(super) copies: Vec<Copied>,
+    /// None where it had no room for what was to be sent.
+    pub(super) transfers: Option<Transfers>,
+}
+
+/// Copies from ordinary memory to the device and back.
+#[derive(Debug, Serialize)]
+pub(super) struct Transfers {
+    /// Bytes of each.
+    pub(super) bytes: usize,
+    pub(super) to_device_bytes_per_second: f64,
+    pub(super) from_device_bytes_per_second: f64,
 }
 
 /// A copy within the device's memory.
@@ -71,7 +82,20 @@ impl OnDevice {
                 Err(DeviceError::Failed(reason)) => return Err(reason),
             }
         }
-        let gpu = self.gpu;
-        Ok(Described { gpu, copies })
+        let bytes = if quick { 1 << 25 } else { 1 << 28 };
+        let transfers = match self.device.transfer_rates(bytes, budget) {
+            Ok([to, from]) => Some(Transfers {
+                bytes,
+                to_device_bytes_per_second: to,
+                from_device_bytes_per_second: from,
+            }),
+            Err(DeviceError::NoRoom(_) | DeviceError::NoKernel) => None,
+            Err(DeviceError::Failed(reason)) => return Err(reason),
+        };
+        Ok(Described {
+            gpu: self.gpu,
+            copies,
+            transfers,
+        })
     }
 }

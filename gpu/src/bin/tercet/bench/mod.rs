@@ -43,7 +43,7 @@ multiply-adds do not count. Operations that it has no kernel for have no row of 
 JSON (--json, and bench.json of --report): version, date, machine (processor, threads, system, architecture, backends), \
 quick, bandwidth[] (bytes, threads, and plain and streamed bytes a second of read, write, copy, narrow, widen), peaks[] \
 (backend, threads, multiply-adds a second of f32, int8, ternary), device (null, or as in `tercet info`, and copies[] (bytes, \
-bytes_per_second)), results[] (operation, size, values, engine, backend, threads (0 on a device), device (whether it is one), \
+bytes_per_second), and transfers (null, or bytes, to_device_bytes_per_second, from_device_bytes_per_second)), results[] (operation, size, values, engine, backend, threads (0 on a device), device (whether it is one), \
 seconds, median_seconds, samples, values_per_second, bytes, bytes_per_second, products, arithmetic, \
 products_per_second, attainable_seconds, bound, roofline, speedup, peak_memory, added_memory), left_out[] (what the device had no \
 room for), files[], seconds.";

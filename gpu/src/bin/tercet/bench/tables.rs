@@ -135,6 +135,16 @@ fn copies(device: &Described) -> String {
         let rate = format!("{:.1}", copy.bytes_per_second / 1e9);
         table.row([format::bytes(copy.bytes as u64), rate]);
     }
+    if let Some(transfers) = &device.transfers {
+        let [to, from] = [
+            transfers.to_device_bytes_per_second,
+            transfers.from_device_bytes_per_second,
+        ]
+        .map(|rate| format!("{:.1}", rate / 1e9));
+        let bytes = format::bytes(transfers.bytes as u64);
+        table.row([format!("{bytes} to the device"), to]);
+        table.row([format!("{bytes} back"), from]);
+    }
     format!("{}\n{}\n", describe(device), table.render())
 }
 
