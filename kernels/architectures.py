@@ -5,6 +5,8 @@ import pathlib
 KERNELS = pathlib.Path(__file__).resolve().parent
 # What a file's name ends with, and the virtual architecture its PTX is for. The first that fits counts.
 SUFFIXES = [("_wgmma", "90a"), ("_mma", "80"), ("", "75")]
+# The PTX that is written: the oldest that has what it uses, so that old drivers load it. 7.4 has loads that pass L1 by, 8.0 warpgroup products.
+VERSIONS = {"75": "7.4", "80": "7.4", "90a": "8.0"}
 # The real architectures that each is measured on.
 REAL = {"75": ["75", "80", "90"], "80": ["80", "90"], "90a": ["90a"]}
 

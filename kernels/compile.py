@@ -59,7 +59,11 @@ class Nvrtc:
             sys.exit(f"{source.name} does not compile:\n{log}")
         if log:
             print(log, file=sys.stderr)
-        ptx = self.text(program, "PTX")
+        # The compiler writes its own version whatever the text uses. That an older one will do is what ptxas of that version says.
+        ptx, written = re.subn(r"^\.version 8\.4$", f".version {architectures.VERSIONS[architectures.architecture(source)]}",
+                               self.text(program, "PTX"), flags=re.M)
+        if written != 1:
+            sys.exit(f"{source.name}: the compiler wrote no .version 8.4")
         self.call("nvrtcDestroyProgram", ctypes.byref(program))
         return ptx
 

@@ -12,7 +12,7 @@
 //! | [`observe`] | counters, gauges and histograms of all of these, for Prometheus, Grafana or a program's own recorder |
 //! | [`trace`] | what ran when, on the processor's threads and on devices, for a viewer |
 //!
-//! Nothing of CUDA is needed to build, and running needs only the driver, from version 12.4 on. Where there is none the
+//! Nothing of CUDA is needed to build, and running needs only the driver, from version 11.8 on. Where there is none the
 //! engine says so as an error, in one line, and the CPU's engines have the same results:
 //!
 //! ```

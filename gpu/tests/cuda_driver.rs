@@ -92,12 +92,12 @@ fn a_stub_library_is_told() {
 
 #[test]
 fn an_old_driver_is_told_even_where_it_lacks_functions() {
-    for (version, name) in [(12030, "12.3"), (11080, "11.8"), (9020, "9.2")] {
+    for (version, name) in [(11070, "11.7"), (11040, "11.4"), (9020, "9.2")] {
         let source = VERSION.replace("12040", &version.to_string());
         let Some(said) = said_of(&source) else { return };
         assert_eq!(
             said,
-            format!("the CUDA driver is of version {name}; 12.4 or newer is needed")
+            format!("the CUDA driver is of version {name}; 11.8 or newer is needed")
         );
     }
 }

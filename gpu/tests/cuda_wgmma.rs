@@ -178,6 +178,25 @@ fn products_are_tried_where_they_were_asked_for() {
     alone("with_products_that_nobody_tried");
 }
 
+#[test]
+fn an_old_driver_goes_without() {
+    alone("with_a_driver_that_knows_none");
+}
+
+/// In a child: a driver of CUDA 11.8 reads the PTX of everything but warpgroup products.
+#[test]
+fn with_a_driver_that_knows_none() {
+    if !child::is_one() {
+        return;
+    }
+    let Some(device) = emulated() else { return };
+    device.set("driver=11080");
+    let mut cuda = engine(TensorCores::Wgmma, None);
+    small(&mut cuda).unwrap();
+    assert_eq!(known(&cuda), Wgmma::Absent);
+    child::tell("to the end");
+}
+
 /// In a child: products that leave their sums elsewhere are found out, and everything goes on by mma.
 #[test]
 fn with_products_that_are_wrong() {

@@ -38,6 +38,14 @@ impl Architecture {
         }
     }
 
+    /// The PTX version that its modules are written in, and that of CUDA whose drivers and later ones read it.
+    pub const fn versions(self) -> [(u32, u32); 2] {
+        match self {
+            Self::Sm75 | Self::Sm80 => [(7, 4), (11, 4)],
+            Self::Sm90a => [(8, 0), (12, 0)],
+        }
+    }
+
     /// Whether a device takes PTX for this architecture.
     pub fn runs_on(self, device: Capability) -> bool {
         match self {
@@ -59,9 +67,6 @@ pub struct Module {
     /// The names of its kernels.
     pub kernels: &'static [&'static str],
 }
-
-/// The PTX version that everything here is written in; drivers of CUDA 12.4 and later read it.
-pub const PTX_VERSION: (u32, u32) = (8, 4);
 
 /// Everything that is shipped, by architecture, then by name.
 pub const fn modules() -> &'static [Module] {

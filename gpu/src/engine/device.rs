@@ -13,7 +13,7 @@ use super::modules::Modules;
 use super::staging::Staging;
 use super::stream::Stream;
 use super::timeline::{Queued, Timeline};
-use super::wgmma::TensorCores;
+use super::wgmma::{TensorCores, Wgmma};
 
 /// How an engine uses its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,6 @@ impl Cuda {
         }
         let own = info.capability;
         let capability = options.capability.map_or(own, |most| most.min(own));
-        let has_wgmma = |device| Architecture::Sm90a.runs_on(device);
         let memory = options
             .memory
             .map_or(info.memory, |most| most.min(info.memory));
@@ -123,8 +122,8 @@ impl Cuda {
             multiprocessors: info.multiprocessors.max(1),
             shared: u32::try_from(info.shared).unwrap_or(u32::MAX),
             wgmma: options.tensor_cores == TensorCores::Wgmma
-                && has_wgmma(own)
-                && has_wgmma(capability),
+                && info.wgmma != Wgmma::Absent
+                && Architecture::Sm90a.runs_on(capability),
             stream,
             context,
         })

@@ -8,10 +8,11 @@ use cudarc::driver::sys;
 use super::api::{self, Api, Missing};
 use super::error::{CudaError, Status, Version};
 
-/// The oldest driver that loads the kernels as they are shipped: PTX 8.4 is CUDA 12.4's.
+/// The oldest driver that is used: its CUDA is the first that knows all devices up to Hopper, and reads the PTX of all kernels but those of
+/// warpgroup products ([`Architecture::versions`](tercet_kernels::Architecture::versions)).
 pub const NEEDED: Version = Version {
-    major: 12,
-    minor: 4,
+    major: 11,
+    minor: 8,
 };
 
 /// The driver once it was found to work. A failure is not kept: what is missing may come.

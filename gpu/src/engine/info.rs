@@ -4,7 +4,6 @@ use std::ffi::CStr;
 use std::fmt;
 
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
-use tercet_kernels::Architecture;
 
 use super::context::Context;
 use super::error::{CudaError, Version, text};
@@ -97,7 +96,7 @@ impl DeviceInfo {
             cache: known(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as usize,
             shared: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
                 as usize,
-            wgmma: if Architecture::Sm90a.runs_on(capability) {
+            wgmma: if wgmma::is_there(capability, context.driver().version) {
                 wgmma::known(context.ordinal())
             } else {
                 Wgmma::Absent

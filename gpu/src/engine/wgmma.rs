@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use tercet_kernels::{Architecture, Capability};
+
+use super::error::Version;
+
 /// The instructions that kernels multiply matrices of int8 by, where there are several. Results are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,7 +31,7 @@ impl TensorCores {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wgmma {
-    /// It has none: its compute capability is not 9.0.
+    /// It has none: its compute capability is not 9.0, or its driver is older than CUDA 12.0's.
     Absent,
     /// Nobody asked for them yet ([`TensorCores::Wgmma`]).
     Untried,
@@ -39,6 +43,12 @@ pub enum Wgmma {
 
 /// What was found, by the device's number.
 static FOUND: Mutex<BTreeMap<usize, Wgmma>> = Mutex::new(BTreeMap::new());
+
+/// Whether a device of this capability has warpgroup products, and its driver reads PTX with them.
+pub(super) fn is_there(device: Capability, driver: Version) -> bool {
+    let [_, (major, minor)] = Architecture::Sm90a.versions();
+    Architecture::Sm90a.runs_on(device) && driver >= Version { major, minor }
+}
 
 /// What is known of a device that has warpgroup products.
 pub(super) fn known(ordinal: usize) -> Wgmma {

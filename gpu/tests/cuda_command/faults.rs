@@ -132,8 +132,8 @@ fn no_device_is_one_line_and_nothing_written() {
     for (switches, reason) in [
         ("devices=0", "no CUDA device 0: there are 0"),
         (
-            "driver=12020",
-            "the CUDA driver is of version 12.2; 12.4 or newer is needed",
+            "driver=11070",
+            "the CUDA driver is of version 11.7; 11.8 or newer is needed",
         ),
         (
             "pools=0",

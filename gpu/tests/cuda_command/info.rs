@@ -81,8 +81,8 @@ fn info_says_why_there_is_no_device() {
     for (switches, reason) in [
         ("devices=0", "no CUDA device 0: there are 0"),
         (
-            "driver=12020",
-            "the CUDA driver is of version 12.2; 12.4 or newer is needed",
+            "driver=11070",
+            "the CUDA driver is of version 11.7; 11.8 or newer is needed",
         ),
     ] {
         let Some(run) = on_device(&folder, &["info"], switches) else {
