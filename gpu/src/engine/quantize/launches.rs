@@ -116,11 +116,15 @@ impl Cuda {
     ) -> Result<(), CudaError> {
         part.check([values.len(), values.len()])?;
         check(records.len(), (at + part.count) * record::STATS)?;
-        let most = self.most_blocks();
-        let (kernel, teams, (pieces, piece)) = if part.len <= SHORT {
-            (kernel!("stats_short", T), 8, (1, part.len))
+        let (kernel, teams) = if part.len <= SHORT {
+            (kernel!("stats_short", T), 8)
         } else {
-            (kernel!("stats", T), 1, part.pieces(most as usize))
+            (kernel!("stats", T), 1)
+        };
+        let most = self.resident_blocks("stats", kernel, THREADS, 0)?;
+        let (pieces, piece) = match teams {
+            1 => part.pieces(most as usize),
+            _ => (1, part.len),
         };
         let grid = Grid::strided(part.count.saturating_mul(pieces), teams, THREADS, most);
         let arguments = [
@@ -169,7 +173,8 @@ impl Cuda {
         part.check([values.len(), codes.len()])?;
         check(plans.len(), part.count * record::PLAN)?;
         check(records.len(), part.count * record::APPLIED)?;
-        let most = self.most_blocks();
+        let (module, kernel) = (kernel!("quantize", T), kernel!("quantize_apply", T));
+        let most = self.resident_blocks(module, kernel, THREADS, 0)?;
         let (pieces, piece) = part.pieces(most as usize);
         let grid = Grid::strided(part.count.saturating_mul(pieces), 1, THREADS, most);
         let arguments = [
@@ -185,14 +190,7 @@ impl Cuda {
         ];
         // SAFETY: the groups lie in `values` and `codes`, which begin at multiples of 16 bytes; there are a plan and a record for each.
         // `codes` and `records` are borrowed alone.
-        unsafe {
-            self.launch(
-                kernel!("quantize", T),
-                kernel!("quantize_apply", T),
-                grid,
-                &arguments,
-            )
-        }
+        unsafe { self.launch(module, kernel, grid, &arguments) }
     }
 
     /// Makes the codes of one group.
@@ -230,7 +228,6 @@ impl Cuda {
         let here = Part { first: 0, ..part };
         here.check([values.len(), codes.len()])?;
         results.check(part.first + part.count)?;
-        let most = self.most_blocks();
         let optimal = is_optimal(method);
         let (module, kernel, teams) = if part.len <= if optimal { SORTED } else { SHORT } {
             (kernel!("quantize", T), kernel!("quantize_short", T), 8)
@@ -239,6 +236,7 @@ impl Cuda {
         } else {
             (kernel!("quantize", T), kernel!("quantize", T), 1)
         };
+        let most = self.resident_blocks(module, kernel, THREADS, 0)?;
         let (method, scale, grid) = record::method(method);
         let arguments = [
             Argument::from(values),
