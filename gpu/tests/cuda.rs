@@ -16,6 +16,7 @@ mod cuda_linear;
 mod cuda_memory;
 mod cuda_palette;
 mod cuda_quantize;
+mod cuda_quantize_edges;
 mod cuda_room;
 mod cuda_search;
 mod cuda_search_many;

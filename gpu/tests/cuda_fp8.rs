@@ -72,6 +72,42 @@ fn codes_are_the_references() {
     }
 }
 
+/// Between two codes of a format, and times a scale: up to four patterns off a tie.
+#[test]
+fn values_beside_ties_get_the_references_codes() {
+    let Some(_device) = device() else { return };
+    let mut cuda = Cuda::first().unwrap();
+    let mut random = Random::new(5);
+    for scale in [
+        0.37,
+        1.1e-30,
+        7.3e25,
+        // Where reciprocals become subnormal, and infinite.
+        f32::from_bits(0x7E80_0000),
+        f32::from_bits(0x7E80_0001),
+        f32::MIN_POSITIVE / 3.0,
+        f32::MIN_POSITIVE / 4.0,
+        f32::from_bits(7),
+    ] {
+        let values: Vec<f32> = (0..6000)
+            .map(|index| {
+                let format = FORMATS[index % 2];
+                let code = random.below(u64::from(format.max_code()) + 1) as u8;
+                let above = match code == format.max_code() {
+                    true => format.max() * 1.25,
+                    false => format.decode(code + 1),
+                };
+                let tie = (f64::from(format.decode(code)) + f64::from(above)) / 2.0;
+                let pattern = (tie * f64::from(scale)).min(f64::from(f32::MAX)) as f32;
+                let off = (pattern.to_bits() + random.below(9) as u32).saturating_sub(4);
+                let x = f32::from_bits(off.min(f32::MAX.to_bits()));
+                if index % 3 == 0 { -x } else { x }
+            })
+            .collect();
+        check(&mut cuda, &values, scale);
+    }
+}
+
 #[test]
 fn every_code_is_decoded_as_by_core() {
     let Some(_device) = device() else { return };

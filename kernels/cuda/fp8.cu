@@ -1,8 +1,8 @@
 // Eight-bit floats of the OCP formats E4M3 and E5M2: codes of fl(x / scale), saturating, and back. As core/src/quant/fp8.rs.
 //
-// Roofline: quantizing reads 4 or 2 bytes a value and writes 1, for 44 instructions, half of them the division; an H200 has time for 31 while
-// 5 bytes pass (128 a clock and multiprocessor at 20 bytes), and for 19 while 3 do: instructions are the limit, at 0.7 and 0.4 of the
-// bandwidth. Dequantizing reads 1 and writes 4 for 15: memory is.
+// Roofline: quantizing reads 4 or 2 bytes a value and writes 1, for 21 instructions, 11 of them the ALU's; an H200 has time for 35 and 18 while
+// 5 bytes pass (18 a clock and multiprocessor), and for 21 and 11 while 3 do: memory is the limit, of halves both. Dequantizing reads 1 and
+// writes 4 for 15: memory is.
 
 #include "tercet/device.cuh"
 #include "tercet/apply.cuh"
@@ -21,6 +21,22 @@ struct Fp8 {
     static const u32 NORMAL = (REBIAS + 1) << 23;
     static const u32 UNIT = (REBIAS + 1 - MANTISSA) << 23;
     static const u32 UNITS = (REBIAS + 1 - MANTISSA + 23) << 23;
+
+    // What has the code of |x| in its low bits, by q = fl(|x| · fl(1/scale)), where it is sure: then the highest bit of `sure` stays.
+    //
+    // Three roundings lie between q and fl(|x| / scale), so they are within 3.1 · 2⁻²⁴ · q of each other: of q below 2^(e + 1), whose unit is
+    // 2^(e − MANTISSA), less than 2⁻¹⁶ units. So if q lies more than that from a tie, both round to the same number. The addition of
+    // 2^(e + DROPPED) rounds q to whole units, which the pattern counts. What is beyond the largest number has its code anyway.
+    static __device__ __forceinline__ u32 near_code(u32 pattern, f32 inverse, u32 *sure) {
+        const f32 BOUND = (0.5f - 1.0f / 65536) / (1 << MANTISSA), BEYOND = float_of(((MAX >> MANTISSA) + 1 + REBIAS) << 23);
+        f32 q = fminf(fabsf(float_of(pattern) * inverse), BEYOND);
+        u32 power = bits_of(q) & INFINITE;
+        power = larger(power, NORMAL);
+        f32 whole = float_of(power) * (1 << DROPPED), sum = q + whole;
+        *sure &= bits_of(fabsf(q - (sum - whole)) - float_of(power) * BOUND);
+        u32 code = bits_of(sum) - power + (power >> DROPPED) - ((DROPPED << 23) + ((REBIAS + 1) << MANTISSA));
+        return smaller(code, MAX);
+    }
 
     // The code of what is not NaN.
     static __device__ __forceinline__ u32 encode(f32 x) {
@@ -48,18 +64,26 @@ struct Fp8 {
 template <class Element, u32 MANTISSA>
 TERCET_FN void quantize(const typename Element::Bits *values, u64 count, f32 scale, u8 *codes, u64 *not_bad) {
     const bool usable = scale > 0.0f && scale < float_of(INFINITE);
+    const f32 inverse = 1.0f / scale;
+    // Where the reciprocal is no normal number all are divided.
+    const u32 normal = bits_of(inverse) >= 0x00800000 && bits_of(inverse) < INFINITE ? ~0u : 0;
     u64 bad = NO_INDEX;
     walk<Element>(values, 0, count, blockIdx.x * 256 + threadIdx.x, gridDim.x * 256, [&](const Tile<Element> &tile) {
-        i32 found[16];
-        u32 largest = 0;
+        u32 found[16], words[4], twice = 0, sure = normal;
 #pragma unroll
         for (u32 i = 0; i < 16; i++) {
-            u32 size = magnitude(tile.patterns[i]);
-            largest = size > largest ? size : largest;
-            found[i] = usable ? (i32)Fp8<MANTISSA>::encode(float_of(tile.patterns[i]) / scale) : 0;
+            twice = larger(twice, tile.patterns[i] << 1);
+            found[i] = Fp8<MANTISSA>::near_code(tile.patterns[i], inverse, &sure) | (tile.patterns[i] >> 24 & 0x80);
         }
-        store_codes(reinterpret_cast<i8 *>(codes), tile, found);
-        if (largest >= INFINITE) {
+        if (sure >> 31 == 0) {
+#pragma unroll
+            for (u32 i = 0; i < 16; i++) {
+                found[i] = usable ? Fp8<MANTISSA>::encode(float_of(tile.patterns[i]) / scale) : 0;
+            }
+        }
+        pack_codes(found, words);
+        store_codes(reinterpret_cast<i8 *>(codes), tile, words);
+        if (twice >> 1 >= INFINITE) {
 #pragma unroll
             for (u32 i = 0; i < 16; i++) {
                 if (i < tile.count && magnitude(tile.patterns[i]) >= INFINITE && tile.place(i) < bad) bad = tile.place(i);
@@ -83,7 +107,7 @@ TERCET_FN void dequantize(const u8 *codes, u64 count, f32 scale, f32 *out) {
 }
 
 #define QUANTIZE(NAME, ELEMENT, MANTISSA)                                                                                          \
-    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+    extern "C" __global__ void __launch_bounds__(256, 4)                                                                           \
         NAME(const ELEMENT::Bits *values, u64 count, f32 scale, u8 *codes, u64 *not_bad) {                                         \
         quantize<ELEMENT, MANTISSA>(values, count, scale, codes, not_bad);                                                         \
     }

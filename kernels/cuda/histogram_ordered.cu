@@ -36,10 +36,10 @@ template <class Element>
 TERCET_FN void find_in(const typename Element::Bits *values, u64 first, u64 count, u64 piece, Found *found) {
     for (u64 from = blockIdx.x * piece; from < count; from += gridDim.x * piece) {
         u64 to = count - from < piece ? count : from + piece;
-        Extremes extremes = group_stats<Element, BlockTeam>(values, from, to, false).extremes;
+        GroupStats<Largest> stats = group_stats<Element, BlockTeam, Largest>(values, from, to, false);
         if (threadIdx.x == 0) {
-            if (extremes.bad != NO_INDEX) atomicMax(&found->not_bad, ~(first + extremes.bad));
-            atomicMax(&found->largest, smaller(extremes.largest(), INFINITE - 1));
+            if (stats.bad != NO_INDEX) atomicMax(&found->not_bad, ~(first + stats.bad));
+            atomicMax(&found->largest, smaller(stats.extremes.largest(), INFINITE - 1));
         }
     }
 }

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const StatsRecord *record = records + group;
         if (record->not_bad != 0) {
             atomicMax(&report->not_bad, record->not_bad);
-            plans[group] = Plan{NO_THRESHOLD, 1, 0, 0.0f, 0, -1, 1};
+            plans[group] = Plan{NO_THRESHOLD, 0.0f, 0, -1, 1};
             continue;
         }
         u32 low = from_ordered(~record->not_low), high = from_ordered(record->high);
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(256)
                     f32 grid_scale, u32 grid, f32 *scales, i8 *zero_points, ReportRecord *report) {
     const Method how = Method::unpack(method, grid_scale, grid);
     const Results results = {0, scales, zero_points, report};
-    ReportRecord counts = {};
+    Tally tally = {};
     for (u64 group = (u64)blockIdx.x * BLOCK + threadIdx.x; group < groups; group += (u64)gridDim.x * BLOCK) {
         const AppliedRecord *record = records + group;
         if (stats[group].not_bad != 0) continue;
@@ -46,9 +46,10 @@ extern "C" __global__ void __launch_bounds__(256)
         u32 low = from_ordered(~stats[group].not_low), high = from_ordered(stats[group].high);
         u32 largest = larger(magnitude(low), magnitude(high));
         f32 scale = final_scale(how, plan, largest, wide_of(stats[group].sum), len, wide_of(record->sum), record->coded);
-        results.set(group, scale, plan.zero_point, largest, &counts);
-        counts.coded += record->coded;
-        counts.clipped += record->clipped;
+        results.set(group, scale, plan.zero_point, largest, &tally);
+        // A group may be too long for a thread's tally.
+        if (record->coded != 0) atomicAdd(&report->coded, record->coded);
+        if (record->clipped != 0) atomicAdd(&report->clipped, record->clipped);
     }
-    results.add(counts);
+    results.add(tally);
 }

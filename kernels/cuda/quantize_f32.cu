@@ -2,18 +2,16 @@
 //
 // `quantize_*` does all of a group in one launch: statistics, plan, codes, scale, by one team, so that a row comes from memory once and
 // from a cache the second time. Long groups take four launches, the passes over values by as many blocks as there is room for:
-// `stats_*`, `quantize_plan`, `quantize_apply_*`, `quantize_finish`.
+// `stats_*`, `quantize_plan`, `quantize_apply_*`, `quantize_finish`. There is a kernel for each kind of method, since the
+// registers of one for all would be those of the most demanding.
 //
-// Roofline: moves 5 bytes a value, for about 20 instructions, or 30 where a mean decides. An H200 has time for 30 while they move: memory is the limit.
+// Roofline: moves 5 bytes a value. A grid takes 3 instructions a value to find its scale and 13 for the codes, 2 and 6 of them the ALU's, and
+// about 300 a warp for each group: 9 a value of a row of 1,024. One tile of a warp in 16 has a value beside a tie and is divided: 2 more.
+// Ternary codes take 14, and 12 more for a mean. An H200 has time for 35, of which the ALU takes 18: memory is the limit.
 
 #include "tercet/device.cuh"
 #include "tercet/quantize.cuh"
 
 using namespace tercet;
 
-// A block a group, by any rule but the optimal one.
-QUANTIZE(quantize_f32, F32, BlockTeam, false)
-// A warp a group; of at most 256 values where the rule is the optimal one.
-QUANTIZE(quantize_short_f32, F32, WarpTeam, true)
-// Codes alone.
-APPLY(quantize_apply_f32, F32)
+QUANTIZERS(f32, F32)

@@ -8,7 +8,11 @@
 
 using namespace tercet;
 
-// A block a group of at most 2¹⁶ values; the optimal rule alone.
-QUANTIZE(quantize_optimal_f32, F32, BlockTeam, true)
-QUANTIZE(quantize_optimal_f16, F16, BlockTeam, true)
-QUANTIZE(quantize_optimal_bf16, BF16, BlockTeam, true)
+// A block a group of at most 2¹⁶ values.
+QUANTIZE(quantize_optimal_f32, F32, BlockTeam, TERNARY, true)
+QUANTIZE(quantize_optimal_f16, F16, BlockTeam, TERNARY, true)
+QUANTIZE(quantize_optimal_bf16, BF16, BlockTeam, TERNARY, true)
+// A warp a group of at most 256 values.
+QUANTIZE(quantize_short_optimal_f32, F32, WarpTeam, TERNARY, true)
+QUANTIZE(quantize_short_optimal_f16, F16, WarpTeam, TERNARY, true)
+QUANTIZE(quantize_short_optimal_bf16, BF16, WarpTeam, TERNARY, true)

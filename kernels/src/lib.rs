@@ -80,7 +80,7 @@ pub const fn modules() -> &'static [Module] {
 ///
 /// ```
 /// let module = tercet_kernels::module("quantize_f32", (8, 9)).unwrap();
-/// assert!(module.kernels.contains(&"quantize_f32"));
+/// assert!(module.kernels.contains(&"quantize_symmetric_f32"));
 /// assert!(tercet_kernels::module("quantize_f32", (7, 0)).is_none());
 /// ```
 pub fn module(name: &str, device: Capability) -> Option<&'static Module> {

@@ -116,6 +116,12 @@ functions! {
     cuModuleUnload(module: CUmodule);
     cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
     cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int);
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: *mut c_int,
+        function: CUfunction,
+        threads: c_int,
+        shared: usize,
+    );
     cuLaunchKernel(
         function: CUfunction,
         grid_x: c_uint,

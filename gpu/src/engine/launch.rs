@@ -233,6 +233,22 @@ impl Cuda {
         })
     }
 
+    /// As many blocks of a kernel as the device runs at a time, of `threads` threads and `shared` bytes of dynamic shared memory each: the `most`
+    /// of [`Grid::strided`] for which every block begins at once and none waits for another's end. The driver tells it once for each kernel.
+    ///
+    /// # Errors
+    /// [`CudaError::NoKernel`], [`CudaError::Lost`], [`CudaError::Driver`].
+    pub fn resident_blocks(
+        &mut self,
+        module: &'static str,
+        kernel: &'static str,
+        threads: u32,
+        shared: u32,
+    ) -> Result<u32, CudaError> {
+        let fit = self.modules.fit(module, kernel, threads, shared)?;
+        Ok(fit.saturating_mul(self.multiprocessors))
+    }
+
     /// Loads a kernel without launching it, so that its first launch waits for nothing; also inside [`Cuda::capture`], where nothing can
     /// be loaded.
     ///

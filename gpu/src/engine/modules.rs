@@ -27,6 +27,8 @@ struct Loaded {
     handle: CUmodule,
     ptx: &'static str,
     kernels: HashMap<&'static str, Kernel>,
+    /// Blocks of a kernel that a multiprocessor runs at a time, by its threads and dynamic shared memory.
+    fits: HashMap<(&'static str, u32, u32), u32>,
 }
 
 /// A kernel of a loaded module, good as long as its engine.
@@ -73,11 +75,11 @@ impl Modules {
                 let found = tercet_kernels::module(module, self.capability);
                 let ptx = found.ok_or_else(|| absent.clone())?.ptx;
                 let handle = load(&self.context, ptx, name)?;
-                let kernels = HashMap::new();
                 self.loaded.entry(module).or_insert(Loaded {
                     handle,
                     ptx,
-                    kernels,
+                    kernels: HashMap::new(),
+                    fits: HashMap::new(),
                 })
             }
         };
@@ -111,6 +113,46 @@ impl Modules {
             kernel.shared = shared;
         }
         Ok(kernel.clone())
+    }
+
+    /// How many blocks of a kernel, of `threads` threads and `shared` bytes of dynamic shared memory each, a multiprocessor runs at a time; at
+    /// least 1. The driver is asked once.
+    pub(super) fn fit(
+        &mut self,
+        module: &'static str,
+        name: &'static str,
+        threads: u32,
+        shared: u32,
+    ) -> Result<u32, CudaError> {
+        let key = (name, threads, shared);
+        let known = self
+            .loaded
+            .get(module)
+            .and_then(|loaded| loaded.fits.get(&key));
+        if let Some(&fit) = known {
+            return Ok(fit);
+        }
+        let kernel = self.kernel(module, name, shared)?;
+        // No block has so many that an i32 could not say it.
+        let (mut fit, threads) = (0, i32::try_from(threads).unwrap_or(i32::MAX));
+        self.context
+            .call("cuOccupancyMaxActiveBlocksPerMultiprocessor", |api| {
+                // SAFETY: the function is of a loaded module, and the pointer is to a c_int.
+                unsafe {
+                    api.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                        &mut fit,
+                        kernel.handle,
+                        threads,
+                        shared as usize,
+                    )
+                }
+            })?;
+        // Where none fits the launch says why.
+        let fit = u32::try_from(fit).unwrap_or(0).max(1);
+        if let Some(loaded) = self.loaded.get_mut(module) {
+            loaded.fits.insert(key, fit);
+        }
+        Ok(fit)
     }
 }
 

@@ -32,6 +32,14 @@ struct Method {
         return unpacked;
     }
 
+    // The same of a kernel that is compiled for some kinds: one of them, or where KIND is AFFINE that or a given grid.
+    template <u32 KIND>
+    TERCET_FN Method of_kind(const Method &method) {
+        Method same = method;
+        same.kind = KIND == AFFINE && method.kind == FIXED ? (u32)FIXED : KIND;
+        return same;
+    }
+
     // Whether the mean of all magnitudes decides something, and whether that of the coded ones is the scale.
     __device__ __forceinline__ bool mean_of_all() const { return kind == TERNARY && (rule == ABS_MEAN || rule == TWN); }
     __device__ __forceinline__ bool mean_of_coded() const {
@@ -41,10 +49,8 @@ struct Method {
 
 // What to do with a group. The engine reads and writes it.
 struct Plan {
-    // A ternary plan's, else unused.
+    // A ternary plan's; the rest is a grid's.
     u32 threshold;
-    // 1 for a ternary plan, whose coded magnitudes are summed where `sum` is 1; 0 for a grid.
-    u16 ternary, sum;
     f32 scale;
     i32 zero_point, low, high;
 };
@@ -105,7 +111,7 @@ TERCET_FN Plan affine_grid(f32 least, f32 greatest) {
     f32 width = high - low;
     f32 scale = bits_of(width) < INFINITE ? width / 255.0f : high / 255.0f - low / 255.0f;
     i32 zero_point = scale > 0.0f ? saturate_i8(half_even(-128.0f - low / scale)) : 0;
-    return Plan{NO_THRESHOLD, 0, 0, scale, zero_point, -128, 127};
+    return Plan{NO_THRESHOLD, scale, zero_point, -128, 127};
 }
 
 // The plan of a group of `count` finite values; `threshold` is the optimum's, where that is the rule.
@@ -116,19 +122,19 @@ TERCET_FN Plan make_plan(const Method &method, u32 low, u32 high, const Wide &su
             f32 mean = method.mean_of_all() ? sum.mean(count) : 0.0f;
             threshold = threshold_of(method.rule, largest, mean);
         }
-        return Plan{threshold, 1, (u16)(method.mean_of_coded() ? 1 : 0), 0.0f, 0, -1, 1};
+        return Plan{threshold, 0.0f, 0, -1, 1};
     }
     if (method.kind == SYMMETRIC) {
-        return Plan{NO_THRESHOLD, 0, 0, float_of(largest) / (f32)method.high, 0, -method.high, method.high};
+        return Plan{NO_THRESHOLD, float_of(largest) / (f32)method.high, 0, -method.high, method.high};
     }
     if (method.kind == AFFINE) return affine_grid(float_of(low), float_of(high));
-    return Plan{NO_THRESHOLD, 0, 0, method.scale, method.zero_point, method.low, method.high};
+    return Plan{NO_THRESHOLD, method.scale, method.zero_point, method.low, method.high};
 }
 
 // A group's scale once its codes stand.
 TERCET_FN f32 final_scale(const Method &method, const Plan &plan, u32 largest, const Wide &sum, u64 count, const Wide &coded_sum,
                           u64 coded) {
-    if (!plan.ternary) return plan.scale;
+    if (method.kind != TERNARY) return plan.scale;
     if (coded == 0) return 0.0f;
     bool of_coded = method.mean_of_coded();
     if (!of_coded && method.rule != ABS_MEAN) return float_of(largest);

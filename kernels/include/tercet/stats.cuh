@@ -11,17 +11,11 @@ namespace tercet {
 struct Extremes {
     u32 top, bottom;
     i32 positive;
-    // Nothing; so that a copy reads no byte that was not written.
-    u32 unused;
-    // Index of the first value that is not finite, in the tensor.
-    u64 bad;
 
     __device__ __forceinline__ void clear() {
         top = 0;
         bottom = ~0u;
         positive = (i32)0x80000000;
-        unused = 0;
-        bad = NO_INDEX;
     }
 
     __device__ __forceinline__ void add(u32 pattern) {
@@ -34,7 +28,6 @@ struct Extremes {
         top = larger(top, other.top);
         bottom = smaller(bottom, other.bottom);
         positive = other.positive > positive ? other.positive : positive;
-        bad = other.bad < bad ? other.bad : bad;
     }
 
     __device__ __forceinline__ Extremes exchange(u32 distance) const {
@@ -42,8 +35,6 @@ struct Extremes {
         other.top = __shfl_xor_sync(FULL_WARP, top, distance);
         other.bottom = __shfl_xor_sync(FULL_WARP, bottom, distance);
         other.positive = __shfl_xor_sync(FULL_WARP, positive, distance);
-        other.unused = 0;
-        other.bad = __shfl_xor_sync(FULL_WARP, bad, distance);
         return other;
     }
 
@@ -55,20 +46,64 @@ struct Extremes {
     }
 };
 
+// The largest magnitude alone, in one comparison a value.
+struct Largest {
+    // Twice the pattern, which drops the sign.
+    u32 twice;
+
+    __device__ __forceinline__ void clear() { twice = 0; }
+
+    __device__ __forceinline__ void add(u32 pattern) { twice = larger(twice, pattern << 1); }
+
+    __device__ __forceinline__ void merge(const Largest& other) { twice = larger(twice, other.twice); }
+
+    __device__ __forceinline__ Largest exchange(u32 distance) const {
+        return Largest{__shfl_xor_sync(FULL_WARP, twice, distance)};
+    }
+
+    __device__ __forceinline__ u32 largest() const { return twice >> 1; }
+    // Ends that no value goes beyond, of which one is a value's magnitude.
+    __device__ __forceinline__ u32 low() const { return largest(); }
+    __device__ __forceinline__ u32 high() const { return largest(); }
+};
+
+// The first of some indices.
+struct First {
+    u64 index;
+
+    __device__ __forceinline__ void merge(const First& other) { index = other.index < index ? other.index : index; }
+    __device__ __forceinline__ First exchange(u32 distance) const { return First{__shfl_xor_sync(FULL_WARP, index, distance)}; }
+};
+
+// One of two types.
+template <bool FIRST, class A, class B>
+struct Choose {
+    typedef A Type;
+};
+template <class A, class B>
+struct Choose<false, A, B> {
+    typedef B Type;
+};
+
+// `Kept`: `Extremes` or `Largest`.
+template <class Kept>
 struct GroupStats {
-    Extremes extremes;
+    Kept extremes;
+    // Index of the first value that is not finite, in the tensor.
+    u64 bad;
     Wide sum;
 };
 
 // The statistics of begin..end of a tensor, by a team; the sum only where it is asked for.
-template <class Element, class Team>
-TERCET_FN GroupStats group_stats(const typename Element::Bits *values, u64 begin, u64 end, bool with_sum) {
-    Extremes all;
+template <class Element, class Team, class Kept>
+TERCET_FN GroupStats<Kept> group_stats(const typename Element::Bits *values, u64 begin, u64 end, bool with_sum) {
+    Kept all;
     all.clear();
+    First bad = {NO_INDEX};
     ExactSum sum;
     sum.clear();
     walk<Element>(values, begin, end, Team::thread(), Team::SIZE, [&](const Tile<Element> &tile) {
-        Extremes here;
+        Kept here;
         here.clear();
 #pragma unroll
         for (u32 i = 0; i < 16; i++) here.add(tile.patterns[i]);
@@ -77,18 +112,17 @@ TERCET_FN GroupStats group_stats(const typename Element::Bits *values, u64 begin
         if (largest >= INFINITE) {
 #pragma unroll
             for (u32 i = 0; i < 16; i++) {
-                bool bad = i < tile.count && magnitude(tile.patterns[i]) >= INFINITE;
-                if (bad && tile.place(i) < all.bad) all.bad = tile.place(i);
+                bool found = i < tile.count && magnitude(tile.patterns[i]) >= INFINITE;
+                if (found) bad.merge(First{tile.place(i)});
             }
         } else if (with_sum) {
-            u32 magnitudes[16];
-#pragma unroll
-            for (u32 i = 0; i < 16; i++) magnitudes[i] = i < tile.count ? magnitude(tile.patterns[i]) : 0;
-            sum.add(magnitudes, largest);
+            sum.add(tile.patterns, largest, tile.count);
         }
     });
-    GroupStats stats;
+    GroupStats<Kept> stats;
     stats.extremes = Team::all(all);
+    // The whole team knows whether there is one.
+    stats.bad = stats.extremes.largest() >= INFINITE ? Team::all(bad).index : NO_INDEX;
     if (with_sum) {
         stats.sum = Team::sum(sum);
     } else {

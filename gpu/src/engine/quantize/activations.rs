@@ -95,7 +95,8 @@ impl Cuda {
             codes.into(),
             scales.into(),
         ];
-        let grid = Grid::strided(rows, 1, 256, self.most_blocks());
+        let most = self.resident_blocks("activations", kernel, 256, 0)?;
+        let grid = Grid::strided(rows, 1, 256, most);
         // SAFETY: there are so many rows of values and codes, a scale for each, and a gain for each column where there are gains; what is
         // written is borrowed alone.
         unsafe { self.launch("activations", kernel, grid, &arguments) }

@@ -63,12 +63,13 @@ impl Cuda {
         values.check(&self.pool, count)?;
         out.check(&self.pool, count)?;
         let mut not_bad = self.zeros::<u64>(1)?;
-        // A thread takes 16 values at a time.
-        let grid = Grid::strided(count, 256 * 16, 256, self.most_blocks());
         let name = match format {
             Fp8::E4M3 => kernel!("fp8_quantize_e4m3", T),
             Fp8::E5M2 => kernel!("fp8_quantize_e5m2", T),
         };
+        // A thread takes 16 values at a time.
+        let most = self.resident_blocks("fp8", name, 256, 0)?;
+        let grid = Grid::strided(count, 256 * 16, 256, most);
         let arguments = [
             Argument::from(values),
             count.into(),
@@ -141,11 +142,12 @@ impl Cuda {
         let count = codes.len();
         codes.check(&self.pool, count)?;
         out.check(&self.pool, count)?;
-        let grid = Grid::strided(count, 256 * 4, 256, self.most_blocks());
         let name = match format {
             Fp8::E4M3 => "fp8_dequantize_e4m3",
             Fp8::E5M2 => "fp8_dequantize_e5m2",
         };
+        let most = self.resident_blocks("fp8", name, 256, 0)?;
+        let grid = Grid::strided(count, 256 * 4, 256, most);
         let arguments = [
             Argument::from(codes),
             count.into(),

@@ -1,7 +1,7 @@
 //! The quantizer's launches: what each kernel gets, and over how many blocks.
 
 use tercet_core::number::{Element, Kind, Stats};
-use tercet_core::quant::{Applied, Groups, Method, Plan, Rule};
+use tercet_core::quant::{Applied, Groups, Method, Plan, Rule, ScaleRule};
 
 use super::record;
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
@@ -79,6 +79,41 @@ impl Part {
     }
 }
 
+/// What becomes of values by plans: each has a kernel of its own, with no more registers than it needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work {
+    /// Ternary codes.
+    Ternary,
+    /// Ternary codes, and the sum of the coded magnitudes.
+    Summed,
+    /// Codes of a grid.
+    Grid,
+}
+
+impl Work {
+    const fn ternary(sum: bool) -> Self {
+        if sum { Self::Summed } else { Self::Ternary }
+    }
+
+    /// What the plans of a method ask for.
+    pub(super) fn of(method: Method) -> Self {
+        match method {
+            Method::Ternary { rule, scale_rule } => Self::ternary(
+                scale_rule == ScaleRule::LeastSquares || matches!(rule, Rule::Twn | Rule::Optimal),
+            ),
+            _ => Self::Grid,
+        }
+    }
+
+    /// What a plan asks for.
+    pub(super) const fn of_plan(plan: &Plan) -> Self {
+        match *plan {
+            Plan::Ternary { sum, .. } => Self::ternary(sum),
+            Plan::Affine(_) => Self::Grid,
+        }
+    }
+}
+
 /// Whether a method is the rule that needs a search.
 pub(super) const fn is_optimal(method: Method) -> bool {
     matches!(
@@ -116,11 +151,15 @@ impl Cuda {
     ) -> Result<(), CudaError> {
         part.check([values.len(), values.len()])?;
         check(records.len(), (at + part.count) * record::STATS)?;
-        let most = self.most_blocks();
-        let (kernel, teams, (pieces, piece)) = if part.len <= SHORT {
-            (kernel!("stats_short", T), 8, (1, part.len))
+        let (kernel, teams) = if part.len <= SHORT {
+            (kernel!("stats_short", T), 8)
         } else {
-            (kernel!("stats", T), 1, part.pieces(most as usize))
+            (kernel!("stats", T), 1)
+        };
+        let most = self.resident_blocks("stats", kernel, THREADS, 0)?;
+        let (pieces, piece) = match teams {
+            1 => part.pieces(most as usize),
+            _ => (1, part.len),
         };
         let grid = Grid::strided(part.count.saturating_mul(pieces), teams, THREADS, most);
         let arguments = [
@@ -157,19 +196,25 @@ impl Cuda {
         Ok(record::stats(&words, group * len, len))
     }
 
-    /// Makes codes of groups by their plans, and adds what happened to their records.
+    /// Makes codes of groups by their plans, which are for this work, and adds what happened to their records.
     pub(super) fn launch_apply<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
         part: Part,
-        plans: &DeviceBuffer<u32>,
+        (work, plans): (Work, &DeviceBuffer<u32>),
         codes: &mut DeviceBuffer<i8>,
         records: &mut DeviceBuffer<u64>,
     ) -> Result<(), CudaError> {
         part.check([values.len(), codes.len()])?;
         check(plans.len(), part.count * record::PLAN)?;
         check(records.len(), part.count * record::APPLIED)?;
-        let most = self.most_blocks();
+        let module = kernel!("quantize", T);
+        let kernel = match work {
+            Work::Ternary => kernel!("quantize_apply_ternary", T),
+            Work::Summed => kernel!("quantize_apply_summed", T),
+            Work::Grid => kernel!("quantize_apply_grid", T),
+        };
+        let most = self.resident_blocks(module, kernel, THREADS, 0)?;
         let (pieces, piece) = part.pieces(most as usize);
         let grid = Grid::strided(part.count.saturating_mul(pieces), 1, THREADS, most);
         let arguments = [
@@ -185,14 +230,7 @@ impl Cuda {
         ];
         // SAFETY: the groups lie in `values` and `codes`, which begin at multiples of 16 bytes; there are a plan and a record for each.
         // `codes` and `records` are borrowed alone.
-        unsafe {
-            self.launch(
-                kernel!("quantize", T),
-                kernel!("quantize_apply", T),
-                grid,
-                &arguments,
-            )
-        }
+        unsafe { self.launch(module, kernel, grid, &arguments) }
     }
 
     /// Makes the codes of one group.
@@ -211,7 +249,8 @@ impl Cuda {
         };
         let plans = self.upload(&record::plan(plan))?;
         let mut records = self.zeros(record::APPLIED)?;
-        self.launch_apply(values, part, &plans, codes, &mut records)?;
+        let work = Work::of_plan(plan);
+        self.launch_apply(values, part, (work, &plans), codes, &mut records)?;
         let mut words = [0; record::APPLIED];
         self.read(&records, &mut words)?;
         Ok(record::applied(&words))
@@ -230,15 +269,25 @@ impl Cuda {
         let here = Part { first: 0, ..part };
         here.check([values.len(), codes.len()])?;
         results.check(part.first + part.count)?;
-        let most = self.most_blocks();
         let optimal = is_optimal(method);
-        let (module, kernel, teams) = if part.len <= if optimal { SORTED } else { SHORT } {
-            (kernel!("quantize", T), kernel!("quantize_short", T), 8)
-        } else if optimal {
-            ("quantize_optimal", kernel!("quantize_optimal", T), 1)
-        } else {
-            (kernel!("quantize", T), kernel!("quantize", T), 1)
+        let short = part.len <= if optimal { SORTED } else { SHORT };
+        let kernel = match (method, short) {
+            _ if optimal && short => kernel!("quantize_short_optimal", T),
+            _ if optimal => kernel!("quantize_optimal", T),
+            (Method::Ternary { .. }, true) => kernel!("quantize_short_ternary", T),
+            (Method::Ternary { .. }, false) => kernel!("quantize_ternary", T),
+            (Method::Symmetric { .. }, true) => kernel!("quantize_short_symmetric", T),
+            (Method::Symmetric { .. }, false) => kernel!("quantize_symmetric", T),
+            // Those that take a grid that is given too.
+            (Method::Affine | Method::Fixed(_), true) => kernel!("quantize_short_affine", T),
+            (Method::Affine | Method::Fixed(_), false) => kernel!("quantize_affine", T),
         };
+        let module = match optimal {
+            true => "quantize_optimal",
+            false => kernel!("quantize", T),
+        };
+        let teams = if short { 8 } else { 1 };
+        let most = self.resident_blocks(module, kernel, THREADS, 0)?;
         let (method, scale, grid) = record::method(method);
         let arguments = [
             Argument::from(values),

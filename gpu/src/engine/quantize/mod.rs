@@ -25,7 +25,7 @@ use tercet_core::quant::{self, Codes, Groups, Histogram, Method, QuantError, Rep
 pub use self::cudas::CudasTensor;
 use self::histogram::Counted;
 pub(super) use self::launches::kernel;
-use self::launches::{Part, Results};
+use self::launches::{Part, Results, Work};
 pub use self::problem::CudaTensor;
 use super::{Cuda, CudaError, DeviceBuffer};
 
@@ -302,7 +302,8 @@ impl Cuda {
         let mut applied = self.zeros(groups.count * record::APPLIED)?;
         self.launch_stats(values, whole, with_sum, &mut stats, 0)?;
         self.launch_plan(&stats, groups, method, &mut plans, results.report)?;
-        self.launch_apply(values, whole, &plans, codes, &mut applied)?;
+        let work = (Work::of(method), &plans);
+        self.launch_apply(values, whole, work, codes, &mut applied)?;
         self.launch_finish(&stats, &applied, &plans, groups, method, results)
     }
 

@@ -16,7 +16,7 @@ pub(super) const BIN: usize = 2;
 /// Words of 64 bits of a `Found`.
 pub(super) const FOUND: usize = 3;
 /// Words of 32 bits of a `Plan`.
-pub(super) const PLAN: usize = 6;
+pub(super) const PLAN: usize = 5;
 
 /// The sum of limbs of 64 bits, least significant first.
 fn sum(limbs: &[u64]) -> ExactSum {
@@ -76,13 +76,9 @@ pub(super) fn bin(&[count, mantissas]: &[u64; BIN]) -> MagnitudeBin {
 /// A plan as the kernels have it.
 pub(super) fn plan(plan: &Plan) -> [u32; PLAN] {
     match *plan {
-        Plan::Ternary { threshold, sum } => {
-            let summed = u32::from(sum) << 16;
-            [threshold, 1 | summed, 0, 0, word(-1), word(1)]
-        }
+        Plan::Ternary { threshold, .. } => [threshold, 0, 0, word(-1), word(1)],
         Plan::Affine(grid) => [
             u32::MAX,
-            0,
             grid.scale.to_bits(),
             word(grid.zero_point),
             word(grid.low),

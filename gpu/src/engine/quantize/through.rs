@@ -4,7 +4,7 @@ use tercet_core::engine::{MagnitudeBin, MagnitudeSpan};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{Applied, Plan};
 
-use super::launches::Part;
+use super::launches::{Part, Work};
 use super::record;
 use crate::engine::{Chunks, Cuda, CudaError, Item};
 
@@ -99,13 +99,9 @@ impl Cuda {
             values,
             codes,
             |cuda, range, values, codes| {
-                cuda.launch_apply(
-                    values,
-                    Part::alone(range.len()),
-                    &plans,
-                    codes,
-                    &mut records,
-                )
+                let work = (Work::of_plan(plan), &plans);
+                let part = Part::alone(range.len());
+                cuda.launch_apply(values, part, work, codes, &mut records)
             },
         )?;
         let mut words = [0; record::APPLIED];
