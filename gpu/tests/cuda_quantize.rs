@@ -329,7 +329,15 @@ fn a_tensor_that_does_not_fit_passes_through() {
 fn codes_come_back_as_floats() {
     let Some(_device) = device() else { return };
     let mut cuda = Cuda::first().unwrap();
-    for (rows, cols) in [(1, 1), (3, 5), (7, 31), (2, 1000), (65, 257)] {
+    for (rows, cols) in [
+        (1, 1),
+        (3, 5),
+        (7, 31),
+        (2, 1000),
+        (65, 257),
+        (700, 12),
+        (41, 2048),
+    ] {
         let values = values(9, 0, rows * cols);
         let groups = Groups::rows(rows, cols).unwrap();
         for (method, points) in [

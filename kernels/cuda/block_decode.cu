@@ -1,72 +1,67 @@
 // Floats from GGUF's blocks: fl(code · scale), or fl(code · scale + minimum), whose product is exact, to f32, or rounded on to f16 or bf16.
 //
-// Roofline: reads 0.21 to 1.06 bytes a value and writes 4 or 2, for about 6 instructions (TQ1_0: 12): memory is the limit.
+// Roofline: reads 0.21 to 1.06 bytes a value and writes 4 or 2, for 9 (TQ2_0) to 17 (Q5_1) instructions, 7 more to bf16, of which half are
+// the ALU pipe's. While f32 is written an H200 has time for 30 and 15 a value: memory is the limit; to halves, for half of that. A warp has
+// no memory and no barrier in common with others; its stores are one stretch of memory each, and the loads of 512 values are under way at
+// once.
 
 #include "tercet/device.cuh"
+#include "tercet/access.cuh"
 #include "tercet/blocks.cuh"
 
 using namespace tercet;
 
-// Eight neighbours; `at` is a multiple of 8.
-template <class Element>
-struct Store;
-
-template <>
-struct Store<F32> {
-    static __device__ __forceinline__ void eight(u32 *out, u64 at, const f32 (&values)[8]) {
-#pragma unroll
-        for (u32 i = 0; i < 8; i += 4) {
-            store16(out + at + i,
-                    u32x4{bits_of(values[i]), bits_of(values[i + 1]), bits_of(values[i + 2]), bits_of(values[i + 3])});
-        }
-    }
-};
-
-template <class Half>
-struct StoreHalf {
-    static __device__ __forceinline__ void eight(u16 *out, u64 at, const f32 (&values)[8]) {
-        u32 words[4];
-#pragma unroll
-        for (u32 i = 0; i < 4; i++) words[i] = Half::narrow(values[2 * i]) | (u32)Half::narrow(values[2 * i + 1]) << 16;
-        store16(out + at, u32x4{words[0], words[1], words[2], words[3]});
-    }
-};
-
-template <>
-struct Store<F16> : StoreHalf<F16> {};
-template <>
-struct Store<BF16> : StoreHalf<BF16> {};
+// Stripes of a warp's turn.
+const u32 STRIPES = 4;
 
 // `not_bad` names the first block whose scale or minimum is not finite, as `name_not_finite` does. It counts from the tensor's start, `before`
 // values of which came earlier.
 template <class Element, class Format>
 TERCET_FN void decode(const u8 *bytes, u64 before, u64 count, typename Element::Bits *out, u64 *not_bad) {
-    alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
-    const u8 *share = tile + threadIdx.x / WARP * Format::SHARE_BYTES;
-    for (u64 start = (u64)blockIdx.x * TILE; start < count; start += (u64)gridDim.x * TILE) {
-        u64 left = (count - start) / Format::LEN * Format::BYTES;
-        tile_in(tile, bytes + start / Format::LEN * Format::BYTES, left < Format::TILE_BYTES ? (u32)left : Format::TILE_BYTES);
-        __syncthreads();
-        u64 first = start + threadIdx.x * 8;
-        if (first < count) {
-            u32 scale = Format::scale(share), min = Format::min(share);
-            if (threadIdx.x % Format::LANES == 0) name_not_finite(not_bad, (before + first) / Format::LEN, scale, min);
-            Codes codes = Format::unpack(share);
-            f32 unit = f16_to_f32((u16)scale), least = f16_to_f32((u16)min), values[8];
+    const u64 TURN = STRIPES * STRIPE;
+    u32 lane = threadIdx.x % WARP;
+    u64 warp = (u64)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP, warps = (u64)gridDim.x * (blockDim.x / WARP);
+    for (u64 start = warp * TURN; start < count; start += warps * TURN) {
+        const u8 *blocks = bytes + start / Format::LEN * Format::BYTES;
+        u32 left = count - start < TURN ? (u32)(count - start) : (u32)TURN;
+        u32 stored[STRIPES], scale[STRIPES], min[STRIPES];
+        bool finite = true;
 #pragma unroll
-            for (u32 i = 0; i < 8; i++) {
-                values[i] = (f32)codes.codes[i] * unit;
+        for (u32 stripe = 0; stripe < STRIPES; stripe++) {
+            // A block is there as a whole or not at all; where it is not, the first one stands for it.
+            const u8 *block = stripe * STRIPE + lane * 4 < left ? Format::of_lane(blocks, stripe) : blocks;
+            stored[stripe] = Format::stored(block, stripe);
+            scale[stripe] = Format::scale(block);
+            min[stripe] = Format::min(block);
+            finite = finite && is_finite_f16(scale[stripe]) && (!Format::HAS_MIN || is_finite_f16(min[stripe]));
+        }
+        if (!finite) {
+#pragma unroll
+            for (u32 stripe = 0; stripe < STRIPES; stripe++) {
+                u64 first = start + stripe * STRIPE + lane * 4;
+                if (first < count && first % Format::LEN == 0) {
+                    name_not_finite(not_bad, (before + first) / Format::LEN, scale[stripe], min[stripe]);
+                }
+            }
+        }
+#pragma unroll
+        for (u32 stripe = 0; stripe < STRIPES; stripe++) {
+            u32 within = stripe * STRIPE + lane * 4;
+            if (within >= left) break;
+            f32 unit = f16_to_f32((u16)scale[stripe]), least = f16_to_f32((u16)min[stripe]), values[4];
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                values[i] = byte_from(stored[stripe], i, origin_of(Format::OFFSET)) * unit;
                 // Adding 0 would make +0 of −0.
                 if (Format::HAS_MIN) values[i] += least;
             }
-            Store<Element>::eight(out, first, values);
+            store_four<Element>(out + start + within, values);
         }
-        __syncthreads();
     }
 }
 
 #define DECODE_TO(NAME, ELEMENT, FORMAT)                                                                                           \
-    extern "C" __global__ void __launch_bounds__(256)                                                                              \
+    extern "C" __global__ void __launch_bounds__(256, 8)                                                                           \
         NAME(const u8 *bytes, u64 before, u64 count, ELEMENT::Bits *out, u64 *not_bad) {                                           \
         decode<ELEMENT, FORMAT>(bytes, before, count, out, not_bad);                                                               \
     }

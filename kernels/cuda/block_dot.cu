@@ -1,7 +1,8 @@
 // The exact product of GGUF's blocks with int8 activations, in units of 2⁻²⁴: Σ over blocks of scale · 2²⁴ · Σ code · x + minimum ·
 // 2²⁴ · Σ x.
 //
-// Roofline: reads 0.21 to 1.06 bytes of weights and 1 of activations a value, for about 6 instructions: memory is the limit.
+// Roofline: reads 0.21 to 1.06 bytes of weights and 1 of activations a value, for 8 (TQ2_0) to 22 (Q5_1) instructions, for 9 of which
+// an H200 has time meanwhile: instructions are the limit of most formats, or nearly so.
 
 #include "tercet/device.cuh"
 #include "tercet/blocks.cuh"
@@ -9,8 +10,9 @@
 
 using namespace tercet;
 
-// A signed integer of 128 bits. A finite f16 times 2²⁴ is below 2⁴⁰, and a block's sum of products at most 2¹⁹, its sum of
-// activations at most 2¹² where it has a minimum, so a block's term is below 2⁶⁰ and 2⁶⁷ of them have room.
+// A signed integer of 128 bits. A finite f16 times 2²⁴ is an integer of 11 bits moved by at most 29. A lane's eight products sum to at most
+// 2¹⁷, its activations, where there is a minimum, to less: with a scale's or a minimum's bits both stay below 2²⁸, moved below 2⁵⁷, and a
+// turn's eight terms of both kinds below 2⁶⁰. 2⁶⁷ of these have room.
 struct Fixed {
     u64 words[2];
 
@@ -29,44 +31,65 @@ struct DotRecord {
     u64 low, high, not_bad;
 };
 
+// Stripes of a warp's turn.
+const u32 STRIPES = 4;
+
+// `sum` times a finite f16 times 2²⁴.
+TERCET_FN i64 times_fixed(u32 half, i32 sum) {
+    u32 field = half >> 10 & 31, mantissa = (half & 0x3FF) | (field == 0 ? 0 : 0x400);
+    i32 product = (i32)mantissa * (half >> 15 ? -sum : sum);
+    return (i64)((u64)(i64)product << (field == 0 ? 0 : field - 1));
+}
+
 template <class Format>
 TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecord *record) {
-    alignas(16) __shared__ u8 tile[Format::TILE_BYTES];
-    const u8 *share = tile + threadIdx.x / WARP * Format::SHARE_BYTES;
+    const u64 TURN = STRIPES * STRIPE;
     Fixed sum = {{0, 0}};
-    for (u64 start = (u64)blockIdx.x * TILE; start < count; start += (u64)gridDim.x * TILE) {
-        u64 left = (count - start) / Format::LEN * Format::BYTES;
-        tile_in(tile, bytes + start / Format::LEN * Format::BYTES, left < Format::TILE_BYTES ? (u32)left : Format::TILE_BYTES);
-        __syncthreads();
-        u64 first = start + threadIdx.x * 8;
+    u32 lane = threadIdx.x % WARP;
+    u64 warp = (u64)blockIdx.x * WARPS + threadIdx.x / WARP, warps = (u64)gridDim.x * WARPS;
+    for (u64 start = warp * TURN; start < count; start += warps * TURN) {
+        const u8 *blocks = bytes + start / Format::LEN * Format::BYTES;
+        const i8 *beside = x + start;
+        u32 left = count - start < TURN ? (u32)(count - start) : (u32)TURN;
+        u32 stored[STRIPES], four[STRIPES], scale[STRIPES], min[STRIPES];
+        bool finite = true;
+#pragma unroll
+        for (u32 stripe = 0; stripe < STRIPES; stripe++) {
+            // A block is there as a whole or not at all; where it is not, the first one stands for it, with activations of 0.
+            u32 within = stripe * STRIPE + lane * 4;
+            bool here = within < left;
+            const u8 *block = here ? Format::of_lane(blocks, stripe) : blocks;
+            stored[stripe] = Format::stored(block, stripe);
+            four[stripe] = here ? *reinterpret_cast<const u32 *>(beside + within) : 0;
+            scale[stripe] = Format::scale(block);
+            min[stripe] = Format::min(block);
+            finite = finite && is_finite_f16(scale[stripe]) && (!Format::HAS_MIN || is_finite_f16(min[stripe]));
+        }
+        if (!finite) {
+            // The product is refused.
+#pragma unroll
+            for (u32 stripe = 0; stripe < STRIPES; stripe++) {
+                u64 first = start + stripe * STRIPE + lane * 4;
+                if (first < count && first % Format::LEN == 0) {
+                    name_not_finite(&record->not_bad, (before + first) / Format::LEN, scale[stripe], min[stripe]);
+                }
+            }
+        }
+        i64 terms = 0;
         i32 product = 0, of_x = 0;
-        u32 scale = 0, min = 0;
-        if (first < count) {
-            scale = Format::scale(share);
-            min = Format::min(share);
-            Codes codes = Format::unpack(share);
-            u32x2 pair = load8(x + first);
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
-                product += codes.codes[i] * (i8)(pair.x >> 8 * i) + codes.codes[i + 4] * (i8)(pair.y >> 8 * i);
-            }
-            if (Format::HAS_MIN) of_x = dp4a((i32)pair.x, 0x01010101, dp4a((i32)pair.y, 0x01010101, 0));
+        for (u32 stripe = 0; stripe < STRIPES; stripe++) {
+            // Less the offset from each code.
+            const i32 OFFSETS = (i32)((u32)(u8)-Format::OFFSET * 0x01010101u);
+            product = dp4a_unsigned_signed(stored[stripe], (i32)four[stripe], dp4a((i32)four[stripe], OFFSETS, product));
+            if (Format::HAS_MIN) of_x = dp4a((i32)four[stripe], 0x01010101, of_x);
+            // Two stripes of one block have one scale.
+            if (Format::LEN > STRIPE && stripe % 2 == 0) continue;
+            terms += times_fixed(scale[stripe], product);
+            if (Format::HAS_MIN) terms += times_fixed(min[stripe], of_x);
+            product = of_x = 0;
         }
-#pragma unroll
-        for (u32 distance = Format::LANES / 2; distance > 0; distance /= 2) {
-            product += __shfl_xor_sync(FULL_WARP, product, distance);
-            if (Format::HAS_MIN) of_x += __shfl_xor_sync(FULL_WARP, of_x, distance);
-        }
-        if (threadIdx.x % Format::LANES == 0) {
-            if (is_finite_f16(scale) && is_finite_f16(min)) {
-                i64 term = (i64)(f16_to_f32((u16)scale) * 16777216.0f) * product;
-                if (Format::HAS_MIN) term += (i64)(f16_to_f32((u16)min) * 16777216.0f) * of_x;
-                sum.add(term);
-            } else {
-                name_not_finite(&record->not_bad, (before + first) / Format::LEN, scale, min);
-            }
-        }
-        __syncthreads();
+        sum.add(terms);
     }
     sum = block_all(warp_all(sum));
     if (threadIdx.x == 0) {

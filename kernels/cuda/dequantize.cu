@@ -1,84 +1,88 @@
 // Floats from codes and scales: fl((code − zero point) · scale), to f32, or rounded on to f16 or bf16.
 //
-// Roofline: reads 1 byte a value and writes 4 or 2, for about 6 instructions: memory is the limit.
+// Roofline: reads 1 byte a value and writes 4 or 2, for about 12 instructions, 7 more to bf16: memory is the limit. A warp loads 256 codes at
+// once, four neighbours a lane each time, so that its stores are one stretch of memory each.
 
 #include "tercet/device.cuh"
-#include "tercet/float.cuh"
+#include "tercet/access.cuh"
 
 using namespace tercet;
 
-// A code's group, and what the group shares, as a thread goes along the codes.
-struct Cursor {
-    const f32 *scales;
-    const i8 *zero_points;
-    u64 group, len, within;
-    f32 scale;
-    i32 zero_point;
+// Values of a warp's step, and of its turn.
+const u32 STRIPE = 128, STRIPES = 2, TURN = STRIPES * STRIPE;
 
-    __device__ __forceinline__ void seek(u64 index) {
-        group = index / len;
-        within = index - group * len;
-        read();
+// The group of a warp's turn: as it moves on by a fixed number of values it is not divided for again.
+struct Place {
+    u64 len, group, within;
+    // ⌈2²⁰ / len⌉ where a turn may reach over several groups. Then `within` and what is added to it are below 256, so that their sum times
+    // what the reciprocal times `len` is too large by, less than `len`, stays below 2²⁰ and the quotient is exact.
+    u32 reciprocal;
+
+    __device__ __forceinline__ Place(u64 len, u64 index) : len(len), group(index / len), within(index - index / len * len) {
+        reciprocal = len < TURN ? ((1 << 20) + (u32)len - 1) / (u32)len : 0;
     }
 
-    __device__ __forceinline__ void read() {
-        scale = scales[group];
-        zero_point = zero_points == nullptr ? 0 : zero_points[group];
-    }
-
-    // The value of the next code.
-    __device__ __forceinline__ f32 value(i32 code) {
-        if (within == len) {
-            within = 0;
+    __device__ __forceinline__ void move(const Place &step) {
+        group += step.group;
+        within += step.within;
+        if (within >= len) {
+            within -= len;
             group += 1;
-            read();
         }
-        within += 1;
-        return (f32)(code - zero_point) * scale;
+    }
+
+    // How many groups later the value lies that comes `after` < TURN values later.
+    __device__ __forceinline__ u32 groups_to(u32 after) const {
+        if (len < TURN) return ((u32)within + after) * reciprocal >> 20;
+        return len - within <= after ? 1 : 0;
     }
 };
 
-TERCET_FN void store_vector(u32 *out, u64 at, const u32 (&bits)[4]) { store16(out + at, u32x4{bits[0], bits[1], bits[2], bits[3]}); }
-
-TERCET_FN void store_vector(u16 *out, u64 at, const u16 (&bits)[8]) {
-    u32 words[4];
-#pragma unroll
-    for (u32 i = 0; i < 4; i++) words[i] = bits[2 * i] | (u32)bits[2 * i + 1] << 16;
-    store16(out + at, u32x4{words[0], words[1], words[2], words[3]});
-}
-
-// `count` codes in groups of `len`, which a thread reads as many at once as make 16 bytes of floats.
+// `count` codes in groups of `len`.
 template <class Element>
 TERCET_FN void dequantize(const i8 *codes, u64 count, u64 len, const f32 *scales, const i8 *zero_points,
                           typename Element::Bits *out) {
-    const u32 N = Element::COUNT;
-    u64 threads = (u64)gridDim.x * 256, thread = (u64)blockIdx.x * 256 + threadIdx.x;
-    Cursor cursor = {scales, zero_points, 0, len, 0, 0.0f, 0};
-    for (u64 at = thread * N; at + N <= count; at += threads * N) {
-        u32 words[2];
-        if (N == 4) {
-            words[0] = words[1] = *reinterpret_cast<const u32 *>(codes + at);
-        } else {
-            u32x2 pair = load8(codes + at);
-            words[0] = pair.x;
-            words[1] = pair.y;
-        }
-        cursor.seek(at);
-        typename Element::Bits bits[N];
+    u32 lane = threadIdx.x % WARP;
+    u64 start = (blockIdx.x * (u64)(256 / WARP) + threadIdx.x / WARP) * TURN, step = gridDim.x * (u64)(256 / WARP) * TURN;
+    if (start >= count) return;
+    Place place(len, start), stride(len, step);
+    for (; start < count; start += step) {
+        if (len % 4 == 0 && count - start >= TURN) {
+            // No four neighbours are of two groups.
+            const f32 *here = scales + place.group;
+            const i8 *points = zero_points == nullptr ? nullptr : zero_points + place.group;
+            u32 words[STRIPES];
+            f32 scale[STRIPES], origin[STRIPES];
 #pragma unroll
-        for (u32 i = 0; i < N; i++) bits[i] = Element::narrow(cursor.value((i8)(words[i / 4] >> 8 * (i % 4))));
-        store_vector(out, at, bits);
-    }
-    u64 last = count / N * N + thread;
-    if (last < count) {
-        cursor.seek(last);
-        out[last] = Element::narrow(cursor.value(codes[last]));
+            for (u32 i = 0; i < STRIPES; i++) {
+                u32 after = i * STRIPE + lane * 4;
+                u32 group = place.groups_to(after);
+                words[i] = *reinterpret_cast<const u32 *>(codes + start + after);
+                scale[i] = here[group];
+                origin[i] = origin_of(128 + (points == nullptr ? 0 : points[group]));
+            }
+#pragma unroll
+            for (u32 i = 0; i < STRIPES; i++) {
+                f32 values[4];
+#pragma unroll
+                for (u32 k = 0; k < 4; k++) values[k] = byte_from(words[i] ^ 0x80808080, k, origin[i]) * scale[i];
+                store_four<Element>(out + start + i * STRIPE + lane * 4, values);
+            }
+        } else {
+#pragma unroll 1
+            for (u32 after = lane; after < TURN && start + after < count; after += WARP) {
+                u64 group = place.group + place.groups_to(after);
+                i32 zero_point = zero_points == nullptr ? 0 : zero_points[group];
+                out[start + after] = Element::narrow((f32)(codes[start + after] - zero_point) * scales[group]);
+            }
+        }
+        place.move(stride);
     }
 }
 
 #define DEQUANTIZE(NAME, ELEMENT)                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(256) NAME(const i8 *codes, u64 count, u64 len, const f32 *scales,                 \
-                                                           const i8 *zero_points, ELEMENT::Bits *out) {                            \
+    extern "C" __global__ void __launch_bounds__(256, 8)                                                                           \
+        NAME(const i8 *codes, u64 count, u64 len, const f32 *scales, const i8 *zero_points, ELEMENT::Bits *out) {                  \
         dequantize<ELEMENT>(codes, count, len, scales, zero_points, out);                                                          \
     }
 

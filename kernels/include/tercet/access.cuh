@@ -1,5 +1,6 @@
 // How threads walk over a stretch of a tensor: whole vectors of 16 bytes, which any stretch has at the same places, as many at a
-// time as hold 16 values, then what is left, first vectors and then the values at the two ends.
+// time as hold 16 values, then what is left, first vectors and then the values at the two ends. And how a warp writes floats that it made of
+// bytes: four neighbours a lane, so that a store of the warp is one stretch of memory.
 #pragma once
 
 #include "tercet/float.cuh"
@@ -64,5 +65,22 @@ TERCET_FN void walk(const typename Element::Bits *values, u64 begin, u64 end, u3
         of_tile(tile);
     }
 }
+
+// Four neighbours to a place that is a multiple of 4.
+template <class Element>
+TERCET_FN void store_four(typename Element::Bits *out, const f32 (&values)[4]) {
+    if (Element::COUNT == 4) {
+        store16(out, u32x4{bits_of(values[0]), bits_of(values[1]), bits_of(values[2]), bits_of(values[3])});
+    } else {
+        u32 words[2];
+#pragma unroll
+        for (u32 i = 0; i < 2; i++) words[i] = Element::narrow(values[2 * i]) | (u32)Element::narrow(values[2 * i + 1]) << 16;
+        store8(out, u32x2{words[0], words[1]});
+    }
+}
+
+// Byte `i` of a word as the last of the integer 2²³, and its distance from another such integer, which is exact.
+TERCET_FN f32 byte_from(u32 word, u32 i, f32 origin) { return float_of(byte_permute(word, 0x4B000000, 0x7650 + i)) - origin; }
+TERCET_FN f32 origin_of(u32 byte) { return float_of(0x4B000000 + byte); }
 
 }  // namespace tercet

@@ -3,6 +3,7 @@
 
 #include "tercet/blocks.cuh"
 #include "tercet/optimal.cuh"
+#include "tercet/stats.cuh"
 
 namespace tercet {
 
@@ -15,13 +16,23 @@ struct Decision {
     bool flushed;
 };
 
-template <u32 LANES>
-TERCET_FN u32 block_largest(u32 value) {
+// What a format's quantizer looks at of a block's values: the largest magnitude, that of each sign, or both ends too.
+enum Need { LARGEST, SIGNS, ENDS };
+
+// The extremes of a block's values from those of its lanes, as far as they are needed.
+template <u32 LANES, Need NEED>
+TERCET_FN void merge_lanes(Extremes &extremes) {
+    if (NEED == LARGEST) {
+        extremes.positive = (i32)extremes.largest();
+        extremes.top = 0;
+    }
 #pragma unroll
     for (u32 distance = LANES / 2; distance > 0; distance /= 2) {
-        value = larger(value, __shfl_xor_sync(FULL_WARP, value, distance));
+        i32 other = __shfl_xor_sync(FULL_WARP, extremes.positive, distance);
+        extremes.positive = other > extremes.positive ? other : extremes.positive;
+        if (NEED != LARGEST) extremes.top = larger(extremes.top, __shfl_xor_sync(FULL_WARP, extremes.top, distance));
+        if (NEED == ENDS) extremes.bottom = smaller(extremes.bottom, __shfl_xor_sync(FULL_WARP, extremes.bottom, distance));
     }
-    return value;
 }
 
 // The mean of the magnitudes of a block, `count` of which are not left out as zeros. At 24 bits moved by at most 32, 256 of them
@@ -57,16 +68,28 @@ TERCET_FN f32 block_mean(const u32 (&magnitudes)[8], u32 largest, u32 count) {
     return wide.mean(count);
 }
 
-// The ternary rules.
+// Codes plus what is stored for 0, a byte each; a sum of bytes, none of which is negative.
 template <class Format>
+TERCET_FN Codes stored(const i32 (&codes)[8]) {
+    Codes out;
+#pragma unroll
+    for (u32 i = 0; i < 2; i++) {
+        const i32 *four = codes + 4 * i;
+        out.words[i] = (u32)four[0] + ((u32)four[1] << 8) + ((u32)four[2] << 16) + ((u32)four[3] << 24) + Format::OFFSET * 0x01010101u;
+    }
+    return out;
+}
+
+// The ternary rules that decide by means or by the optimum.
+template <class Format, bool BEST>
 TERCET_FN Decision quantize_ternary(const u32 (&patterns)[8], u32 largest, u32 rule, bool least_squares, u32 *sorted) {
     u32 magnitudes[8];
 #pragma unroll
     for (u32 i = 0; i < 8; i++) magnitudes[i] = magnitude(patterns[i]);
     // All lanes take part, also where their blocks are missing, since rule and scale are the same for all.
-    f32 mean = rule == ABS_MEAN || rule == TWN ? block_mean<Format::LANES>(magnitudes, largest, Format::LEN) : 0.0f;
+    f32 mean = !BEST && (rule == ABS_MEAN || rule == TWN) ? block_mean<Format::LANES>(magnitudes, largest, Format::LEN) : 0.0f;
     u32 threshold;
-    if (rule == OPTIMAL) {
+    if (BEST) {
         u32 *own = sorted + threadIdx.x / WARP * SHARE;
 #pragma unroll
         for (u32 i = 0; i < 8; i++) own[threadIdx.x % WARP * 8 + i] = magnitudes[i];
@@ -75,15 +98,16 @@ TERCET_FN Decision quantize_ternary(const u32 (&patterns)[8], u32 largest, u32 r
         threshold = threshold_of(rule, largest, mean);
     }
     Decision decision;
+    i32 codes[8];
     u32 count = 0;
 #pragma unroll
     for (u32 i = 0; i < 8; i++) {
         bool coded = magnitudes[i] >= threshold;
-        decision.codes.codes[i] = coded ? ((i32)patterns[i] >> 31) | 1 : 0;
+        codes[i] = coded ? ((i32)patterns[i] >> 31) | 1 : 0;
         magnitudes[i] = coded ? magnitudes[i] : 0;
         count += coded ? 1 : 0;
     }
-    if (rule == TWN || rule == OPTIMAL || least_squares) {
+    if (BEST || rule == TWN || least_squares) {
 #pragma unroll
         for (u32 distance = Format::LANES / 2; distance > 0; distance /= 2) {
             count += __shfl_xor_sync(FULL_WARP, count, distance);
@@ -97,29 +121,34 @@ TERCET_FN Decision quantize_ternary(const u32 (&patterns)[8], u32 largest, u32 r
     if (empty || decision.flushed) {
         decision.scale = 0.0f;
 #pragma unroll
-        for (u32 i = 0; i < 8; i++) decision.codes.codes[i] = 0;
+        for (u32 i = 0; i < 8; i++) codes[i] = 0;
     }
+    decision.codes = stored<Format>(codes);
     return decision;
 }
 
-// x rounded half away from zero, for |x| < 128: 2²³ + |x| rounds half to even, and a half that went down goes up by one.
-TERCET_FN i32 round_byte(f32 x) {
-    const f32 SHIFT = 8388608.0f;
-    f32 size = float_of(magnitude(bits_of(x)));
-    f32 shifted = size + SHIFT;
-    i32 rounded = (i32)(bits_of(shifted) & 0xFF) + (size - (shifted - SHIFT) == 0.5f ? 1 : 0);
-    return x < 0.0f ? -rounded : rounded;
+// The reciprocal of a scale, and 0, which makes all codes 0, of the scale 0 and of one that is too small for it.
+TERCET_FN f32 inverse_of(f32 scale, bool &flushed) {
+    f32 inverse = 1.0f / scale;
+    bool none = magnitude(bits_of(inverse)) >= INFINITE;
+    flushed = none && scale != 0.0f;
+    return none ? 0.0f : inverse;
 }
 
-TERCET_FN Decision quantize_q8_0(const u32 (&patterns)[8], u32 largest) {
-    f32 scale = float_of(largest) / 127.0f;
-    f32 inverse = scale == 0.0f ? 0.0f : 1.0f / scale;
+// x rounded half away from zero, for |x| < 2²²: what is added is the float below a half, so that only a sum with a half or more reaches the
+// next integer.
+TERCET_FN i32 half_away(f32 x) { return (i32)(x + float_of(0x3EFFFFFF | (bits_of(x) & 0x80000000))); }
+
+// The nearest multiples of a scale that no value is farther from 0 than 127 times. Of ternary codes too: those of at least half the scale.
+template <class Format>
+TERCET_FN Decision quantize_symmetric(const u32 (&patterns)[8], f32 scale) {
     Decision decision;
-    decision.flushed = bits_of(inverse) >= INFINITE;
+    f32 inverse = inverse_of(scale, decision.flushed);
     decision.scale = decision.flushed ? 0.0f : scale;
-    bool zeros = decision.scale == 0.0f;
+    i32 codes[8];
 #pragma unroll
-    for (u32 i = 0; i < 8; i++) decision.codes.codes[i] = zeros ? 0 : round_byte(float_of(patterns[i]) * inverse);
+    for (u32 i = 0; i < 8; i++) codes[i] = half_away(float_of(patterns[i]) * inverse);
+    decision.codes = stored<Format>(codes);
     return decision;
 }
 
@@ -138,89 +167,86 @@ TERCET_FN u32 first_sign(const u32 (&patterns)[8], Is is) {
 }
 
 // Codes −HALF to HALF − 1: the first value of the largest magnitude gets the lowest.
-template <i32 HALF>
-TERCET_FN Decision quantize_extreme(const u32 (&patterns)[8], u32 largest) {
-    u32 sign = first_sign<4>(patterns, [largest](u32 pattern) { return magnitude(pattern) == largest; });
+template <class Format>
+TERCET_FN Decision quantize_extreme(const u32 (&patterns)[8], const Extremes &extremes) {
+    const i32 HALF = Format::OFFSET;
+    u32 largest = extremes.largest();
+    bool negative = extremes.top >> 31 && magnitude(extremes.top) == largest;
+    bool both = negative && extremes.positive == (i32)largest;
+    if (__any_sync(FULL_WARP, both)) {
+        u32 sign = first_sign<Format::LANES>(patterns, [largest](u32 pattern) { return magnitude(pattern) == largest; });
+        negative = both ? sign != 0 : negative;
+    }
     // Zeros count as +0 whatever their signs, so their scale is −0.
-    f32 scale = float_of(largest | (largest != 0 ? sign : 0)) / (f32)-HALF;
-    f32 inverse = scale == 0.0f ? 0.0f : 1.0f / scale;
+    f32 scale = float_of(largest | (negative && largest != 0 ? 0x80000000 : 0)) / (f32)-HALF;
     Decision decision;
-    decision.flushed = magnitude(bits_of(inverse)) >= INFINITE;
+    f32 inverse = inverse_of(scale, decision.flushed);
     decision.scale = decision.flushed ? -0.0f : scale;
-    bool zeros = decision.scale == 0.0f;
+    i32 codes[8];
 #pragma unroll
     for (u32 i = 0; i < 8; i++) {
         // x · inverse lies in −HALF..=HALF up to rounding, so the sum is positive.
-        i32 stored = (i32)(float_of(patterns[i]) * inverse + ((f32)HALF + 0.5f));
-        decision.codes.codes[i] = zeros ? 0 : (stored < 2 * HALF - 1 ? stored : 2 * HALF - 1) - HALF;
+        i32 up = (i32)(float_of(patterns[i]) * inverse + ((f32)HALF + 0.5f));
+        codes[i] = (up < 2 * HALF - 1 ? up : 2 * HALF - 1) - HALF;
     }
+    decision.codes = stored<Format>(codes);
     return decision;
 }
 
 // Codes 0 to MOST, from the first of the smallest values on.
-template <i32 MOST>
-TERCET_FN Decision quantize_minimum(const u32 (&patterns)[8]) {
-    u32 lowest = ~0u, highest = 0;
-#pragma unroll
-    for (u32 i = 0; i < 8; i++) {
-        lowest = smaller(lowest, ordered(patterns[i]));
-        highest = larger(highest, ordered(patterns[i]));
-    }
-#pragma unroll
-    for (u32 distance = 2; distance > 0; distance /= 2) {
-        lowest = smaller(lowest, __shfl_xor_sync(FULL_WARP, lowest, distance));
-        highest = larger(highest, __shfl_xor_sync(FULL_WARP, highest, distance));
-    }
+template <class Format, i32 MOST>
+TERCET_FN Decision quantize_minimum(const u32 (&patterns)[8], const Extremes &extremes) {
+    u32 least = extremes.low();
     // Of zeros, which are equal, the first counts.
-    u32 zero = first_sign<4>(patterns, [](u32 pattern) { return magnitude(pattern) == 0; });
-    u32 least = from_ordered(lowest);
-    f32 min = float_of(magnitude(least) == 0 ? zero : least);
-    f32 scale = (float_of(from_ordered(highest)) - min) / (f32)MOST;
-    f32 inverse = scale == 0.0f ? 0.0f : 1.0f / scale;
+    if (__any_sync(FULL_WARP, magnitude(least) == 0)) {
+        u32 zero = first_sign<Format::LANES>(patterns, [](u32 pattern) { return magnitude(pattern) == 0; });
+        least = magnitude(least) == 0 ? zero : least;
+    }
+    f32 min = float_of(least);
+    f32 scale = (float_of(extremes.high()) - min) / (f32)MOST;
     Decision decision;
-    decision.flushed = bits_of(inverse) >= INFINITE;
+    f32 inverse = inverse_of(scale, decision.flushed);
     decision.scale = decision.flushed ? 0.0f : scale;
     decision.min = decision.flushed ? 0.0f : min;
-    // Codes under an infinite scale do not matter: it is refused.
-    bool zeros = decision.scale == 0.0f || bits_of(scale) >= INFINITE;
+    // Under an infinite scale, which is refused, differences may be infinite: from 0 they are not.
+    f32 from = inverse == 0.0f ? 0.0f : min;
+    i32 codes[8];
 #pragma unroll
     for (u32 i = 0; i < 8; i++) {
-        i32 code = zeros ? 0 : (i32)((float_of(patterns[i]) - min) * inverse + 0.5f);
-        decision.codes.codes[i] = code < MOST ? code : MOST;
+        i32 code = (i32)((float_of(patterns[i]) - from) * inverse + 0.5f);
+        codes[i] = code < MOST ? code : MOST;
     }
+    decision.codes = stored<Format>(codes);
     return decision;
 }
 
-// How the blocks of a format are quantized; a ternary one by any rule.
-template <class Format>
-struct Quantizer;
+// How a lane's eight values become codes, once its block's extremes are known. `rule` and what follows are for ternary formats.
+enum Way { PLAIN, MEANS, BEST };
 
-template <class Format>
-struct AnyRule {
-    static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], u32 largest, u32 rule, bool least_squares, u32 *sorted) {
-        return quantize_ternary<Format>(patterns, largest, rule, least_squares, sorted);
+template <class Format, Way WAY>
+struct Quantizer {
+    static const Need NEED = LARGEST;
+    static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], const Extremes &extremes, u32 rule, bool least_squares,
+                                                  u32 *sorted) {
+        u32 largest = extremes.largest();
+        if (WAY == PLAIN) return quantize_symmetric<Format>(patterns, float_of(largest));
+        return quantize_ternary<Format, WAY == BEST>(patterns, largest, rule, least_squares, sorted);
     }
 };
 
-template <>
-struct Quantizer<Tq1_0> : AnyRule<Tq1_0> {};
-template <>
-struct Quantizer<Tq2_0> : AnyRule<Tq2_0> {};
-template <>
-struct Quantizer<Q2_0> : AnyRule<Q2_0> {};
-
-#define TERCET_QUANTIZER(FORMAT, DECISION)                                                                                         \
+#define TERCET_QUANTIZER(FORMAT, NEEDED, DECISION)                                                                                         \
     template <>                                                                                                                    \
-    struct Quantizer<FORMAT> {                                                                                                     \
-        static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], u32 largest, u32, bool, u32 *) {                   \
+    struct Quantizer<FORMAT, PLAIN> {                                                                                              \
+        static const Need NEED = NEEDED;                                                                                           \
+        static __device__ __forceinline__ Decision of(const u32 (&patterns)[8], const Extremes &extremes, u32, bool, u32 *) {      \
             return DECISION;                                                                                                       \
         }                                                                                                                          \
     };
 
-TERCET_QUANTIZER(Q8_0, quantize_q8_0(patterns, largest))
-TERCET_QUANTIZER(Q4_0, quantize_extreme<8>(patterns, largest))
-TERCET_QUANTIZER(Q4_1, quantize_minimum<15>(patterns))
-TERCET_QUANTIZER(Q5_0, quantize_extreme<16>(patterns, largest))
-TERCET_QUANTIZER(Q5_1, quantize_minimum<31>(patterns))
+TERCET_QUANTIZER(Q8_0, LARGEST, quantize_symmetric<Q8_0>(patterns, float_of(extremes.largest()) / 127.0f))
+TERCET_QUANTIZER(Q4_0, SIGNS, quantize_extreme<Q4_0>(patterns, extremes))
+TERCET_QUANTIZER(Q4_1, ENDS, (quantize_minimum<Q4_1, 15>(patterns, extremes)))
+TERCET_QUANTIZER(Q5_0, SIGNS, quantize_extreme<Q5_0>(patterns, extremes))
+TERCET_QUANTIZER(Q5_1, ENDS, (quantize_minimum<Q5_1, 31>(patterns, extremes)))
 
 }  // namespace tercet

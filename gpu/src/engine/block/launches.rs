@@ -6,8 +6,10 @@ use tercet_core::quant::{Rule, ScaleRule};
 
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 
-/// Values that a block of threads holds at a time.
-const TILE: usize = 2048;
+/// Values that a block of threads reads blocks of at a time: its warps' turns, each of four stripes of 128.
+const READ: usize = 8 * 4 * 128;
+/// Values that it makes blocks of at a time: its warps' turns, each of four shares of 256.
+const MADE: usize = 8 * 4 * 256;
 /// Words of an `EncodeRecord` and of a `DotRecord` (`kernels/cuda/block_encode.cu`, `block_dot.cu`).
 pub(super) const RECORD: usize = 3;
 
@@ -47,8 +49,14 @@ impl Part {
         Self { before: 0, count }
     }
 
-    fn grid(self, cuda: &Cuda) -> Grid {
-        Grid::strided(self.count, TILE, 256, cuda.most_blocks())
+    /// Blocks of threads that read these values' blocks.
+    fn reading(self, cuda: &Cuda) -> Grid {
+        Grid::strided(self.count, READ, 256, cuda.most_blocks())
+    }
+
+    /// Blocks of threads that make them.
+    fn making(self, cuda: &Cuda) -> Grid {
+        Grid::strided(self.count, MADE, 256, cuda.most_blocks())
     }
 
     /// Checks that buffers hold these values and their bytes.
@@ -96,6 +104,12 @@ impl Cuda {
         record: &mut DeviceBuffer<u64>,
     ) -> Result<(), CudaError> {
         part.check(format, values.len(), bytes.len())?;
+        let kernel = match (rule, scale) {
+            (Rule::AbsMax, ScaleRule::Rule) => by_format!(format, "block_encode", ""),
+            // Of ternary formats alone.
+            (Rule::Optimal, _) => by_format!(format, "block_encode_best", ""),
+            _ => by_format!(format, "block_encode_means", ""),
+        };
         let rule = match rule {
             Rule::AbsMax => 0u32,
             Rule::AbsMean => 1,
@@ -118,10 +132,9 @@ impl Cuda {
             bytes.into(),
             record.into(),
         ];
-        let kernel = by_format!(format, "block_encode", "");
         // SAFETY: there are so many values, whole blocks of them, and room for their bytes; both begin at multiples of 16 bytes, and what is
         // written is borrowed alone.
-        unsafe { self.launch("block_encode", kernel, part.grid(self), &arguments) }
+        unsafe { self.launch("block_encode", kernel, part.making(self), &arguments) }
     }
 
     pub(super) fn launch_decode<T: Element>(
@@ -147,7 +160,7 @@ impl Cuda {
             _ => by_format!(format, "block_decode", "_f32"),
         };
         // SAFETY: as in `launch_encode`.
-        unsafe { self.launch("block_decode", kernel, part.grid(self), &arguments) }
+        unsafe { self.launch("block_decode", kernel, part.reading(self), &arguments) }
     }
 
     pub(super) fn launch_dot(
@@ -168,7 +181,7 @@ impl Cuda {
         ];
         let kernel = by_format!(format, "block_dot", "");
         // SAFETY: as in `launch_encode`.
-        unsafe { self.launch("block_dot", kernel, part.grid(self), &arguments) }
+        unsafe { self.launch("block_dot", kernel, part.reading(self), &arguments) }
     }
 
     /// What an `EncodeRecord` tells.

@@ -120,9 +120,8 @@ impl Cuda {
         coded: &Coded<'_>,
         out: &mut DeviceBuffer<T>,
     ) -> Result<(), CudaError> {
-        // A thread takes as many codes as make 16 bytes.
-        let each = 256 * 16 / T::BYTES;
-        let grid = Grid::strided(coded.count, each, 256, self.most_blocks());
+        // A warp takes 256 codes at a time.
+        let grid = Grid::strided(coded.count, 8 * 256, 256, self.most_blocks());
         let arguments = [
             Argument::from(coded.codes),
             coded.count.into(),

@@ -17,7 +17,8 @@ const MOST: usize = u32::MAX as usize & !15;
 
 /// Values as the device counted them, up to the first that is not finite.
 pub(super) struct Counted {
-    counts: Vec<u32>,
+    /// A `Found`, then the counters: what one copy brings.
+    words: Vec<u32>,
     extremes: (f32, f32),
     /// Whether there was such a one.
     ended: bool,
@@ -31,7 +32,7 @@ impl Counted {
     ) -> Result<(), QuantError> {
         for part in parts {
             let (min, max) = part.extremes;
-            histogram.add_counts(&part.counts, min, max)?;
+            histogram.add_counts(&part.words[record::FOUND..], min, max)?;
             if part.ended {
                 // All before it are counted, and nothing from it on.
                 let index = histogram.count();
@@ -56,17 +57,17 @@ impl Cuda {
     }
 
     fn counted_part<T: Element>(&mut self, values: &[T], bits: u32) -> Result<Counted, CudaError> {
-        self.tally(bits, |cuda, found, table| {
+        self.tally(bits, values.len(), |cuda, len, table| {
             let out: &mut [i8] = &mut [];
             let count = |cuda: &mut Self, range, values: &_, _: &mut _| {
-                cuda.launch_histogram(values, 0, range, found, table)
+                cuda.launch_histogram(values, 0, range, table)
             };
-            cuda.stream_through(chunks(1), LOOKED_AT, values, out, count)
+            cuda.stream_through(chunks(1), LOOKED_AT, &values[..len], out, count)
         })
     }
 
     /// Adds values on the device to a histogram, as [`QuantizeEngine::histogram`] those of the host: up to the first that is not finite. O(n),
-    /// two passes; 4 · 2^B bytes of the device's memory, and of the host's for each 2^32 values.
+    /// one pass, and a second over the values before one that is not finite; 4 · 2^B bytes of the device's memory, and of the host's for each 2^32 values.
     ///
     /// # Errors
     /// [`QuantError::NotFinite`] in [`CudaError::Refused`], with all values before that one counted. With none counted:
@@ -81,83 +82,80 @@ impl Cuda {
         values.check(&self.pool, values.len())?;
         let parts = (0..values.len()).step_by(MOST).map(|from| {
             let len = MOST.min(values.len() - from);
-            self.tally(B, |cuda, found, table| {
-                cuda.launch_histogram(values, from, 0..len, found, table)
+            self.tally(B, len, |cuda, len, table| {
+                cuda.launch_histogram(values, from, 0..len, table)
             })
         });
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
         Ok(Counted::add_all(parts, histogram)?)
     }
 
-    /// What `count` adds to empty counters.
+    /// What `count` adds of the first so many of `len` values to empty counters: of all, or of those before the first that is not finite.
     fn tally(
         &mut self,
         bits: u32,
-        count: impl FnOnce(
-            &mut Self,
-            &mut DeviceBuffer<u64>,
-            &mut DeviceBuffer<u32>,
-        ) -> Result<(), CudaError>,
+        len: usize,
+        mut count: impl FnMut(&mut Self, usize, &mut DeviceBuffer<u32>) -> Result<(), CudaError>,
     ) -> Result<Counted, CudaError> {
-        let mut table = self.zeros(1 << bits)?;
-        let mut found = self.zeros(record::FOUND)?;
-        count(self, &mut found, &mut table)?;
-        let mut words = [0; record::FOUND];
-        self.read(&found, &mut words)?;
-        let mut counts = vec![0; table.len()];
-        self.read(&table, &mut counts)?;
-        let (extremes, ended) = record::found(&words);
+        let mut table = self.zeros(record::FOUND + (1 << bits))?;
+        let mut words = vec![0; table.len()];
+        let mut ended = false;
+        count(self, len, &mut table)?;
+        let extremes = loop {
+            self.read(&table, &mut words)?;
+            match words.first_chunk().map(record::found) {
+                Some(Err(before)) if !ended => {
+                    ended = true;
+                    self.clear(&mut table)?;
+                    count(self, before.min(len), &mut table)?;
+                }
+                // Those before the first are finite, and the table begins with a record.
+                found => break found.and_then(Result::ok).unwrap_or_default(),
+            }
+        };
         Ok(Counted {
-            counts,
+            words,
             extremes,
             ended,
         })
     }
 
-    /// Adds the values of a buffer from `from` on, a multiple of 16, which are `range` of a stream, to a table of 2^B counters and to what was
-    /// found so far.
+    /// Adds the values of a buffer from `from` on, a multiple of 16, which are `range` of a stream, to what was found so far and a table of
+    /// 2^B counters after it.
     fn launch_histogram<T: Element>(
         &mut self,
         values: &DeviceBuffer<T>,
         from: usize,
         range: Range<usize>,
-        found: &mut DeviceBuffer<u64>,
         table: &mut DeviceBuffer<u32>,
     ) -> Result<(), CudaError> {
         let (first, len) = (range.start, range.len());
         check(values.len().saturating_sub(from), len)?;
-        check(found.len(), record::FOUND)?;
-        // A multiple of 16, so that vectors are whole.
-        let piece = |most: u32| len.div_ceil(most as usize).max(PIECE).next_multiple_of(16);
-        let most = self.most_blocks();
-        let shared = piece(most);
-        let arguments = [
-            values.at(from),
-            first.into(),
-            len.into(),
-            shared.into(),
-            (&mut *found).into(),
-        ];
-        let grid = Grid::strided(len, shared, THREADS, most);
-        let name = kernel!("histogram_find", T);
-        // SAFETY: so many values lie in the buffer from there on, which is at a multiple of 16 bytes, and were written; `found` is one
-        // record, and borrowed alone.
-        unsafe { self.launch("histogram_ordered", name, grid, &arguments) }?;
+        let counters = table.len().saturating_sub(record::FOUND);
+        check(counters, 1)?;
         let most = self.multiprocessors.saturating_mul(BLOCKS);
-        let shared = piece(most);
+        // A multiple of 16, so that vectors are whole.
+        let piece = len.div_ceil(most as usize).max(PIECE).next_multiple_of(16);
         let arguments = [
             values.at(from),
             first.into(),
             len.into(),
-            shared.into(),
+            piece.into(),
             // The table has 2^B counters for the top B bits.
-            (32 - table.len().trailing_zeros()).into(),
-            found.into(),
-            table.into(),
+            (32 - counters.trailing_zeros()).into(),
+            (&*table).into(),
+            table.at(record::FOUND),
         ];
-        let grid = Grid::strided(len, shared, THREADS, most);
-        let name = kernel!("histogram_count", T);
-        // SAFETY: as above; there is a counter for each value of the top bits, and the table is borrowed alone.
-        unsafe { self.launch("histogram_ordered", name, grid, &arguments) }
+        let grid = Grid::strided(len, piece, THREADS, most);
+        // SAFETY: so many values lie in the buffer from there on, which is at a multiple of 16 bytes, and were written; the table begins
+        // with a record, has a counter for each value of the top bits after it, and is borrowed alone.
+        unsafe {
+            self.launch(
+                "histogram_ordered",
+                kernel!("histogram", T),
+                grid,
+                &arguments,
+            )
+        }
     }
 }

@@ -13,8 +13,8 @@ pub(super) const APPLIED: usize = 8;
 pub(super) const REPORT: usize = 6;
 /// Words of 64 bits of a `Bin`.
 pub(super) const BIN: usize = 2;
-/// Words of 64 bits of a `Found`.
-pub(super) const FOUND: usize = 3;
+/// Words of 32 bits of a `Found`.
+pub(super) const FOUND: usize = 4;
 /// Words of 32 bits of a `Plan`.
 pub(super) const PLAN: usize = 5;
 
@@ -38,7 +38,8 @@ pub(super) fn stats(record: &[u64; STATS], start: usize, count: usize) -> Stats 
             ..Stats::EMPTY
         };
     }
-    let (min, max) = extremes(*keys);
+    // The halves of a word, the first one lower.
+    let (min, max) = extremes(*keys as u32, (*keys >> 32) as u32);
     Stats {
         count,
         min,
@@ -49,15 +50,17 @@ pub(super) fn stats(record: &[u64; STATS], start: usize, count: usize) -> Stats 
 }
 
 /// The smallest and the largest value, by the complement of the one's key and the other's.
-fn extremes(keys: u64) -> (f32, f32) {
-    // The halves of a word, the first one lower.
-    let (not_low, high) = (keys as u32, (keys >> 32) as u32);
+fn extremes(not_low: u32, high: u32) -> (f32, f32) {
     (bits::from_ordered(!not_low), bits::from_ordered(high))
 }
 
-/// What was found of values that were counted: their extremes, and whether one that is not finite ended them.
-pub(super) fn found(&[not_bad, keys, _]: &[u64; FOUND]) -> ((f32, f32), bool) {
-    (extremes(keys), not_bad != 0)
+/// What was found of values that were counted: how many come before the first that is not finite, or their extremes where all are.
+pub(super) fn found(&[low, high, not_least, most]: &[u32; FOUND]) -> Result<(f32, f32), usize> {
+    match u64::from(high) << 32 | u64::from(low) {
+        0 => Ok(extremes(not_least, most)),
+        // Below `usize`, since it is an index.
+        not_bad => Err(!not_bad as usize),
+    }
 }
 
 pub(super) fn applied(record: &[u64; APPLIED]) -> Applied {
