@@ -34,23 +34,68 @@ fn said_in(folder: &std::path::Path) -> String {
     told[0].clone()
 }
 
+const STUB: u32 = 34;
+const STUB_SAID: &str =
+    "the CUDA driver does not work: it is a stub, which serves only to link with";
+
 const VERSION: &str = "unsigned cuDriverGetVersion(int *version) { *version = 12040; return 0; }\n";
+
+/// In a child: which libraries of a driver the machine has. This process may have opened the emulated one.
+#[test]
+fn finds() {
+    if child::is_one() {
+        for name in [library::DRIVER, STUB_NAME] {
+            // SAFETY: it opens what would be the machine's driver, as the engine would.
+            if unsafe { libloading::Library::new(name) }.is_ok() {
+                child::tell(name);
+            }
+        }
+    }
+}
+
+fn found_in(folder: &std::path::Path) -> Vec<String> {
+    child::run(module_path!(), "finds", folder, &[])
+}
+
+/// What toolkits call the library that serves only to link with.
+const STUB_NAME: &str = "libcuda.so";
 
 #[test]
 fn no_driver_is_told() {
-    // SAFETY: it opens what would be the machine's driver, as the engine would.
-    if unsafe { libloading::Library::new("libcuda.so.1") }.is_ok() {
+    let folder = tempfile::tempdir().unwrap();
+    if !found_in(folder.path()).is_empty() {
         return support::skip("this machine has a CUDA driver");
     }
-    let folder = tempfile::tempdir().unwrap();
     let said = said_in(folder.path());
     assert_eq!(
         said,
         "no CUDA driver is installed (libcuda.so, on Windows nvcuda.dll)"
     );
     // Something of that name that is no library at all is no driver either.
-    std::fs::write(folder.path().join("libcuda.so"), "not a library").unwrap();
-    assert_eq!(said_in(folder.path()), said);
+    for name in [library::DRIVER, STUB_NAME] {
+        std::fs::write(folder.path().join(name), "not a library").unwrap();
+        assert_eq!(said_in(folder.path()), said);
+    }
+}
+
+/// A toolkit's folder with a stub may come before the driver's on the loader's path.
+#[test]
+fn a_stub_beside_a_driver_is_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    const NO_DEVICE: u32 = 100;
+    let driver = library::answering(NO_DEVICE, VERSION);
+    let stub = library::answering(STUB, VERSION);
+    for (name, source) in [(STUB_NAME, &stub), (library::DRIVER, &driver)] {
+        if !library::compile_as(folder.path(), name, source) {
+            return;
+        }
+    }
+    assert_eq!(said_in(folder.path()), "no CUDA device 0: there are 0");
+    // Where there is none, the stub is what there is.
+    std::fs::remove_file(folder.path().join(library::DRIVER)).unwrap();
+    if found_in(folder.path()) == [STUB_NAME] {
+        assert_eq!(said_in(folder.path()), STUB_SAID);
+    }
 }
 
 #[test]
@@ -79,14 +124,12 @@ fn a_driver_without_a_function_is_broken() {
 
 #[test]
 fn a_stub_library_is_told() {
-    const STUB: u32 = 34;
-    let expected = "the CUDA driver does not work: it is a stub, which serves only to link with";
     // The toolkit's answers so in every function; one that tells its version is no better.
     for given in ["", VERSION] {
         let Some(said) = said_of(&library::answering(STUB, given)) else {
             return;
         };
-        assert_eq!(said, expected);
+        assert_eq!(said, STUB_SAID);
     }
 }
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::support::cluster::{
     CLOUDS, Cloud, NOTHING, Run, calls, options, points, run, weights, with_scalar,
 };
-use crate::support::cudas::{clustered, cudas, devices, devices_with_nccl, emulated_devices};
+use crate::support::cudas::{clustered, cudas, devices, devices_with_nccl};
 use crate::support::emulator::checked;
-use crate::support::{child, emulator, library};
+use crate::support::{child, library};
 use tercet_core::cluster::{Init, Points, Steps, Update, kmeans, normalize};
 use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_gpu::engine::{CudaError, CudaOptions, Cudas, Exchange};
@@ -331,14 +331,15 @@ fn says() {
     if !child::is_one() {
         return;
     }
-    let Some(_device) = emulated_devices() else {
-        return;
-    };
+    // A machine's one device, twice, will do: NCCL is found not to work before it is asked for both.
+    let Some(_device) = devices() else { return };
     let (points, expected) = case();
     let mut cudas = cudas(2).with_exchange(Exchange::Auto);
     let found = clustered(&mut cudas, points, 4, Update::Mean, Init::Greedy, 0);
     assert_eq!(found, expected);
-    assert_eq!(cudas.exchange(), Ok(Exchange::Peer));
+    // Devices of a machine need not reach each other.
+    let way = cudas.exchange().unwrap();
+    assert!(matches!(way, Exchange::Peer | Exchange::Host), "{way:?}");
     let mut cudas = cudas.with_exchange(Exchange::Nccl);
     child::tell(&cudas.exchange().unwrap_err().to_string());
 }
@@ -354,8 +355,8 @@ fn finds() {
 }
 
 fn said_in(folder: &Path) -> Option<String> {
-    // Where the emulated device cannot be built there is nothing to hear.
-    emulator::build().ok()?;
+    // Where there is no device there is nothing to hear.
+    drop(devices()?);
     let told = child::run(module_path!(), "says", folder, &[]);
     assert_eq!(told.len(), 1, "{told:?}");
     told.into_iter().next()

@@ -1,16 +1,20 @@
 //! The driver's functions that the engine calls, found by name when the driver opens.
 //!
-//! cudarc finds the library and knows its types. Its own look-up panics where a function is missing, and its results are an
-//! `enum`, which a newer driver's status would not be a value of. So the functions are looked up here, all at once, and
-//! answer with integers.
+//! cudarc knows its types, and finds the library where it has not the name that NVIDIA's have on Linux. Its own look-up panics where a
+//! function is missing, and its results are an `enum`, which a newer driver's status would not be a value of. So the functions are
+//! looked up here, all at once, and answer with integers.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
+#[cfg(unix)]
+use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction,
     CUfunction_attribute, CUgraph, CUgraphExec, CUmemAccessDesc, CUmemPool_attribute,
     CUmemPoolProps, CUmemoryPool, CUmodule, CUstream, CUstreamCaptureMode,
 };
+
+use libloading::Library;
 
 use super::error::Status;
 
@@ -27,10 +31,8 @@ macro_rules! functions {
             /// Looks up every function; the name of one that is missing.
             ///
             /// # Safety
-            /// The library that [`sys::is_culib_present`] found is NVIDIA's driver, or does as it does.
-            pub(super) unsafe fn load() -> Result<Self, &'static str> {
-                // SAFETY: as the caller promises: loading runs the library's initialisers.
-                let library = unsafe { sys::culib() };
+            /// The library is NVIDIA's driver, or does as it does.
+            pub(super) unsafe fn load(library: &'static Library) -> Result<Self, &'static str> {
                 Ok(Self {$(
                     $name: {
                         // SAFETY: the driver's interface gives the function of this name this type; `c_uint` has the size of its
@@ -150,14 +152,38 @@ impl std::fmt::Debug for Api {
     }
 }
 
+/// The driver's library on Linux. What a toolkit has to link with is `libcuda.so`, the first name that cudarc tries, and may lie where
+/// the loader looks first.
+#[cfg(unix)]
+const NAME: &str = "libcuda.so.1";
+
+/// Finds the driver's library, once a process; never unloaded.
+///
+/// # Safety
+/// What has the driver's name is NVIDIA's driver, or does as it does: its initialisers run.
+pub(super) unsafe fn library() -> Option<&'static Library> {
+    #[cfg(unix)]
+    {
+        static LIBRARY: OnceLock<Library> = OnceLock::new();
+        if let Some(library) = LIBRARY.get() {
+            return Some(library);
+        }
+        // SAFETY: as the caller promises.
+        if let Ok(library) = unsafe { Library::new(NAME) } {
+            return Some(LIBRARY.get_or_init(|| library));
+        }
+    }
+    // Asked before it is taken: cudarc panics where there is none.
+    // SAFETY: as the caller promises.
+    unsafe { sys::is_culib_present().then(|| sys::culib()) }
+}
+
 /// The driver's version: 12040 for 12.4. It needs no other function of the driver, so that an old one, which lacks some, says that
 /// it is old.
 ///
 /// # Safety
 /// As [`Api::load`].
-pub(super) unsafe fn version() -> Result<c_int, Missing> {
-    // SAFETY: as the caller promises.
-    let library = unsafe { sys::culib() };
+pub(super) unsafe fn version(library: &'static Library) -> Result<c_int, Missing> {
     // SAFETY: the driver's interface gives the function this type.
     let function = unsafe {
         library.get::<unsafe extern "system" fn(*mut c_int) -> c_uint>(b"cuDriverGetVersion\0")

@@ -22,7 +22,10 @@ pub struct CudaOptions {
     pub device: usize,
     /// The most bytes of the device's memory that buffers may take; `None` is all of it.
     pub memory: Option<usize>,
-    /// Slots of pinned memory that copies pass through, two or more.
+    /// Slots of pinned memory that copies pass through each way, two or more.
+    ///
+    /// An engine pins 2 · `slots` · `slot` bytes of the host's memory at most, half of it at the first copy each way of more than 64 KiB,
+    /// and 33 smaller slots for copies of less, 2 MiB.
     pub slots: usize,
     /// Bytes of a slot, 4096 or more.
     pub slot: usize,
@@ -33,12 +36,12 @@ pub struct CudaOptions {
 }
 
 impl Default for CudaOptions {
-    /// The first device, all of its memory, two slots of 8 MiB, its newest kernels.
+    /// The first device, all of its memory, four slots of 8 MiB each way, its newest kernels.
     fn default() -> Self {
         Self {
             device: 0,
             memory: None,
-            slots: 2,
+            slots: 4,
             slot: 8 << 20,
             capability: None,
             tensor_cores: TensorCores::Auto,
@@ -249,6 +252,7 @@ impl Cuda {
         // SAFETY: the buffer has as many bytes, and all its uses were queued on this engine's stream.
         unsafe {
             self.staging
+                .inward
                 .copy_in(&self.stream, None, bytes_of(values), buffer.pointer())
         }
     }
@@ -264,6 +268,7 @@ impl Cuda {
         // SAFETY: the buffer has as many bytes from there on, and all its uses were queued on this engine's stream.
         unsafe {
             self.staging
+                .inward
                 .copy_in(&self.stream, None, bytes_of(values), to)
         }
     }
@@ -279,6 +284,8 @@ impl Cuda {
         // SAFETY: the buffer has as many bytes from there on; whoever gave it out had them written.
         unsafe {
             self.staging
+                .outward()
+                .lock()
                 .copy_out(&self.stream, from, bytes_of_mut(values))
         }
     }
@@ -295,8 +302,11 @@ impl Cuda {
         buffer.check(&self.pool, values.len())?;
         // SAFETY: the buffer has as many bytes; whoever gave it out had them written.
         unsafe {
-            self.staging
-                .copy_out(&self.stream, buffer.pointer(), bytes_of_mut(values))
+            self.staging.outward().lock().copy_out(
+                &self.stream,
+                buffer.pointer(),
+                bytes_of_mut(values),
+            )
         }
     }
 
@@ -362,6 +372,10 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
+        if self.stream.is_recording() {
+            // Whoever recorded has lost sight of it: buffers still wait to return, and nothing can be waited for.
+            self.abandon_capture();
+        }
         // Modules are unloaded after this, and nothing of them may run then. A failure was told before, or there is nobody left to tell.
         self.stream.settle();
         if let Some(timeline) = self.stream.timeline() {

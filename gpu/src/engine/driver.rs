@@ -3,8 +3,6 @@
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
 
-use cudarc::driver::sys;
-
 use super::api::{self, Api, Missing};
 use super::error::{CudaError, Status, Version};
 
@@ -27,8 +25,7 @@ pub(super) struct Driver {
 
 /// Finds the driver and starts it, once a process.
 ///
-/// Asks before it calls: cudarc panics where no library is found, so that is asked first; functions are looked up one by one;
-/// and the version is asked before functions that an old driver lacks.
+/// Asks before it calls: functions are looked up one by one, and the version is asked before functions that an old driver lacks.
 pub(super) fn driver() -> Result<&'static Driver, CudaError> {
     if let Some(driver) = DRIVER.get() {
         return Ok(driver);
@@ -38,15 +35,13 @@ pub(super) fn driver() -> Result<&'static Driver, CudaError> {
 }
 
 fn open() -> Result<Driver, CudaError> {
-    // SAFETY: it opens a library of the driver's name and closes it again. A library's initialisers may do anything; that the system
-    // has NVIDIA's under this name is what every user of CUDA trusts.
-    if !unsafe { sys::is_culib_present() } {
-        return Err(CudaError::NoDriver);
-    }
+    // SAFETY: it opens a library of the driver's name. A library's initialisers may do anything; that the system has NVIDIA's under this
+    // name is what every user of CUDA trusts.
+    let library = unsafe { api::library() }.ok_or(CudaError::NoDriver)?;
     let broken = |reason| CudaError::BrokenDriver { reason };
     let lacks = |name| broken(format!("it has no function {name}"));
     // SAFETY: a library was found; as above.
-    let version = unsafe { api::version() }.map_err(|missing| match missing {
+    let version = unsafe { api::version(library) }.map_err(|missing| match missing {
         Missing::Function(name) => lacks(name),
         Missing::Failed(status) => broken(refusal(status)),
     })?;
@@ -59,7 +54,7 @@ fn open() -> Result<Driver, CudaError> {
         });
     }
     // SAFETY: a library was found; as above.
-    let api = unsafe { Api::load() }.map_err(lacks)?;
+    let api = unsafe { Api::load(library) }.map_err(lacks)?;
     // SAFETY: the flags must be 0 and are; it may be called more than once.
     match unsafe { api.cuInit(0) } {
         Ok(()) if version < NEEDED => Err(broken("it tells no version".to_owned())),

@@ -27,8 +27,8 @@ pub fn alone(module: &str, name: &str, variables: &[(&str, &OsStr)]) -> bool {
     }
 }
 
-/// Runs the test `name` of a module of this binary (`module_path!()`) in a child that looks for libraries in `folder` first; the lines
-/// that it told.
+/// Runs the test `name` of a module of this binary (`module_path!()`) in a child that looks for libraries in `folder` first, and then where
+/// this process does, whose driver may be found only there; the lines that it told.
 ///
 /// Panics where the child fails, a panic of the engine among the reasons.
 pub fn run(module: &str, name: &str, folder: &Path, variables: &[(&str, &OsStr)]) -> Vec<String> {
@@ -39,10 +39,16 @@ pub fn run(module: &str, name: &str, folder: &Path, variables: &[(&str, &OsStr)]
     };
     let library = emulator::built_before();
     let library = library.map(|library| (emulator::BUILT_BEFORE, library));
+    let folders = [folder.to_owned()].into_iter();
+    let own = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let folders = folders.chain(env::split_paths(&own));
+    // An empty one would be the folder that the child runs in.
+    let folders = folders.filter(|folder| !folder.as_os_str().is_empty());
+    let folders = env::join_paths(folders).unwrap();
     let output = Command::new(env::current_exe().unwrap())
         .args(["--exact", &*name, "--nocapture", "--test-threads=1"])
         .env(VARIABLE, "1")
-        .env("LD_LIBRARY_PATH", folder)
+        .env("LD_LIBRARY_PATH", folders)
         .envs(library)
         .envs(variables.iter().copied())
         .output()

@@ -32,9 +32,12 @@ pub fn answering(status: u32, given: &str) -> String {
     source
 }
 
+/// The driver's library, by the name that the engine asks for first.
+pub const DRIVER: &str = "libcuda.so.1";
+
 /// Compiles C into `folder` as the driver's library; `false` after a call of [`super::skip`] where there is no compiler.
 pub fn compile(folder: &Path, source: &str) -> bool {
-    compile_as(folder, "libcuda.so", source)
+    compile_as(folder, DRIVER, source)
 }
 
 /// As [`compile`], as a library of another name.
