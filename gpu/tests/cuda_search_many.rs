@@ -102,3 +102,48 @@ fn more_equal_rows_than_the_device_keeps_are_all_ranked() {
         .unwrap();
     assert_eq!(told(&found), told(&expected));
 }
+
+/// What more rows fit than the device keeps, or gives back at once, is no reason to look at all rows in small parts.
+#[test]
+fn rows_without_room_cost_few_launches() {
+    let Some(device) = device() else { return };
+    let mut cuda = Cuda::first().unwrap();
+    let launches = |work: &mut dyn FnMut()| {
+        let before = device.count("launches");
+        work();
+        device.count("launches") - before
+    };
+    // Of every other row, which are all that a sample has, none is good.
+    let (count, dim) = (327_680, 3);
+    let mut values = codes(count * dim, 0);
+    for row in values.chunks_mut(2 * dim) {
+        row[..dim].copy_from_slice(&[-128, -128, -128]);
+    }
+    let rows = Int8Rows::new(&values, dim).unwrap();
+    let query = [101, 53, 127];
+    let mut base = cuda.base(rows).unwrap();
+    let mut expected_base = scalar::Base::new(rows);
+    let (mut found, mut expected) = ([Hit::default(); 10], [Hit::default(); 10]);
+    // A bar of a sample, a scan and a selection; a higher bar, a scan and a selection.
+    let best = launches(&mut || {
+        base.top_k::<Dot>(&query, &mut found).unwrap();
+    });
+    expected_base.top_k::<Dot>(&query, &mut expected).unwrap();
+    assert_eq!(told(&found), told(&expected));
+    assert!(best <= 7, "{best}");
+    // Some 16,000 rows, which the device keeps all; some 70,000, which it counts.
+    for (threshold, most) in [(16_800.0, 2), (2_300.0, 5)] {
+        let mut found = vec![Hit::default(); 100_000];
+        let mut expected = found.clone();
+        let total = expected_base
+            .range::<Dot>(&query, threshold, &mut expected)
+            .unwrap();
+        let within = launches(&mut || {
+            let count = base.range::<Dot>(&query, threshold, &mut found);
+            assert_eq!(count, Ok(total));
+        });
+        assert!(total > 4_096 && (total > 65_536) == (most > 2), "{total}");
+        assert!(within <= most, "{within}");
+        assert_eq!(told(&found[..total]), told(&expected[..total]));
+    }
+}

@@ -244,29 +244,32 @@ TERCET_FN void scan(const Codes &codes, const Base &base, const Chosen &chosen, 
                 }
             }
         }
-        if (!any) continue;
-        // A copy that is indexed lies in memory: what is seldom run is a short loop, and products stay in registers elsewhere.
+        if (any) {
+            // A copy that is indexed lies in memory: what is seldom run is a short loop, and products stay in registers elsewhere.
 #pragma unroll
-        for (u32 m = 0; m < 2; m++) {
+            for (u32 m = 0; m < 2; m++) {
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
+                for (u32 i = 0; i < 4; i++) {
 #pragma unroll
-                for (u32 n = 0; n < ACROSS / 8; n++) products[m][i / 2][n][i % 2] = dots[m][n][i];
+                    for (u32 n = 0; n < ACROSS / 8; n++) products[m][i / 2][n][i % 2] = dots[m][n][i];
+                }
             }
-        }
 #pragma unroll 1
-        for (u32 i = 0; i < sizeof products / sizeof(i32); i++) {
-            const u32 l = i % 2, n = i / 2 % (ACROSS / 8), half = i / (ACROSS / 4) % 2, m = i / (ACROSS / 2);
-            const u32 line = row_base + m * 16 + half * 8 + lane / 4, number = column_base + n * 8 + lane % 4 * 2 + l;
-            const u64 index = tile * ROWS + line;
-            if (index >= chosen.count || number >= asked.count) continue;
-            const Query query = known(number);
-            const u32 row_norm = tile_norms[line];
-            const i32 dot = (products[m][half][n][l] - query.sum) * (Codes::RUNS > 1 ? (i32)tile_magnitudes[line] : 1);
-            if (may_reach(metric, query, dot, row_norm)) {
-                sink.take(number, index, chosen.row(index), integer_key(metric, dot, query.norm, row_norm));
+            for (u32 i = 0; i < sizeof products / sizeof(i32); i++) {
+                const u32 l = i % 2, n = i / 2 % (ACROSS / 8), half = i / (ACROSS / 4) % 2, m = i / (ACROSS / 2);
+                const u32 line = row_base + m * 16 + half * 8 + lane / 4, number = column_base + n * 8 + lane % 4 * 2 + l;
+                const u64 index = tile * ROWS + line;
+                if (index >= chosen.count || number >= asked.count) continue;
+                const Query query = known(number);
+                const u32 row_norm = tile_norms[line];
+                const i32 dot = (products[m][half][n][l] - query.sum) * (Codes::RUNS > 1 ? (i32)tile_magnitudes[line] : 1);
+                if (may_reach(metric, query, dot, row_norm)) {
+                    sink.take(number, index, chosen.row(index), integer_key(metric, dot, query.norm, row_norm));
+                }
             }
         }
+        // The next products and matrix loads are the whole warp's.
+        __syncwarp();
     }
     copy_async_wait<0>();
 }

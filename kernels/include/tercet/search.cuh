@@ -54,9 +54,13 @@ struct Sink {
         if (keys != nullptr) {
             keys[query * samples + sampled] = key;
         } else if (key >= bars[query]) {
-            u32 place = atomicAdd(counts + query, 1u);
-            if (place < capacity) candidates[(u64)query * capacity + place] = (u64)key << 32 | row;
+            append(query, row, key);
         }
+    }
+
+    __device__ __forceinline__ void append(u32 query, u64 row, u32 key) const {
+        u32 place = atomicAdd(counts + query, 1u);
+        if (place < capacity) candidates[(u64)query * capacity + place] = (u64)key << 32 | row;
     }
 };
 

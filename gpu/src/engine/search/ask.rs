@@ -5,8 +5,9 @@ use tercet_core::search::{FloatRows, Hit, Int8Rows, Metric, Rows, TernaryRows, V
 
 use super::bar;
 use super::launches::{FLOATS, Floats, Integers, Kernel, Order, Queries, Way};
+use super::room::{Packed, Room};
 use super::rows::{DeviceRows, Pitched, Storage};
-use super::scan::{Lists, Wanted, find, find_at_once};
+use super::scan::{Asked, Lists, Wanted, find, find_at_once};
 use crate::engine::device::Cuda;
 use crate::engine::error::CudaError;
 
@@ -23,6 +24,7 @@ pub(super) enum Goal {
 pub(super) struct Ask<'a> {
     pub(super) cuda: &'a mut Cuda,
     pub(super) on_device: &'a DeviceRows,
+    pub(super) room: &'a mut Room,
     pub(super) goal: Goal,
 }
 
@@ -78,7 +80,8 @@ impl<'a> Ask<'a> {
             run: rows.row,
             pitch: rows.pitch,
         };
-        let queries = Queries::upload(self.cuda, queries, order)?;
+        let mut packed = Packed::default();
+        let queries = Queries::pack(queries, order, &mut packed);
         let wanted = match self.goal {
             Goal::Best(k) => Wanted::Best(k, bar::slack(M::KIND)),
             Goal::Reaching(threshold) => {
@@ -89,17 +92,21 @@ impl<'a> Ask<'a> {
                 }
             }
         };
-        let counts = (queries.count, queries.padded);
+        let asked = Asked {
+            count: queries.count,
+            padded: queries.padded,
+            packed,
+        };
         let scan = Integers {
             kernel,
             way,
             queries: &queries,
             metric: bar::number(M::KIND),
         };
-        let (cuda, rows) = (&mut *self.cuda, self.on_device.count);
+        let (cuda, room, rows) = (&mut *self.cuda, &mut *self.room, self.on_device.count);
         match way.tiles {
-            true => find_at_once(cuda, rows, counts, wanted, &scan),
-            false => find(cuda, rows, counts, wanted, &scan)
+            true => find_at_once(cuda, room, rows, asked, wanted, &scan),
+            false => find(cuda, room, rows, asked, wanted, &scan)
                 .map(|lists| lists.into_iter().map(Some).collect()),
         }
     }
@@ -120,6 +127,7 @@ impl Visitor for Ask<'_> {
         };
         let kernel = Kernel {
             names: ["search_int8", "search_mma_int8"],
+            one: Some("search_one_int8"),
             rows: vec![
                 (&bytes.bytes).into(),
                 bytes.pitch.into(),
@@ -148,6 +156,7 @@ impl Visitor for Ask<'_> {
         };
         let kernel = Kernel {
             names: ["search_ternary", "search_mma_ternary"],
+            one: None,
             rows: vec![
                 (&rows.bytes).into(),
                 rows.pitch.into(),
@@ -185,14 +194,21 @@ impl Visitor for Ask<'_> {
                     *norm = sum_of_squares(query);
                 }
             }
+            let mut packed = Packed::default();
             let scan = Floats {
                 storage: &self.on_device.storage,
-                queries: self.cuda.upload(&values)?,
-                norms: self.cuda.upload(&norms)?,
+                padded,
+                values: packed.push(&values),
+                norms: packed.push(&norms),
                 metric: bar::number(M::KIND),
             };
-            let (cuda, rows) = (&mut *self.cuda, self.on_device.count);
-            lists.extend(find(cuda, rows, (count, padded), wanted, &scan)?);
+            let asked = Asked {
+                count,
+                padded,
+                packed,
+            };
+            let (cuda, room, rows) = (&mut *self.cuda, &mut *self.room, self.on_device.count);
+            lists.extend(find(cuda, room, rows, asked, wanted, &scan)?);
         }
         Ok(lists)
     }

@@ -2,8 +2,9 @@
 
 use tercet_core::arch::plain;
 
+use super::room::Packed;
 use super::rows::{Pitched, Storage};
-use super::scan::{Chosen, Scan, Sink};
+use super::scan::{Chosen, Scan};
 use crate::engine::device::Cuda;
 use crate::engine::error::CudaError;
 use crate::engine::launch::{Argument, Grid};
@@ -28,8 +29,11 @@ const THREADS: u32 = 256;
 const TEAM: usize = 8;
 /// Threads that share a row of floats.
 const WARP: usize = 32;
-/// Blocks for each multiprocessor.
+/// Blocks for each multiprocessor: of most kernels, of those for one query, which have 48 registers a thread, and of those on tensor
+/// cores, of which two are there at a time.
 const BLOCKS: u32 = 8;
+const ONE_BLOCKS: u32 = 5;
+const TILE_BLOCKS: u32 = 2;
 /// Dynamic shared memory that every device gives a block.
 const SHARED: usize = 48 << 10;
 
@@ -42,23 +46,25 @@ pub(super) struct Order {
     pub(super) pitch: usize,
 }
 
-/// Queries as kernels take them: a power of two of them, the last of which may be zeros that stand for nothing.
+/// Queries as kernels take them: a power of two of them, the last of which may be zeros that stand for nothing. They lie in what is
+/// uploaded for a search.
 pub(super) struct Queries {
     pub(super) count: usize,
     pub(super) padded: usize,
-    pub(super) values: DeviceBuffer<i8>,
-    pub(super) sums: DeviceBuffer<i32>,
-    pub(super) norms: DeviceBuffer<u32>,
+    /// Where values, sums and norms lie.
+    values: usize,
+    sums: usize,
+    norms: usize,
     /// The norms.
     pub(super) squares: Vec<u32>,
 }
 
 impl Queries {
-    pub(super) fn upload(cuda: &mut Cuda, queries: &[i8], order: Order) -> Result<Self, CudaError> {
+    pub(super) fn pack(queries: &[i8], order: Order, packed: &mut Packed) -> Self {
         let each = order.runs * order.pitch;
         let count = queries.len() / order.dim;
         let padded = count.next_power_of_two();
-        let mut values = vec![0; padded * each];
+        let mut values = vec![0_i8; padded * each];
         let (mut sums, mut squares) = (vec![0; padded], vec![0; padded]);
         for (number, query) in queries.chunks_exact(order.dim).enumerate() {
             let room = values[number * each..][..each].chunks_exact_mut(order.pitch);
@@ -68,14 +74,14 @@ impl Queries {
             sums[number] = query.iter().map(|&x| i32::from(x)).sum();
             squares[number] = plain::norm(query);
         }
-        Ok(Self {
+        Self {
             count,
             padded,
-            values: cuda.upload(&values)?,
-            sums: cuda.upload(&sums)?,
-            norms: cuda.upload(&squares)?,
+            values: packed.push(&values),
+            sums: packed.push::<i32>(&sums),
+            norms: packed.push(&squares),
             squares,
-        })
+        }
     }
 }
 
@@ -83,6 +89,8 @@ impl Queries {
 pub(super) struct Kernel<'a> {
     /// That for few queries, and that for many, of the module `search_mma`.
     pub(super) names: [&'static str; 2],
+    /// One of the first's module for one query alone, which it does not ask how many there are.
+    pub(super) one: Option<&'static str>,
     /// What they take of rows.
     pub(super) rows: Vec<Argument<'a>>,
     /// Runs of a row's values that lie in one place of its bytes; with more than one they take the sums of queries.
@@ -144,27 +152,44 @@ pub(super) struct Integers<'a> {
 }
 
 impl Scan for Integers<'_> {
-    fn scan(&self, cuda: &mut Cuda, chosen: Chosen, sink: &Sink<'_>) -> Result<(), CudaError> {
+    fn scan(
+        &self,
+        cuda: &mut Cuda,
+        memory: &DeviceBuffer<u8>,
+        chosen: Chosen,
+        sink: [Argument<'_>; 5],
+    ) -> Result<(), CudaError> {
         let (queries, way) = (self.queries, self.way);
         let [few, many] = self.kernel.names;
+        let one = self.kernel.one.filter(|_| queries.padded == 1);
+        let team = THREADS as usize / TEAM;
         // The kernel for many has places for 16 at least.
-        let (module, kernel, rows, places) = match way.tiles {
-            true => ("search_mma", many, TILE, queries.padded.max(16)),
-            false => (few, few, THREADS as usize / TEAM, queries.padded),
+        let (module, kernel, rows, places, blocks) = match (way.tiles, one) {
+            (true, _) => (
+                "search_mma",
+                many,
+                TILE,
+                queries.padded.max(16),
+                TILE_BLOCKS,
+            ),
+            (false, Some(one)) => (few, one, team, 1, ONE_BLOCKS),
+            (false, None) => (few, few, team, queries.padded, BLOCKS),
         };
-        let most = BLOCKS * cuda.multiprocessors();
+        let most = blocks * cuda.multiprocessors();
         let grid = Grid::strided(chosen.count, rows, THREADS, most);
         let grid = grid.shared((way.shared + places * way.each) as u32);
         let mut arguments = self.kernel.rows.clone();
         arguments.extend(chosen.arguments());
-        arguments.push((&queries.values).into());
+        arguments.push(memory.at(queries.values));
         if self.kernel.runs > 1 {
-            arguments.push((&queries.sums).into());
+            arguments.push(memory.at(queries.sums));
         }
-        arguments.push((&queries.norms).into());
-        arguments.push((queries.padded as u32).into());
+        arguments.push(memory.at(queries.norms));
+        if way.tiles || one.is_none() {
+            arguments.push((queries.padded as u32).into());
+        }
         arguments.push(self.metric.into());
-        arguments.extend(sink.arguments());
+        arguments.extend(sink);
         // SAFETY: rows, queries and sums lie as the kernel says, which `DeviceRows` and `Queries` see to; the rows chosen are there, and
         // the sink has room for the keys of as many queries, or counts what it has none for. Shared memory has the kernel's panels and
         // the queries' places.
@@ -176,13 +201,21 @@ impl Scan for Integers<'_> {
 pub(super) struct Floats<'a> {
     pub(super) storage: &'a Storage,
     /// One or four, the last of which may be zeros that stand for nothing.
-    pub(super) queries: DeviceBuffer<f32>,
-    pub(super) norms: DeviceBuffer<f64>,
+    pub(super) padded: usize,
+    /// Where their values and norms lie in what is uploaded for a search.
+    pub(super) values: usize,
+    pub(super) norms: usize,
     pub(super) metric: u32,
 }
 
 impl Scan for Floats<'_> {
-    fn scan(&self, cuda: &mut Cuda, chosen: Chosen, sink: &Sink<'_>) -> Result<(), CudaError> {
+    fn scan(
+        &self,
+        cuda: &mut Cuda,
+        memory: &DeviceBuffer<u8>,
+        chosen: Chosen,
+        sink: [Argument<'_>; 5],
+    ) -> Result<(), CudaError> {
         let Storage::Float {
             kernels: [one, four],
             values,
@@ -197,11 +230,11 @@ impl Scan for Floats<'_> {
         let grid = Grid::strided(chosen.count, each, THREADS, most);
         let mut arguments = vec![values.into(), (*dim).into(), norms.as_ref().into()];
         arguments.extend(chosen.arguments());
-        arguments.push((&self.queries).into());
-        arguments.push((&self.norms).into());
+        arguments.push(memory.at(self.values));
+        arguments.push(memory.at(self.norms));
         arguments.push(self.metric.into());
-        arguments.extend(sink.arguments());
-        let kernel = if self.norms.len() == 1 { one } else { four };
+        arguments.extend(sink);
+        let kernel = if self.padded == 1 { one } else { four };
         // SAFETY: as above.
         unsafe { cuda.launch("search_float", kernel, grid, &arguments) }
     }

@@ -8,11 +8,13 @@ mod ask;
 mod bar;
 mod cudas;
 mod launches;
+mod room;
 mod rows;
 mod scan;
 
 use std::ops::Range;
 
+use rayon::prelude::*;
 use tercet_core::engine::{SearchBase, SearchEngine};
 use tercet_core::search::{Hit, Metric, Rows, SearchError, TopK, Within, check_many};
 
@@ -26,6 +28,8 @@ use launches::QUERIES;
 
 /// Rows of the smallest part that a base is worth cutting into.
 const LEAST: usize = 1024;
+/// Values of rows to be scored that are worth the threads' time to begin.
+const SEVERAL: usize = 1 << 16;
 
 impl SearchEngine for Cuda {
     type Error = CudaError;
@@ -48,6 +52,7 @@ impl<'a, R: Rows> Base<'a, R> {
                 Ok(resident) => {
                     return Ok(Self {
                         resident: (part == range.len()).then_some(Held::Own(resident)),
+                        away: None,
                         cuda,
                         rows,
                         range,
@@ -78,6 +83,14 @@ impl Held<'_> {
             Self::Shared(rows) => rows,
         }
     }
+}
+
+/// Rows that stood in the way of a search's room.
+#[derive(Debug)]
+enum Away<'a> {
+    /// Dropped, with the bytes of each buffer that they and the room would take.
+    Own(Vec<usize>),
+    Shared(&'a DeviceRows),
 }
 
 impl Cuda {
@@ -113,6 +126,7 @@ impl Cuda {
             rows,
             range: 0..found,
             resident: Some(Held::Shared(held)),
+            away: None,
             part: found,
         })
     }
@@ -127,43 +141,76 @@ pub struct Base<'a, R> {
     range: Range<usize>,
     /// All of these, where they fit.
     resident: Option<Held<'a>>,
+    /// They again, while something else has the memory that they left no room in.
+    away: Option<Away<'a>>,
     /// Rows that are looked at together.
     part: usize,
 }
 
 impl<R: Rows> Base<'_, R> {
-    /// Whether all rows stay on the device between calls.
+    /// Whether all rows stay on the device between calls. Where a search found no room beside them they do not, until there is.
     pub const fn is_resident(&self) -> bool {
         self.resident.is_some()
     }
 
-    /// Calls `found` with each query's number and rows that may be wanted, in ascending order: every row that is wanted is among them.
+    /// Takes up rows again that were away, where there seems to be room now.
+    fn return_rows(&mut self) -> Result<(), CudaError> {
+        let resident = match &self.away {
+            None => return Ok(()),
+            Some(Away::Shared(rows)) => Held::Shared(rows),
+            Some(Away::Own(bytes)) => {
+                if !self.cuda.can_allocate(bytes)? {
+                    return Ok(());
+                }
+                match DeviceRows::upload(self.cuda, &self.rows, self.range.clone()) {
+                    Ok(rows) => Held::Own(rows),
+                    Err(error) if error.is_out_of_memory() => return Ok(()),
+                    Err(error) => return Err(error),
+                }
+            }
+        };
+        self.resident = Some(resident);
+        self.away = None;
+        self.part = self.range.len();
+        Ok(())
+    }
+
+    /// Makes room, or lets the device have the rows in smaller parts, after the memory that `error` tells of could not be had.
+    fn give_way(&mut self, error: &CudaError) {
+        self.part = (self.part / 4).max(LEAST);
+        let asked = match error {
+            CudaError::OutOfMemory { asked, .. } => *asked,
+            _ => 0,
+        };
+        self.away = match self.resident.take() {
+            Some(Held::Own(rows)) => Some(Away::Own([rows.bytes(), vec![asked]].concat())),
+            Some(Held::Shared(rows)) => Some(Away::Shared(rows)),
+            None => self.away.take(),
+        };
+    }
+
+    /// Calls `found` with the first row of a part, from which rows are counted, and for each query the rows there that may be wanted: every
+    /// row that is wanted is among them.
     ///
-    /// Where the room of a scan does not fit beside the rows, they are looked at in smaller parts, from now on.
+    /// Where the room of a scan does not fit beside the rows, they are looked at in smaller parts.
     fn candidates<M: Metric>(
         &mut self,
         queries: &[R::Query],
         goal: Goal,
-        mut found: impl FnMut(&R, usize, Range<usize>),
+        mut found: impl FnMut(&R, usize, Vec<Vec<u32>>),
     ) -> Result<(), CudaError> {
+        self.return_rows()?;
         let Range { start, end } = self.range;
         let mut first = start;
         while first < end {
             let part = first..end.min(first + self.part);
             match self.candidates_of::<M>(queries, goal, part.clone()) {
                 Ok(lists) => {
-                    for (number, mut rows) in lists.into_iter().enumerate() {
-                        rows.sort_unstable();
-                        for rows in rows.chunk_by(|&a, &b| a + 1 == b) {
-                            let start = first + rows[0] as usize;
-                            found(&self.rows, number, start..start + rows.len());
-                        }
-                    }
+                    found(&self.rows, first, lists);
                     first = part.end;
                 }
                 Err(error) if error.is_out_of_memory() && self.part > LEAST => {
-                    self.resident = None;
-                    self.part = (self.part / 4).max(LEAST);
+                    self.give_way(&error);
                 }
                 Err(error) => return Err(error),
             }
@@ -187,10 +234,12 @@ impl<R: Rows> Base<'_, R> {
         let Some(on_device) = resident.or(copied.as_ref()) else {
             return Ok(lists);
         };
+        let mut room = on_device.room();
         for queries in queries.chunks(QUERIES * self.rows.dim().max(1)) {
             let mut ask = Ask {
                 cuda: self.cuda,
                 on_device,
+                room: &mut room,
                 goal,
             };
             lists.extend(self.rows.visit::<M, _>(queries, &mut [], &mut ask)?);
@@ -212,11 +261,19 @@ impl<R: Rows> Base<'_, R> {
         }
         let dim = self.rows.dim().max(1);
         let mut best: Vec<_> = hits.chunks_mut(k).map(TopK::new).collect();
-        self.candidates::<M>(queries, Goal::Best(k), |rows, number, range| {
-            if let (Some(query), Some(best)) =
-                (queries.chunks_exact(dim).nth(number), best.get_mut(number))
-            {
-                rows.scan::<M>(query, range, |index, score| best.push(index, score));
+        self.candidates::<M>(queries, Goal::Best(k), |rows, first, lists| {
+            let values = dim * lists.iter().map(Vec::len).sum::<usize>();
+            let each = |((best, query), list): ((&mut TopK<'_, _>, &[R::Query]), Vec<u32>)| {
+                score::<M, R>(rows, query, first, list, |index, score| {
+                    best.push(index, score);
+                });
+            };
+            if values < SEVERAL {
+                let queries = queries.chunks_exact(dim);
+                best.iter_mut().zip(queries).zip(lists).for_each(each);
+            } else {
+                let queries = queries.par_chunks_exact(dim);
+                best.par_iter_mut().zip(queries).zip(lists).for_each(each);
             }
         })?;
         for best in best {
@@ -233,10 +290,29 @@ impl<R: Rows> Base<'_, R> {
         hits: &mut [Hit<R::Score<M>>],
     ) -> Result<usize, CudaError> {
         let mut within = Within::new(threshold, hits)?;
-        self.candidates::<M>(query, Goal::Reaching(threshold), |rows, _, range| {
-            rows.scan::<M>(query, range, |index, score| within.push(index, score));
+        self.candidates::<M>(query, Goal::Reaching(threshold), |rows, first, lists| {
+            for list in lists {
+                score::<M, R>(rows, query, first, list, |index, score| {
+                    within.push(index, score);
+                });
+            }
         })?;
         Ok(within.total())
+    }
+}
+
+/// Calls `each` with the rows of a list, counted from `first` on, in ascending order and with their scores.
+fn score<M: Metric, R: Rows>(
+    rows: &R,
+    query: &[R::Query],
+    first: usize,
+    mut list: Vec<u32>,
+    mut each: impl FnMut(usize, R::Score<M>),
+) {
+    list.sort_unstable();
+    for list in list.chunk_by(|&a, &b| a + 1 == b) {
+        let start = first + list[0] as usize;
+        rows.scan::<M>(query, start..start + list.len(), &mut each);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tercet_core::number::{Element, Plain};
 use tercet_core::search::{Dot, FloatRows, Hit, Int8Rows, Metric, Rows, TernaryRows, Visitor};
@@ -13,16 +13,20 @@ use crate::engine::error::CudaError;
 use crate::engine::launch::Grid;
 use crate::engine::memory::{DeviceBuffer, Pool};
 
+use super::room::Room;
+
 /// Bytes that are copied at a time where rows change their pitch.
 const CHUNK: usize = 8 << 20;
 
 /// Rows in a device's memory, with what their storage has beside them: of a base, or of a part of it.
 ///
-/// Each is filled up to 16 bytes there, where it is of bytes.
+/// Each is filled up to 16 bytes there, where it is of bytes. What a search takes beside them, some hundred kilobytes for one query and up to
+/// 50 MB for 64, stays with them for the next one.
 #[derive(Debug)]
 pub struct DeviceRows {
     pub(super) count: usize,
     pub(super) storage: Storage,
+    room: Mutex<Room>,
 }
 
 /// What rows are made of.
@@ -72,7 +76,35 @@ impl DeviceRows {
         let count = range.len();
         let mut upload = Upload { cuda, range };
         let storage = rows.visit::<Dot, _>(&[], &mut [], &mut upload)?;
-        Ok(Self { count, storage })
+        Ok(Self {
+            count,
+            storage,
+            room: Mutex::default(),
+        })
+    }
+
+    /// Memory for a search. Nobody waits for another: searches of these rows take turns by the engine that they need alone.
+    pub(super) fn room(&self) -> MutexGuard<'_, Room> {
+        // Half a search leaves nothing there that the next one reads.
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of each of their buffers.
+    pub(super) fn bytes(&self) -> Vec<usize> {
+        match &self.storage {
+            Storage::Int8 { rows, norms } => {
+                vec![rows.bytes.bytes(), bytes_in(norms)]
+            }
+            Storage::Ternary {
+                rows,
+                magnitudes,
+                norms,
+                ..
+            } => {
+                vec![rows.bytes.bytes(), bytes_in(magnitudes), bytes_in(norms)]
+            }
+            Storage::Float { values, norms, .. } => vec![values.bytes(), bytes_in(norms)],
+        }
     }
 
     /// How many rows.
@@ -100,6 +132,11 @@ impl DeviceRows {
         let mut kind = Kind(self);
         rows.len() == self.count && rows.visit::<Dot, _>(&[], &mut [], &mut kind)
     }
+}
+
+/// The bytes of a buffer that there may be.
+fn bytes_in<T: Plain>(buffer: &Option<DeviceBuffer<T>>) -> usize {
+    buffer.as_ref().map_or(0, DeviceBuffer::bytes)
 }
 
 /// Asks rows whether they are of a storage, with as many values in a row.

@@ -1,16 +1,21 @@
 //! From keys to the rows that may be wanted: a bar, a scan, a selection.
 
-use crate::engine::device::Cuda;
+use super::room::{Packed, Places, Room};
+use crate::engine::device::{Cuda, bytes_of, bytes_of_mut};
 use crate::engine::error::CudaError;
 use crate::engine::launch::{Argument, Grid};
 use crate::engine::memory::DeviceBuffer;
 
-/// Rows whose keys make a bar: of ten million rows some hundreds pass it for each of the best.
-const SAMPLE: usize = 1 << 16;
-/// Rows that may pass the bar; where they are more, rows are scanned again, so many at a time.
+/// Rows whose keys make a bar, at least and at most.
+const LEAST_SAMPLE: usize = 1 << 12;
+const MOST_SAMPLE: usize = 1 << 16;
+/// Rows that may pass the bar and are kept.
 const CAPACITY: usize = 1 << 16;
-/// Rows that come back after selection; where they are more, as above.
-const ROOM: usize = 4096;
+/// Rows that come back after selection, at least; of a search by threshold.
+const LEAST_RESULTS: usize = 64;
+const MOST_RESULTS: usize = 4096;
+/// Threads of a block that selects.
+const THREADS: u32 = 1024;
 
 /// Which rows are wanted.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +24,16 @@ pub(super) enum Wanted {
     Best(usize, u32),
     /// Those with this key or a larger one.
     Reaching(u32),
+}
+
+impl Wanted {
+    /// What selections take of it: how many, where 0 is all, and the slack.
+    const fn arguments<'a>(self) -> [Argument<'a>; 2] {
+        match self {
+            Self::Best(k, slack) => [Argument::word(k as u32), Argument::word(slack)],
+            Self::Reaching(_) => [Argument::word(0), Argument::word(0)],
+        }
+    }
 }
 
 /// The rows that a launch looks at: `count` of them, `first`, `first + step` and so on.
@@ -36,192 +51,359 @@ impl Chosen {
     }
 }
 
-/// Where a launch's keys go.
+/// Queries of a launch, `padded` with those that stand for nothing, in what is uploaded for it.
 #[derive(Debug)]
-pub(super) enum Sink<'a> {
-    /// All of them, query after query.
-    Keys(&'a DeviceBuffer<u32>),
-    /// Those that reach the bars, with their rows.
-    Candidates(&'a Candidates),
+pub(super) struct Asked {
+    pub(super) count: usize,
+    pub(super) padded: usize,
+    pub(super) packed: Packed,
 }
 
-impl<'a> Sink<'a> {
-    /// What kernels take of it.
-    pub(super) fn arguments(&self) -> [Argument<'a>; 5] {
-        let none = Argument::none();
-        match *self {
-            Sink::Keys(keys) => [keys.into(), none, none, none, 0_u32.into()],
-            Sink::Candidates(candidates) => [
-                none,
-                (&candidates.bars).into(),
-                (&candidates.found).into(),
-                (&candidates.counts).into(),
-                (CAPACITY as u32).into(),
-            ],
-        }
-    }
-}
-
-/// Rows that reach their query's bar.
-#[derive(Debug)]
-pub(super) struct Candidates {
-    bars: DeviceBuffer<u32>,
-    /// `key · 2³² + row`, [`CAPACITY`] for each query.
-    found: DeviceBuffer<u64>,
-    counts: DeviceBuffer<u32>,
-}
-
-/// What does a launch: queues the keys of the rows chosen, of all queries.
+/// What does a launch: queues the keys of the rows chosen, of all queries, which lie in `memory`. They go where `sink` says, the last
+/// arguments of kernels: all of them, or those that reach the bars.
 pub(super) trait Scan {
-    fn scan(&self, cuda: &mut Cuda, chosen: Chosen, sink: &Sink<'_>) -> Result<(), CudaError>;
+    fn scan(
+        &self,
+        cuda: &mut Cuda,
+        memory: &DeviceBuffer<u8>,
+        chosen: Chosen,
+        sink: [Argument<'_>; 5],
+    ) -> Result<(), CudaError>;
 }
 
 /// Rows for each query; `None` for one that more rows fit than there is room for.
 pub(super) type Lists = Vec<Option<Vec<u32>>>;
 
-/// The rows among the first `rows` that may be wanted, in any order, a list for each of `queries` queries. A scan has `padded` of them,
-/// of which the last stand for nothing.
+/// The rows that may be wanted, for each of the queries: all that are, and some more.
 pub(super) fn find(
     cuda: &mut Cuda,
+    room: &mut Room,
     rows: usize,
-    queries: (usize, usize),
+    asked: Asked,
     wanted: Wanted,
     scan: &impl Scan,
 ) -> Result<Vec<Vec<u32>>, CudaError> {
-    let (mut lists, candidates) = scanned(cuda, rows, queries, wanted, scan)?;
-    if let Some(mut candidates) = candidates
-        && lists.iter().any(Option::is_none)
-    {
-        one_by_one(cuda, rows, &mut candidates, &mut lists, scan)?;
+    if let Some(lists) = all(rows, &asked, wanted) {
+        return Ok(lists);
     }
-    Ok(lists.into_iter().map(Option::unwrap_or_default).collect())
+    let mut search = Search::begin(cuda, room, rows, asked, wanted, scan)?;
+    search.at_once()?;
+    search.in_spans()?;
+    Ok(search
+        .lists
+        .into_iter()
+        .map(Option::unwrap_or_default)
+        .collect())
 }
 
 /// As [`find`], but `None` for a query that more rows fit than there is room for.
 pub(super) fn find_at_once(
     cuda: &mut Cuda,
+    room: &mut Room,
     rows: usize,
-    queries: (usize, usize),
+    asked: Asked,
     wanted: Wanted,
     scan: &impl Scan,
 ) -> Result<Lists, CudaError> {
-    scanned(cuda, rows, queries, wanted, scan).map(|(lists, _)| lists)
-}
-
-/// One scan's lists, `None` where they had no room, and the memory it took.
-fn scanned(
-    cuda: &mut Cuda,
-    rows: usize,
-    (queries, padded): (usize, usize),
-    wanted: Wanted,
-    scan: &impl Scan,
-) -> Result<(Lists, Option<Candidates>), CudaError> {
-    if let Wanted::Best(k, _) = wanted
-        && k >= rows
-    {
-        return Ok((vec![Some((0..rows as u32).collect()); queries], None));
+    if let Some(lists) = all(rows, &asked, wanted) {
+        return Ok(lists.into_iter().map(Some).collect());
     }
-    let mut candidates = Candidates {
-        bars: cuda.room(padded)?,
-        found: cuda.room(padded * CAPACITY)?,
-        counts: cuda.zeros(padded)?,
-    };
-    // Queries that stand for nothing have a bar that next to nothing reaches.
-    cuda.fill(&mut candidates.bars, u32::MAX)?;
-    let (k, slack) = match wanted {
-        Wanted::Best(k, slack) => {
-            let count = rows.min(SAMPLE);
-            let step = rows / count;
-            let keys = cuda.room(padded * count)?;
-            let first = 0;
-            scan.scan(cuda, Chosen { first, step, count }, &Sink::Keys(&keys))?;
-            let arguments = [
-                (&keys).into(),
-                (count as u32).into(),
-                (k as u32).into(),
-                slack.into(),
-                (&candidates.bars).into(),
-            ];
-            let grid = Grid::new(queries as u32, 1024);
-            // SAFETY: there are `count` keys, which the scan has written, and a bar, of each of `queries` queries.
-            unsafe { cuda.launch("search_select", "search_bar", grid, &arguments)? };
-            (k, slack)
-        }
-        Wanted::Reaching(bar) => {
-            cuda.fill(&mut candidates.bars, bar)?;
-            (0, 0)
-        }
-    };
-    let all = Chosen {
-        first: 0,
-        step: 1,
-        count: rows,
-    };
-    scan.scan(cuda, all, &Sink::Candidates(&candidates))?;
-    let lists = keep(cuda, &candidates, queries, k, slack)?;
-    Ok((lists, Some(candidates)))
+    let mut search = Search::begin(cuda, room, rows, asked, wanted, scan)?;
+    search.at_once()?;
+    Ok(search.lists)
 }
 
-/// Of the candidates of each query those that may be among its best `k`, or all where `k` is 0; `None` where they have no room.
-fn keep(
-    cuda: &mut Cuda,
-    candidates: &Candidates,
-    queries: usize,
-    k: usize,
-    slack: u32,
-) -> Result<Lists, CudaError> {
-    let (rows, kept) = (cuda.zeros(queries * ROOM)?, cuda.zeros(queries)?);
-    let arguments = [
-        (&candidates.found).into(),
-        (&candidates.counts).into(),
-        (CAPACITY as u32).into(),
-        (k as u32).into(),
-        slack.into(),
-        (&rows).into(),
-        (ROOM as u32).into(),
-        (&kept).into(),
-    ];
-    let grid = Grid::new(queries as u32, 1024);
-    // SAFETY: of each query there are a count, as many candidates where these are no more than the capacity, room for rows, and a 0
-    // to count them by.
-    unsafe { cuda.launch("search_select", "search_keep", grid, &arguments)? };
-    let (mut counts, mut lists) = (vec![0_u32; queries], vec![0_u32; queries * ROOM]);
-    cuda.read(&kept, &mut counts)?;
-    cuda.read(&rows, &mut lists)?;
-    let lists = lists.chunks_exact(ROOM).zip(counts);
-    Ok(lists
-        .map(|(list, count)| list.get(..count as usize).map(<[u32]>::to_vec))
-        .collect())
+/// All rows for each query, where no fewer are wanted.
+fn all(rows: usize, asked: &Asked, wanted: Wanted) -> Option<Vec<Vec<u32>>> {
+    matches!(wanted, Wanted::Best(k, _) if k >= rows)
+        .then(|| vec![(0..rows as u32).collect(); asked.count])
 }
 
-/// Fills in the lists that had no room: all candidates, of so many rows at a time that they have. That is slow where nearly all rows
-/// fit equally well, and never wrong.
-fn one_by_one(
-    cuda: &mut Cuda,
+/// Rows of the sample for the best `k`, 0 where none is large enough.
+///
+/// About k · rows / sample rows reach its bar; these, and the keys of the sample, cost about the same.
+fn sample(rows: usize, k: usize) -> usize {
+    let even = (rows as u64 * k as u64).isqrt().next_power_of_two();
+    let sample = even.min(MOST_SAMPLE as u64) as usize;
+    let sample = sample.max(LEAST_SAMPLE).min(rows);
+    if k <= sample { sample } else { 0 }
+}
+
+/// A search of rows that is under way.
+struct Search<'a, S> {
+    cuda: &'a mut Cuda,
+    memory: &'a mut DeviceBuffer<u8>,
+    places: Places,
+    scan: &'a S,
     rows: usize,
-    candidates: &mut Candidates,
-    lists: &mut [Option<Vec<u32>>],
-    scan: &impl Scan,
-) -> Result<(), CudaError> {
-    let missing: Vec<_> = (0..lists.len()).filter(|&q| lists[q].is_none()).collect();
-    cuda.clear(&mut candidates.found)?;
-    let mut counts = vec![0; candidates.counts.len()];
-    let mut found = vec![0; candidates.found.len()];
-    for first in (0..rows).step_by(CAPACITY) {
-        cuda.clear(&mut candidates.counts)?;
+    wanted: Wanted,
+    sample: usize,
+    padded: usize,
+    lists: Lists,
+    /// How many rows reached each query's bar in the last scan.
+    counts: Vec<u32>,
+}
+
+impl<'a, S: Scan> Search<'a, S> {
+    /// Uploads the queries, with bars and counts as they are at first.
+    fn begin(
+        cuda: &'a mut Cuda,
+        room: &'a mut Room,
+        rows: usize,
+        asked: Asked,
+        wanted: Wanted,
+        scan: &'a S,
+    ) -> Result<Self, CudaError> {
+        let Asked {
+            count,
+            padded,
+            mut packed,
+        } = asked;
+        let capacity = CAPACITY.min(rows);
+        let (bar, sample, results) = match wanted {
+            Wanted::Best(k, _) => (0, sample(rows, k), (2 * k).max(LEAST_RESULTS)),
+            Wanted::Reaching(bar) => (bar, 0, MOST_RESULTS),
+        };
+        // Queries that stand for nothing have a bar that next to nothing reaches.
+        let mut bars = vec![u32::MAX; padded];
+        bars[..count].fill(bar);
+        let bars = packed.push(&bars);
+        let counts = packed.push(&vec![0_u32; padded]);
+        let results = results.min(capacity);
+        let places = Places::new((bars, counts), (count, padded), results, capacity, sample);
+        let memory = room.of(cuda, places.bytes)?;
+        cuda.write_at(&packed.0, memory, 0)?;
+        Ok(Self {
+            cuda,
+            memory,
+            places,
+            scan,
+            rows,
+            wanted,
+            sample,
+            padded,
+            lists: vec![None; count],
+            counts: vec![0; padded],
+        })
+    }
+
+    /// Fills in the lists of queries that have room.
+    fn at_once(&mut self) -> Result<(), CudaError> {
+        if self.sample > 0 {
+            self.raise_by_sample()?;
+        }
+        self.scan_and_keep()?;
+        let Wanted::Best(k, _) = self.wanted else {
+            return Ok(());
+        };
+        // Of rows that reach the bar as many were kept as there is room for: their k-th best key is a higher bar. Each turn leaves about
+        // k / capacity of the rows; where it leaves more than half, most of their keys are equal.
+        let mut last = u32::MAX;
+        while let over = self.over()
+            && over > 0
+            && over <= last
+            && k <= self.places.capacity
+        {
+            last = over / 2;
+            self.raise_by_found()?;
+            self.scan_and_keep()?;
+        }
+        Ok(())
+    }
+
+    /// The most rows that reached the bar of a query without a list; 0 where all have theirs.
+    fn over(&self) -> u32 {
+        let lists = self.lists.iter().zip(&self.counts);
+        let without = lists.filter(|(list, _)| list.is_none());
+        without.map(|(_, &count)| count).max().unwrap_or(0)
+    }
+
+    /// Makes bars of the keys of a sample.
+    fn raise_by_sample(&mut self) -> Result<(), CudaError> {
+        let (memory, places) = (&*self.memory, &self.places);
+        let keys = memory.at(places.keys);
+        let none = Argument::none();
+        let chosen = Chosen {
+            first: 0,
+            step: self.rows / self.sample,
+            count: self.sample,
+        };
+        let sink = [keys, none, none, none, 0_u32.into()];
+        self.scan.scan(self.cuda, memory, chosen, sink)?;
+        let [k, slack] = self.wanted.arguments();
+        let count = (self.sample as u32).into();
+        let arguments = [keys, count, k, slack, memory.at(places.bars)];
+        let grid = Grid::new(self.lists.len() as u32, THREADS);
+        // SAFETY: there are `count` keys, which the scan has written, and a bar, of each query.
+        unsafe {
+            self.cuda
+                .launch("search_select", "search_bar", grid, &arguments)
+        }
+    }
+
+    /// Makes higher bars for queries that more rows fit than have room, of the keys of those that have, and has their counts begin anew.
+    fn raise_by_found(&mut self) -> Result<(), CudaError> {
+        let (memory, places) = (&*self.memory, &self.places);
+        let [k, slack] = self.wanted.arguments();
+        let arguments = [
+            memory.at(places.found),
+            memory.at(places.counts),
+            (places.capacity as u32).into(),
+            k,
+            slack,
+            memory.at(places.bars),
+        ];
+        let grid = Grid::new(self.lists.len() as u32, THREADS);
+        // SAFETY: of each query there are a bar, a count, and where this is more than the capacity as many candidates.
+        unsafe {
+            self.cuda
+                .launch("search_select", "search_tighten", grid, &arguments)
+        }
+    }
+
+    /// Adds the rows that reach their query's bar to the candidates.
+    fn scan_part(&mut self, first: usize, count: usize) -> Result<(), CudaError> {
+        let (memory, places) = (&*self.memory, &self.places);
         let chosen = Chosen {
             first,
             step: 1,
-            count: CAPACITY.min(rows - first),
+            count,
         };
-        scan.scan(cuda, chosen, &Sink::Candidates(candidates))?;
-        cuda.read(&candidates.counts, &mut counts)?;
-        cuda.read(&candidates.found, &mut found)?;
-        for &query in &missing {
-            let found = &found[query * CAPACITY..][..(counts[query] as usize).min(CAPACITY)];
-            let list = lists[query].get_or_insert_default();
-            list.extend(found.iter().map(|&candidate| candidate as u32));
+        let sink = [
+            Argument::none(),
+            memory.at(places.bars),
+            memory.at(places.found),
+            memory.at(places.counts),
+            (places.capacity as u32).into(),
+        ];
+        self.scan.scan(self.cuda, memory, chosen, sink)
+    }
+
+    /// Scans all rows, and takes the lists of queries that have room.
+    fn scan_and_keep(&mut self) -> Result<(), CudaError> {
+        self.scan_part(0, self.rows)?;
+        let (memory, places) = (&*self.memory, self.places);
+        let [k, slack] = self.wanted.arguments();
+        let arguments = [
+            memory.at(places.found),
+            memory.at(places.counts),
+            (places.capacity as u32).into(),
+            k,
+            slack,
+            memory.at(places.rows),
+            (places.results as u32).into(),
+            memory.at(places.kept),
+        ];
+        let queries = self.lists.len();
+        let grid = Grid::new(queries as u32, THREADS);
+        // SAFETY: of each query there are a count, as many candidates where these are no more than the capacity, and room for rows and
+        // how many they are.
+        unsafe {
+            self.cuda
+                .launch("search_select", "search_keep", grid, &arguments)?;
+        }
+        // What was found and kept lies behind the counts.
+        let mut words = vec![0_u32; self.padded + queries * (1 + places.results)];
+        self.cuda
+            .read_at(self.memory, places.counts, bytes_of_mut(&mut words))?;
+        let (counts, words) = words.split_at(self.padded);
+        let (kept, rows) = words.split_at(queries);
+        self.counts.copy_from_slice(counts);
+        for (query, (&kept, rows)) in kept.iter().zip(rows.chunks(places.results)).enumerate() {
+            let count = counts[query] as usize;
+            if self.lists[query].is_some() || count > places.capacity {
+                continue;
+            }
+            self.lists[query] = Some(match rows.get(..kept as usize) {
+                Some(rows) => rows.to_vec(),
+                None => {
+                    let mut found = self.found(query, count)?;
+                    self.select(&mut found);
+                    rows_of(&found)
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// So many candidates of a query.
+    fn found(&mut self, query: usize, count: usize) -> Result<Vec<u64>, CudaError> {
+        let mut found = vec![0_u64; count];
+        let place = self.places.found + 8 * query * self.places.capacity;
+        self.cuda
+            .read_at(self.memory, place, bytes_of_mut(&mut found))?;
+        Ok(found)
+    }
+
+    /// Of candidates leaves those that may be wanted, as `search_keep` does.
+    fn select(&self, found: &mut Vec<u64>) {
+        if let Wanted::Best(k, slack) = self.wanted
+            && k < found.len()
+        {
+            // Keys are the upper halves.
+            let (_, &mut last, _) = found.select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
+            let bar = key_of(last).saturating_sub(slack);
+            found.retain(|&candidate| key_of(candidate) >= bar);
         }
     }
-    Ok(())
+
+    /// Fills in the lists that had no room: all candidates, of so many rows at a time that they have. That is slow where nearly all rows
+    /// fit equally well, and never wrong.
+    fn in_spans(&mut self) -> Result<(), CudaError> {
+        let most = self.over() as u64;
+        if most == 0 {
+            return Ok(());
+        }
+        let lists = self.lists.iter().enumerate();
+        let without = lists.filter(|(_, list)| list.is_none());
+        let mut gathered: Vec<_> = without.map(|(query, _)| (query, Vec::new())).collect();
+        let capacity = self.places.capacity;
+        // Half of what has room if they lie evenly; of as many rows as there is room for, all have it.
+        let even = self.rows as u64 * capacity as u64 / 2 / most;
+        let mut span = (even as usize).max(capacity);
+        let mut first = 0;
+        while first < self.rows {
+            let count = span.min(self.rows - first);
+            self.counts.fill(0);
+            self.cuda
+                .write_at(bytes_of(&self.counts), self.memory, self.places.counts)?;
+            self.scan_part(first, count)?;
+            let counts = bytes_of_mut(&mut self.counts);
+            self.cuda.read_at(self.memory, self.places.counts, counts)?;
+            let over = self.over() as usize;
+            if over > capacity {
+                span = (span / 2).max(capacity);
+                continue;
+            }
+            for (query, gathered) in &mut gathered {
+                let more = self.found(*query, self.counts[*query] as usize)?;
+                gathered.extend(more);
+                if gathered.len() > 2 * capacity {
+                    self.select(gathered);
+                }
+            }
+            first += count;
+            if over < capacity / 4 {
+                span *= 2;
+            }
+        }
+        for (query, mut gathered) in gathered {
+            self.select(&mut gathered);
+            self.lists[query] = Some(rows_of(&gathered));
+        }
+        Ok(())
+    }
+}
+
+/// A candidate's key.
+const fn key_of(candidate: u64) -> u32 {
+    (candidate >> 32) as u32
+}
+
+/// The rows of candidates.
+fn rows_of(candidates: &[u64]) -> Vec<u32> {
+    candidates
+        .iter()
+        .map(|&candidate| candidate as u32)
+        .collect()
 }
