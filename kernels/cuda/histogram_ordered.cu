@@ -66,6 +66,7 @@ TERCET_FN void count_in(const typename Element::Bits *values, u64 first, u64 cou
     };
     Extremes all;
     all.clear();
+    First bad = {NO_INDEX};
     for (u64 from = begin; from < count; from += gridDim.x * piece) {
         u64 to = count - from < piece ? count : from + piece;
         walk<Element>(values, from, to, threadIdx.x, BLOCK, [&](const Tile<Element> &tile) {
@@ -95,8 +96,8 @@ TERCET_FN void count_in(const typename Element::Bits *values, u64 first, u64 cou
             if (all.largest() >= INFINITE) {
 #pragma unroll
                 for (u32 i = 0; i < 16; i++) {
-                    bool bad = i < tile.count && magnitude(tile.patterns[i]) >= INFINITE;
-                    if (bad && tile.place(i) < all.bad) all.bad = tile.place(i);
+                    const bool found = i < tile.count && magnitude(tile.patterns[i]) >= INFINITE;
+                    if (found) bad.merge(First{tile.place(i)});
                 }
             }
         });
@@ -108,8 +109,9 @@ TERCET_FN void count_in(const typename Element::Bits *values, u64 first, u64 cou
         atomicAdd(&counts[bucket_of(negative, place == ZERO ? 0 : lowest + place)], slots[slot]);
     }
     Extremes extremes = BlockTeam::all(all);
+    bad = BlockTeam::all(bad);
     if (threadIdx.x == 0) {
-        if (extremes.bad != NO_INDEX) atomicMax(&found->not_bad, ~(first + extremes.bad));
+        if (bad.index != NO_INDEX) atomicMax(&found->not_bad, ~(first + bad.index));
         atomicMax(&found->not_low, ~ordered(extremes.low()));
         atomicMax(&found->high, ordered(extremes.high()));
     }

@@ -20,18 +20,22 @@ pub(super) enum Assigner {
 /// The capability that has tensor cores for rows of 32 bytes.
 const MMA: (u32, u32) = (8, 0);
 
-/// The kernels whose centroids stay in registers: the most clusters, the most bytes of a row, and blocks that fit a multiprocessor; as in
-/// `kernels/cuda/cluster_few_mma.cu`. The first that takes a problem is for it.
-const FEW: [(usize, usize, &str, u32); 8] = [
-    (16, 32, "cluster_assign_few_16x32", 6),
-    (16, 64, "cluster_assign_few_16x64", 4),
-    (16, 128, "cluster_assign_few_16x128", 3),
-    (64, 32, "cluster_assign_few_64x32", 4),
-    (64, 64, "cluster_assign_few_64x64", 2),
-    (64, 128, "cluster_assign_few_64x128", 2),
-    (128, 32, "cluster_assign_few_128x32", 3),
-    (128, 64, "cluster_assign_few_128x64", 2),
+/// The kernels whose centroids stay in registers: the most clusters and the most bytes of a row; as in `kernels/cuda/cluster_few_mma.cu`. The first
+/// that takes a problem is for it.
+const FEW: [(usize, usize, &str); 8] = [
+    (16, 32, "cluster_assign_few_16x32"),
+    (16, 64, "cluster_assign_few_16x64"),
+    (16, 128, "cluster_assign_few_16x128"),
+    (64, 32, "cluster_assign_few_64x32"),
+    (64, 64, "cluster_assign_few_64x64"),
+    (64, 128, "cluster_assign_few_64x128"),
+    (128, 32, "cluster_assign_few_128x32"),
+    (128, 64, "cluster_assign_few_128x64"),
 ];
+
+const FEW_MODULE: &str = "cluster_few_mma";
+const MMA_MODULE: &str = "cluster_mma";
+const MMA_KERNEL: &str = "cluster_assign_mma";
 
 /// The fewest clusters that mma with tiles of 128 is used for.
 const MMA_CLUSTERS: usize = 32;
@@ -49,7 +53,6 @@ const PART: usize = 64;
 
 /// The most dynamic shared memory for mma: two blocks a multiprocessor fit those of capability 8.0 and 9.0.
 const PANELS: u32 = 72 << 10;
-const MMA_BLOCKS: u32 = 2;
 
 /// The dynamic shared memory of blocks for wgmma: four parts of 256 points and of 128 centroids, 128 bytes each row, and what it takes to
 /// begin at a multiple of 1024; as in `kernels/cuda/cluster_wgmma.cu`.
@@ -68,18 +71,24 @@ impl Assigner {
         if cuda.capability() < MMA {
             return Ok(Self::Dp4a);
         }
-        let fits =
-            |&&(clusters, bytes, ..): &&(usize, usize, &str, u32)| k <= clusters && stride <= bytes;
-        Ok(match FEW.iter().find(fits) {
-            Some(&(_, _, kernel, blocks)) => Self::Few {
+        let few = FEW
+            .iter()
+            .find(|(clusters, bytes, _)| k <= *clusters && stride <= *bytes);
+        Ok(match few {
+            Some(&(_, _, kernel)) => Self::Few {
                 kernel,
-                blocks: blocks * cuda.multiprocessors(),
+                blocks: cuda.resident_blocks(FEW_MODULE, kernel, THREADS, 0)?,
             },
-            None if k >= MMA_CLUSTERS => Self::Mma {
-                blocks: MMA_BLOCKS * cuda.multiprocessors(),
-            },
+            None if k >= MMA_CLUSTERS => Self::mma(cuda, stride)?,
             None => Self::Dp4a,
         })
+    }
+
+    /// By mma with tiles of 128 centroids, in rows of any length.
+    pub(super) fn mma(cuda: &mut Cuda, stride: usize) -> Result<Self, CudaError> {
+        let shared = panel_bytes(stride, cuda.shared);
+        let blocks = cuda.resident_blocks(MMA_MODULE, MMA_KERNEL, THREADS, shared)?;
+        Ok(Self::Mma { blocks })
     }
 
     /// Whether the engine was asked for wgmma, and its kernel works on such rows.
@@ -100,11 +109,10 @@ impl Assigner {
         match self {
             Self::Dp4a => (MODULE, "cluster_assign", grid(TILE, u32::MAX)),
             Self::Mma { blocks } => {
-                let bytes = (panels(stride, shared) + 2) * PANEL;
-                let grid = grid(MMA_TILE, blocks).shared(bytes);
-                ("cluster_mma", "cluster_assign_mma", grid)
+                let grid = grid(MMA_TILE, blocks).shared(panel_bytes(stride, shared));
+                (MMA_MODULE, MMA_KERNEL, grid)
             }
-            Self::Few { kernel, blocks } => ("cluster_few_mma", kernel, grid(FEW_TILE, blocks)),
+            Self::Few { kernel, blocks } => (FEW_MODULE, kernel, grid(FEW_TILE, blocks)),
             Self::Wgmma { blocks } => {
                 let kernel = match stride {
                     ..=32 => "cluster_assign_wgmma_32",
@@ -116,6 +124,11 @@ impl Assigner {
             }
         }
     }
+}
+
+/// The dynamic shared memory of a block of mma.
+fn panel_bytes(stride: usize, shared: u32) -> u32 {
+    (panels(stride, shared) + 2) * PANEL
 }
 
 /// Panels of points that a block of mma keeps: all parts of a row and two at least, or two that take turns.

@@ -138,7 +138,8 @@ impl DeviceClusters<'_> {
             last.into(),
             Argument::from(&mut state.result),
         ];
-        let grid = Grid::strided(points.len, 256, THREADS, 16 * cuda.multiprocessors());
+        let fit = cuda.resident_blocks(MODULE, "seed_farthest", THREADS, 0)?;
+        let grid = Grid::strided(points.len, 256, THREADS, fit);
         // SAFETY: n distances, and n weights or none.
         unsafe { cuda.launch(MODULE, "seed_farthest", grid, &arguments) }
     }
@@ -159,7 +160,8 @@ impl DeviceClusters<'_> {
             count(points.len),
             Argument::from(&mut state.result),
         ];
-        let grid = Grid::strided(points.len, 256, THREADS, 16 * cuda.multiprocessors());
+        let fit = cuda.resident_blocks(MODULE, "seed_unlabelled", THREADS, 0)?;
+        let grid = Grid::strided(points.len, 256, THREADS, fit);
         // SAFETY: n labels, and n weights or none.
         unsafe { cuda.launch(MODULE, "seed_unlabelled", grid, &arguments) }
     }

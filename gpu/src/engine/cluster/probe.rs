@@ -57,7 +57,8 @@ fn agrees(
         .collect();
     let points = cuda.points(&Points::new(&values, dims)?)?;
     let centroids = &values[(n - k) * dims..];
-    let expected = assigned(cuda, &points, centroids, Assigner::Mma { blocks })?;
+    let mma = Assigner::mma(cuda, points.stride)?;
+    let expected = assigned(cuda, &points, centroids, mma)?;
     let found = assigned(cuda, &points, centroids, Assigner::Wgmma { blocks })?;
     Ok(found == expected)
 }

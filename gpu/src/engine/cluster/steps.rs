@@ -10,6 +10,9 @@ use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 /// The module of the kernels that move centroids.
 const UPDATES: &str = "cluster_update";
 
+/// The kernel that adds points to a table in shared memory.
+const SUMS: &str = "cluster_accumulate_shared";
+
 /// The kernel that halves sums.
 const FADE: &str = "cluster_fade";
 
@@ -96,10 +99,11 @@ impl DeviceClusters<'_> {
                 Argument::from(&mut state.counts),
             ];
             // Fewer than 2²⁴ points a block, so that its sums fit 32 bits.
-            let most = (4 * cuda.multiprocessors()).max((points.len >> 23) as u32 + 1);
+            let fit = cuda.resident_blocks(MODULE, SUMS, THREADS, cells as u32)?;
+            let most = fit.max((points.len >> 23) as u32 + 1);
             let grid = Grid::strided(points.len, LOOK, THREADS, most).shared(cells as u32);
             // SAFETY: as in `label`; labels are below k, and shared memory has the table.
-            return unsafe { cuda.launch(MODULE, "cluster_accumulate_shared", grid, &arguments) };
+            return unsafe { cuda.launch(MODULE, SUMS, grid, &arguments) };
         }
         accumulate(
             cuda,
@@ -355,7 +359,8 @@ fn accumulate(
         Argument::from(sums),
         Argument::from(counts),
     ];
-    let grid = Grid::strided(len, LOOK, THREADS, 8 * cuda.multiprocessors());
+    let fit = cuda.resident_blocks(MODULE, "cluster_accumulate", THREADS, 0)?;
+    let grid = Grid::strided(len, LOOK, THREADS, fit);
     // SAFETY: there are `len` labels below k, as many previous ones, which are also below k or none, and indices of points; k · d sums and
     // k counts.
     unsafe { cuda.launch(MODULE, "cluster_accumulate", grid, &arguments) }

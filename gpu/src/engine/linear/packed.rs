@@ -263,7 +263,9 @@ mod tests {
             assert_eq!(packing.offset(), offset);
             for len in 0..200_usize {
                 // Also codes that no layout has.
-                let codes: Vec<i8> = (0..len).map(|i| (i * i * 37 + i * 11) as u8 as i8).collect();
+                let codes: Vec<i8> = (0..len)
+                    .map(|i| (i * i * 37 + i * 11) as u8 as i8)
+                    .collect();
                 let bytes = len.next_multiple_of(128) * bits / 8 + 4;
                 let mut expected = vec![0; bytes];
                 by_definition(bits, &codes, offset, &mut expected);
