@@ -3,7 +3,7 @@
 
 use crate::support::draw::Draw;
 use crate::support::emulator::device;
-use crate::support::quantize::{compare, compare_steps, halves};
+use crate::support::quantize::{compare, compare_steps, halves, values};
 use half::{bf16, f16};
 use tercet_core::number::{Element, Stats};
 use tercet_core::quant::{Grid, Groups, Method, Rule, ScaleRule};
@@ -199,5 +199,28 @@ fn sums_that_leave_their_window_are_exact() {
                 }
             }
         }
+    }
+}
+
+/// Codes alone, codes with their sum, and codes of a grid have kernels of their own for each type.
+#[test]
+fn long_groups_of_every_type_are_quantized_as_by_core() {
+    let Some(_device) = device() else { return };
+    let mut cuda = Cuda::first().unwrap();
+    let values = values(21, 0, 40_019);
+    let (f16s, bf16s) = (
+        halves(&values, f16::from_f32),
+        halves(&values, bf16::from_f32),
+    );
+    let groups = Groups::tensor(values.len()).unwrap();
+    let ternary = |rule, scale_rule| Method::Ternary { rule, scale_rule };
+    for method in [
+        ternary(Rule::AbsMax, ScaleRule::Rule),
+        ternary(Rule::AbsMean, ScaleRule::LeastSquares),
+        Method::Symmetric { limit: 127 },
+    ] {
+        compare(&mut cuda, &values, groups, method, false);
+        compare(&mut cuda, &f16s, groups, method, false);
+        compare(&mut cuda, &bf16s, groups, method, false);
     }
 }

@@ -126,12 +126,12 @@ TERCET_FN void norm_quantize(const f32 *x, u64 rows, u64 cols, const f32 *gains,
             __syncthreads();
             if (gains != nullptr && threadIdx.x < WARP) {
                 // Eight turns at a time, whose loads do not wait for one another. Zeros after the row's end change no sum.
-                for (u32 at = threadIdx.x; at < count; at += TURNS * 2 * WARP) {
+                for (const f32 *at = squares + threadIdx.x; at < squares + count; at += TURNS * 2 * WARP) {
                     f32 lows[TURNS], highs[TURNS];
 #pragma unroll
                     for (u32 turn = 0; turn < TURNS; turn++) {
-                        lows[turn] = squares[at + turn * 2 * WARP];
-                        highs[turn] = squares[at + turn * 2 * WARP + WARP];
+                        lows[turn] = at[turn * 2 * WARP];
+                        highs[turn] = at[turn * 2 * WARP + WARP];
                     }
 #pragma unroll
                     for (u32 turn = 0; turn < TURNS; turn++) {

@@ -107,11 +107,12 @@ TERCET_FN Applied apply_ternary(const typename Element::Bits *values, u64 begin,
 // A grid as codes are found by it. 1.5 · 2²³ + x lies where floats are the integers, so the addition rounds, half to even, and the
 // patterns count them.
 //
-// No division: with inverse = fl(1/scale), a normal number, a value x is about q = fl(x · inverse) steps from zero. Let t = x/scale, and
-// s = fl(t), whose nearest integer is the code's. Three roundings lie between q and s, each off by 2⁻²⁴ of the result at most, so where
-// |q| < 256 they are within 256 · 3.1 · 2⁻²⁴ < 2⁻¹⁴ of each other (an underflow's 2⁻¹⁵⁰ has room in that). If now n is an integer of
-// the grid and |q − n| < ½ − 2⁻¹⁴, then |q| < 256 and |s − n| < ½: the nearest integer to s is n, and nothing is clipped. The rest are
-// values near a tie, beyond the grid, or not finite: their tile is divided.
+// No division: with inverse = fl(1/scale) a value x is about q = fl(x · inverse) steps from zero. Let s = fl(x / scale), whose nearest
+// integer is the code's. Three roundings lie between q and s, each off by 2⁻²⁴ of the result at most, so where |q| < 256 they are within
+// 256 · 3.1 · 2⁻²⁴ < 2⁻¹⁴ of each other (an underflow's 2⁻¹⁵⁰ has room in that). A reciprocal that is subnormal is off by 2⁻²² of itself at
+// most, but then the scale exceeds 2¹²⁶, and |q| is below 4. If now n is an integer of the grid and |q − n| < ½ − 2⁻¹⁴, then |q| < 256 and
+// |s − n| < ½: the nearest integer to s is n, and nothing is clipped. The rest are values near a tie, beyond the grid, or not finite, and all
+// of a scale whose reciprocal is infinite, for which q is infinite or NaN: their tile is divided.
 struct Steps {
     f32 scale, inverse;
     // The grid's ends in steps from zero, and 1.5 · 2²³ + zero_point.
@@ -121,11 +122,7 @@ struct Steps {
     static __device__ __forceinline__ f32 middle() { return 12582912.0f; }
 
     TERCET_FN Steps of(const Plan &plan) {
-        f32 inverse = 1.0f / plan.scale;
-        u32 size = magnitude(bits_of(inverse));
-        // NaN is near nothing: such a scale always divides.
-        if (size < 0x00800000 || size >= INFINITE) inverse = float_of(0x7FC00000);
-        Steps steps = {plan.scale, inverse, (f32)(plan.low - plan.zero_point), (f32)(plan.high - plan.zero_point),
+        Steps steps = {plan.scale, 1.0f / plan.scale, (f32)(plan.low - plan.zero_point), (f32)(plan.high - plan.zero_point),
                        middle() + (f32)plan.zero_point, plan.zero_point};
         // A scale of 0 sends all to the zero point.
         if (plan.scale == 0.0f) steps.inverse = steps.least = steps.most = 0.0f;
