@@ -3,7 +3,8 @@
 // Roofline: the rows are read once, a byte a value or a quarter. An H200 reads 20 bytes a clock and multiprocessor, of whose int8 products
 // mma.sync does some 2,600: for int8 rows memory is the limit up to 64 queries (1,300 products) and to 130, for ternary rows (four values a
 // byte) up to 30. A key is not computed where a comparison of the product (and for cosines two multiplications) says that it cannot
-// reach the bar: 1 to 5 instructions a row and query, which at 64 a clock for rows of 256 values are less than their products. The dp4a
+// reach the bar: 1 to 5 instructions a row and query, which at 64 a clock for rows of 256 values are less than their products. A product
+// that may reach it takes a warp some 50 instructions, beside the 800 of 32 rows of 256 values and 32 queries. The dp4a
 // kernels read queries from shared memory for each row, 128 bytes a clock, which ends at 6 queries.
 
 #include "tercet/device.cuh"
@@ -224,8 +225,8 @@ TERCET_FN void scan(const Codes &codes, const Base &base, const Chosen &chosen, 
             tile_magnitudes[own] = magnitude;
         }
         __syncthreads();
-        // Mostly no product of a warp reaches its bar.
-        bool any = false;
+        // A bit for each product that may reach its bar, in the order of `products`: mostly none.
+        u32 reach = 0;
         i32 products[2][2][ACROSS / 8][2];
 #pragma unroll
         for (u32 m = 0; m < 2; m++) {
@@ -239,12 +240,12 @@ TERCET_FN void scan(const Codes &codes, const Base &base, const Chosen &chosen, 
 #pragma unroll
                     for (u32 l = 0; l < 2; l++) {
                         const i32 dot = (dots[m][n][2 * half + l] - mine[n][l].sum) * scale;
-                        any |= may_reach(metric, mine[n][l], dot, row_norm);
+                        if (may_reach(metric, mine[n][l], dot, row_norm)) reach |= 1u << (((m * 2 + half) * (ACROSS / 8) + n) * 2 + l);
                     }
                 }
             }
         }
-        if (any) {
+        if (reach != 0) {
             // A copy that is indexed lies in memory: what is seldom run is a short loop, and products stay in registers elsewhere.
 #pragma unroll
             for (u32 m = 0; m < 2; m++) {
@@ -255,17 +256,15 @@ TERCET_FN void scan(const Codes &codes, const Base &base, const Chosen &chosen, 
                 }
             }
 #pragma unroll 1
-            for (u32 i = 0; i < sizeof products / sizeof(i32); i++) {
+            for (; reach != 0; reach &= reach - 1) {
+                const u32 i = find_first_set(reach) - 1;
                 const u32 l = i % 2, n = i / 2 % (ACROSS / 8), half = i / (ACROSS / 4) % 2, m = i / (ACROSS / 2);
                 const u32 line = row_base + m * 16 + half * 8 + lane / 4, number = column_base + n * 8 + lane % 4 * 2 + l;
                 const u64 index = tile * ROWS + line;
                 if (index >= chosen.count || number >= asked.count) continue;
-                const Query query = known(number);
-                const u32 row_norm = tile_norms[line];
-                const i32 dot = (products[m][half][n][l] - query.sum) * (Codes::RUNS > 1 ? (i32)tile_magnitudes[line] : 1);
-                if (may_reach(metric, query, dot, row_norm)) {
-                    sink.take(number, index, chosen.row(index), integer_key(metric, dot, query.norm, row_norm));
-                }
+                const i32 sum = Codes::RUNS > 1 ? asked.sums[number] : 0;
+                const i32 dot = (products[m][half][n][l] - sum) * (Codes::RUNS > 1 ? (i32)tile_magnitudes[line] : 1);
+                sink.take(number, index, chosen.row(index), integer_key(metric, dot, asked.norms[number], tile_norms[line]));
             }
         }
         // The next products and matrix loads are the whole warp's.

@@ -11,6 +11,7 @@ mod launches;
 mod room;
 mod rows;
 mod scan;
+mod spans;
 
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
 //! From keys to the rows that may be wanted: a bar, a scan, a selection.
 
 use super::room::{Packed, Places, Room};
-use crate::engine::device::{Cuda, bytes_of, bytes_of_mut};
+use super::spans::rows_of;
+use crate::engine::device::{Cuda, bytes_of_mut};
 use crate::engine::error::CudaError;
 use crate::engine::launch::{Argument, Grid};
 use crate::engine::memory::DeviceBuffer;
@@ -130,18 +131,18 @@ fn sample(rows: usize, k: usize) -> usize {
 }
 
 /// A search of rows that is under way.
-struct Search<'a, S> {
-    cuda: &'a mut Cuda,
-    memory: &'a mut DeviceBuffer<u8>,
-    places: Places,
+pub(super) struct Search<'a, S> {
+    pub(super) cuda: &'a mut Cuda,
+    pub(super) memory: &'a mut DeviceBuffer<u8>,
+    pub(super) places: Places,
     scan: &'a S,
-    rows: usize,
-    wanted: Wanted,
+    pub(super) rows: usize,
+    pub(super) wanted: Wanted,
     sample: usize,
     padded: usize,
-    lists: Lists,
+    pub(super) lists: Lists,
     /// How many rows reached each query's bar in the last scan.
-    counts: Vec<u32>,
+    pub(super) counts: Vec<u32>,
 }
 
 impl<'a, S: Scan> Search<'a, S> {
@@ -212,7 +213,7 @@ impl<'a, S: Scan> Search<'a, S> {
     }
 
     /// The most rows that reached the bar of a query without a list; 0 where all have theirs.
-    fn over(&self) -> u32 {
+    pub(super) fn over(&self) -> u32 {
         let lists = self.lists.iter().zip(&self.counts);
         let without = lists.filter(|(list, _)| list.is_none());
         without.map(|(_, &count)| count).max().unwrap_or(0)
@@ -262,7 +263,7 @@ impl<'a, S: Scan> Search<'a, S> {
     }
 
     /// Adds the rows that reach their query's bar to the candidates.
-    fn scan_part(&mut self, first: usize, count: usize) -> Result<(), CudaError> {
+    pub(super) fn scan_part(&mut self, first: usize, count: usize) -> Result<(), CudaError> {
         let (memory, places) = (&*self.memory, &self.places);
         let chosen = Chosen {
             first,
@@ -325,85 +326,4 @@ impl<'a, S: Scan> Search<'a, S> {
         }
         Ok(())
     }
-
-    /// So many candidates of a query.
-    fn found(&mut self, query: usize, count: usize) -> Result<Vec<u64>, CudaError> {
-        let mut found = vec![0_u64; count];
-        let place = self.places.found + 8 * query * self.places.capacity;
-        self.cuda
-            .read_at(self.memory, place, bytes_of_mut(&mut found))?;
-        Ok(found)
-    }
-
-    /// Of candidates leaves those that may be wanted, as `search_keep` does.
-    fn select(&self, found: &mut Vec<u64>) {
-        if let Wanted::Best(k, slack) = self.wanted
-            && k < found.len()
-        {
-            // Keys are the upper halves.
-            let (_, &mut last, _) = found.select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
-            let bar = key_of(last).saturating_sub(slack);
-            found.retain(|&candidate| key_of(candidate) >= bar);
-        }
-    }
-
-    /// Fills in the lists that had no room: all candidates, of so many rows at a time that they have. That is slow where nearly all rows
-    /// fit equally well, and never wrong.
-    fn in_spans(&mut self) -> Result<(), CudaError> {
-        let most = self.over() as u64;
-        if most == 0 {
-            return Ok(());
-        }
-        let lists = self.lists.iter().enumerate();
-        let without = lists.filter(|(_, list)| list.is_none());
-        let mut gathered: Vec<_> = without.map(|(query, _)| (query, Vec::new())).collect();
-        let capacity = self.places.capacity;
-        // Half of what has room if they lie evenly; of as many rows as there is room for, all have it.
-        let even = self.rows as u64 * capacity as u64 / 2 / most;
-        let mut span = (even as usize).max(capacity);
-        let mut first = 0;
-        while first < self.rows {
-            let count = span.min(self.rows - first);
-            self.counts.fill(0);
-            self.cuda
-                .write_at(bytes_of(&self.counts), self.memory, self.places.counts)?;
-            self.scan_part(first, count)?;
-            let counts = bytes_of_mut(&mut self.counts);
-            self.cuda.read_at(self.memory, self.places.counts, counts)?;
-            let over = self.over() as usize;
-            if over > capacity {
-                span = (span / 2).max(capacity);
-                continue;
-            }
-            for (query, gathered) in &mut gathered {
-                let more = self.found(*query, self.counts[*query] as usize)?;
-                gathered.extend(more);
-                if gathered.len() > 2 * capacity {
-                    self.select(gathered);
-                }
-            }
-            first += count;
-            if over < capacity / 4 {
-                span *= 2;
-            }
-        }
-        for (query, mut gathered) in gathered {
-            self.select(&mut gathered);
-            self.lists[query] = Some(rows_of(&gathered));
-        }
-        Ok(())
-    }
-}
-
-/// A candidate's key.
-const fn key_of(candidate: u64) -> u32 {
-    (candidate >> 32) as u32
-}
-
-/// The rows of candidates.
-fn rows_of(candidates: &[u64]) -> Vec<u32> {
-    candidates
-        .iter()
-        .map(|&candidate| candidate as u32)
-        .collect()
 }
