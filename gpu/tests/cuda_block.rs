@@ -321,6 +321,49 @@ fn products_are_cores() {
     }
 }
 
+/// Warps that have several turns each, the last ones with fewer values than the others.
+#[test]
+fn a_long_tensor_goes_around() {
+    let Some(device) = device() else { return };
+    device.set("multiprocessors=1");
+    let mut cuda = Cuda::first().unwrap();
+    device.set("multiprocessors=4");
+    for (format, seed) in Format::ALL.into_iter().zip(30..) {
+        let count = if checked() { 600 } else { 150_000 } / format.len();
+        let values = values(seed, count * format.len(), |i| (i / 1000) as u64 % 7);
+        let mut rules = vec![Rule::AbsMax];
+        if format == Format::Tq2_0 {
+            rules.push(Rule::AbsMean);
+        }
+        for rule in rules {
+            let expected = of_core(format, rule, ScaleRule::Rule, &values).unwrap();
+            let found = resident(&mut cuda, format, rule, ScaleRule::Rule, &values).unwrap();
+            assert!(found == expected, "{format:?} {rule:?}");
+        }
+        let (_, bytes) = of_core(format, Rule::AbsMax, ScaleRule::Rule, &values).unwrap();
+        let mut blocks = cuda.blocks(format, values.len()).unwrap();
+        cuda.write(&bytes, blocks.bytes_mut()).unwrap();
+        let mut room = cuda.zeros::<f32>(values.len()).unwrap();
+        cuda.decode_resident(&blocks, &mut room).unwrap();
+        let mut found = vec![1.0; values.len()];
+        cuda.read(&room, &mut found).unwrap();
+        let mut expected = vec![0.0; values.len()];
+        block::decode(format, &bytes, &mut expected).unwrap();
+        assert!(
+            found
+                .iter()
+                .zip(&expected)
+                .all(|(a, b)| a.to_bits() == b.to_bits()),
+            "{format:?}"
+        );
+        let x: Vec<i8> = (0..values.len()).map(|i| (i * 37) as i8).collect();
+        let there = cuda.upload(&x).unwrap();
+        let found = cuda.dot_resident(&blocks, &there, 0.5).unwrap();
+        let expected = block::dot(format, &bytes, &x, 0.5).unwrap();
+        assert_eq!(found.to_bits(), expected.to_bits(), "{format:?}");
+    }
+}
+
 #[test]
 fn a_tensor_that_does_not_fit_passes_through() {
     let Some(_device) = device() else { return };

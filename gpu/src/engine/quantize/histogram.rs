@@ -98,9 +98,10 @@ impl Cuda {
         mut count: impl FnMut(&mut Self, usize, &mut DeviceBuffer<u32>) -> Result<(), CudaError>,
     ) -> Result<Counted, CudaError> {
         let mut table = self.zeros(record::FOUND + (1 << bits))?;
+        count(self, len, &mut table)?;
+        // Made while the device counts.
         let mut words = vec![0; table.len()];
         let mut ended = false;
-        count(self, len, &mut table)?;
         let extremes = loop {
             self.read(&table, &mut words)?;
             match words.first_chunk().map(record::found) {
