@@ -1,5 +1,5 @@
-//! Where a fast way ends: values beside ties and beyond a grid, scales without a reciprocal, sums that a window of bits does not hold. Each has to be seen and
-//! taken the slow way.
+//! Where a fast way ends: values beside ties and beyond a grid, scales without a reciprocal, sums that a window of bits does not
+//! hold. Each has to be seen and taken the slow way.
 
 use crate::support::draw::Draw;
 use crate::support::emulator::device;
