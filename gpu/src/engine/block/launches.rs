@@ -49,14 +49,16 @@ impl Part {
         Self { before: 0, count }
     }
 
-    /// Blocks of threads that read these values' blocks.
-    fn reading(self, cuda: &Cuda) -> Grid {
-        Grid::strided(self.count, READ, 256, cuda.most_blocks())
-    }
-
-    /// Blocks of threads that make them.
-    fn making(self, cuda: &Cuda) -> Grid {
-        Grid::strided(self.count, MADE, 256, cuda.most_blocks())
+    /// Blocks of threads that go through these values, each at a time.
+    fn shared_out(
+        self,
+        cuda: &mut Cuda,
+        module: &'static str,
+        kernel: &'static str,
+        each: usize,
+    ) -> Result<Grid, CudaError> {
+        let most = cuda.resident_blocks(module, kernel, 256, 0)?;
+        Ok(Grid::strided(self.count, each, 256, most))
     }
 
     /// Checks that buffers hold these values and their bytes.
@@ -132,9 +134,10 @@ impl Cuda {
             bytes.into(),
             record.into(),
         ];
+        let grid = part.shared_out(self, "block_encode", kernel, MADE)?;
         // SAFETY: there are so many values, whole blocks of them, and room for their bytes; both begin at multiples of 16 bytes, and what is
         // written is borrowed alone.
-        unsafe { self.launch("block_encode", kernel, part.making(self), &arguments) }
+        unsafe { self.launch("block_encode", kernel, grid, &arguments) }
     }
 
     pub(super) fn launch_decode<T: Element>(
@@ -159,8 +162,9 @@ impl Cuda {
             // There are three elements.
             _ => by_format!(format, "block_decode", "_f32"),
         };
+        let grid = part.shared_out(self, "block_decode", kernel, READ)?;
         // SAFETY: as in `launch_encode`.
-        unsafe { self.launch("block_decode", kernel, part.reading(self), &arguments) }
+        unsafe { self.launch("block_decode", kernel, grid, &arguments) }
     }
 
     pub(super) fn launch_dot(
@@ -180,8 +184,9 @@ impl Cuda {
             record.into(),
         ];
         let kernel = by_format!(format, "block_dot", "");
+        let grid = part.shared_out(self, "block_dot", kernel, READ)?;
         // SAFETY: as in `launch_encode`.
-        unsafe { self.launch("block_dot", kernel, part.reading(self), &arguments) }
+        unsafe { self.launch("block_dot", kernel, grid, &arguments) }
     }
 
     /// What an `EncodeRecord` tells.

@@ -29,11 +29,6 @@ const THREADS: u32 = 256;
 const TEAM: usize = 8;
 /// Threads that share a row of floats.
 const WARP: usize = 32;
-/// Blocks for each multiprocessor: of most kernels, of those for one query, which have 48 registers a thread, and of those on tensor
-/// cores, of which two are there at a time.
-const BLOCKS: u32 = 8;
-const ONE_BLOCKS: u32 = 5;
-const TILE_BLOCKS: u32 = 2;
 /// Dynamic shared memory that every device gives a block.
 const SHARED: usize = 48 << 10;
 
@@ -164,20 +159,14 @@ impl Scan for Integers<'_> {
         let one = self.kernel.one.filter(|_| queries.padded == 1);
         let team = THREADS as usize / TEAM;
         // The kernel for many has places for 16 at least.
-        let (module, kernel, rows, places, blocks) = match (way.tiles, one) {
-            (true, _) => (
-                "search_mma",
-                many,
-                TILE,
-                queries.padded.max(16),
-                TILE_BLOCKS,
-            ),
-            (false, Some(one)) => (few, one, team, 1, ONE_BLOCKS),
-            (false, None) => (few, few, team, queries.padded, BLOCKS),
+        let (module, kernel, rows, places) = match (way.tiles, one) {
+            (true, _) => ("search_mma", many, TILE, queries.padded.max(16)),
+            (false, Some(one)) => (few, one, team, 1),
+            (false, None) => (few, few, team, queries.padded),
         };
-        let most = blocks * cuda.multiprocessors();
-        let grid = Grid::strided(chosen.count, rows, THREADS, most);
-        let grid = grid.shared((way.shared + places * way.each) as u32);
+        let shared = (way.shared + places * way.each) as u32;
+        let most = cuda.resident_blocks(module, kernel, THREADS, shared)?;
+        let grid = Grid::strided(chosen.count, rows, THREADS, most).shared(shared);
         let mut arguments = self.kernel.rows.clone();
         arguments.extend(chosen.arguments());
         arguments.push(memory.at(queries.values));
@@ -225,7 +214,8 @@ impl Scan for Floats<'_> {
         else {
             return Ok(());
         };
-        let most = BLOCKS * cuda.multiprocessors();
+        let kernel = if self.padded == 1 { one } else { four };
+        let most = cuda.resident_blocks("search_float", kernel, THREADS, 0)?;
         let each = THREADS as usize / WARP;
         let grid = Grid::strided(chosen.count, each, THREADS, most);
         let mut arguments = vec![values.into(), (*dim).into(), norms.as_ref().into()];
@@ -234,7 +224,6 @@ impl Scan for Floats<'_> {
         arguments.push(memory.at(self.norms));
         arguments.push(self.metric.into());
         arguments.extend(sink);
-        let kernel = if self.padded == 1 { one } else { four };
         // SAFETY: as above.
         unsafe { cuda.launch("search_float", kernel, grid, &arguments) }
     }
