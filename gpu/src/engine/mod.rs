@@ -66,6 +66,7 @@ mod quantize;
 mod search;
 mod staging;
 mod stream;
+mod team;
 mod timeline;
 mod watch;
 mod wgmma;

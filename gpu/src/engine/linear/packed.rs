@@ -1,7 +1,10 @@
 //! Weights as the kernels take them: rows of 2, 4 or 8 bits a weight, whatever layout they came in.
 
+use rayon::prelude::*;
 use tercet_core::block;
 use tercet_core::linear::{Layout, LinearError, Matrix};
+
+use crate::engine::team;
 
 /// Bytes that a lane loads at once; rows are multiples of them.
 pub(super) const CHUNK: usize = 16;
@@ -72,16 +75,45 @@ impl Packing {
         (offset - self.origin) as i8
     }
 
-    /// Writes a row of codes into bytes that are all 0.
+    /// Writes a row of codes into its bytes, those that fill it up as 0.
     fn pack(&self, codes: &[i8], out: &mut [u8]) {
-        let quads = 8 / self.bits;
-        for (word, codes) in out.chunks_exact_mut(4).zip(codes.chunks(4 * quads)) {
-            for (column, &code) in codes.iter().enumerate() {
-                let bits = code.wrapping_add(self.offset()).cast_unsigned();
-                word[column % 4] |= bits << (self.bits * (column / 4));
-            }
+        match self.bits {
+            2 => pack_words::<4>(codes, self.offset(), out),
+            4 => pack_words::<2>(codes, self.offset(), out),
+            _ => pack_words::<1>(codes, self.offset(), out),
         }
     }
+}
+
+/// Packs words of so many quads of codes, whose offset is added: byte b of a word has codes b, 4 + b, 8 + b…, the first in its lowest bits.
+fn pack_words<const QUADS: usize>(codes: &[i8], offset: i8, out: &mut [u8]) {
+    let word = |quads: &[[i8; 4]; QUADS]| {
+        let mut word = [0; 4];
+        for (index, quad) in quads.iter().enumerate() {
+            for (byte, &code) in word.iter_mut().zip(quad) {
+                *byte |= code.wrapping_add(offset).cast_unsigned() << (8 / QUADS * index);
+            }
+        }
+        word
+    };
+    let (quads, rest) = codes.as_chunks::<4>();
+    let (whole, quads) = quads.as_chunks::<QUADS>();
+    let (words, _) = out.as_chunks_mut::<4>();
+    let (full, left) = words.split_at_mut(whole.len().min(words.len()));
+    for (out, quads) in full.iter_mut().zip(whole) {
+        *out = word(quads);
+    }
+    left.fill([0; 4]);
+    let Some(partial) = left.first_mut() else {
+        return;
+    };
+    // What is missing is as a code of which 0 is packed.
+    let mut last = [[offset.wrapping_neg(); 4]; QUADS];
+    let slots = last.as_flattened_mut().iter_mut();
+    for (slot, &code) in slots.zip(quads.as_flattened().iter().chain(rest)) {
+        *slot = code;
+    }
+    *partial = word(&last);
 }
 
 /// Packed rows of a matrix, and the bits of its blocks' scales and of their minima, where they have some.
@@ -91,7 +123,7 @@ pub(super) struct PackedRows {
     pub(super) mins: Option<Vec<u16>>,
 }
 
-/// Packs the rows of a matrix. O(rows · cols).
+/// Packs the rows of a matrix, on the engine's threads. O(rows · cols).
 ///
 /// [`LinearError::CodeRange`] for a weight of 128, which only [`Layout::Int8Pairs`] can say and no byte holds.
 pub(super) fn pack(matrix: &Matrix<'_>) -> Result<PackedRows, LinearError> {
@@ -99,38 +131,43 @@ pub(super) fn pack(matrix: &Matrix<'_>) -> Result<PackedRows, LinearError> {
     let packing = Packing::of(layout, cols);
     let row_bytes = packing.row_bytes();
     let len = rows.checked_mul(row_bytes).ok_or(LinearError::TooLarge)?;
-    let mut bytes = vec![0; len];
     let group_rows = layout.group_rows();
-    let mut codes = vec![0; group_rows * cols];
-    let groups = matrix.bytes().chunks_exact(layout.group_bytes(cols)?);
-    let outs = bytes.chunks_mut(group_rows * row_bytes);
-    for (index, (group, out)) in groups.zip(outs).enumerate() {
-        if let Some((row, col)) = unpack(layout, cols, group, &mut codes) {
-            let row = index * group_rows + row;
+    let group_bytes = layout.group_bytes(cols)?;
+    team::together(|| {
+        let mut bytes = vec![0; len];
+        let groups = matrix.bytes().par_chunks_exact(group_bytes);
+        let outs = bytes.par_chunks_mut(group_rows * row_bytes);
+        let room = || vec![0; group_rows * cols];
+        let packed = groups.zip(outs).enumerate().map_init(room, |codes, item| {
+            let (index, (group, out)) = item;
+            let wide = unpack(layout, cols, group, codes);
+            if let Some((row, col)) = wide {
+                return Some((index * group_rows + row, col));
+            }
+            let outs = out.chunks_exact_mut(row_bytes);
+            for (codes, out) in codes.chunks_exact(cols).zip(outs) {
+                packing.pack(codes, out);
+            }
+            None
+        });
+        // The first in the order of rows, whichever is found first.
+        if let Some((row, col)) = packed.find_map_first(|wide| wide) {
             return Err(LinearError::CodeRange { row, col });
         }
-        for (codes, out) in codes
-            .chunks_exact(cols)
-            .zip(out.chunks_exact_mut(row_bytes))
-        {
-            packing.pack(codes, out);
+        let (mut scales, mut mins) = (Vec::new(), None);
+        if let Layout::Block(format) = layout {
+            let blocks = matrix.bytes().par_chunks_exact(format.bytes());
+            let scale = |block| format.scale(block).to_bits();
+            scales = blocks.clone().map(scale).collect();
+            if format.min_offset().is_some() {
+                mins = Some(blocks.map(|block| format.min(block).to_bits()).collect());
+            }
         }
-    }
-    let (mut scales, mut mins) = (Vec::new(), None);
-    if let Layout::Block(format) = layout {
-        let blocks = matrix.bytes().chunks_exact(format.bytes());
-        scales = blocks
-            .clone()
-            .map(|block| format.scale(block).to_bits())
-            .collect();
-        if format.min_offset().is_some() {
-            mins = Some(blocks.map(|block| format.min(block).to_bits()).collect());
-        }
-    }
-    Ok(PackedRows {
-        bytes,
-        scales,
-        mins,
+        Ok(PackedRows {
+            bytes,
+            scales,
+            mins,
+        })
     })
 }
 
@@ -170,12 +207,18 @@ fn unpack(layout: Layout, cols: usize, group: &[u8], codes: &mut [i8]) -> Option
             };
             code as i8
         }),
-        Layout::FiveTrits => each(cols, codes, |_, col| {
-            let byte = group[col / 60 * 12 + col % 12];
-            // Digit n of five is the whole part of three times the fraction that 3ⁿ times the byte leaves.
-            let fraction = byte.wrapping_mul([1, 3, 9, 27, 81][col % 60 / 12]);
-            ((u16::from(fraction) * 3) >> 8) as i8 - 1
-        }),
+        // Twelve bytes have sixty columns: the first digits of all, then the second ones.
+        Layout::FiveTrits => {
+            for (codes, bytes) in codes.chunks_mut(60).zip(group.chunks(12)) {
+                for (codes, power) in codes.chunks_mut(12).zip([1, 3, 9, 27, 81]) {
+                    for (code, byte) in codes.iter_mut().zip(bytes) {
+                        // Digit n of five is the whole part of three times the fraction that 3ⁿ times the byte leaves.
+                        let fraction = byte.wrapping_mul(power);
+                        *code = ((u16::from(fraction) * 3) >> 8) as i8 - 1;
+                    }
+                }
+            }
+        }
         Layout::Block(format) => {
             // The lengths fit: a matrix was made of these bytes.
             let written = block::codes(format, group, codes);
@@ -190,6 +233,46 @@ fn each(cols: usize, codes: &mut [i8], mut code: impl FnMut(usize, usize) -> i8)
     for (row, codes) in codes.chunks_exact_mut(cols).enumerate() {
         for (col, slot) in codes.iter_mut().enumerate() {
             *slot = code(row, col);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `kernels/include/tercet/linear.cuh` says, code by code.
+    fn by_definition(bits: usize, codes: &[i8], offset: i8, out: &mut [u8]) {
+        for (word, codes) in out.chunks_exact_mut(4).zip(codes.chunks(32 / bits)) {
+            for (column, &code) in codes.iter().enumerate() {
+                let code = code.wrapping_add(offset).cast_unsigned();
+                word[column % 4] |= code << (bits * (column / 4));
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_as_their_definition_says() {
+        for (bits, offset) in [(2, 1), (2, 0), (4, 8), (4, 0), (8, 0)] {
+            let packing = Packing {
+                bits,
+                origin: [1, 8, 0][bits / 4] - i32::from(offset),
+                block: None,
+                cols: 0,
+            };
+            assert_eq!(packing.offset(), offset);
+            for len in 0..200_usize {
+                // Also codes that no layout has.
+                let codes: Vec<i8> = (0..len)
+                    .map(|i| (i * i * 37 + i * 11) as u8 as i8)
+                    .collect();
+                let bytes = len.next_multiple_of(128) * bits / 8 + 4;
+                let mut expected = vec![0; bytes];
+                by_definition(bits, &codes, offset, &mut expected);
+                let mut found = vec![0xA5; bytes];
+                packing.pack(&codes, &mut found);
+                assert_eq!(found, expected, "{len} of {bits} bits");
+            }
         }
     }
 }
