@@ -1,6 +1,9 @@
 //! Memory of a device: copies through pinned slots, the pool's figures, chunks, and what happens when something fails.
 
+use std::sync::Mutex;
+
 use crate::support::emulator::{device, emulated};
+use rayon::prelude::*;
 use tercet_gpu::engine::{Chunks, Cuda, CudaError, CudaOptions, DeviceBuffer, Item};
 
 /// Slots so small that a few thousand elements pass through many.
@@ -48,6 +51,84 @@ fn slices_come_back_as_they_went() {
             }
         }
     }
+}
+
+/// Slots that several threads fill and empty, the last of them in part.
+#[test]
+fn long_slices_come_back_as_they_went() {
+    let Some(device) = device() else { return };
+    let values = values((50 << 20) / 4 + 1);
+    let mut back = vec![0; values.len()];
+    for seed in 0..2 {
+        device.set(&format!("seed={seed}"));
+        let mut cuda = Cuda::first().unwrap();
+        let there = cuda.upload(&values).unwrap();
+        cuda.read(&there, &mut back).unwrap();
+        assert!(back == values);
+        back.fill(0);
+        let chunks = Chunks {
+            most: 5 << 20,
+            least: 1,
+        };
+        let one = Item {
+            input: 1,
+            output: 1,
+        };
+        cuda.stream_through(chunks, one, &values, &mut back, echo)
+            .unwrap();
+        assert!(back == values);
+        back.fill(0);
+    }
+}
+
+/// The threads of a pool, of which one has the engine and the others wait for it: whoever copies must not need any of them.
+#[test]
+fn an_engine_behind_a_lock_copies_on_threads_of_a_pool() {
+    let Some(_device) = device() else { return };
+    let cuda = Mutex::new(Cuda::first().unwrap());
+    let values = values((20 << 20) / 4);
+    let there_and_back = |_| {
+        let mut cuda = cuda.lock().unwrap();
+        let mut back = vec![0; values.len()];
+        let there = cuda.upload(&values).unwrap();
+        cuda.read(&there, &mut back).unwrap();
+        assert!(back == values);
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3);
+    let pool = pool.build().unwrap();
+    pool.install(|| {
+        (0..6)
+            .into_par_iter()
+            .with_max_len(1)
+            .for_each(there_and_back)
+    });
+    (0..6)
+        .into_par_iter()
+        .with_max_len(1)
+        .for_each(there_and_back);
+}
+
+#[test]
+fn a_small_upload_does_not_wait_for_what_was_queued_before() {
+    let Some(device) = emulated() else { return };
+    device.set("late=most");
+    let mut cuda = Cuda::first().unwrap();
+    let first = cuda.upload(&values(30_000)).unwrap();
+    let mut second = cuda.zeros::<u32>(30_000).unwrap();
+    let mut small = cuda.zeros::<u32>(16_384).unwrap();
+    cuda.synchronize().unwrap();
+    let before = device.count("bytes copied");
+    cuda.copy(&first, &mut second).unwrap();
+    for round in 0..32 {
+        cuda.write(&[round; 16_384], &mut small).unwrap();
+        assert_eq!(device.count("bytes copied"), before, "{round}");
+    }
+    // So many are on their way at most.
+    cuda.write(&[32; 16_384], &mut small).unwrap();
+    assert!(device.count("bytes copied") > before);
+    let mut back = vec![0; 16_384];
+    cuda.read(&small, &mut back).unwrap();
+    assert!(back.iter().all(|&x| x == 32));
 }
 
 #[test]
@@ -227,6 +308,55 @@ fn data_streams_through_in_chunks() {
             found: 3
         })
     );
+}
+
+/// Work that itself copies out, while the last chunk's output may be on its way.
+#[test]
+fn work_on_a_chunk_may_read_it() {
+    let Some(device) = device() else { return };
+    for seed in 0..4 {
+        device.set(&format!("seed={seed}"));
+        let mut cuda = Cuda::new(&small(3)).unwrap();
+        let values = values(2 * 4321);
+        let mut back = vec![0; values.len()];
+        let mut read = vec![0; values.len()];
+        let chunks = Chunks {
+            most: 1000,
+            least: 1,
+        };
+        let done = cuda.stream_through(
+            chunks,
+            PAIRS,
+            &values,
+            &mut back,
+            |cuda, range, from, to| {
+                cuda.copy(from, to)?;
+                let mut whole = vec![0; to.len()];
+                cuda.read(to, &mut whole)?;
+                let part = &mut read[2 * range.start..2 * range.end];
+                part.copy_from_slice(&whole[..part.len()]);
+                Ok(())
+            },
+        );
+        done.unwrap();
+        assert_eq!((&back, &read), (&values, &values));
+        // A chunk that fails while the last one is on its way out.
+        let failed = CudaError::OutOfMemory { asked: 1, free: 0 };
+        let done = cuda.stream_through(
+            chunks,
+            PAIRS,
+            &values,
+            &mut back,
+            |cuda, range, from, to| {
+                cuda.copy(from, to)?;
+                if range.start >= 2000 {
+                    return Err(failed.clone());
+                }
+                Ok(())
+            },
+        );
+        assert_eq!(done, Err(failed.clone()));
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Data that is larger than the device's memory, in chunks.
 
 use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
 
 use tercet_core::number::Plain;
 
@@ -101,36 +103,54 @@ impl Cuda {
             chunk = whole(chunk / 2, least);
         };
         let parts = len.div_ceil(chunk);
+        let range = |index: usize| index * chunk..len.min((index + 1) * chunk);
+        let outward = self.staging.outward();
         for index in 0..=parts {
-            if index < parts {
-                let range = index * chunk..len.min((index + 1) * chunk);
-                let lane = &mut lanes[index % 2];
+            let [even, odd] = &mut lanes;
+            let (lane, other) = if index % 2 == 0 {
+                (even, odd)
+            } else {
+                (odd, even)
+            };
+            let part = index.checked_sub(1).map_or(0..0, range);
+            let part = &mut output[part.start * item.output..part.end * item.output];
+            let to = bytes_of_mut(part);
+            let is_long = outward.lock().is_long(to.len());
+            let mut copy_out = || {
+                // SAFETY: the other lane's output holds a chunk, which `work` wrote before `done`, and nothing writes it before the next
+                // round, which begins when this has ended.
+                unsafe {
+                    let from = other.output.pointer();
+                    outward.lock().copy_out_after(&other.done, from, to)
+                }
+            };
+            if index == parts {
+                copy_out()?;
+                break;
+            }
+            thread::scope(|scope| {
+                // What takes long goes out on a thread of its own. It has slots, a stream and a lane that nothing else here uses; if
+                // `work` copies out too, it waits for this.
+                let (apart, after) = if is_long {
+                    (Some(scope.spawn(copy_out)), None)
+                } else {
+                    (None, Some(copy_out))
+                };
+                let range = range(index);
                 let part = &input[range.start * item.input..range.end * item.input];
                 // SAFETY: the lane's input holds a chunk, and its last use is what `done` marks.
                 unsafe {
-                    self.staging.copy_in(
-                        &self.stream,
-                        Some(&lane.done),
-                        bytes_of(part),
-                        lane.input.pointer(),
-                    )
+                    let (stream, to) = (&self.stream, lane.input.pointer());
+                    let inward = &mut self.staging.inward;
+                    inward.copy_in(stream, Some(&lane.done), bytes_of(part), to)
                 }?;
                 work(self, range, &lane.input, &mut lane.output)?;
                 lane.done.record(&self.stream)?;
-            }
-            if let Some(last) = index.checked_sub(1) {
-                let lane = &lanes[last % 2];
-                let range = last * chunk..len.min((last + 1) * chunk);
-                let part = &mut output[range.start * item.output..range.end * item.output];
-                // SAFETY: the lane's output holds a chunk, which `work` wrote, and nothing writes it before the next `work`.
-                unsafe {
-                    self.staging.copy_out_after(
-                        &lane.done,
-                        lane.output.pointer(),
-                        bytes_of_mut(part),
-                    )
-                }?;
-            }
+                match apart {
+                    Some(out) => out.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                    None => after.map_or(Ok(()), |mut copy_out| copy_out()),
+                }
+            })?;
         }
         Ok(())
     }

@@ -22,7 +22,10 @@ pub struct CudaOptions {
     pub device: usize,
     /// The most bytes of the device's memory that buffers may take; `None` is all of it.
     pub memory: Option<usize>,
-    /// Slots of pinned memory that copies pass through, two or more.
+    /// Slots of pinned memory that copies pass through each way, two or more.
+    ///
+    /// An engine pins 2 · `slots` · `slot` bytes of the host's memory at most, half of it at the first copy each way of more than 64 KiB,
+    /// and 33 smaller slots for copies of less, 2 MiB.
     pub slots: usize,
     /// Bytes of a slot, 4096 or more.
     pub slot: usize,
@@ -33,12 +36,12 @@ pub struct CudaOptions {
 }
 
 impl Default for CudaOptions {
-    /// The first device, all of its memory, two slots of 8 MiB, its newest kernels.
+    /// The first device, all of its memory, four slots of 8 MiB each way, its newest kernels.
     fn default() -> Self {
         Self {
             device: 0,
             memory: None,
-            slots: 2,
+            slots: 4,
             slot: 8 << 20,
             capability: None,
             tensor_cores: TensorCores::Auto,
@@ -250,6 +253,7 @@ impl Cuda {
         // SAFETY: the buffer has as many bytes, and all its uses were queued on this engine's stream.
         unsafe {
             self.staging
+                .inward
                 .copy_in(&self.stream, None, bytes_of(values), buffer.pointer())
         }
     }
@@ -265,6 +269,7 @@ impl Cuda {
         // SAFETY: the buffer has as many bytes from there on, and all its uses were queued on this engine's stream.
         unsafe {
             self.staging
+                .inward
                 .copy_in(&self.stream, None, bytes_of(values), to)
         }
     }
@@ -280,6 +285,8 @@ impl Cuda {
         // SAFETY: the buffer has as many bytes from there on; whoever gave it out had them written.
         unsafe {
             self.staging
+                .outward()
+                .lock()
                 .copy_out(&self.stream, from, bytes_of_mut(values))
         }
     }
@@ -296,8 +303,11 @@ impl Cuda {
         buffer.check(&self.pool, values.len())?;
         // SAFETY: the buffer has as many bytes; whoever gave it out had them written.
         unsafe {
-            self.staging
-                .copy_out(&self.stream, buffer.pointer(), bytes_of_mut(values))
+            self.staging.outward().lock().copy_out(
+                &self.stream,
+                buffer.pointer(),
+                bytes_of_mut(values),
+            )
         }
     }
 

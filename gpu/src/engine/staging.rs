@@ -1,124 +1,120 @@
 //! Copies between the host's memory and the device's, by way of pinned slots.
 //!
 //! The device copies at full speed, and beside other work, only from and to memory that the system does not move. So slices pass
-//! through a few slots of such memory: while the device copies one slot, the host fills or empties the next.
+//! through slots of such memory: while the device copies one, the host fills or empties the next, by several threads, since one
+//! alone is slower than the bus. Each direction has slots and a stream of its own, so that two threads keep the bus busy both ways.
+//!
+//! Registering the caller's memory instead would save a copy, and costs more than it where the memory comes once: the system has to
+//! look at each of its pages.
 
-use std::ffi::c_void;
+mod ring;
+
+use std::collections::VecDeque;
 use std::fmt;
-use std::ptr::NonNull;
-use std::sync::Arc;
+use std::mem::MaybeUninit;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::CUdeviceptr;
+use rayon::prelude::*;
 
+use self::ring::Ring;
 use super::context::Context;
 use super::error::CudaError;
 use super::stream::{Event, Stream};
+use super::team;
 use super::timeline::{Queued, Timeline};
 
-/// Pinned memory, and a mark of the last copy that used it.
-struct Slot {
-    context: Arc<Context>,
-    bytes: NonNull<u8>,
-    used: Event,
+/// Bytes of a small slot. Copies of no more take one: they are then many on their way at a time, so that an upload of parameters
+/// does not wait for the kernels that were queued before the last few.
+const SMALL: usize = 64 << 10;
+/// Small slots for copies in. Copies out have one, since each is waited for.
+const SMALL_SLOTS: usize = 32;
+/// Bytes that one thread copies at a time.
+const PIECE: usize = 1 << 20;
+
+/// Slots and a stream for copies of one direction.
+struct Way {
+    stream: Arc<Stream>,
+    small: Ring,
+    large: Ring,
 }
 
-// SAFETY: the memory is the slot's own, and the driver's functions take it from any thread.
-unsafe impl Send for Slot {}
-// SAFETY: a shared slot is only looked at.
-unsafe impl Sync for Slot {}
+impl Way {
+    fn new(
+        context: &Arc<Context>,
+        small: usize,
+        (count, size): (usize, usize),
+    ) -> Result<Self, CudaError> {
+        let size = size.max(4096);
+        Ok(Self {
+            stream: Stream::new(context)?,
+            small: Ring::new(context, small, SMALL.min(size)),
+            large: Ring::new(context, count.max(2), size),
+        })
+    }
 
-impl Slot {
-    fn new(context: &Arc<Context>, bytes: usize) -> Result<Self, CudaError> {
-        let used = Event::new(context)?;
-        let mut pointer: *mut c_void = std::ptr::null_mut();
-        // No flags: write-combined memory, which others take, is slow to read from.
-        let got = context.call("cuMemHostAlloc", |api| {
-            // SAFETY: the pointer is to a pointer; `drop` frees the memory.
-            unsafe { api.cuMemHostAlloc(&mut pointer, bytes, 0) }
-        });
-        let full = CudaError::Driver {
-            call: "cuMemHostAlloc",
-            status: super::error::Status::OUT_OF_MEMORY,
+    /// The slots for a copy of `len` bytes, and the stream for one of many parts.
+    fn slots(&mut self, len: usize) -> (&mut Ring, &Stream) {
+        let ring = if len <= self.small.size() {
+            &mut self.small
+        } else {
+            &mut self.large
         };
-        match (got, NonNull::new(pointer.cast())) {
-            (Ok(()), Some(bytes)) => Ok(Self {
-                context: Arc::clone(context),
-                bytes,
-                used,
-            }),
-            // It is the host's memory that ran out: a smaller chunk would not help.
-            (Err(CudaError::OutOfMemory { .. }) | Ok(()), _) => Err(full),
-            (Err(error), _) => Err(error),
-        }
+        (ring, &self.stream)
     }
 }
 
-impl Drop for Slot {
-    fn drop(&mut self) {
-        // What still copies from or to it must be done first.
-        self.used.settle();
-        // SAFETY: allocated in `new`, freed once, and no longer used.
-        self.context
-            .release(|api| unsafe { api.cuMemFreeHost(self.bytes.as_ptr().cast()) });
-    }
-}
-
-/// Slots of pinned memory, made when first needed, and a stream each for copies in and out.
+/// Pinned memory for both directions, made when first needed.
+#[derive(Debug)]
 pub(super) struct Staging {
-    slots: Vec<Slot>,
-    count: usize,
-    /// Bytes of a slot.
-    size: usize,
-    /// The slot that was filled longest ago.
-    next: usize,
-    inward: Arc<Stream>,
-    outward: Arc<Stream>,
+    pub(super) inward: Inward,
+    outward: Arc<Shared>,
 }
 
 impl Staging {
-    /// `count` slots of `size` bytes each; at least two, of at least 4096.
+    /// `count` slots of `size` bytes each way; at least two, of at least 4096.
     pub(super) fn new(
         context: &Arc<Context>,
         count: usize,
         size: usize,
     ) -> Result<Self, CudaError> {
         Ok(Self {
-            slots: Vec::new(),
-            count: count.max(2),
-            size: size.max(4096),
-            next: 0,
-            inward: Stream::new(context)?,
-            outward: Stream::new(context)?,
+            inward: Inward(Way::new(context, SMALL_SLOTS, (count, size))?),
+            outward: Arc::new(Shared(Mutex::new(Outward(Way::new(
+                context,
+                1,
+                (count, size),
+            )?)))),
         })
     }
 
     /// Has copies marked.
     pub(super) fn trace(&self, timeline: &Arc<Timeline>) {
-        self.inward.trace(timeline);
-        self.outward.trace(timeline);
+        self.inward.0.stream.trace(timeline);
+        self.outward.lock().0.stream.trace(timeline);
     }
 
-    /// The next slot in turn, which nothing uses any more.
-    fn slot(&mut self) -> Result<usize, CudaError> {
-        if self.slots.is_empty() {
-            let context = Arc::clone(self.inward.context());
-            for _ in 0..self.count {
-                let slot = Slot::new(&context, self.size);
-                match slot {
-                    Ok(slot) => self.slots.push(slot),
-                    Err(error) => {
-                        self.slots.clear();
-                        return Err(error);
-                    }
-                }
-            }
-        }
-        let slot = self.next % self.slots.len();
-        self.next = slot + 1;
-        self.slots[slot].used.synchronize()?;
-        Ok(slot)
+    /// What copies out, for a thread beside the engine's.
+    pub(super) fn outward(&self) -> Arc<Shared> {
+        Arc::clone(&self.outward)
     }
+}
 
+/// What copies out, for one thread at a time.
+#[derive(Debug)]
+pub(super) struct Shared(Mutex<Outward>);
+
+impl Shared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Outward> {
+        // Slots have their marks, whatever happened to who used them.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Copies to the device.
+pub(super) struct Inward(Way);
+
+impl Inward {
     /// Copies `from` to the device. On return `from` is free to change, and what is queued on `compute` from now on sees the copy.
     ///
     /// The copy begins after `after`, or where that is `None` after all that `compute` has queued.
@@ -132,68 +128,81 @@ impl Staging {
         from: &[u8],
         to: CUdeviceptr,
     ) -> Result<(), CudaError> {
+        if from.is_empty() {
+            return Ok(());
+        }
+        let (ring, own) = self.0.slots(from.len());
         // What fits one slot has nothing to overlap with: on the stream itself it saves two waits.
-        let stream = if after.is_none() && from.len() <= self.size {
-            None
+        let stream = if after.is_none() && from.len() <= ring.size() {
+            compute
         } else {
-            Some(Arc::clone(&self.inward))
-        };
-        if let Some(stream) = &stream {
             match after {
-                Some(event) => stream.wait_for(event)?,
+                Some(event) => own.wait_for(event)?,
                 None => {
                     let queued = Event::new(compute.context())?;
                     queued.record(compute)?;
-                    stream.wait_for(&queued)?;
+                    own.wait_for(&queued)?;
                 }
             }
-        }
-        let stream = stream.as_deref().unwrap_or(compute);
+            own
+        };
         // SAFETY: as the caller promises.
-        let copied = unsafe { self.fill(stream, from, to) };
-        if std::ptr::eq(stream, compute) {
-            return copied.map(|_| ());
-        }
-        match copied {
+        let mut copied = unsafe { fill(ring, stream, from, to) };
+        if !std::ptr::eq(stream, compute) {
             // The stream's order makes the last copy's mark that of all of them.
-            Ok(Some(slot)) => compute.wait_for(&self.slots[slot].used),
-            Ok(None) => Ok(()),
-            Err(error) => {
-                // Copies that were begun write the buffer: its memory must not be given to others before they are done.
-                stream.settle();
-                Err(error)
-            }
+            copied = copied.and_then(|slot| compute.wait_for(ring.used(slot)).map(|()| slot));
         }
+        if copied.is_err() {
+            // Copies that were begun write the buffer, whose memory must not be given to others before they are done, and read slots
+            // that have no mark of it.
+            stream.settle();
+        }
+        copied.map(|_| ())
     }
+}
 
-    /// As [`Staging::copy_in`], on a stream; the slot of the last copy.
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn fill(
-        &mut self,
-        stream: &Stream,
-        from: &[u8],
-        to: CUdeviceptr,
-    ) -> Result<Option<usize>, CudaError> {
-        let mut last = None;
-        for (index, part) in from.chunks(self.size).enumerate() {
-            let slot = self.slot()?;
-            last = Some(slot);
-            let Slot { bytes, used, .. } = &self.slots[slot];
-            // SAFETY: the slot has `size` bytes, nothing copies from it now, and `from` is not a part of it.
-            unsafe { bytes.copy_from_nonoverlapping(NonNull::from(part).cast(), part.len()) };
-            let to = to + (index * self.size) as u64;
-            stream.marked(Queued::CopyIn(part.len()), || {
-                stream.context().call("cuMemcpyHtoDAsync", |api| {
-                    let from = bytes.as_ptr().cast();
-                    // SAFETY: the device has the bytes, as the caller promises; the slot is not touched until `used` was passed.
-                    unsafe { api.cuMemcpyHtoDAsync_v2(to, from, part.len(), stream.handle()) }
-                })
-            })?;
-            used.record(stream)?;
-        }
-        Ok(last)
+/// Queues the copies of [`Inward::copy_in`] on a stream; the slot of the last one.
+///
+/// # Safety
+/// As there.
+unsafe fn fill(
+    ring: &mut Ring,
+    stream: &Stream,
+    from: &[u8],
+    to: CUdeviceptr,
+) -> Result<usize, CudaError> {
+    let size = ring.size();
+    let mut last = 0;
+    for (index, part) in from.chunks(size).enumerate() {
+        last = ring.next()?;
+        let bytes = ring.bytes(last);
+        // SAFETY: the slot has `size` bytes, its last copy is done, and it is lent to nobody else; bytes that may have no value may be
+        // anything.
+        let slot = unsafe { std::slice::from_raw_parts_mut(bytes.cast().as_ptr(), part.len()) };
+        // SAFETY: bytes that have values are bytes that may have none, of the same layout.
+        let part: &[MaybeUninit<u8>] =
+            unsafe { std::slice::from_raw_parts(part.as_ptr().cast(), part.len()) };
+        copy(part, slot);
+        let to = to + (index * size) as u64;
+        stream.marked(Queued::CopyIn(part.len()), || {
+            stream.context().call("cuMemcpyHtoDAsync", |api| {
+                let from = bytes.as_ptr().cast();
+                // SAFETY: the device has the bytes, as the caller promises; the slot is not touched until `used` was passed.
+                unsafe { api.cuMemcpyHtoDAsync_v2(to, from, part.len(), stream.handle()) }
+            })
+        })?;
+        ring.used(last).record(stream)?;
+    }
+    Ok(last)
+}
+
+/// Copies to the host.
+pub(super) struct Outward(Way);
+
+impl Outward {
+    /// Whether a copy of so many bytes takes long enough that a thread of its own may be worth it.
+    pub(super) const fn is_long(&self, len: usize) -> bool {
+        len > self.0.large.size()
     }
 
     /// Copies from the device to `to`, and waits for it. The copy begins after all that `compute` has queued.
@@ -209,25 +218,20 @@ impl Staging {
         if to.is_empty() {
             return Ok(());
         }
-        let outward = Arc::clone(&self.outward);
-        let stream = if to.len() <= self.size {
+        let (ring, own) = self.0.slots(to.len());
+        let stream = if to.len() <= ring.size() {
             compute
         } else {
             let queued = Event::new(compute.context())?;
             queued.record(compute)?;
-            outward.wait_for(&queued)?;
-            &*outward
+            own.wait_for(&queued)?;
+            own
         };
         // SAFETY: as the caller promises.
-        let copied = unsafe { self.drain(stream, from, to) };
-        if copied.is_err() && !std::ptr::eq(stream, compute) {
-            // Copies that were begun read the buffer: its memory must not be given to others before.
-            stream.settle();
-        }
-        copied
+        unsafe { drain(ring, stream, from, to) }
     }
 
-    /// As [`Staging::copy_out`], where the copy begins after a mark, beside what else the engine does.
+    /// As [`Outward::copy_out`], where the copy begins after a mark, beside what else the engine does.
     ///
     /// # Safety
     /// The device has `to.len()` bytes at `from`, written before the mark and not written again until this returns.
@@ -237,69 +241,101 @@ impl Staging {
         from: CUdeviceptr,
         to: &mut [u8],
     ) -> Result<(), CudaError> {
-        let stream = Arc::clone(&self.outward);
-        stream.wait_for(mark)?;
+        if to.is_empty() {
+            return Ok(());
+        }
+        let (ring, own) = self.0.slots(to.len());
+        own.wait_for(mark)?;
         // SAFETY: as the caller promises.
-        let copied = unsafe { self.drain(&stream, from, to) };
-        if copied.is_err() {
-            // As in `copy_out`.
-            stream.settle();
-        }
-        copied
-    }
-
-    /// As [`Staging::copy_out`], on a stream.
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn drain(
-        &mut self,
-        stream: &Stream,
-        from: CUdeviceptr,
-        to: &mut [u8],
-    ) -> Result<(), CudaError> {
-        let size = self.size;
-        // One slot is emptied while the others are filled.
-        let ahead = self.count - 1;
-        let mut filled = std::collections::VecDeque::with_capacity(ahead);
-        let parts = to.len().div_ceil(size);
-        for index in 0..parts + ahead {
-            if index < parts {
-                let start = index * size;
-                let len = size.min(to.len() - start);
-                let slot = self.slot()?;
-                let Slot { bytes, used, .. } = &self.slots[slot];
-                stream.marked(Queued::CopyOut(len), || {
-                    stream.context().call("cuMemcpyDtoHAsync", |api| {
-                        let (to, from) = (bytes.as_ptr().cast(), from + start as u64);
-                        // SAFETY: the device has the bytes, as the caller promises, and the slot has room for them; nobody looks at
-                        // it until `used` was passed.
-                        unsafe { api.cuMemcpyDtoHAsync_v2(to, from, len, stream.handle()) }
-                    })
-                })?;
-                used.record(stream)?;
-                filled.push_back((slot, start, len));
-            }
-            if index >= ahead {
-                let Some((slot, start, len)) = filled.pop_front() else {
-                    break;
-                };
-                let Slot { bytes, used, .. } = &self.slots[slot];
-                used.synchronize()?;
-                // SAFETY: the copy into the slot is done, so its first `len` bytes have values, and nothing writes them now.
-                let bytes = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), len) };
-                to[start..][..len].copy_from_slice(bytes);
-            }
-        }
-        Ok(())
+        unsafe { drain(ring, own, from, to) }
     }
 }
 
-impl fmt::Debug for Staging {
+/// Copies as [`Outward::copy_out`] does, on a stream; after a failure nothing of it is under way.
+///
+/// # Safety
+/// As there.
+unsafe fn drain(
+    ring: &mut Ring,
+    stream: &Stream,
+    from: CUdeviceptr,
+    to: &mut [u8],
+) -> Result<(), CudaError> {
+    // SAFETY: as the caller promises.
+    let copied = unsafe { emptied(ring, stream, from, to) };
+    if copied.is_err() {
+        // Copies that were begun read the buffer, whose memory must not be given to others before they are done, and write slots that
+        // may have no mark of it.
+        stream.settle();
+    }
+    copied
+}
+
+/// # Safety
+/// As [`drain`].
+unsafe fn emptied(
+    ring: &mut Ring,
+    stream: &Stream,
+    from: CUdeviceptr,
+    to: &mut [u8],
+) -> Result<(), CudaError> {
+    let size = ring.size();
+    // One slot is emptied while the others are filled.
+    let ahead = ring.count() - 1;
+    let mut filled = VecDeque::with_capacity(ahead + 1);
+    let parts = to.len().div_ceil(size);
+    for index in 0..parts + ahead {
+        if index < parts {
+            let start = index * size;
+            let len = size.min(to.len() - start);
+            let slot = ring.next()?;
+            let bytes = ring.bytes(slot);
+            stream.marked(Queued::CopyOut(len), || {
+                stream.context().call("cuMemcpyDtoHAsync", |api| {
+                    let (to, from) = (bytes.as_ptr().cast(), from + start as u64);
+                    // SAFETY: the device has the bytes, as the caller promises, and the slot has room for them; nobody looks at
+                    // it until `used` was passed.
+                    unsafe { api.cuMemcpyDtoHAsync_v2(to, from, len, stream.handle()) }
+                })
+            })?;
+            ring.used(slot).record(stream)?;
+            filled.push_back((slot, start, len));
+        }
+        if index >= ahead {
+            let Some((slot, start, len)) = filled.pop_front() else {
+                break;
+            };
+            ring.used(slot).synchronize()?;
+            // SAFETY: the copy into the slot is done, so its first `len` bytes have values, and nothing writes them now: the slot is
+            // the next in turn only after `ahead` others.
+            let bytes = unsafe { std::slice::from_raw_parts(ring.bytes(slot).as_ptr(), len) };
+            copy(bytes, &mut to[start..][..len]);
+        }
+    }
+    Ok(())
+}
+
+/// Copies as many bytes as both have, by several threads where that pays.
+fn copy<T: Copy + Send + Sync>(from: &[T], to: &mut [T]) {
+    const { assert!(size_of::<T>() == 1) };
+    if from.len() <= PIECE {
+        to.copy_from_slice(from);
+    } else {
+        team::together(|| {
+            let pieces = to.par_chunks_mut(PIECE).zip(from.par_chunks(PIECE));
+            pieces.for_each(|(to, from)| to.copy_from_slice(from));
+        });
+    }
+}
+
+impl fmt::Debug for Inward {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Staging")
-            .field("slots", &self.count)
-            .field("size", &self.size)
-            .finish_non_exhaustive()
+        f.debug_tuple("Inward").field(&self.0.large).finish()
+    }
+}
+
+impl fmt::Debug for Outward {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Outward").field(&self.0.large).finish()
     }
 }
