@@ -99,11 +99,17 @@ fn what_cannot_be_recorded_is_refused_and_nothing_stays_behind() {
     let mut codes = Codes::new(&mut cuda).unwrap();
     let waits = cuda.capture(|cuda| cuda.synchronize());
     assert!(matches!(waits, Err(CudaError::Driver { .. })), "{waits:?}");
+    let loads = cuda.capture(|cuda| codes.both(cuda));
+    assert!(matches!(loads, Err(CudaError::Driver { .. })), "{loads:?}");
+    cuda.prepare(MODULE, KERNEL, 0).unwrap();
     let reads = cuda.capture(|cuda| {
         codes.both(cuda)?;
         cuda.read(&codes.copy, &mut [0.0; LEN])
     });
-    assert!(matches!(reads, Err(CudaError::Driver { .. })), "{reads:?}");
+    assert!(
+        matches!(reads, Err(CudaError::Recording { .. })),
+        "{reads:?}"
+    );
     let mine = CudaError::OutOfMemory { asked: 1, free: 0 };
     let refused = cuda.capture(|_| Err(mine.clone()));
     assert_eq!(refused.unwrap_err(), mine);
@@ -111,6 +117,85 @@ fn what_cannot_be_recorded_is_refused_and_nothing_stays_behind() {
     // SAFETY: the buffers are those that were recorded.
     unsafe { cuda.replay(&graph) }.unwrap();
     codes.check(&mut cuda, 1.0).unwrap();
+}
+
+/// A driver would take allocations for nodes of the graph, whose memory is there only while it runs.
+#[test]
+fn a_buffer_cannot_be_made_while_launches_are_recorded() {
+    let Some(_device) = device() else { return };
+    let mut cuda = Cuda::first().unwrap();
+    let mut codes = Codes::new(&mut cuda).unwrap();
+    cuda.prepare(MODULE, KERNEL, 0).unwrap();
+    let before = cuda.memory().unwrap().bytes.in_use;
+    let mut kept = None;
+    let made = cuda.capture(|cuda| {
+        kept = Some(cuda.zeros::<f32>(LEN)?);
+        Ok(())
+    });
+    if let Some(kept) = &kept {
+        let read = cuda.read(kept, &mut [0.0; LEN]);
+        panic!("a buffer was made ({made:?}), and reading it gives {read:?}");
+    }
+    let error = made.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no buffer can be made while launches are recorded"
+    );
+    // Nor can others be written or read, and no such refusal spoils what is recorded beside it.
+    let graph = cuda.capture(|cuda| {
+        let copied = Err(CudaError::Recording {
+            refused: "copied from or to the host",
+        });
+        assert_eq!(cuda.upload(&[1, 2, 3]).unwrap_err(), error);
+        assert_eq!(cuda.write(&[2.0; 10], &mut codes.scales), copied);
+        assert_eq!(cuda.read(&codes.copy, &mut [0.0; LEN]), copied);
+        codes.both(cuda)
+    });
+    let graph = graph.unwrap();
+    // SAFETY: the buffers are those that were recorded.
+    unsafe { cuda.replay(&graph) }.unwrap();
+    codes.check(&mut cuda, 1.0).unwrap();
+    assert_eq!(cuda.memory().unwrap().bytes.in_use, before);
+}
+
+#[test]
+fn buffers_dropped_while_launches_are_recorded_return_after_it() {
+    let Some(device) = device() else { return };
+    for seed in 0..4 {
+        device.set(&format!("seed={seed}"));
+        let mut cuda = Cuda::first().unwrap();
+        let mut codes = Codes::new(&mut cuda).unwrap();
+        cuda.prepare(MODULE, KERNEL, 0).unwrap();
+        let in_use = cuda.memory().unwrap().bytes.in_use;
+        let [here, there, last] = [1000, 2000, 3000].map(|len| cuda.zeros::<u32>(len).unwrap());
+        let held = cuda.memory().unwrap().bytes.in_use;
+        let graph = cuda.capture(|cuda| {
+            drop(here);
+            codes.launch(cuda)?;
+            std::thread::spawn(move || drop(there)).join().unwrap();
+            assert_eq!(cuda.memory()?.bytes.in_use, held);
+            cuda.copy(&codes.floats, &mut codes.copy)?;
+            cuda.clear(&mut codes.floats)
+        });
+        let graph = graph.unwrap();
+        drop(last);
+        assert_eq!(cuda.memory().unwrap().bytes.in_use, in_use);
+        // SAFETY: the buffers are those that were recorded.
+        unsafe { cuda.replay(&graph) }.unwrap();
+        codes.check(&mut cuda, 1.0).unwrap();
+        // A panic ends what it interrupts.
+        let lost = cuda.zeros::<u32>(100).unwrap();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            cuda.capture(|_| {
+                drop(lost);
+                panic!("in the middle")
+            })
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(cuda.memory().unwrap().bytes.in_use, in_use);
+        codes.both(&mut cuda).unwrap();
+        codes.check(&mut cuda, 1.0).unwrap();
+    }
 }
 
 #[test]

@@ -373,6 +373,10 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
+        if self.stream.is_recording() {
+            // Whoever recorded has lost sight of it: buffers still wait to return, and nothing can be waited for.
+            self.abandon_capture();
+        }
         // Modules are unloaded after this, and nothing of them may run then. A failure was told before, or there is nobody left to tell.
         self.stream.settle();
         if let Some(timeline) = self.stream.timeline() {

@@ -91,6 +91,12 @@ pub enum CudaError {
         /// What stopped it.
         status: Status,
     },
+    /// What cannot be a part of launches that are recorded ([`super::Cuda::capture`]), or would not outlive them.
+    #[error("no buffer can be {refused} while launches are recorded")]
+    Recording {
+        /// What was asked for.
+        refused: &'static str,
+    },
     /// Any other failure of the driver.
     #[error("{call} failed: {status}")]
     Driver {

@@ -1,8 +1,8 @@
 //! Sequences of launches that are recorded once and queued again by one call.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use cudarc::driver::sys::{CUgraph, CUgraphExec, CUstreamCaptureMode};
 
@@ -28,36 +28,40 @@ unsafe impl Sync for Graph {}
 impl Cuda {
     /// Records what `record` launches and fills, without doing it.
     ///
-    /// Nothing inside may wait, copy from or to the host, make or drop a buffer, or need a kernel that is not loaded
-    /// ([`Cuda::prepare`]): the driver refuses that, and recording fails.
+    /// Nothing inside may wait, copy from or to the host, make a buffer, or need a kernel that is not loaded ([`Cuda::prepare`]): that
+    /// is refused, and recording fails. A buffer that is dropped meanwhile, here or on another thread, returns when recording ends.
     ///
     /// # Errors
-    /// Those of `record` and of the driver.
+    /// Those of `record`, [`CudaError::Recording`] among them, and of the driver.
     pub fn capture(
         &mut self,
         record: impl FnOnce(&mut Self) -> Result<(), CudaError>,
     ) -> Result<Graph, CudaError> {
         self.begin_capture()?;
-        let recorded = record(self);
-        self.end_capture(recorded)
+        // A driver's capture goes on until it is ended.
+        match catch_unwind(AssertUnwindSafe(|| record(self))) {
+            Ok(recorded) => self.end_capture(recorded),
+            Err(panic) => {
+                self.abandon_capture();
+                resume_unwind(panic)
+            }
+        }
     }
 
     /// Records from now on instead of doing; [`Cuda::end_capture`] must follow.
     pub(super) fn begin_capture(&mut self) -> Result<(), CudaError> {
-        self.context.call("cuStreamBeginCapture", |api| {
-            let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-            // SAFETY: the stream lives and is not the default one; where it records already the driver refuses.
-            unsafe { api.cuStreamBeginCapture_v2(self.stream.handle(), mode) }
-        })?;
-        self.capturing(true);
-        Ok(())
+        self.pool.begin_recording(|| {
+            self.context.call("cuStreamBeginCapture", |api| {
+                let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+                // SAFETY: the stream lives and is not the default one; where it records already the driver refuses.
+                unsafe { api.cuStreamBeginCapture_v2(self.stream.handle(), mode) }
+            })
+        })
     }
 
-    /// Marks of a trace would become a part of what is recorded.
-    fn capturing(&self, now: bool) {
-        if let Some(timeline) = self.stream.timeline() {
-            timeline.capturing.store(now, Ordering::Relaxed);
-        }
+    /// Ends a capture of which nothing is wanted.
+    pub(super) fn abandon_capture(&mut self) {
+        let _ = self.recorded();
     }
 
     /// What was recorded since [`Cuda::begin_capture`], unless that failed.
@@ -65,18 +69,10 @@ impl Cuda {
         &mut self,
         recorded: Result<(), CudaError>,
     ) -> Result<Graph, CudaError> {
-        self.capturing(false);
         let context = Arc::clone(&self.context);
-        let mut graph = Recorded {
-            context: &context,
-            graph: std::ptr::null_mut(),
-        };
-        let ended = context.call("cuStreamEndCapture", |api| {
-            // SAFETY: the stream lives, and the pointer is to a handle; where it records nothing the driver refuses.
-            unsafe { api.cuStreamEndCapture(self.stream.handle(), &mut graph.graph) }
-        });
+        let graph = self.recorded();
         recorded?;
-        ended?;
+        let graph = graph?;
         let mut executable = std::ptr::null_mut();
         context.call("cuGraphInstantiate", |api| {
             // SAFETY: the graph was recorded, the pointer is to a handle. `drop` destroys it.
@@ -87,6 +83,21 @@ impl Cuda {
             context,
             executable,
         })
+    }
+
+    /// Ends recording; what was recorded.
+    fn recorded(&self) -> Result<Recorded, CudaError> {
+        let mut recorded = Recorded {
+            context: Arc::clone(&self.context),
+            graph: std::ptr::null_mut(),
+        };
+        self.pool.end_recording(|| {
+            self.context.call("cuStreamEndCapture", |api| {
+                // SAFETY: the stream lives, and the pointer is to a handle; where it records nothing the driver refuses.
+                unsafe { api.cuStreamEndCapture(self.stream.handle(), &mut recorded.graph) }
+            })
+        })?;
+        Ok(recorded)
     }
 
     /// Queues what was recorded.
@@ -114,12 +125,12 @@ impl Cuda {
 }
 
 /// What was recorded and cannot be launched yet.
-struct Recorded<'a> {
-    context: &'a Context,
+struct Recorded {
+    context: Arc<Context>,
     graph: CUgraph,
 }
 
-impl Drop for Recorded<'_> {
+impl Drop for Recorded {
     fn drop(&mut self) {
         if !self.graph.is_null() {
             // SAFETY: recorded once and destroyed once.

@@ -111,6 +111,16 @@ impl Shared {
     }
 }
 
+/// Where launches are recorded a copy would become a part of them, and read or write a slot at each replay.
+fn refuse_while_recording(compute: &Stream) -> Result<(), CudaError> {
+    if compute.is_recording() {
+        return Err(CudaError::Recording {
+            refused: "copied from or to the host",
+        });
+    }
+    Ok(())
+}
+
 /// Copies to the device.
 pub(super) struct Inward(Way);
 
@@ -131,6 +141,7 @@ impl Inward {
         if from.is_empty() {
             return Ok(());
         }
+        refuse_while_recording(compute)?;
         let (ring, own) = self.0.slots(from.len());
         // What fits one slot has nothing to overlap with: on the stream itself it saves two waits.
         let stream = if after.is_none() && from.len() <= ring.size() {
@@ -218,6 +229,7 @@ impl Outward {
         if to.is_empty() {
             return Ok(());
         }
+        refuse_while_recording(compute)?;
         let (ring, own) = self.0.slots(to.len());
         let stream = if to.len() <= ring.size() {
             compute
@@ -231,7 +243,7 @@ impl Outward {
         unsafe { drain(ring, stream, from, to) }
     }
 
-    /// As [`Outward::copy_out`], where the copy begins after a mark, beside what else the engine does.
+    /// As [`Outward::copy_out`], where the copy begins after a mark, beside what else the engine does, which records nothing now.
     ///
     /// # Safety
     /// The device has `to.len()` bytes at `from`, written before the mark and not written again until this returns.

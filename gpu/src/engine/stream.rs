@@ -1,6 +1,7 @@
 //! Queues of work, and marks in them.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::sys::{CUevent, CUstream};
@@ -22,6 +23,8 @@ pub(super) struct Stream {
     /// What marks all that is queued here, where the process records it.
     timeline: OnceLock<Arc<Timeline>>,
     meters: Meters,
+    /// Whether what is queued is recorded into a graph now instead of done. What may not become a part of one asks for it.
+    recording: AtomicBool,
 }
 
 // SAFETY: the driver's functions take streams from any thread, and the handle is never changed.
@@ -41,6 +44,7 @@ impl Stream {
             handle,
             timeline: OnceLock::new(),
             meters: Meters::new(context.ordinal()),
+            recording: AtomicBool::new(false),
         }))
     }
 
@@ -71,6 +75,17 @@ impl Stream {
     /// Counts what is queued here, for who records.
     pub(super) fn count(&self, queued: Queued) {
         self.meters.count(queued);
+    }
+
+    /// Whether what is queued here is recorded now instead of done.
+    pub(super) fn is_recording(&self) -> bool {
+        // Whoever uses the engine changes it and asks for it; other threads ask under the pool's lock, under which it is changed.
+        self.recording.load(Ordering::Relaxed)
+    }
+
+    /// Only for [`super::memory::Pool`], under its lock.
+    pub(super) fn set_recording(&self, now: bool) {
+        self.recording.store(now, Ordering::Relaxed);
     }
 
     pub(super) const fn context(&self) -> &Arc<Context> {

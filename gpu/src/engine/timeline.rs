@@ -1,6 +1,5 @@
 //! When a device did what, for [`crate::trace`].
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,8 +19,6 @@ pub(super) struct Timeline {
     origin: Event,
     begun: Instant,
     marks: Mutex<Vec<Mark>>,
-    /// Whether launches are recorded into a graph now, where marks would become a part of it.
-    pub(super) capturing: AtomicBool,
 }
 
 /// What was queued.
@@ -116,7 +113,6 @@ impl Timeline {
             origin,
             begun: Instant::now(),
             marks: Mutex::default(),
-            capturing: AtomicBool::new(false),
         })))
     }
 
@@ -134,14 +130,15 @@ impl Timeline {
         Ok(done)
     }
 
-    /// A first mark, of something that is queued next; none while launches are recorded.
+    /// A first mark, of something that is queued next; none while launches are recorded into a graph, where marks would become a part of
+    /// it.
     fn open(
         &self,
         context: &Arc<Context>,
         stream: &Stream,
         queued: Queued,
     ) -> Result<Option<Mark>, CudaError> {
-        if self.capturing.load(Ordering::Relaxed) {
+        if stream.is_recording() {
             return Ok(None);
         }
         let (start, end) = (Event::timed(context)?, Event::timed(context)?);

@@ -11,8 +11,8 @@ namespace {
 // Moves bytes when the stream comes to it; memory that has been freed by then ends the context, as on a device.
 Action move(CUdeviceptr to, CUdeviceptr from, size_t bytes, bool to_known, bool from_known) {
     return [=] {
-        if ((to_known && !holds(uintptr_t(to), bytes)) || (from_known && !holds(uintptr_t(from), bytes))) {
-            state().message = "a copy of memory that has been freed";
+        if ((to_known && !usable(uintptr_t(to), bytes)) || (from_known && !usable(uintptr_t(from), bytes))) {
+            state().message = "a copy of memory that has been freed, or of a graph's that is not there now";
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         }
         count("bytes copied", bytes);
@@ -86,8 +86,8 @@ template <typename T> void fill(CUdeviceptr to, T value, size_t number, Stream &
         return;
     }
     submit(stream, "fills", [=] {
-        if (!holds(uintptr_t(to), number * sizeof(T))) {
-            state().message = "a fill of memory that has been freed";
+        if (!usable(uintptr_t(to), number * sizeof(T))) {
+            state().message = "a fill of memory that has been freed, or of a graph's that is not there now";
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         }
         auto *at = reinterpret_cast<T *>(to);

@@ -166,6 +166,7 @@ TERCET_API CUresult cuGraphLaunch(CUgraphExec handle, CUstream on) {
         GraphExec &exec = valid(handle);
         Dice dice = {exec.dice.roll()};
         std::shared_ptr<const Graph> graph = exec.graph;
+        leave_allocated(*graph);
         submit(stream_of(context, on), "graphs", [graph, dice]() mutable { return run_graph(*graph, dice); });
     });
 }

@@ -31,8 +31,10 @@ std::string bad_pointer(const Queued &launch) {
         }
         const Allocation *found = holding(at);
         if (found == nullptr || !reachable(*launch.context, *found)) {
-            return std::string(launch.kernel->name) + ": parameter " + std::to_string(i) +
-                   (found == nullptr ? " points to no memory of a device" : " points to memory of a device without peer access");
+            const char *what = found == nullptr ? " points to no memory of a device"
+                               : found->there   ? " points to memory of a device without peer access"
+                                                : " points to memory of a graph that is not there now";
+            return std::string(launch.kernel->name) + ": parameter " + std::to_string(i) + what;
         }
     }
     return {};

@@ -143,6 +143,10 @@ bool holds(uintptr_t address, size_t bytes) {
     return bytes == 0 || (found != nullptr && bytes <= found->start + found->bytes - address);
 }
 
+bool usable(uintptr_t address, size_t bytes) {
+    return holds(address, bytes) && (bytes == 0 || holding(address)->there);
+}
+
 void need(CUdeviceptr address, size_t bytes) {
     if (!holds(uintptr_t(address), bytes)) {
         throw Error{CUDA_ERROR_INVALID_VALUE};
@@ -176,7 +180,7 @@ bool pinned(const void *address, size_t bytes) { return holds(reinterpret_cast<u
 
 bool reachable(const Context &context, const Allocation &allocation) {
     bool elsewhere = allocation.kind == Kind::Device && allocation.device != context.device->index;
-    return !elsewhere || context.peers.count(allocation.device) != 0;
+    return allocation.there && (!elsewhere || context.peers.count(allocation.device) != 0);
 }
 
 void pool_took(Pool &pool, size_t bytes) {
@@ -217,7 +221,8 @@ TERCET_API CUresult cuMemFree_v2(CUdeviceptr at) {
             return;
         }
         const Allocation *found = holding(uintptr_t(at));
-        if (found == nullptr || found->start != at || found->kind == Kind::Pinned || found->kind == Kind::Registered) {
+        if (found == nullptr || found->start != at || found->kind == Kind::Pinned || found->kind == Kind::Registered ||
+            found->owner != nullptr) {
             throw Error{CUDA_ERROR_INVALID_VALUE};
         }
         refuse_in_capture(context);

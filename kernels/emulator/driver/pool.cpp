@@ -22,8 +22,8 @@ CUdeviceptr take_async(Context &context, size_t bytes, Pool &pool, CUstream on) 
     reach("alloc");
     Stream &stream = stream_of(context, on);
     if (stream.capture != nullptr) {
-        // The real driver would make a node of it; nothing here needs one.
-        break_capture(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        // Of the pool only the device is asked: the memory is the graph's.
+        return allocation_node(stream, *state().devices[size_t(pool.device)], bytes);
     }
     Device &device = *state().devices[size_t(pool.device)];
     try {
@@ -71,15 +71,24 @@ TERCET_API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream on) {
             return;
         }
         Allocation *found = holding(uintptr_t(at));
-        if (found == nullptr || found->start != at || found->kind != Kind::Device || found->freeing) {
+        bool known = found != nullptr && found->start == at && found->kind == Kind::Device;
+        if (stream.capture != nullptr) {
+            // A node, which can free only what the graph itself allocates.
+            if (!known) {
+                break_capture(stream, CUDA_ERROR_INVALID_VALUE);
+            }
+            free_node(stream, *found);
+            return;
+        }
+        if (!known || found->freeing) {
             throw Error{CUDA_ERROR_INVALID_VALUE};
         }
-        if (stream.capture != nullptr) {
-            break_capture(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-        }
         found->freeing = true;
+        if (found->owner != nullptr) {
+            found->owner->left = false;
+        }
         submit(stream, "stream-ordered frees", [at] {
-            release(uintptr_t(at));
+            give_back(uintptr_t(at));
             return CUDA_SUCCESS;
         });
     });

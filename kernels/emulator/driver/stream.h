@@ -27,6 +27,17 @@ struct Work {
     std::function<bool()> ready = nullptr;
 };
 
+// Memory that a graph allocates: its address is the graph's as long as that lives.
+struct Owned {
+    uintptr_t start;
+    // Whether the graph frees it too; else whether a launch has left it to be freed by others.
+    bool freed_inside = false, left = false;
+
+    explicit Owned(uintptr_t start) : start(start) {}
+    Owned(const Owned &) = delete;
+    ~Owned();
+};
+
 struct Graph {
     struct Node {
         const char *kind;
@@ -34,6 +45,7 @@ struct Graph {
         std::vector<size_t> after;
     };
     std::vector<Node> nodes;
+    std::vector<std::shared_ptr<Owned>> owned;
 };
 
 // A graph in the making: the streams that write it.
@@ -86,5 +98,7 @@ void run_some();
 
 // Throws, and breaks the capture, where one is under way that forbids calls like this one.
 void refuse_in_capture(const Context &context);
+// Throws where a launch would allocate again what an earlier one has left; else it will be there.
+void leave_allocated(const Graph &graph);
 [[noreturn]] void break_capture(Stream &stream, CUresult error);
 } // namespace emulator

@@ -108,12 +108,19 @@ void refusals() {
     GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(scene.first));
     GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, scene.step(scene.first, 1, 1));
     scene.end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    // Allocating, in both ways.
+    // Allocating out of the stream's order, and freeing what is not the graph's.
     OK(cuStreamBeginCapture_v2(scene.first, 0));
     GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemAlloc_v2(&at, 64));
     scene.end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    OK(cuMemAllocAsync(&at, 64, scene.first));
     OK(cuStreamBeginCapture_v2(scene.first, 1));
-    GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemAllocAsync(&at, 64, scene.first));
+    GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(at, scene.first));
+    scene.end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    OK(cuMemFreeAsync(at, scene.first));
+    // Memory of a graph that never comes to be.
+    OK(cuStreamBeginCapture_v2(scene.first, 1));
+    OK(cuMemAllocAsync(&at, 64, scene.first));
+    GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(scene.first));
     scene.end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     // A copy that waits.
     OK(cuStreamBeginCapture_v2(scene.first, 1));
@@ -142,6 +149,56 @@ void refusals() {
     OK(cuStreamSynchronize(scene.first));
     CHECK(scene.value() == 3);
 }
+
+// Allocations of a capture are the graph's: of an address that stays, and with bytes from their node until they are freed.
+void graphs_own_what_they_allocate() {
+    Scene scene;
+    CUgraph graph;
+    CUgraphExec exec;
+    CUdeviceptr kept, passing;
+    unsigned long long held = tercet_emulator_count("allocations") - tercet_emulator_count("frees");
+    OK(cuStreamBeginCapture_v2(scene.first, 1));
+    OK(cuMemAllocAsync(&kept, N * 4, scene.first));
+    OK(cuMemAllocAsync(&passing, N * 4, scene.first));
+    OK(cuMemsetD32Async(passing, 7, N, scene.first));
+    OK(cuMemcpyDtoDAsync_v2(kept, passing, N * 4, scene.first));
+    OK(cuMemFreeAsync(passing, scene.first));
+    OK(launch(scene.kernel, 1, 64, 0, scene.first, kept, 2u, 1u, N));
+    OK(cuStreamEndCapture(scene.first, &graph));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphDestroy(graph));
+    // Nothing to free yet.
+    GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(kept, scene.first));
+    for (int i = 0; i < 2; i++) {
+        OK(cuGraphLaunch(exec, scene.first));
+        OK(cuStreamSynchronize(scene.first));
+        CHECK(download<unsigned>(kept, 1)[0] == 15);
+        // What one launch has left the next cannot allocate.
+        GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(exec, scene.first));
+        OK(cuMemFreeAsync(kept, scene.first));
+        GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(kept, scene.first));
+    }
+    OK(cuGraphLaunch(exec, scene.first));
+    OK(cuGraphExecDestroy(exec));
+    OK(cuStreamSynchronize(scene.first));
+    // It outlives the graph.
+    CHECK(download<unsigned>(kept, 1)[0] == 15);
+    OK(cuMemFreeAsync(kept, scene.first));
+    OK(cuStreamSynchronize(scene.first));
+    CHECK(tercet_emulator_count("allocations") - tercet_emulator_count("frees") == held);
+}
+
+// A graph's memory that is not there ends the context. Last, therefore.
+void outside_its_graph_it_is_no_memory() {
+    Scene scene;
+    CUgraph graph;
+    CUdeviceptr at;
+    OK(cuStreamBeginCapture_v2(scene.first, 1));
+    OK(cuMemAllocAsync(&at, N * 4, scene.first));
+    OK(cuStreamEndCapture(scene.first, &graph));
+    OK(cuMemsetD32Async(at, 7, N, scene.first));
+    GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(scene.first));
+}
 } // namespace
 
 int main() {
@@ -150,4 +207,6 @@ int main() {
     CHECK((branches(false) == std::set<unsigned>{7, 15}));
     CHECK((branches(true) == std::set<unsigned>{7}));
     refusals();
+    graphs_own_what_they_allocate();
+    outside_its_graph_it_is_no_memory();
 }

@@ -37,8 +37,15 @@ pub struct MemoryStats {
 pub(in crate::engine) struct Pool {
     stream: Arc<Stream>,
     handle: CUmemoryPool,
-    stats: Mutex<Stats>,
+    held: Mutex<Held>,
     level: Level,
+}
+
+/// What is counted of a pool, and what waits to return to it.
+struct Held {
+    stats: Stats,
+    /// Memory, with its classes, that came back while launches were recorded, whose stream then frees nothing.
+    waiting: Vec<(CUdeviceptr, usize)>,
 }
 
 // SAFETY: the driver's functions take pools from any thread, and the handle is never changed.
@@ -73,13 +80,16 @@ impl Pool {
         let pool = Self {
             stream: Arc::clone(stream),
             handle,
-            stats: Mutex::new(Stats {
-                capacity,
-                ..Stats::default()
+            held: Mutex::new(Held {
+                stats: Stats {
+                    capacity,
+                    ..Stats::default()
+                },
+                waiting: Vec::new(),
             }),
             level: meters::memory(context.ordinal()),
         };
-        pool.level.show(&pool.lock());
+        pool.level.show(&pool.lock().stats);
         // Without it the driver returns idle memory to the system at every synchronization, and gets it anew for the next buffer.
         let mut threshold = u64::MAX;
         context.call("cuMemPoolSetAttribute", |api| {
@@ -119,40 +129,47 @@ impl Pool {
         self.stream.context()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Stats> {
-        // Nothing panics while it is held, and numbers cannot be half written.
-        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        // Nothing panics while it is held, and what it guards cannot be half written.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Memory of a [`class`], usable by what is queued on the stream from now on. Its contents are anything.
     ///
-    /// Where there is none it waits for the stream, has the driver give back what is idle, and tries once more.
+    /// Where there is none it waits for the stream, has the driver give back what is idle, and tries once more. While launches are
+    /// recorded there is none to be had: the driver would take the allocation for a node of the graph, and the memory would be there only
+    /// after a replay.
     pub(super) fn take(&self, class: usize) -> Result<CUdeviceptr, CudaError> {
         self.reserve(class)?;
         let mut found = self.allocate(class);
         if found.as_ref().is_err_and(CudaError::is_out_of_memory) {
             found = self.trim().and_then(|()| self.allocate(class));
         }
-        let mut stats = self.lock();
+        let mut held = self.lock();
+        let stats = &mut held.stats;
         if found.is_ok() {
             stats.high_water = stats.high_water.max(stats.in_use);
-            self.level.show(&stats);
+            self.level.show(stats);
             return found;
         }
         stats.in_use -= class;
         stats.failures = stats.failures.saturating_add(1);
-        self.level.show(&stats);
-        drop(stats);
+        self.level.show(stats);
+        drop(held);
         found.map_err(|error| self.described(error, class))
     }
 
     /// Counts `class` bytes as in use if there is room in the capacity.
     fn reserve(&self, class: usize) -> Result<(), CudaError> {
-        let mut stats = self.lock();
+        let mut held = self.lock();
+        if self.stream.is_recording() {
+            return Err(CudaError::Recording { refused: "made" });
+        }
+        let stats = &mut held.stats;
         let free = stats.free();
         if class > free {
             stats.failures = stats.failures.saturating_add(1);
-            self.level.show(&stats);
+            self.level.show(stats);
             return Err(CudaError::OutOfMemory { asked: class, free });
         }
         stats.in_use += class;
@@ -181,15 +198,52 @@ impl Pool {
         }
     }
 
-    /// Returns memory of a class once what is queued on the stream has run.
+    /// Returns memory of a class once what is queued on the stream has run; while launches are recorded, once that has ended.
     pub(super) fn give(&self, pointer: CUdeviceptr, class: usize) {
+        let mut held = self.lock();
+        if self.stream.is_recording() {
+            held.waiting.push((pointer, class));
+        } else {
+            self.free(&mut held.stats, pointer, class);
+        }
+    }
+
+    /// As [`Pool::give`], where nothing is recorded, which the lock on `stats` keeps so.
+    fn free(&self, stats: &mut Stats, pointer: CUdeviceptr, class: usize) {
         // SAFETY: it came from `take`, and comes back once: a buffer gives it when it is dropped. Every use of it was queued on the
         // pool's stream, or on one that the pool's stream waits for.
         self.context()
             .release(|api| unsafe { api.cuMemFreeAsync(pointer, self.stream.handle()) });
-        let mut stats = self.lock();
         stats.in_use = stats.in_use.saturating_sub(class);
-        self.level.show(&stats);
+        self.level.show(stats);
+    }
+
+    /// Has `begin` make the stream record what is queued. The lock is held, so that no thread frees memory in between, which would become a
+    /// part of what is recorded.
+    pub(in crate::engine) fn begin_recording(
+        &self,
+        begin: impl FnOnce() -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
+        let _held = self.lock();
+        begin()?;
+        self.stream.set_recording(true);
+        Ok(())
+    }
+
+    /// Has `end` make the stream do again what is queued, and frees what came back meanwhile: whether or not it fails, since after a
+    /// capture that went wrong the stream is as before it.
+    pub(in crate::engine) fn end_recording(
+        &self,
+        end: impl FnOnce() -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
+        let mut held = self.lock();
+        let ended = end();
+        self.stream.set_recording(false);
+        let Held { stats, waiting } = &mut *held;
+        for (pointer, class) in waiting.drain(..) {
+            self.free(stats, pointer, class);
+        }
+        ended
     }
 
     /// Waits for the stream and gives idle memory back to the system.
@@ -203,7 +257,7 @@ impl Pool {
 
     pub(in crate::engine) fn stats(&self) -> Result<MemoryStats, CudaError> {
         Ok(MemoryStats {
-            bytes: *self.lock(),
+            bytes: self.lock().stats,
             reserved: self.attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
             reserved_high_water: self
                 .attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)?,
@@ -214,7 +268,7 @@ impl Pool {
     pub(in crate::engine) fn available(&self) -> Result<usize, CudaError> {
         let reserved = self.attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
         let (free, _) = self.context().memory()?;
-        let bytes = *self.lock();
+        let bytes = self.lock().stats;
         let idle = reserved.saturating_sub(bytes.in_use);
         Ok(bytes.free().min(free.saturating_add(idle)))
     }
@@ -253,7 +307,7 @@ impl Drop for Pool {
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Pool").field(&*self.lock()).finish()
+        f.debug_tuple("Pool").field(&self.lock().stats).finish()
     }
 }
 
