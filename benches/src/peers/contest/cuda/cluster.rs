@@ -2,7 +2,7 @@
 
 use super::super::cluster::Kmeans;
 use super::super::data::Data;
-use super::super::{Case, Event, Inputs, Pools, Rival, Subject, Work};
+use super::super::{Case, Event, Inputs, Native, Pools, Rival, Subject, Work};
 use super::{Copy, Device, PROCESSOR, expect};
 use crate::peers::process::Answer;
 use serde_json::json;
@@ -119,6 +119,12 @@ impl Work for OnDevice {
         expect(clusters.read_labels(&mut host.labels));
         expect(clusters.read_centroids(&mut host.centroids));
         f64::from(milliseconds) / 1e3
+    }
+}
+
+impl Native for OnDevice {
+    fn answer(&self) -> Answer {
+        self.host.answer()
     }
 }
 
