@@ -182,7 +182,7 @@ fn rows_are_searched_in_parts() {
     let Some((_device, mut cuda)) = small() else {
         return;
     };
-    for bytes in [MEMORY - (256 << 10), 3 * MEMORY / 2] {
+    for bytes in [MEMORY - (96 << 10), 3 * MEMORY / 2] {
         let (values, queries) = (codes(bytes / 512 * 512, 6), codes(2 * 512, 7));
         let rows = Int8Rows::new(&values, 512).unwrap();
         let (mut expected, mut found) = ([Hit::default(); 10], [Hit::default(); 10]);

@@ -82,8 +82,10 @@ pub struct Cuda {
     pub(super) multiprocessors: u32,
     /// Shared memory that a block may have, in bytes.
     pub(super) shared: u32,
-    /// Whether warpgroup products were asked for and there are kernels with them.
-    pub(super) wgmma: bool,
+    /// Which of several are asked for.
+    pub(super) tensor_cores: TensorCores,
+    /// Whether the device, the driver and the kernels that are chosen have warpgroup products.
+    pub(super) has_wgmma: bool,
 }
 
 impl Cuda {
@@ -124,9 +126,8 @@ impl Cuda {
             staging,
             multiprocessors: info.multiprocessors.max(1),
             shared: u32::try_from(info.shared).unwrap_or(u32::MAX),
-            wgmma: options.tensor_cores == TensorCores::Wgmma
-                && info.wgmma != Wgmma::Absent
-                && Architecture::Sm90a.runs_on(capability),
+            tensor_cores: options.tensor_cores,
+            has_wgmma: info.wgmma != Wgmma::Absent && Architecture::Sm90a.runs_on(capability),
             stream,
             context,
         })

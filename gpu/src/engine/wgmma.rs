@@ -11,7 +11,7 @@ use super::error::Version;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TensorCores {
-    /// What was measured to be the fastest: mma, since wgmma was never timed.
+    /// What was measured to be the fastest, on an H200: kernels with few centroids in registers, wgmma from 128 clusters on, else mma.
     #[default]
     Auto,
     /// mma, of compute capability 8.0 and later.
@@ -33,7 +33,7 @@ impl TensorCores {
 pub enum Wgmma {
     /// It has none: its compute capability is not 9.0, or its driver is older than CUDA 12.0's.
     Absent,
-    /// Nobody asked for them yet ([`TensorCores::Wgmma`]).
+    /// Nothing has used them yet.
     Untried,
     /// They gave what mma gave.
     Right,

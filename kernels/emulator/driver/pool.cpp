@@ -136,7 +136,9 @@ TERCET_API CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
 }
 
 TERCET_API CUresult cuMemPoolGetAttribute(CUmemoryPool handle, int attribute, void *out) {
-    return initialized([&] {
+    return in_context([&](Context &context) {
+        // As a driver was seen to: 580 on an H200.
+        refuse_in_capture(context);
         const Pool &pool = valid(handle);
         const size_t sizes[] = {pool.threshold, pool.reserved, pool.reserved_high, pool.used, pool.used_high};
         if (attribute >= 1 && attribute <= 3) {

@@ -67,9 +67,12 @@ TERCET_FN u32 ternary_code(u32 pattern, u32 threshold) {
     return magnitude(pattern) >= threshold ? sign : 0;
 }
 
-// `SUM`: the coded magnitudes are summed.
-template <class Element, class Team, bool SUM>
-TERCET_FN Applied apply_ternary(const typename Element::Bits *values, u64 begin, u64 end, const Plan &plan, i8 *codes) {
+// With `with_sum` the coded magnitudes are summed.
+//
+// One loop for both: with a loop for each, ptxas of CUDA 13.0 had lanes that had left the one without a sum set registers of the whole warp to its
+// zeros while others, still inside, read an address from one of them (seen on an H200).
+template <class Element, class Team>
+TERCET_FN Applied apply_ternary(const typename Element::Bits *values, u64 begin, u64 end, const Plan &plan, i8 *codes, bool with_sum) {
     u32 threshold = plan.threshold;
     u32 coded = 0;
     ExactSum sum;
@@ -84,7 +87,7 @@ TERCET_FN Applied apply_ternary(const typename Element::Bits *values, u64 begin,
 #pragma unroll
         for (u32 i = 0; i < 4; i++) count = dp4a(words[i] & 0x01010101, 0x01010101u, count);
         coded += count * tile.count / 16;
-        if (SUM) {
+        if (with_sum) {
             u32 kept[16], largest = 0;
 #pragma unroll
             for (u32 i = 0; i < 16; i++) {
@@ -96,7 +99,7 @@ TERCET_FN Applied apply_ternary(const typename Element::Bits *values, u64 begin,
     });
     Applied applied;
     applied.counts = Counts{coded, 0};
-    if (SUM) {
+    if (with_sum) {
         applied.sum = Team::sum(sum);
     } else {
         applied.sum.clear();
@@ -191,14 +194,14 @@ TERCET_FN Applied apply_grid(const typename Element::Bits *values, u64 begin, u6
 struct TernaryCodes {
     template <class Element, class Team>
     TERCET_FN Applied run(const typename Element::Bits *values, u64 begin, u64 end, const Plan &plan, i8 *codes) {
-        return apply_ternary<Element, Team, false>(values, begin, end, plan, codes);
+        return apply_ternary<Element, Team>(values, begin, end, plan, codes, false);
     }
 };
 
 struct SummedCodes {
     template <class Element, class Team>
     TERCET_FN Applied run(const typename Element::Bits *values, u64 begin, u64 end, const Plan &plan, i8 *codes) {
-        return apply_ternary<Element, Team, true>(values, begin, end, plan, codes);
+        return apply_ternary<Element, Team>(values, begin, end, plan, codes, true);
     }
 };
 
@@ -214,8 +217,7 @@ template <class Element, class Team, u32 KIND>
 TERCET_FN Applied apply_plan(const typename Element::Bits *values, u64 begin, u64 end, const Method &method, const Plan &plan,
                              i8 *codes) {
     if (KIND != TERNARY) return apply_grid<Element, Team>(values, begin, end, plan, codes);
-    return method.mean_of_coded() ? apply_ternary<Element, Team, true>(values, begin, end, plan, codes)
-                                  : apply_ternary<Element, Team, false>(values, begin, end, plan, codes);
+    return apply_ternary<Element, Team>(values, begin, end, plan, codes, method.mean_of_coded());
 }
 
 }  // namespace tercet

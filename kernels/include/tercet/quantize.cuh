@@ -131,7 +131,7 @@ TERCET_FN void apply(const typename Element::Bits *values, u64 first, u64 groups
 }  // namespace tercet
 
 #define QUANTIZE(NAME, ELEMENT, TEAM, KIND, OPTIMUM)                                                                               \
-    extern "C" __global__ void __launch_bounds__(256, OPTIMUM ? 2 : 4)                                                             \
+    extern "C" __global__ void __launch_bounds__(256, OPTIMUM ? 2 : KIND == TERNARY ? 3 : 4)                                       \
         NAME(const ELEMENT::Bits *values, u64 before, u64 groups, u64 len, u32 method, f32 grid_scale, u32 grid, i8 *codes,        \
              f32 *scales, i8 *zero_points, ReportRecord *report) {                                                                 \
         quantize<ELEMENT, TEAM, KIND, OPTIMUM>(values, groups, len, Method::unpack(method, grid_scale, grid), codes,               \

@@ -37,6 +37,10 @@ const FEW_MODULE: &str = "cluster_few_mma";
 const MMA_MODULE: &str = "cluster_mma";
 const MMA_KERNEL: &str = "cluster_assign_mma";
 
+/// The fewest clusters that wgmma is used for unasked. On an H200 a step over a million points of 128 coordinates with 1,024 clusters took 0.44 ms by
+/// it and 0.75 ms by mma.
+const WGMMA_CLUSTERS: usize = 128;
+
 /// The fewest clusters that mma with tiles of 128 is used for.
 const MMA_CLUSTERS: usize = 32;
 
@@ -64,16 +68,21 @@ const WGMMA_STATIC: u32 = 9 << 10;
 impl Assigner {
     /// The kernel for `k` centroids in rows of `stride` bytes. Its first choice of wgmma on a device tries that there.
     pub(super) fn choose(cuda: &mut Cuda, stride: usize, k: usize) -> Result<Self, CudaError> {
-        if Self::takes_wgmma(cuda, stride) && super::probe::wgmma(cuda)? == Wgmma::Right {
-            let blocks = cuda.multiprocessors();
-            return Ok(Self::Wgmma { blocks });
-        }
         if cuda.capability() < MMA {
             return Ok(Self::Dp4a);
         }
         let few = FEW
             .iter()
             .find(|(clusters, bytes, _)| k <= *clusters && stride <= *bytes);
+        let wanted = match cuda.tensor_cores {
+            TensorCores::Wgmma => true,
+            TensorCores::Auto => few.is_none() && k >= WGMMA_CLUSTERS,
+            TensorCores::Mma => false,
+        };
+        if wanted && Self::takes_wgmma(cuda, stride) && super::probe::wgmma(cuda)? == Wgmma::Right {
+            let blocks = cuda.multiprocessors();
+            return Ok(Self::Wgmma { blocks });
+        }
         Ok(match few {
             Some(&(_, _, kernel)) => Self::Few {
                 kernel,
@@ -91,9 +100,9 @@ impl Assigner {
         Ok(Self::Mma { blocks })
     }
 
-    /// Whether the engine was asked for wgmma, and its kernel works on such rows.
+    /// Whether the engine's device has wgmma, and its kernel works on such rows.
     fn takes_wgmma(cuda: &Cuda, stride: usize) -> bool {
-        cuda.wgmma
+        cuda.has_wgmma
             && stride <= TensorCores::WGMMA_DIMS
             && cuda.shared >= WGMMA_SHARED + WGMMA_STATIC
     }
