@@ -125,7 +125,7 @@ impl Assigner {
             Self::Wgmma { blocks } => {
                 let kernel = match stride {
                     ..=32 => "cluster_assign_wgmma_32",
-                    ..=64 => "cluster_assign_wgmma_64",
+                    33..=64 => "cluster_assign_wgmma_64",
                     _ => "cluster_assign_wgmma",
                 };
                 let grid = grid(WGMMA_TILE, blocks).shared(WGMMA_SHARED);
