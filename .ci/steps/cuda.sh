@@ -14,7 +14,7 @@ ptx)
     stamp=target/nvidia/installed
     if ! cmp -s kernels/requirements.txt "$stamp"; then
         python3 -m venv --clear target/nvidia
-        target/nvidia/bin/pip install --quiet --disable-pip-version-check --only-binary :all: -r kernels/requirements.txt
+        target/nvidia/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps -r kernels/requirements.txt
         cp kernels/requirements.txt "$stamp"
     fi
     check=(--check)
@@ -22,6 +22,8 @@ ptx)
     target/nvidia/bin/python kernels/compile.py "${check[@]}"
     target/nvidia/bin/python kernels/report.py "${check[@]}"
     target/nvidia/bin/python kernels/tests/lint_test.py
+    target/nvidia/bin/python kernels/tests/sass_test.py
+    target/nvidia/bin/python kernels/sass.py
     kernels=$(cat kernels/ptx/*/*.ptx | grep -c '^\.visible \.entry')
     note "$kernels kernels, $(cat kernels/ptx/*/*.ptx | wc -c) bytes of PTX"
     ;;
