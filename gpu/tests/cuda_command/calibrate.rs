@@ -125,7 +125,7 @@ fn failures_are_one_line() {
         return;
     }
     let options = ["calibrate", "a.npy", "--method", "mse", "--backend", "cuda"];
-    let failed = on_device(&folder, &options, "fail=launch:2:719").unwrap();
+    let failed = on_device(&folder, &options, "fail=launch:1:719").unwrap();
     assert_eq!((failed.code, failed.out.as_str()), (Some(1), ""));
     assert!(
         failed.err.starts_with("error: cuda: ") && failed.err.lines().count() == 1,
