@@ -81,6 +81,27 @@ fn every_shape_clusters_as_the_reference() {
     }
 }
 
+/// Each kernel with its centroids in registers, with fewer clusters and shorter rows than it has room for, and with as many as it has.
+#[test]
+fn few_centroids_of_every_size_cluster_as_the_reference() {
+    let Some(device) = device() else { return };
+    for (index, (clusters, dims)) in [16, 64, 128]
+        .into_iter()
+        .flat_map(|clusters| [32, 64, 128].map(|dims| (clusters, dims)))
+        .enumerate()
+    {
+        device.set(&format!("seed={}", index + 1));
+        let mut cuda = cuda((8, 0));
+        for (k, dims) in [(clusters, dims), (clusters - 7, dims - 13)] {
+            let values = points(CLOUDS[index % 4], 150, dims, index as u64);
+            let points = Points::new(&values, dims).unwrap();
+            let mut options = options(Init::Random, index as u64);
+            options.lloyd.max_iter = 3;
+            compare(&mut cuda, points, k, Update::Mean, &options, 0);
+        }
+    }
+}
+
 #[test]
 fn every_cloud_and_restart_clusters_as_the_reference() {
     let Some(device) = device() else { return };
