@@ -17,18 +17,6 @@ const u32 BITS = 7, MASK = (1 << BITS) - 1;
 const i32 NO_KEY = (i32)0x80000000;
 static_assert((3ull << 21) * (1 << BITS) + MASK < 1ull << 31, "a key fits");
 
-// Two lanes `STEP` apart share 2 · HALF points: each gives its keys of half of them, and keeps the best of both for the other half.
-template <u32 HALF, u32 STEP>
-TERCET_FN void share(i32 (&best)[2 * GROUPS]) {
-    const bool upper = (threadIdx.x & STEP) != 0;
-#pragma unroll
-    for (u32 i = 0; i < HALF; i++) {
-        const i32 own = upper ? best[i + HALF] : best[i], given = upper ? best[i] : best[i + HALF];
-        const i32 got = __shfl_xor_sync(FULL_WARP, given, STEP);
-        best[i] = got > own ? got : own;
-    }
-}
-
 // The bytes of a row that a lane gives to products: of each 32 bytes two words. Which of a row's words are first does not matter to a product, as
 // long as points and centroids have them in one order: so a lane's lie together. Zeros past the row's end.
 template <u32 STEPS>

@@ -122,18 +122,6 @@ TERCET_FN void take(i32 (&best)[32], const i32 (&sums)[64], const Keys &keys, co
     }
 }
 
-// Two lanes `STEP` apart share 2 · HALF points: each gives its keys of half of them, and keeps the best of both for the other half.
-template <u32 HALF, u32 STEP>
-TERCET_FN void share(i32 (&best)[32]) {
-    const bool upper = (threadIdx.x & STEP) != 0;
-#pragma unroll
-    for (u32 i = 0; i < HALF; i++) {
-        const i32 own = upper ? best[i + HALF] : best[i], given = upper ? best[i] : best[i + HALF];
-        const i32 got = __shfl_xor_sync(FULL_WARP, given, STEP);
-        best[i] = got > own ? got : own;
-    }
-}
-
 // Ends a window that began at a centroid: its keys become ranks of the four points that are left to each lane.
 TERCET_FN void close_window(u64 (&ranks)[4], i32 (&best)[32], const Keys &keys, u32 window) {
     share<16, 16>(best);

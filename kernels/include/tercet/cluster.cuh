@@ -20,6 +20,19 @@ TERCET_FN i32 score_of(u64 rank) { return (i32)((u32)(rank >> 32) ^ 0x80000000u)
 
 TERCET_FN u64 least(u64 a, u64 b) { return a < b ? a : b; }
 
+// Two lanes `STEP` apart share 2 · HALF points: each gives its keys of half of them, and keeps the best of both for the other half.
+template <u32 HALF, u32 STEP, u32 COUNT>
+TERCET_FN void share(i32 (&best)[COUNT]) {
+    static_assert(2 * HALF <= COUNT, "there are so many points");
+    const bool upper = (threadIdx.x & STEP) != 0;
+#pragma unroll
+    for (u32 i = 0; i < HALF; i++) {
+        const i32 own = upper ? best[i + HALF] : best[i], given = upper ? best[i] : best[i + HALF];
+        const i32 got = __shfl_xor_sync(FULL_WARP, given, STEP);
+        best[i] = got > own ? got : own;
+    }
+}
+
 // Sixteen products.
 TERCET_FN i32 dot16(const u32x4 &a, const u32x4 &b, i32 sum) {
     sum = dp4a((i32)a.x, (i32)b.x, sum);

@@ -1,7 +1,6 @@
 //! Whether a device's wgmma gives what its mma gives.
 //!
-//! The kernels were tested where their instructions are C++ (`kernels/emulator`), and what PTX says of descriptors and swizzles was read, not
-//! seen. So before a process first uses wgmma on a device, both kernels assign the same points there: results that differ in a bit are the
+//! The kernels were tested where their instructions are C++ (`kernels/emulator`), and on one H200 with one driver. Another driver compiles them anew. So before a process first uses wgmma on a device, both kernels assign the same points there: results that differ in a bit are the
 //! last that its wgmma gives.
 
 use tercet_core::cluster::{Points, Update};

@@ -43,7 +43,7 @@ impl Device for OnCuda {
         timed(&mut self.cuda, task, budget)
     }
 
-    /// Steps of k-means by warpgroup products, where the device has them: they are no engine's default before they were seen to win.
+    /// Steps of k-means by warpgroup products, where the device has them: engines take them by themselves for many clusters alone.
     fn run_otherwise(
         &mut self,
         task: &Task<'_>,
