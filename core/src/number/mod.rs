@@ -24,8 +24,10 @@
 //! 8. **Draws come from one generator** with a fixed stream ([`Random`]).
 
 pub mod bits;
+mod counter;
 pub mod element;
 pub mod exact_sum;
+mod exp2_neg;
 mod fixed;
 mod kind;
 pub mod lanes;
@@ -35,12 +37,16 @@ pub mod random;
 pub mod root;
 pub mod round;
 pub mod stats;
+mod turn;
 
+pub use counter::counter;
 pub use element::Element;
 pub use exact_sum::ExactSum;
+pub use exp2_neg::exp2_neg;
 pub use kind::{Kind, Plain};
 pub use lanes::{Lanes, RUN, dot, squared_distance, squared_error, sum_of_squares};
 pub use log2::log2;
 pub use max::{abs_max, first_not_finite};
 pub use random::Random;
 pub use stats::Stats;
+pub use turn::{rope_step, sin_cos};
