@@ -18,7 +18,7 @@ struct Limit<i8> {
 };
 template <>
 struct Limit<i16> {
-    static __device__ __forceinline__ f32 value() { return 32639.0f; }
+    static __device__ __forceinline__ f32 value() { return 32512.0f; }
 };
 
 const u32 THREADS = 256;

@@ -7,6 +7,7 @@
 mod block;
 mod cluster;
 mod linear;
+mod model;
 mod palette;
 mod quantize;
 mod refused;
@@ -15,6 +16,7 @@ mod search;
 pub use block::BlockEngine;
 pub use cluster::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
 pub use linear::LinearEngine;
+pub use model::ModelEngine;
 pub use palette::PaletteEngine;
 pub use quantize::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
 pub use refused::Refused;

@@ -120,7 +120,7 @@ pub trait QuantizeEngine {
     ///
     /// let (mut codes, mut scales) = ([0i16; 2], [0.0]);
     /// Scalar.norm_quantize(&[0.5, -2.0], None, Activations::A16(&mut codes), &mut scales)?;
-    /// assert_eq!(codes, [8160, -32639]);
+    /// assert_eq!(codes, [8128, -32512]);
     /// # Ok::<(), tercet_core::quant::QuantError>(())
     /// ```
     ///

@@ -54,7 +54,7 @@ impl<'a> Matrix<'a> {
             // Every pattern stands for weights.
             Layout::Int8 | Layout::Int8Pairs | Layout::Int4 | Layout::FiveTrits => {}
             Layout::TernaryLanes => pack::check_ternary_lanes(cols, bytes)?,
-            Layout::Block(format) => check_blocks(format, layout.group_bytes(cols)?, bytes)?,
+            Layout::Block(format) => check_blocks(format, layout.group_bytes(cols)?, bytes, 127)?,
         }
         Ok(Self {
             layout,
@@ -63,6 +63,21 @@ impl<'a> Matrix<'a> {
             bytes,
             scales: Scales::One(1.0),
         })
+    }
+
+    /// Refuses blocks whose sums with activations of 16 bits could reach 2⁶², which [`Matrix::new`] asks of 8 bits. O(rows · cols).
+    ///
+    /// Activations are within ±32,512, as [`crate::quant::activations`] gives them; other layouts' sums fit always.
+    ///
+    /// # Errors
+    /// [`LinearError::ScaleRange`].
+    pub fn check_wide(&self) -> Result<(), LinearError> {
+        match self.layout {
+            Layout::Block(format) => {
+                check_blocks(format, self.layout.group_bytes(self.cols)?, self.bytes, 32_512)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Gives all weights one scale.
@@ -172,11 +187,12 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Refuses rows whose scales or minima are not finite, or so large that Σ |d|·2²⁴·max|dot| + |m|·2²⁴·max|Σx| could reach 2⁶².
-fn check_blocks(format: Format, row_bytes: usize, bytes: &[u8]) -> Result<(), LinearError> {
+/// Refuses rows whose scales or minima are not finite, or so large that Σ |d|·2²⁴·max|dot| + |m|·2²⁴·max|Σx| could reach 2⁶² for activations
+/// within ±`largest`.
+fn check_blocks(format: Format, row_bytes: usize, bytes: &[u8], largest: u64) -> Result<(), LinearError> {
     let (lowest, highest) = format.codes();
     let largest_code = lowest.unsigned_abs().max(highest.unsigned_abs());
-    let largest_sum = 127 * format.len() as u64;
+    let largest_sum = largest * format.len() as u64;
     // An f16 times 2²⁴ is an integer below 2⁴⁰.
     let fixed = |f16: f16| (f16.to_f32().abs() * 16_777_216.0) as u64;
     for (row, bytes) in bytes.chunks_exact(row_bytes.max(1)).enumerate() {

@@ -40,8 +40,8 @@ pub struct Norm<'a> {
 
 /// A type of codes.
 pub trait Code: Plain {
-    /// The code of the largest magnitude of a row: 127, or 127 · 257, both bytes of whose codes lie within ±127 where the lower one
-    /// counts with a sign.
+    /// The code of the largest magnitude of a row: 127, or 127 · 256, which is the largest whose codes are 255·a + b with both within
+    /// ±127 ([`planes`]).
     const LIMIT: f32;
 
     /// The code of an integer within ±[`Code::LIMIT`].
@@ -58,7 +58,7 @@ impl Code for i8 {
 }
 
 impl Code for i16 {
-    const LIMIT: f32 = 32_639.0;
+    const LIMIT: f32 = 32_512.0;
 
     #[inline(always)]
     fn of(integer: i32) -> Self {
@@ -136,6 +136,27 @@ pub fn columns(
         _ => {}
     }
     Ok(cols)
+}
+
+/// Cuts codes of 16 bits into two planes of int8 that kernels for int8 take: each code is 255·high + low, both within ±127. O(n).
+///
+/// Codes lie within ±[`Code::LIMIT`]; of a larger one the planes are some numbers. Of planes that differ in length the shorter counts.
+///
+/// ```
+/// use tercet_core::quant::activations::planes;
+///
+/// let (mut high, mut low) = ([0; 3], [0; 3]);
+/// planes(&[32_512, -128, 300], &mut high, &mut low);
+/// assert_eq!((high, low), ([127, -1, 1], [127, 127, 45]));
+/// ```
+pub fn planes(codes: &[i16], high: &mut [i8], low: &mut [i8]) {
+    for ((&code, high), low) in codes.iter().zip(high).zip(low) {
+        let code = i32::from(code);
+        // 2²⁴ / 255 rounded down: the quotient to the nearest for all codes, which are tested. Below 2³¹.
+        let nearest = code.wrapping_mul(65_793).wrapping_add(1 << 23) >> 24;
+        *high = nearest as i8;
+        *low = (code - 255 * nearest) as i8;
+    }
 }
 
 /// What [`quantize`] says of scales: the first that is NaN is of a row that is not finite.

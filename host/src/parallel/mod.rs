@@ -16,6 +16,7 @@ mod fp8;
 mod histogram;
 mod left_out;
 mod linear;
+mod model;
 mod matmat;
 pub(crate) mod palette;
 mod rows;

@@ -1,0 +1,348 @@
+//! Attention over the cache as sums of integers.
+//!
+//! After rotation a query has 16 bits and a scale, as [`crate::quant::activations`] has them without a norm; keys and values have the bits of
+//! the [cache's type](super::CacheType). For a query at position p, with qs = fl(scale · fl(1 / √d)):
+//! 1. Scores of the t that are [attended to](super::Pattern): s = fl(f32(dot) · fl(qs · ks)), the dot product of codes exact. m is the largest.
+//! 2. Powers: p = ([`exp2_neg`](u) + 64) >> 7, u = fl(fl(m − s) · log₂ e), at most 31.99, in units of 2⁻²⁰, cut off. Σp is exact.
+//! 3. Weights: a = fl(f32(p) · vs). Of 64 positions from a multiple of 64 on, e is the least with a ≤ 32,767 · 2ᵉ for all; E the largest e; an e below
+//!    E − R is raised to that, R the [range](super::CacheType::range) of the type. w = half even of a · 2⁻ᵉ.
+//! 4. Sums: Σ over pages of (Σ w · v) · 2^(e − E + R), exact in 64 bits, times fl(2^(E − R) / f32(Σp)). 0 where every a is below 2⁻¹⁰⁰.
+//!
+//! Nothing depends on the order of t, so pages, threads and devices may share it out. One exponent for all positions, in place of one a page, would
+//! lose: 4·10⁻² of the result over 128 Ki positions, where pages stay at 10⁻⁴.
+
+use super::cache::{Cache, CacheType, PAGE, PageCodes, fp8_integer};
+use super::gate::steps;
+use super::memory::Place;
+use super::sequence::Sequence;
+use crate::number::exp2_neg;
+
+/// The most values of a head: 512 · 32,512 · 127 fits 31 bits.
+pub const MAX_HEAD: usize = 512;
+
+/// Positions of a page, as a length.
+const LEN: usize = PAGE as usize;
+
+/// What the attention of a layer is of: rotated queries of rows, and the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Attention<'c, 'm> {
+    /// Keys and values.
+    pub cache: &'c Cache<'m>,
+    /// Where they lie.
+    pub sequences: &'c [Sequence<'m>],
+    /// Each row's sequence and position.
+    pub places: &'c [Place],
+    /// The layer.
+    pub layer: usize,
+    /// Heads of queries.
+    pub heads: usize,
+    /// Codes: rows · heads · values of a head.
+    pub queries: &'c [i16],
+    /// Their scales, by 1 / √d already: rows · heads.
+    pub scales: &'c [f32],
+    /// The same of queries that are rotated for sinks; empty where no pattern has any.
+    pub sink_queries: &'c [i16],
+    /// Their scales.
+    pub sink_scales: &'c [f32],
+}
+
+impl Attention<'_, '_> {
+    /// Values of a head.
+    pub const fn head_len(&self) -> usize {
+        self.cache.shape().head
+    }
+
+    /// What a head of a row attends to, into `out`, a value for each of the head; NaN where a score is not finite.
+    ///
+    /// `scores` has an element for each position of the pages that [`Sequence::pages`] gives with a chunk of 1, `sums` one for each of the head. O(attended · head).
+    pub fn head(
+        &self,
+        row: usize,
+        head: usize,
+        scores: &mut [f32],
+        sums: &mut [i64],
+        out: &mut [f32],
+    ) {
+        out.fill(0.0);
+        sums.fill(0);
+        let Some((place, sequence)) = self.places.get(row).and_then(|place| {
+            let sequence = self.sequences.get(place.sequence)?;
+            Some((place, sequence))
+        }) else {
+            return;
+        };
+        let shape = self.cache.shape();
+        let group = self.heads.checked_div(shape.heads).unwrap_or(1);
+        let kv = head.checked_div(group).unwrap_or(0);
+        let head = row.wrapping_mul(self.heads).wrapping_add(head);
+        let p = place.position;
+        let ask = Ask {
+            attention: self,
+            sequence,
+            p,
+            kv,
+            head,
+        };
+        let Some(largest) = ask.scores(scores) else {
+            return out.fill(f32::NAN);
+        };
+        let Some((total, largest)) = ask.weights(largest, scores) else {
+            return;
+        };
+        let range = shape.kind.range() as i32;
+        let most = exponent(largest);
+        ask.sum(most, scores, sums);
+        let scale = power(most - range) / total as f32;
+        for (out, &sum) in out.iter_mut().zip(sums.iter()) {
+            *out = sum as f32 * scale;
+        }
+    }
+}
+
+/// One head of one row.
+struct Ask<'j, 'c, 'm> {
+    attention: &'j Attention<'c, 'm>,
+    sequence: &'j Sequence<'m>,
+    p: u32,
+    /// The head of keys.
+    kv: usize,
+    /// The head among those of all rows.
+    head: usize,
+}
+
+impl Ask<'_, '_, '_> {
+    /// The pages that are attended to, as they lie in the cache, with the first position of each.
+    fn pages(&self) -> impl Iterator<Item = (u32, u32)> {
+        let sequence = self.sequence;
+        sequence.attended(self.p).filter_map(move |page| {
+            let first = page.wrapping_mul(PAGE);
+            Some((first, sequence.page(first)?))
+        })
+    }
+
+    /// A query of this head.
+    fn query<'q>(&self, codes: &'q [i16], scales: &[f32]) -> (&'q [i16], f32) {
+        let len = self.attention.head_len();
+        let first = self.head.wrapping_mul(len);
+        let codes = codes.get(first..).and_then(|rest| rest.get(..len));
+        let scale = scales.get(self.head).copied().unwrap_or(0.0);
+        (codes.unwrap_or_default(), scale)
+    }
+
+    /// Writes a score for each position of each page, −∞ for those that are not attended to, and gives the largest; `None` where one is not finite.
+    fn scores(&self, scores: &mut [f32]) -> Option<f32> {
+        let attention = self.attention;
+        let pattern = self.sequence.pattern();
+        let near = self.query(attention.queries, attention.scales);
+        let far = match pattern.sink_position(self.p) {
+            Some(_) => self.query(attention.sink_queries, attention.sink_scales),
+            None => near,
+        };
+        let mut largest = f32::NEG_INFINITY;
+        let mut finite = true;
+        let mut scores = scores.chunks_exact_mut(LEN);
+        for (first, page) in self.pages() {
+            let (keys, scales) = attention.cache.keys(page, attention.layer, self.kv);
+            let scores = scores.next()?;
+            for ((t, score), (index, &scale)) in (first..).zip(scores).zip(scales.iter().enumerate()) {
+                *score = f32::NEG_INFINITY;
+                if t > self.p || !pattern.attends(self.p, t) {
+                    continue;
+                }
+                let (query, query_scale) = if t < pattern.sinks { far } else { near };
+                let dot = dot(attention.cache.shape().kind, keys, index, query);
+                let found = dot * (query_scale * scale);
+                finite &= found.is_finite();
+                if found > largest {
+                    largest = found;
+                }
+                *score = found;
+            }
+        }
+        (finite && largest.is_finite()).then_some(largest)
+    }
+
+    /// Turns scores into weights that are no integers yet, and gives Σp and the largest of them; `None` where they are too small.
+    fn weights(&self, largest: f32, scores: &mut [f32]) -> Option<(u64, f32)> {
+        let attention = self.attention;
+        let (mut total, mut most) = (0u64, 0.0);
+        let mut scores = scores.chunks_exact_mut(LEN);
+        for (_, page) in self.pages() {
+            let (_, scales) = attention.cache.values(page, attention.layer, self.kv);
+            let scores = scores.next()?;
+            for (score, &scale) in scores.iter_mut().zip(scales) {
+                if *score == f32::NEG_INFINITY {
+                    *score = 0.0;
+                    continue;
+                }
+                let power = (exp2_neg(steps(largest - *score)) + 64) >> 7;
+                total = total.wrapping_add(u64::from(power));
+                let weight = power as f32 * scale;
+                if weight > most {
+                    most = weight;
+                }
+                *score = weight;
+            }
+        }
+        const LEAST: f32 = 1.0 / (1u128 << 100) as f32;
+        // Not below a number, and so a number.
+        (most >= LEAST && most.is_finite()).then_some((total, most))
+    }
+
+    /// Adds the values of all pages, by their weights, in units of 2^(`most` − range).
+    fn sum(&self, most: i32, weights: &[f32], sums: &mut [i64]) {
+        let attention = self.attention;
+        let kind = attention.cache.shape().kind;
+        let range = kind.range() as i32;
+        let mut weights = weights.chunks_exact(LEN);
+        for (_, page) in self.pages() {
+            let (values, _) = attention.cache.values(page, attention.layer, self.kv);
+            let Some(weights) = weights.next() else { return };
+            let largest = weights.iter().fold(0.0, |most, &weight| if weight > most { weight } else { most });
+            let exponent = exponent(largest).max(most - range);
+            let mut codes = [0; LEN];
+            for (code, &weight) in codes.iter_mut().zip(weights) {
+                *code = shifted(weight, exponent);
+            }
+            let shift = (exponent - most + range) as u32 & 31;
+            match values {
+                PageCodes::Narrow(values) if kind == CacheType::Fp8 => {
+                    page_sums(&codes, values, |w, v| i64::from(w) * i64::from(fp8_integer(v)), shift, sums);
+                }
+                // 64 · 32,767 · 127 fits 31 bits.
+                PageCodes::Narrow(values) => page_sums(&codes, values, |w, v| w * i32::from(v), shift, sums),
+                PageCodes::Wide(values) => {
+                    page_sums(&codes, values, |w, v| i64::from(w * i32::from(v)), shift, sums);
+                }
+            }
+        }
+    }
+}
+
+/// Adds Σ w · v of a page, shifted, to each sum: 16 columns at a time.
+#[inline(always)]
+fn page_sums<V: Copy, S>(
+    weights: &[i32; LEN],
+    values: &[V],
+    product: impl Fn(i32, V) -> S,
+    shift: u32,
+    sums: &mut [i64],
+) where
+    S: Copy + Default + core::ops::AddAssign + Into<i64>,
+{
+    const COLUMNS: usize = 16;
+    let head = sums.len();
+    for (first, sums) in (0..head).step_by(COLUMNS).zip(sums.chunks_mut(COLUMNS)) {
+        let mut page = [S::default(); COLUMNS];
+        let mut rows = values.chunks_exact(head.max(1));
+        for &weight in weights {
+            let Some(row) = rows.next() else { break };
+            if weight == 0 {
+                continue;
+            }
+            let row = row.get(first..).unwrap_or_default();
+            for (sum, &value) in page.iter_mut().zip(row) {
+                *sum += product(weight, value);
+            }
+        }
+        for (sum, page) in sums.iter_mut().zip(page) {
+            let page: i64 = page.into();
+            *sum = sum.wrapping_add(page << shift);
+        }
+    }
+}
+
+/// The exact dot product of a query with the key at an index of a page, rounded once.
+#[inline]
+fn dot(kind: CacheType, keys: PageCodes<'_>, index: usize, query: &[i16]) -> f32 {
+    let len = query.len();
+    let first = index.wrapping_mul(len);
+    match keys {
+        PageCodes::Narrow(keys) => {
+            let key = keys.get(first..).and_then(|rest| rest.get(..len)).unwrap_or_default();
+            let pairs = query.iter().zip(key);
+            if kind == CacheType::Fp8 {
+                let sum: i64 = pairs.map(|(&q, &k)| i64::from(q) * i64::from(fp8_integer(k))).sum();
+                return sum as f32;
+            }
+            // Below 2³¹ for the longest head.
+            let sum = pairs.fold(0i32, |sum, (&q, &k)| sum.wrapping_add(i32::from(q) * i32::from(k)));
+            sum as f32
+        }
+        PageCodes::Wide(keys) => {
+            let key = keys.get(first..).and_then(|rest| rest.get(..len)).unwrap_or_default();
+            let pairs = query.iter().zip(key);
+            let sum: i64 = pairs.map(|(&q, &k)| i64::from(i32::from(q) * i32::from(k))).sum();
+            sum as f32
+        }
+    }
+}
+
+/// The least e with `a` ≤ 32,767 · 2ᵉ, of a positive normal number; of others something less.
+#[inline]
+fn exponent(a: f32) -> i32 {
+    let bits = a.to_bits();
+    // a = mantissa · 2^(field − 150), the mantissa within 2²³ and 2²⁴; 2⁻⁹ of it is within 2¹⁴ and 2¹⁵.
+    let field = (bits >> 23) as i32;
+    let above = bits & 0x7F_FFFF | 0x80_0000;
+    field - 150 + 9 + i32::from(above > 32_767 << 9)
+}
+
+/// `a` · 2^−e, rounded half to even, of a number that is not negative, with a result of at most 32,767.
+#[inline]
+fn shifted(a: f32, exponent: i32) -> i32 {
+    let bits = a.to_bits();
+    let field = bits >> 23;
+    let mantissa = if field == 0 { bits } else { bits & 0x7F_FFFF | 0x80_0000 };
+    // a is mantissa · 2^(field − 150), or subnormal.
+    let shift = exponent - (field.max(1) as i32 - 150);
+    let Some(shift) = u32::try_from(shift).ok().filter(|&shift| shift > 0) else {
+        return mantissa as i32;
+    };
+    if shift > 25 {
+        return 0;
+    }
+    let floor = mantissa >> shift;
+    let rest = mantissa & ((1 << shift) - 1);
+    let half = 1 << (shift - 1);
+    (floor + u32::from(rest > half || (rest == half && floor & 1 == 1))) as i32
+}
+
+/// 2ᵉ, from −149 to 127.
+#[inline]
+fn power(exponent: i32) -> f32 {
+    match exponent.max(-149) {
+        exponent @ ..-126 => f32::from_bits(1 << ((exponent + 149) as u32 & 31)),
+        exponent => f32::from_bits(((exponent.min(127) + 127) as u32) << 23),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::Random;
+
+    #[test]
+    fn weights_are_the_nearest_integers() {
+        let mut random = Random::new(7);
+        for _ in 0..100_000 {
+            // From 2⁻¹⁰⁰ to 2¹⁰⁰.
+            let a = f32::from_bits((27 + random.below(200) as u32) << 23 | random.next_u64() as u32 & 0x7F_FFFF);
+            let e = exponent(a);
+            let wide = f64::from(a);
+            assert!(wide <= 32_767.0 * 2f64.powi(e) && wide > 32_767.0 * 2f64.powi(e - 1));
+            for more in [0, 1, 5, 12, 20, 30] {
+                let exact = wide * 2f64.powi(-(e + more));
+                assert_eq!(f64::from(shifted(a, e + more)), crate::number::round::half_even_f64(exact));
+            }
+        }
+        assert_eq!(shifted(0.0, -100), 0);
+    }
+
+    #[test]
+    fn powers_of_two_are_exact() {
+        for e in -149..=127 {
+            assert_eq!(f64::from(power(e)), 2f64.powi(e));
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! What a file says of a model's shape.
+
+use super::cache::CacheType;
+use super::{Gate, ModelError};
+use crate::gguf::{Reader, Value};
+
+/// An architecture: what is computed, and in which order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Architecture {
+    /// `bitnet`, and `bitnet-b1.58` and `bitnet-25`: norms behind attention and behind the gate, pairs of halves rotated, activations of
+    /// 8 bits.
+    BitNet,
+    /// `llama`: neither of these norms, neighbours rotated, activations of 16 bits.
+    Llama,
+}
+
+/// Which positions a position attends to: those before a number of sinks, those in a window behind it, and every so many-th before it;
+/// always itself.
+///
+/// Position p attends to t ≤ p where t < sinks, or p − t < window, or stride > 0 and (p − t) mod stride = 0 (Child and others, 2019). Sinks are those of
+/// Xiao and others, *Efficient streaming language models with attention sinks*, 2023: from position window + sinks on they are scored by a
+/// query rotated to position window + sinks − 1, so that their distance stays within what the model was trained for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Pattern {
+    /// How many positions the window has, the last of them the position itself; at least 1.
+    pub window: u32,
+    /// How many positions from the start are attended to always.
+    pub sinks: u32,
+    /// Every so many-th position before; 0 for none.
+    pub stride: u32,
+}
+
+impl Pattern {
+    /// Every position.
+    pub const FULL: Self = Self {
+        window: u32::MAX,
+        sinks: 0,
+        stride: 0,
+    };
+
+    /// Whether position `p` attends to `t`, which is no later.
+    #[inline]
+    pub const fn attends(&self, p: u32, t: u32) -> bool {
+        let back = p.wrapping_sub(t);
+        t < self.sinks
+            || back < self.window
+            || back == 0
+            || matches!(back.checked_rem(self.stride), Some(0))
+    }
+
+    /// Whether old positions are forgotten, so that memory does not grow: there is a window and no stride.
+    pub const fn is_ring(&self) -> bool {
+        self.window != u32::MAX && self.stride == 0
+    }
+
+    /// The position to which queries of sinks are rotated, from `p` on where they are.
+    #[inline]
+    pub const fn sink_position(&self, p: u32) -> Option<u32> {
+        match self.window.checked_add(self.sinks) {
+            Some(end) if self.sinks > 0 && p >= end => Some(end.saturating_sub(1)),
+            _ => None,
+        }
+    }
+}
+
+/// The shape of a model, as its file has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Config {
+    /// What is computed.
+    pub architecture: Architecture,
+    /// The activation between gate and up.
+    pub gate: Gate,
+    /// How many layers.
+    pub layers: usize,
+    /// Values of the residual.
+    pub width: usize,
+    /// Values between up and down.
+    pub hidden: usize,
+    /// Heads of queries.
+    pub heads: usize,
+    /// Heads of keys and values, which divide those of queries.
+    pub kv_heads: usize,
+    /// Values of a head, even, at most [`MAX_HEAD`](super::attention::MAX_HEAD).
+    pub head: usize,
+    /// Positions that the model was trained for.
+    pub context: u32,
+    /// Tokens.
+    pub vocabulary: usize,
+    /// What norms add to the mean of squares.
+    pub eps: f32,
+    /// The base of the rotation's frequencies.
+    pub rope_base: f32,
+    /// What frequencies are divided by.
+    pub rope_factor: f32,
+    /// How keys and values are kept, unless the caller says otherwise.
+    pub cache: CacheType,
+    /// What is attended to, unless the caller says otherwise.
+    pub pattern: Pattern,
+}
+
+impl Config {
+    /// Whether activations have 16 bits, and not 8.
+    pub const fn wide(&self) -> bool {
+        matches!(self.architecture, Architecture::Llama)
+    }
+
+    /// Values of all heads of queries.
+    pub const fn query_width(&self) -> usize {
+        self.heads.saturating_mul(self.head)
+    }
+
+    /// Values of all heads of keys.
+    pub const fn kv_width(&self) -> usize {
+        self.kv_heads.saturating_mul(self.head)
+    }
+
+    /// The largest of the widths.
+    pub(super) fn widest(&self) -> usize {
+        self.width.max(self.hidden).max(self.query_width())
+    }
+
+    /// Reads what the metadata say; the vocabulary is the embedding's and still 0. O(metadata).
+    pub(super) fn read(file: &Reader<'_>) -> Result<Self, ModelError> {
+        let name = file.get("general.architecture").and_then(|value| value.as_str());
+        let name = name.ok_or(ModelError::Architecture)?;
+        let (architecture, gate) = match name {
+            "llama" => (Architecture::Llama, Gate::Silu),
+            "bitnet" => (Architecture::BitNet, Gate::Silu),
+            "bitnet-b1.58" | "bitnet-25" => (Architecture::BitNet, Gate::SquaredRelu),
+            _ => return Err(ModelError::Architecture),
+        };
+        let mut keys = Keys::default();
+        for (key, value) in file.metadata() {
+            let own = key.strip_prefix(name).and_then(|key| key.strip_prefix('.'));
+            keys.take(own.unwrap_or(key), own.is_some(), value)?;
+        }
+        keys.config(architecture, gate)
+    }
+}
+
+/// Keys as they come.
+#[derive(Default)]
+struct Keys {
+    layers: Option<usize>,
+    width: Option<usize>,
+    hidden: Option<usize>,
+    heads: Option<usize>,
+    kv_heads: Option<usize>,
+    key_length: Option<usize>,
+    value_length: Option<usize>,
+    rotated: Option<usize>,
+    context: Option<usize>,
+    eps: Option<f32>,
+    base: Option<f32>,
+    factor: Option<f32>,
+    gate: Option<Gate>,
+    cache: Option<CacheType>,
+    window: Option<usize>,
+    sinks: Option<usize>,
+    stride: Option<usize>,
+}
+
+impl Keys {
+    /// Takes a key of the architecture's own, or another; the first of two counts.
+    fn take(&mut self, key: &str, own: bool, value: Value<'_>) -> Result<(), ModelError> {
+        if !own {
+            return self.take_tercet(key, value);
+        }
+        let counts: [(&'static str, &mut Option<usize>); 11] = [
+            ("block_count", &mut self.layers),
+            ("embedding_length", &mut self.width),
+            ("feed_forward_length", &mut self.hidden),
+            ("attention.head_count", &mut self.heads),
+            ("attention.head_count_kv", &mut self.kv_heads),
+            ("attention.key_length", &mut self.key_length),
+            ("attention.value_length", &mut self.value_length),
+            ("rope.dimension_count", &mut self.rotated),
+            ("context_length", &mut self.context),
+            ("attention.sliding_window", &mut self.window),
+            ("expert_count", &mut None),
+        ];
+        for (name, slot) in counts {
+            if key == name {
+                let count = value.as_u64().filter(|&count| count <= u64::from(u32::MAX >> 1));
+                let count = count.and_then(|count| usize::try_from(count).ok());
+                let count = count.ok_or(ModelError::Key {
+                    key: name,
+                    expected: "an integer below 2^31",
+                })?;
+                if name == "expert_count" && count > 0 {
+                    return Err(ModelError::Key {
+                        key: name,
+                        expected: "0: models of experts are not run",
+                    });
+                }
+                slot.get_or_insert(count);
+                return Ok(());
+            }
+        }
+        let floats = [
+            ("attention.layer_norm_rms_epsilon", &mut self.eps),
+            ("rope.freq_base", &mut self.base),
+            ("rope.scaling.factor", &mut self.factor),
+        ];
+        for (name, slot) in floats {
+            if key == name {
+                let Value::F32(value) = value else {
+                    return Err(ModelError::Key {
+                        key: name,
+                        expected: "an f32",
+                    });
+                };
+                slot.get_or_insert(value);
+                return Ok(());
+            }
+        }
+        let unknown = |key, expected| Err(ModelError::Key { key, expected });
+        match (key, value.as_str()) {
+            ("rope.scaling.type", Some("none" | "linear")) => Ok(()),
+            ("rope.scaling.type", _) => {
+                unknown("rope.scaling.type", "`none` or `linear`; other scalings are not computed")
+            }
+            ("hidden_activation", Some("relu2")) => {
+                self.gate.get_or_insert(Gate::SquaredRelu);
+                Ok(())
+            }
+            ("hidden_activation", Some("silu")) => {
+                self.gate.get_or_insert(Gate::Silu);
+                Ok(())
+            }
+            ("hidden_activation", _) => unknown("hidden_activation", "`silu` or `relu2`"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes a key that is Tercet's own.
+    fn take_tercet(&mut self, key: &str, value: Value<'_>) -> Result<(), ModelError> {
+        if key == "tercet.cache" {
+            let kind = value.as_str().and_then(CacheType::from_name);
+            let kind = kind.ok_or(ModelError::OwnKey {
+                key: "tercet.cache",
+                expected: "`int8`, `int16-8`, `int16` or `fp8`",
+            })?;
+            self.cache.get_or_insert(kind);
+            return Ok(());
+        }
+        let counts: [(&'static str, &mut Option<usize>); 2] = [
+            ("tercet.attention.sinks", &mut self.sinks),
+            ("tercet.attention.stride", &mut self.stride),
+        ];
+        for (name, slot) in counts {
+            if key == name {
+                let count = value.as_u64().filter(|&count| count <= u64::from(u32::MAX >> 1));
+                let count = count.and_then(|count| usize::try_from(count).ok());
+                slot.get_or_insert(count.ok_or(ModelError::OwnKey {
+                    key: name,
+                    expected: "an integer below 2^31",
+                })?);
+            }
+        }
+        Ok(())
+    }
+
+    fn config(&self, architecture: Architecture, gate: Gate) -> Result<Config, ModelError> {
+        let count = |found: Option<usize>, key| {
+            found.filter(|&count| count > 0).ok_or(ModelError::Key {
+                key,
+                expected: "an integer of at least 1",
+            })
+        };
+        let width = count(self.width, "embedding_length")?;
+        let heads = count(self.heads, "attention.head_count")?;
+        let kv_heads = self.kv_heads.map_or(Ok(heads), |found| count(Some(found), "attention.head_count_kv"))?;
+        // At least 1, said where the compiler sees it.
+        if !heads.is_multiple_of(kv_heads.max(1)) {
+            return Err(ModelError::Key {
+                key: "attention.head_count_kv",
+                expected: "a divisor of attention.head_count",
+            });
+        }
+        let head = self.key_length.unwrap_or(width / heads.max(1));
+        let same = |found: Option<usize>, key| match found {
+            Some(found) if found != head => Err(ModelError::Key {
+                key,
+                expected: "the length of a head",
+            }),
+            _ => Ok(()),
+        };
+        same(self.value_length, "attention.value_length")?;
+        same(self.rotated, "rope.dimension_count")?;
+        if head == 0 || head % 2 != 0 || head > super::attention::MAX_HEAD {
+            return Err(ModelError::Key {
+                key: "attention.key_length",
+                expected: "even and at most 512",
+            });
+        }
+        if self.key_length.is_none() && heads.checked_mul(head) != Some(width) {
+            return Err(ModelError::Key {
+                key: "attention.head_count",
+                expected: "a divisor of embedding_length",
+            });
+        }
+        let eps = self.eps.filter(|eps| *eps >= 0.0 && eps.is_finite());
+        let positive = |found: Option<f32>, otherwise: f32, key| {
+            let found = found.unwrap_or(otherwise);
+            match found >= 1.0 && found.is_finite() {
+                true => Ok(found),
+                false => Err(ModelError::Key {
+                    key,
+                    expected: "finite and at least 1",
+                }),
+            }
+        };
+        let small = |found: usize| u32::try_from(found).map_err(|_| ModelError::TooLarge);
+        let window = match self.window {
+            None | Some(0) => u32::MAX,
+            Some(window) => small(window)?,
+        };
+        Ok(Config {
+            architecture,
+            gate: self.gate.unwrap_or(gate),
+            layers: count(self.layers, "block_count")?,
+            width,
+            hidden: count(self.hidden, "feed_forward_length")?,
+            heads,
+            kv_heads,
+            head,
+            context: small(count(self.context, "context_length")?)?,
+            vocabulary: 0,
+            eps: eps.ok_or(ModelError::Key {
+                key: "attention.layer_norm_rms_epsilon",
+                expected: "a finite f32 of at least 0",
+            })?,
+            rope_base: positive(self.base, 10_000.0, "rope.freq_base")?,
+            rope_factor: positive(self.factor, 1.0, "rope.scaling.factor")?,
+            cache: self.cache.unwrap_or(match architecture {
+                Architecture::BitNet => CacheType::Int8,
+                Architecture::Llama => CacheType::Int16Int8,
+            }),
+            pattern: Pattern {
+                window,
+                sinks: small(self.sinks.unwrap_or(0))?,
+                stride: small(self.stride.unwrap_or(0))?,
+            },
+        })
+    }
+}

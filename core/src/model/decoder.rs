@@ -1,0 +1,156 @@
+//! The driver: rows of tokens through the layers of a model, written once for all engines.
+
+use super::memory::{Span, Vectors};
+use super::pass::Pass;
+use super::{Cache, Memory, Model, ModelError, Needs, Place, Sequence, Step};
+use crate::engine::ModelEngine;
+
+/// A token to take in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Row {
+    /// The token.
+    pub token: u32,
+    /// The index of its sequence.
+    pub sequence: usize,
+    /// Whether its logits are asked for.
+    pub logits: bool,
+}
+
+/// Takes rows through a model: each is the next position of its sequence. Rows of many sequences, of prompts and of single tokens, may come mixed;
+/// what comes of them does not depend on that.
+///
+/// `logits` gets a row of the vocabulary for each row that asks for it, in their order. What `memory` holds does not matter. A row of which
+/// something is not finite ends its sequence and no other: `report` is called with a [`ModelError::NotFinite`] for each sequence that ended, of its
+/// lowest position, then layer, then step; its logits are left open.
+///
+/// O(rows · (weights + attended positions · heads · values of a head)).
+///
+/// # Errors
+/// [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`], [`ModelError::Ended`], [`ModelError::Context`], [`ModelError::Chunk`],
+/// [`ModelError::CacheFull`], before anything is computed; the engine's own. After any of them the sequences are as they were, but may hold
+/// more pages.
+pub fn decode<E: ModelEngine>(
+    engine: &mut E,
+    model: &Model<'_, '_>,
+    (cache, sequences): (&mut Cache<'_>, &mut [Sequence<'_>]),
+    rows: &[Row],
+    memory: &mut Memory<'_>,
+    logits: &mut [f32],
+    report: &mut dyn FnMut(ModelError),
+) -> Result<(), E::Failure> {
+    let span = sequences.iter().fold(Span::default(), |span, sequence| {
+        span.merge(sequence.span())
+    });
+    memory.check(&Needs::of_span(engine, model, span, rows.len())?)?;
+    let asked = rows.iter().filter(|row| row.logits).count();
+    let needed = asked.saturating_mul(model.config().vocabulary);
+    let found = logits.len();
+    let logits = logits.get_mut(..needed).ok_or(ModelError::Room {
+        memory: "logits",
+        needed,
+        found,
+    })?;
+    let places = memory.places.get_mut(..rows.len()).unwrap_or_default();
+    place(model, cache, sequences, rows, places)?;
+    let (vectors, work) = Vectors::cut(model, span, rows.len(), memory);
+    let mut step = Pass {
+        engine,
+        model,
+        places: vectors.places,
+        work,
+    };
+    step.embed(rows, vectors.x)?;
+    step.angles(sequences, vectors.angles);
+    for (index, layer) in model.layers().iter().enumerate() {
+        // Attention.
+        let norm = (layer.attention_norm, index, Step::AttentionNorm);
+        let inputs = [&layer.query, &layer.key, &layer.value];
+        step.norm(norm, vectors.x, &inputs)?;
+        step.product(&layer.query, vectors.queries)?;
+        step.product(&layer.key, vectors.keys)?;
+        step.product(&layer.value, vectors.values)?;
+        step.keep((cache, sequences), index, (vectors.keys, vectors.values, vectors.angles));
+        step.ask(sequences, index, (vectors.queries, vectors.angles));
+        step.attend((cache, sequences), index, vectors.queries)?;
+        let norm = (layer.attention_sub_norm, index, Step::Attention);
+        step.norm(norm, vectors.queries, &[&layer.output])?;
+        step.product(&layer.output, vectors.y)?;
+        add(vectors.x, vectors.y);
+        // The feed-forward network.
+        let norm = (layer.feed_forward_norm, index, Step::FeedForwardNorm);
+        step.norm(norm, vectors.x, &[&layer.gate, &layer.up])?;
+        step.product(&layer.gate, vectors.gate)?;
+        step.product(&layer.up, vectors.up)?;
+        step.engine.gate(model.config().gate, vectors.gate, vectors.up)?;
+        let norm = (layer.feed_forward_sub_norm, index, Step::Gate);
+        step.norm(norm, vectors.gate, &[&layer.down])?;
+        step.product(&layer.down, vectors.y)?;
+        add(vectors.x, vectors.y);
+    }
+    step.head(rows, vectors.x, logits)?;
+    finish(sequences, step.places, report);
+    Ok(())
+}
+
+fn add(x: &mut [f32], y: &[f32]) {
+    for (x, &y) in x.iter_mut().zip(y) {
+        *x += y;
+    }
+}
+
+/// Gives each row its position, and makes room for it in the cache.
+fn place(
+    model: &Model<'_, '_>,
+    cache: &mut Cache<'_>,
+    sequences: &mut [Sequence<'_>],
+    rows: &[Row],
+    places: &mut [Place],
+) -> Result<(), ModelError> {
+    for (index, row) in rows.iter().enumerate() {
+        if row.token as usize >= model.config().vocabulary {
+            return Err(ModelError::Token {
+                row: index,
+                token: row.token,
+            });
+        }
+        let sequence = row.sequence;
+        let before = rows.get(..index).unwrap_or_default().iter();
+        let before = before.filter(|other| other.sequence == sequence).count();
+        let found = sequences.get_mut(sequence);
+        let found = found.ok_or(ModelError::NoSequence { row: index })?;
+        if found.ended {
+            return Err(ModelError::Ended { sequence });
+        }
+        let position = found.len().saturating_add(before as u32);
+        found.extend(sequence, position, cache)?;
+        if let Some(place) = places.get_mut(index) {
+            *place = Place {
+                sequence,
+                position,
+                fault: None,
+            };
+        }
+    }
+    Ok(())
+}
+
+/// Lets the sequences go on, or ends them.
+fn finish(sequences: &mut [Sequence<'_>], places: &[Place], report: &mut dyn FnMut(ModelError)) {
+    for place in places {
+        let Some(sequence) = sequences.get_mut(place.sequence) else {
+            continue;
+        };
+        sequence.advance(place.position.saturating_add(1));
+        // Rows of a sequence come by rising position, so the first is the lowest.
+        if let (Some((layer, step)), false) = (place.fault, sequence.ended) {
+            sequence.ended = true;
+            report(ModelError::NotFinite {
+                sequence: place.sequence,
+                layer,
+                step,
+                position: place.position,
+            });
+        }
+    }
+}

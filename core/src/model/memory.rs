@@ -1,0 +1,303 @@
+//! The memory that a step works in.
+
+use super::cache::PAGE;
+use super::weights::{Values, Weights};
+use super::work::{PART, Work};
+use super::{Config, Layer, Model, ModelError, Pattern, Sequence, Step};
+use crate::engine::LinearEngine;
+
+/// Where a row of a step stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The index of its sequence.
+    pub sequence: usize,
+    /// Its position there.
+    pub position: u32,
+    /// Where something of it was first not finite: the layer and the step.
+    pub fault: Option<(usize, Step)>,
+}
+
+/// How much memory steps of a model take: elements of each slice of [`Memory`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Needs {
+    /// Of [`Memory::places`].
+    pub places: usize,
+    /// Of [`Memory::floats`].
+    pub floats: usize,
+    /// Of [`Memory::bytes`].
+    pub bytes: usize,
+    /// Of [`Memory::halves`].
+    pub halves: usize,
+    /// Of [`Memory::longs`].
+    pub longs: usize,
+    /// Of [`Memory::words`].
+    pub words: usize,
+}
+
+/// What sequences attend to at most.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span {
+    /// Scores of a head.
+    scores: usize,
+    /// Whether there are sinks.
+    sinks: bool,
+}
+
+impl Span {
+    /// Of a pattern, and without a ring so many positions.
+    pub(super) const fn new(pattern: Pattern, context: u32) -> Self {
+        Self {
+            scores: Sequence::pages(pattern, context, 1).saturating_mul(PAGE as usize),
+            sinks: pattern.sinks > 0,
+        }
+    }
+
+    /// Of either.
+    pub(super) fn merge(self, other: Self) -> Self {
+        Self {
+            scores: self.scores.max(other.scores),
+            sinks: self.sinks | other.sinks,
+        }
+    }
+}
+
+/// The lengths of a pass's vectors.
+#[derive(Clone, Copy)]
+struct Lengths {
+    row: usize,
+    queries: usize,
+    keys: usize,
+    hidden: usize,
+    input: usize,
+    gains: usize,
+    scales: usize,
+    query_scales: usize,
+    angles: usize,
+    scores: usize,
+}
+
+impl Lengths {
+    fn of(model: &Model<'_, '_>, span: Span, rows: usize) -> Self {
+        let config = model.config();
+        let sets = 1 + usize::from(span.sinks);
+        let takes_floats = model.all_weights().any(Weights::takes_floats);
+        Self {
+            row: rows.saturating_mul(config.width),
+            queries: rows.saturating_mul(config.query_width()),
+            keys: rows.saturating_mul(config.kv_width()),
+            hidden: rows.saturating_mul(config.hidden),
+            input: rows.saturating_mul(if takes_floats { config.widest() } else { 0 }),
+            gains: config.widest(),
+            scales: rows,
+            query_scales: rows.saturating_mul(config.heads).saturating_mul(sets),
+            angles: rows.saturating_mul(config.head).saturating_mul(sets),
+            scores: span.scores,
+        }
+    }
+
+    fn total(&self) -> usize {
+        [
+            self.row.saturating_mul(2),
+            self.queries,
+            self.keys.saturating_mul(2),
+            self.hidden.saturating_mul(2),
+            self.input,
+            self.gains,
+            self.scales,
+            self.query_scales,
+            self.angles,
+            self.scores,
+        ]
+        .into_iter()
+        .fold(0, usize::saturating_add)
+    }
+}
+
+/// The vectors of a pass, a row of each for each row.
+pub(super) struct Vectors<'w> {
+    pub(super) places: &'w mut [Place],
+    /// Residuals.
+    pub(super) x: &'w mut [f32],
+    /// What is added to them.
+    pub(super) y: &'w mut [f32],
+    /// Queries, and what attention gives.
+    pub(super) queries: &'w mut [f32],
+    pub(super) keys: &'w mut [f32],
+    pub(super) values: &'w mut [f32],
+    pub(super) gate: &'w mut [f32],
+    pub(super) up: &'w mut [f32],
+    /// Cosines and sines.
+    pub(super) angles: &'w mut [f32],
+}
+
+/// Takes so many elements off the front.
+fn cut<'w, T>(rest: &mut &'w mut [T], len: usize) -> &'w mut [T] {
+    let all = core::mem::take(rest);
+    let (first, second) = all.split_at_mut(len.min(all.len()));
+    *rest = second;
+    first
+}
+
+impl<'w> Vectors<'w> {
+    /// Cuts memory, which has enough, into the vectors of `rows` rows and what norms and products work in.
+    pub(super) fn cut(
+        model: &Model<'_, '_>,
+        span: Span,
+        rows: usize,
+        memory: &'w mut Memory<'_>,
+    ) -> (Self, Work<'w>) {
+        let lengths = Lengths::of(model, span, rows);
+        let mut rest = &mut *memory.floats;
+        let vectors = Self {
+            places: memory.places.get_mut(..rows).unwrap_or_default(),
+            x: cut(&mut rest, lengths.row),
+            y: cut(&mut rest, lengths.row),
+            queries: cut(&mut rest, lengths.queries),
+            keys: cut(&mut rest, lengths.keys),
+            values: cut(&mut rest, lengths.keys),
+            gate: cut(&mut rest, lengths.hidden),
+            up: cut(&mut rest, lengths.hidden),
+            angles: cut(&mut rest, lengths.angles),
+        };
+        let work = Work {
+            input: cut(&mut rest, lengths.input),
+            gains: cut(&mut rest, lengths.gains),
+            scales: cut(&mut rest, lengths.scales),
+            query_scales: cut(&mut rest, lengths.query_scales),
+            scores: cut(&mut rest, lengths.scores),
+            bytes: memory.bytes,
+            halves: memory.halves,
+            longs: memory.longs,
+            words: memory.words,
+        };
+        (vectors, work)
+    }
+}
+
+impl Needs {
+    /// What steps of at most `rows` rows take on an engine, of sequences with that pattern and, without a ring, `context` positions at most.
+    /// O(layers).
+    ///
+    /// # Errors
+    /// [`ModelError::TooLarge`].
+    pub fn of<E: LinearEngine>(
+        engine: &E,
+        model: &Model<'_, '_>,
+        pattern: Pattern,
+        context: u32,
+        rows: usize,
+    ) -> Result<Self, ModelError> {
+        Self::of_span(engine, model, Span::new(pattern, context), rows)
+    }
+
+    pub(super) fn of_span<E: LinearEngine>(
+        engine: &E,
+        model: &Model<'_, '_>,
+        span: Span,
+        rows: usize,
+    ) -> Result<Self, ModelError> {
+        let config = model.config();
+        let sets = 1 + usize::from(span.sinks);
+        let wide = usize::from(config.wide());
+        let inputs = rows.saturating_mul(config.widest());
+        let queries = rows.saturating_mul(config.query_width()).saturating_mul(sets);
+        let (mut words, mut outputs) = (0, 0);
+        for weights in model.all_weights() {
+            if let Values::Blocks(layer) = &weights.values {
+                words = words.max(engine.product_scratch_len(layer.weights()));
+                outputs = outputs.max(layer.weights().rows().min(PART));
+            }
+        }
+        let needs = Self {
+            places: rows,
+            floats: Lengths::of(model, span, rows).total(),
+            bytes: inputs.saturating_mul(1 + wide),
+            halves: queries.max(inputs.saturating_mul(wide)),
+            longs: outputs.saturating_mul(2 * wide).saturating_mul(rows).max(config.head),
+            words,
+        };
+        let all = [needs.floats, needs.bytes, needs.halves, needs.longs, needs.words];
+        match all.contains(&usize::MAX) {
+            true => Err(ModelError::TooLarge),
+            false => Ok(needs),
+        }
+    }
+
+    /// All of it in bytes.
+    pub const fn total_bytes(&self) -> usize {
+        let parts = [
+            (self.places, size_of::<Place>()),
+            (self.floats, 4),
+            (self.bytes, 1),
+            (self.halves, 2),
+            (self.longs, 8),
+            (self.words, 4),
+        ];
+        let (mut total, mut at) = (0usize, 0);
+        while at < parts.len() {
+            total = total.saturating_add(parts[at].0.saturating_mul(parts[at].1));
+            at += 1;
+        }
+        total
+    }
+}
+
+/// What a step works in: slices of the caller's, whatever they hold, of at least the lengths that [`Needs`] tells.
+#[derive(Debug)]
+pub struct Memory<'w> {
+    /// Rows.
+    pub places: &'w mut [Place],
+    /// Residuals, activations, scores.
+    pub floats: &'w mut [f32],
+    /// Codes of activations.
+    pub bytes: &'w mut [i8],
+    /// Codes of queries, and of activations of 16 bits.
+    pub halves: &'w mut [i16],
+    /// Sums.
+    pub longs: &'w mut [i64],
+    /// The scratch of products.
+    pub words: &'w mut [u32],
+}
+
+impl Memory<'_> {
+    /// Refuses memory of less than a step needs.
+    pub(super) const fn check(&self, needs: &Needs) -> Result<(), ModelError> {
+        let parts = [
+            ("places", needs.places, self.places.len()),
+            ("floats", needs.floats, self.floats.len()),
+            ("bytes", needs.bytes, self.bytes.len()),
+            ("halves", needs.halves, self.halves.len()),
+            ("longs", needs.longs, self.longs.len()),
+            ("words", needs.words, self.words.len()),
+        ];
+        let mut at = 0;
+        while at < parts.len() {
+            let (memory, needed, found) = parts[at];
+            if found < needed {
+                return Err(ModelError::Room {
+                    memory,
+                    needed,
+                    found,
+                });
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Model<'a, '_> {
+    /// Every matrix that a step multiplies by.
+    pub(super) fn all_weights(&self) -> impl Iterator<Item = &Weights<'a>> {
+        let layers = self.layers().iter().flat_map(Layer::weights);
+        layers.chain([self.head()])
+    }
+}
+
+impl Config {
+    /// Whether a size of a matrix fits what this machine addresses.
+    pub(super) const fn fits(&self) -> bool {
+        self.query_width() < usize::MAX && self.kv_width() < usize::MAX
+    }
+}

@@ -1,0 +1,41 @@
+//! What a token cost: the negative logarithm of its probability, as an integer.
+
+use super::gate::steps;
+use crate::number::round::half_even_f64;
+use crate::number::{exp2_neg, log2};
+
+/// Units of [`nll`] in a nat.
+pub const NLL_UNIT: i64 = 1 << 32;
+
+/// The negative natural logarithm of a token's probability under softmax of `logits`, in units of 2⁻³²; `None` for a token that is not there, or where a
+/// logit is not finite.
+///
+/// (m − s) + (log₂ Σ − 31) · ln 2 in f64, each step rounded: m the largest logit, s the token's, Σ the exact sum of [`exp2_neg`] of what the others lie
+/// below m. Rounded half to even once, so that sums of it depend on no order. O(n).
+///
+/// ```
+/// use tercet_core::model::{NLL_UNIT, nll};
+///
+/// // One of four equal ones: ln 4.
+/// let cost = nll(&[0.5; 4], 2).unwrap() as f64 / NLL_UNIT as f64;
+/// assert!((cost - 4f64.ln()).abs() < 1e-9);
+/// ```
+pub fn nll(logits: &[f32], token: usize) -> Option<i64> {
+    let &own = logits.get(token)?;
+    let mut largest = f32::NEG_INFINITY;
+    for &logit in logits {
+        if !logit.is_finite() {
+            return None;
+        }
+        if logit > largest {
+            largest = logit;
+        }
+    }
+    // Below 2³¹ · 2³².
+    let total = logits.iter().fold(0u64, |total, &logit| {
+        total.wrapping_add(u64::from(exp2_neg(steps(largest - logit))))
+    });
+    let below = f64::from(largest) - f64::from(own);
+    let sum = below + (log2(total as f64) - 31.0) * core::f64::consts::LN_2;
+    Some(half_even_f64(sum * NLL_UNIT as f64) as i64)
+}

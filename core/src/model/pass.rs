@@ -1,0 +1,212 @@
+//! The steps of a pass of rows through a model.
+
+use super::attention::Attention;
+use super::weights::Weights;
+use super::work::Work;
+use super::{Cache, Model, ModelError, Place, Row, Sequence, Step, rotate};
+use crate::engine::ModelEngine;
+use crate::number::root::sqrt_f32;
+use crate::quant::activations;
+
+/// A pass: the rows' places, and what products and norms work in.
+pub(super) struct Pass<'p, 'w, 'a, 'l, E> {
+    pub(super) engine: &'p mut E,
+    pub(super) model: &'p Model<'a, 'l>,
+    pub(super) places: &'p mut [Place],
+    pub(super) work: Work<'w>,
+}
+
+impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
+    /// The rows of the embedding.
+    pub(super) fn embed(&mut self, rows: &[Row], x: &mut [f32]) -> Result<(), ModelError> {
+        let mut x = x.chunks_exact_mut(self.model.config().width.max(1));
+        for row in rows {
+            let Some(x) = x.next() else { break };
+            self.model.embedding().embed(row.token as usize, x)?;
+        }
+        Ok(())
+    }
+
+    /// Cosines and sines of every row's position; behind them those to which its sinks' queries are rotated, where there are sinks.
+    pub(super) fn angles(&mut self, sequences: &[Sequence<'_>], angles: &mut [f32]) {
+        let (rope, head) = (self.model.rope(), self.model.config().head.max(1));
+        let mut angles = angles.chunks_exact_mut(head);
+        for place in self.places.iter() {
+            let Some(angles) = angles.next() else { return };
+            rope.angles(place.position, angles);
+        }
+        for place in self.places.iter() {
+            let Some(angles) = angles.next() else { return };
+            let sequence = sequences.get(place.sequence);
+            let position = sequence.and_then(|sequence| sequence.pattern().sink_position(place.position));
+            if let Some(position) = position {
+                rope.angles(position, angles);
+            }
+        }
+    }
+
+    /// Makes activations of rows of vectors for those matrices, by a norm where there are gains.
+    pub(super) fn norm(
+        &mut self,
+        (gains, layer, step): (&[u8], usize, Step),
+        x: &[f32],
+        inputs: &[&Weights<'_>],
+    ) -> Result<(), E::Failure> {
+        let rows = self.places.len();
+        self.norm_rows((gains, layer, step), (x, 0, rows), inputs)
+    }
+
+    /// As [`Pass::norm`], of `rows` rows from the row `first` on.
+    fn norm_rows(
+        &mut self,
+        (gains, layer, step): (&[u8], usize, Step),
+        (x, first, rows): (&[f32], usize, usize),
+        inputs: &[&Weights<'_>],
+    ) -> Result<(), E::Failure> {
+        let places = &mut *self.places;
+        let mut fault = |row: usize| {
+            if let Some(place) = places.get_mut(first.saturating_add(row)) {
+                place.fault.get_or_insert((layer, step));
+            }
+        };
+        let config = self.model.config();
+        self.work.norm(self.engine, config, (x, rows), gains, inputs, &mut fault)
+    }
+
+    /// The products of a matrix with every row's activations.
+    pub(super) fn product(&mut self, weights: &Weights<'_>, out: &mut [f32]) -> Result<(), E::Failure> {
+        let (wide, rows) = (self.model.config().wide(), self.places.len());
+        self.work.product(self.engine, wide, rows, weights, out)
+    }
+
+    /// Rotates keys and keeps them and the values.
+    pub(super) fn keep(
+        &mut self,
+        (cache, sequences): (&mut Cache<'_>, &[Sequence<'_>]),
+        layer: usize,
+        (keys, values, angles): (&[f32], &[f32], &[f32]),
+    ) {
+        let (head, neighbours) = (self.model.config().head.max(1), self.model.rope().neighbours);
+        let (mut keys, mut values) = (keys.chunks_exact(head), values.chunks_exact(head));
+        let mut angles = angles.chunks_exact(head);
+        let rotated = self.work.rotated(head);
+        for place in self.places.iter_mut() {
+            let page = sequences.get(place.sequence).and_then(|sequence| sequence.page(place.position));
+            let (Some(angles), Some(page)) = (angles.next(), page) else {
+                return;
+            };
+            for head in 0..self.model.config().kv_heads {
+                let (Some(key), Some(value)) = (keys.next(), values.next()) else {
+                    return;
+                };
+                rotate(key, neighbours, angles, rotated);
+                let (key, value) = cache.keep((page, layer, head), place.position, (rotated, value));
+                if !key {
+                    place.fault.get_or_insert((layer, Step::Keys));
+                }
+                if !value {
+                    place.fault.get_or_insert((layer, Step::Values));
+                }
+            }
+        }
+    }
+
+    /// Rotates queries and quantizes them, and those of sinks.
+    pub(super) fn ask(
+        &mut self,
+        sequences: &[Sequence<'_>],
+        layer: usize,
+        (queries, angles): (&[f32], &[f32]),
+    ) {
+        let config = self.model.config();
+        let (head, neighbours) = (config.head.max(1), self.model.rope().neighbours);
+        let factor = 1.0 / sqrt_f32(config.head as f32);
+        let Work {
+            gains,
+            halves,
+            query_scales,
+            ..
+        } = &mut self.work;
+        let rotated = gains.get_mut(..head).unwrap_or_default();
+        let mut codes = halves.chunks_exact_mut(head);
+        let mut scales = query_scales.iter_mut();
+        let mut angles = angles.chunks_exact(head);
+        for far in [false, true] {
+            let mut queries = queries.chunks_exact(head);
+            for place in self.places.iter_mut() {
+                let Some(angles) = angles.next() else { return };
+                let sequence = sequences.get(place.sequence);
+                let sink = sequence.and_then(|sequence| sequence.pattern().sink_position(place.position));
+                for _ in 0..config.heads {
+                    let (Some(query), Some(codes), Some(scale)) = (queries.next(), codes.next(), scales.next())
+                    else {
+                        return;
+                    };
+                    if far && sink.is_none() {
+                        continue;
+                    }
+                    rotate(query, neighbours, angles, rotated);
+                    let found = activations::row(rotated, None, codes);
+                    if found.is_nan() {
+                        place.fault.get_or_insert((layer, Step::Queries));
+                    }
+                    *scale = if found.is_nan() { 0.0 } else { found * factor };
+                }
+            }
+        }
+    }
+
+    /// Lets every head attend: what it gives takes the queries' place.
+    pub(super) fn attend(
+        &mut self,
+        (cache, sequences): (&Cache<'_>, &[Sequence<'_>]),
+        layer: usize,
+        out: &mut [f32],
+    ) -> Result<(), E::Failure> {
+        let config = self.model.config();
+        let heads = self.places.len().saturating_mul(config.heads);
+        let codes = heads.saturating_mul(config.head);
+        let (queries, sink_queries) = self.work.halves.split_at_checked(codes).unwrap_or_default();
+        let (scales, sink_scales) = self.work.query_scales.split_at_checked(heads).unwrap_or_default();
+        let attention = Attention {
+            cache,
+            sequences,
+            places: self.places,
+            layer,
+            heads: config.heads,
+            queries,
+            scales,
+            sink_queries,
+            sink_scales,
+        };
+        let sums = self.work.longs.get_mut(..config.head).unwrap_or_default();
+        self.engine.attend(&attention, self.work.scores, sums, out)
+    }
+
+    /// Logits of the rows that ask for them, a run of such rows at a time.
+    pub(super) fn head(
+        &mut self,
+        rows: &[Row],
+        x: &[f32],
+        logits: &mut [f32],
+    ) -> Result<(), E::Failure> {
+        let config = self.model.config();
+        let (mut first, mut logits) = (0usize, logits);
+        for run in rows.chunk_by(|a, b| a.logits == b.logits) {
+            let asked = run.first().is_some_and(|row| row.logits);
+            let x = x.get(first.wrapping_mul(config.width)..).unwrap_or_default();
+            let x = x.get(..run.len().wrapping_mul(config.width)).unwrap_or_default();
+            if asked {
+                let len = run.len().saturating_mul(config.vocabulary);
+                let (out, rest) = logits.split_at_mut_checked(len).unwrap_or_default();
+                let head = self.model.head();
+                let norm = (self.model.norm(), config.layers, Step::Head);
+                self.norm_rows(norm, (x, first, run.len()), &[head])?;
+                self.work.product(self.engine, config.wide(), run.len(), head, out)?;
+                logits = rest;
+            }
+            first = first.wrapping_add(run.len());
+        }
+        Ok(())
+    }
+}

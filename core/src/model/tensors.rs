@@ -1,0 +1,214 @@
+//! The tensors of a file, each put where it belongs by its name.
+
+use super::view::Layer;
+use super::weights::{FloatMatrix, FloatType, Values, Weights};
+use super::{Architecture, Config, ModelError};
+use crate::block::Format;
+use crate::gguf::{Reader, TensorInfo, TensorType};
+use crate::linear::{self, Layout, LinearError, Matrix};
+
+const F32_COLS: &str = "F32, one a column";
+const F32_ROWS: &str = "F32, one a row";
+const F32_ONE: &str = "one F32";
+const MATRIX: &str = "a matrix of this shape, of a type that is multiplied: F32, F16, BF16 or blocks";
+
+/// What stands outside the layers.
+#[derive(Default)]
+pub(super) struct Outside<'a> {
+    pub(super) embedding: Option<Weights<'a>>,
+    pub(super) head: Option<Weights<'a>>,
+    pub(super) norm: Option<&'a [u8]>,
+    pub(super) rope_factors: &'a [u8],
+}
+
+/// A tensor, and how it is named in errors.
+struct Found<'a> {
+    number: u64,
+    info: TensorInfo<'a>,
+    layer: Option<usize>,
+    /// Its name without `blk.N.`.
+    name: &'static str,
+}
+
+impl<'a> Found<'a> {
+    const fn not(&self, expected: &'static str) -> ModelError {
+        let tensor = self.name;
+        match self.layer {
+            Some(layer) => ModelError::LayerTensor {
+                layer,
+                tensor,
+                expected,
+            },
+            None => ModelError::Tensor { tensor, expected },
+        }
+    }
+
+    /// A vector of f32 of that length.
+    fn vector(&self, len: usize, expected: &'static str) -> Result<&'a [u8], ModelError> {
+        let elements = self.info.shape.elements();
+        match self.info.kind == TensorType::F32 && elements == len as u64 && whole(&self.info) {
+            true => Ok(self.info.data),
+            false => Err(self.not(expected)),
+        }
+    }
+
+    /// A matrix with rows of `cols`; with as many `rows`, where they are known.
+    fn matrix(&self, cols: usize, rows: Option<usize>, wide: bool) -> Result<Values<'a>, ModelError> {
+        let info = &self.info;
+        let elements = info.shape.elements();
+        let found = elements.checked_div(cols as u64).and_then(|rows| usize::try_from(rows).ok());
+        let fits = info.shape.row() == cols as u64
+            && found.is_some_and(|found| found > 0 && rows.is_none_or(|rows| rows == found));
+        let rows = found.filter(|_| fits && whole(info)).ok_or(self.not(MATRIX))?;
+        let floats = match info.kind {
+            TensorType::F32 => Some(FloatType::F32),
+            TensorType::F16 => Some(FloatType::F16),
+            TensorType::BF16 => Some(FloatType::Bf16),
+            _ => None,
+        };
+        if let Some(kind) = floats {
+            let matrix = FloatMatrix::new(kind, cols, info.data);
+            return matrix.map(Values::Floats).ok_or(self.not(MATRIX));
+        }
+        let format = Format::from_gguf_type(info.kind.0).ok_or(self.not(MATRIX))?;
+        let refused = |error: LinearError| ModelError::Weights {
+            tensor: self.number,
+            error,
+        };
+        let matrix = Matrix::new(Layout::Block(format), rows, cols, info.data).map_err(refused)?;
+        if wide {
+            matrix.check_wide().map_err(refused)?;
+        }
+        Ok(Values::Blocks(linear::Layer::new(matrix)))
+    }
+}
+
+/// Whether all bytes are there; a reader from `inspect` may lack some.
+fn whole(info: &TensorInfo<'_>) -> bool {
+    info.byte_len() == Ok(info.data.len() as u64)
+}
+
+/// Puts every tensor of the file into its place. O(tensors), and a scan of the scales of all blocks.
+pub(super) fn place<'a>(
+    file: &Reader<'a>,
+    config: &mut Config,
+    layers: &mut [Layer<'a>],
+) -> Result<Outside<'a>, ModelError> {
+    let mut outside = Outside::default();
+    for (number, info) in (0..).zip(file.tensors()) {
+        let superfluous = ModelError::Superfluous { tensor: number };
+        let found = |layer, name| Found {
+            number,
+            info,
+            layer,
+            name,
+        };
+        let Some(rest) = info.name.strip_prefix("blk.") else {
+            match outside.take(found(None, ""), config)? {
+                true => continue,
+                false => return Err(superfluous),
+            }
+        };
+        let (layer, name) = rest.split_once(['.']).ok_or(superfluous)?;
+        let index = number_of(layer).ok_or(superfluous)?;
+        let layer = layers.get_mut(index).ok_or(superfluous)?;
+        match take(layer, name, |name| found(Some(index), name), config)? {
+            true => {}
+            false => return Err(superfluous),
+        }
+    }
+    Ok(outside)
+}
+
+/// A number as a name has it: digits without a sign or zeros before it.
+fn number_of(digits: &str) -> Option<usize> {
+    let plain = digits.bytes().all(|digit| digit.is_ascii_digit());
+    let leading = digits.len() > 1 && digits.starts_with(['0']);
+    (plain && !leading).then(|| digits.parse().ok())?
+}
+
+impl<'a> Outside<'a> {
+    /// Takes a tensor; false where it has no place or came before.
+    fn take(&mut self, found: Found<'a>, config: &mut Config) -> Result<bool, ModelError> {
+        let wide = config.wide();
+        let named = |name| Found { name, ..found };
+        match found.info.name {
+            "token_embd.weight" => {
+                let values = named("token_embd.weight").matrix(config.width, None, wide)?;
+                let weights = Weights::new(values);
+                config.vocabulary = weights.rows();
+                Ok(self.embedding.replace(weights).is_none())
+            }
+            "output.weight" => {
+                let values = named("output.weight").matrix(config.width, None, wide)?;
+                Ok(self.head.replace(Weights::new(values)).is_none())
+            }
+            "output_norm.weight" => {
+                let gains = named("output_norm.weight").vector(config.width, F32_COLS)?;
+                Ok(self.norm.replace(gains).is_none())
+            }
+            "rope_freqs.weight" if config.architecture == Architecture::Llama => {
+                let factors = named("rope_freqs.weight").vector(config.head / 2, "F32, one a pair of a head")?;
+                let first = self.rope_factors.is_empty();
+                self.rope_factors = factors;
+                Ok(first)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Takes a tensor of a layer; false where it has no place or came before.
+fn take<'a>(
+    layer: &mut Layer<'a>,
+    name: &str,
+    found: impl Fn(&'static str) -> Found<'a>,
+    config: &Config,
+) -> Result<bool, ModelError> {
+    let is_bitnet = config.architecture == Architecture::BitNet;
+    let (width, hidden) = (config.width, config.hidden);
+    let (queries, keys) = (config.query_width(), config.kv_width());
+    let norms: [(&'static str, usize, bool, &mut &'a [u8]); 4] = [
+        ("attn_norm.weight", width, true, &mut layer.attention_norm),
+        ("ffn_norm.weight", width, true, &mut layer.feed_forward_norm),
+        ("attn_sub_norm.weight", queries, is_bitnet, &mut layer.attention_sub_norm),
+        ("ffn_sub_norm.weight", hidden, is_bitnet, &mut layer.feed_forward_sub_norm),
+    ];
+    for (full, len, has, slot) in norms {
+        if has && name == full {
+            let gains = found(full).vector(len, F32_COLS)?;
+            let first = slot.is_empty();
+            *slot = gains;
+            return Ok(first);
+        }
+    }
+    let matrices: [([&'static str; 3], usize, usize, &mut Weights<'a>); 7] = [
+        (["attn_q.weight", "attn_q.bias", "attn_q.scale"], width, queries, &mut layer.query),
+        (["attn_k.weight", "attn_k.bias", "attn_k.scale"], width, keys, &mut layer.key),
+        (["attn_v.weight", "attn_v.bias", "attn_v.scale"], width, keys, &mut layer.value),
+        (["attn_output.weight", "attn_output.bias", "attn_output.scale"], queries, width, &mut layer.output),
+        (["ffn_gate.weight", "ffn_gate.bias", "ffn_gate.scale"], width, hidden, &mut layer.gate),
+        (["ffn_up.weight", "ffn_up.bias", "ffn_up.scale"], width, hidden, &mut layer.up),
+        (["ffn_down.weight", "ffn_down.bias", "ffn_down.scale"], hidden, width, &mut layer.down),
+    ];
+    for ([weight, bias, scale], cols, rows, slot) in matrices {
+        if name == weight {
+            let first = slot.values == Values::None;
+            slot.values = found(weight).matrix(cols, Some(rows), config.wide())?;
+            return Ok(first);
+        }
+        if name == bias && !is_bitnet {
+            let first = slot.bias.is_empty();
+            slot.bias = found(bias).vector(rows, F32_ROWS)?;
+            return Ok(first);
+        }
+        if name == scale {
+            let tensor = found(scale);
+            let one = tensor.vector(1, F32_ONE)?.first_chunk();
+            let factor = one.map(|&bytes| f32::from_le_bytes(bytes));
+            let factor = factor.filter(|factor| factor.is_finite()).ok_or(tensor.not("finite"))?;
+            return Ok(slot.scale.replace(factor).is_none());
+        }
+    }
+    Ok(false)
+}

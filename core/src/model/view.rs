@@ -1,0 +1,231 @@
+//! A model as a view of its file.
+
+use super::tensors::{self, Outside};
+use super::weights::{Values, Weights};
+use super::{Architecture, Config, ModelError, Rope};
+use crate::gguf::Reader;
+
+/// The tensors of a layer. Norms are f32, little-endian.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Layer<'a> {
+    /// Gains of the norm before attention.
+    pub attention_norm: &'a [u8],
+    /// To queries.
+    pub query: Weights<'a>,
+    /// To keys.
+    pub key: Weights<'a>,
+    /// To values.
+    pub value: Weights<'a>,
+    /// Gains of the norm behind attention; empty where there is none.
+    pub attention_sub_norm: &'a [u8],
+    /// From attention to the residual.
+    pub output: Weights<'a>,
+    /// Gains of the norm before the feed-forward network.
+    pub feed_forward_norm: &'a [u8],
+    /// To what is activated.
+    pub gate: Weights<'a>,
+    /// To what that is multiplied by.
+    pub up: Weights<'a>,
+    /// Gains of the norm behind the gate; empty where there is none.
+    pub feed_forward_sub_norm: &'a [u8],
+    /// From there to the residual.
+    pub down: Weights<'a>,
+}
+
+impl<'a> Layer<'a> {
+    /// No tensors.
+    pub const EMPTY: Self = Self {
+        attention_norm: &[],
+        query: Weights::NONE,
+        key: Weights::NONE,
+        value: Weights::NONE,
+        attention_sub_norm: &[],
+        output: Weights::NONE,
+        feed_forward_norm: &[],
+        gate: Weights::NONE,
+        up: Weights::NONE,
+        feed_forward_sub_norm: &[],
+        down: Weights::NONE,
+    };
+
+    /// Its matrices.
+    pub fn weights(&self) -> [&Weights<'a>; 7] {
+        [
+            &self.query,
+            &self.key,
+            &self.value,
+            &self.output,
+            &self.gate,
+            &self.up,
+            &self.down,
+        ]
+    }
+}
+
+/// A model, checked, with its tensors where they lie: in flash, in a memory map.
+///
+/// `'a` is the file's life, `'l` that of the slices that the caller gives for what is found in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Model<'a, 'l> {
+    config: Config,
+    layers: &'l [Layer<'a>],
+    embedding: Weights<'a>,
+    norm: &'a [u8],
+    head: Weights<'a>,
+    tied: bool,
+    rope: Rope<'l>,
+}
+
+impl<'a, 'l> Model<'a, 'l> {
+    /// Layers and pairs of a head: the lengths of the slices that [`Model::new`] takes. O(metadata).
+    ///
+    /// # Errors
+    /// Those of the metadata.
+    pub fn lengths(file: &Reader<'_>) -> Result<(usize, usize), ModelError> {
+        let config = Config::read(file)?;
+        Ok((config.layers, config.head / 2))
+    }
+
+    /// Reads a model's description and finds its tensors. `layers` and `steps` have at least the [lengths](Model::lengths), whatever they hold.
+    ///
+    /// O(metadata + tensors), a scan of the scales of blocks, and some hundred products for each pair of a head. No tensor is copied.
+    ///
+    /// # Errors
+    /// The first thing found wrong, with its key or tensor; [`ModelError::Layers`] and [`ModelError::Room`] for slices that are too short.
+    pub fn new(
+        file: &Reader<'a>,
+        layers: &'l mut [Layer<'a>],
+        steps: &'l mut [u64],
+    ) -> Result<Self, ModelError> {
+        let mut config = Config::read(file)?;
+        if !config.fits() {
+            return Err(ModelError::TooLarge);
+        }
+        let (max, found) = (layers.len(), config.layers);
+        let layers = layers.get_mut(..found).ok_or(ModelError::Layers { found, max })?;
+        layers.fill(Layer::EMPTY);
+        let outside = tensors::place(file, &mut config, layers)?;
+        let (needed, found) = (config.head / 2, steps.len());
+        let steps = steps.get_mut(..needed).ok_or(ModelError::Room {
+            memory: "a rotation's steps",
+            needed,
+            found,
+        })?;
+        Rope::fill(config.rope_base, config.rope_factor, outside.rope_factors, steps)?;
+        Self::from_parts(config, layers, outside, steps)
+    }
+
+    fn from_parts(
+        config: Config,
+        layers: &'l [Layer<'a>],
+        outside: Outside<'a>,
+        steps: &'l [u64],
+    ) -> Result<Self, ModelError> {
+        let missing = |tensor| ModelError::Tensor {
+            tensor,
+            expected: "there",
+        };
+        let embedding = outside.embedding.ok_or(missing("token_embd.weight"))?;
+        let is_bitnet = config.architecture == Architecture::BitNet;
+        if is_bitnet && outside.head.is_some() {
+            return Err(ModelError::Tensor {
+                tensor: "output.weight",
+                expected: "absent: the head of this architecture is its embedding",
+            });
+        }
+        let tied = outside.head.is_none();
+        let head = outside.head.unwrap_or(embedding);
+        if head.rows() != config.vocabulary {
+            return Err(ModelError::Tensor {
+                tensor: "output.weight",
+                expected: "of as many rows as token_embd.weight",
+            });
+        }
+        for (index, layer) in layers.iter().enumerate() {
+            complete(layer, is_bitnet).map_err(|tensor| ModelError::LayerTensor {
+                layer: index,
+                tensor,
+                expected: "there",
+            })?;
+        }
+        Ok(Self {
+            config,
+            layers,
+            embedding,
+            norm: outside.norm.ok_or(missing("output_norm.weight"))?,
+            head,
+            tied,
+            rope: Rope {
+                steps,
+                neighbours: config.architecture == Architecture::Llama,
+            },
+        })
+    }
+
+    /// Its shape.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Its layers.
+    pub const fn layers(&self) -> &'l [Layer<'a>] {
+        self.layers
+    }
+
+    /// A row for each token.
+    pub const fn embedding(&self) -> &Weights<'a> {
+        &self.embedding
+    }
+
+    /// Gains of the norm before the head, f32, little-endian.
+    pub const fn norm(&self) -> &'a [u8] {
+        self.norm
+    }
+
+    /// To logits: the embedding itself where the file has no other.
+    pub const fn head(&self) -> &Weights<'a> {
+        &self.head
+    }
+
+    /// How positions become angles.
+    pub const fn rope(&self) -> &Rope<'l> {
+        &self.rope
+    }
+
+    /// Bytes of all weights.
+    pub fn bytes(&self) -> usize {
+        let embedding = if self.tied { 0 } else { self.embedding.bytes() };
+        self.all_weights().fold(embedding, |sum, weights| sum.saturating_add(weights.bytes()))
+    }
+}
+
+/// The first tensor that a layer lacks.
+fn complete(layer: &Layer<'_>, sub_norms: bool) -> Result<(), &'static str> {
+    let norms = [
+        (layer.attention_norm, true, "attn_norm.weight"),
+        (layer.feed_forward_norm, true, "ffn_norm.weight"),
+        (layer.attention_sub_norm, sub_norms, "attn_sub_norm.weight"),
+        (layer.feed_forward_sub_norm, sub_norms, "ffn_sub_norm.weight"),
+    ];
+    for (gains, needed, name) in norms {
+        if needed && gains.is_empty() {
+            return Err(name);
+        }
+    }
+    let names = [
+        "attn_q.weight",
+        "attn_k.weight",
+        "attn_v.weight",
+        "attn_output.weight",
+        "ffn_gate.weight",
+        "ffn_up.weight",
+        "ffn_down.weight",
+    ];
+    for (weights, name) in layer.weights().into_iter().zip(names) {
+        if weights.values == Values::None {
+            return Err(name);
+        }
+    }
+    Ok(())
+}

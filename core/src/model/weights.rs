@@ -1,0 +1,239 @@
+//! A matrix of a model: blocks of low-bit weights, or floats.
+
+use half::{bf16, f16};
+
+use super::ModelError;
+use crate::block;
+use crate::linear::{Layer, Layout};
+use crate::number::{Element, Lanes};
+
+/// The type of a matrix's floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum FloatType {
+    /// Of 32 bits.
+    F32,
+    /// Of 16 bits, IEEE's.
+    F16,
+    /// Of 16 bits, the upper half of an f32.
+    Bf16,
+}
+
+impl FloatType {
+    /// Bytes of a value.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::F16 | Self::Bf16 => 2,
+        }
+    }
+}
+
+/// A matrix of floats as a file has it: rows of `cols` values, little-endian, at any address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct FloatMatrix<'a> {
+    kind: FloatType,
+    cols: usize,
+    bytes: &'a [u8],
+}
+
+impl<'a> FloatMatrix<'a> {
+    /// Takes the bytes of a matrix; `None` unless they are whole rows of at least a value.
+    pub fn new(kind: FloatType, cols: usize, bytes: &'a [u8]) -> Option<Self> {
+        let row = cols.checked_mul(kind.bytes()).filter(|&row| row > 0)?;
+        bytes.len().is_multiple_of(row).then_some(Self { kind, cols, bytes })
+    }
+
+    /// The type of its values.
+    pub const fn kind(&self) -> FloatType {
+        self.kind
+    }
+
+    /// Values of a row, at least 1.
+    pub const fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Bytes of a row, at least 1.
+    fn row_bytes(&self) -> usize {
+        // `new` has seen that it fits, and that it is no 0; said again where the compiler sees it.
+        self.cols.saturating_mul(self.kind.bytes()).max(1)
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.bytes.len() / self.row_bytes()
+    }
+
+    /// The bytes of a row; none past the last.
+    pub fn row(&self, row: usize) -> &'a [u8] {
+        let bytes = self.row_bytes();
+        let rest = row.checked_mul(bytes).and_then(|first| self.bytes.get(first..));
+        rest.and_then(|rest| rest.get(..bytes)).unwrap_or_default()
+    }
+
+    /// The rows from `first` on, at most `rows` of them.
+    pub fn part(&self, first: usize, rows: usize) -> Self {
+        let bytes = self.row_bytes();
+        let rest = first.checked_mul(bytes).and_then(|first| self.bytes.get(first..));
+        let rest = rest.unwrap_or_default();
+        let part = rows.checked_mul(bytes).and_then(|len| rest.get(..len));
+        Self {
+            bytes: part.unwrap_or(rest),
+            ..*self
+        }
+    }
+
+    /// Writes a row's values, widened, into `out`; of another length as many as there are.
+    pub fn widen(&self, row: usize, out: &mut [f32]) {
+        let bytes = self.row(row);
+        match self.kind {
+            FloatType::F32 => widen::<f32>(bytes, out),
+            FloatType::F16 => widen::<f16>(bytes, out),
+            FloatType::Bf16 => widen::<bf16>(bytes, out),
+        }
+    }
+
+    /// The dot product of a row, widened, with activations, in the order of [`crate::number::lanes`]. `x` has a value for each column.
+    pub fn dot(&self, row: usize, x: &[f32]) -> f32 {
+        let bytes = self.row(row);
+        match self.kind {
+            FloatType::F32 => dot::<f32, 4>(bytes, x),
+            FloatType::F16 => dot::<f16, 2>(bytes, x),
+            FloatType::Bf16 => dot::<bf16, 2>(bytes, x),
+        }
+    }
+}
+
+fn widen<T: Element>(bytes: &[u8], out: &mut [f32]) {
+    let mut values = bytes.chunks_exact(T::BYTES.max(1)).map(T::from_le_bytes);
+    for out in out {
+        let Some(value) = values.next().flatten() else {
+            return;
+        };
+        *out = value.to_f32();
+    }
+}
+
+/// 64 values at a time, since the lanes continue over them.
+fn dot<T: Element, const BYTES: usize>(bytes: &[u8], x: &[f32]) -> f32 {
+    let mut lanes = Lanes::<f32>::new();
+    let mut values = [T::default(); 64];
+    let mut bytes = bytes.chunks(64 * BYTES);
+    for x in x.chunks(64) {
+        let Some(bytes) = bytes.next() else { break };
+        let mut bytes = bytes.chunks_exact(BYTES);
+        for value in &mut values {
+            *value = bytes.next().and_then(T::from_le_bytes).unwrap_or_default();
+        }
+        let values = values.get(..x.len()).unwrap_or_default();
+        // Of one length.
+        let _ = lanes.dot(values, x);
+    }
+    lanes.total()
+}
+
+/// The values of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Values<'a> {
+    /// No matrix.
+    None,
+    /// Low-bit weights.
+    Blocks(Layer<'a>),
+    /// Floats.
+    Floats(FloatMatrix<'a>),
+}
+
+/// A matrix, and what is done to its products.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Weights<'a> {
+    /// Rows are outputs, columns inputs.
+    pub values: Values<'a>,
+    /// What is added, an f32 a row, little-endian; none where it is empty.
+    pub bias: &'a [u8],
+    /// What the product is multiplied by at last, where there is such a tensor.
+    pub scale: Option<f32>,
+}
+
+impl<'a> Weights<'a> {
+    /// No matrix.
+    pub const NONE: Self = Self {
+        values: Values::None,
+        bias: &[],
+        scale: None,
+    };
+
+    /// A matrix without bias and scale.
+    pub const fn new(values: Values<'a>) -> Self {
+        Self {
+            values,
+            ..Self::NONE
+        }
+    }
+
+    /// Outputs; 0 without a matrix.
+    pub fn rows(&self) -> usize {
+        match &self.values {
+            Values::None => 0,
+            Values::Blocks(layer) => layer.weights().rows(),
+            Values::Floats(matrix) => matrix.rows(),
+        }
+    }
+
+    /// Inputs; 0 without a matrix.
+    pub const fn cols(&self) -> usize {
+        match &self.values {
+            Values::None => 0,
+            Values::Blocks(layer) => layer.weights().cols(),
+            Values::Floats(matrix) => matrix.cols(),
+        }
+    }
+
+    /// Bytes of the weights.
+    pub const fn bytes(&self) -> usize {
+        match &self.values {
+            Values::None => 0,
+            Values::Blocks(layer) => layer.weights().bytes().len(),
+            Values::Floats(matrix) => matrix.bytes.len(),
+        }
+    }
+
+    /// Whether activations are taken as floats, and not as codes.
+    pub(super) const fn takes_floats(&self) -> bool {
+        matches!(self.values, Values::Floats(_))
+    }
+
+    /// Writes a row's values into `out`, which has one for each column: what an embedding gives a token.
+    pub(super) fn embed(&self, row: usize, out: &mut [f32]) -> Result<(), ModelError> {
+        match &self.values {
+            Values::None => out.fill(0.0),
+            Values::Floats(matrix) => matrix.widen(row, out),
+            Values::Blocks(layer) => {
+                let matrix = layer.weights().part(row, 1).ok_or(ModelError::TooLarge)?;
+                if let Layout::Block(format) = matrix.layout() {
+                    block::decode(format, matrix.bytes(), out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the bias, and multiplies by the scale, each rounded; `out` has rows of outputs.
+    pub(super) fn finish(&self, out: &mut [f32]) {
+        if !self.bias.is_empty() {
+            for row in out.chunks_exact_mut((self.bias.len() / 4).max(1)) {
+                let mut bias = self.bias.chunks_exact(4);
+                for out in row {
+                    let bias = bias.next().and_then(|bytes| bytes.first_chunk());
+                    *out += bias.map_or(0.0, |&bytes| f32::from_le_bytes(bytes));
+                }
+            }
+        }
+        if let Some(scale) = self.scale {
+            out.iter_mut().for_each(|out| *out *= scale);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Norms and products of a pass, over activations in the forms that matrices take.
+
+use super::weights::{Values, Weights};
+use super::{Config, ModelError, norm};
+use crate::engine::ModelEngine;
+use crate::linear::{I8Sym, Layer};
+use crate::quant::QuantError;
+use crate::quant::activations::{self, Activations, Norm};
+
+/// Outputs of a product with activations of 16 bits that are summed at a time.
+pub(super) const PART: usize = 4096;
+
+/// What norms and products work in.
+pub(super) struct Work<'w> {
+    /// Activations that are not quantized.
+    pub(super) input: &'w mut [f32],
+    pub(super) gains: &'w mut [f32],
+    /// Of activations.
+    pub(super) scales: &'w mut [f32],
+    pub(super) query_scales: &'w mut [f32],
+    pub(super) scores: &'w mut [f32],
+    /// Activations of 8 bits, or both planes of those of 16.
+    pub(super) bytes: &'w mut [i8],
+    /// Activations of 16 bits, or queries.
+    pub(super) halves: &'w mut [i16],
+    pub(super) longs: &'w mut [i64],
+    pub(super) words: &'w mut [u32],
+}
+
+impl Work<'_> {
+    /// Room for a head, which no norm uses at the time.
+    pub(super) fn rotated(&mut self, head: usize) -> &mut [f32] {
+        self.gains.get_mut(..head).unwrap_or_default()
+    }
+
+    /// Makes activations of rows of vectors, in the forms that those matrices take. Calls `fault` with each row of which something is not finite.
+    pub(super) fn norm<E: ModelEngine>(
+        &mut self,
+        engine: &mut E,
+        config: &Config,
+        (x, rows): (&[f32], usize),
+        gains: &[u8],
+        inputs: &[&Weights<'_>],
+        fault: &mut dyn FnMut(usize),
+    ) -> Result<(), E::Failure> {
+        let cols = gains.len() / 4;
+        for (to, from) in self.gains.iter_mut().zip(gains.chunks_exact(4)) {
+            *to = from.first_chunk().map_or(0.0, |&bytes| f32::from_le_bytes(bytes));
+        }
+        let norm = (!gains.is_empty()).then(|| Norm {
+            gains: self.gains.get(..cols).unwrap_or_default(),
+            eps: config.eps,
+        });
+        let scales = self.scales.get_mut(..rows).unwrap_or_default();
+        let len = x.len();
+        if inputs.iter().any(|weights| !weights.takes_floats()) {
+            if config.wide() {
+                let codes = self.halves.get_mut(..len).unwrap_or_default();
+                quantize(engine, x, norm, scales, codes, |codes| Activations::A16(codes))?;
+                let planes = self.bytes.get_mut(..len.saturating_mul(2)).unwrap_or_default();
+                let (high, low) = planes.split_at_mut_checked(len).unwrap_or_default();
+                activations::planes(codes, high, low);
+            } else {
+                let codes = self.bytes.get_mut(..len).unwrap_or_default();
+                quantize(engine, x, norm, scales, codes, |codes| Activations::A8(codes))?;
+            }
+            for (row, scale) in scales.iter().enumerate() {
+                if scale.is_nan() {
+                    fault(row);
+                }
+            }
+        }
+        if inputs.iter().any(|weights| weights.takes_floats()) {
+            let cols = len.checked_div(rows).unwrap_or(0).max(1);
+            let mut input = self.input.chunks_exact_mut(cols);
+            for (row, x) in x.chunks_exact(cols).enumerate() {
+                let Some(input) = input.next() else { break };
+                if !norm::floats(x, norm, input) {
+                    fault(row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The products of a matrix with the activations of `rows` rows: `out` has a row for each.
+    pub(super) fn product<E: ModelEngine>(
+        &mut self,
+        engine: &mut E,
+        wide: bool,
+        rows: usize,
+        weights: &Weights<'_>,
+        out: &mut [f32],
+    ) -> Result<(), E::Failure> {
+        let len = rows.saturating_mul(weights.cols());
+        let out = out.get_mut(..rows.saturating_mul(weights.rows())).unwrap_or_default();
+        match &weights.values {
+            Values::None => {}
+            Values::Floats(matrix) => {
+                let x = self.input.get(..len).unwrap_or_default();
+                engine.multiply_floats(matrix, x, out)?;
+            }
+            Values::Blocks(layer) if wide => self.wide(engine, rows, layer, out)?,
+            Values::Blocks(layer) => {
+                let x = symmetric(self.bytes, len)?;
+                let scales = self.scales.get(..rows).unwrap_or_default();
+                engine.matmat(layer, x, scales, out, self.words)?;
+            }
+        }
+        weights.finish(out);
+        Ok(())
+    }
+
+    /// By both planes: the exact sum is 255 times the high one's and the low one's.
+    fn wide<E: ModelEngine>(
+        &mut self,
+        engine: &mut E,
+        rows: usize,
+        layer: &Layer<'_>,
+        out: &mut [f32],
+    ) -> Result<(), E::Failure> {
+        let weights = layer.weights();
+        let (outputs, len) = (weights.rows(), rows.saturating_mul(2).saturating_mul(weights.cols()));
+        let x = symmetric(self.bytes, len)?;
+        for first in (0..outputs).step_by(PART) {
+            let Some(part) = layer.part(first, PART) else { break };
+            let count = part.weights().rows().max(1);
+            let both = count.saturating_mul(rows);
+            let sums = self.longs.get_mut(..both.saturating_mul(2)).unwrap_or_default();
+            engine.sums_many(&part, x, sums, self.words)?;
+            let (high, low) = sums.split_at_checked(both).unwrap_or_default();
+            let (mut high, mut low) = (high.chunks_exact(count), low.chunks_exact(count));
+            let mut scales = self.scales.iter();
+            for out in out.chunks_exact_mut(outputs.max(1)) {
+                let (Some(high), Some(low), Some(&scale)) = (high.next(), low.next(), scales.next()) else {
+                    break;
+                };
+                let out = out.get_mut(first..).unwrap_or_default();
+                for (row, ((out, &high), &low)) in out.iter_mut().zip(high).zip(low).enumerate() {
+                    // Below 2⁶², as was seen when the matrix was taken.
+                    let sum = high.wrapping_mul(255).wrapping_add(low);
+                    *out = part.value(row, sum, scale);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first codes, which are within ±127.
+fn symmetric(codes: &[i8], len: usize) -> Result<I8Sym<'_>, ModelError> {
+    Ok(I8Sym::new(codes.get(..len).unwrap_or_default())?)
+}
+
+/// Quantizes rows; one that is not finite is none of the engine's failures, and has the scale NaN.
+fn quantize<E: ModelEngine, C>(
+    engine: &mut E,
+    x: &[f32],
+    norm: Option<Norm<'_>>,
+    scales: &mut [f32],
+    codes: &mut [C],
+    of: impl Fn(&mut [C]) -> Activations<'_>,
+) -> Result<(), E::Failure> {
+    if let Err(failure) = engine.norm_quantize(x, norm, of(codes), scales) {
+        // What core says of the same rows tells whether it was the rows or the engine.
+        return match activations::quantize(x, norm, of(codes), scales) {
+            Err(QuantError::RowNotFinite { .. }) => Ok(()),
+            _ => Err(failure.into()),
+        };
+    }
+    Ok(())
+}
