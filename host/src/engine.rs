@@ -11,7 +11,8 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use tercet_core::engine::{
-    BlockEngine, ClusterEngine, LinearEngine, PaletteEngine, QuantizeEngine, Refused, SearchEngine,
+    BlockEngine, ClusterEngine, LinearEngine, ModelEngine, PaletteEngine, QuantizeEngine, Refused,
+    SearchEngine,
 };
 use tercet_core::scalar::Scalar;
 
@@ -33,6 +34,7 @@ pub trait FlowEngine:
     + SearchEngine<Error: Into<EngineError>>
     + PaletteEngine<Error: Into<EngineError>>
     + LinearEngine<Error: Into<EngineError>>
+    + ModelEngine<Failure: Into<EngineError>>
     + Send
 {
     /// What reports call it.

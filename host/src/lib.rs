@@ -13,6 +13,7 @@
 //! | `files` | [`Model`], [`convert`], [`mod@file`], [`quantize`], [`dequantize`], [`inspect`], [`compare`], [`calibrate`], points from files |
 //! | `clustering` | [`cluster`], and its kernels |
 //! | `search` | [`search`], and its kernels |
+//! | `language` | [`language`]; takes `files` and `search` along |
 //! | `network` | [`network`]; takes `files` along |
 //! | `measure` | [`measure`]; takes `files`, `clustering` and `search` along |
 //! | `reports` | [`report`]; takes `files` along |
@@ -69,6 +70,8 @@ pub mod file;
 mod floats;
 #[cfg(feature = "files")]
 mod inspect;
+#[cfg(feature = "language")]
+pub mod language;
 pub mod linear;
 #[cfg(feature = "measure")]
 pub mod measure;

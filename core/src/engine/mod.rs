@@ -24,11 +24,11 @@ pub use search::{BaseQuery, BaseScore, SearchBase, SearchEngine};
 
 /// An engine of every operation: what the conformance suite runs.
 pub trait Engine:
-    QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine + PaletteEngine + LinearEngine
+    QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine + PaletteEngine + ModelEngine
 {
 }
 
-impl<E: QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine + PaletteEngine + LinearEngine>
+impl<E: QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine + PaletteEngine + ModelEngine>
     Engine for E
 {
 }

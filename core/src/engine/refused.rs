@@ -6,6 +6,7 @@ use core::fmt;
 use crate::block::BlockError;
 use crate::cluster::ClusterError;
 use crate::linear::LinearError;
+use crate::model::ModelError;
 use crate::palette::PaletteError;
 use crate::quant::QuantError;
 use crate::search::SearchError;
@@ -37,6 +38,8 @@ pub enum Refused {
     Palette(PaletteError),
     /// By a layer.
     Linear(LinearError),
+    /// By a language model.
+    Model(ModelError),
 }
 
 impl Refused {
@@ -49,6 +52,7 @@ impl Refused {
             Self::Search(error) => error,
             Self::Palette(error) => error,
             Self::Linear(error) => error,
+            Self::Model(error) => error,
         }
     }
 }
@@ -93,6 +97,7 @@ macro_rules! from_refusals {
         $crate::from_refusals!($error: $crate::search::SearchError);
         $crate::from_refusals!($error: $crate::palette::PaletteError);
         $crate::from_refusals!($error: $crate::linear::LinearError);
+        $crate::from_refusals!($error: $crate::model::ModelError);
     };
     ($error:ty: $refusal:ty) => {
         impl From<$refusal> for $error {
@@ -121,4 +126,5 @@ from!(
     Search: SearchError,
     Palette: PaletteError,
     Linear: LinearError,
+    Model: ModelError,
 );

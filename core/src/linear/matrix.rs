@@ -73,9 +73,12 @@ impl<'a> Matrix<'a> {
     /// [`LinearError::ScaleRange`].
     pub fn check_wide(&self) -> Result<(), LinearError> {
         match self.layout {
-            Layout::Block(format) => {
-                check_blocks(format, self.layout.group_bytes(self.cols)?, self.bytes, 32_512)
-            }
+            Layout::Block(format) => check_blocks(
+                format,
+                self.layout.group_bytes(self.cols)?,
+                self.bytes,
+                32_512,
+            ),
             _ => Ok(()),
         }
     }
@@ -189,7 +192,12 @@ impl<'a> Matrix<'a> {
 
 /// Refuses rows whose scales or minima are not finite, or so large that Σ |d|·2²⁴·max|dot| + |m|·2²⁴·max|Σx| could reach 2⁶² for activations
 /// within ±`largest`.
-fn check_blocks(format: Format, row_bytes: usize, bytes: &[u8], largest: u64) -> Result<(), LinearError> {
+fn check_blocks(
+    format: Format,
+    row_bytes: usize,
+    bytes: &[u8],
+    largest: u64,
+) -> Result<(), LinearError> {
     let (lowest, highest) = format.codes();
     let largest_code = lowest.unsigned_abs().max(highest.unsigned_abs());
     let largest_sum = largest * format.len() as u64;

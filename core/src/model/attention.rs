@@ -144,7 +144,9 @@ impl Ask<'_, '_, '_> {
         for (first, page) in self.pages() {
             let (keys, scales) = attention.cache.keys(page, attention.layer, self.kv);
             let scores = scores.next()?;
-            for ((t, score), (index, &scale)) in (first..).zip(scores).zip(scales.iter().enumerate()) {
+            for ((t, score), (index, &scale)) in
+                (first..).zip(scores).zip(scales.iter().enumerate())
+            {
                 *score = f32::NEG_INFINITY;
                 if t > self.p || !pattern.attends(self.p, t) {
                     continue;
@@ -197,8 +199,13 @@ impl Ask<'_, '_, '_> {
         let mut weights = weights.chunks_exact(LEN);
         for (_, page) in self.pages() {
             let (values, _) = attention.cache.values(page, attention.layer, self.kv);
-            let Some(weights) = weights.next() else { return };
-            let largest = weights.iter().fold(0.0, |most, &weight| if weight > most { weight } else { most });
+            let Some(weights) = weights.next() else {
+                return;
+            };
+            let largest = weights.iter().fold(
+                0.0,
+                |most, &weight| if weight > most { weight } else { most },
+            );
             let exponent = exponent(largest).max(most - range);
             let mut codes = [0; LEN];
             for (code, &weight) in codes.iter_mut().zip(weights) {
@@ -207,12 +214,26 @@ impl Ask<'_, '_, '_> {
             let shift = (exponent - most + range) as u32 & 31;
             match values {
                 PageCodes::Narrow(values) if kind == CacheType::Fp8 => {
-                    page_sums(&codes, values, |w, v| i64::from(w) * i64::from(fp8_integer(v)), shift, sums);
+                    page_sums(
+                        &codes,
+                        values,
+                        |w, v| i64::from(w) * i64::from(fp8_integer(v)),
+                        shift,
+                        sums,
+                    );
                 }
                 // 64 · 32,767 · 127 fits 31 bits.
-                PageCodes::Narrow(values) => page_sums(&codes, values, |w, v| w * i32::from(v), shift, sums),
+                PageCodes::Narrow(values) => {
+                    page_sums(&codes, values, |w, v| w * i32::from(v), shift, sums)
+                }
                 PageCodes::Wide(values) => {
-                    page_sums(&codes, values, |w, v| i64::from(w * i32::from(v)), shift, sums);
+                    page_sums(
+                        &codes,
+                        values,
+                        |w, v| i64::from(w * i32::from(v)),
+                        shift,
+                        sums,
+                    );
                 }
             }
         }
@@ -259,20 +280,32 @@ fn dot(kind: CacheType, keys: PageCodes<'_>, index: usize, query: &[i16]) -> f32
     let first = index.wrapping_mul(len);
     match keys {
         PageCodes::Narrow(keys) => {
-            let key = keys.get(first..).and_then(|rest| rest.get(..len)).unwrap_or_default();
+            let key = keys
+                .get(first..)
+                .and_then(|rest| rest.get(..len))
+                .unwrap_or_default();
             let pairs = query.iter().zip(key);
             if kind == CacheType::Fp8 {
-                let sum: i64 = pairs.map(|(&q, &k)| i64::from(q) * i64::from(fp8_integer(k))).sum();
+                let sum: i64 = pairs
+                    .map(|(&q, &k)| i64::from(q) * i64::from(fp8_integer(k)))
+                    .sum();
                 return sum as f32;
             }
             // Below 2³¹ for the longest head.
-            let sum = pairs.fold(0i32, |sum, (&q, &k)| sum.wrapping_add(i32::from(q) * i32::from(k)));
+            let sum = pairs.fold(0i32, |sum, (&q, &k)| {
+                sum.wrapping_add(i32::from(q) * i32::from(k))
+            });
             sum as f32
         }
         PageCodes::Wide(keys) => {
-            let key = keys.get(first..).and_then(|rest| rest.get(..len)).unwrap_or_default();
+            let key = keys
+                .get(first..)
+                .and_then(|rest| rest.get(..len))
+                .unwrap_or_default();
             let pairs = query.iter().zip(key);
-            let sum: i64 = pairs.map(|(&q, &k)| i64::from(i32::from(q) * i32::from(k))).sum();
+            let sum: i64 = pairs
+                .map(|(&q, &k)| i64::from(i32::from(q) * i32::from(k)))
+                .sum();
             sum as f32
         }
     }
@@ -293,7 +326,11 @@ fn exponent(a: f32) -> i32 {
 fn shifted(a: f32, exponent: i32) -> i32 {
     let bits = a.to_bits();
     let field = bits >> 23;
-    let mantissa = if field == 0 { bits } else { bits & 0x7F_FFFF | 0x80_0000 };
+    let mantissa = if field == 0 {
+        bits
+    } else {
+        bits & 0x7F_FFFF | 0x80_0000
+    };
     // a is mantissa · 2^(field − 150), or subnormal.
     let shift = exponent - (field.max(1) as i32 - 150);
     let Some(shift) = u32::try_from(shift).ok().filter(|&shift| shift > 0) else {
@@ -327,13 +364,18 @@ mod tests {
         let mut random = Random::new(7);
         for _ in 0..100_000 {
             // From 2⁻¹⁰⁰ to 2¹⁰⁰.
-            let a = f32::from_bits((27 + random.below(200) as u32) << 23 | random.next_u64() as u32 & 0x7F_FFFF);
+            let a = f32::from_bits(
+                (27 + random.below(200) as u32) << 23 | random.next_u64() as u32 & 0x7F_FFFF,
+            );
             let e = exponent(a);
             let wide = f64::from(a);
             assert!(wide <= 32_767.0 * 2f64.powi(e) && wide > 32_767.0 * 2f64.powi(e - 1));
             for more in [0, 1, 5, 12, 20, 30] {
                 let exact = wide * 2f64.powi(-(e + more));
-                assert_eq!(f64::from(shifted(a, e + more)), crate::number::round::half_even_f64(exact));
+                assert_eq!(
+                    f64::from(shifted(a, e + more)),
+                    crate::number::round::half_even_f64(exact)
+                );
             }
         }
         assert_eq!(shifted(0.0, -100), 0);

@@ -114,7 +114,9 @@ impl Shape {
 
     /// Scales of keys in a page, as many as of values.
     pub const fn scales(&self) -> usize {
-        self.layers.saturating_mul(self.heads).saturating_mul(PAGE as usize)
+        self.layers
+            .saturating_mul(self.heads)
+            .saturating_mul(PAGE as usize)
     }
 
     /// Bytes of a page: codes of keys and values, and their scales.
@@ -127,7 +129,9 @@ impl Shape {
     /// ```
     pub const fn bytes(&self) -> usize {
         let code = 2 + self.kind.wide_keys() as usize + self.kind.wide_values() as usize;
-        self.codes().saturating_mul(code).saturating_add(self.scales().saturating_mul(8))
+        self.codes()
+            .saturating_mul(code)
+            .saturating_add(self.scales().saturating_mul(8))
     }
 }
 
@@ -201,9 +205,17 @@ impl<'m> Cache<'m> {
             _ => 0,
         };
         room("codes of keys", codes, of(&keys, shape.kind.wide_keys()))?;
-        room("codes of values", codes, of(&values, shape.kind.wide_values()))?;
+        room(
+            "codes of values",
+            codes,
+            of(&values, shape.kind.wide_values()),
+        )?;
         let half = shape.scales().checked_mul(pages);
-        room("scales of a cache", half.and_then(|half| half.checked_mul(2)), scales.len())?;
+        room(
+            "scales of a cache",
+            half.and_then(|half| half.checked_mul(2)),
+            scales.len(),
+        )?;
         let (key_scales, value_scales) = scales.split_at_mut(half.unwrap_or(0));
         let mut cache = Self {
             shape,
@@ -255,7 +267,9 @@ impl<'m> Cache<'m> {
 
     /// The number of a page's first head position, of a layer and a head.
     fn place(&self, page: u32, layer: usize, head: usize) -> usize {
-        let heads = (page as usize).wrapping_mul(self.shape.layers).wrapping_add(layer);
+        let heads = (page as usize)
+            .wrapping_mul(self.shape.layers)
+            .wrapping_add(layer);
         let head = heads.wrapping_mul(self.shape.heads).wrapping_add(head);
         head.wrapping_mul(PAGE as usize)
     }
@@ -273,13 +287,19 @@ impl<'m> Cache<'m> {
     /// The keys of a page, of a layer and a head: codes, and a scale for each of 64 positions.
     pub fn keys(&self, page: u32, layer: usize, head: usize) -> (PageCodes<'_>, &[f32]) {
         let place = self.place(page, layer, head);
-        (self.codes(&self.keys, place), part(self.key_scales, place, PAGE as usize))
+        (
+            self.codes(&self.keys, place),
+            part(self.key_scales, place, PAGE as usize),
+        )
     }
 
     /// The values of a page, as [`Cache::keys`].
     pub fn values(&self, page: u32, layer: usize, head: usize) -> (PageCodes<'_>, &[f32]) {
         let place = self.place(page, layer, head);
-        (self.codes(&self.values, place), part(self.value_scales, place, PAGE as usize))
+        (
+            self.codes(&self.values, place),
+            part(self.value_scales, place, PAGE as usize),
+        )
     }
 
     /// Keeps a head's key and value at a position of a page. Whether both were finite; of one that is not, zeros are kept.
@@ -289,7 +309,9 @@ impl<'m> Cache<'m> {
         position: u32,
         (key, value): (&[f32], &[f32]),
     ) -> (bool, bool) {
-        let place = self.place(page, layer, head).wrapping_add((position % PAGE) as usize);
+        let place = self
+            .place(page, layer, head)
+            .wrapping_add((position % PAGE) as usize);
         let is_fp8 = self.shape.kind == CacheType::Fp8;
         let head = self.shape.head;
         let keep = |codes: &mut Codes<'_>, scales: &mut [f32], x: &[f32]| {
@@ -335,9 +357,13 @@ pub(super) fn fp8_integer(code: i8) -> i32 {
 }
 
 fn part<T>(all: &[T], first: usize, len: usize) -> &[T] {
-    all.get(first..).and_then(|rest| rest.get(..len)).unwrap_or_default()
+    all.get(first..)
+        .and_then(|rest| rest.get(..len))
+        .unwrap_or_default()
 }
 
 fn part_mut<T>(all: &mut [T], first: usize, len: usize) -> &mut [T] {
-    all.get_mut(first..).and_then(|rest| rest.get_mut(..len)).unwrap_or_default()
+    all.get_mut(first..)
+        .and_then(|rest| rest.get_mut(..len))
+        .unwrap_or_default()
 }

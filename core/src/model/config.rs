@@ -124,7 +124,9 @@ impl Config {
 
     /// Reads what the metadata say; the vocabulary is the embedding's and still 0. O(metadata).
     pub(super) fn read(file: &Reader<'_>) -> Result<Self, ModelError> {
-        let name = file.get("general.architecture").and_then(|value| value.as_str());
+        let name = file
+            .get("general.architecture")
+            .and_then(|value| value.as_str());
         let name = name.ok_or(ModelError::Architecture)?;
         let (architecture, gate) = match name {
             "llama" => (Architecture::Llama, Gate::Silu),
@@ -184,7 +186,9 @@ impl Keys {
         ];
         for (name, slot) in counts {
             if key == name {
-                let count = value.as_u64().filter(|&count| count <= u64::from(u32::MAX >> 1));
+                let count = value
+                    .as_u64()
+                    .filter(|&count| count <= u64::from(u32::MAX >> 1));
                 let count = count.and_then(|count| usize::try_from(count).ok());
                 let count = count.ok_or(ModelError::Key {
                     key: name,
@@ -220,9 +224,10 @@ impl Keys {
         let unknown = |key, expected| Err(ModelError::Key { key, expected });
         match (key, value.as_str()) {
             ("rope.scaling.type", Some("none" | "linear")) => Ok(()),
-            ("rope.scaling.type", _) => {
-                unknown("rope.scaling.type", "`none` or `linear`; other scalings are not computed")
-            }
+            ("rope.scaling.type", _) => unknown(
+                "rope.scaling.type",
+                "`none` or `linear`; other scalings are not computed",
+            ),
             ("hidden_activation", Some("relu2")) => {
                 self.gate.get_or_insert(Gate::SquaredRelu);
                 Ok(())
@@ -253,7 +258,9 @@ impl Keys {
         ];
         for (name, slot) in counts {
             if key == name {
-                let count = value.as_u64().filter(|&count| count <= u64::from(u32::MAX >> 1));
+                let count = value
+                    .as_u64()
+                    .filter(|&count| count <= u64::from(u32::MAX >> 1));
                 let count = count.and_then(|count| usize::try_from(count).ok());
                 slot.get_or_insert(count.ok_or(ModelError::OwnKey {
                     key: name,
@@ -273,7 +280,9 @@ impl Keys {
         };
         let width = count(self.width, "embedding_length")?;
         let heads = count(self.heads, "attention.head_count")?;
-        let kv_heads = self.kv_heads.map_or(Ok(heads), |found| count(Some(found), "attention.head_count_kv"))?;
+        let kv_heads = self.kv_heads.map_or(Ok(heads), |found| {
+            count(Some(found), "attention.head_count_kv")
+        })?;
         // At least 1, said where the compiler sees it.
         if !heads.is_multiple_of(kv_heads.max(1)) {
             return Err(ModelError::Key {

@@ -70,7 +70,11 @@ pub fn decode<E: ModelEngine>(
         step.product(&layer.query, vectors.queries)?;
         step.product(&layer.key, vectors.keys)?;
         step.product(&layer.value, vectors.values)?;
-        step.keep((cache, sequences), index, (vectors.keys, vectors.values, vectors.angles));
+        step.keep(
+            (cache, sequences),
+            index,
+            (vectors.keys, vectors.values, vectors.angles),
+        );
         step.ask(sequences, index, (vectors.queries, vectors.angles));
         step.attend((cache, sequences), index, vectors.queries)?;
         let norm = (layer.attention_sub_norm, index, Step::Attention);
@@ -82,7 +86,8 @@ pub fn decode<E: ModelEngine>(
         step.norm(norm, vectors.x, &[&layer.gate, &layer.up])?;
         step.product(&layer.gate, vectors.gate)?;
         step.product(&layer.up, vectors.up)?;
-        step.engine.gate(model.config().gate, vectors.gate, vectors.up)?;
+        step.engine
+            .gate(model.config().gate, vectors.gate, vectors.up)?;
         let norm = (layer.feed_forward_sub_norm, index, Step::Gate);
         step.norm(norm, vectors.gate, &[&layer.down])?;
         step.product(&layer.down, vectors.y)?;

@@ -201,7 +201,9 @@ impl Needs {
         let sets = 1 + usize::from(span.sinks);
         let wide = usize::from(config.wide());
         let inputs = rows.saturating_mul(config.widest());
-        let queries = rows.saturating_mul(config.query_width()).saturating_mul(sets);
+        let queries = rows
+            .saturating_mul(config.query_width())
+            .saturating_mul(sets);
         let (mut words, mut outputs) = (0, 0);
         for weights in model.all_weights() {
             if let Values::Blocks(layer) = &weights.values {
@@ -214,10 +216,19 @@ impl Needs {
             floats: Lengths::of(model, span, rows).total(),
             bytes: inputs.saturating_mul(1 + wide),
             halves: queries.max(inputs.saturating_mul(wide)),
-            longs: outputs.saturating_mul(2 * wide).saturating_mul(rows).max(config.head),
+            longs: outputs
+                .saturating_mul(2 * wide)
+                .saturating_mul(rows)
+                .max(config.head),
             words,
         };
-        let all = [needs.floats, needs.bytes, needs.halves, needs.longs, needs.words];
+        let all = [
+            needs.floats,
+            needs.bytes,
+            needs.halves,
+            needs.longs,
+            needs.words,
+        ];
         match all.contains(&usize::MAX) {
             true => Err(ModelError::TooLarge),
             false => Ok(needs),

@@ -38,7 +38,8 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         for place in self.places.iter() {
             let Some(angles) = angles.next() else { return };
             let sequence = sequences.get(place.sequence);
-            let position = sequence.and_then(|sequence| sequence.pattern().sink_position(place.position));
+            let position =
+                sequence.and_then(|sequence| sequence.pattern().sink_position(place.position));
             if let Some(position) = position {
                 rope.angles(position, angles);
             }
@@ -70,11 +71,16 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
             }
         };
         let config = self.model.config();
-        self.work.norm(self.engine, config, (x, rows), gains, inputs, &mut fault)
+        self.work
+            .norm(self.engine, config, (x, rows), gains, inputs, &mut fault)
     }
 
     /// The products of a matrix with every row's activations.
-    pub(super) fn product(&mut self, weights: &Weights<'_>, out: &mut [f32]) -> Result<(), E::Failure> {
+    pub(super) fn product(
+        &mut self,
+        weights: &Weights<'_>,
+        out: &mut [f32],
+    ) -> Result<(), E::Failure> {
         let (wide, rows) = (self.model.config().wide(), self.places.len());
         self.work.product(self.engine, wide, rows, weights, out)
     }
@@ -86,12 +92,17 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         layer: usize,
         (keys, values, angles): (&[f32], &[f32], &[f32]),
     ) {
-        let (head, neighbours) = (self.model.config().head.max(1), self.model.rope().neighbours);
+        let (head, neighbours) = (
+            self.model.config().head.max(1),
+            self.model.rope().neighbours,
+        );
         let (mut keys, mut values) = (keys.chunks_exact(head), values.chunks_exact(head));
         let mut angles = angles.chunks_exact(head);
         let rotated = self.work.rotated(head);
         for place in self.places.iter_mut() {
-            let page = sequences.get(place.sequence).and_then(|sequence| sequence.page(place.position));
+            let page = sequences
+                .get(place.sequence)
+                .and_then(|sequence| sequence.page(place.position));
             let (Some(angles), Some(page)) = (angles.next(), page) else {
                 return;
             };
@@ -100,7 +111,8 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
                     return;
                 };
                 rotate(key, neighbours, angles, rotated);
-                let (key, value) = cache.keep((page, layer, head), place.position, (rotated, value));
+                let (key, value) =
+                    cache.keep((page, layer, head), place.position, (rotated, value));
                 if !key {
                     place.fault.get_or_insert((layer, Step::Keys));
                 }
@@ -136,9 +148,11 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
             for place in self.places.iter_mut() {
                 let Some(angles) = angles.next() else { return };
                 let sequence = sequences.get(place.sequence);
-                let sink = sequence.and_then(|sequence| sequence.pattern().sink_position(place.position));
+                let sink =
+                    sequence.and_then(|sequence| sequence.pattern().sink_position(place.position));
                 for _ in 0..config.heads {
-                    let (Some(query), Some(codes), Some(scale)) = (queries.next(), codes.next(), scales.next())
+                    let (Some(query), Some(codes), Some(scale)) =
+                        (queries.next(), codes.next(), scales.next())
                     else {
                         return;
                     };
@@ -167,7 +181,11 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         let heads = self.places.len().saturating_mul(config.heads);
         let codes = heads.saturating_mul(config.head);
         let (queries, sink_queries) = self.work.halves.split_at_checked(codes).unwrap_or_default();
-        let (scales, sink_scales) = self.work.query_scales.split_at_checked(heads).unwrap_or_default();
+        let (scales, sink_scales) = self
+            .work
+            .query_scales
+            .split_at_checked(heads)
+            .unwrap_or_default();
         let attention = Attention {
             cache,
             sequences,
@@ -194,15 +212,20 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         let (mut first, mut logits) = (0usize, logits);
         for run in rows.chunk_by(|a, b| a.logits == b.logits) {
             let asked = run.first().is_some_and(|row| row.logits);
-            let x = x.get(first.wrapping_mul(config.width)..).unwrap_or_default();
-            let x = x.get(..run.len().wrapping_mul(config.width)).unwrap_or_default();
+            let x = x
+                .get(first.wrapping_mul(config.width)..)
+                .unwrap_or_default();
+            let x = x
+                .get(..run.len().wrapping_mul(config.width))
+                .unwrap_or_default();
             if asked {
                 let len = run.len().saturating_mul(config.vocabulary);
                 let (out, rest) = logits.split_at_mut_checked(len).unwrap_or_default();
                 let head = self.model.head();
                 let norm = (self.model.norm(), config.layers, Step::Head);
                 self.norm_rows(norm, (x, first, run.len()), &[head])?;
-                self.work.product(self.engine, config.wide(), run.len(), head, out)?;
+                self.work
+                    .product(self.engine, config.wide(), run.len(), head, out)?;
                 logits = rest;
             }
             first = first.wrapping_add(run.len());

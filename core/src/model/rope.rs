@@ -19,7 +19,12 @@ impl Rope<'_> {
     ///
     /// # Errors
     /// [`ModelError::Tensor`] for factors that are not one a pair, between 2⁻⁴⁰ and 2⁴⁰; [`ModelError::Key`] for a base or a factor that is none.
-    pub fn fill(base: f32, factor: f32, factors: &[u8], steps: &mut [u64]) -> Result<(), ModelError> {
+    pub fn fill(
+        base: f32,
+        factor: f32,
+        factors: &[u8],
+        steps: &mut [u64],
+    ) -> Result<(), ModelError> {
         let bad = ModelError::Tensor {
             tensor: "rope_freqs.weight",
             expected: "F32, one a pair of a head, from 2^-40 to 2^40",
@@ -89,7 +94,9 @@ pub fn rotate(head: &[f32], neighbours: bool, angles: &[f32], out: &mut [f32]) {
     if neighbours {
         let mut pairs = head.chunks_exact(2);
         for out in out.chunks_exact_mut(2) {
-            if let (Some(&[a, b]), Some(angle), [first, second]) = (pairs.next(), angles.next(), out) {
+            if let (Some(&[a, b]), Some(angle), [first, second]) =
+                (pairs.next(), angles.next(), out)
+            {
                 (*first, *second) = turn(a, b, angle);
             }
         }

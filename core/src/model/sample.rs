@@ -96,16 +96,26 @@ impl Sampler {
         let (first, _) = heap.peek()?;
         let largest = *logits.get(first as usize)?;
         let weight = |token: u32| {
-            let logit = logits.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY);
+            let logit = logits
+                .get(token as usize)
+                .copied()
+                .unwrap_or(f32::NEG_INFINITY);
             exp2_neg(steps((largest - logit) / self.temperature))
         };
         let all = heap.len();
-        let keep = if self.top_k == 0 { all } else { self.top_k.min(all) };
+        let keep = if self.top_k == 0 {
+            all
+        } else {
+            self.top_k.min(all)
+        };
         // The kept ones' sum: of all, in any order; else of those that come off first, which are put down in order behind the heap.
         let total: u64 = if keep == all {
             heap.tokens().map(|token| u64::from(weight(token))).sum()
         } else {
-            (0..keep).filter_map(|_| heap.pop()).map(|token| u64::from(weight(token))).sum()
+            (0..keep)
+                .filter_map(|_| heap.pop())
+                .map(|token| u64::from(weight(token)))
+                .sum()
         };
         let enough = share(self.top_p, total);
         let least = share(self.min_p, u64::from(weight(first))) as u32;
@@ -144,7 +154,11 @@ impl Sampler {
                 continue;
             }
             if let Some(logit) = logits.get_mut(token as usize) {
-                *logit = if *logit > 0.0 { *logit / self.penalty } else { *logit * self.penalty };
+                *logit = if *logit > 0.0 {
+                    *logit / self.penalty
+                } else {
+                    *logit * self.penalty
+                };
             }
         }
     }

@@ -44,7 +44,9 @@ impl<'m> Sequence<'m> {
         // From the first row's oldest position to the last row, wherever in a page they fall.
         let span = pattern.window.saturating_add(chunk).saturating_sub(2);
         let sinks = pattern.sinks.div_ceil(PAGE) as usize;
-        sinks.saturating_add((span / PAGE) as usize).saturating_add(2)
+        sinks
+            .saturating_add((span / PAGE) as usize)
+            .saturating_add(2)
     }
 
     /// An empty sequence with a table of [`Sequence::pages`] for that pattern, `context` and `chunk`, whatever it holds.
@@ -62,7 +64,10 @@ impl<'m> Sequence<'m> {
         let found = table.len();
         let positions = kind.max_positions();
         let attended = match pattern.is_ring() {
-            true => pattern.window.saturating_add(pattern.sinks).saturating_add(2 * PAGE),
+            true => pattern
+                .window
+                .saturating_add(pattern.sinks)
+                .saturating_add(2 * PAGE),
             false => context,
         };
         if attended > positions {
@@ -120,7 +125,10 @@ impl<'m> Sequence<'m> {
         }
         let fixed = self.pattern.sinks.div_ceil(PAGE) as usize;
         let ring = self.table.len().saturating_sub(fixed);
-        match page.checked_sub(fixed).and_then(|page| page.checked_rem(ring)) {
+        match page
+            .checked_sub(fixed)
+            .and_then(|page| page.checked_rem(ring))
+        {
             Some(turn) => fixed.saturating_add(turn),
             None => page,
         }

@@ -10,7 +10,8 @@ use crate::linear::{self, Layout, LinearError, Matrix};
 const F32_COLS: &str = "F32, one a column";
 const F32_ROWS: &str = "F32, one a row";
 const F32_ONE: &str = "one F32";
-const MATRIX: &str = "a matrix of this shape, of a type that is multiplied: F32, F16, BF16 or blocks";
+const MATRIX: &str =
+    "a matrix of this shape, of a type that is multiplied: F32, F16, BF16 or blocks";
 
 /// What stands outside the layers.
 #[derive(Default)]
@@ -53,13 +54,22 @@ impl<'a> Found<'a> {
     }
 
     /// A matrix with rows of `cols`; with as many `rows`, where they are known.
-    fn matrix(&self, cols: usize, rows: Option<usize>, wide: bool) -> Result<Values<'a>, ModelError> {
+    fn matrix(
+        &self,
+        cols: usize,
+        rows: Option<usize>,
+        wide: bool,
+    ) -> Result<Values<'a>, ModelError> {
         let info = &self.info;
         let elements = info.shape.elements();
-        let found = elements.checked_div(cols as u64).and_then(|rows| usize::try_from(rows).ok());
+        let found = elements
+            .checked_div(cols as u64)
+            .and_then(|rows| usize::try_from(rows).ok());
         let fits = info.shape.row() == cols as u64
             && found.is_some_and(|found| found > 0 && rows.is_none_or(|rows| rows == found));
-        let rows = found.filter(|_| fits && whole(info)).ok_or(self.not(MATRIX))?;
+        let rows = found
+            .filter(|_| fits && whole(info))
+            .ok_or(self.not(MATRIX))?;
         let floats = match info.kind {
             TensorType::F32 => Some(FloatType::F32),
             TensorType::F16 => Some(FloatType::F16),
@@ -148,7 +158,8 @@ impl<'a> Outside<'a> {
                 Ok(self.norm.replace(gains).is_none())
             }
             "rope_freqs.weight" if config.architecture == Architecture::Llama => {
-                let factors = named("rope_freqs.weight").vector(config.head / 2, "F32, one a pair of a head")?;
+                let factors = named("rope_freqs.weight")
+                    .vector(config.head / 2, "F32, one a pair of a head")?;
                 let first = self.rope_factors.is_empty();
                 self.rope_factors = factors;
                 Ok(first)
@@ -171,8 +182,18 @@ fn take<'a>(
     let norms: [(&'static str, usize, bool, &mut &'a [u8]); 4] = [
         ("attn_norm.weight", width, true, &mut layer.attention_norm),
         ("ffn_norm.weight", width, true, &mut layer.feed_forward_norm),
-        ("attn_sub_norm.weight", queries, is_bitnet, &mut layer.attention_sub_norm),
-        ("ffn_sub_norm.weight", hidden, is_bitnet, &mut layer.feed_forward_sub_norm),
+        (
+            "attn_sub_norm.weight",
+            queries,
+            is_bitnet,
+            &mut layer.attention_sub_norm,
+        ),
+        (
+            "ffn_sub_norm.weight",
+            hidden,
+            is_bitnet,
+            &mut layer.feed_forward_sub_norm,
+        ),
     ];
     for (full, len, has, slot) in norms {
         if has && name == full {
@@ -183,13 +204,52 @@ fn take<'a>(
         }
     }
     let matrices: [([&'static str; 3], usize, usize, &mut Weights<'a>); 7] = [
-        (["attn_q.weight", "attn_q.bias", "attn_q.scale"], width, queries, &mut layer.query),
-        (["attn_k.weight", "attn_k.bias", "attn_k.scale"], width, keys, &mut layer.key),
-        (["attn_v.weight", "attn_v.bias", "attn_v.scale"], width, keys, &mut layer.value),
-        (["attn_output.weight", "attn_output.bias", "attn_output.scale"], queries, width, &mut layer.output),
-        (["ffn_gate.weight", "ffn_gate.bias", "ffn_gate.scale"], width, hidden, &mut layer.gate),
-        (["ffn_up.weight", "ffn_up.bias", "ffn_up.scale"], width, hidden, &mut layer.up),
-        (["ffn_down.weight", "ffn_down.bias", "ffn_down.scale"], hidden, width, &mut layer.down),
+        (
+            ["attn_q.weight", "attn_q.bias", "attn_q.scale"],
+            width,
+            queries,
+            &mut layer.query,
+        ),
+        (
+            ["attn_k.weight", "attn_k.bias", "attn_k.scale"],
+            width,
+            keys,
+            &mut layer.key,
+        ),
+        (
+            ["attn_v.weight", "attn_v.bias", "attn_v.scale"],
+            width,
+            keys,
+            &mut layer.value,
+        ),
+        (
+            [
+                "attn_output.weight",
+                "attn_output.bias",
+                "attn_output.scale",
+            ],
+            queries,
+            width,
+            &mut layer.output,
+        ),
+        (
+            ["ffn_gate.weight", "ffn_gate.bias", "ffn_gate.scale"],
+            width,
+            hidden,
+            &mut layer.gate,
+        ),
+        (
+            ["ffn_up.weight", "ffn_up.bias", "ffn_up.scale"],
+            width,
+            hidden,
+            &mut layer.up,
+        ),
+        (
+            ["ffn_down.weight", "ffn_down.bias", "ffn_down.scale"],
+            hidden,
+            width,
+            &mut layer.down,
+        ),
     ];
     for ([weight, bias, scale], cols, rows, slot) in matrices {
         if name == weight {
@@ -206,7 +266,9 @@ fn take<'a>(
             let tensor = found(scale);
             let one = tensor.vector(1, F32_ONE)?.first_chunk();
             let factor = one.map(|&bytes| f32::from_le_bytes(bytes));
-            let factor = factor.filter(|factor| factor.is_finite()).ok_or(tensor.not("finite"))?;
+            let factor = factor
+                .filter(|factor| factor.is_finite())
+                .ok_or(tensor.not("finite"))?;
             return Ok(slot.scale.replace(factor).is_none());
         }
     }

@@ -2,7 +2,7 @@
 
 use super::tensors::{self, Outside};
 use super::weights::{Values, Weights};
-use super::{Architecture, Config, ModelError, Rope};
+use super::{Architecture, Config, Gate, ModelError, Rope};
 use crate::gguf::Reader;
 
 /// The tensors of a layer. Norms are f32, little-endian.
@@ -103,7 +103,9 @@ impl<'a, 'l> Model<'a, 'l> {
             return Err(ModelError::TooLarge);
         }
         let (max, found) = (layers.len(), config.layers);
-        let layers = layers.get_mut(..found).ok_or(ModelError::Layers { found, max })?;
+        let layers = layers
+            .get_mut(..found)
+            .ok_or(ModelError::Layers { found, max })?;
         layers.fill(Layer::EMPTY);
         let outside = tensors::place(file, &mut config, layers)?;
         let (needed, found) = (config.head / 2, steps.len());
@@ -112,7 +114,12 @@ impl<'a, 'l> Model<'a, 'l> {
             needed,
             found,
         })?;
-        Rope::fill(config.rope_base, config.rope_factor, outside.rope_factors, steps)?;
+        Rope::fill(
+            config.rope_base,
+            config.rope_factor,
+            outside.rope_factors,
+            steps,
+        )?;
         Self::from_parts(config, layers, outside, steps)
     }
 
@@ -168,6 +175,12 @@ impl<'a, 'l> Model<'a, 'l> {
         &self.config
     }
 
+    /// The model with another gate, where its file is known to name a wrong one or none.
+    pub const fn with_gate(mut self, gate: Gate) -> Self {
+        self.config.gate = gate;
+        self
+    }
+
     /// Its layers.
     pub const fn layers(&self) -> &'l [Layer<'a>] {
         self.layers
@@ -196,7 +209,9 @@ impl<'a, 'l> Model<'a, 'l> {
     /// Bytes of all weights.
     pub fn bytes(&self) -> usize {
         let embedding = if self.tied { 0 } else { self.embedding.bytes() };
-        self.all_weights().fold(embedding, |sum, weights| sum.saturating_add(weights.bytes()))
+        self.all_weights().fold(embedding, |sum, weights| {
+            sum.saturating_add(weights.bytes())
+        })
     }
 }
 
@@ -206,7 +221,11 @@ fn complete(layer: &Layer<'_>, sub_norms: bool) -> Result<(), &'static str> {
         (layer.attention_norm, true, "attn_norm.weight"),
         (layer.feed_forward_norm, true, "ffn_norm.weight"),
         (layer.attention_sub_norm, sub_norms, "attn_sub_norm.weight"),
-        (layer.feed_forward_sub_norm, sub_norms, "ffn_sub_norm.weight"),
+        (
+            layer.feed_forward_sub_norm,
+            sub_norms,
+            "ffn_sub_norm.weight",
+        ),
     ];
     for (gains, needed, name) in norms {
         if needed && gains.is_empty() {

@@ -42,7 +42,10 @@ impl<'a> FloatMatrix<'a> {
     /// Takes the bytes of a matrix; `None` unless they are whole rows of at least a value.
     pub fn new(kind: FloatType, cols: usize, bytes: &'a [u8]) -> Option<Self> {
         let row = cols.checked_mul(kind.bytes()).filter(|&row| row > 0)?;
-        bytes.len().is_multiple_of(row).then_some(Self { kind, cols, bytes })
+        bytes
+            .len()
+            .is_multiple_of(row)
+            .then_some(Self { kind, cols, bytes })
     }
 
     /// The type of its values.
@@ -53,6 +56,11 @@ impl<'a> FloatMatrix<'a> {
     /// Values of a row, at least 1.
     pub const fn cols(&self) -> usize {
         self.cols
+    }
+
+    /// All values as they lie.
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// Bytes of a row, at least 1.
@@ -69,14 +77,18 @@ impl<'a> FloatMatrix<'a> {
     /// The bytes of a row; none past the last.
     pub fn row(&self, row: usize) -> &'a [u8] {
         let bytes = self.row_bytes();
-        let rest = row.checked_mul(bytes).and_then(|first| self.bytes.get(first..));
+        let rest = row
+            .checked_mul(bytes)
+            .and_then(|first| self.bytes.get(first..));
         rest.and_then(|rest| rest.get(..bytes)).unwrap_or_default()
     }
 
     /// The rows from `first` on, at most `rows` of them.
     pub fn part(&self, first: usize, rows: usize) -> Self {
         let bytes = self.row_bytes();
-        let rest = first.checked_mul(bytes).and_then(|first| self.bytes.get(first..));
+        let rest = first
+            .checked_mul(bytes)
+            .and_then(|first| self.bytes.get(first..));
         let rest = rest.unwrap_or_default();
         let part = rows.checked_mul(bytes).and_then(|len| rest.get(..len));
         Self {

@@ -45,7 +45,9 @@ impl Work<'_> {
     ) -> Result<(), E::Failure> {
         let cols = gains.len() / 4;
         for (to, from) in self.gains.iter_mut().zip(gains.chunks_exact(4)) {
-            *to = from.first_chunk().map_or(0.0, |&bytes| f32::from_le_bytes(bytes));
+            *to = from
+                .first_chunk()
+                .map_or(0.0, |&bytes| f32::from_le_bytes(bytes));
         }
         let norm = (!gains.is_empty()).then(|| Norm {
             gains: self.gains.get(..cols).unwrap_or_default(),
@@ -56,13 +58,20 @@ impl Work<'_> {
         if inputs.iter().any(|weights| !weights.takes_floats()) {
             if config.wide() {
                 let codes = self.halves.get_mut(..len).unwrap_or_default();
-                quantize(engine, x, norm, scales, codes, |codes| Activations::A16(codes))?;
-                let planes = self.bytes.get_mut(..len.saturating_mul(2)).unwrap_or_default();
+                quantize(engine, x, norm, scales, codes, |codes| {
+                    Activations::A16(codes)
+                })?;
+                let planes = self
+                    .bytes
+                    .get_mut(..len.saturating_mul(2))
+                    .unwrap_or_default();
                 let (high, low) = planes.split_at_mut_checked(len).unwrap_or_default();
                 activations::planes(codes, high, low);
             } else {
                 let codes = self.bytes.get_mut(..len).unwrap_or_default();
-                quantize(engine, x, norm, scales, codes, |codes| Activations::A8(codes))?;
+                quantize(engine, x, norm, scales, codes, |codes| {
+                    Activations::A8(codes)
+                })?;
             }
             for (row, scale) in scales.iter().enumerate() {
                 if scale.is_nan() {
@@ -93,7 +102,9 @@ impl Work<'_> {
         out: &mut [f32],
     ) -> Result<(), E::Failure> {
         let len = rows.saturating_mul(weights.cols());
-        let out = out.get_mut(..rows.saturating_mul(weights.rows())).unwrap_or_default();
+        let out = out
+            .get_mut(..rows.saturating_mul(weights.rows()))
+            .unwrap_or_default();
         match &weights.values {
             Values::None => {}
             Values::Floats(matrix) => {
@@ -120,19 +131,29 @@ impl Work<'_> {
         out: &mut [f32],
     ) -> Result<(), E::Failure> {
         let weights = layer.weights();
-        let (outputs, len) = (weights.rows(), rows.saturating_mul(2).saturating_mul(weights.cols()));
+        let (outputs, len) = (
+            weights.rows(),
+            rows.saturating_mul(2).saturating_mul(weights.cols()),
+        );
         let x = symmetric(self.bytes, len)?;
         for first in (0..outputs).step_by(PART) {
-            let Some(part) = layer.part(first, PART) else { break };
+            let Some(part) = layer.part(first, PART) else {
+                break;
+            };
             let count = part.weights().rows().max(1);
             let both = count.saturating_mul(rows);
-            let sums = self.longs.get_mut(..both.saturating_mul(2)).unwrap_or_default();
+            let sums = self
+                .longs
+                .get_mut(..both.saturating_mul(2))
+                .unwrap_or_default();
             engine.sums_many(&part, x, sums, self.words)?;
             let (high, low) = sums.split_at_checked(both).unwrap_or_default();
             let (mut high, mut low) = (high.chunks_exact(count), low.chunks_exact(count));
             let mut scales = self.scales.iter();
             for out in out.chunks_exact_mut(outputs.max(1)) {
-                let (Some(high), Some(low), Some(&scale)) = (high.next(), low.next(), scales.next()) else {
+                let (Some(high), Some(low), Some(&scale)) =
+                    (high.next(), low.next(), scales.next())
+                else {
                     break;
                 };
                 let out = out.get_mut(first..).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! One value for whichever engine does a piece of work.
 
 mod cluster;
+mod model;
 mod quantize;
 mod search;
 

@@ -58,6 +58,7 @@ mod launch;
 mod linear;
 mod memory;
 mod meters;
+mod model;
 mod modules;
 mod nccl;
 mod palette;

@@ -16,8 +16,8 @@ mod fp8;
 mod histogram;
 mod left_out;
 mod linear;
-mod model;
 mod matmat;
+mod model;
 pub(crate) mod palette;
 mod rows;
 #[cfg(feature = "search")]

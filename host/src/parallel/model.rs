@@ -1,10 +1,160 @@
-//! Language models on rayon's threads: heads of rows side by side, and products of floats.
+//! Language models on rayon's threads: heads of rows side by side, and the rows of matrices of floats.
+
+use std::convert::Infallible;
 
 use tercet_core::engine::ModelEngine;
-use tercet_core::model::ModelError;
+use tercet_core::model::attention::Attention;
+use tercet_core::model::{FloatMatrix, Gate, ModelError};
 
 use super::Threads;
+use super::each::{chunks, chunks_mut, numbers};
+
+/// Rows of a matrix of floats that are multiplied at a time.
+const ROWS: usize = 64;
 
 impl ModelEngine for Threads {
     type Failure = ModelError;
+
+    fn multiply_floats(
+        &mut self,
+        weights: &FloatMatrix<'_>,
+        x: &[f32],
+        out: &mut [f32],
+    ) -> Result<(), ModelError> {
+        let (rows, cols) = (weights.rows(), weights.cols());
+        let backend = self.backend;
+        let least = (self.task() / (ROWS * cols)).max(1);
+        if x.len() == cols {
+            let tasks = chunks_mut(out, ROWS).at_least(least);
+            tasks.each(|block, out| dots::all(backend, &weights.part(block * ROWS, ROWS), x, out));
+            return Ok(());
+        }
+        // A block of weights meets one row of activations after another while it is in the cache.
+        let blocks = numbers(0..rows.div_ceil(ROWS)).at_least(1);
+        let products = blocks.gather(|_, block| {
+            let part = weights.part(block * ROWS, ROWS);
+            let mut products = vec![0.0; x.len() / cols * part.rows()];
+            for (x, out) in x
+                .chunks_exact(cols)
+                .zip(products.chunks_exact_mut(part.rows()))
+            {
+                dots::all(backend, &part, x, out);
+            }
+            products
+        });
+        for (block, products) in products.iter().enumerate() {
+            let count = ROWS.min(rows - block * ROWS);
+            for (out, products) in out.chunks_exact_mut(rows).zip(products.chunks_exact(count)) {
+                out[block * ROWS..][..count].copy_from_slice(products);
+            }
+        }
+        Ok(())
+    }
+
+    fn attend(
+        &mut self,
+        attention: &Attention<'_, '_>,
+        scores: &mut [f32],
+        sums: &mut [i64],
+        out: &mut [f32],
+    ) -> Result<(), ModelError> {
+        let (heads, head) = (attention.heads, attention.head_len());
+        let attended: usize = attention
+            .places
+            .iter()
+            .map(|place| place.position as usize + 1)
+            .sum();
+        // A position takes a product with its key and one with its value.
+        let work = attended.min(attention.places.len() * scores.len()) * heads * head * 2;
+        if work <= self.task() {
+            for (index, out) in out.chunks_exact_mut(head).enumerate() {
+                attention.head(index / heads, index % heads, scores, sums, out);
+            }
+            return Ok(());
+        }
+        let (scores, sums) = (scores.len(), sums.len());
+        let tasks = chunks_mut(out, head)
+            .at_least((self.task() * heads * attention.places.len() / work).max(1));
+        let done = tasks.try_each_with(
+            || (vec![0.0; scores], vec![0; sums]),
+            |(scores, sums), index, out| {
+                attention.head(index / heads, index % heads, scores, sums, out);
+                Ok::<_, Infallible>(())
+            },
+        );
+        match done {
+            Ok(()) => Ok(()),
+            Err(never) => match never {},
+        }
+    }
+
+    fn gate(&mut self, gate: Gate, x: &mut [f32], up: &[f32]) -> Result<(), ModelError> {
+        let size = self.task().max(1) / 4;
+        let tasks = chunks_mut(x, size).zip(chunks(up, size));
+        tasks.each(|_, (x, up)| gate.apply(x, up));
+        Ok(())
+    }
+}
+
+/// Products of rows of floats with one row of activations.
+mod dots {
+    use tercet_core::model::FloatMatrix;
+
+    use crate::simd::Backend;
+
+    /// One for each row.
+    pub(super) fn all(backend: Backend, weights: &FloatMatrix<'_>, x: &[f32], out: &mut [f32]) {
+        #[cfg(feature = "search")]
+        if fast(backend, weights, x, out) {
+            return;
+        }
+        let _ = backend;
+        for (row, out) in out.iter_mut().enumerate() {
+            *out = weights.dot(row, x);
+        }
+    }
+
+    /// By the kernels of float search, whose order of sums is the same; false where the values do not lie as this machine has them.
+    #[cfg(feature = "search")]
+    fn fast(backend: Backend, weights: &FloatMatrix<'_>, x: &[f32], out: &mut [f32]) -> bool {
+        use tercet_core::model::FloatType;
+        use tercet_core::{bf16, f16};
+
+        match weights.kind() {
+            FloatType::F32 => of::<f32>(backend, weights, x, out),
+            FloatType::F16 => of::<f16>(backend, weights, x, out),
+            FloatType::Bf16 => of::<bf16>(backend, weights, x, out),
+        }
+    }
+
+    #[cfg(feature = "search")]
+    fn of<T: tercet_core::number::Element>(
+        backend: Backend,
+        weights: &FloatMatrix<'_>,
+        x: &[f32],
+        out: &mut [f32],
+    ) -> bool {
+        use tercet_core::number::RUN;
+        use tercet_core::search::MetricKind;
+
+        use crate::simd::float_search::Sums;
+        use crate::simd::search::BLOCK;
+
+        // SAFETY: elements are floats, and every pattern of their bytes is one.
+        let (before, values, after) = unsafe { weights.bytes().align_to::<T>() };
+        let lies = before.is_empty() && after.is_empty() && cfg!(target_endian = "little");
+        if !lies || x.len() > RUN {
+            return false;
+        }
+        let kernels = backend.float_search::<T>();
+        let mut sums: Sums = [0.0; BLOCK];
+        let blocks = values.chunks(BLOCK * x.len()).zip(out.chunks_mut(BLOCK));
+        for (rows, out) in blocks {
+            kernels.sums(MetricKind::Dot, x, rows, &mut sums);
+            for (out, &sum) in out.iter_mut().zip(&sums) {
+                *out = sum as f32;
+            }
+        }
+        true
+    }
 }

@@ -1,0 +1,35 @@
+//! A language model's steps, on whichever engine it is.
+
+use tercet_core::engine::ModelEngine;
+use tercet_core::model::attention::Attention;
+use tercet_core::model::{FloatMatrix, Gate};
+use tercet_host::engine::{EngineError, FlowEngine};
+
+use super::{AnyEngine, any};
+
+impl<D: FlowEngine> ModelEngine for AnyEngine<'_, D> {
+    type Failure = EngineError;
+
+    fn multiply_floats(
+        &mut self,
+        weights: &FloatMatrix<'_>,
+        x: &[f32],
+        out: &mut [f32],
+    ) -> Result<(), EngineError> {
+        any!(AnyEngine, self, engine => engine.multiply_floats(weights, x, out).map_err(Into::into))
+    }
+
+    fn attend(
+        &mut self,
+        attention: &Attention<'_, '_>,
+        scores: &mut [f32],
+        sums: &mut [i64],
+        out: &mut [f32],
+    ) -> Result<(), EngineError> {
+        any!(AnyEngine, self, engine => engine.attend(attention, scores, sums, out).map_err(Into::into))
+    }
+
+    fn gate(&mut self, gate: Gate, x: &mut [f32], up: &[f32]) -> Result<(), EngineError> {
+        any!(AnyEngine, self, engine => engine.gate(gate, x, up).map_err(Into::into))
+    }
+}

@@ -1,0 +1,111 @@
+//! The file of a language model.
+
+use std::path::{Path, PathBuf};
+
+use tercet_core::gguf::Reader;
+use tercet_core::model::{Layer, Model, ModelError};
+
+use crate::Error;
+use crate::file::map::Map;
+
+/// A GGUF file with a language model, mapped: its weights are multiplied where they lie.
+///
+/// ```no_run
+/// use tercet_host::language::{LanguageFile, View};
+///
+/// let file = LanguageFile::open("stories15M.gguf".as_ref())?;
+/// let mut view = View::of(&file)?;
+/// println!("{} layers", view.model(&file)?.layers().len());
+/// # Ok::<(), tercet_host::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct LanguageFile {
+    path: PathBuf,
+    map: Map,
+}
+
+impl LanguageFile {
+    /// Maps a file; [`View::of`] says whether it is a model.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::UnknownFile`].
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let map = Map::open(path)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            map,
+        })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.map.bytes()
+    }
+
+    /// Its metadata and tensors.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`].
+    pub fn reader(&self) -> Result<Reader<'_>, Error> {
+        Reader::new(self.bytes()).map_err(|error| match error.tensor() {
+            Some(number) => self.tensor(number, &error),
+            None => Error::bad(&self.path, "GGUF", error),
+        })
+    }
+
+    /// The error of a tensor, by its number.
+    fn tensor(&self, number: u64, reason: &dyn std::fmt::Display) -> Error {
+        match Reader::described(self.bytes(), number) {
+            Some((_, name)) => Error::tensor(&self.path, name, reason),
+            None => Error::bad(&self.path, "GGUF", reason),
+        }
+    }
+
+    /// What a model refuses, with the file and the tensor.
+    pub(super) fn error(&self, error: &ModelError) -> Error {
+        match *error {
+            ModelError::Superfluous { tensor } => self.tensor(
+                tensor,
+                &"it has no place in this architecture, or comes twice",
+            ),
+            ModelError::Weights { tensor, error } => self.tensor(tensor, &error),
+            error => Error::unsupported(&self.path, error),
+        }
+    }
+}
+
+/// Where what is found in a file is kept: the room for a [`Model`].
+#[derive(Debug)]
+pub struct View<'a> {
+    layers: Vec<Layer<'a>>,
+    steps: Vec<u64>,
+}
+
+impl<'a> View<'a> {
+    /// Room for the model of a file.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`], [`Error::Tensor`]; [`Error::Unsupported`] where it is no model that is run, with the key.
+    pub fn of(file: &'a LanguageFile) -> Result<Self, Error> {
+        let (layers, steps) =
+            Model::lengths(&file.reader()?).map_err(|error| file.error(&error))?;
+        Ok(Self {
+            layers: vec![Layer::EMPTY; layers],
+            steps: vec![0; steps],
+        })
+    }
+
+    /// The model of the file that this is of.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`] and [`Error::Unsupported`] for the first thing that is wrong.
+    pub fn model<'l>(&'l mut self, file: &'a LanguageFile) -> Result<Model<'a, 'l>, Error> {
+        let model = Model::new(&file.reader()?, &mut self.layers, &mut self.steps);
+        model.map_err(|error| file.error(&error))
+    }
+}

@@ -1,0 +1,132 @@
+//! How well a model foretells a text.
+
+use tercet_core::model::{NLL_UNIT, Row, nll};
+
+use super::run::Decoder;
+use crate::Error;
+use crate::engine::FlowEngine;
+use crate::parallel::each::chunks;
+
+/// Which tokens of a text are scored, and after what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// Tokens of a window, which begins with an empty cache; at least 2.
+    pub context: usize,
+    /// The token that every window begins with, where the vocabulary adds one.
+    pub begin: Option<u32>,
+    /// As llama-perplexity does it: `begin` stands in place of a window's first token, only the second half of each whole window is scored.
+    pub second_half: bool,
+}
+
+/// What a text cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// The sum over all tokens that were scored, in units of 2⁻³² nats.
+    pub sum: i64,
+    /// Tokens that were scored.
+    pub count: u64,
+    /// Bytes that they stand for.
+    pub bytes: u64,
+}
+
+impl Cost {
+    /// Nats a token.
+    pub fn mean(&self) -> f64 {
+        self.sum as f64 / NLL_UNIT as f64 / self.count as f64
+    }
+
+    /// e to the power of the mean.
+    pub fn perplexity(&self) -> f64 {
+        self.mean().exp()
+    }
+
+    /// Bits a byte of what was scored.
+    pub fn bits_per_byte(&self) -> f64 {
+        self.sum as f64 / NLL_UNIT as f64 / std::f64::consts::LN_2 / self.bytes as f64
+    }
+}
+
+/// Scores the tokens of a text, window by window. `bytes` tells what a token stands for, `told` gets the number of tokens done.
+///
+/// Without [`Windows::second_half`] every token after the first of its window is scored, each once; the sum is one of integers and depends on no order.
+///
+/// # Errors
+/// [`Error::Options`] for a context below 2, or a text of too few tokens; those of [`Decoder::step`].
+pub fn perplexity<E: FlowEngine>(
+    decoder: &mut Decoder<'_, '_, E>,
+    tokens: &[u32],
+    windows: &Windows,
+    bytes: &dyn Fn(u32) -> usize,
+    told: &mut dyn FnMut(usize),
+) -> Result<Cost, Error> {
+    let context = windows.context;
+    if context < 2 {
+        return Err(Error::options("a window has two tokens at least"));
+    }
+    let mut cost = Cost::default();
+    let own = match (windows.begin, windows.second_half) {
+        (Some(_), false) => context - 1,
+        _ => context,
+    };
+    for window in tokens.chunks(own) {
+        let mut text = Vec::with_capacity(context);
+        match (windows.begin, windows.second_half) {
+            (begin, false) => text.extend(begin.into_iter().chain(window.iter().copied())),
+            (_, true) if window.len() < context => break,
+            (begin, true) => {
+                text.extend_from_slice(window);
+                text[0] = begin.unwrap_or(text[0]);
+            }
+        }
+        let first = if windows.second_half { context / 2 } else { 0 };
+        score(decoder, &text, first, bytes, &mut cost)?;
+        told(window.len());
+    }
+    if cost.count == 0 {
+        return Err(Error::options(format!(
+            "the text is too short for windows of {context} tokens"
+        )));
+    }
+    Ok(cost)
+}
+
+/// Adds what the tokens behind the position `first` cost.
+fn score<E: FlowEngine>(
+    decoder: &mut Decoder<'_, '_, E>,
+    text: &[u32],
+    first: usize,
+    bytes: &dyn Fn(u32) -> usize,
+    cost: &mut Cost,
+) -> Result<(), Error> {
+    decoder.reset(0);
+    let vocabulary = decoder.model().config().vocabulary;
+    // Of the last token nothing is asked.
+    let inputs = &text[..text.len() - 1];
+    let mut position = 0;
+    for chunk in inputs.chunks(decoder.chunk()) {
+        let rows: Vec<Row> = (position..)
+            .zip(chunk)
+            .map(|(position, &token)| Row {
+                token,
+                sequence: 0,
+                logits: position >= first,
+            })
+            .collect();
+        let asked: Vec<u32> = (position..)
+            .zip(chunk)
+            .filter(|(position, _)| *position >= first)
+            .map(|(position, _)| text[position + 1])
+            .collect();
+        let logits = decoder.step(&rows)?;
+        let costs =
+            chunks(logits, vocabulary).gather(|row, logits| nll(logits, asked[row] as usize));
+        for (own, &token) in costs.into_iter().zip(&asked) {
+            let own = own.ok_or_else(|| Error::options("a logit is not finite"))?;
+            cost.sum += own;
+            cost.count += 1;
+            cost.bytes += bytes(token) as u64;
+        }
+        position += chunk.len();
+    }
+    Ok(())
+}

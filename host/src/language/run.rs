@@ -1,0 +1,335 @@
+//! A model at work: its cache, its sequences and the memory of its steps.
+
+use tercet_core::model::{
+    Cache, CacheShape, CacheType, Codes, Memory, Model, ModelError, Needs, Pattern, Place, Row,
+    Sequence, decode,
+};
+
+use super::file::LanguageFile;
+use crate::Error;
+use crate::engine::{By, EngineError, FlowEngine, Shared};
+
+/// How a model is run; all but the last two are part of what comes of it.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOptions {
+    /// What is attended to; the file's where `None`.
+    pub pattern: Option<Pattern>,
+    /// How keys and values are kept; as the file says, or its architecture, where `None`.
+    pub cache: Option<CacheType>,
+    /// The most positions of a sequence without a window; the model's context where `None`.
+    pub context: Option<u32>,
+    /// Sequences.
+    pub sequences: usize,
+    /// The most rows of a step.
+    pub chunk: u32,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            pattern: None,
+            cache: None,
+            context: None,
+            sequences: 1,
+            chunk: 64,
+        }
+    }
+}
+
+/// Bytes of memory, known before anything runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Usage {
+    /// Of weights, which stay in the file's map.
+    pub weights: usize,
+    /// Of keys and values.
+    pub cache: usize,
+    /// Of steps: residuals, activations, sums and logits.
+    pub steps: usize,
+}
+
+/// Sizes of all that a model's run takes.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    pattern: Pattern,
+    kind: CacheType,
+    context: u32,
+    chunk: u32,
+    shape: CacheShape,
+    pages: usize,
+    needs: Needs,
+    logits: usize,
+}
+
+impl RunOptions {
+    fn sizes<E: FlowEngine>(&self, engine: &E, model: &Model<'_, '_>) -> Result<Sizes, ModelError> {
+        let config = model.config();
+        let pattern = self.pattern.unwrap_or(config.pattern);
+        let kind = self.cache.unwrap_or(config.cache);
+        let context = self.context.unwrap_or(config.context);
+        let chunk = self.chunk.max(1);
+        let rows = chunk as usize;
+        let needs = Needs::of(engine, model, pattern, context, rows)?;
+        let pages = Sequence::pages(pattern, context, chunk);
+        let logits = rows
+            .checked_mul(config.vocabulary)
+            .ok_or(ModelError::TooLarge)?;
+        Ok(Sizes {
+            pattern,
+            kind,
+            context,
+            chunk,
+            shape: CacheShape::new(config, kind),
+            pages,
+            needs,
+            logits,
+        })
+    }
+
+    /// What a run of a model takes by an engine.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where sizes do not fit this machine's addresses.
+    pub fn usage<E: FlowEngine>(
+        &self,
+        engine: &E,
+        file: &LanguageFile,
+        model: &Model<'_, '_>,
+    ) -> Result<Usage, Error> {
+        let sizes = self
+            .sizes(engine, model)
+            .map_err(|error| file.error(&error))?;
+        let pages = sizes.pages.saturating_mul(self.sequences);
+        Ok(Usage {
+            weights: model.bytes(),
+            cache: sizes.shape.bytes().saturating_mul(pages),
+            steps: sizes
+                .needs
+                .total_bytes()
+                .saturating_add(sizes.logits.saturating_mul(4)),
+        })
+    }
+}
+
+/// A vector of so many elements, or a refusal where memory does not suffice.
+fn room<T: Clone>(
+    value: T,
+    len: usize,
+    what: &'static str,
+    file: &LanguageFile,
+) -> Result<Vec<T>, Error> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(len).map_err(|_| {
+        let bytes = len.saturating_mul(size_of::<T>());
+        Error::unsupported(
+            file.path(),
+            format!("{what} take {bytes} bytes, which this machine does not give"),
+        )
+    })?;
+    room.resize(len, value);
+    Ok(room)
+}
+
+/// Runs a model by an engine: `work` gets the [`Decoder`], with empty sequences.
+///
+/// Memory for all sequences and for steps of [`RunOptions::chunk`] rows is taken before.
+///
+/// # Errors
+/// [`Error::Unsupported`] for sizes that are too large; those of `work`.
+pub fn run<E: FlowEngine, T>(
+    engine: &mut E,
+    file: &LanguageFile,
+    model: &Model<'_, '_>,
+    options: &RunOptions,
+    work: impl FnOnce(&mut Decoder<'_, '_, E>) -> Result<T, Error>,
+) -> Result<(T, By), Error> {
+    let sizes = options
+        .sizes(engine, model)
+        .map_err(|error| file.error(&error))?;
+    let pages = sizes.pages.saturating_mul(options.sequences);
+    let codes = sizes.shape.codes().saturating_mul(pages);
+    const CACHE: &str = "the cache's keys and values";
+    let both = |wide: bool| {
+        let narrow = room(0i8, if wide { 0 } else { codes }, CACHE, file)?;
+        Ok::<_, Error>((
+            narrow,
+            room(0i16, if wide { codes } else { 0 }, CACHE, file)?,
+        ))
+    };
+    let (mut keys, mut values) = (
+        both(sizes.kind.wide_keys())?,
+        both(sizes.kind.wide_values())?,
+    );
+    let mut scales = room(
+        0.0,
+        sizes.shape.scales().saturating_mul(pages).saturating_mul(2),
+        CACHE,
+        file,
+    )?;
+    let mut free = vec![0; pages];
+    let refuse = |error: ModelError| file.error(&error);
+    let cache = Cache::new(
+        sizes.shape,
+        codes_of(&mut keys, sizes.kind.wide_keys()),
+        codes_of(&mut values, sizes.kind.wide_values()),
+        &mut scales,
+        &mut free,
+    );
+    let mut tables = vec![0; pages];
+    let mut sequences = Vec::new();
+    for table in tables.chunks_mut(sizes.pages.max(1)) {
+        let sequence = Sequence::new(sizes.pattern, sizes.kind, sizes.context, sizes.chunk, table);
+        sequences.push(sequence.map_err(refuse)?);
+    }
+    let needs = &sizes.needs;
+    let mut places = vec![Place::default(); needs.places];
+    let mut floats = room(0.0, needs.floats, "activations", file)?;
+    let mut bytes = room(0, needs.bytes, "activations", file)?;
+    let mut halves = room(0, needs.halves, "activations", file)?;
+    let mut longs = room(0, needs.longs, "sums", file)?;
+    let mut words = room(0, needs.words, "scratch", file)?;
+    let mut logits = room(0.0, sizes.logits, "logits", file)?;
+    let mut decoder = Decoder {
+        shared: Shared::new(engine),
+        file,
+        model,
+        cache: cache.map_err(refuse)?,
+        sequences: &mut sequences,
+        memory: Memory {
+            places: &mut places,
+            floats: &mut floats,
+            bytes: &mut bytes,
+            halves: &mut halves,
+            longs: &mut longs,
+            words: &mut words,
+        },
+        logits: &mut logits,
+        chunk: sizes.chunk as usize,
+    };
+    let done = work(&mut decoder)?;
+    Ok((done, decoder.shared.by()))
+}
+
+fn codes_of((narrow, wide): &mut (Vec<i8>, Vec<i16>), is_wide: bool) -> Codes<'_> {
+    match is_wide {
+        true => Codes::Wide(wide),
+        false => Codes::Narrow(narrow),
+    }
+}
+
+/// A model with its cache and sequences.
+pub struct Decoder<'d, 'f, E> {
+    shared: Shared<'d, E>,
+    file: &'f LanguageFile,
+    model: &'d Model<'d, 'd>,
+    cache: Cache<'d>,
+    sequences: &'d mut [Sequence<'d>],
+    memory: Memory<'d>,
+    logits: &'d mut [f32],
+    chunk: usize,
+}
+
+impl<E: FlowEngine> Decoder<'_, '_, E> {
+    /// The model.
+    pub fn model(&self) -> &Model<'_, '_> {
+        self.model
+    }
+
+    /// The most rows of a step.
+    pub const fn chunk(&self) -> usize {
+        self.chunk
+    }
+
+    /// Positions of a sequence so far.
+    pub fn len(&self, sequence: usize) -> u32 {
+        self.sequences.get(sequence).map_or(0, Sequence::len)
+    }
+
+    /// Forgets a sequence.
+    pub fn reset(&mut self, sequence: usize) {
+        if let Some(sequence) = self.sequences.get_mut(sequence) {
+            sequence.reset(&mut self.cache);
+        }
+    }
+
+    /// Takes at most [`Decoder::chunk`] rows in, and gives the logits of those that ask for them, a row of the vocabulary each. What the engine has no room
+    /// for the processor's threads do.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for what [`decode`] refuses, and for something that is not finite; [`Error::Engine`].
+    pub fn step(&mut self, rows: &[Row]) -> Result<&[f32], Error> {
+        let mut fault = None;
+        let model = self.model;
+        let asked = rows.iter().filter(|row| row.logits).count();
+        let (cache, sequences) = (&mut self.cache, &mut *self.sequences);
+        let (memory, logits) = (&mut self.memory, &mut *self.logits);
+        let mut report = |error| {
+            fault.get_or_insert(error);
+        };
+        let engine = &mut *self.shared.engine;
+        let done = decode(
+            engine,
+            model,
+            (cache, sequences),
+            rows,
+            memory,
+            logits,
+            &mut report,
+        );
+        let done = self.shared.or_threads(done, |threads| {
+            let (cache, sequences) = (&mut self.cache, &mut *self.sequences);
+            let (memory, logits) = (&mut self.memory, &mut *self.logits);
+            Ok(decode(
+                threads,
+                model,
+                (cache, sequences),
+                rows,
+                memory,
+                logits,
+                &mut report,
+            )?)
+        });
+        done.map_err(|failure| self.error(failure))?;
+        match fault {
+            Some(fault) => Err(self.file.error(&fault)),
+            None => Ok(&self.logits[..asked * self.model.config().vocabulary]),
+        }
+    }
+
+    fn error(&self, failure: EngineError) -> Error {
+        let file = self.file;
+        self.shared
+            .error(failure, |refusal| Error::unsupported(file.path(), refusal))
+    }
+
+    /// Takes a prompt in, in steps of [`Decoder::chunk`] rows, and gives the logits behind its last token; `told` gets the number of tokens that are in after each.
+    ///
+    /// # Errors
+    /// Those of [`Decoder::step`]; [`Error::Options`] for no tokens.
+    pub fn prompt(
+        &mut self,
+        sequence: usize,
+        tokens: &[u32],
+        told: &mut dyn FnMut(usize),
+    ) -> Result<&[f32], Error> {
+        if tokens.is_empty() {
+            return Err(Error::options("a prompt has a token at least"));
+        }
+        let mut done = 0;
+        for chunk in tokens.chunks(self.chunk) {
+            done += chunk.len();
+            let last = done == tokens.len();
+            let rows: Vec<Row> = (1..)
+                .zip(chunk)
+                .map(|(number, &token)| Row {
+                    token,
+                    sequence,
+                    logits: last && number == chunk.len(),
+                })
+                .collect();
+            self.step(&rows)?;
+            told(done);
+        }
+        Ok(&self.logits[..self.model.config().vocabulary])
+    }
+}
