@@ -3,7 +3,7 @@
 //! After rotation a query has 16 bits and a scale, as [`crate::quant::activations`] has them without a norm; keys and values have the bits of
 //! the [cache's type](super::CacheType). For a query at position p, with qs = fl(scale · fl(1 / √d)):
 //! 1. Scores of the t that are [attended to](super::Pattern): s = fl(f32(dot) · fl(qs · ks)), the dot product of codes exact. m is the largest.
-//! 2. Powers: p = ([`exp2_neg`](u) + 64) >> 7, u = fl(fl(m − s) · log₂ e), at most 31.99, in units of 2⁻²⁰, cut off. Σp is exact.
+//! 2. Powers: p = ([`exp2_neg`] of u, and 64) >> 7, u = fl(fl(m − s) · log₂ e), at most 31.99, in units of 2⁻²⁰, cut off. Σp is exact.
 //! 3. Weights: a = fl(f32(p) · vs). Of 64 positions from a multiple of 64 on, e is the least with a ≤ 32,767 · 2ᵉ for all; E the largest e; an e below
 //!    E − R is raised to that, R the [range](super::CacheType::range) of the type. w = half even of a · 2⁻ᵉ.
 //! 4. Sums: Σ over pages of (Σ w · v) · 2^(e − E + R), exact in 64 bits, times fl(2^(E − R) / f32(Σp)). 0 where every a is below 2⁻¹⁰⁰.

@@ -300,7 +300,7 @@ impl Keys {
         };
         same(self.value_length, "attention.value_length")?;
         same(self.rotated, "rope.dimension_count")?;
-        if head == 0 || head % 2 != 0 || head > super::attention::MAX_HEAD {
+        if head == 0 || !head.is_multiple_of(2) || head > super::attention::MAX_HEAD {
             return Err(ModelError::Key {
                 key: "attention.key_length",
                 expected: "even and at most 512",

@@ -55,7 +55,7 @@ fn silu(x: f32) -> f32 {
 /// What [`exp2_neg`] takes for e to the power of −x: x · log₂ e, cut off, in units of 2⁻²⁰. `x` is at least 0; of NaN it is that of 0.
 #[inline]
 pub fn steps(x: f32) -> u32 {
-    let x = x * 1.442_695;
+    let x = x * core::f32::consts::LOG2_E;
     let x = if x < 31.99 { x } else { 31.99 };
     (x * 1_048_576.0) as u32
 }

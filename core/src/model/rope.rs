@@ -66,7 +66,7 @@ impl Rope<'_> {
 /// `step` / `by` of a turn, rounded half to even; `None` unless `by` is from 2⁻⁴⁰ to 2⁴⁰.
 fn divide(step: u64, by: f32) -> Option<u64> {
     const LEAST: f32 = 1.0 / 1_099_511_627_776.0;
-    if !(by >= LEAST && by <= 1.0 / LEAST) {
+    if !(LEAST..=1.0 / LEAST).contains(&by) {
         return None;
     }
     let bits = by.to_bits();

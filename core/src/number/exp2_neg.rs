@@ -37,10 +37,10 @@ pub const fn exp2_neg(u: u32) -> u32 {
     let low = u % (1 << LOW);
     let (high, next) = (TABLE[step], TABLE[step + 1]);
     // Below 2³²: a step is below 2²³.
-    let chord = high - (((high - next) >> 3) * low >> (LOW - 3));
+    let chord = high - ((((high - next) >> 3) * low) >> (LOW - 3));
     // t · (1 − t) in units of 2⁻¹², at most 2¹⁰; a parabola's curvature is (ln 2 / 256)² / 2 of the value, 246 · 2⁻²⁶.
-    let bend = low * ((1 << LOW) - low) >> LOW;
-    let below = (high >> 18) * bend * 246 >> UNIT;
+    let bend = (low * ((1 << LOW) - low)) >> LOW;
+    let below = ((high >> 18) * bend * 246) >> UNIT;
     (chord - below) >> (u >> UNIT)
 }
 

@@ -26,9 +26,9 @@ pub const fn sin_cos(phase: u64) -> (f32, f32) {
     let quarter = phase.wrapping_add(1 << 61) >> 62;
     // At most 2⁶¹ in magnitude: an eighth of a turn is a whole.
     let rest = phase.wrapping_sub(quarter << 62).cast_signed();
-    let x = (rest >> 29) + 1 >> 1;
-    let square = x * x >> UNIT;
-    let sine = to_f32(x * series(&SINE, square) >> UNIT);
+    let x = ((rest >> 29) + 1) >> 1;
+    let square = (x * x) >> UNIT;
+    let sine = to_f32((x * series(&SINE, square)) >> UNIT);
     let cosine = to_f32(series(&COSINE, square));
     match quarter {
         0 => (sine, cosine),
@@ -44,7 +44,7 @@ const fn series(of: &[i64; 6], x: i64) -> i64 {
     let mut at = 5;
     while at > 0 {
         at -= 1;
-        sum = of[at] + (sum * x >> UNIT);
+        sum = of[at] + ((sum * x) >> UNIT);
     }
     sum
 }
@@ -76,7 +76,11 @@ const TWO_PI: u64 = 382_120_863_381_307_115;
 /// assert_eq!(rope_step(0.5, 0, 64), None);
 /// ```
 pub const fn rope_step(base: f32, pair: u32, dims: u32) -> Option<u64> {
-    if !(base >= 1.0 && base <= f32::MAX) || dims == 0 || dims % 2 != 0 || pair >= dims / 2 {
+    if !(base >= 1.0 && base <= f32::MAX)
+        || dims == 0
+        || !dims.is_multiple_of(2)
+        || pair >= dims / 2
+    {
         return None;
     }
     let power = log2(base) as u128 * 2 * pair as u128 / dims as u128;
@@ -87,7 +91,7 @@ pub const fn rope_step(base: f32, pair: u32, dims: u32) -> Option<u64> {
     let mut bit = 0;
     while bit < LOG {
         if exponent >> (LOG - 1 - bit) & 1 == 1 {
-            result = (result as u128 * ROOTS[bit as usize] as u128 >> 64) as u64;
+            result = ((result as u128 * ROOTS[bit as usize] as u128) >> 64) as u64;
         }
         bit += 1;
     }

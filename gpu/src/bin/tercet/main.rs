@@ -18,14 +18,17 @@ mod elbow;
 mod engine;
 mod failure;
 mod format;
+mod generate;
 mod gpus;
 mod info;
 mod inspect;
 mod interrupt;
 mod kmeans;
+mod language;
 mod metrics;
 mod network;
 mod output;
+mod perplexity;
 mod profile;
 mod progress;
 mod quantize;
@@ -54,6 +57,7 @@ Examples:
   tercet compare model.safetensors model.gguf                  what it cost, tensor by tensor
   tercet kmeans images.npy -k 10 --report clusters.html        groups, in exact integers, with pictures
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
+  tercet generate stories15M.gguf -p "Once upon a time"        a text, the same on every machine
   tercet bench --quick                                         how fast this machine is
   tercet info                                                  processor, instruction sets, GPUs
   tercet tune                                                  measure which engine is the fastest at which size
@@ -96,6 +100,8 @@ enum Command {
     Elbow(elbow::Arguments),
     Search(search::Arguments),
     Network(network::Arguments),
+    Generate(Box<generate::Arguments>),
+    Perplexity(perplexity::Arguments),
     Bench(bench::Arguments),
     Info(info::Arguments),
     Tune(tune::Arguments),
@@ -119,6 +125,8 @@ impl Command {
             Self::Search(arguments) => Some(&arguments.engine),
             Self::Demo(arguments) => Some(&arguments.engine),
             Self::Network(arguments) => Some(arguments.engine()),
+            Self::Generate(arguments) => Some(&arguments.engine),
+            Self::Perplexity(arguments) => Some(&arguments.engine),
             _ => None,
         }
     }
@@ -190,6 +198,8 @@ fn work(command: Command, threads: &[u16]) -> Result<(), Failure> {
         Command::Elbow(arguments) => elbow::run(&arguments),
         Command::Search(arguments) => search::run(&arguments),
         Command::Network(arguments) => network::run(&arguments),
+        Command::Generate(arguments) => generate::run(&arguments),
+        Command::Perplexity(arguments) => perplexity::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments, threads),
         Command::Info(arguments) => info::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),

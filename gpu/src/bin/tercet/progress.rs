@@ -55,6 +55,12 @@ impl Steps {
         })
     }
 
+    /// So many steps are done.
+    pub(crate) fn reach(&self, done: u64, name: &'static str) {
+        self.0.set_position(done);
+        self.0.set_message(name);
+    }
+
     /// Begins the next step.
     pub(crate) fn next(&self, name: &str) {
         self.0.inc(1);

@@ -1,0 +1,262 @@
+//! `tercet generate`: a language model continues a text.
+
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+
+use serde::Serialize;
+use tercet_core::model::{CacheType, Sampler};
+use tercet_host::language::tokenizer::{Encoding, Specials};
+use tercet_host::language::{self, Generated, Generation, LanguageFile, Usage, View};
+
+use crate::failure::Failure;
+use crate::language::{Running, job, shares, tokenizer};
+use crate::progress::Steps;
+use crate::{engine, format, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet generate stories15M.gguf -p \"Once upon a time\"
+  tercet generate model.gguf -p \"The moon\" -n 200 --temp 0.8 --top-k 40 --seed 7
+  tercet generate model.gguf -p \"The moon\" --window 256 --sinks 4 -n 5000      of any length, in memory that does not grow
+  tercet generate model.gguf -p \"The moon\" --digest                            the same on every machine
+
+The text depends on the model's file, the prompt and the options above --backend alone: not on threads, engines or machines. It goes to \
+standard output as it comes, with the prompt before it; speed and memory are told on stderr. At --temp 0 the largest logit wins, the \
+lowest token of equals.
+
+A text ends at a token that ends texts, after N tokens, or where the model's context ends, unless there is a --window without a --stride.
+
+--digest prints 16 hexadecimal digits in place of the text: FNV-1a of 64 bits over the logits that the tokens were drawn from.
+
+JSON (--json): prompt_tokens, tokens[], text (of tokens), end (token, length or context), digest, cache, window (null or positions), \
+engine (who multiplied), engine_note, prompt_seconds, prompt_tokens_per_second, decode_seconds, decode_tokens_per_second, memory (bytes of \
+weights, cache and steps).";
+
+/// Continue a text with a language model, the same on every machine
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A GGUF file with a model of the architecture bitnet or llama
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// The text to continue; control tokens that stand in it are text
+    #[arg(short, long, value_name = "TEXT", default_value = "")]
+    prompt: String,
+    /// The most tokens to add
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
+    tokens: usize,
+    /// Divide differences of logits by T before a token is drawn; 0 takes the largest
+    #[arg(long, value_name = "T", default_value_t = 0.0)]
+    temp: f32,
+    /// Draw among the K largest logits; 0 for all
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    top_k: usize,
+    /// Draw among the fewest tokens whose share reaches P
+    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    top_p: f32,
+    /// Draw among tokens that are P times as likely as the likeliest at least
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    min_p: f32,
+    /// Divide logits of the last tokens by R, those below 0 times R
+    #[arg(long, value_name = "R", default_value_t = 1.0)]
+    repeat_penalty: f32,
+    /// How many of the last tokens --repeat-penalty is for
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    repeat_last: usize,
+    /// What draws follow from
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Take control tokens that stand in the prompt as tokens
+    #[arg(long)]
+    special: bool,
+    #[command(flatten)]
+    running: Running,
+    /// Print the digest of the logits in place of the text
+    #[arg(long, conflicts_with = "json")]
+    digest: bool,
+    #[command(flatten)]
+    pub(super) engine: engine::Named,
+    /// Report as JSON, with the text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    prompt_tokens: usize,
+    tokens: &'a [u32],
+    text: String,
+    end: &'static str,
+    digest: String,
+    cache: &'static str,
+    window: Option<u32>,
+    engine: &'a str,
+    engine_note: Option<String>,
+    prompt_seconds: f64,
+    prompt_tokens_per_second: Option<f64>,
+    decode_seconds: f64,
+    decode_tokens_per_second: Option<f64>,
+    memory: Usage,
+}
+
+/// Tokens a second; `None` where no time was taken, or no token.
+fn rate(tokens: usize, seconds: f64) -> Option<f64> {
+    (tokens > 0 && seconds > 0.0).then(|| tokens as f64 / seconds)
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut engine = arguments.engine.open()?;
+    let file = LanguageFile::open(&arguments.model)?;
+    let mut view = View::of(&file)?;
+    let model = arguments.running.model(view.model(&file)?);
+    let tokenizer = tokenizer(&file)?;
+    let encoding = Encoding {
+        special: arguments.special,
+        ..Encoding::default()
+    };
+    let prompt = tokenizer.encode(arguments.prompt.as_bytes(), encoding);
+    let prompt = prompt.map_err(Failure::new)?;
+    if prompt.is_empty() {
+        return Err(Failure::usage("this model's texts begin with no token of their own; give a prompt"));
+    }
+    let pattern = arguments.running.pattern(&model)?;
+    let context = model.config().context;
+    let room = match pattern.is_ring() {
+        true => usize::MAX,
+        false => (context as usize).saturating_sub(prompt.len()).saturating_add(1),
+    };
+    if !pattern.is_ring() && prompt.len() > context as usize {
+        return Err(Failure::new(format_args!(
+            "the prompt has {} tokens, the model's context {context}; --window takes a prompt of any length",
+            prompt.len()
+        )));
+    }
+    let tokens = arguments.tokens.min(room);
+    // The last token's logits are not asked for.
+    let positions = prompt.len().saturating_add(tokens).saturating_sub(1);
+    let options = arguments.running.options(&model, u32::try_from(positions).unwrap_or(u32::MAX))?;
+    let ends: Vec<u32> = {
+        let view = tokenizer.view();
+        let all = 0..tokenizer.vocabulary().tokens();
+        all.filter(|&token| view.pieces().is_end(token)).collect()
+    };
+    let how = Generation {
+        sampler: Sampler {
+            temperature: arguments.temp,
+            top_k: arguments.top_k,
+            top_p: arguments.top_p,
+            min_p: arguments.min_p,
+            penalty: arguments.repeat_penalty,
+            seed: arguments.seed,
+            stream: 0,
+        },
+        recent: arguments.repeat_last,
+        tokens,
+        ends: &ends,
+    };
+    let streams = !(arguments.json || arguments.digest);
+    if streams {
+        output::text(&arguments.prompt)?;
+    }
+    let mut stream = tokenizer.stream(Specials::Hidden);
+    for &token in &prompt {
+        // So that what is left out of a first token is left out of the prompt's.
+        stream.push(token).map_err(Failure::new)?;
+    }
+    let mut text = String::new();
+    // Another engine that takes over begins anew, with the same tokens.
+    let mut told = 0;
+    let mut usage = None;
+    let mut lost = None;
+    let bar = (stderr().is_terminal() && prompt.len() > 256).then(|| Steps::new(prompt.len() as u64));
+    let memory = job(&model, 1);
+    let scratch = options.usage(&tercet_core::scalar::Scalar, &file, &model)?;
+    let job = memory.with_scratch(scratch.cache.saturating_add(scratch.steps));
+    let (generated, by) = engine.run(job, |engine| {
+        usage = Some(options.usage(engine, &file, &model)?);
+        let mut number = 0;
+        language::run(engine, &file, &model, &options, |decoder| {
+            let mut each = |token| {
+                number += 1;
+                if number <= told {
+                    return Ok(true);
+                }
+                told = number;
+                let piece = match ends.contains(&token) {
+                    true => String::new(),
+                    false => stream.push(token).unwrap_or_default(),
+                };
+                text.push_str(&piece);
+                if streams && let Err(failure) = output::text(&piece) {
+                    lost = Some(failure);
+                    return Ok(false);
+                }
+                Ok(true)
+            };
+            let mut progress = |done: usize| {
+                if let Some(bar) = &bar {
+                    bar.reach(done as u64, "prompt");
+                }
+            };
+            language::generate(decoder, &prompt, &how, &mut progress, &mut each)
+        })
+    })?;
+    drop(bar);
+    if let Some(failure) = lost {
+        return Err(failure);
+    }
+    let usage = usage.unwrap_or(scratch);
+    let end = match (generated.ended, generated.tokens.len() == arguments.tokens) {
+        (true, _) => "token",
+        (false, true) => "length",
+        (false, false) => "context",
+    };
+    let decoded = generated.tokens.len().saturating_sub(1);
+    let cache = options.cache.unwrap_or(model.config().cache);
+    let note = by.note.clone().or_else(|| shares(&model, &by.engine));
+    let report = Report {
+        prompt_tokens: prompt.len(),
+        tokens: &generated.tokens,
+        text,
+        end,
+        digest: format!("{:016x}", generated.digest),
+        cache: CacheType::name(cache),
+        window: pattern.is_ring().then_some(pattern.window),
+        engine: &by.engine,
+        engine_note: note,
+        prompt_seconds: generated.prompt.as_secs_f64(),
+        prompt_tokens_per_second: rate(prompt.len(), generated.prompt.as_secs_f64()),
+        decode_seconds: generated.decode.as_secs_f64(),
+        decode_tokens_per_second: rate(decoded, generated.decode.as_secs_f64()),
+        memory: usage,
+    };
+    if arguments.json {
+        return output::json(&report);
+    }
+    if arguments.digest {
+        return output::text(&format!("{}\n", report.digest));
+    }
+    let rest = stream.finish();
+    output::text(&format!("{rest}\n"))?;
+    eprint!("{}", people(&report, &generated));
+    Ok(())
+}
+
+fn people(report: &Report<'_>, generated: &Generated) -> String {
+    let speed = |rate: Option<f64>| rate.map_or_else(String::new, |rate| format!(", {} a second", format::significant(rate)));
+    let memory = &report.memory;
+    format!(
+        "prompt: {}{}\ntext: {}{}; its end: {}\nmemory: {} of weights, {} of cache ({}), {} of steps\nby {}, logits {}\n",
+        format::counted(report.prompt_tokens as u64, "token"),
+        speed(report.prompt_tokens_per_second),
+        format::counted(generated.tokens.len() as u64, "token"),
+        speed(report.decode_tokens_per_second),
+        report.end,
+        format::bytes(memory.weights as u64),
+        format::bytes(memory.cache as u64),
+        report.cache,
+        format::bytes(memory.steps as u64),
+        engine::words(report.engine, report.engine_note.as_deref()),
+        report.digest,
+    )
+}

@@ -1,0 +1,132 @@
+//! What commands of language models share: how a model is run, and the job that it is.
+
+use std::path::Path;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tercet_core::model::{CacheType, Gate, Layer, Model, Pattern, Values};
+use tercet_gpu::dispatch::Job;
+use tercet_host::Error;
+use tercet_host::language::tokenizer::Tokenizer;
+use tercet_host::language::{LanguageFile, RunOptions};
+
+use crate::failure::Failure;
+
+/// How a model is run; all of it is part of what comes of it.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Running {
+    /// Attend to the last W positions alone, in memory that does not grow; a text may then be of any length
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+    window: Option<u32>,
+    /// With --window: attend to the first G positions always
+    #[arg(long, value_name = "G", requires = "window", default_value_t = 0)]
+    sinks: u32,
+    /// With --window: attend to every S-th position before too; memory then grows with the text
+    #[arg(long, value_name = "S", requires = "window", value_parser = clap::value_parser!(u32).range(1..))]
+    stride: Option<u32>,
+    /// How keys and values are kept [default: as the file says, int8 for bitnet, int16-8 for others]
+    #[arg(long, value_name = "TYPE", value_parser = kind())]
+    kv: Option<CacheType>,
+    /// The gated activation, for a file that is known to name a wrong one [default: as the file or its architecture says]
+    #[arg(long, value_name = "NAME", value_parser = gate())]
+    activation: Option<Gate>,
+}
+
+fn kind() -> impl TypedValueParser<Value = CacheType> {
+    PossibleValuesParser::new(CacheType::ALL.map(CacheType::name))
+        .try_map(|name| CacheType::from_name(&name).ok_or("not one of the types"))
+}
+
+fn gate() -> impl TypedValueParser<Value = Gate> {
+    PossibleValuesParser::new(["silu", "relu2"]).map(|name| match name.as_str() {
+        "relu2" => Gate::SquaredRelu,
+        _ => Gate::Silu,
+    })
+}
+
+impl Running {
+    /// The model as it is to be run.
+    pub(crate) fn model<'a, 'l>(&self, model: Model<'a, 'l>) -> Model<'a, 'l> {
+        match self.activation {
+            Some(gate) => model.with_gate(gate),
+            None => model,
+        }
+    }
+
+    /// What is attended to.
+    pub(crate) fn pattern(&self, model: &Model<'_, '_>) -> Result<Pattern, Failure> {
+        let config = model.config();
+        let Some(window) = self.window else {
+            return Ok(config.pattern);
+        };
+        let pattern = Pattern {
+            window,
+            sinks: self.sinks,
+            stride: self.stride.unwrap_or(0),
+        };
+        match window.checked_add(self.sinks) {
+            Some(end) if end <= config.context => Ok(pattern),
+            _ => Err(Failure::usage(format_args!(
+                "--window {window} and --sinks {} reach past the {} positions that the model was trained for",
+                self.sinks, config.context
+            ))),
+        }
+    }
+
+    /// As [`tercet_host::language::run`] takes it, for a context of so many positions.
+    pub(crate) fn options(&self, model: &Model<'_, '_>, context: u32) -> Result<RunOptions, Failure> {
+        Ok(RunOptions {
+            pattern: Some(self.pattern(model)?),
+            cache: self.kv,
+            context: Some(context),
+            ..RunOptions::default()
+        })
+    }
+}
+
+/// The tokenizer of a model's file.
+pub(crate) fn tokenizer(file: &LanguageFile) -> Result<Tokenizer, Error> {
+    Tokenizer::read(&file.reader()?, file.bytes(), None).map_err(|error| Error::Unsupported {
+        path: file.path().to_path_buf(),
+        reason: error.to_string(),
+    })
+}
+
+/// The products that a step of so many rows takes.
+pub(crate) fn job(model: &Model<'_, '_>, rows: usize) -> Job {
+    let none = Job::products(0, 0, 0, rows).with_items(0);
+    let weights = model.layers().iter().flat_map(Layer::weights);
+    weights.chain([model.head()]).fold(none, |all, weights| {
+        let own = Job::products(weights.rows(), weights.cols(), weights.bytes(), rows);
+        Job {
+            elements: all.elements.saturating_add(own.elements),
+            bytes_in: all.bytes_in.saturating_add(own.bytes_in),
+            bytes_out: all.bytes_out.saturating_add(own.bytes_out),
+            work: all.work.saturating_add(own.work),
+            items: all.items.saturating_add(own.items),
+            ..all
+        }
+    })
+}
+
+/// What a device multiplies of a model, in words for a report; empty where it is not a device that ran it.
+pub(crate) fn shares(model: &Model<'_, '_>, engine: &str) -> Option<String> {
+    if !engine.contains(crate::engine::CUDA) {
+        return None;
+    }
+    let all = model.layers().iter().flat_map(Layer::weights).chain([model.head()]);
+    let (mut blocks, mut floats) = (0usize, 0usize);
+    for weights in all {
+        match weights.values {
+            Values::Floats(_) => floats += 1,
+            _ => blocks += 1,
+        }
+    }
+    Some(format!(
+        "the device multiplied {blocks} matrices and normalized; {floats} matrices of floats, attention, gates and sampling were the processor's"
+    ))
+}
+
+/// The path for a message.
+pub(crate) fn name(path: &Path) -> String {
+    crate::format::printable(&path.display().to_string())
+}

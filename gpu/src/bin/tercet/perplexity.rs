@@ -1,0 +1,181 @@
+//! `tercet perplexity`: how well a language model foretells a text.
+
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::Serialize;
+use tercet_core::model::CacheType;
+use tercet_host::language::tokenizer::{Encoding, Specials};
+use tercet_host::language::{self, LanguageFile, View, Windows};
+
+use crate::failure::Failure;
+use crate::language::{Running, job, name, shares, tokenizer};
+use crate::progress::Steps;
+use crate::{engine, format, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet perplexity model.gguf book.txt
+  tercet perplexity model.gguf book.txt --context 512 --llama-cpp    what llama-perplexity prints
+  tercet perplexity model.gguf --tokens ids.txt --json
+
+The text's tokens are cut into windows of the context, each with the token before it that begins texts, if the vocabulary has one; a \
+window begins with nothing remembered. Every token after a window's first is scored, once: the cost is an integer number of units of \
+2^-32 nats, so the sum is the same on every machine, in any order.
+
+--llama-cpp scores as llama-perplexity does, for a comparison with it alone: the second half of each whole window, whose first token is \
+replaced by the one that begins texts.
+
+JSON (--json): tokens (of the text), count (that were scored), bytes (that they stand for), sum (of costs, in units of 2^-32 nats), mean \
+(nats a token), perplexity, bits_per_byte, context, llama_cpp, cache, engine, engine_note, seconds.";
+
+/// Say how well a language model foretells a text
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A GGUF file with a model of the architecture bitnet or llama
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// The text, UTF-8
+    #[arg(value_name = "FILE", required_unless_present = "tokens")]
+    file: Option<PathBuf>,
+    /// Take tokens from a file, decimal numbers with anything else between them, in place of a text
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    tokens: Option<PathBuf>,
+    /// Tokens of a window [default: the model's context]
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(2..))]
+    context: Option<u32>,
+    /// Score as llama-perplexity does
+    #[arg(long)]
+    llama_cpp: bool,
+    #[command(flatten)]
+    running: Running,
+    #[command(flatten)]
+    pub(super) engine: engine::Named,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    tokens: usize,
+    count: u64,
+    bytes: u64,
+    sum: i64,
+    mean: f64,
+    perplexity: f64,
+    bits_per_byte: f64,
+    context: u32,
+    llama_cpp: bool,
+    cache: &'static str,
+    engine: &'a str,
+    engine_note: Option<String>,
+    seconds: f64,
+}
+
+/// The numbers of a text.
+fn numbers(path: &std::path::Path, tokens: u32) -> Result<Vec<u32>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::io(path, "read", &error))?;
+    let words = text.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
+    words
+        .map(|word| match word.parse() {
+            Ok(token) if token < tokens => Ok(token),
+            _ => Err(Failure::new(format_args!(
+                "{}: there is no token {word}; the model has {tokens}",
+                name(path)
+            ))),
+        })
+        .collect()
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let start = Instant::now();
+    let mut engine = arguments.engine.open()?;
+    let file = LanguageFile::open(&arguments.model)?;
+    let mut view = View::of(&file)?;
+    let model = arguments.running.model(view.model(&file)?);
+    let tokenizer = tokenizer(&file)?;
+    let vocabulary = tokenizer.vocabulary();
+    let tokens = match (&arguments.file, &arguments.tokens) {
+        (Some(path), _) => {
+            let text = std::fs::read(path).map_err(|error| Failure::io(path, "read", &error))?;
+            // llama-perplexity has the token that begins texts once in its tokens.
+            let encoding = Encoding {
+                ends: arguments.llama_cpp,
+                ..Encoding::default()
+            };
+            tokenizer.encode(&text, encoding).map_err(Failure::new)?
+        }
+        (None, Some(path)) => numbers(path, vocabulary.tokens())?,
+        (None, None) => return Err(Failure::usage("give a FILE or --tokens")),
+    };
+    let context = arguments.context.unwrap_or(model.config().context);
+    if context > model.config().context {
+        return Err(Failure::usage(format_args!(
+            "--context {context} is more than the {} positions that the model was trained for",
+            model.config().context
+        )));
+    }
+    let windows = Windows {
+        context: context as usize,
+        begin: vocabulary.bos().filter(|_| vocabulary.adds_bos()),
+        second_half: arguments.llama_cpp,
+    };
+    let options = arguments.running.options(&model, context)?;
+    let pieces = *tokenizer.view().pieces();
+    let bytes = |token| pieces.piece(token, Specials::Shown).map_or(0, Iterator::count);
+    let scratch = options.usage(&tercet_core::scalar::Scalar, &file, &model)?;
+    let job = job(&model, options.chunk as usize).with_scratch(scratch.cache.saturating_add(scratch.steps));
+    let bar = stderr().is_terminal().then(|| Steps::new(tokens.len() as u64));
+    let (cost, by) = engine.run(job, |engine| {
+        let mut done = 0;
+        language::run(engine, &file, &model, &options, |decoder| {
+            let mut progress = |count: usize| {
+                done += count as u64;
+                if let Some(bar) = &bar {
+                    bar.reach(done, "tokens");
+                }
+            };
+            language::perplexity(decoder, &tokens, &windows, &bytes, &mut progress)
+        })
+    })?;
+    drop(bar);
+    let cache = options.cache.unwrap_or(model.config().cache);
+    let report = Report {
+        tokens: tokens.len(),
+        count: cost.count,
+        bytes: cost.bytes,
+        sum: cost.sum,
+        mean: cost.mean(),
+        perplexity: cost.perplexity(),
+        bits_per_byte: cost.bits_per_byte(),
+        context,
+        llama_cpp: arguments.llama_cpp,
+        cache: CacheType::name(cache),
+        engine: &by.engine,
+        engine_note: by.note.clone().or_else(|| shares(&model, &by.engine)),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    if arguments.json {
+        return output::json(&report);
+    }
+    output::text(&people(&report))
+}
+
+fn people(report: &Report<'_>) -> String {
+    format!(
+        "sum {} of 2^-32 nats over {}\nmean {:.6} nats a token, perplexity {:.4}, {:.4} bits a byte\n{} in windows of {}, cache {}, {} s by {}\n",
+        report.sum,
+        format::counted(report.count, "token"),
+        report.mean,
+        report.perplexity,
+        report.bits_per_byte,
+        format::counted(report.tokens as u64, "token"),
+        report.context,
+        report.cache,
+        format::significant(report.seconds),
+        engine::words(report.engine, report.engine_note.as_deref()),
+    )
+}
