@@ -15,6 +15,7 @@ pub mod conformance;
 pub mod engine;
 pub mod gguf;
 pub mod linear;
+pub mod model;
 pub mod number;
 pub mod palette;
 pub mod pool;
