@@ -106,6 +106,14 @@ impl<'a> Array<'a> {
         }
     }
 
+    /// Bytes that the elements take in the file they were read from; `None` for an array made from a slice.
+    pub(crate) const fn encoded_len(&self) -> Option<usize> {
+        match self.items {
+            Items::Encoded { bytes, .. } => Some(bytes.len()),
+            _ => None,
+        }
+    }
+
     /// Whether there are no elements.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0

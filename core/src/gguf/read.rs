@@ -253,7 +253,7 @@ pub struct Metadata<'a> {
 
 impl Metadata<'_> {
     /// Where the next entry begins.
-    pub(super) const fn offset(&self) -> usize {
+    pub(crate) const fn offset(&self) -> usize {
         self.cursor.offset()
     }
 }

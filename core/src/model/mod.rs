@@ -32,6 +32,7 @@ mod rope;
 mod sample;
 mod sequence;
 mod tensors;
+pub mod tokenizer;
 mod view;
 mod weights;
 mod work;

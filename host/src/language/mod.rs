@@ -4,6 +4,7 @@ mod file;
 mod generate;
 mod perplexity;
 mod run;
+pub mod tokenizer;
 
 pub use file::{LanguageFile, View};
 pub use generate::{Generated, Generation, generate};

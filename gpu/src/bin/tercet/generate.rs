@@ -117,13 +117,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let prompt = tokenizer.encode(arguments.prompt.as_bytes(), encoding);
     let prompt = prompt.map_err(Failure::new)?;
     if prompt.is_empty() {
-        return Err(Failure::usage("this model's texts begin with no token of their own; give a prompt"));
+        return Err(Failure::usage(
+            "this model's texts begin with no token of their own; give a prompt",
+        ));
     }
     let pattern = arguments.running.pattern(&model)?;
     let context = model.config().context;
     let room = match pattern.is_ring() {
         true => usize::MAX,
-        false => (context as usize).saturating_sub(prompt.len()).saturating_add(1),
+        false => (context as usize)
+            .saturating_sub(prompt.len())
+            .saturating_add(1),
     };
     if !pattern.is_ring() && prompt.len() > context as usize {
         return Err(Failure::new(format_args!(
@@ -134,7 +138,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let tokens = arguments.tokens.min(room);
     // The last token's logits are not asked for.
     let positions = prompt.len().saturating_add(tokens).saturating_sub(1);
-    let options = arguments.running.options(&model, u32::try_from(positions).unwrap_or(u32::MAX))?;
+    let options = arguments
+        .running
+        .options(&model, u32::try_from(positions).unwrap_or(u32::MAX))?;
     let ends: Vec<u32> = {
         let view = tokenizer.view();
         let all = 0..tokenizer.vocabulary().tokens();
@@ -168,7 +174,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut told = 0;
     let mut usage = None;
     let mut lost = None;
-    let bar = (stderr().is_terminal() && prompt.len() > 256).then(|| Steps::new(prompt.len() as u64));
+    let bar =
+        (stderr().is_terminal() && prompt.len() > 256).then(|| Steps::new(prompt.len() as u64));
     let memory = job(&model, 1);
     let scratch = options.usage(&tercet_core::scalar::Scalar, &file, &model)?;
     let job = memory.with_scratch(scratch.cache.saturating_add(scratch.steps));
@@ -243,7 +250,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn people(report: &Report<'_>, generated: &Generated) -> String {
-    let speed = |rate: Option<f64>| rate.map_or_else(String::new, |rate| format!(", {} a second", format::significant(rate)));
+    let speed = |rate: Option<f64>| {
+        rate.map_or_else(String::new, |rate| {
+            format!(", {} a second", format::significant(rate))
+        })
+    };
     let memory = &report.memory;
     format!(
         "prompt: {}{}\ntext: {}{}; its end: {}\nmemory: {} of weights, {} of cache ({}), {} of steps\nby {}, logits {}\n",

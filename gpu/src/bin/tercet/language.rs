@@ -73,7 +73,11 @@ impl Running {
     }
 
     /// As [`tercet_host::language::run`] takes it, for a context of so many positions.
-    pub(crate) fn options(&self, model: &Model<'_, '_>, context: u32) -> Result<RunOptions, Failure> {
+    pub(crate) fn options(
+        &self,
+        model: &Model<'_, '_>,
+        context: u32,
+    ) -> Result<RunOptions, Failure> {
         Ok(RunOptions {
             pattern: Some(self.pattern(model)?),
             cache: self.kv,
@@ -113,7 +117,11 @@ pub(crate) fn shares(model: &Model<'_, '_>, engine: &str) -> Option<String> {
     if !engine.contains(crate::engine::CUDA) {
         return None;
     }
-    let all = model.layers().iter().flat_map(Layer::weights).chain([model.head()]);
+    let all = model
+        .layers()
+        .iter()
+        .flat_map(Layer::weights)
+        .chain([model.head()]);
     let (mut blocks, mut floats) = (0usize, 0usize);
     for weights in all {
         match weights.values {

@@ -57,7 +57,7 @@ Examples:
   tercet compare model.safetensors model.gguf                  what it cost, tensor by tensor
   tercet kmeans images.npy -k 10 --report clusters.html        groups, in exact integers, with pictures
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
-  tercet generate stories15M.gguf -p "Once upon a time"        a text, the same on every machine
+  tercet generate stories15M.gguf -p \"Once upon a time\"        a text, the same on every machine
   tercet bench --quick                                         how fast this machine is
   tercet info                                                  processor, instruction sets, GPUs
   tercet tune                                                  measure which engine is the fastest at which size

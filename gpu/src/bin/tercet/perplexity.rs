@@ -78,7 +78,9 @@ struct Report<'a> {
 /// The numbers of a text.
 fn numbers(path: &std::path::Path, tokens: u32) -> Result<Vec<u32>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::io(path, "read", &error))?;
-    let words = text.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
+    let words = text
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|word| !word.is_empty());
     words
         .map(|word| match word.parse() {
             Ok(token) if token < tokens => Ok(token),
@@ -125,10 +127,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let options = arguments.running.options(&model, context)?;
     let pieces = *tokenizer.view().pieces();
-    let bytes = |token| pieces.piece(token, Specials::Shown).map_or(0, Iterator::count);
+    let bytes = |token| {
+        pieces
+            .piece(token, Specials::Shown)
+            .map_or(0, Iterator::count)
+    };
     let scratch = options.usage(&tercet_core::scalar::Scalar, &file, &model)?;
-    let job = job(&model, options.chunk as usize).with_scratch(scratch.cache.saturating_add(scratch.steps));
-    let bar = stderr().is_terminal().then(|| Steps::new(tokens.len() as u64));
+    let job = job(&model, options.chunk as usize)
+        .with_scratch(scratch.cache.saturating_add(scratch.steps));
+    let bar = stderr()
+        .is_terminal()
+        .then(|| Steps::new(tokens.len() as u64));
     let (cost, by) = engine.run(job, |engine| {
         let mut done = 0;
         language::run(engine, &file, &model, &options, |decoder| {
