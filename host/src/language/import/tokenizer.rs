@@ -57,12 +57,10 @@ pub(super) fn read(
         let text = std::str::from_utf8(text)
             .map_err(|_| bad(format!("token {index} at offset {at} is not UTF-8")))?;
         rest = after;
-        let (text, kind) = match SPECIALS.get(index) {
-            Some(&(text, kind)) => (text.to_owned(), kind),
-            None if index < BYTES + 256 && text == format!("<0x{:02X}>", index - BYTES) => {
-                (text.to_owned(), TokenKind::Byte)
-            }
-            None => (text.replace(' ', BLANK), TokenKind::Normal),
+        let (text, kind) = match (SPECIALS.get(index), byte(index, text)) {
+            (Some(&(text, kind)), _) => (text.to_owned(), kind),
+            (None, Some(byte)) => (format!("<0x{byte:02X}>"), TokenKind::Byte),
+            (None, None) => (text.replace(' ', BLANK), TokenKind::Normal),
         };
         tokens.push(text);
         kinds.push(kind);
@@ -92,6 +90,14 @@ pub(super) fn read(
         Some(reason) => Err(bad(reason)),
         None => Ok(vocabulary),
     }
+}
+
+/// The byte that a token stands for: `<0xNN>`, or the character of that number as older files have it, in the byte's own place.
+fn byte(index: usize, text: &str) -> Option<u8> {
+    let byte = u8::try_from(index.checked_sub(BYTES)?).ok()?;
+    let mut chars = text.chars();
+    let older = (chars.next(), chars.next()) == (Some(char::from(byte)), None);
+    (older || text == format!("<0x{byte:02X}>")).then_some(byte)
 }
 
 /// Takes four bytes off the front.
