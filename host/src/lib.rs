@@ -10,10 +10,9 @@
 //!
 //! | feature | is |
 //! |---|---|
-//! | `files` | [`Model`], [`convert`], [`mod@file`], [`quantize`], [`dequantize`], [`inspect`], [`compare`], [`calibrate`], points from files |
+//! | `files` | [`Model`], [`convert`], [`mod@file`], [`language`], [`quantize`], [`dequantize`], [`inspect`], [`compare`], [`calibrate`], points from files |
 //! | `clustering` | [`cluster`], and its kernels |
 //! | `search` | [`search`], and its kernels |
-//! | `language` | [`language`]; takes `files` and `search` along |
 //! | `network` | [`network`]; takes `files` along |
 //! | `measure` | [`measure`]; takes `files`, `clustering` and `search` along |
 //! | `reports` | [`report`]; takes `files` along |
@@ -70,7 +69,7 @@ pub mod file;
 mod floats;
 #[cfg(feature = "files")]
 mod inspect;
-#[cfg(feature = "language")]
+#[cfg(feature = "files")]
 pub mod language;
 pub mod linear;
 #[cfg(feature = "measure")]

@@ -30,6 +30,8 @@ pub enum Container {
     Npy,
     /// ggml's GGUF.
     Gguf,
+    /// A checkpoint of llama2.c, which [`import`](crate::language::import) reads.
+    Llama2c,
 }
 
 impl Container {
@@ -39,6 +41,7 @@ impl Container {
             Self::Safetensors => "safetensors",
             Self::Npy => "npy",
             Self::Gguf => "gguf",
+            Self::Llama2c => "llama2.c",
         }
     }
 }
@@ -129,7 +132,14 @@ impl Model {
     /// layout cannot be represented.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let contents = file::read(path)?;
+        Self::of(path, file::read(path)?)
+    }
+
+    /// A model of what a reader found in `path`.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`] where two tensors have one name.
+    pub(crate) fn of(path: &Path, contents: Contents) -> Result<Self, Error> {
         let mut by_name = HashMap::with_capacity(contents.entries.len());
         for (index, entry) in contents.entries.iter().enumerate() {
             if by_name.insert(entry.name.clone(), index).is_some() {

@@ -10,6 +10,7 @@ mod convert_codes;
 mod convert_palette;
 mod convert_refused;
 mod files;
+mod language;
 mod look;
 #[cfg(not(sanitized))]
 mod measure;

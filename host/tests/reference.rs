@@ -10,6 +10,7 @@ mod reference_files;
 mod reference_fp8;
 mod reference_gguf;
 mod reference_int8;
+mod reference_language;
 mod reference_linear;
 mod reference_network;
 mod reference_palette;

@@ -4,9 +4,10 @@ use std::process::Stdio;
 
 use super::support::{Folder, finish};
 
-const SUBCOMMANDS: [&str; 9] = [
+const SUBCOMMANDS: [&str; 10] = [
     "quantize",
     "dequantize",
+    "import",
     "inspect",
     "compare",
     "calibrate",

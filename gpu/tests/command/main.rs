@@ -16,6 +16,7 @@ mod elbow;
 #[cfg(unix)]
 mod firmware;
 mod frame;
+mod import;
 mod info;
 mod inspect;
 #[cfg(unix)]

@@ -34,6 +34,7 @@ mod codec;
 mod codes;
 mod encode;
 mod importance;
+mod imported;
 mod measure;
 mod options;
 mod packed;
@@ -53,8 +54,10 @@ mod writer;
 use std::path::Path;
 use std::time::Instant;
 
+pub(crate) use imported::{Import, codec, imported};
 pub use options::{DequantizeOptions, FloatType, Grid, Per, QuantizeOptions, Target};
 pub use report::{AutoReport, Beside, Report, TensorReport};
+pub(crate) use runs::Coder;
 
 use crate::engine::FlowEngine;
 use crate::file::gguf::About;
@@ -163,6 +166,7 @@ fn by(
     let job = Job {
         about: About {
             file_type: check::file_type(options.target),
+            entries: None,
         },
         weight_scale: options.weight_scale,
         importance,
@@ -229,6 +233,7 @@ fn restore(
     let job = Job {
         about: About {
             file_type: Some(options.dtype.file_type()),
+            entries: None,
         },
         weight_scale: WeightScale::default(),
         importance: None,
@@ -238,8 +243,8 @@ fn restore(
 }
 
 /// What holds for a whole conversion.
-struct Job {
-    about: About,
+struct Job<'a> {
+    about: About<'a>,
     /// The meaning of the `weight_scale` that is written.
     weight_scale: WeightScale,
     /// The importances of palettes.
@@ -254,7 +259,7 @@ fn run(
     container: crate::Container,
     output: Output,
     plan: &[Step<'_>],
-    job: &Job,
+    job: &Job<'_>,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
     let parts: Vec<_> = plan.iter().map(Step::parts).collect();
@@ -284,7 +289,7 @@ fn convert(
     step: &Step<'_>,
     writer: &mut Writer<'_>,
     first_part: usize,
-    job: &Job,
+    job: &Job<'_>,
     progress: &dyn Progress,
 ) -> Result<Outcome, Error> {
     let source = &step.source;

@@ -44,7 +44,7 @@ impl<'a> Writer<'a> {
         model: &Model,
         container: Container,
         mut output: Output,
-        about: About,
+        about: About<'_>,
         layout: &'a Layout<'a>,
     ) -> Result<Self, Error> {
         let parts = layout.parts;
@@ -54,6 +54,10 @@ impl<'a> Writer<'a> {
                 Self::Safetensors(safetensors::Writer::new(output, &metadata, parts)?)
             }
             Container::Gguf => Self::Gguf(gguf::Writer::new(output, model, about, &layout.specs)?),
+            Container::Llama2c => {
+                let reason = "llama2.c checkpoints are read, not written";
+                return Err(Error::unsupported(output.path(), reason));
+            }
             Container::Npy => {
                 let [part] = parts else {
                     let count = parts.len();

@@ -121,7 +121,7 @@ pub(crate) fn scalar_metadata(model: &Model) -> Metadata {
         .collect()
 }
 
-fn read_dtype(kind: TensorType) -> DType {
+pub(crate) fn read_dtype(kind: TensorType) -> DType {
     match kind {
         TensorType::F64 => DType::F64,
         TensorType::F32 => DType::F32,
@@ -136,7 +136,7 @@ fn read_dtype(kind: TensorType) -> DType {
     }
 }
 
-fn write_dtype(dtype: DType) -> Option<TensorType> {
+pub(crate) fn write_dtype(dtype: DType) -> Option<TensorType> {
     Some(match dtype {
         DType::F64 => TensorType::F64,
         DType::F32 => TensorType::F32,
@@ -169,11 +169,16 @@ pub(crate) fn specs<'a>(output: &Output, parts: &'a [Part]) -> Result<Vec<Tensor
     parts.iter().map(spec).collect()
 }
 
-/// What the file says about itself besides what the input says.
+/// A key of metadata and its value.
+pub(crate) type Pair<'a> = (String, Value<'a>);
+
+/// What the file says about itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct About {
+pub(crate) struct About<'a> {
     /// `general.file_type`: the type of most tensors, where GGUF has a number for it.
     pub(crate) file_type: Option<u32>,
+    /// All else that it says; `None`: what the input says.
+    pub(crate) entries: Option<&'a [Pair<'a>]>,
 }
 
 /// Writes tensors in their order, each in pieces.
@@ -185,31 +190,23 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes header, metadata and descriptions.
+    /// Writes header, metadata and descriptions of a file that is made from `model`.
     pub(crate) fn new(
         output: Output,
         model: &Model,
-        about: About,
+        about: About<'_>,
         specs: &'a [TensorSpec<'a>],
     ) -> Result<Self, Error> {
-        let path = output.path().to_path_buf();
-        let fail = |error: WriteError<Error>| match error {
-            WriteError::Sink(error) => error,
-            WriteError::Refused(
-                refusal @ (Refusal::NameLength { tensor, .. } | Refusal::Layout { tensor, .. }),
-            ) => {
-                let name = specs.get(tensor as usize).map_or("", |spec| spec.name);
-                Error::tensor(&path, name, refusal)
-            }
-            WriteError::Refused(refusal) => Error::unsupported(&path, refusal),
-        };
+        if let Some(entries) = about.entries {
+            return Self::described(output, entries, about.file_type, specs);
+        }
         let carried = match model.container() {
             Container::Gguf => {
-                Some(Reader::new(model.raw()).map_err(|e| Error::bad(&path, FORMAT, e))?)
+                Some(Reader::new(model.raw()).map_err(|e| Error::bad(output.path(), FORMAT, e))?)
             }
             _ => None,
         };
-        let mut entries: Vec<(String, Value<'_>)> = Vec::new();
+        let mut entries: Vec<Pair<'_>> = Vec::new();
         match &carried {
             Some(reader) => {
                 let ours = ["general.file_type", "general.quantization_version"];
@@ -224,20 +221,42 @@ impl<'a> Writer<'a> {
                 );
             }
         }
-        entries.push((
-            "general.quantization_version".into(),
+        Self::described(output, &entries, about.file_type, specs)
+    }
+
+    /// Writes header, metadata and descriptions: those entries, the version of the block layouts, and the file's type.
+    pub(crate) fn described(
+        output: Output,
+        entries: &[Pair<'_>],
+        file_type: Option<u32>,
+        specs: &'a [TensorSpec<'a>],
+    ) -> Result<Self, Error> {
+        let path = output.path().to_path_buf();
+        let fail = |error: WriteError<Error>| match error {
+            WriteError::Sink(error) => error,
+            WriteError::Refused(
+                refusal @ (Refusal::NameLength { tensor, .. } | Refusal::Layout { tensor, .. }),
+            ) => {
+                let name = specs.get(tensor as usize).map_or("", |spec| spec.name);
+                Error::tensor(&path, name, refusal)
+            }
+            WriteError::Refused(refusal) => Error::unsupported(&path, refusal),
+        };
+        let version = Some((
+            "general.quantization_version",
             Value::U32(QUANTIZATION_VERSION),
         ));
-        if let Some(number) = about.file_type {
-            entries.push(("general.file_type".into(), Value::U32(number)));
-        }
+        let file_type = file_type.map(|number| ("general.file_type", Value::U32(number)));
+        let own = version.into_iter().chain(file_type);
         let sink = Buffered {
             output,
             buffer: Vec::with_capacity(Buffered::LEN),
         };
-        let mut header = Header::new(sink, entries.len() as u64, specs).map_err(fail)?;
-        for (key, value) in entries {
-            header.entry(&key, value).map_err(fail)?;
+        let count = entries.len() + own.clone().count();
+        let mut header = Header::new(sink, count as u64, specs).map_err(fail)?;
+        let given = entries.iter().map(|(key, value)| (key.as_str(), *value));
+        for (key, value) in given.chain(own) {
+            header.entry(key, value).map_err(fail)?;
         }
         let data = header.into_data().map_err(fail)?;
         Ok(Self {

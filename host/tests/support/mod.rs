@@ -3,7 +3,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `TERCET_PYTHON` | a Python with `gguf`, `numpy`, `onnxruntime`, `safetensors`; else `python3` |
-//! | `TERCET_GGML` | path of ggml's compiled base library (`libggml-base.so`) |
+//! | `TERCET_GGML` | path of ggml's compiled base library (`libggml-base.so`), with llama.cpp's beside it |
 //! | `TERCET_SKIPS` | a file that gets one line for each skipped test |
 //! | `TERCET_REQUIRE` | `all`: a missing tool fails the test instead of skipping it |
 //!
@@ -80,6 +80,25 @@ pub fn ggml() -> Option<PathBuf> {
             None
         }
     }
+}
+
+/// llama.cpp's library, which lies beside ggml's, or `None` after a call of [`skip`].
+pub fn llama_cpp() -> Option<PathBuf> {
+    let folder = ggml()?.parent()?.to_path_buf();
+    let entries = std::fs::read_dir(&folder).ok()?;
+    let found = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("libllama.") && name.ends_with(".so")
+        });
+    if found.is_none() {
+        let folder = folder.display();
+        skip(&format!(
+            "no libllama.*.so in {folder}, where ggml's library is"
+        ));
+    }
+    found
 }
 
 /// Says that the running test is skipped and why; panics when `TERCET_REQUIRE=all`.

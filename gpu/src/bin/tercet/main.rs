@@ -1,4 +1,4 @@
-//! The `tercet` command: quantize, inspect, compare and calibrate models; cluster and search points; build and run integer networks;
+//! The `tercet` command: quantize, import, inspect, compare and calibrate models; cluster and search points; build and run integer networks;
 //! time it all, choose engines by it, and verify their bits.
 //!
 //! One file a subcommand. What is computed is computed in `tercet-host`; here are words, tables and exit codes:
@@ -20,6 +20,7 @@ mod failure;
 mod format;
 mod generate;
 mod gpus;
+mod import;
 mod info;
 mod inspect;
 mod interrupt;
@@ -55,6 +56,7 @@ Examples:
   tercet inspect model.safetensors                             what is inside
   tercet quantize model.safetensors -o model.gguf --to tq2_0   ternary blocks, ggml's bytes
   tercet compare model.safetensors model.gguf                  what it cost, tensor by tensor
+  tercet import llama2.data -o model.gguf                      a checkpoint of llama2.c for llama.cpp
   tercet kmeans images.npy -k 10 --report clusters.html        groups, in exact integers, with pictures
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
   tercet generate stories15M.gguf -p \"Once upon a time\"        a text, the same on every machine
@@ -92,6 +94,7 @@ struct Cli {
 enum Command {
     Quantize(quantize::Arguments),
     Dequantize(dequantize::Arguments),
+    Import(import::Arguments),
     Inspect(inspect::Arguments),
     Compare(compare::Arguments),
     Calibrate(calibrate::Arguments),
@@ -190,6 +193,7 @@ fn work(command: Command, threads: &[u16]) -> Result<(), Failure> {
     match command {
         Command::Quantize(arguments) => quantize::run(&arguments),
         Command::Dequantize(arguments) => dequantize::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),

@@ -1,0 +1,107 @@
+//! Models of language from files of another make: metadata of their own, norms as they are, matrices in one type.
+
+use std::path::Path;
+use std::time::Instant;
+
+use tercet_core::block::bitnet_hf::WeightScale;
+
+use super::check;
+use super::codec::Codec;
+use super::options::{QuantizeOptions, Target};
+use super::plan::{Action, Step};
+use super::report::Report;
+use super::steps::tiled::TiledSteps;
+use super::{Job, run};
+use crate::dtype::DType;
+use crate::file::gguf::{About, Pair};
+use crate::file::output::Output;
+use crate::model::Container;
+use crate::source::Source;
+use crate::{Error, Model, Progress};
+
+/// What an imported model becomes.
+pub(crate) struct Import<'a> {
+    /// The type of the matrices; all else is `f32`.
+    pub(crate) dtype: DType,
+    /// The file's metadata.
+    pub(crate) entries: &'a [Pair<'a>],
+    /// Files besides the model's that were read.
+    pub(crate) beside: &'a [&'a Path],
+    /// Replace an output that exists.
+    pub(crate) force: bool,
+}
+
+/// Writes a model of plain floats as GGUF, by all threads; memory and atomicity are those of [`super::quantize`].
+///
+/// # Errors
+/// [`Error::Unsupported`] where `out` names another format; [`Error::Tensor`] for a value that is not finite or too large for the
+/// type, with its index, and for rows that do not divide into the type's blocks; [`Error::Options`] for a type that nothing is
+/// written in; those of [`Output`].
+pub(crate) fn imported(
+    model: &Model,
+    import: &Import<'_>,
+    out: &Path,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    let started = Instant::now();
+    let (codec, file_type) = codec(import.dtype)?;
+    if check::container(out)? != Container::Gguf {
+        let reason = "a model of language is written as GGUF; name the output *.gguf";
+        return Err(Error::unsupported(out, reason));
+    }
+    let inputs = model.files().chain(import.beside.iter().copied());
+    let output = Output::create(out, inputs, import.force)?;
+    let mut plan = Vec::new();
+    for tensor in model.tensors() {
+        let codec = match tensor.shape {
+            [_, _] => codec,
+            // Not copied, so that a value that is not finite is found.
+            _ => Codec::Floats(DType::F32),
+        };
+        plan.push(Step {
+            source: Source::new(model, tensor)?,
+            action: Action::Stream(codec),
+            note: None,
+        });
+    }
+    progress.start(model.tensor_bytes());
+    let job = Job {
+        about: About {
+            file_type: Some(file_type),
+            entries: Some(import.entries),
+        },
+        weight_scale: WeightScale::default(),
+        importance: None,
+        started,
+    };
+    let container = Container::Gguf;
+    run(
+        &mut TiledSteps,
+        model,
+        container,
+        output,
+        &plan,
+        &job,
+        progress,
+    )
+}
+
+/// How values become a type, and GGUF's number of a file that is mostly of it.
+pub(crate) fn codec(dtype: DType) -> Result<(Codec, u32), Error> {
+    let file_type = match dtype {
+        DType::F32 => 0,
+        DType::F16 => 1,
+        DType::Bf16 => 32,
+        DType::Block(format) => {
+            let options = QuantizeOptions::new(Target::Blocks(format));
+            return Ok((Codec::blocks(format, &options), format.gguf_file_type()));
+        }
+        other => {
+            let name = other.name();
+            return Err(Error::options(format!(
+                "weights are not written as {name}; f32, f16, bf16 and the block formats are"
+            )));
+        }
+    };
+    Ok((Codec::Floats(dtype), file_type))
+}

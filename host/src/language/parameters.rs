@@ -1,0 +1,139 @@
+//! The hyper-parameters of a model, as a GGUF file names them.
+
+use serde::Serialize;
+use tercet_core::gguf::Value;
+
+use crate::file::gguf::Pair;
+
+/// How a model computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Architecture {
+    /// Norms before the output and down projections too, pairs of RoPE half a head apart, the embedding as the head.
+    Bitnet,
+    /// Llama: neighbours are pairs of RoPE; a head of its own, biases and factors of frequencies are optional.
+    Llama,
+}
+
+impl Architecture {
+    /// `general.architecture`, and what the keys of the parameters begin with.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bitnet => "bitnet",
+            Self::Llama => "llama",
+        }
+    }
+}
+
+/// The hyper-parameters, called what the keys of GGUF are called.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Parameters {
+    /// How the model computes.
+    pub architecture: Architecture,
+    /// The most positions of a sequence.
+    pub context_length: u32,
+    /// Values of a token between layers.
+    pub embedding_length: u32,
+    /// Layers.
+    pub block_count: u32,
+    /// Values between the two halves of a feed-forward layer.
+    pub feed_forward_length: u32,
+    /// Heads of queries.
+    pub head_count: u32,
+    /// Heads of keys and values; each serves `head_count / head_count_kv` heads of queries.
+    pub head_count_kv: u32,
+    /// Values of a head, all of them rotated by RoPE.
+    pub head_length: u32,
+    /// Tokens.
+    pub vocab_size: u32,
+    /// What is added to the mean square of a norm.
+    pub rms_epsilon: f32,
+    /// RoPE's base.
+    pub rope_base: f32,
+    /// What positions are divided by; `None` for 1, which no key is written for.
+    pub rope_factor: Option<f32>,
+}
+
+impl Parameters {
+    /// Values of all heads of queries.
+    pub const fn query_length(&self) -> u64 {
+        self.head_count as u64 * self.head_length as u64
+    }
+
+    /// Values of all heads of keys.
+    pub const fn key_length(&self) -> u64 {
+        self.head_count_kv as u64 * self.head_length as u64
+    }
+
+    /// What no program computes with, in one line.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let counts = [
+            ("context_length", self.context_length),
+            ("embedding_length", self.embedding_length),
+            ("block_count", self.block_count),
+            ("feed_forward_length", self.feed_forward_length),
+            ("head_count", self.head_count),
+            ("head_count_kv", self.head_count_kv),
+            ("head_length", self.head_length),
+            ("vocab_size", self.vocab_size),
+        ];
+        if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Some(format!("{name} is 0"));
+        }
+        let factor = self.rope_factor.unwrap_or(1.0);
+        let positive = |x: f32| x > 0.0 && x.is_finite();
+        let floats = [
+            ("rms_epsilon", self.rms_epsilon),
+            ("rope_base", self.rope_base),
+            ("rope_factor", factor),
+        ];
+        if let Some((name, x)) = floats.into_iter().find(|(_, x)| !positive(*x)) {
+            return Some(format!("{name} is {x}"));
+        }
+        let (heads, kv) = (self.head_count, self.head_count_kv);
+        if !heads.is_multiple_of(kv) {
+            return Some(format!("{heads} heads do not divide into {kv} of keys"));
+        }
+        if !self.head_length.is_multiple_of(2) {
+            let odd = self.head_length;
+            return Some(format!(
+                "a head of {odd} values has no pairs for RoPE to rotate"
+            ));
+        }
+        let (width, queries) = (u64::from(self.embedding_length), self.query_length());
+        // Its sub-norm is of the embedding's width.
+        (self.architecture == Architecture::Bitnet && width != queries)
+            .then(|| format!("bitnet takes heads of {width} values in all, not {queries}"))
+    }
+
+    /// The keys, without the file's type.
+    pub(crate) fn entries(&self) -> Vec<Pair<'static>> {
+        let name = self.architecture.name();
+        let u32s = [
+            ("context_length", self.context_length),
+            ("embedding_length", self.embedding_length),
+            ("block_count", self.block_count),
+            ("feed_forward_length", self.feed_forward_length),
+            ("attention.head_count", self.head_count),
+            ("attention.head_count_kv", self.head_count_kv),
+            ("attention.key_length", self.head_length),
+            ("attention.value_length", self.head_length),
+            ("rope.dimension_count", self.head_length),
+            ("vocab_size", self.vocab_size),
+        ];
+        let f32s = [
+            ("attention.layer_norm_rms_epsilon", self.rms_epsilon),
+            ("rope.freq_base", self.rope_base),
+        ];
+        let key = |key: &str| format!("{name}.{key}");
+        let mut entries = vec![("general.architecture".to_owned(), Value::String(name))];
+        entries.extend(u32s.map(|(name, value)| (key(name), Value::U32(value))));
+        entries.extend(f32s.map(|(name, value)| (key(name), Value::F32(value))));
+        if let Some(factor) = self.rope_factor {
+            entries.push((key("rope.scaling.type"), Value::String("linear")));
+            entries.push((key("rope.scaling.factor"), Value::F32(factor)));
+        }
+        entries
+    }
+}

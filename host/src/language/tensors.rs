@@ -1,0 +1,115 @@
+//! The tensors of a model: names, shapes and places in the file, which follow the order of computing.
+
+use super::parameters::{Architecture, Parameters};
+
+/// What a tensor is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// A row a token.
+    Embedding,
+    /// The gains of a norm; programs take `f32` only.
+    Norm,
+    /// A row an output of a layer.
+    Matrix,
+    /// A row a token, where the embedding is not the head.
+    Head,
+    /// Added to the outputs of a layer; `f32`.
+    Bias,
+    /// What divides the frequencies of RoPE; `f32`.
+    Frequencies,
+}
+
+impl Role {
+    /// Whether the tensor has rows that a type of blocks may hold.
+    pub const fn is_matrix(self) -> bool {
+        matches!(self, Self::Embedding | Self::Matrix | Self::Head)
+    }
+}
+
+/// A tensor that a model has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub role: Role,
+    /// Its shape, outermost dimension first.
+    pub shape: Vec<usize>,
+}
+
+impl Slot {
+    /// Number of values.
+    pub fn values(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+/// Tensors that a `llama` may have; `bitnet` has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// `output.weight`: a head that is not the embedding.
+    pub head: bool,
+    /// A bias for each matrix of a layer.
+    pub biases: bool,
+    /// `rope_freqs.weight`.
+    pub frequencies: bool,
+}
+
+impl Parameters {
+    /// The tensors in the order that they are used in, which is the file's.
+    pub fn tensors(&self, extras: Extras) -> Vec<Slot> {
+        let width = self.embedding_length as usize;
+        let feed = self.feed_forward_length as usize;
+        let tokens = self.vocab_size as usize;
+        let (queries, keys) = (self.query_length() as usize, self.key_length() as usize);
+        let mut slots = Vec::new();
+        let mut push = |name: String, role: Role, shape: &[usize]| {
+            let shape = shape.to_vec();
+            slots.push(Slot { name, role, shape });
+        };
+        push(
+            "token_embd.weight".into(),
+            Role::Embedding,
+            &[tokens, width],
+        );
+        if extras.frequencies {
+            let pairs = self.head_length as usize / 2;
+            push("rope_freqs.weight".into(), Role::Frequencies, &[pairs]);
+        }
+        let layer: [(&str, &[usize]); 11] = [
+            ("attn_norm", &[width]),
+            ("attn_q", &[queries, width]),
+            ("attn_k", &[keys, width]),
+            ("attn_v", &[keys, width]),
+            ("attn_sub_norm", &[queries]),
+            ("attn_output", &[width, queries]),
+            ("ffn_norm", &[width]),
+            ("ffn_gate", &[feed, width]),
+            ("ffn_up", &[feed, width]),
+            ("ffn_sub_norm", &[feed]),
+            ("ffn_down", &[width, feed]),
+        ];
+        let sub_norms = self.architecture == Architecture::Bitnet;
+        for index in 0..self.block_count {
+            for (name, shape) in layer {
+                if name.ends_with("sub_norm") && !sub_norms {
+                    continue;
+                }
+                let role = match shape {
+                    [_] => Role::Norm,
+                    _ => Role::Matrix,
+                };
+                push(format!("blk.{index}.{name}.weight"), role, shape);
+                if let ([rows, _], true) = (shape, extras.biases) {
+                    push(format!("blk.{index}.{name}.bias"), Role::Bias, &[*rows]);
+                }
+            }
+        }
+        push("output_norm.weight".into(), Role::Norm, &[width]);
+        if extras.head {
+            push("output.weight".into(), Role::Head, &[tokens, width]);
+        }
+        slots
+    }
+}

@@ -1,0 +1,235 @@
+//! Models of random weights from a seed: files of a few hundred kilobytes for tests, with no training behind them.
+//!
+//! The weights of a seed are the same in every type that [`bitnet`] writes, each exact in it, so that programs which read
+//! different types can be held against each other.
+
+use std::path::Path;
+
+use half::f16;
+use tercet_core::block::Format;
+use tercet_core::number::Random;
+
+use super::parameters::{Architecture, Parameters};
+use super::tensors::{Extras, Role, Slot};
+use super::vocabulary::{Merging, TokenKind, Vocabulary};
+use super::writer::{Description, Writer, specs};
+use super::{byte_rows, ternary};
+use crate::dtype::DType;
+use crate::file::output::Output;
+use crate::{Error, Result};
+
+/// Pieces of words that the `llama` knows, the first to merge first.
+const PIECES: [&str; 11] = [
+    "th", "the", "▁the", "an", "and", "▁and", "in", "ing", "▁a", "er", "on",
+];
+
+/// A `bitnet`: width 256, feed-forward 512, 2 layers, heads 4:2, the 259 tokens of [`Vocabulary::bytes`], context 640.
+pub const BITNET: Parameters = Parameters {
+    architecture: Architecture::Bitnet,
+    context_length: 640,
+    embedding_length: 256,
+    block_count: 2,
+    feed_forward_length: 512,
+    head_count: 4,
+    head_count_kv: 2,
+    head_length: 64,
+    vocab_size: 259,
+    rms_epsilon: 1e-5,
+    rope_base: 10_000.0,
+    rope_factor: None,
+};
+
+/// A `llama`: width 96, feed-forward 160, 2 layers, heads 4:2, 297 SentencePiece tokens, context 640.
+pub const LLAMA: Parameters = Parameters {
+    architecture: Architecture::Llama,
+    context_length: 640,
+    embedding_length: 96,
+    block_count: 2,
+    feed_forward_length: 160,
+    head_count: 4,
+    head_count_kv: 2,
+    head_length: 24,
+    vocab_size: 259 + 27 + PIECES.len() as u32,
+    rms_epsilon: 1e-5,
+    rope_base: 10_000.0,
+    rope_factor: None,
+};
+
+/// Writes a [`BITNET`] and returns the file's size.
+///
+/// Matrices are ternary with one scale each that f16 holds exactly; the embedding has codes within ±127 and one scale a row. In a
+/// ternary type of blocks the embedding is Q8_0; in a float type its values are floats too.
+///
+/// # Errors
+/// [`Error::Options`] for a type that holds other values; [`Error::OutputExists`]; [`Error::Io`].
+pub fn bitnet(path: &Path, seed: u64, to: DType, force: bool) -> Result<u64> {
+    let (matrices, embedding) = match to {
+        DType::Block(format) if format.is_ternary() => (to, DType::Block(Format::Q8_0)),
+        DType::F32 | DType::F16 => (to, to),
+        _ => {
+            let name = to.name();
+            return Err(Error::options(format!(
+                "a ternary model is not written as {name}"
+            )));
+        }
+    };
+    let slots = BITNET.tensors(Extras::default());
+    let types = typed(&slots, |slot| match slot.role {
+        Role::Embedding => embedding,
+        Role::Matrix => matrices,
+        _ => DType::F32,
+    });
+    let specs = specs(path, &types)?;
+    let description = Description {
+        parameters: BITNET,
+        vocabulary: Vocabulary::bytes(),
+        extras: Vec::new(),
+        dtype: to,
+    };
+    let output = Output::create(path, [], force)?;
+    let mut writer = Writer::new(output, &description, &specs)?;
+    let mut random = Random::new(seed);
+    let refuse = |slot: &Slot, error| Error::tensor(path, &slot.name, error);
+    for slot in &slots {
+        match slot.role {
+            Role::Embedding => {
+                let row = slot.shape[1];
+                let (codes, scales) = rows(&mut random, slot.shape[0], row);
+                if let DType::Block(_) = embedding {
+                    let bytes = byte_rows(row, &codes, &scales);
+                    writer.bytes(&bytes.map_err(|error| refuse(slot, error))?)?;
+                } else {
+                    let values = codes.chunks_exact(row).zip(&scales);
+                    let values = values.flat_map(|(codes, scale)| scaled(codes, *scale));
+                    writer.values(&values.collect::<Vec<_>>())?;
+                }
+            }
+            Role::Matrix => {
+                let digit = |_| random.below(3) as i8 - 1;
+                let codes: Vec<i8> = (0..slot.values()).map(digit).collect();
+                // In [1/16, 1/8), a multiple of 2⁻¹⁴.
+                let scale = f16::from_f32((1024 + random.below(1024)) as f32 / 16_384.0);
+                if let DType::Block(format) = matrices {
+                    let bytes = ternary(format, &codes, scale);
+                    writer.bytes(&bytes.map_err(|error| refuse(slot, error))?)?;
+                } else {
+                    writer.values(&scaled(&codes, scale).collect::<Vec<_>>())?;
+                }
+            }
+            _ => writer.values(&gains(&mut random, slot.values()))?,
+        }
+    }
+    writer.finish()
+}
+
+/// Writes a [`LLAMA`] of several types, with a head of its own, biases and factors of frequencies; returns the file's size.
+///
+/// # Errors
+/// [`Error::OutputExists`]; [`Error::Io`].
+pub fn llama(path: &Path, seed: u64, force: bool) -> Result<u64> {
+    let extras = Extras {
+        head: true,
+        biases: true,
+        frequencies: true,
+    };
+    let slots = LLAMA.tensors(extras);
+    let types = typed(&slots, |slot| {
+        let name = slot.name.split('.').rev().nth(1).unwrap_or_default();
+        match name {
+            _ if !slot.role.is_matrix() => DType::F32,
+            "attn_q" | "ffn_gate" | "output" => DType::Block(Format::Q8_0),
+            "attn_k" | "ffn_up" => DType::Block(Format::Q4_1),
+            "token_embd" | "attn_v" | "ffn_down" => DType::F16,
+            _ => DType::F32,
+        }
+    });
+    let specs = specs(path, &types)?;
+    let description = Description {
+        parameters: LLAMA,
+        vocabulary: pieces(),
+        extras: Vec::new(),
+        dtype: DType::Block(Format::Q8_0),
+    };
+    let output = Output::create(path, [], force)?;
+    let mut writer = Writer::new(output, &description, &specs)?;
+    let mut random = Random::new(seed);
+    for slot in &slots {
+        let mut normal = |deviation: f32| -> Vec<f32> {
+            (0..slot.values())
+                .map(|_| random.normal() * deviation)
+                .collect()
+        };
+        let values = match slot.role {
+            Role::Embedding => normal(0.5),
+            Role::Matrix | Role::Bias => normal(0.125),
+            Role::Head => normal(0.25),
+            Role::Norm => gains(&mut random, slot.values()),
+            // From 1, as it is for what turns fast, to 4.
+            Role::Frequencies => (0..slot.values())
+                .map(|_| 1.0 + random.unit_f32() * 3.0)
+                .collect(),
+        };
+        writer.values(&values)?;
+    }
+    writer.finish()
+}
+
+fn typed(slots: &[Slot], dtype: impl Fn(&Slot) -> DType) -> Vec<(&Slot, DType)> {
+    slots.iter().map(|slot| (slot, dtype(slot))).collect()
+}
+
+/// Gains of a norm, in [0.5, 1.5).
+fn gains(random: &mut Random, count: usize) -> Vec<f32> {
+    (0..count).map(|_| 0.5 + random.unit_f32()).collect()
+}
+
+fn scaled(codes: &[i8], scale: f16) -> impl Iterator<Item = f32> {
+    codes
+        .iter()
+        .map(move |&code| f32::from(code) * scale.to_f32())
+}
+
+/// Rows of codes, one of each 127 or −127, and a scale for each row of four bits, so that f16 holds a code times it.
+fn rows(random: &mut Random, count: usize, row: usize) -> (Vec<i8>, Vec<f16>) {
+    let (mut codes, mut scales) = (Vec::with_capacity(count * row), Vec::with_capacity(count));
+    for _ in 0..count {
+        let start = codes.len();
+        // Below 127 and above −127: a draw is within ±6.
+        codes.extend((0..row).map(|_| (random.normal() * 21.0) as i8));
+        let largest = start + random.below(row as u64) as usize;
+        codes[largest] = if random.below(2) == 0 { 127 } else { -127 };
+        scales.push(f16::from_f32((8 + random.below(8)) as f32 / 1024.0));
+    }
+    (codes, scales)
+}
+
+/// SentencePiece's tokens: three specials, the bytes, the blank, letters and [`PIECES`].
+fn pieces() -> Vocabulary {
+    let specials = [
+        ("<unk>", TokenKind::Unknown),
+        ("<s>", TokenKind::Control),
+        ("</s>", TokenKind::Control),
+    ];
+    let mut all: Vec<(String, TokenKind, f32)> = Vec::new();
+    all.extend(specials.map(|(text, kind)| (text.into(), kind, 0.0)));
+    all.extend((0..256).map(|byte| (format!("<0x{byte:02X}>"), TokenKind::Byte, 0.0)));
+    let merged = (0..).zip(PIECES);
+    all.extend(merged.map(|(rank, text)| (text.into(), TokenKind::Normal, -(rank as f32))));
+    let letters = (0..).zip(std::iter::once('▁').chain('a'..='z'));
+    let score = |rank: i32| -(100 + rank) as f32;
+    all.extend(letters.map(|(rank, c)| (c.into(), TokenKind::Normal, score(rank))));
+    Vocabulary {
+        tokens: all.iter().map(|(text, ..)| text.clone()).collect(),
+        kinds: all.iter().map(|(_, kind, _)| *kind).collect(),
+        merging: Merging::Spm {
+            scores: all.iter().map(|(.., score)| *score).collect(),
+            add_space_prefix: true,
+        },
+        bos: Some(1),
+        eos: Some(2),
+        unknown: Some(0),
+        padding: None,
+        add_bos: true,
+        chat_template: None,
+    }
+}

@@ -1,0 +1,208 @@
+//! The vocabulary of a model, as the metadata of a GGUF file holds it.
+
+use std::collections::HashMap;
+
+use tercet_core::gguf::Value;
+
+use crate::file::gguf::Pair;
+
+/// What a token is, by GGUF's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum TokenKind {
+    /// A piece of text.
+    Normal = 1,
+    /// What stands for text that no token covers.
+    Unknown = 2,
+    /// A mark that is no text, such as the beginning of a sequence.
+    Control = 3,
+    /// A piece of text that is cut out before all others.
+    UserDefined = 4,
+    /// A number without a meaning.
+    Unused = 5,
+    /// One byte, written `<0xNN>`.
+    Byte = 6,
+}
+
+/// How pieces of a text become tokens.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Merging {
+    /// SentencePiece's: the neighbours whose union has the highest score merge first; `▁` (U+2581) is the blank.
+    Spm {
+        /// A score for each token.
+        scores: Vec<f32>,
+        /// Whether a blank is put before a text.
+        add_space_prefix: bool,
+    },
+    /// Byte-level BPE: tokens are bytes in GPT-2's letters, and merge in the order of a list.
+    Bpe {
+        /// llama.cpp's name of the rule that cuts a text into words, such as `gpt-2`.
+        pre: String,
+        /// Pairs of tokens with a blank between, the first to merge first; none for a vocabulary of bytes.
+        merges: Vec<String>,
+    },
+}
+
+/// The tokens of a model and what is done with them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vocabulary {
+    /// The text of each token, no two alike.
+    pub tokens: Vec<String>,
+    /// What each is.
+    pub kinds: Vec<TokenKind>,
+    /// How texts become tokens.
+    pub merging: Merging,
+    /// The token before a sequence.
+    pub bos: Option<u32>,
+    /// The token after a sequence.
+    pub eos: Option<u32>,
+    /// The token for what no other covers.
+    pub unknown: Option<u32>,
+    /// The token that fills up what is too short.
+    pub padding: Option<u32>,
+    /// Whether a text begins with `bos`.
+    pub add_bos: bool,
+    /// A template of conversations, in Jinja.
+    pub chat_template: Option<String>,
+}
+
+impl Vocabulary {
+    /// A vocabulary of the 256 bytes, whose number is the byte, then `<|bos|>`, `<|eos|>` and `<|pad|>`.
+    ///
+    /// ```
+    /// let vocabulary = tercet_host::language::Vocabulary::bytes();
+    /// assert_eq!((vocabulary.tokens.len(), vocabulary.tokens[65].as_str()), (259, "A"));
+    /// assert_eq!(vocabulary.tokens[32], "Ġ"); // GPT-2's letter for the blank
+    /// ```
+    pub fn bytes() -> Self {
+        let mut tokens: Vec<String> = (0..=255).map(|byte| letter(byte).to_string()).collect();
+        tokens.extend(["<|bos|>", "<|eos|>", "<|pad|>"].map(str::to_owned));
+        let mut kinds = vec![TokenKind::Normal; 256];
+        kinds.extend([TokenKind::Control; 3]);
+        Self {
+            tokens,
+            kinds,
+            merging: Merging::Bpe {
+                pre: "gpt-2".into(),
+                merges: Vec::new(),
+            },
+            bos: Some(256),
+            eos: Some(257),
+            unknown: None,
+            padding: Some(258),
+            add_bos: true,
+            chat_template: None,
+        }
+    }
+
+    /// What no program reads, in one line.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let count = self.tokens.len();
+        if self.kinds.len() != count {
+            let kinds = self.kinds.len();
+            return Some(format!("{count} tokens have {kinds} kinds"));
+        }
+        let mut seen = HashMap::with_capacity(count);
+        for (index, token) in self.tokens.iter().enumerate() {
+            if let Some(first) = seen.insert(token, index) {
+                return Some(format!("tokens {first} and {index} are both `{token}`"));
+            }
+        }
+        match &self.merging {
+            Merging::Spm { scores, .. } => {
+                if scores.len() != count {
+                    return Some(format!("{count} tokens have {} scores", scores.len()));
+                }
+                if let Some(index) = scores.iter().position(|score| !score.is_finite()) {
+                    return Some(format!("the score of token {index} is not finite"));
+                }
+            }
+            Merging::Bpe { merges, .. } => {
+                // The first character may be a blank of its own.
+                let pair = |merge: &String| merge.char_indices().skip(1).any(|(_, c)| c == ' ');
+                if let Some(index) = merges.iter().position(|merge| !pair(merge)) {
+                    return Some(format!("merge {index} is no pair: `{}`", merges[index]));
+                }
+            }
+        }
+        let special = self.specials().into_iter();
+        let mut special = special.filter_map(|(name, id)| Some((name, id?)));
+        let (name, id) = special.find(|(_, id)| *id as usize >= count)?;
+        Some(format!("{name} is {id}, of {count} tokens"))
+    }
+
+    fn specials(&self) -> [(&'static str, Option<u32>); 4] {
+        [
+            ("bos_token_id", self.bos),
+            ("eos_token_id", self.eos),
+            ("unknown_token_id", self.unknown),
+            ("padding_token_id", self.padding),
+        ]
+    }
+}
+
+/// The lists of a vocabulary as metadata borrows them.
+pub(crate) struct Lists<'a> {
+    vocabulary: &'a Vocabulary,
+    tokens: Vec<&'a str>,
+    kinds: Vec<i32>,
+    merges: Vec<&'a str>,
+}
+
+impl<'a> Lists<'a> {
+    pub(crate) fn new(vocabulary: &'a Vocabulary) -> Self {
+        let merges = match &vocabulary.merging {
+            Merging::Bpe { merges, .. } => merges.as_slice(),
+            Merging::Spm { .. } => &[],
+        };
+        Self {
+            vocabulary,
+            tokens: vocabulary.tokens.iter().map(String::as_str).collect(),
+            kinds: vocabulary.kinds.iter().map(|&kind| kind as i32).collect(),
+            merges: merges.iter().map(String::as_str).collect(),
+        }
+    }
+
+    pub(crate) fn entries(&'a self) -> Vec<Pair<'a>> {
+        let vocabulary = self.vocabulary;
+        let key = |key: &str| format!("tokenizer.ggml.{key}");
+        let tokens = (key("tokens"), Value::from(&self.tokens[..]));
+        let kinds = (key("token_type"), Value::from(&self.kinds[..]));
+        let mut entries = match &vocabulary.merging {
+            Merging::Spm {
+                scores,
+                add_space_prefix,
+            } => vec![
+                (key("model"), Value::String("llama")),
+                tokens,
+                (key("scores"), Value::from(&scores[..])),
+                kinds,
+                (key("add_space_prefix"), Value::Bool(*add_space_prefix)),
+            ],
+            Merging::Bpe { pre, .. } => vec![
+                (key("model"), Value::String("gpt2")),
+                (key("pre"), Value::String(pre)),
+                tokens,
+                kinds,
+                (key("merges"), Value::from(&self.merges[..])),
+            ],
+        };
+        let specials = vocabulary.specials().into_iter();
+        entries.extend(specials.filter_map(|(name, id)| Some((key(name), Value::U32(id?)))));
+        entries.push((key("add_bos_token"), Value::Bool(vocabulary.add_bos)));
+        let template = vocabulary.chat_template.as_deref();
+        entries.extend(template.map(|text| ("tokenizer.chat_template".into(), text.into())));
+        entries
+    }
+}
+
+/// GPT-2's letter for a byte: itself where it prints, else the next of U+0100 and up.
+fn letter(byte: u8) -> char {
+    let prints = |byte: &u8| matches!(byte, 33..=126 | 161..=172 | 174..=255);
+    if prints(&byte) {
+        return char::from(byte);
+    }
+    let before = (0..byte).filter(|byte| !prints(byte)).count() as u32;
+    char::from_u32(0x100 + before).unwrap_or(char::REPLACEMENT_CHARACTER)
+}

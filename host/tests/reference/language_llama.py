@@ -1,0 +1,187 @@
+"""llama.cpp and ik_llama.cpp as libraries: logits of each position, and greedy text.
+
+usage: language_llama.py logits LIBRARY MODEL TOKENS LOGITS
+       language_llama.py greedy LIBRARY MODEL COUNT TEXT
+       language_llama.py tokens LIBRARY MODEL TEXT
+       language_llama.py perplexity PROGRAM MODEL FILE [OPTION…]
+
+LIBRARY  a compiled libllama of llama.cpp, with the others of its package beside it (npm `@node-llama-cpp/linux-x64` has them), or `ik` for
+         the one in the Python package `ik-llama-cpp-python`
+logits   TOKENS are ids with commas between, evaluated in one batch; LOGITS gets float32 [tokens, vocabulary] as .npy
+greedy   tokenizes TEXT as the model says and goes on with the most likely token, the lowest id of equal ones, COUNT times or to an end;
+         prints the ids of the prompt, those of the answer, and the answer's text as JSON
+tokens   prints the ids of TEXT, one line with commas between
+perplexity  runs `PROGRAM -m MODEL -f FILE OPTION…`, where PROGRAM is llama-perplexity or a script that starts it, and prints the estimate
+
+The parameters' structures differ between versions. They are passed as blocks of bytes of more than any version's size, as the library's own
+defaults fill them in: a callee reads its part. Only the context's length and batches are set, after their defaults were found in their places.
+"""
+
+import ctypes as c
+import glob
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOM = 4096
+
+
+class Block(c.Structure):
+    """A structure of a version that nobody here knows."""
+
+    _fields_ = [("words", c.c_uint32 * (ROOM // 4))]
+
+
+class Batch(c.Structure):
+    """What every version's llama_batch begins with."""
+
+    _fields_ = [
+        ("n_tokens", c.c_int32),
+        ("token", c.POINTER(c.c_int32)),
+        ("embd", c.c_void_p),
+        ("pos", c.POINTER(c.c_int32)),
+        ("n_seq_id", c.POINTER(c.c_int32)),
+        ("seq_id", c.POINTER(c.POINTER(c.c_int32))),
+        ("logits", c.POINTER(c.c_int8)),
+        ("rest", c.c_uint8 * (ROOM - 56)),
+    ]
+
+
+def quiet(level, text, user):
+    """Errors alone."""
+    if level == 4 or os.environ.get("TERCET_LLAMA_LOG"):
+        sys.stderr.buffer.write(text)
+
+
+QUIET = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)(quiet)
+
+
+class Llama:
+    def __init__(self, library, model, context, batch):
+        self.is_ik = library == "ik"
+        if self.is_ik:
+            folder = importlib.util.find_spec("ik_llama_cpp").submodule_search_locations[0]
+            library = os.path.join(folder, "lib", "libllama.so")
+        self.library = c.CDLL(library, c.RTLD_GLOBAL)
+        self.function("llama_log_set", None, c.c_void_p, c.c_void_p)(c.cast(QUIET, c.c_void_p), None)
+        if not self.is_ik:
+            # Its kernels, those of this processor: one of several libraries beside it.
+            folder = os.path.dirname(os.path.abspath(library))
+            ggml = c.CDLL(glob.glob(os.path.join(folder, "libggml.*so*"))[0], c.RTLD_GLOBAL)
+            ggml.ggml_backend_load_all_from_path(folder.encode())
+        self.function("llama_backend_init", None)()
+        parameters = self.function("llama_model_default_params", Block)()
+        load = self.function("llama_model_load_from_file", c.c_void_p, c.c_char_p, Block)
+        self.model = load(model.encode(), parameters)
+        if not self.model:
+            sys.exit(f"{model}: not loaded")
+        parameters = self.function("llama_context_default_params", Block)()
+        # ik_llama.cpp has a seed first. Then context, batch and the batch's parts.
+        first = int(self.is_ik)
+        if list(parameters.words[first : first + 3]) != [512, 2048, 512]:
+            sys.exit(f"{library}: another layout of llama_context_params")
+        parameters.words[first : first + 3] = [context, batch, batch]
+        create = self.function("llama_init_from_model", c.c_void_p, c.c_void_p, Block)
+        self.context = create(self.model, parameters)
+        if not self.context:
+            sys.exit(f"{model}: no context of {context}")
+        # ik_llama.cpp asks the model what llama.cpp asks the vocabulary.
+        self.vocab = self.model if self.is_ik else self.function("llama_model_get_vocab", c.c_void_p, c.c_void_p)(self.model)
+        self.n_vocab = self.function("llama_n_vocab", c.c_int32, c.c_void_p)(self.vocab)
+        self.batch = self.function("llama_batch_init", Batch, c.c_int32, c.c_int32, c.c_int32)(batch, 0, 1)
+        self.position = 0
+
+    def function(self, name, result, *arguments):
+        function = getattr(self.library, name)
+        function.restype, function.argtypes = result, arguments
+        return function
+
+    def decode(self, tokens):
+        """Evaluates tokens in one batch; logits of each, float32 [tokens, vocabulary]."""
+        import numpy as np
+
+        self.batch.n_tokens = len(tokens)
+        for index, token in enumerate(tokens):
+            self.batch.token[index] = token
+            self.batch.pos[index] = self.position + index
+            self.batch.n_seq_id[index] = 1
+            self.batch.seq_id[index][0] = 0
+            self.batch.logits[index] = 1
+        if self.function("llama_decode", c.c_int32, c.c_void_p, Batch)(self.context, self.batch) != 0:
+            sys.exit("llama_decode failed")
+        self.position += len(tokens)
+        get = self.function("llama_get_logits_ith", c.POINTER(c.c_float), c.c_void_p, c.c_int32)
+        rows = [np.ctypeslib.as_array(get(self.context, index), (self.n_vocab,)) for index in range(len(tokens))]
+        return np.array(rows)
+
+    def tokens(self, text):
+        text = text.encode()
+        room = len(text) + 16
+        found = (c.c_int32 * room)()
+        arguments = [c.c_void_p, c.c_char_p, c.c_int32, c.c_void_p, c.c_int32, c.c_bool, c.c_bool]
+        count = self.function("llama_tokenize", c.c_int32, *arguments)(self.vocab, text, len(text), found, room, True, True)
+        if count < 0:
+            sys.exit("llama_tokenize failed")
+        return list(found[:count])
+
+    def piece(self, token):
+        room = c.create_string_buffer(512)
+        arguments = [c.c_void_p, c.c_int32, c.c_void_p, c.c_int32, c.c_int32, c.c_bool]
+        count = self.function("llama_token_to_piece", c.c_int32, *arguments)(self.vocab, token, room, 512, 0, True)
+        return room.raw[: max(count, 0)]
+
+    def ends(self, token):
+        name = "llama_token_is_eog" if self.is_ik else "llama_vocab_is_eog"
+        return self.function(name, c.c_bool, c.c_void_p, c.c_int32)(self.vocab, token)
+
+
+def commas(tokens):
+    return ",".join(map(str, tokens))
+
+
+def logits(library, model, tokens, out):
+    import numpy as np
+
+    tokens = [int(word) for word in tokens.split(",")]
+    np.save(out, Llama(library, model, max(len(tokens), 32), len(tokens)).decode(tokens))
+
+
+def greedy(library, model, count, text):
+    count = int(count)
+    llama = Llama(library, model, len(text.encode()) + count + 32, len(text.encode()) + 16)
+    prompt, answer = llama.tokens(text), []
+    following = prompt
+    while len(answer) < count:
+        token = int(llama.decode(following)[-1].argmax())
+        if llama.ends(token):
+            break
+        answer.append(token)
+        following = [token]
+    print(commas(prompt))
+    print(commas(answer))
+    print(json.dumps(b"".join(map(llama.piece, answer)).decode(errors="replace"), ensure_ascii=False))
+
+
+def tokens(library, model, text):
+    print(commas(Llama(library, model, 32, 1).tokens(text)))
+
+
+def perplexity(program, model, file, *options):
+    done = subprocess.run([program, "-m", model, "-f", file, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    found = re.search(r"Final estimate: PPL = ([0-9.]+) \+/- ([0-9.]+)", done.stdout)
+    if not found:
+        sys.exit(f"{program} ended with {done.returncode}:\n{done.stdout}")
+    print("perplexity", found[1])
+    print("error", found[2])
+
+
+if __name__ == "__main__":
+    commands = {"logits": (logits, 4), "greedy": (greedy, 4), "tokens": (tokens, 3), "perplexity": (perplexity, 3)}
+    function, least = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
+    arguments = sys.argv[2:]
+    if function is None or len(arguments) < least or (function is not perplexity and len(arguments) > least):
+        sys.exit(__doc__)
+    function(*arguments)

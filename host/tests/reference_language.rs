@@ -1,0 +1,158 @@
+//! Files of language models in llama.cpp and in ik_llama.cpp: they load, and the logits are those of NumPy's float64 within what their own
+//! int8 activations cost.
+
+use crate::support;
+use std::path::{Path, PathBuf};
+
+use tercet_core::block::Format;
+use tercet_host::DType;
+use tercet_host::language::tiny;
+
+const SEEDS: [u64; 3] = [1, 2, 3];
+const TEXT: &str = "the cat and the dog on the singing ship";
+/// Float matrices leave what f16 activations and an f16 cache round: up to 9e-6 nats a token were found.
+const FLOATS: f64 = 1e-4;
+/// int8 activations of blocks of 32 and of 256 values: 0.004 and 0.017 were found. A matrix that is read wrongly costs 1 and more.
+const EIGHT_BITS: f64 = 0.06;
+
+/// The programs of these tests, or `None` where one is missing.
+struct Peers {
+    python: PathBuf,
+    llama_cpp: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+impl Peers {
+    fn find(modules: &[&str]) -> Option<Self> {
+        Some(Self {
+            python: support::python_with(modules)?,
+            llama_cpp: support::llama_cpp()?,
+            folder: tempfile::tempdir().unwrap(),
+        })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(path: &Path) -> &str {
+        path.to_str()
+            .expect("temporary folders have names in UTF-8")
+    }
+
+    fn llama(&self, arguments: &[&str]) -> String {
+        let said = support::run(&self.python, "language_llama.py", arguments);
+        said.trim_end().to_owned()
+    }
+
+    fn tokens(&self, model: &Path, text: &str) -> String {
+        let library = Self::text(&self.llama_cpp);
+        self.llama(&["tokens", library, Self::text(model), text])
+    }
+
+    /// NumPy's logits of a model.
+    fn forward(&self, model: &Path, tokens: &str) -> PathBuf {
+        let out = self.path("forward.npy");
+        let arguments = [Self::text(model), tokens, Self::text(&out)];
+        support::run(&self.python, "language_forward.py", arguments);
+        out
+    }
+
+    /// The divergence, in nats a token, of a model's logits in `library` from those of `forward`.
+    fn divergence(&self, library: &str, model: &Path, tokens: &str, forward: &Path) -> f64 {
+        let out = self.path("logits.npy");
+        let (model, out) = (Self::text(model), Self::text(&out));
+        self.llama(&["logits", library, model, tokens, out]);
+        let arguments = [Self::text(forward), out];
+        let said = support::run(&self.python, "language_kl.py", arguments);
+        let figures = said.lines().map(|line| line.split_once(' ').unwrap());
+        let figures: Vec<_> = figures.collect();
+        println!("{library} {model}: {}", said.trim_end().replace('\n', ", "));
+        let (_, kl) = figures.iter().find(|(name, _)| *name == "kl").unwrap();
+        kl.parse().unwrap()
+    }
+}
+
+/// The tokens of a text in a vocabulary of bytes.
+fn bytes_of(text: &str) -> String {
+    let bytes = text.bytes().map(|byte| byte.to_string());
+    let all: Vec<String> = std::iter::once("256".to_owned()).chain(bytes).collect();
+    all.join(",")
+}
+
+#[test]
+fn llama_cpp_runs_ternary_files() {
+    let Some(peers) = Peers::find(&["numpy", "gguf"]) else {
+        return;
+    };
+    let library = Peers::text(&peers.llama_cpp);
+    for seed in SEEDS {
+        let floats = peers.path("f32.gguf");
+        tiny::bitnet(&floats, seed, DType::F32, true).unwrap();
+        let tokens = peers.tokens(&floats, TEXT);
+        assert_eq!(tokens, bytes_of(TEXT));
+        let forward = peers.forward(&floats, &tokens);
+        let kl = peers.divergence(library, &floats, &tokens, &forward);
+        assert!(kl < FLOATS, "{kl}");
+        for format in [Format::Tq1_0, Format::Tq2_0, Format::Q2_0] {
+            let model = peers.path(&format!("{}.gguf", format.name()));
+            tiny::bitnet(&model, seed, DType::Block(format), true).unwrap();
+            let kl = peers.divergence(library, &model, &tokens, &forward);
+            assert!(kl < EIGHT_BITS, "{}: {kl}", format.name());
+        }
+    }
+}
+
+#[test]
+fn numpy_reads_the_ternary_files_as_the_floats_they_are() {
+    let Some(peers) = Peers::find(&["numpy", "gguf"]) else {
+        return;
+    };
+    let floats = peers.path("f32.gguf");
+    tiny::bitnet(&floats, 4, DType::F32, true).unwrap();
+    let tokens = bytes_of(TEXT);
+    let wanted = std::fs::read(peers.forward(&floats, &tokens)).unwrap();
+    // gguf 0.19 has no Q2_0.
+    for dtype in [
+        DType::F16,
+        DType::Block(Format::Tq1_0),
+        DType::Block(Format::Tq2_0),
+    ] {
+        let model = peers.path("other.gguf");
+        tiny::bitnet(&model, 4, dtype, true).unwrap();
+        let found = std::fs::read(peers.forward(&model, &tokens)).unwrap();
+        assert!(found == wanted, "{}", dtype.name());
+    }
+}
+
+#[test]
+fn llama_cpp_runs_a_llama_of_several_types() {
+    let Some(peers) = Peers::find(&["numpy", "gguf"]) else {
+        return;
+    };
+    for seed in SEEDS {
+        let model = peers.path("llama.gguf");
+        tiny::llama(&model, seed, true).unwrap();
+        let tokens = peers.tokens(&model, TEXT);
+        assert!(tokens.starts_with("1,261,"), "<s>, then `▁the`: {tokens}");
+        let forward = peers.forward(&model, &tokens);
+        let library = Peers::text(&peers.llama_cpp);
+        let kl = peers.divergence(library, &model, &tokens, &forward);
+        assert!(kl < EIGHT_BITS, "{kl}");
+    }
+}
+
+#[test]
+fn ik_llama_cpp_runs_a_bitnet_in_floats() {
+    let Some(peers) = Peers::find(&["numpy", "gguf", "ik_llama_cpp"]) else {
+        return;
+    };
+    let tokens = bytes_of(TEXT);
+    for seed in SEEDS {
+        let model = peers.path("f16.gguf");
+        tiny::bitnet(&model, seed, DType::F16, true).unwrap();
+        let forward = peers.forward(&model, &tokens);
+        let kl = peers.divergence("ik", &model, &tokens, &forward);
+        assert!(kl < FLOATS, "{kl}");
+    }
+}
