@@ -8,6 +8,7 @@ mod gguf_hostile;
 mod gguf_laws;
 mod linear;
 mod linear_network;
+mod model_laws;
 mod number_exact_sum;
 mod number_exp2_neg;
 mod number_lanes;

@@ -20,9 +20,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     .map(DType::Block)
                     .ok_or("no such type")?,
             };
-            tiny::bitnet(Path::new(path), seed.parse()?, dtype, true)?
+            tiny::bitnet(Path::new(path), tiny::BITNET, seed.parse()?, dtype, true)?
         }
-        ["llama", seed, path] => tiny::llama(Path::new(path), seed.parse()?, true)?,
+        ["llama", seed, path] => tiny::llama(Path::new(path), tiny::LLAMA, seed.parse()?, true)?,
         _ => return Err("tiny_model bitnet TYPE SEED FILE, or tiny_model llama SEED FILE".into()),
     };
     println!("{bytes} bytes");

@@ -11,6 +11,7 @@ mod convert_palette;
 mod convert_refused;
 mod files;
 mod language;
+mod language_conformance;
 mod look;
 #[cfg(not(sanitized))]
 mod measure;

@@ -42,7 +42,7 @@ fn a_tiny_bitnet_has_the_same_weights_in_every_type() {
     let folder = Folder::new();
     let write = |name: &str, dtype| {
         let path = folder.file(name);
-        tiny::bitnet(&path, 7, dtype, false).unwrap();
+        tiny::bitnet(&path, tiny::BITNET, 7, dtype, false).unwrap();
         Model::open(path).unwrap()
     };
     let floats = write("f32.gguf", DType::F32);
@@ -67,7 +67,7 @@ fn a_ternary_matrix_has_one_scale_and_a_row_of_the_embedding_too() {
     let folder = Folder::new();
     for format in TERNARY {
         let path = folder.file(format.name());
-        tiny::bitnet(&path, 3, DType::Block(format), false).unwrap();
+        tiny::bitnet(&path, tiny::BITNET, 3, DType::Block(format), false).unwrap();
         let model = Model::open(path).unwrap();
         let scales = |format: Format, bytes: &[u8]| -> Vec<f16> {
             let blocks = bytes.chunks_exact(format.bytes());
@@ -125,8 +125,8 @@ fn a_file_is_the_same_bytes_each_time_and_says_nothing_of_where_it_was_made() {
     let folder = Folder::new();
     let (one, two) = (folder.file("one.gguf"), folder.file("two.gguf"));
     let format = DType::Block(Format::Tq2_0);
-    tiny::bitnet(&one, 1, format, false).unwrap();
-    tiny::bitnet(&two, 1, format, false).unwrap();
+    tiny::bitnet(&one, tiny::BITNET, 1, format, false).unwrap();
+    tiny::bitnet(&two, tiny::BITNET, 1, format, false).unwrap();
     let bytes = std::fs::read(&one).unwrap();
     assert!(bytes == std::fs::read(two).unwrap());
     let reader = Reader::new(&bytes).unwrap();
@@ -151,7 +151,7 @@ fn a_file_is_the_same_bytes_each_time_and_says_nothing_of_where_it_was_made() {
         .unwrap();
     assert!(merges.is_empty(), "llama.cpp wants the key");
     assert!(matches!(
-        tiny::bitnet(&one, 1, format, false),
+        tiny::bitnet(&one, tiny::BITNET, 1, format, false),
         Err(Error::OutputExists { .. })
     ));
 }
@@ -160,7 +160,7 @@ fn a_file_is_the_same_bytes_each_time_and_says_nothing_of_where_it_was_made() {
 fn a_tiny_llama_has_what_a_llama_may_have() {
     let folder = Folder::new();
     let path = folder.file("llama.gguf");
-    tiny::llama(&path, 1, false).unwrap();
+    tiny::llama(&path, tiny::LLAMA, 1, false).unwrap();
     let model = Model::open(&path).unwrap();
     for (name, dtype, shape) in [
         ("token_embd.weight", DType::F16, &[297, 96][..]),

@@ -88,7 +88,7 @@ fn llama_cpp_runs_ternary_files() {
     let library = Peers::text(&peers.llama_cpp);
     for seed in SEEDS {
         let floats = peers.path("f32.gguf");
-        tiny::bitnet(&floats, seed, DType::F32, true).unwrap();
+        tiny::bitnet(&floats, tiny::BITNET, seed, DType::F32, true).unwrap();
         let tokens = peers.tokens(&floats, TEXT);
         assert_eq!(tokens, bytes_of(TEXT));
         let forward = peers.forward(&floats, &tokens);
@@ -96,7 +96,7 @@ fn llama_cpp_runs_ternary_files() {
         assert!(kl < FLOATS, "{kl}");
         for format in [Format::Tq1_0, Format::Tq2_0, Format::Q2_0] {
             let model = peers.path(&format!("{}.gguf", format.name()));
-            tiny::bitnet(&model, seed, DType::Block(format), true).unwrap();
+            tiny::bitnet(&model, tiny::BITNET, seed, DType::Block(format), true).unwrap();
             let kl = peers.divergence(library, &model, &tokens, &forward);
             assert!(kl < EIGHT_BITS, "{}: {kl}", format.name());
         }
@@ -109,7 +109,7 @@ fn numpy_reads_the_ternary_files_as_the_floats_they_are() {
         return;
     };
     let floats = peers.path("f32.gguf");
-    tiny::bitnet(&floats, 4, DType::F32, true).unwrap();
+    tiny::bitnet(&floats, tiny::BITNET, 4, DType::F32, true).unwrap();
     let tokens = bytes_of(TEXT);
     let wanted = std::fs::read(peers.forward(&floats, &tokens)).unwrap();
     // gguf 0.19 has no Q2_0.
@@ -119,7 +119,7 @@ fn numpy_reads_the_ternary_files_as_the_floats_they_are() {
         DType::Block(Format::Tq2_0),
     ] {
         let model = peers.path("other.gguf");
-        tiny::bitnet(&model, 4, dtype, true).unwrap();
+        tiny::bitnet(&model, tiny::BITNET, 4, dtype, true).unwrap();
         let found = std::fs::read(peers.forward(&model, &tokens)).unwrap();
         assert!(found == wanted, "{}", dtype.name());
     }
@@ -132,7 +132,7 @@ fn llama_cpp_runs_a_llama_of_several_types() {
     };
     for seed in SEEDS {
         let model = peers.path("llama.gguf");
-        tiny::llama(&model, seed, true).unwrap();
+        tiny::llama(&model, tiny::LLAMA, seed, true).unwrap();
         let tokens = peers.tokens(&model, TEXT);
         assert!(tokens.starts_with("1,261,"), "<s>, then `▁the`: {tokens}");
         let forward = peers.forward(&model, &tokens);
@@ -150,7 +150,7 @@ fn ik_llama_cpp_runs_a_bitnet_in_floats() {
     let tokens = bytes_of(TEXT);
     for seed in SEEDS {
         let model = peers.path("f16.gguf");
-        tiny::bitnet(&model, seed, DType::F16, true).unwrap();
+        tiny::bitnet(&model, tiny::BITNET, seed, DType::F16, true).unwrap();
         let forward = peers.forward(&model, &tokens);
         let kl = peers.divergence("ik", &model, &tokens, &forward);
         assert!(kl < FLOATS, "{kl}");

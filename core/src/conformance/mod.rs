@@ -19,6 +19,7 @@ mod gguf;
 mod input;
 mod linear;
 mod matmat;
+mod model;
 mod network;
 mod number;
 mod online;
@@ -83,11 +84,18 @@ pub enum Part {
     Weights,
     /// Clustering and search.
     Points,
+    /// Language models in little memory.
+    Models,
+    /// Language models at lengths that take more memory than the boards of the suite have: 512 KiB of stack.
+    LongModels,
 }
 
 impl Part {
-    /// Both, in the order in which [`run`] has them.
-    pub const ALL: [Self; 2] = [Self::Weights, Self::Points];
+    /// All, in the order in which [`run`] has them.
+    pub const ALL: [Self; 4] = [Self::Weights, Self::Points, Self::Models, Self::LongModels];
+
+    /// Those that run in the memory of a small machine.
+    pub const SMALL: [Self; 3] = [Self::Weights, Self::Points, Self::Models];
 }
 
 /// Runs every operation of `core`, those that engines supply on [`Scalar`], and reports one digest an operation.
@@ -120,6 +128,11 @@ pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
             report("search/rerank", search::reranked());
             points(&mut Scalar, report);
         }
+        Part::Models => {
+            model::run(report);
+            model::run_engine(&mut Scalar, report);
+        }
+        Part::LongModels => model::run_long(&mut Scalar, report),
     }
 }
 
@@ -127,6 +140,8 @@ pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
 pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     weights(engine, report);
     points(engine, report);
+    model::run_engine(engine, report);
+    model::run_long(engine, report);
 }
 
 fn weights<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {

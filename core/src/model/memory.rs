@@ -2,7 +2,7 @@
 
 use super::cache::PAGE;
 use super::weights::{Values, Weights};
-use super::work::{PART, Work};
+use super::work::{GROUP, PART, Work};
 use super::{Config, Layer, Model, ModelError, Pattern, Sequence, Step};
 use crate::engine::LinearEngine;
 
@@ -29,8 +29,10 @@ pub struct Needs {
     pub bytes: usize,
     /// Of [`Memory::halves`].
     pub halves: usize,
-    /// Of [`Memory::longs`].
+    /// Of [`Memory::longs`]; [`Needs::least_longs`] do too, where products are then made in smaller parts.
     pub longs: usize,
+    /// The least of [`Memory::longs`].
+    pub least_longs: usize,
     /// Of [`Memory::words`].
     pub words: usize,
 }
@@ -208,7 +210,7 @@ impl Needs {
         for weights in model.all_weights() {
             if let Values::Blocks(layer) = &weights.values {
                 words = words.max(engine.product_scratch_len(layer.weights()));
-                outputs = outputs.max(layer.weights().rows().min(PART));
+                outputs = outputs.max(layer.weights().rows().next_multiple_of(GROUP).min(PART));
             }
         }
         let needs = Self {
@@ -220,6 +222,7 @@ impl Needs {
                 .saturating_mul(2 * wide)
                 .saturating_mul(rows)
                 .max(config.head),
+            least_longs: rows.saturating_mul(2 * GROUP * wide).max(config.head),
             words,
         };
         let all = [
@@ -279,7 +282,7 @@ impl Memory<'_> {
             ("floats", needs.floats, self.floats.len()),
             ("bytes", needs.bytes, self.bytes.len()),
             ("halves", needs.halves, self.halves.len()),
-            ("longs", needs.longs, self.longs.len()),
+            ("longs", needs.least_longs, self.longs.len()),
             ("words", needs.words, self.words.len()),
         ];
         let mut at = 0;

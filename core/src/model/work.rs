@@ -7,8 +7,10 @@ use crate::linear::{I8Sym, Layer};
 use crate::quant::QuantError;
 use crate::quant::activations::{self, Activations, Norm};
 
-/// Outputs of a product with activations of 16 bits that are summed at a time.
+/// Outputs of a product with activations of 16 bits that are summed at a time; fewer where there is less room, but a multiple of [`GROUP`].
 pub(super) const PART: usize = 4096;
+/// The least of them: the most rows that lie together in a layout.
+pub(super) const GROUP: usize = 8;
 
 /// What norms and products work in.
 pub(super) struct Work<'w> {
@@ -136,8 +138,15 @@ impl Work<'_> {
             rows.saturating_mul(2).saturating_mul(weights.cols()),
         );
         let x = symmetric(self.bytes, len)?;
-        for first in (0..outputs).step_by(PART) {
-            let Some(part) = layer.part(first, PART) else {
+        // As many as there is room for, in whole groups of rows.
+        let room = self
+            .longs
+            .len()
+            .checked_div(rows.saturating_mul(2))
+            .unwrap_or(0);
+        let room = (room / GROUP).max(1).saturating_mul(GROUP);
+        for first in (0..outputs).step_by(room) {
+            let Some(part) = layer.part(first, room) else {
                 break;
             };
             let count = part.weights().rows().max(1);

@@ -39,6 +39,16 @@ pub const BITNET: Parameters = Parameters {
     rope_factor: None,
 };
 
+/// A smaller `bitnet`, for machines of 16 KiB: width and feed-forward 64, 2 layers, heads 16:1, the same tokens and context.
+pub const BITNET_64: Parameters = Parameters {
+    embedding_length: 64,
+    feed_forward_length: 64,
+    head_count: 16,
+    head_count_kv: 1,
+    head_length: 4,
+    ..BITNET
+};
+
 /// A `llama`: width 96, feed-forward 160, 2 layers, heads 4:2, 297 SentencePiece tokens, context 640.
 pub const LLAMA: Parameters = Parameters {
     architecture: Architecture::Llama,
@@ -55,14 +65,30 @@ pub const LLAMA: Parameters = Parameters {
     rope_factor: None,
 };
 
-/// Writes a [`BITNET`] and returns the file's size.
+/// A smaller `llama`, for machines of 16 KiB: width 32, feed-forward 64, a layer, heads 8:2, the same tokens and context.
+pub const LLAMA_32: Parameters = Parameters {
+    embedding_length: 32,
+    block_count: 1,
+    feed_forward_length: 64,
+    head_count: 8,
+    head_length: 4,
+    ..LLAMA
+};
+
+/// Writes a model of [`BITNET`]'s or [`BITNET_64`]'s parameters and returns the file's size.
 ///
 /// Matrices are ternary with one scale each that f16 holds exactly; the embedding has codes within ±127 and one scale a row. In a
 /// ternary type of blocks the embedding is Q8_0; in a float type its values are floats too.
 ///
 /// # Errors
 /// [`Error::Options`] for a type that holds other values; [`Error::OutputExists`]; [`Error::Io`].
-pub fn bitnet(path: &Path, seed: u64, to: DType, force: bool) -> Result<u64> {
+pub fn bitnet(
+    path: &Path,
+    parameters: Parameters,
+    seed: u64,
+    to: DType,
+    force: bool,
+) -> Result<u64> {
     let (matrices, embedding) = match to {
         DType::Block(format) if format.is_ternary() => (to, DType::Block(Format::Q8_0)),
         DType::F32 | DType::F16 => (to, to),
@@ -73,7 +99,7 @@ pub fn bitnet(path: &Path, seed: u64, to: DType, force: bool) -> Result<u64> {
             )));
         }
     };
-    let slots = BITNET.tensors(Extras::default());
+    let slots = parameters.tensors(Extras::default());
     let types = typed(&slots, |slot| match slot.role {
         Role::Embedding => embedding,
         Role::Matrix => matrices,
@@ -81,7 +107,7 @@ pub fn bitnet(path: &Path, seed: u64, to: DType, force: bool) -> Result<u64> {
     });
     let specs = specs(path, &types)?;
     let description = Description {
-        parameters: BITNET,
+        parameters,
         vocabulary: Vocabulary::bytes(),
         extras: Vec::new(),
         dtype: to,
@@ -122,30 +148,33 @@ pub fn bitnet(path: &Path, seed: u64, to: DType, force: bool) -> Result<u64> {
     writer.finish()
 }
 
-/// Writes a [`LLAMA`] of several types, with a head of its own, biases and factors of frequencies; returns the file's size.
+/// Writes a model of [`LLAMA`]'s or [`LLAMA_32`]'s parameters in several types, with a head of its own, biases and factors of frequencies; returns the file's size.
 ///
 /// # Errors
 /// [`Error::OutputExists`]; [`Error::Io`].
-pub fn llama(path: &Path, seed: u64, force: bool) -> Result<u64> {
+pub fn llama(path: &Path, parameters: Parameters, seed: u64, force: bool) -> Result<u64> {
     let extras = Extras {
         head: true,
         biases: true,
         frequencies: true,
     };
-    let slots = LLAMA.tensors(extras);
+    let slots = parameters.tensors(extras);
     let types = typed(&slots, |slot| {
         let name = slot.name.split('.').rev().nth(1).unwrap_or_default();
         match name {
             _ if !slot.role.is_matrix() => DType::F32,
             "attn_q" | "ffn_gate" | "output" => DType::Block(Format::Q8_0),
-            "attn_k" | "ffn_up" => DType::Block(Format::Q4_1),
-            "token_embd" | "attn_v" | "ffn_down" => DType::F16,
+            "attn_k" => DType::Block(Format::Q4_1),
+            "attn_output" => DType::Block(Format::Q5_0),
+            "ffn_up" => DType::Block(Format::Q5_1),
+            "attn_v" => DType::Bf16,
+            "token_embd" => DType::F16,
             _ => DType::F32,
         }
     });
     let specs = specs(path, &types)?;
     let description = Description {
-        parameters: LLAMA,
+        parameters,
         vocabulary: pieces(),
         extras: Vec::new(),
         dtype: DType::Block(Format::Q8_0),

@@ -1,0 +1,361 @@
+//! Language models: two of random weights, one ternary and one of many types, fed in all the ways that must not show.
+//!
+//! Their files are those that tercet-host's writer makes of a seed: `models/`.
+
+use super::Digest;
+use crate::engine::ModelEngine;
+use crate::gguf::Reader;
+use crate::model::{
+    Cache, CacheShape, CacheType, Codes, Layer, Memory, Model, ModelError, PAGE, Pattern, Place,
+    Row, Sampler, Sequence, decode, nll,
+};
+use crate::number::Random;
+
+/// Width 64, 2 layers, 16 heads on one of keys, Q2_0 with a scale a tensor.
+const TERNARY: &[u8] = include_bytes!("models/ternary.gguf");
+/// Width 32, a layer, 8 heads on two of keys; Q8_0, Q4_1, Q5_0, Q5_1, BF16, F16, F32; biases and factors of frequencies.
+const LLAMA: &[u8] = include_bytes!("models/llama.gguf");
+
+const LAYERS: usize = 2;
+const PAIRS: usize = 2;
+const VOCABULARY: usize = 297;
+
+/// How a model is fed.
+#[derive(Clone, Copy)]
+struct Feed {
+    kind: CacheType,
+    pattern: Pattern,
+    /// Tokens of the first sequence.
+    tokens: usize,
+    /// Whether a second sequence comes beside it.
+    beside: bool,
+    /// Rows in a step of the first sequence.
+    chunk: usize,
+    /// Which positions' logits are digested: every so many-th, and the last.
+    every: usize,
+}
+
+impl Feed {
+    const fn new(kind: CacheType, tokens: usize) -> Self {
+        Self {
+            kind,
+            pattern: Pattern::FULL,
+            tokens,
+            beside: false,
+            chunk: 1,
+            every: 1,
+        }
+    }
+
+    const fn chunks(self, chunk: usize) -> Self {
+        Self { chunk, ..self }
+    }
+
+    const fn with(self, window: u32, sinks: u32, stride: u32) -> Self {
+        let pattern = Pattern {
+            window,
+            sinks,
+            stride,
+        };
+        Self { pattern, ..self }
+    }
+
+    const fn beside(self) -> Self {
+        Self {
+            beside: true,
+            ..self
+        }
+    }
+
+    const fn every(self, every: usize) -> Self {
+        Self { every, ..self }
+    }
+}
+
+/// Memory for a model's run.
+struct Room<'r> {
+    narrow: &'r mut [i8],
+    wide: &'r mut [i16],
+    scales: &'r mut [f32],
+    free: &'r mut [u32],
+    tables: &'r mut [u32],
+    memory: Memory<'r>,
+    logits: &'r mut [f32],
+}
+
+/// Functions that feed a model in memory of their own: pages and rows, and elements of codes, floats, bytes, halves and sums.
+macro_rules! rooms {
+    ($($name:ident: $pages:literal pages of $narrow:literal and $wide:literal codes, $rows:literal rows of $floats:literal floats, $sums:literal sums;)+) => {
+        $(#[inline(never)]
+        fn $name<E: ModelEngine>(engine: &mut E, file: &[u8], feed: Feed) -> u64 {
+            let mut room = Room {
+                narrow: &mut [0; $pages * $narrow],
+                wide: &mut [0; $pages * $wide],
+                scales: &mut [0.0; $pages * 256],
+                free: &mut [0; $pages],
+                tables: &mut [0; 2 * $pages],
+                memory: Memory {
+                    places: &mut [Place::default(); $rows],
+                    floats: &mut [0.0; $rows * $floats + 256],
+                    bytes: &mut [0; $rows * 128],
+                    halves: &mut [0; $rows * 128],
+                    longs: &mut [0; $rows * $sums],
+                    words: &mut [0; 72],
+                },
+                logits: &mut [0.0; VOCABULARY],
+            };
+            fed(engine, file, feed, &mut room)
+        })+
+    };
+}
+
+rooms! {
+    ternary_page: 1 pages of 1024 and 1024 codes, 1 rows of 480 floats, 8 sums;
+    ternary_pages: 2 pages of 1024 and 0 codes, 3 rows of 352 floats, 8 sums;
+    ternary_ring: 3 pages of 1024 and 0 codes, 1 rows of 512 floats, 8 sums;
+    ternary_long: 10 pages of 1024 and 0 codes, 64 rows of 360 floats, 8 sums;
+    llama_page: 1 pages of 1024 and 1024 codes, 1 rows of 480 floats, 64 sums;
+    llama_pages: 2 pages of 512 and 512 codes, 3 rows of 352 floats, 64 sums;
+    llama_ring: 3 pages of 512 and 512 codes, 1 rows of 512 floats, 64 sums;
+    llama_long: 10 pages of 512 and 512 codes, 64 rows of 360 floats, 64 sums;
+}
+
+/// What small machines run: in at most 14 KiB, the file apart.
+pub(super) fn run_engine<E: ModelEngine>(
+    engine: &mut E,
+    report: &mut dyn FnMut(&'static str, u64),
+) {
+    use CacheType::{Fp8, Int8, Int16, Int16Int8};
+    let ones = Feed::new(Int8, 65).every(3);
+    report("model/ternary/ones", ternary_pages(engine, TERNARY, ones));
+    report(
+        "model/ternary/threes",
+        ternary_pages(engine, TERNARY, ones.chunks(3)),
+    );
+    report(
+        "model/ternary/batch",
+        ternary_pages(engine, TERNARY, Feed::new(Int8, 14).beside()),
+    );
+    let stride = Feed::new(Int8, 70).with(8, 2, 5).every(7);
+    report(
+        "model/ternary/stride",
+        ternary_pages(engine, TERNARY, stride),
+    );
+    let window = Feed::new(Int8, 517).with(20, 3, 0).every(64);
+    report(
+        "model/ternary/window",
+        ternary_ring(engine, TERNARY, window),
+    );
+    for (name, kind) in [
+        ("model/ternary/int16-8", Int16Int8),
+        ("model/ternary/int16", Int16),
+        ("model/ternary/fp8", Fp8),
+    ] {
+        report(name, ternary_page(engine, TERNARY, Feed::new(kind, 9)));
+    }
+    let ones = Feed::new(Int16Int8, 65).every(3);
+    report("model/llama/ones", llama_pages(engine, LLAMA, ones));
+    report(
+        "model/llama/threes",
+        llama_pages(engine, LLAMA, ones.chunks(3)),
+    );
+    report(
+        "model/llama/batch",
+        llama_pages(engine, LLAMA, Feed::new(Int16Int8, 14).beside()),
+    );
+    let stride = Feed::new(Int16Int8, 70).with(8, 2, 5).every(7);
+    report("model/llama/stride", llama_pages(engine, LLAMA, stride));
+    let window = Feed::new(Int16Int8, 517).with(20, 3, 0).every(64);
+    report("model/llama/window", llama_ring(engine, LLAMA, window));
+    for (name, kind) in [
+        ("model/llama/int8", Int8),
+        ("model/llama/int16", Int16),
+        ("model/llama/fp8", Fp8),
+    ] {
+        report(name, llama_page(engine, LLAMA, Feed::new(kind, 9)));
+    }
+}
+
+/// What takes the memory of larger machines: every position attended to, at 517 of them and at one less than the context, in steps of 64.
+pub(super) fn run_long<E: ModelEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
+    let long = |kind, tokens| Feed::new(kind, tokens).chunks(64).every(64);
+    let (narrow, wide) = (CacheType::Int8, CacheType::Int16Int8);
+    report(
+        "model/ternary/517",
+        ternary_long(engine, TERNARY, long(narrow, 517)),
+    );
+    report(
+        "model/ternary/639",
+        ternary_long(engine, TERNARY, long(narrow, 639)),
+    );
+    report(
+        "model/llama/517",
+        llama_long(engine, LLAMA, long(wide, 517)),
+    );
+    report(
+        "model/llama/639",
+        llama_long(engine, LLAMA, long(wide, 639)),
+    );
+}
+
+/// Feeds the model of a file, and digests logits.
+fn fed<E: ModelEngine>(engine: &mut E, file: &[u8], feed: Feed, room: &mut Room<'_>) -> u64 {
+    let mut digest = Digest::new();
+    let (mut layers, mut steps) = ([Layer::EMPTY; LAYERS], [0; PAIRS]);
+    let Some(file) = digest.outcome(Reader::new(file)) else {
+        return digest.value();
+    };
+    let model = Model::new(&file, &mut layers, &mut steps);
+    if let Some(model) = digest.outcome(model) {
+        let done = feed_rows(engine, &model, feed, room, &mut digest);
+        digest.outcome(done);
+    }
+    digest.value()
+}
+
+fn feed_rows<E: ModelEngine>(
+    engine: &mut E,
+    model: &Model<'_, '_>,
+    feed: Feed,
+    room: &mut Room<'_>,
+    digest: &mut Digest,
+) -> Result<(), E::Failure> {
+    let kind = feed.kind;
+    let (narrow_keys, narrow_values) = match (kind.wide_keys(), kind.wide_values()) {
+        (false, _) => room.narrow.split_at_mut(room.narrow.len() / 2),
+        _ => (&mut [][..], &mut *room.narrow),
+    };
+    let (wide_keys, wide_values) = match kind.wide_values() {
+        true => room.wide.split_at_mut(room.wide.len() / 2),
+        false => (&mut *room.wide, &mut [][..]),
+    };
+    let of = |wide: bool, narrow, codes| match wide {
+        true => Codes::Wide(codes),
+        false => Codes::Narrow(narrow),
+    };
+    let mut cache = Cache::new(
+        CacheShape::new(model.config(), kind),
+        of(kind.wide_keys(), narrow_keys, wide_keys),
+        of(kind.wide_values(), narrow_values, wide_values),
+        room.scales,
+        room.free,
+    )?;
+    let pages = room.tables.len() / 2;
+    let (first, second) = room.tables.split_at_mut(pages);
+    // Of as many positions as the pages have.
+    let context = pages as u32 * PAGE;
+    let chunk = feed.chunk as u32;
+    let mut sequences = [
+        Sequence::new(feed.pattern, kind, context, chunk, first)?,
+        Sequence::new(feed.pattern, kind, context, 2, second)?,
+    ];
+    let vocabulary = model.config().vocabulary;
+    let mut random = Random::new(71);
+    let mut rows = [Row {
+        token: 0,
+        sequence: 0,
+        logits: false,
+    }; 64];
+    let mut fault = None;
+    let (mut position, mut beside) = (0usize, 0usize);
+    while position < feed.tokens {
+        let count = feed.chunk.min(feed.tokens - position);
+        let mut used = 0usize;
+        for (row, at) in rows.iter_mut().zip(position..).take(count) {
+            *row = Row {
+                token: random.below(vocabulary as u64) as u32,
+                sequence: 0,
+                logits: at % feed.every == feed.every - 1 || at + 1 == feed.tokens,
+            };
+            used += 1;
+        }
+        // Of the second sequence, a token in one step and two in the next; logits are asked of one row a step.
+        if feed.beside {
+            for row in rows.iter_mut().skip(used).take(1 + position % 2) {
+                *row = Row {
+                    token: random.below(vocabulary as u64) as u32,
+                    sequence: 1,
+                    logits: false,
+                };
+                used += 1;
+            }
+            beside = used - 1;
+            for (index, row) in rows.iter_mut().enumerate() {
+                row.logits = index == position % used;
+            }
+        }
+        let rows = rows.get(..used).unwrap_or_default();
+        let asked = rows.iter().filter(|row| row.logits).count();
+        let caches = (&mut cache, &mut sequences[..]);
+        decode(
+            engine,
+            model,
+            caches,
+            rows,
+            &mut room.memory,
+            room.logits,
+            &mut |error| {
+                fault = Some(error);
+            },
+        )?;
+        digest.f32s(room.logits.get(..asked * vocabulary).unwrap_or_default());
+        position += count;
+    }
+    digest.u64(beside as u64);
+    for sequence in &mut sequences {
+        digest.u64(sequence.len().into());
+        sequence.reset(&mut cache);
+    }
+    digest.u64(cache.pages().1 as u64);
+    match fault {
+        Some(fault) => Err(ModelError::into(fault)),
+        None => Ok(()),
+    }
+}
+
+/// Draws and costs, which are no engine's.
+pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
+    report("model/sample", sample());
+}
+
+#[inline(never)]
+fn sample() -> u64 {
+    const TOKENS: usize = 97;
+    let mut digest = Digest::new();
+    let mut random = Random::new(72);
+    let mut scratch = [0; TOKENS];
+    for position in 0..40u64 {
+        let mut logits = [0.0; TOKENS];
+        for logit in &mut logits {
+            // Ties too.
+            *logit = (random.below(2001) as f32 - 1000.0) / 64.0;
+        }
+        digest.u64(nll(&logits, position as usize).unwrap_or(-1) as u64);
+        let sampler = Sampler {
+            temperature: (position % 4) as f32 * 0.75,
+            top_k: (position % 3) as usize * 7,
+            top_p: if position.is_multiple_of(5) {
+                0.75
+            } else {
+                1.0
+            },
+            min_p: if position.is_multiple_of(7) {
+                0.03125
+            } else {
+                0.0
+            },
+            penalty: if position.is_multiple_of(2) {
+                1.25
+            } else {
+                1.0
+            },
+            seed: 9,
+            stream: position as u32 % 2,
+        };
+        let recent = [3, 90, 3, position as u32, 500];
+        let token = sampler.draw(&mut logits, &recent, position, &mut scratch);
+        digest.u64(token.map_or(u64::MAX, u64::from));
+        digest.f32s(&logits);
+    }
+    digest.value()
+}

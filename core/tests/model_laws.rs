@@ -1,0 +1,455 @@
+//! Laws of language models, on the two of the conformance suite.
+
+use proptest::prelude::*;
+use tercet_core::conformance;
+use tercet_core::gguf::Reader;
+use tercet_core::model::{
+    Cache, CacheShape, CacheType, Codes, Gate, Layer, Memory, Model, ModelError, NLL_UNIT, Needs,
+    Pattern, Place, Row, Sampler, Sequence, Step, argmax, decode, nll,
+};
+use tercet_core::scalar::Scalar;
+
+const TERNARY: &[u8] = include_bytes!("../src/conformance/models/ternary.gguf");
+const LLAMA: &[u8] = include_bytes!("../src/conformance/models/llama.gguf");
+
+/// How a model is run.
+#[derive(Clone, Copy)]
+struct Run {
+    kind: CacheType,
+    pattern: Pattern,
+    context: u32,
+    chunk: u32,
+    sequences: usize,
+    /// Pages of the cache; as many as sequences may have where `None`.
+    pages: Option<usize>,
+}
+
+impl Run {
+    fn new(context: u32) -> Self {
+        Self {
+            kind: CacheType::Int16Int8,
+            pattern: Pattern::FULL,
+            context,
+            chunk: 8,
+            sequences: 1,
+            pages: None,
+        }
+    }
+}
+
+/// Calls `work` with what takes a step, and with what resets a sequence between.
+fn with<T>(file: &[u8], run: Run, work: impl FnOnce(&mut dyn FnMut(Ask<'_>) -> Answer) -> T) -> T {
+    let file = Reader::new(file).unwrap();
+    let (layers, steps) = Model::lengths(&file).unwrap();
+    let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
+    let model = Model::new(&file, &mut layers, &mut steps).unwrap();
+    let shape = CacheShape::new(model.config(), run.kind);
+    let own = Sequence::pages(run.pattern, run.context, run.chunk);
+    let pages = run.pages.unwrap_or(own * run.sequences);
+    let codes = shape.codes() * pages;
+    let (mut k8, mut k16) = (vec![77i8; codes], vec![77i16; codes]);
+    let (mut v8, mut v16) = (vec![77i8; codes], vec![77i16; codes]);
+    let mut scales = vec![f32::NAN; shape.scales() * pages * 2];
+    let mut free = vec![9; pages];
+    let keys = match run.kind.wide_keys() {
+        true => Codes::Wide(&mut k16),
+        false => Codes::Narrow(&mut k8),
+    };
+    let values = match run.kind.wide_values() {
+        true => Codes::Wide(&mut v16),
+        false => Codes::Narrow(&mut v8),
+    };
+    let mut cache = Cache::new(shape, keys, values, &mut scales, &mut free).unwrap();
+    let mut tables = vec![5; own * run.sequences];
+    let mut sequences: Vec<_> = tables
+        .chunks_mut(own)
+        .map(|table| Sequence::new(run.pattern, run.kind, run.context, run.chunk, table).unwrap())
+        .collect();
+    let vocabulary = model.config().vocabulary;
+    let mut ask = |ask: Ask<'_>| match ask {
+        Ask::Reset(sequence) => {
+            sequences[sequence].reset(&mut cache);
+            Answer::Done
+        }
+        Ask::Step(rows) => {
+            let needs = Needs::of(&Scalar, &model, run.pattern, run.context, rows.len()).unwrap();
+            let mut memory = Memory {
+                places: &mut vec![Place::default(); needs.places],
+                floats: &mut vec![f32::NAN; needs.floats],
+                bytes: &mut vec![-128; needs.bytes],
+                halves: &mut vec![-1; needs.halves],
+                longs: &mut vec![-1; needs.longs],
+                words: &mut vec![u32::MAX; needs.words],
+            };
+            let asked = rows.iter().filter(|row| row.logits).count();
+            let mut logits = vec![f32::NAN; asked * vocabulary];
+            let mut faults = Vec::new();
+            let caches = (&mut cache, &mut sequences[..]);
+            let done = decode(
+                &mut Scalar,
+                &model,
+                caches,
+                rows,
+                &mut memory,
+                &mut logits,
+                &mut |error| {
+                    faults.push(error);
+                },
+            );
+            Answer::Step(done.map(|()| (logits, faults)))
+        }
+    };
+    work(&mut ask)
+}
+
+enum Ask<'r> {
+    Step(&'r [Row]),
+    Reset(usize),
+}
+
+enum Answer {
+    Step(Result<(Vec<f32>, Vec<ModelError>), ModelError>),
+    Done,
+}
+
+fn row(token: u32, sequence: usize) -> Row {
+    Row {
+        token,
+        sequence,
+        logits: true,
+    }
+}
+
+/// What a step gives.
+fn step(
+    ask: &mut dyn FnMut(Ask<'_>) -> Answer,
+    rows: &[Row],
+) -> Result<(Vec<f32>, Vec<ModelError>), ModelError> {
+    match ask(Ask::Step(rows)) {
+        Answer::Step(done) => done,
+        Answer::Done => unreachable!("a step was asked for"),
+    }
+}
+
+fn bits(logits: &[f32]) -> Vec<u32> {
+    logits.iter().map(|logit| logit.to_bits()).collect()
+}
+
+/// The logits of tokens, one at a time.
+fn ones(file: &[u8], run: Run, tokens: &[u32]) -> Vec<u32> {
+    with(file, run, |ask| {
+        let all = tokens
+            .iter()
+            .flat_map(|&token| step(ask, &[row(token, 0)]).unwrap().0);
+        bits(&all.collect::<Vec<_>>())
+    })
+}
+
+fn tokens(count: usize) -> impl Strategy<Value = Vec<u32>> {
+    proptest::collection::vec(0u32..259, count)
+}
+
+#[test]
+fn a_prompt_in_chunks_is_one_token_by_token() {
+    for model in ["ternary", "llama"] {
+        let of = |how: &str| conformance::expected(&format!("model/{model}/{how}")).unwrap();
+        assert_eq!(of("ones"), of("threes"));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn chunks_do_not_show(tokens in tokens(20), chunk in 1usize..8, ternary in any::<bool>()) {
+        let file = if ternary { TERNARY } else { LLAMA };
+        let chunked = with(file, Run::new(64), |ask| {
+            let mut all = Vec::new();
+            for tokens in tokens.chunks(chunk) {
+                let rows: Vec<Row> = tokens.iter().map(|&token| row(token, 0)).collect();
+                all.extend(step(ask, &rows).unwrap().0);
+            }
+            bits(&all)
+        });
+        prop_assert_eq!(chunked, ones(file, Run::new(64), &tokens));
+    }
+
+    #[test]
+    fn what_else_is_in_a_batch_does_not_show(first in tokens(9), second in tokens(9), ternary in any::<bool>()) {
+        let file = if ternary { TERNARY } else { LLAMA };
+        let run = Run { sequences: 2, ..Run::new(64) };
+        let together = with(file, run, |ask| {
+            let mut all = (Vec::new(), Vec::new());
+            for (&a, &b) in first.iter().zip(&second) {
+                let (logits, _) = step(ask, &[row(b, 1), row(a, 0)]).unwrap();
+                let (of_b, of_a) = logits.split_at(logits.len() / 2);
+                all.0.extend(bits(of_a));
+                all.1.extend(bits(of_b));
+            }
+            all
+        });
+        prop_assert_eq!(together, (ones(file, run, &first), ones(file, run, &second)));
+    }
+
+    #[test]
+    fn a_window_as_long_as_the_text_changes_nothing(tokens in tokens(24), sinks in 0u32..3, kind in 0usize..4) {
+        let kind = CacheType::ALL[kind];
+        let full = Run { kind, ..Run::new(64) };
+        let pattern = Pattern { window: 24, sinks, stride: 0 };
+        let window = Run { pattern, ..full };
+        prop_assert_eq!(ones(LLAMA, window, &tokens), ones(LLAMA, full, &tokens));
+        // And every position by a stride of 1.
+        let pattern = Pattern { window: 2, sinks: 0, stride: 1 };
+        prop_assert_eq!(ones(TERNARY, Run { pattern, ..full }, &tokens), ones(TERNARY, full, &tokens));
+    }
+
+    #[test]
+    fn draws_are_softmax_s(logits in proptest::collection::vec(-4.0f32..4.0, 6), seed in any::<u64>()) {
+        let sampler = Sampler { temperature: 1.0, seed, ..Sampler::GREEDY };
+        let mut counts = [0u32; 6];
+        let mut scratch = [0; 6];
+        const DRAWS: u32 = 8192;
+        for position in 0..u64::from(DRAWS) {
+            let token = sampler.draw(&mut logits.clone(), &[], position, &mut scratch).unwrap();
+            counts[token as usize] += 1;
+        }
+        let total: f64 = logits.iter().map(|&logit| f64::from(logit).exp()).sum();
+        for (count, logit) in counts.iter().zip(&logits) {
+            let share = f64::from(*logit).exp() / total;
+            // Six standard deviations.
+            let bound = 6.0 * (share * (1.0 - share) / f64::from(DRAWS)).sqrt() + 1e-3;
+            prop_assert!((f64::from(*count) / f64::from(DRAWS) - share).abs() < bound);
+        }
+    }
+
+    #[test]
+    fn one_candidate_is_the_largest(mut logits in proptest::collection::vec(-9.0f32..9.0, 1..40), position in any::<u64>()) {
+        let mut scratch = vec![0; logits.len()];
+        let best = argmax(&logits);
+        for sampler in [
+            Sampler { temperature: 2.0, top_k: 1, ..Sampler::GREEDY },
+            Sampler { temperature: 2.0, top_p: 0.0, ..Sampler::GREEDY },
+            Sampler { temperature: 2.0, min_p: 1.0, top_k: 1, ..Sampler::GREEDY },
+            Sampler::GREEDY,
+        ] {
+            prop_assert_eq!(sampler.draw(&mut logits, &[], position, &mut scratch), best);
+        }
+    }
+
+    #[test]
+    fn costs_are_those_of_softmax(logits in proptest::collection::vec(-30.0f32..30.0, 1..300), token in 0usize..300) {
+        let token = token % logits.len();
+        let largest = logits.iter().fold(f64::MIN, |most, &logit| most.max(logit.into()));
+        let total: f64 = logits.iter().map(|&logit| (f64::from(logit) - largest).exp()).sum();
+        let exact = largest - f64::from(logits[token]) + total.ln();
+        let found = nll(&logits, token).unwrap() as f64 / NLL_UNIT as f64;
+        prop_assert!((found - exact).abs() < 1e-6, "{} {}", found, exact);
+    }
+
+    #[test]
+    fn silu_is_close(x in -40.0f32..40.0) {
+        let wide = f64::from(x);
+        let exact = wide / (1.0 + (-wide).exp());
+        let found = f64::from(Gate::Silu.of(x));
+        prop_assert!((found - exact).abs() <= 3e-6 * exact.abs() + 2e-7, "{} {} {}", x, found, exact);
+    }
+}
+
+#[test]
+fn a_reset_sequence_forgets() {
+    let tokens: Vec<u32> = (0..10).map(|at| at * 17 % 259).collect();
+    let fresh = ones(LLAMA, Run::new(64), &tokens);
+    let again = with(LLAMA, Run::new(64), |ask| {
+        for token in 100..140 {
+            step(ask, &[row(token, 0)]).unwrap();
+        }
+        ask(Ask::Reset(0));
+        let all = tokens
+            .iter()
+            .flat_map(|&token| step(ask, &[row(token, 0)]).unwrap().0);
+        bits(&all.collect::<Vec<_>>())
+    });
+    assert_eq!(again, fresh);
+}
+
+#[test]
+fn a_window_has_no_end_and_takes_no_more_pages() {
+    let pattern = Pattern {
+        window: 16,
+        sinks: 2,
+        stride: 0,
+    };
+    let run = Run {
+        pattern,
+        chunk: 1,
+        ..Run::new(64)
+    };
+    assert_eq!(Sequence::pages(pattern, 64, 1), 3);
+    with(TERNARY, run, |ask| {
+        for position in 0..700 {
+            step(ask, &[row(position % 259, 0)]).unwrap();
+        }
+    });
+}
+
+/// The `llama` with an embedding of token 5 that is not finite.
+fn spoiled() -> Vec<u8> {
+    let mut file = LLAMA.to_vec();
+    let reader = Reader::new(LLAMA).unwrap();
+    let embedding = reader.tensor("token_embd.weight").unwrap();
+    let at = file.len() - reader.data().len() + embedding.offset as usize;
+    // f16's infinity, in the sixth row of 32.
+    file[at + 5 * 64..][..2].copy_from_slice(&[0x00, 0x7C]);
+    file
+}
+
+#[test]
+fn what_is_not_finite_ends_its_sequence_alone() {
+    let run = Run {
+        sequences: 2,
+        ..Run::new(64)
+    };
+    let clean = ones(LLAMA, run, &[8, 9, 10]);
+    let expected = ModelError::NotFinite {
+        sequence: 1,
+        layer: 0,
+        step: Step::AttentionNorm,
+        position: 1,
+    };
+    with(&spoiled(), run, |ask| {
+        let mut all = step(ask, &[row(8, 0)]).unwrap().0;
+        let rows = [row(9, 0), row(7, 1), row(5, 1), row(7, 1)];
+        let (logits, faults) = step(ask, &rows).unwrap();
+        assert_eq!(faults, [expected]);
+        all.extend(&logits[..logits.len() / 4]);
+        // It takes nothing more, until it is reset.
+        assert_eq!(
+            step(ask, &[row(7, 1)]),
+            Err(ModelError::Ended { sequence: 1 })
+        );
+        all.extend(step(ask, &[row(10, 0)]).unwrap().0);
+        assert_eq!(bits(&all), clean);
+        ask(Ask::Reset(1));
+        assert_eq!(step(ask, &[row(7, 1)]).unwrap().1, []);
+    });
+}
+
+#[test]
+fn steps_that_cannot_be_taken_are_refused_and_change_nothing() {
+    let run = Run {
+        sequences: 2,
+        pages: Some(1),
+        chunk: 3,
+        ..Run::new(20)
+    };
+    let expected = ones(TERNARY, Run::new(20), &[1, 2]);
+    with(TERNARY, run, |ask| {
+        let mut all = step(ask, &[row(1, 0)]).unwrap().0;
+        let token = ModelError::Token { row: 1, token: 259 };
+        assert_eq!(step(ask, &[row(1, 0), row(259, 0)]), Err(token));
+        assert_eq!(
+            step(ask, &[row(1, 2)]),
+            Err(ModelError::NoSequence { row: 0 })
+        );
+        assert_eq!(
+            step(ask, &[row(1, 1)]),
+            Err(ModelError::CacheFull { sequence: 1 })
+        );
+        let chunk = ModelError::Chunk {
+            sequence: 0,
+            rows: 3,
+        };
+        assert_eq!(step(ask, &[row(1, 0); 4]), Err(chunk));
+        all.extend(step(ask, &[row(2, 0)]).unwrap().0);
+        assert_eq!(bits(&all), expected);
+        for _ in 0..18 {
+            step(ask, &[row(3, 0)]).unwrap();
+        }
+        let end = ModelError::Context {
+            sequence: 0,
+            positions: 20,
+        };
+        assert_eq!(step(ask, &[row(3, 0)]), Err(end));
+    });
+}
+
+#[test]
+fn too_little_memory_is_named() {
+    let file = Reader::new(TERNARY).unwrap();
+    let (mut layers, mut steps) = ([Layer::EMPTY; 2], [0; 2]);
+    let few = Model::new(&file, &mut layers[..1], &mut steps).map(drop);
+    assert_eq!(few, Err(ModelError::Layers { found: 2, max: 1 }));
+    let room = |memory, needed, found| ModelError::Room {
+        memory,
+        needed,
+        found,
+    };
+    let few = Model::new(&file, &mut layers, &mut steps[..1]).map(drop);
+    assert_eq!(few, Err(room("a rotation's steps", 2, 1)));
+    let few = Sequence::new(Pattern::FULL, CacheType::Int8, 65, 1, &mut [0]).map(drop);
+    assert_eq!(few, Err(room("a sequence's table of pages", 2, 1)));
+    let long = Sequence::new(Pattern::FULL, CacheType::Int16, 1 << 18, 1, &mut []).map(drop);
+    let positions = CacheType::Int16.max_positions();
+    assert_eq!(long, Err(ModelError::CacheRange { positions }));
+    assert!((100_000..200_000).contains(&positions));
+}
+
+/// A file with a part of it written over; the first of its kind.
+fn with_bytes(file: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let at = file
+        .windows(from.len())
+        .position(|part| part == from)
+        .unwrap();
+    let mut file = file.to_vec();
+    file[at..][..to.len()].copy_from_slice(to);
+    file
+}
+
+fn refusal(file: &[u8]) -> Option<ModelError> {
+    let file = match Reader::new(file) {
+        Ok(file) => file,
+        Err(error) => return Some(ModelError::File { error }),
+    };
+    let (mut layers, mut steps) = ([Layer::EMPTY; 4], [0; 16]);
+    Model::new(&file, &mut layers, &mut steps).err()
+}
+
+#[test]
+fn hostile_files_are_refused_with_the_key_or_the_tensor() {
+    assert_eq!(refusal(TERNARY), None);
+    let said = |from: &str, to: &str| {
+        refusal(&with_bytes(TERNARY, from.as_bytes(), to.as_bytes()))
+            .unwrap()
+            .to_string()
+    };
+    assert_eq!(
+        said("general.architecture", "general.architekture"),
+        "general.architecture is missing or none of bitnet, bitnet-b1.58, bitnet-25 and llama"
+    );
+    assert_eq!(
+        said("bitnet.block_count", "bitnet.block_mount"),
+        "key <architecture>.block_count is missing or not an integer of at least 1"
+    );
+    assert_eq!(
+        said("output_norm.weight", "output_morm.weight"),
+        "tensor number 23 has no place in this architecture, or comes twice"
+    );
+    assert!(said("blk.1.ffn_up.weight", "blk.1.ffn_xp.weight").contains("has no place"));
+    assert!(said("blk.1.attn_q.weight", "blk.0.attn_q.weight").contains("comes twice"));
+}
+
+#[test]
+fn a_file_with_any_byte_changed_is_taken_or_refused() {
+    let header = TERNARY.len() - Reader::new(TERNARY).unwrap().data().len();
+    for at in 0..header {
+        let mut file = TERNARY.to_vec();
+        for to in [0, 0xFF, file[at] ^ 1] {
+            file[at] = to;
+            refusal(&file);
+        }
+    }
+    for len in (0..TERNARY.len()).step_by(97) {
+        assert!(refusal(&TERNARY[..len]).is_some());
+    }
+}
