@@ -10,7 +10,7 @@
 //!
 //! | feature | is |
 //! |---|---|
-//! | `files` | [`Model`], [`convert`], [`mod@file`], [`quantize`], [`dequantize`], [`inspect`], [`compare`], [`calibrate`], points from files |
+//! | `files` | [`Model`], [`convert`], [`mod@file`], [`quantize`], [`dequantize`], [`inspect`], [`compare`], [`calibrate`], [`language`], points from files |
 //! | `clustering` | [`cluster`], and its kernels |
 //! | `search` | [`search`], and its kernels |
 //! | `network` | [`network`]; takes `files` along |
@@ -69,6 +69,8 @@ pub mod file;
 mod floats;
 #[cfg(feature = "files")]
 mod inspect;
+#[cfg(feature = "files")]
+pub mod language;
 pub mod linear;
 #[cfg(feature = "measure")]
 pub mod measure;

@@ -109,6 +109,13 @@ error_enum! {
             /// Its bytes.
             len: usize,
         } => "a text of {len} bytes; positions of 32 bits end at 4294967293",
+        /// An id that no token has, given to be decoded.
+        Token {
+            /// The id.
+            id: u32,
+            /// The number of tokens.
+            tokens: u32,
+        } => "there is no token {id}; the vocabulary has {tokens}",
         /// A byte that no token stands for.
         Byte {
             /// The byte.

@@ -113,9 +113,13 @@ impl<'a> Pieces<'a> {
         ends.contains(&Some(id)) || self.text(id).is_some_and(is_end)
     }
 
-    /// The bytes that a token stands for; `None` for an id that no token has. They need not be whole characters.
-    pub fn piece(&self, id: u32, specials: Specials) -> Option<Piece<'a>> {
-        let text = self.text(id)?;
+    /// The bytes that a token stands for. They need not be whole characters.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Token`].
+    pub fn piece(&self, id: u32, specials: Specials) -> Result<Piece<'a>, TokenizerError> {
+        let tokens = self.vocabulary.tokens();
+        let text = self.text(id).ok_or(TokenizerError::Token { id, tokens })?;
         let kind = self.vocabulary.kind(self.file, id, text);
         let how = match (kind, self.vocabulary.method()) {
             (TokenKind::Control | TokenKind::Unknown, _) if specials == Specials::Hidden => {
@@ -127,7 +131,7 @@ impl<'a> Pieces<'a> {
             (TokenKind::Normal, Method::Bpe) => How::Letters,
             (TokenKind::Unused | TokenKind::Undefined, _) => How::Nothing,
         };
-        Some(Piece { text, how })
+        Ok(Piece { text, how })
     }
 }
 
@@ -213,11 +217,14 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The bytes of the next token; `None`, which changes nothing, for an id that no token has.
-    pub fn next(&mut self, id: u32) -> Option<Piece<'a>> {
+    /// The bytes of the next token.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Token`], which changes nothing.
+    pub fn next(&mut self, id: u32) -> Result<Piece<'a>, TokenizerError> {
         let piece = self.pieces.piece(id, self.specials)?;
         let strips = self.first && self.pieces.vocabulary.adds_space_prefix();
         self.first = false;
-        Some(if strips { piece.without_space() } else { piece })
+        Ok(if strips { piece.without_space() } else { piece })
     }
 }

@@ -1,0 +1,3 @@
+//! Language models from GGUF files.
+
+pub mod tokenizer;

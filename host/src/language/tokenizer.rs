@@ -1,0 +1,176 @@
+//! A GGUF file's tokenizer in memory of its own: text to tokens, and back.
+//!
+//! ```no_run
+//! use tercet_host::Model;
+//! use tercet_host::language::tokenizer::{Encoding, Specials, Tokenizer};
+//!
+//! let model = Model::open("model.gguf")?;
+//! let tokenizer = Tokenizer::open(&model, None)?;
+//! let tokens = tokenizer.encode(b"Once upon a time", Encoding::default())?;
+//! let text = tokenizer.decode(&tokens, Specials::Hidden)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use tercet_core::gguf::Reader;
+use tercet_core::model::tokenizer::{self as core, Decoder};
+
+pub use tercet_core::model::tokenizer::{
+    Encoding, Loss, Method, Scanner, Specials, TokenKind, TokenizerError, Vocabulary,
+};
+
+use crate::model::Container;
+use crate::{Error, Model};
+
+/// Elements of scratch to begin with: enough for pieces of 13,000 bytes, of which few texts have longer ones.
+const SCRATCH: usize = 1 << 16;
+
+/// A tokenizer with all that it needs: the file may be closed. See [`core`] for what its tokens are.
+#[derive(Clone, Debug)]
+pub struct Tokenizer {
+    vocabulary: Vocabulary,
+    /// The file's bytes before its tensors' data.
+    header: Vec<u8>,
+    index: Vec<u32>,
+}
+
+impl Tokenizer {
+    /// The tokenizer of a GGUF model. `pre` names its pre-tokenizer where the file does not, or does so wrongly.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a model of another format; [`Error::BadFile`], which says what is wrong with the
+    /// metadata.
+    pub fn open(model: &Model, pre: Option<&str>) -> Result<Self, Error> {
+        let path = model.path();
+        if model.container() != Container::Gguf {
+            let reason = "only GGUF files hold tokenizers";
+            return Err(Error::unsupported(path, reason));
+        }
+        let bad = |reason: String| Error::bad(path, Container::Gguf.name(), reason);
+        let file = model.raw();
+        let reader = Reader::new(file).map_err(|error| bad(error.to_string()))?;
+        Self::read(&reader, file, pre).map_err(|error| {
+            let key = match error {
+                TokenizerError::Model => "tokenizer.ggml.model",
+                TokenizerError::Pre => "tokenizer.ggml.pre",
+                _ => return bad(error.to_string()),
+            };
+            let named = reader.get(key).and_then(|value| value.as_str());
+            let name = pre.filter(|_| error == TokenizerError::Pre).or(named);
+            bad(format!("{error} (`{}`)", name.unwrap_or_default()))
+        })
+    }
+
+    /// The tokenizer of `file`, the bytes that `reader` reads; `pre` as for [`Tokenizer::open`].
+    ///
+    /// # Errors
+    /// Those of [`Vocabulary::new`] and [`core::Tokenizer::new`].
+    pub fn read(
+        reader: &Reader<'_>,
+        file: &[u8],
+        pre: Option<&str>,
+    ) -> Result<Self, TokenizerError> {
+        let vocabulary = match pre {
+            Some(pre) => Vocabulary::with_pre(reader, file, pre)?,
+            None => Vocabulary::new(reader, file)?,
+        };
+        let header = file[..file.len() - reader.data().len()].to_vec();
+        let mut index = vec![0; vocabulary.index_len()];
+        core::Tokenizer::new(&vocabulary, &header, &mut index)?;
+        Ok(Self {
+            vocabulary,
+            header,
+            index,
+        })
+    }
+
+    /// The same in the terms of [`core`], which allocates nothing.
+    pub fn view(&self) -> core::Tokenizer<'_> {
+        core::Tokenizer::attach(&self.vocabulary, &self.header, &self.index)
+            .expect("the index is as long as the vocabulary asks")
+    }
+
+    /// What the file says of its tokenizer.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    /// The tokens of a text, which need not be UTF-8.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Text`] from 4 GiB on; [`TokenizerError::Byte`] where the vocabulary has no token for a byte that may not
+    /// be lost.
+    pub fn encode(&self, text: &[u8], encoding: Encoding) -> Result<Vec<u32>, TokenizerError> {
+        let view = self.view();
+        let mut scratch = vec![0; SCRATCH.min(encoding.scratch_len(text.len()))];
+        loop {
+            let tokens = view.encode(text, encoding, &mut scratch);
+            match tokens.and_then(Iterator::collect) {
+                // Twice as long at least, so that a text with ever longer pieces is not begun with each.
+                Err(TokenizerError::Scratch { needed, .. }) => {
+                    let len = needed.max(scratch.len().saturating_mul(2));
+                    scratch = vec![0; len];
+                }
+                tokens => return tokens,
+            }
+        }
+    }
+
+    /// The bytes of tokens, which need not be UTF-8. Where the vocabulary adds a space before a text, the first token's is left
+    /// out, as llama.cpp does.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Token`] for an id that no token has.
+    pub fn decode(&self, tokens: &[u32], specials: Specials) -> Result<Vec<u8>, TokenizerError> {
+        let mut decoder = Decoder::new(*self.view().pieces(), specials);
+        let mut text = Vec::new();
+        for &id in tokens {
+            text.extend(decoder.next(id)?);
+        }
+        Ok(text)
+    }
+
+    /// A text that grows by a token at a time.
+    pub fn stream(&self, specials: Specials) -> Stream<'_> {
+        Stream {
+            decoder: Decoder::new(*self.view().pieces(), specials),
+            held: Vec::new(),
+        }
+    }
+}
+
+/// Tokens to text one after the other, in whole characters.
+#[derive(Clone, Debug)]
+pub struct Stream<'a> {
+    decoder: Decoder<'a>,
+    /// The beginning of a character.
+    held: Vec<u8>,
+}
+
+impl Stream<'_> {
+    /// What a token adds to the text: nothing while a character is not whole. Bytes that can be part of none are U+FFFD.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Token`] for an id that no token has, which changes nothing.
+    pub fn push(&mut self, id: u32) -> Result<String, TokenizerError> {
+        self.held.extend(self.decoder.next(id)?);
+        let unfinished = match std::str::from_utf8(&self.held) {
+            Ok(_) => 0,
+            // The last bytes alone may be a character's beginning.
+            Err(_) => (1..=self.held.len().min(3))
+                .find(|&len| {
+                    let tail = &self.held[self.held.len() - len..];
+                    std::str::from_utf8(tail)
+                        .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+                })
+                .unwrap_or(0),
+        };
+        let rest = self.held.split_off(self.held.len() - unfinished);
+        let whole = std::mem::replace(&mut self.held, rest);
+        Ok(String::from_utf8_lossy(&whole).into_owned())
+    }
+
+    /// The end of the text: U+FFFD if a character is not whole.
+    pub fn finish(self) -> String {
+        String::from_utf8_lossy(&self.held).into_owned()
+    }
+}
