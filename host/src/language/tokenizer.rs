@@ -15,7 +15,7 @@ use tercet_core::gguf::Reader;
 use tercet_core::model::tokenizer::{self as core, Decoder};
 
 pub use tercet_core::model::tokenizer::{
-    Encoding, Invalid, Method, Scanner, Specials, TokenKind, TokenizerError, Vocabulary,
+    Encoding, Loss, Method, Scanner, Specials, TokenKind, TokenizerError, Vocabulary,
 };
 
 use crate::model::Container;
@@ -97,7 +97,8 @@ impl Tokenizer {
     /// The tokens of a text, which need not be UTF-8.
     ///
     /// # Errors
-    /// [`TokenizerError::Text`] from 4 GiB on; [`TokenizerError::Byte`] where the vocabulary has no token for a byte.
+    /// [`TokenizerError::Text`] from 4 GiB on; [`TokenizerError::Byte`] where the vocabulary has no token for a byte that may not
+    /// be lost.
     pub fn encode(&self, text: &[u8], encoding: Encoding) -> Result<Vec<u32>, TokenizerError> {
         let view = self.view();
         let mut scratch = vec![0; SCRATCH.min(encoding.scratch_len(text.len()))];

@@ -5,16 +5,17 @@ use super::classes::{Class, class};
 /// What stands for a byte that begins no character.
 const REPLACEMENT: u32 = 0xFFFD;
 
-/// What becomes of bytes that are not UTF-8 in a byte-level vocabulary. (SPM keeps all bytes.)
+/// Whether a byte-level vocabulary may lose bytes of a text. (SPM keeps all.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Invalid {
-    /// As in llama.cpp: a byte that begins no character becomes U+FFFD, which decoding cannot undo, and an
-    /// overlong character becomes its shortest form.
+pub enum Loss {
+    /// As in llama.cpp: a byte that begins no character becomes U+FFFD, an overlong character its shortest form, and a byte that
+    /// no token stands for is left out. Decoding cannot undo any of these.
     #[default]
-    Replace,
-    /// Every byte stays, so that decoding gives the text back. Pieces are cut as with `Replace`.
-    Keep,
+    Allowed,
+    /// Every byte stays, so that decoding gives the text back; one that no token stands for is an error. Pieces are cut as where
+    /// loss is allowed.
+    Refused,
 }
 
 /// A character of a text.
@@ -121,12 +122,12 @@ pub(super) struct Bytes<'t> {
 }
 
 impl<'t> Bytes<'t> {
-    pub(super) fn new(text: &'t [u8], invalid: Invalid) -> Self {
+    pub(super) fn new(text: &'t [u8], loss: Loss) -> Self {
         Self {
             rest: text,
-            kept: match invalid {
-                Invalid::Replace => 0,
-                Invalid::Keep => text.len(),
+            kept: match loss {
+                Loss::Allowed => 0,
+                Loss::Refused => text.len(),
             },
             instead: [0; 4],
             at: 0,
@@ -168,7 +169,7 @@ mod tests {
     use std::vec::Vec;
 
     fn replaced(text: &[u8]) -> Vec<u8> {
-        Bytes::new(text, Invalid::Replace).collect()
+        Bytes::new(text, Loss::Allowed).collect()
     }
 
     #[test]
@@ -202,6 +203,6 @@ mod tests {
     #[test]
     fn kept_bytes_are_all_kept() {
         let text: Vec<u8> = (0..=255).rev().collect();
-        assert!(Bytes::new(&text, Invalid::Keep).eq(text.iter().copied()));
+        assert!(Bytes::new(&text, Loss::Refused).eq(text.iter().copied()));
     }
 }

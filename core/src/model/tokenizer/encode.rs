@@ -1,11 +1,11 @@
 //! Text to tokens, one after the other.
 
-use super::chars::{Bytes, Invalid};
+use super::chars::{Bytes, Loss};
 use super::letters::Letters;
 use super::special::{Marks, marks_len};
 use super::spm::{Escaped, Scores, Text};
 use super::symbols::{Symbols, WORDS};
-use super::{Method, Tokenizer, TokenizerError};
+use super::{Method, NO_TOKEN, Tokenizer, TokenizerError};
 
 /// How a text is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,17 +16,17 @@ pub struct Encoding {
     /// Whether control tokens and the unknown token that stand in the text become these tokens: `parse_special`. Else
     /// they are text as any other; user-defined tokens are found in any case.
     pub special: bool,
-    /// What becomes of bytes that are not UTF-8.
-    pub invalid: Invalid,
+    /// Whether bytes may be lost.
+    pub loss: Loss,
 }
 
 impl Default for Encoding {
-    /// BOS and EOS as the vocabulary says, special tokens as text, invalid bytes replaced.
+    /// BOS and EOS as the vocabulary says, special tokens as text, bytes lost where llama.cpp loses them.
     fn default() -> Self {
         Self {
             ends: true,
             special: false,
-            invalid: Invalid::Replace,
+            loss: Loss::Allowed,
         }
     }
 }
@@ -38,9 +38,9 @@ impl Encoding {
     /// Most texts need less: scratch holds one piece at a time, and a piece of SPM is all that is between special tokens, but
     /// one of a byte-level vocabulary a word. Without merges nothing but special tokens is held. What runs out says what it needs.
     pub const fn scratch_len(&self, bytes: usize) -> usize {
-        let most = match self.invalid {
-            Invalid::Replace => bytes.saturating_mul(3),
-            Invalid::Keep => bytes,
+        let most = match self.loss {
+            Loss::Allowed => bytes.saturating_mul(3),
+            Loss::Refused => bytes,
         };
         most.saturating_add(1)
             .saturating_mul(WORDS)
@@ -139,6 +139,17 @@ impl<'a, 't> Tokens<'a, 't> {
         }
     }
 
+    /// The token of a byte; `None` for one that may be lost.
+    fn byte(&self, byte: u8) -> Result<Option<u32>, TokenizerError> {
+        let spm = self.tokenizer.pieces().vocabulary().method() == Method::Spm;
+        match self.tokenizer.byte(byte) {
+            None if spm || self.encoding.loss == Loss::Refused => {
+                Err(TokenizerError::Byte { byte })
+            }
+            token => Ok(token),
+        }
+    }
+
     /// Takes the next part of the text; the token if it is one.
     fn part(&mut self) -> Result<Option<u32>, TokenizerError> {
         let start = self.end;
@@ -164,7 +175,7 @@ impl<'a, 't> Tokens<'a, 't> {
                 self.merge_characters()?;
             }
             Method::Bpe if vocabulary.merges() == 0 && !vocabulary.ignore_merges() => {
-                self.stage = Stage::Bytes(Bytes::new(part, self.encoding.invalid));
+                self.stage = Stage::Bytes(Bytes::new(part, self.encoding.loss));
             }
             Method::Bpe => self.stage = Stage::Pieces,
         }
@@ -206,7 +217,7 @@ impl<'a, 't> Tokens<'a, 't> {
             self.stage = Stage::Parts;
             return Ok(None);
         }
-        let bytes = Bytes::new(piece, self.encoding.invalid);
+        let bytes = Bytes::new(piece, self.encoding.loss);
         if vocabulary.ignore_merges() {
             let whole = self.tokenizer.find(Letters::new(bytes.clone()));
             if whole.is_some() {
@@ -215,8 +226,8 @@ impl<'a, 't> Tokens<'a, 't> {
         }
         self.symbols.clear();
         for byte in bytes.clone() {
-            let id = self.tokenizer.byte(byte)?;
-            if !self.symbols.push(id) {
+            let id = self.byte(byte)?;
+            if !self.symbols.push(id.unwrap_or(NO_TOKEN)) {
                 return Err(self.short(bytes.count()));
             }
         }
@@ -238,7 +249,7 @@ impl<'a, 't> Tokens<'a, 't> {
             (None, Method::Spm) => Stage::Parts,
         };
         if method == Method::Bpe {
-            return Some(symbol);
+            return Some(symbol).filter(|&id| id != NO_TOKEN);
         }
         let after = next.and_then(|next| self.symbols.get(next));
         let end = after.map_or(self.row.end(), |(start, _)| start);
@@ -254,7 +265,7 @@ impl<'a, 't> Tokens<'a, 't> {
     fn step(&mut self) -> Result<Option<u32>, TokenizerError> {
         if let Some(bytes) = &mut self.bytes {
             match bytes.next() {
-                Some(byte) => return self.tokenizer.byte(byte).map(Some),
+                Some(byte) => return self.byte(byte),
                 None => self.bytes = None,
             }
         }
@@ -268,7 +279,7 @@ impl<'a, 't> Tokens<'a, 't> {
             Stage::Parts => self.part(),
             Stage::Pieces => self.piece(),
             Stage::Bytes(bytes) => match bytes.next() {
-                Some(byte) => self.tokenizer.byte(byte).map(Some),
+                Some(byte) => self.byte(byte),
                 None => {
                     self.stage = Stage::Parts;
                     Ok(None)

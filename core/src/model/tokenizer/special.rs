@@ -8,11 +8,13 @@ use super::{Tokenizer, TokenizerError};
 /// Bytes of the longest special token.
 const LONGEST: usize = 512;
 
-/// Lengths and first bytes of a set of tokens.
+/// Lengths, first and last bytes of a set of tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Specials {
     /// Bit b of word w: a token begins with byte 32 w + b.
     firsts: [u32; 8],
+    /// The same of last bytes.
+    lasts: [u32; 8],
     /// Bit b of word w: a token has 32 w + b + 1 bytes.
     lengths: [u32; LONGEST / 32],
 }
@@ -21,17 +23,15 @@ impl Specials {
     /// Adds a token. One without text is never found.
     pub(super) fn add(&mut self, id: u32, text: &[u8]) -> Result<(), TokenizerError> {
         let len = text.len();
-        let (Some(&first), Some(last)) = (text.first(), len.checked_sub(1)) else {
+        let (Some(&first), Some(&last)) = (text.first(), text.last()) else {
             return Ok(());
         };
-        let word = self
-            .lengths
-            .get_mut(last / 32)
-            .ok_or(TokenizerError::SpecialLength { id, len })?;
-        *word |= 1 << (last % 32);
-        if let Some(word) = self.firsts.get_mut(usize::from(first / 32)) {
-            *word |= 1 << (first % 32);
+        if len > LONGEST {
+            return Err(TokenizerError::SpecialLength { id, len });
         }
+        set(&mut self.lengths, len.saturating_sub(1));
+        set(&mut self.firsts, first.into());
+        set(&mut self.lasts, last.into());
         Ok(())
     }
 
@@ -124,12 +124,17 @@ impl<'s> Marks<'s> {
     ) -> bool {
         let end = at.saturating_add(len);
         // Those that are there are no shorter: one that overlaps covers the first or the last byte.
-        let free = !bit(self.covered, at) && !bit(self.covered, end.saturating_sub(1));
-        free && text.get(at..end).is_some_and(|token| {
-            tokenizer
-                .token(token)
-                .is_some_and(|id| tokenizer.is_cut(id, special))
-        })
+        let last = end.saturating_sub(1);
+        let lasts = &tokenizer.specials(special).lasts;
+        let free = !bit(self.covered, at) && !bit(self.covered, last);
+        // Spares hashing most of what begins as a token does.
+        let ends = text.get(last).is_some_and(|&byte| bit(lasts, byte.into()));
+        free && ends
+            && text.get(at..end).is_some_and(|token| {
+                tokenizer
+                    .token(token)
+                    .is_some_and(|id| tokenizer.is_cut(id, special))
+            })
     }
 
     /// The end of the part of a text that begins at `at`, and whether it is a special token.
