@@ -319,7 +319,11 @@ macro_rules! by_loops {
                     bytes: &[u8],
                     x: &[i8],
                 ) -> Option<i128> {
-                    $crate::simd::blocks::parts::dot::<_, C, BYTES>(<$set>::here(), bytes, x)
+                    use $crate::simd::blocks::parts;
+                    let set = <$set>::here();
+                    parts::dot::<C, BYTES>(bytes, x, |block, x, sums| {
+                        parts::products::<_, C, BYTES>(set, block, x, sums)
+                    })
                 }
                 dot::<C, BYTES>
             }
@@ -380,8 +384,11 @@ macro_rules! by_loops {
                     x: &Activations,
                     out: &mut [i64],
                 ) {
+                    use $crate::simd::blocks::parts;
                     let set = <$set>::here();
-                    $crate::simd::blocks::parts::rows::<_, C, BYTES>(set, bytes, x, out);
+                    parts::rows::<C, BYTES>(bytes, x, out, |block, x, sums| {
+                        parts::products::<_, C, BYTES>(set, block, x, sums)
+                    });
                 }
                 Vector {
                     prepare: prepare::<C, BYTES>,

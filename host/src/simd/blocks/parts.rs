@@ -61,13 +61,12 @@ fn sums(format: Format, x: &[i8; LEN]) -> [i32; MOST] {
 
 /// Σ factor · Σ weight · x over a block's parts, of which each is at most 2⁷ · 2¹⁶ in magnitude, and Σ factor · Σ x.
 ///
-/// # Safety
-/// The activations of a block lie at `x`, whose sums over parts are `sums`.
+/// Takes a block, its activations, and the sums of these over its parts.
 #[inline(always)]
-unsafe fn products<S: DotProducts, C: Codes<LEN, BYTES>, const BYTES: usize>(
+pub(in crate::simd) fn products<S: DotProducts, C: Codes<LEN, BYTES>, const BYTES: usize>(
     set: S,
     block: &[u8; BYTES],
-    x: *const i8,
+    x: &[i8; LEN],
     sums: &[i32; MOST],
 ) -> (i32, i32) {
     let len = const { C::FORMAT.part_len() };
@@ -81,11 +80,11 @@ unsafe fn products<S: DotProducts, C: Codes<LEN, BYTES>, const BYTES: usize>(
             // Products of codes that are too large begin with what is too much.
             *found = set.start(-above * sums[part]);
             for at in (0..len).step_by(S::STEP.min(len)) {
-                let left = len - at;
+                let (from, left) = (part * len + at, len - at);
                 // SAFETY: a step, or what is left of a part, lies there.
                 *found = unsafe {
-                    let codes = set.load(codes.as_ptr().add(part * len + at).cast(), left);
-                    set.add_products(*found, codes, set.load(x.add(part * len + at), left))
+                    let codes = set.load(codes.as_ptr().add(from).cast(), left);
+                    set.add_products(*found, codes, set.load(x.as_ptr().add(from), left))
                 };
             }
         }
@@ -98,12 +97,12 @@ unsafe fn products<S: DotProducts, C: Codes<LEN, BYTES>, const BYTES: usize>(
     (of_scale, of_min)
 }
 
-/// As [`super::table::Dot`].
+/// As [`super::table::Dot`], by the [`products`] of a set.
 #[inline(always)]
-pub(in crate::simd) fn dot<S: DotProducts, C: Codes<LEN, BYTES>, const BYTES: usize>(
-    set: S,
+pub(in crate::simd) fn dot<C: Codes<LEN, BYTES>, const BYTES: usize>(
     bytes: &[u8],
     x: &[i8],
+    products: impl Fn(&[u8; BYTES], &[i8; LEN], &[i32; MOST]) -> (i32, i32),
 ) -> Option<i128> {
     let mut total = 0;
     let blocks = bytes.as_chunks::<BYTES>().0.iter();
@@ -112,9 +111,7 @@ pub(in crate::simd) fn dot<S: DotProducts, C: Codes<LEN, BYTES>, const BYTES: us
         if !scale.is_finite() || !min.is_finite() {
             return None;
         }
-        let sums = sums(C::FORMAT, x);
-        // SAFETY: a block's activations.
-        let (dot, sum) = unsafe { products::<S, C, BYTES>(set, block, x.as_ptr(), &sums) };
+        let (dot, sum) = products(block, x, &sums(C::FORMAT, x));
         // Below 2⁴⁰ and 2²⁷ in magnitude.
         total += i128::from(fixed(scale)) * i128::from(dot);
         total += i128::from(fixed(min)) * i128::from(sum);
@@ -133,21 +130,21 @@ pub(in crate::simd) fn prepare<C: Codes<LEN, BYTES>, const BYTES: usize>(
     activations.start = blocks.map(|x| Start(sums(C::FORMAT, x))).collect();
 }
 
-/// Sums of rows of blocks; see [`crate::simd::linear::WideRows`].
+/// Sums of rows of blocks, by the [`products`] of a set; see [`crate::simd::linear::WideRows`].
 #[inline(always)]
-pub(in crate::simd) fn rows<S: DotProducts, C: Codes<LEN, BYTES>, const BYTES: usize>(
-    set: S,
+pub(in crate::simd) fn rows<C: Codes<LEN, BYTES>, const BYTES: usize>(
     bytes: &[u8],
     x: &Activations,
     out: &mut [i64],
+    products: impl Fn(&[u8; BYTES], &[i8; LEN], &[i32; MOST]) -> (i32, i32),
 ) {
+    let lines = x.lines.as_chunks::<{ LEN / size_of::<Line>() }>().0;
     for (row, out) in bytes.chunks_exact(x.len / LEN * BYTES).zip(out) {
-        let lines = x.lines.as_chunks::<{ LEN / size_of::<Line>() }>().0;
         let mut total = 0;
         for ((block, x), sums) in row.as_chunks::<BYTES>().0.iter().zip(lines).zip(&x.start) {
-            // SAFETY: a block's lines of activations.
-            let (dot, sum) =
-                unsafe { products::<S, C, BYTES>(set, block, x.as_ptr().cast(), &sums.0) };
+            // SAFETY: a line is 64 activations and nothing else, so as many lines are those of a block.
+            let x = unsafe { &*x.as_ptr().cast() };
+            let (dot, sum) = products(block, x, &sums.0);
             // A matrix refuses rows whose sums could leave 62 bits.
             total += fixed(C::FORMAT.scale(block)) * i64::from(dot);
             total += fixed(C::FORMAT.min(block)) * i64::from(sum);
