@@ -34,6 +34,6 @@ fn every_digest_is_the_committed_one() {
             );
             digests += 1;
         });
-        assert_eq!(digests, 102, "{capability:?}");
+        assert_eq!(digests, 110, "{capability:?}");
     }
 }

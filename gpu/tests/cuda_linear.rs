@@ -3,6 +3,7 @@
 use crate::support::emulator::{device, emulated};
 use tercet_core::block::{self, Format};
 use tercet_core::engine::{LinearEngine, Refused};
+use tercet_core::f16;
 use tercet_core::linear::{
     I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale, Table, pack,
 };
@@ -40,6 +41,32 @@ enum Fill {
 fn weights(layout: Layout, rows: usize, cols: usize, fill: Fill, draw: &mut Draw) -> Vec<u8> {
     let mut bytes = vec![0; layout.bytes(rows, cols).unwrap()];
     match layout {
+        Layout::Block(format) if !format.can_encode() => {
+            for (index, block) in bytes.chunks_mut(format.bytes()).enumerate() {
+                let scale = match fill {
+                    // Codes and factors of largest magnitude, under an eighth of the scale, since they multiply it.
+                    Fill::Largest(scale) => {
+                        block.fill(if format == Format::Q6K { 0 } else { 0xFF });
+                        if format == Format::Q6K {
+                            block[192..208].fill(0x80);
+                        }
+                        scale / 8.0
+                    }
+                    Fill::Drawn => {
+                        block.fill_with(|| draw.next() as u8);
+                        [1e-6, -1e-3, 0.12][index % 3]
+                    }
+                };
+                for (at, value) in [
+                    (Some(format.scale_offset()), scale),
+                    (format.min_offset(), -scale),
+                ] {
+                    if let Some(at) = at {
+                        block[at..at + 2].copy_from_slice(&f16::from_f32(value).to_le_bytes());
+                    }
+                }
+            }
+        }
         Layout::Block(format) => {
             let steps = match format {
                 Format::Q8_0 => 127.0,

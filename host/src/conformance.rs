@@ -269,7 +269,20 @@ fn dense_many_of(
 ) -> Result<bool, linear::LinearError> {
     let mut random = Random::new((rows * cols + count) as u64);
     let mut bytes = vec![0; layout.bytes(rows, cols)?];
-    if let linear::Layout::Block(format) = layout {
+    if let linear::Layout::Block(format) = layout
+        && !format.can_encode()
+    {
+        // Any codes and factors, under scales and minima of 1/16.
+        bytes.fill_with(|| random.next_u64() as u8);
+        for block in bytes.chunks_exact_mut(format.bytes()) {
+            for at in [Some(format.scale_offset()), format.min_offset()]
+                .into_iter()
+                .flatten()
+            {
+                block[at..at + 2].copy_from_slice(&0x2C00u16.to_le_bytes());
+            }
+        }
+    } else if let linear::Layout::Block(format) = layout {
         let values: Vec<f32> = (0..rows * cols)
             .map(|_| random.below(2001) as f32 / 1e3 - 1.0)
             .collect();

@@ -118,6 +118,11 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
             "out.bin",
             "must end in .gguf",
         ),
+        (
+            plain(Target::Blocks(Format::Q4K)),
+            "out.gguf",
+            "q4_k is read, not written",
+        ),
         (plain(Target::Auto), "out.gguf", "needs a number of bits"),
         (
             with(Target::Auto, |o| o.bits = Some(f64::NAN)),
@@ -197,4 +202,20 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
         assert!(error.contains(expected), "{error}\nlacks: {expected}");
         assert_eq!(folder.names(), ["in.safetensors"]);
     }
+}
+
+#[test]
+fn names_of_what_is_read_only_say_so() {
+    for format in Format::ALL {
+        match (format.name().parse::<Target>(), format.can_encode()) {
+            (Ok(target), true) => assert_eq!(target, Target::Blocks(format)),
+            (Err(error), false) => {
+                let error = error.to_string();
+                assert!(error.contains("is read, not written"), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let error = "q4_9".parse::<Target>().unwrap_err().to_string();
+    assert!(error.contains("`q4_9` is not a format"), "{error}");
 }

@@ -83,8 +83,8 @@ fn numpy_gives_the_same_logits_for_every_held_out_digit() {
     };
     write_points(to, &test).unwrap();
     for layout in Layout::ALL {
-        // Not known to gguf's reader yet.
-        if layout == Layout::Block(Format::Q2_0) {
+        // The first is not known to gguf's reader yet; the others are not written.
+        if layout == Layout::Block(Format::Q2_0) || !layout.can_encode() {
             continue;
         }
         // Heads in every layout that rows of 64 fit.
@@ -134,7 +134,7 @@ fn threads_give_the_logits_of_one() {
     let Values::I8 { codes, .. } = test.values() else {
         panic!("the features are int8");
     };
-    for layout in Layout::ALL {
+    for layout in Layout::ALL.into_iter().filter(|layout| layout.can_encode()) {
         let file = network(layout, Layout::Int8, &train);
         let network = file.network().unwrap();
         let expected = sums(&network, &mut Scalar, &codes[..50 * 256]);

@@ -9,8 +9,8 @@ use crate::files::{Folder, Given, safetensors, weights};
 use apart::{Apart, Trouble};
 use half::{bf16, f16};
 use safetensors::Dtype;
-use tercet_core::block::Format;
 use tercet_core::block::i2_s::Layout;
+use tercet_core::block::{self, Format};
 use tercet_core::gguf::{SliceSink, TensorSpec, TensorType, Writer};
 use tercet_core::palette::Width;
 use tercet_core::scalar::Scalar;
@@ -294,6 +294,64 @@ fn i2_s(folder: &Folder, rows: usize, scale: f32) -> Model {
         ..Reading::default()
     };
     Model::open(path).unwrap().with_reading(reading)
+}
+
+/// Blocks of formats that are read only, as files of models hold them: restored as core decodes them, and carried where a model is
+/// quantized.
+#[test]
+fn blocks_that_are_read_only_are_restored_and_carried() {
+    for format in [Format::Q4K, Format::Q6K] {
+        let folder = Folder::new();
+        let blocks = 3 * 1000;
+        let mut bytes: Vec<u8> = (0..blocks * format.bytes())
+            .map(|at| (at * at + 7 * at) as u8)
+            .collect();
+        for block in bytes.chunks_exact_mut(format.bytes()) {
+            for at in [Some(format.scale_offset()), format.min_offset()]
+                .into_iter()
+                .flatten()
+            {
+                block[at..at + 2].copy_from_slice(&f16::from_f32(0.01).to_le_bytes());
+            }
+        }
+        let kind = TensorType(format.gguf_type());
+        let specs = [TensorSpec::new("w", &[3 * 256, 1000], kind).unwrap()];
+        let mut file = vec![0; bytes.len() + 4096];
+        let mut writer = Writer::new(SliceSink::new(&mut file), 1, &specs).unwrap();
+        writer.entry("general.architecture", "llama").unwrap();
+        let mut tensors = writer.into_data().unwrap();
+        tensors.begin("w").unwrap();
+        tensors.write(&bytes).unwrap();
+        let len = tensors.finish().unwrap().len();
+        file.truncate(len);
+        let path = folder.file("in.gguf");
+        fs::write(&path, file).unwrap();
+        let model = Model::open(path).unwrap();
+
+        let mut floats = vec![0.0; blocks * 256];
+        block::decode(format, &bytes, &mut floats).unwrap();
+        let floats: Vec<u8> = floats.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let found = inspect(&mut Threads::default(), &model, None, &()).unwrap();
+        assert_eq!(found.tensors[0].dtype, format.name());
+        for threads in [true, false] {
+            let out = folder.file("out.safetensors");
+            let options = options(FloatType::F32);
+            let report = match threads {
+                true => dequantize(&mut Threads::default(), &model, &options, &out, &()),
+                false => dequantize(&mut Scalar, &model, &options, &out, &()),
+            };
+            report.unwrap();
+            let restored = Model::open(out).unwrap();
+            assert!(restored.tensors().next().unwrap().bytes == floats);
+        }
+        let out = folder.file("out.gguf");
+        let target = QuantizeOptions::new(Target::Blocks(Format::Q8_0));
+        let report = quantize(&mut Threads::default(), &model, &target, &out, &()).unwrap();
+        let note = report.tensors[0].note.as_deref();
+        assert_eq!(note, Some("quantized already"));
+        let carried = Model::open(out).unwrap();
+        assert!(carried.tensors().next().unwrap().bytes == bytes);
+    }
 }
 
 /// Packed codes and floats are no engine's; the report says so.

@@ -1,4 +1,5 @@
 // Floats from GGUF's blocks: fl(code · scale), or fl(code · scale + minimum), whose product is exact, to f32, or rounded on to f16 or bf16.
+// In blocks of several parts scale and minimum are a part's: exact products of the block's with small integers.
 //
 // Roofline: reads 0.21 to 1.06 bytes a value and writes 4 or 2, for 9 (TQ2_0) to 17 (Q5_1) instructions, 7 more to bf16, of which half are
 // the ALU pipe's. While f32 is written an H200 has time for 30 and 15 a value: memory is the limit; to halves, for half of that. A warp has
@@ -49,6 +50,12 @@ TERCET_FN void decode(const u8 *bytes, u64 before, u64 count, typename Element::
             u32 within = stripe * STRIPE + lane * 4;
             if (within >= left) break;
             f32 unit = f16_to_f32((u16)scale[stripe]), least = f16_to_f32((u16)min[stripe]), values[4];
+            if (Format::PARTS) {
+                // Here, since registers are few: the caches have these bytes. −0 where nothing is taken off, so that −0 stays.
+                const u8 *block = Format::of_lane(blocks, stripe);
+                unit *= (f32)Format::of_scale(block, stripe);
+                least = -(least * (f32)Format::of_min(block, stripe));
+            }
 #pragma unroll
             for (u32 i = 0; i < 4; i++) {
                 values[i] = byte_from(stored[stripe], i, origin_of(Format::OFFSET)) * unit;

@@ -1,5 +1,5 @@
-// The exact product of GGUF's blocks with int8 activations, in units of 2⁻²⁴: Σ over blocks of scale · 2²⁴ · Σ code · x + minimum ·
-// 2²⁴ · Σ x.
+// The exact product of GGUF's blocks with int8 activations, in units of 2⁻²⁴: Σ over blocks, or their parts, of scale · 2²⁴ · Σ code · x +
+// minimum · 2²⁴ · Σ x.
 //
 // Roofline: reads 0.21 to 1.06 bytes of weights and 1 of activations a value, for 8 (TQ2_0) to 22 (Q5_1) instructions, for 9 of which
 // an H200 has time meanwhile: instructions are the limit of most formats, or nearly so.
@@ -12,7 +12,9 @@ using namespace tercet;
 
 // A signed integer of 128 bits. A finite f16 times 2²⁴ is an integer of 11 bits moved by at most 29. A lane's eight products sum to at most
 // 2¹⁷, its activations, where there is a minimum, to less: with a scale's or a minimum's bits both stay below 2²⁸, moved below 2⁵⁷, and a
-// turn's eight terms of both kinds below 2⁶⁰. 2⁶⁷ of these have room.
+// turn's eight terms of both kinds below 2⁶⁰. In blocks of parts the products of a lane's four codes, at most 2¹⁴, are multiplied by the
+// largest f16, less than 2⁴⁰, and then by at most 2⁷ (63, and 15 for a code, where there is a minimum): four terms stay below 2⁶³. 2⁶⁴ of
+// these have room.
 struct Fixed {
     u64 words[2];
 
@@ -52,6 +54,7 @@ TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecor
         const i8 *beside = x + start;
         u32 left = count - start < TURN ? (u32)(count - start) : (u32)TURN;
         u32 stored[STRIPES], four[STRIPES], scale[STRIPES], min[STRIPES];
+        i32 of_scale[STRIPES], of_min[STRIPES];
         bool finite = true;
 #pragma unroll
         for (u32 stripe = 0; stripe < STRIPES; stripe++) {
@@ -63,6 +66,8 @@ TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecor
             four[stripe] = here ? *reinterpret_cast<const u32 *>(beside + within) : 0;
             scale[stripe] = Format::scale(block);
             min[stripe] = Format::min(block);
+            of_scale[stripe] = Format::of_scale(block, stripe);
+            of_min[stripe] = Format::of_min(block, stripe);
             finite = finite && is_finite_f16(scale[stripe]) && (!Format::HAS_MIN || is_finite_f16(min[stripe]));
         }
         if (!finite) {
@@ -83,6 +88,12 @@ TERCET_FN void dot(const u8 *bytes, const i8 *x, u64 before, u64 count, DotRecor
             const i32 OFFSETS = (i32)((u32)(u8)-Format::OFFSET * 0x01010101u);
             product = dp4a_unsigned_signed(stored[stripe], (i32)four[stripe], dp4a((i32)four[stripe], OFFSETS, product));
             if (Format::HAS_MIN) of_x = dp4a((i32)four[stripe], 0x01010101, of_x);
+            if (Format::PARTS) {
+                terms += times_fixed(scale[stripe], product) * of_scale[stripe];
+                if (Format::HAS_MIN) terms -= times_fixed(min[stripe], of_x) * of_min[stripe];
+                product = of_x = 0;
+                continue;
+            }
             // Two stripes of one block have one scale.
             if (Format::LEN > STRIPE && stripe % 2 == 0) continue;
             terms += times_fixed(scale[stripe], product);

@@ -162,5 +162,5 @@ TERCET_FN void encode(const u8 *values, u32 type, u64 before, u64 count, u32 rul
     ENCODE_BY(block_encode_means_##NAME, FORMAT, MEANS)                                                                            \
     ENCODE_BY(block_encode_best_##NAME, FORMAT, BEST)
 
-TERCET_BLOCK_FORMATS(ENCODE)
+TERCET_ENCODED_FORMATS(ENCODE)
 TERCET_TERNARY_FORMATS(ENCODE_TERNARY)

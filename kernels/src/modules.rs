@@ -38,6 +38,12 @@ pub(super) const MODULES: &[Module] = &[
             "block_decode_q5_1_f32",
             "block_decode_q5_1_f16",
             "block_decode_q5_1_bf16",
+            "block_decode_q4_k_f32",
+            "block_decode_q4_k_f16",
+            "block_decode_q4_k_bf16",
+            "block_decode_q6_k_f32",
+            "block_decode_q6_k_f16",
+            "block_decode_q6_k_bf16",
         ],
     },
     Module {
@@ -53,6 +59,8 @@ pub(super) const MODULES: &[Module] = &[
             "block_dot_q4_1",
             "block_dot_q5_0",
             "block_dot_q5_1",
+            "block_dot_q4_k",
+            "block_dot_q6_k",
         ],
     },
     Module {
@@ -161,6 +169,17 @@ pub(super) const MODULES: &[Module] = &[
             "linear_8_blocks_4",
             "linear_8_blocks_8",
             "linear_minima",
+        ],
+    },
+    Module {
+        name: "linear_parts",
+        architecture: Architecture::Sm75,
+        ptx: include_str!("../ptx/75/linear_parts.ptx"),
+        kernels: &[
+            "linear_q4_k_1",
+            "linear_q4_k_4",
+            "linear_q6_k_1",
+            "linear_q6_k_4",
         ],
     },
     Module {

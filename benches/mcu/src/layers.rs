@@ -197,9 +197,20 @@ fn fill(
     pack::pack(layout, rows, cols, codes, bytes).expect("codes of the layout");
 }
 
-/// Blocks of values between −4 and 4; where a format has the code +2, that too.
+/// Blocks of values between −4 and 4; where a format has the code +2, that too. Of formats that are read only, any bytes under scales and
+/// minima of 1.
 fn fill_blocks(format: Format, random: &mut Random, bytes: &mut [u8]) {
     for block in bytes.chunks_exact_mut(format.bytes()) {
+        if !format.can_encode() {
+            block.fill_with(|| random.next_u64() as u8);
+            for at in [Some(format.scale_offset()), format.min_offset()]
+                .into_iter()
+                .flatten()
+            {
+                block[at..at + 2].copy_from_slice(&0x3C00u16.to_le_bytes());
+            }
+            continue;
+        }
         let mut values = [0.0; Format::MAX_LEN];
         let values = &mut values[..format.len()];
         values.fill_with(|| 4.0 * random.signed_f32());

@@ -74,6 +74,8 @@ impl Kernel {
             Format::Tq1_0 | Format::Tq2_0 => ("q8_K", 256, 4 + 256 + 32),
             Format::Q4_1 | Format::Q5_1 => ("q8_1", 32, 4 + 32),
             Format::Q2_0 | Format::Q8_0 | Format::Q4_0 | Format::Q5_0 => ("q8_0", 32, 2 + 32),
+            // Cases are of blocks that Tercet encodes.
+            Format::Q4K | Format::Q6K => return None,
         };
         let library = ggml::cpu()?;
         let dot = format!("ggml_vec_dot_{}_{activations}", format.name());

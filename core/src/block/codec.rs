@@ -45,3 +45,21 @@ pub(super) trait Codec<const LEN: usize, const BYTES: usize> {
     /// Reads any bytes as codes.
     fn unpack(block: &[u8; BYTES], codes: &mut [i8; LEN]);
 }
+
+/// A format that can be read: what a codec can do as well, and all that a format without an encoder can.
+pub(super) trait Decoder<const LEN: usize, const BYTES: usize> {
+    /// As [`Codec::FORMAT`].
+    const FORMAT: Format;
+
+    /// As [`Codec::unpack`].
+    fn unpack(block: &[u8; BYTES], codes: &mut [i8; LEN]);
+}
+
+impl<C: Codec<LEN, BYTES>, const LEN: usize, const BYTES: usize> Decoder<LEN, BYTES> for C {
+    const FORMAT: Format = <C as Codec<LEN, BYTES>>::FORMAT;
+
+    #[inline(always)]
+    fn unpack(block: &[u8; BYTES], codes: &mut [i8; LEN]) {
+        <C as Codec<LEN, BYTES>>::unpack(block, codes);
+    }
+}

@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use super::codec::{Choice, Codec};
+use super::codec::{Choice, Codec, Decoder};
 use super::{BlockError, Encoded};
 use crate::number::{Element, bits};
 
@@ -63,13 +63,43 @@ fn put(block: &mut [u8], at: usize, value: f16) {
     }
 }
 
-/// Calls `visit` with each block's codes, finite scale and finite minimum, in order.
-pub(super) fn for_each<C, const LEN: usize, const BYTES: usize>(
+/// What the codes of a part are multiplied by, and what is added: finite scales and minima, and their factors.
+struct Part {
+    scale: f16,
+    min: f16,
+    factors: (i8, i8),
+}
+
+impl Part {
+    /// Both as f32, exact: 11 bits by 7. A minimum of 0 is −0 where ggml subtracts +0, so that it leaves −0 as it is.
+    #[inline(always)]
+    fn floats(&self) -> (f32, f32) {
+        let (scale, min) = self.factors;
+        (
+            self.scale.to_f32() * f32::from(scale),
+            -(self.min.to_f32() * f32::from(-min)),
+        )
+    }
+
+    /// Both in units of 2⁻²⁴, of which a finite f16 is an integer number below 2⁴⁰.
+    #[inline(always)]
+    fn fixed(&self) -> (i64, i64) {
+        let fixed = |f16: f16| (f16.to_f32() * 16_777_216.0) as i64;
+        let (scale, min) = self.factors;
+        (
+            fixed(self.scale) * i64::from(scale),
+            fixed(self.min) * i64::from(min),
+        )
+    }
+}
+
+/// Calls `visit` with the codes of each part of each block, and what they are worth, in order.
+fn for_each<C, const LEN: usize, const BYTES: usize>(
     bytes: &[u8],
-    mut visit: impl FnMut(&[i8; LEN], f16, f16),
+    mut visit: impl FnMut(&[i8], Part),
 ) -> Result<(), BlockError>
 where
-    C: Codec<LEN, BYTES>,
+    C: Decoder<LEN, BYTES>,
 {
     let mut codes = [0; LEN];
     for (index, block) in blocks_of::<u8, BYTES>(bytes).enumerate() {
@@ -81,26 +111,38 @@ where
             return Err(BlockError::MinNotFinite { block: index });
         }
         C::unpack(block, &mut codes);
-        visit(&codes, scale, min);
+        let parts = codes.chunks_exact(const { C::FORMAT.part_len() });
+        for (part, codes) in parts.enumerate() {
+            let factors = C::FORMAT.factors(block, part);
+            visit(
+                codes,
+                Part {
+                    scale,
+                    min,
+                    factors,
+                },
+            );
+        }
     }
     Ok(())
 }
 
-/// Writes `code · scale`, or `code · scale + minimum`, whose product is exact: 5 bits by 11.
+/// Writes `code · scale`, or `code · scale + minimum`, whose product is exact: 5 bits by 11, or 4 by 17. (Where it is not, 6 bits by 19
+/// in Q6_K, there is no minimum, so a value is rounded once.)
 pub(super) fn decode<C, const LEN: usize, const BYTES: usize>(
     bytes: &[u8],
     out: &mut [f32],
 ) -> Result<(), BlockError>
 where
-    C: Codec<LEN, BYTES>,
+    C: Decoder<LEN, BYTES>,
 {
-    let mut blocks = blocks_mut::<_, LEN>(out);
-    for_each::<C, LEN, BYTES>(bytes, |codes, scale, min| {
-        let scale = scale.to_f32();
+    let mut parts = out.chunks_exact_mut(const { C::FORMAT.part_len() });
+    for_each::<C, LEN, BYTES>(bytes, |codes, part| {
+        let (scale, min) = part.floats();
         // Not `flatten`: its inner loop does not vectorize.
-        let Some(out) = blocks.next() else { return };
+        let Some(out) = parts.next() else { return };
         // Where there is no minimum, adding 0 would make −0 of it a +0.
-        let min = C::FORMAT.min_offset().map(|_| min.to_f32());
+        let min = C::FORMAT.min_offset().map(|_| min);
         for (y, &code) in out.iter_mut().zip(codes) {
             let product = f32::from(code) * scale;
             *y = min.map_or(product, |min| product + min);
@@ -111,7 +153,7 @@ where
 /// Writes the codes; scales are not looked at.
 pub(super) fn codes<C, const LEN: usize, const BYTES: usize>(bytes: &[u8], out: &mut [i8])
 where
-    C: Codec<LEN, BYTES>,
+    C: Decoder<LEN, BYTES>,
 {
     for (block, codes) in blocks_of(bytes).zip(blocks_mut(out)) {
         C::unpack(block, codes);
@@ -123,7 +165,7 @@ pub(super) fn position_of_two<C, const LEN: usize, const BYTES: usize>(
     bytes: &[u8],
 ) -> Option<usize>
 where
-    C: Codec<LEN, BYTES>,
+    C: Decoder<LEN, BYTES>,
 {
     let mut codes = [0; LEN];
     blocks_of(bytes).enumerate().find_map(|(index, block)| {
@@ -133,30 +175,33 @@ where
     })
 }
 
-/// The exact Σ over blocks of scale · 2²⁴ · Σ code · x + minimum · 2²⁴ · Σ x.
+/// The exact Σ over parts of scale · 2²⁴ · Σ code · x + minimum · 2²⁴ · Σ x.
 ///
-/// A finite f16 times 2²⁴ is an integer below 2⁴⁰, and a block's integer product is at most
-/// 256 · 2 · 128 = 2¹⁶ (two-bit codes) or 32 · 128 · 128 = 2¹⁹ in magnitude, its Σ x at most 32 · 128 where there is a minimum,
-/// so one block's term is below 2⁶⁰. Terms add up in 64 bits; a sum that would wrap spills into 128, where 2⁶⁴ blocks fit.
+/// A finite f16 times 2²⁴ is an integer below 2⁴⁰, and a part's integer product is at most 256 · 2 · 128 = 2¹⁶ (two-bit codes) or
+/// 32 · 128 · 128 = 2¹⁹ in magnitude, its Σ x at most 32 · 128 where there is a minimum, so one part's term is below 2⁶⁰. In Q4_K both
+/// are multiplied by at most 63, of a product of at most 32 · 15 · 128 < 2¹⁶: below 2⁶² + 2⁵⁸. In Q6_K a product of at most
+/// 16 · 32 · 128 = 2¹⁶ is, by at most 2⁷: 2²³ times the largest f16, which is less than 2⁴⁰, stays below 2⁶³. Terms add up in 64 bits;
+/// a sum that would wrap spills into 128, where 2⁶⁴ parts fit.
 pub(super) fn dot<C, const LEN: usize, const BYTES: usize>(
     bytes: &[u8],
     x: &[i8],
 ) -> Result<i128, BlockError>
 where
-    C: Codec<LEN, BYTES>,
+    C: Decoder<LEN, BYTES>,
 {
     let (mut wide, mut narrow) = (0i128, 0i64);
-    let mut blocks = blocks_of::<i8, LEN>(x);
-    for_each::<C, LEN, BYTES>(bytes, |codes, scale, min| {
-        let Some(x) = blocks.next() else { return };
+    let mut parts = x.chunks_exact(const { C::FORMAT.part_len() });
+    for_each::<C, LEN, BYTES>(bytes, |codes, part| {
+        let Some(x) = parts.next() else { return };
         let products = x
             .iter()
             .zip(codes)
             .map(|(&x, &code)| i32::from(x) * i32::from(code));
-        let mut term = (scale.to_f32() * 16_777_216.0) as i64 * i64::from(products.sum::<i32>());
+        let (scale, min) = part.fixed();
+        let mut term = scale * i64::from(products.sum::<i32>());
         if C::FORMAT.min_offset().is_some() {
             let sum = x.iter().map(|&x| i32::from(x)).sum::<i32>();
-            term += (min.to_f32() * 16_777_216.0) as i64 * i64::from(sum);
+            term += min * i64::from(sum);
         }
         match narrow.checked_add(term) {
             Some(sum) => narrow = sum,

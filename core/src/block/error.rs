@@ -52,6 +52,8 @@ error_enum! {
         } => "the minimum of block {block} is not finite",
         /// The format has one rule of its own and takes no other.
         Rule => "the format takes no ternary rule or scale rule but the default",
+        /// The format is read only: there is no encoder for it.
+        ReadOnly => "the format can be decoded and multiplied, not encoded",
         /// The format is not one of the ternary ones.
         NotTernary => "the format is not ternary",
         /// There are no values, so no scale.

@@ -2,7 +2,7 @@
 //!
 //! [`encode`] makes the bytes of ggml's reference quantizers when asked for its rule
 //! ([`Rule::AbsMax`](crate::quant::Rule), [`ScaleRule::Rule`](crate::quant::ScaleRule)) of
-//! every [`Format`], wherever the reference is defined. Decoding gives its floats, bit for bit. [`i2_s`] reads
+//! every [`Format`] but those that are read only, wherever the reference is defined. Decoding gives its floats, bit for bit. [`i2_s`] reads
 //! the tensors of Microsoft's BitNet files, [`bitnet_hf`] the packing of Hugging Face's.
 //!
 //! Rules for what the reference leaves open:
@@ -26,10 +26,24 @@
 //! # Ok::<(), block::BlockError>(())
 //! ```
 
-/// Calls a generic function of [`driver`] with the codec of a format.
+/// Calls a generic function of [`driver`] with the codec of a format; with `else`, one for formats that can be encoded.
 macro_rules! with_codec {
-    ($format:expr, $function:ident $(::<$t:ty>)? ($($argument:expr),*)) => {{
-        use $crate::block::{Format, driver, q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, tq1_0, tq2_0};
+    ($format:expr, $function:ident $(::<$t:ty>)? ($($argument:expr),*)) => {
+        with_codec!(@ $format, $function [$($t,)?] ($($argument),*)
+            Format::Q4K => driver::$function::<q4_k::Q4K, $($t,)? 256, 144>($($argument),*),
+            Format::Q6K => driver::$function::<q6_k::Q6K, $($t,)? 256, 210>($($argument),*),
+        )
+    };
+    ($format:expr, $function:ident $(::<$t:ty>)? ($($argument:expr),*), else $read_only:expr) => {
+        with_codec!(@ $format, $function [$($t,)?] ($($argument),*)
+            Format::Q4K | Format::Q6K => $read_only,
+        )
+    };
+    (@ $format:expr, $function:ident [$($t:ty,)?] ($($argument:expr),*) $($read_only:tt)+) => {{
+        #[allow(unused_imports, reason = "not all are for functions that take formats with an encoder")]
+        use $crate::block::{
+            Format, driver, q2_0, q4_0, q4_1, q4_k, q5_0, q5_1, q6_k, q8_0, tq1_0, tq2_0,
+        };
         match $format {
             Format::Tq1_0 => driver::$function::<tq1_0::Tq1_0, $($t,)? 256, 54>($($argument),*),
             Format::Tq2_0 => driver::$function::<tq2_0::Tq2_0, $($t,)? 256, 66>($($argument),*),
@@ -39,6 +53,7 @@ macro_rules! with_codec {
             Format::Q4_1 => driver::$function::<q4_1::Q4_1, $($t,)? 32, 20>($($argument),*),
             Format::Q5_0 => driver::$function::<q5_0::Q5_0, $($t,)? 32, 22>($($argument),*),
             Format::Q5_1 => driver::$function::<q5_1::Q5_1, $($t,)? 32, 24>($($argument),*),
+            $($read_only)+
         }
     }};
 }
@@ -53,8 +68,10 @@ mod nibbles;
 mod q2_0;
 mod q4_0;
 mod q4_1;
+mod q4_k;
 mod q5_0;
 mod q5_1;
+mod q6_k;
 mod q8_0;
 mod ternary;
 mod ternary_view;
@@ -88,8 +105,8 @@ pub struct Encoded {
 /// below 4 KiB.
 ///
 /// # Errors
-/// [`BlockError::Partial`], [`BlockError::Length`], [`BlockError::Rule`], [`BlockError::NotFinite`],
-/// [`BlockError::ScaleOverflow`], [`BlockError::MinOverflow`].
+/// [`BlockError::Partial`], [`BlockError::Length`], [`BlockError::ReadOnly`] for a format that has no encoder, [`BlockError::Rule`],
+/// [`BlockError::NotFinite`], [`BlockError::ScaleOverflow`], [`BlockError::MinOverflow`].
 pub fn encode<T: Element>(
     format: Format,
     rule: Rule,
@@ -99,11 +116,11 @@ pub fn encode<T: Element>(
 ) -> Result<Encoded, BlockError> {
     expect_len(format.encoded_len(values.len())?, out.len())?;
     let choice = Choice { rule, scale };
-    with_codec!(format, encode::<T>(choice, values, out))
+    with_codec!(format, encode::<T>(choice, values, out), else Err(BlockError::ReadOnly))
 }
 
-/// Decodes `bytes` into `out`, one f32 a value: `code · scale`, or `code · scale + minimum`, rounded once, bit for bit what
-/// ggml's reference gives.
+/// Decodes `bytes` into `out`, one f32 a value: `code · scale`, or `code · scale + minimum`, those of its part, rounded once, bit for
+/// bit what ggml's reference gives.
 ///
 /// # Errors
 /// [`BlockError::Partial`] or [`BlockError::Length`] when the lengths do not fit,
@@ -123,27 +140,33 @@ pub fn codes(format: Format, bytes: &[u8], out: &mut [i8]) -> Result<(), BlockEr
     Ok(())
 }
 
-/// Writes the scales of `bytes` into `out`, one a block; f16 widened, exact.
+/// Writes the scales of `bytes` into `out`, one a block, or one a part where a block has several ([`Format::parts`]): what a code is
+/// multiplied by. Exact: an f16 widened, times at most 8 bits.
 ///
 /// # Errors
-/// [`BlockError::Length`], [`BlockError::ScaleNotFinite`].
+/// [`BlockError::Length`] unless there are [`Format::parts`] scales a block, [`BlockError::ScaleNotFinite`].
 pub fn scales(format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
-    let expected = out.len().checked_mul(format.bytes());
+    let parts = format.parts();
+    let blocks = out.len() / parts;
+    let expected = blocks.checked_mul(format.bytes());
     let expected = expected.ok_or(BlockError::TooLarge { len: out.len() })?;
     expect_len(expected, bytes.len())?;
-    let blocks = bytes.chunks_exact(format.bytes()).zip(out);
-    for (index, (block, out)) in blocks.enumerate() {
+    expect_len(blocks * parts, out.len())?;
+    let blocks = bytes.chunks_exact(format.bytes());
+    for (index, (block, out)) in blocks.zip(out.chunks_exact_mut(parts)).enumerate() {
         let scale = format.scale(block);
         if !scale.is_finite() {
             return Err(BlockError::ScaleNotFinite { block: index });
         }
-        *out = scale.to_f32();
+        for (part, out) in out.iter_mut().enumerate() {
+            *out = scale.to_f32() * f32::from(format.factors(block, part).0);
+        }
     }
     Ok(())
 }
 
 /// The product of encoded weights with int8 activations that share one scale:
-/// `fl(fl(Σ scale_b · Σ code · x + minimum_b · Σ x) · x_scale)`.
+/// `fl(fl(Σ scale_b · Σ code · x + minimum_b · Σ x) · x_scale)`, over parts where blocks have several.
 ///
 /// The inner sum is exact and rounded once, so the result depends on no order of summation.
 ///

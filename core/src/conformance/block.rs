@@ -42,10 +42,12 @@ fn names(format: Format) -> [&'static str; 3] {
         Format::Q4_1 => ["block/q4_1/encode", "block/q4_1/decode", "block/q4_1/dot"],
         Format::Q5_0 => ["block/q5_0/encode", "block/q5_0/decode", "block/q5_0/dot"],
         Format::Q5_1 => ["block/q5_1/encode", "block/q5_1/decode", "block/q5_1/dot"],
+        Format::Q4K => ["block/q4_k/encode", "block/q4_k/decode", "block/q4_k/dot"],
+        Format::Q6K => ["block/q6_k/encode", "block/q6_k/decode", "block/q6_k/dot"],
     }
 }
 
-/// Every rule over every input; sizes that are no whole number of blocks are refused alike.
+/// Every rule over every input; sizes that are no whole number of blocks are refused alike, and formats that are read only.
 #[inline(never)]
 fn encoding<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
     let mut digest = Digest::new();

@@ -52,6 +52,8 @@ const NAMES: [&str; Layout::ALL.len()] = [
     "linear/q4_1",
     "linear/q5_0",
     "linear/q5_1",
+    "linear/q4_k",
+    "linear/q6_k",
 ];
 
 pub(super) fn run<E: LinearEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
@@ -181,6 +183,10 @@ fn fill_blocks(
     bytes: &mut [u8],
 ) -> Result<(), LinearError> {
     for block in bytes.chunks_exact_mut(format.bytes()) {
+        if !format.can_encode() {
+            fill_bytes(format, extreme, random, block);
+            continue;
+        }
         let mut values = [0.0; Format::MAX_LEN];
         let values = values.get_mut(..format.len()).unwrap_or_default();
         for value in values.iter_mut() {
@@ -199,6 +205,26 @@ fn fill_blocks(
         }
     }
     Ok(())
+}
+
+/// Any bytes of a block under a scale and a minimum of up to 2 in magnitude, or bytes with all bits set under the largest of 32.
+fn fill_bytes(format: Format, extreme: bool, random: &mut Random, block: &mut [u8]) {
+    for byte in block.iter_mut() {
+        *byte = match extreme {
+            true => 0xFF,
+            false => random.next_u64() as u8,
+        };
+    }
+    for at in [Some(format.scale_offset()), format.min_offset()] {
+        let Some(slot) = at.and_then(|at| block.get_mut(at..at + 2)) else {
+            continue;
+        };
+        let bits = match extreme {
+            true => 0x5000,
+            false => random.below(0x4000) as u16 | (random.below(2) as u16) << 15,
+        };
+        slot.copy_from_slice(&bits.to_le_bytes());
+    }
 }
 
 /// Sums, floats and int8, with and without bias, one scale and many.

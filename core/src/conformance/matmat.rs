@@ -6,8 +6,8 @@ use crate::linear::{I8Sym, Layer, Layout, LinearError, Matrix, Table};
 use crate::number::Random;
 use crate::scalar::Scalar;
 
-/// Bytes of the largest: 33 rows in groups of 8, a group 128 bytes.
-const BYTES: usize = 640;
+/// Bytes of the largest: five rows of a block.
+const BYTES: usize = 1050;
 /// The most activations: five rows of a block.
 const VALUES: usize = 1280;
 /// The most rows of weights.

@@ -113,6 +113,14 @@ impl Layout {
         }
     }
 
+    /// Whether weights can be brought into it: packed from codes, or encoded from floats. Blocks of formats that are read only can not.
+    pub const fn can_encode(self) -> bool {
+        match self {
+            Self::Block(format) => format.can_encode(),
+            _ => true,
+        }
+    }
+
     /// A set of layouts, a bit each: what [`Only`](crate::scalar::Only) takes.
     pub const fn set(layouts: &[Self]) -> u32 {
         let mut set = 0;

@@ -190,8 +190,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Refuses rows whose scales or minima are not finite, or so large that Σ |d|·2²⁴·max|dot| + |m|·2²⁴·max|Σx| could reach 2⁶² for activations
-/// within ±`largest`.
+/// Refuses rows whose scales or minima are not finite, or so large that Σ |d|·2²⁴·max|dot| + |m|·2²⁴·max|Σx| over the parts of their blocks could
+/// reach 2⁶² for activations within ±`largest`.
 fn check_blocks(
     format: Format,
     row_bytes: usize,
@@ -200,7 +200,7 @@ fn check_blocks(
 ) -> Result<(), LinearError> {
     let (lowest, highest) = format.codes();
     let largest_code = lowest.unsigned_abs().max(highest.unsigned_abs());
-    let largest_sum = largest * format.len() as u64;
+    let largest_sum = largest * format.part_len() as u64;
     // An f16 times 2²⁴ is an integer below 2⁴⁰.
     let fixed = |f16: f16| (f16.to_f32().abs() * 16_777_216.0) as u64;
     for (row, bytes) in bytes.chunks_exact(row_bytes.max(1)).enumerate() {
@@ -210,11 +210,18 @@ fn check_blocks(
             if !scale.is_finite() || !min.is_finite() {
                 return Err(LinearError::ScaleNotFinite { row });
             }
-            // 2¹¹ blocks at most (MAX_COLS / 32).
-            scales += fixed(scale);
-            mins += fixed(min);
+            // At most 2⁷ a part.
+            let (mut of_scale, mut of_min) = (0, 0);
+            for part in 0..format.parts() {
+                let factors = format.factors(block, part);
+                of_scale += u64::from(factors.0.unsigned_abs());
+                of_min += u64::from(factors.1.unsigned_abs());
+            }
+            // 2¹² parts at most (MAX_COLS / 16).
+            scales += fixed(scale) * of_scale;
+            mins += fixed(min) * of_min;
         }
-        // Sums below 2⁵¹, largest_code at most 2⁷, largest_sum below 2¹⁵: the product may pass 2⁶⁴.
+        // Sums below 2⁵⁹, largest_code at most 2⁷, largest_sum below 2²³: the product may pass 2⁶⁴.
         let most = u128::from(scales) * u128::from(largest_code) + u128::from(mins);
         if most * u128::from(largest_sum) >= 1 << 62 {
             return Err(LinearError::ScaleRange { row });

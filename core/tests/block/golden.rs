@@ -22,6 +22,29 @@ pub const DIGESTS: [(Format, u64, u64); 8] = [
     (Format::Q5_1, 0x74F9_207B_72AA_F573, 0xF9FA_084C_27E7_1024),
 ];
 
+/// Digests of the floats that ggml decodes [`blocks`] to: of the formats that are read only.
+pub const DECODED: [(Format, u64); 2] = [
+    (Format::Q4K, 0x9553_8A51_FC85_1CB8),
+    (Format::Q6K, 0x2A2D_47C5_86C5_DA0B),
+];
+
+/// 512 blocks of random bytes under finite scales and minima of every size.
+pub fn blocks(format: Format) -> Vec<u8> {
+    let mut random = Random::new(0x4B6B);
+    let mut bytes = vec![0; 512 * format.bytes()];
+    bytes.fill_with(|| random.next_u64() as u8);
+    for block in bytes.chunks_exact_mut(format.bytes()) {
+        for at in [Some(format.scale_offset()), format.min_offset()]
+            .into_iter()
+            .flatten()
+        {
+            let finite = random.below(0x7C00) as u16 | (random.below(2) as u16) << 15;
+            block[at..at + 2].copy_from_slice(&finite.to_le_bytes());
+        }
+    }
+    bytes
+}
+
 /// 64 blocks of 256 values, made of integers and exact steps: whole and half steps of a power of two, values
 /// of all mantissas, of mixed exponents, zeros, and scales below the smallest f16.
 pub fn values() -> Vec<f32> {

@@ -92,7 +92,11 @@ fn blocks(format: Format) -> impl Strategy<Value = Weights> {
             let min = put(format.min_offset(), min);
             let mut codes = vec![0; len];
             block::codes(format, block, &mut codes).unwrap();
-            worth.extend(codes.iter().map(|&code| i64::from(code) * unit + min));
+            for (part, codes) in codes.chunks(format.part_len()).enumerate() {
+                let (of_scale, of_min) = format.factors(block, part);
+                let (unit, min) = (unit * i64::from(of_scale), min * i64::from(of_min));
+                worth.extend(codes.iter().map(|&code| i64::from(code) * unit + min));
+            }
         }
         let mut padded = vec![0x55; start];
         padded.extend(&bytes);

@@ -71,6 +71,8 @@ fn an_engine_of_some_layouts_takes_those_and_no_other() {
         Layout::Block(Format::Q4_1),
         Layout::Block(Format::Q5_0),
         Layout::Block(Format::Q5_1),
+        Layout::Block(Format::Q4K),
+        Layout::Block(Format::Q6K),
     );
 }
 

@@ -101,7 +101,8 @@ fn the_findings_are_documented_whole_and_plausible() {
     }
 
     let networks = found["networks"].as_array().unwrap();
-    for layout in Layout::ALL.map(Layout::name) {
+    let layouts = Layout::ALL.into_iter().filter(|l| l.can_encode());
+    for layout in layouts.map(Layout::name) {
         assert!(
             networks.iter().any(|network| network["hidden"] == layout),
             "{layout} is missing"

@@ -94,7 +94,8 @@ fn the_motion_network_is_made_of_what_lies_beside_it() {
 #[test]
 fn the_demo_makes_the_same_networks() {
     let folder = digits();
-    for layout in Layout::ALL.map(Layout::name) {
+    let layouts = Layout::ALL.into_iter().filter(|l| l.can_encode());
+    for layout in layouts.map(Layout::name) {
         let summary = folder.ok(&build(&[layout, "-o", "net.gguf", "--force", "--json"]));
         let summary: Value = serde_json::from_str(&summary).unwrap();
         let file = format!("digits-network-{layout}.gguf");

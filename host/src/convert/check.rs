@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tercet_core::quant::{Rule, ScaleRule};
 
-use super::options::{Grid, Per, QuantizeOptions, Target};
+use super::options::{Grid, Per, QuantizeOptions, Target, read_only};
 use crate::Error;
 use crate::model::Container;
 
@@ -45,6 +45,11 @@ pub(crate) fn check(options: &QuantizeOptions, out: &Path) -> Result<Container, 
 /// Checks options that contradict each other.
 pub(crate) fn together(options: &QuantizeOptions) -> Result<(), Error> {
     let target = options.target;
+    if let Target::Blocks(format) = target
+        && !format.can_encode()
+    {
+        return Err(read_only(format));
+    }
     let refuse = |option: &str| {
         Err(Error::options(format!(
             "{option} does not apply to {target}"

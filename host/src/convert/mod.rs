@@ -3,7 +3,7 @@
 //! # Which file holds what
 //! The output's extension names its format.
 //!
-//! - `.gguf` holds the block formats (`tq1_0` to `q5_1`: [`Format::ALL`](tercet_core::block::Format)), each tensor under its own name. From
+//! - `.gguf` holds the block formats (`tq1_0` to `q5_1`: [`Format::ENCODED`](tercet_core::block::Format)), each tensor under its own name. From
 //!   a GGUF input every key is carried through, tokenizer and architecture too; `general.file_type` is set to the
 //!   target where GGUF has a number for it. From other inputs the file says `general.architecture = "tercet"`: a
 //!   container of tensors that every GGUF reader opens, not a model that llama.cpp runs.

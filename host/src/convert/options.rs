@@ -17,7 +17,7 @@ pub use tercet_core::quant::calibrate::Scheme as Grid;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
-    /// GGUF blocks.
+    /// GGUF blocks, of a format that has an encoder ([`Format::can_encode`]).
     Blocks(Format),
     /// int8 codes with `f32` scales, in safetensors.
     Int8,
@@ -32,12 +32,12 @@ pub enum Target {
 }
 
 impl Target {
-    /// Every target, in the order help texts list them.
-    pub const ALL: [Self; Format::ALL.len() + Width::ALL.len() + 4] = {
-        let mut all = [Self::Auto; Format::ALL.len() + Width::ALL.len() + 4];
+    /// Every target, in the order help texts list them. Block formats that are read only are none.
+    pub const ALL: [Self; Format::ENCODED.len() + Width::ALL.len() + 4] = {
+        let mut all = [Self::Auto; Format::ENCODED.len() + Width::ALL.len() + 4];
         let mut next = 0;
-        while next < Format::ALL.len() {
-            all[next] = Self::Blocks(Format::ALL[next]);
+        while next < Format::ENCODED.len() {
+            all[next] = Self::Blocks(Format::ENCODED[next]);
             next += 1;
         }
         all[next] = Self::Int8;
@@ -72,12 +72,23 @@ impl fmt::Display for Target {
     }
 }
 
+/// What is said of a format without an encoder, as a target.
+pub(crate) fn read_only(format: Format) -> Error {
+    Error::options(format!(
+        "{} is read, not written: tensors of it are copied, dequantized and multiplied",
+        format.name()
+    ))
+}
+
 impl FromStr for Target {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|target| target.name() == name);
-        found.ok_or_else(|| Error::options(format!("`{name}` is not a format to quantize to")))
+        found.ok_or_else(|| match Format::from_name(name) {
+            Some(format) => read_only(format),
+            None => Error::options(format!("`{name}` is not a format to quantize to")),
+        })
     }
 }
 

@@ -91,13 +91,14 @@ pub fn histogram(values: usize) -> Entry {
     })
 }
 
-/// Every format of blocks: encode, decode, dot; and the optimal rule's search of those that have one. Of so many values, a multiple
+/// Every format of blocks: encode, where there is an encoder, decode, dot; and the optimal rule's search of those that have one. Of so many values, a multiple
 /// of 256.
 pub fn blocks(values: usize) -> impl Iterator<Item = Entry> {
     let every = Format::ALL.into_iter().flat_map(move |format| {
         let name = format!("dot {}", format.name());
         let dot = Entry::new("block", name, &[values], move || Dot::new(values, format));
-        [encode(format, values), decode(format, values), dot]
+        let encode = format.can_encode().then(|| encode(format, values));
+        encode.into_iter().chain([decode(format, values), dot])
     });
     let optimal = [Format::Tq2_0, Format::Q2_0].map(|format| {
         let name = format!("encode {} optimal", format.name());

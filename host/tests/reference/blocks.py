@@ -13,11 +13,16 @@ import sys
 import numpy as np
 
 LAYOUT = {"tq1_0": (256, 54), "tq2_0": (256, 66), "q2_0": (64, 18), "q8_0": (32, 34), "q4_0": (32, 18), "q4_1": (32, 20), "q5_0": (32, 22),
-          "q5_1": (32, 24)}
+          "q5_1": (32, 24), "q4_k": (256, 144), "q6_k": (256, 210)}
 
 
 def pointer(array):
     return array.ctypes.data_as(ctypes.c_void_p)
+
+
+def symbol(name):
+    """A type's name in the names of C functions."""
+    return name.replace("_k", "_K")
 
 
 class Compiled:
@@ -29,7 +34,7 @@ class Compiled:
     def quantize(self, name, values):
         length, size = LAYOUT[name]
         out = np.zeros(len(values) // length * size, np.uint8)
-        function = getattr(self.library, f"quantize_row_{name}_ref")
+        function = getattr(self.library, f"quantize_row_{symbol(name)}_ref")
         function.restype = None
         function(pointer(values), pointer(out), ctypes.c_int64(len(values)))
         return out
@@ -37,7 +42,7 @@ class Compiled:
     def dequantize(self, name, blocks):
         length, size = LAYOUT[name]
         out = np.zeros(len(blocks) // size * length, "<f4")
-        function = getattr(self.library, f"dequantize_row_{name}")
+        function = getattr(self.library, f"dequantize_row_{symbol(name)}")
         function.restype = None
         function(pointer(blocks), pointer(out), ctypes.c_int64(len(out)))
         return out

@@ -41,9 +41,11 @@ const u32 NO_MIN = ~0u;
 
 // Each format: values and bytes of a block, what is stored for the code 0, where its scale and its minimum lie. `stored` gives the codes of
 // a lane's four values, of stripe `stripe` from a block's start on; `pack` brings a warp's 256 to `share`, their bytes. `digits` are 256
-// bytes of the warp's own, for formats whose bytes mix the codes of several lanes.
-template <u32 Len, u32 Bytes, i32 Offset, u32 Scale, u32 Min = NO_MIN>
+// bytes of the warp's own, for formats whose bytes mix the codes of several lanes. Blocks of several PARTS, which are read only, have in
+// place of `pack` `of_scale` and `of_min`: what the part of a lane's values multiplies the scale by, and what it takes off minima.
+template <u32 Len, u32 Bytes, i32 Offset, u32 Scale, u32 Min = NO_MIN, bool Parts = false>
 struct Layout {
+    static const bool PARTS = Parts;
     static const u32 LEN = Len;
     static const u32 BYTES = Bytes;
     static const i32 OFFSET = Offset;
@@ -58,6 +60,8 @@ struct Layout {
         return bytes + stripe * STRIPE / Len * Bytes + (Len < STRIPE ? threadIdx.x % WARP / QUADS * Bytes : 0);
     }
     static __device__ __forceinline__ u32 scale(const u8 *block) { return get16(block + Scale); }
+    static __device__ __forceinline__ i32 of_scale(const u8 *, u32) { return 1; }
+    static __device__ __forceinline__ i32 of_min(const u8 *, u32) { return 0; }
     // 0 where there is none.
     static __device__ __forceinline__ u32 min(const u8 *block) { return HAS_MIN ? get16(block + (HAS_MIN ? Min : 0)) : 0; }
 
@@ -189,19 +193,61 @@ typedef Nibbles<4, 20, 4, 0, 2> Q4_1;
 typedef Nibbles<5, 22, 6, 16> Q5_0;
 typedef Nibbles<5, 24, 8, 0, 2> Q5_1;
 
-// Every format, for the kernels: its name and its blocks. The ternary ones know rules.
+// A part is 32 values; byte 16 + 32 h + m holds value 64 h + m and value 64 h + 32 + m.
+struct Q4_K : Layout<256, 144, 0, 0, 2, true> {
+    static __device__ __forceinline__ u32 stored(const u8 *block, u32 stripe) {
+        u32 lane = threadIdx.x % WARP;
+        return get32(block + 16 + (stripe % 2 * 2 + lane / 16) * 32 + lane % 8 * 4) >> lane / 8 % 2 * 4 & 0x0F0F0F0F;
+    }
+
+    // Bytes 4 to 7 hold the scales of parts 0 to 3, bytes 8 to 11 their minima, six bits each; bytes 12 to 15 four bits of both of parts 4
+    // to 7, whose upper two bits are above those.
+    static __device__ __forceinline__ u32 part(u32 stripe) { return stripe % 2 * 4 + threadIdx.x % WARP / 8; }
+    static __device__ __forceinline__ i32 of_scale(const u8 *block, u32 stripe) {
+        u32 at = part(stripe);
+        return at < 4 ? block[4 + at] & 63 : (block[8 + at] & 15) | block[at] >> 6 << 4;
+    }
+    static __device__ __forceinline__ i32 of_min(const u8 *block, u32 stripe) {
+        u32 at = part(stripe);
+        return at < 4 ? block[8 + at] & 63 : block[8 + at] >> 4 | block[4 + at] >> 6 << 4;
+    }
+};
+
+// A part is 16 values. Of values 128 h + 32 n + m byte 64 h + 32 (n mod 2) + m holds four bits, byte 128 + 32 h + m two.
+struct Q6_K : Layout<256, 210, 32, 208, NO_MIN, true> {
+    static __device__ __forceinline__ u32 stored(const u8 *block, u32 stripe) {
+        u32 lane = threadIdx.x % WARP, half = stripe % 2, n = lane / 8, m = lane % 8 * 4;
+        u32 low = get32(block + 64 * half + n % 2 * 32 + m) >> n / 2 * 4 & 0x0F0F0F0F;
+        u32 high = get32(block + 128 + 32 * half + m) >> 2 * n & 0x03030303;
+        return low | high << 4;
+    }
+
+    static __device__ __forceinline__ i32 of_scale(const u8 *block, u32 stripe) {
+        return (i8)block[192 + stripe % 2 * 8 + threadIdx.x % WARP / 4];
+    }
+};
+
+// Every format, for the kernels: its name and its blocks. The ternary ones know rules; those with parts have no encoder.
 #define TERCET_TERNARY_FORMATS(APPLY)                                                                                              \
     APPLY(tq1_0, Tq1_0)                                                                                                            \
     APPLY(tq2_0, Tq2_0)                                                                                                            \
     APPLY(q2_0, Q2_0)
 
-#define TERCET_BLOCK_FORMATS(APPLY)                                                                                                \
+#define TERCET_ENCODED_FORMATS(APPLY)                                                                                              \
     TERCET_TERNARY_FORMATS(APPLY)                                                                                                  \
     APPLY(q8_0, Q8_0)                                                                                                              \
     APPLY(q4_0, Q4_0)                                                                                                              \
     APPLY(q4_1, Q4_1)                                                                                                              \
     APPLY(q5_0, Q5_0)                                                                                                              \
     APPLY(q5_1, Q5_1)
+
+#define TERCET_FORMATS_OF_PARTS(APPLY)                                                                                             \
+    APPLY(q4_k, Q4_K)                                                                                                              \
+    APPLY(q6_k, Q6_K)
+
+#define TERCET_BLOCK_FORMATS(APPLY)                                                                                                \
+    TERCET_ENCODED_FORMATS(APPLY)                                                                                                  \
+    TERCET_FORMATS_OF_PARTS(APPLY)
 
 // Whether an f16 is NaN or infinite.
 TERCET_FN bool is_finite_f16(u32 bits) { return (bits & 0x7C00) != 0x7C00; }

@@ -42,6 +42,8 @@ fn main(bench: &mut Bench, mut memory: Memory<'static>) {
     alone::<{ Layout::Block(Format::Q4_1).bit() }>(bench, &mut memory);
     alone::<{ Layout::Block(Format::Q5_0).bit() }>(bench, &mut memory);
     alone::<{ Layout::Block(Format::Q5_1).bit() }>(bench, &mut memory);
+    alone::<{ Layout::Block(Format::Q4K).bit() }>(bench, &mut memory);
+    alone::<{ Layout::Block(Format::Q6K).bit() }>(bench, &mut memory);
 }
 
 /// One layout without the code of the others, which `linear::dense` holds: what firmware links that has only this one.

@@ -16,7 +16,7 @@ use tercet_host::parallel::Threads;
 
 pub(super) fn events(quick: bool) -> Vec<Event> {
     let values = if quick { 1_024_000 } else { 16_384_000 };
-    let events = Format::ALL.into_iter().map(|format| {
+    let events = Format::ENCODED.into_iter().map(|format| {
         Event::new(
             format!("encode {}, {}", format.name(), short(values)),
             move |name, inputs| case(name, inputs, format, values),

@@ -54,6 +54,7 @@ reach! {
     Layout::name,
     Layout::from_name,
     Layout::codes,
+    Layout::can_encode,
     Layout::set,
     Layout::bit,
     Layout::is_in,

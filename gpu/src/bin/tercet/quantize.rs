@@ -27,7 +27,8 @@ Examples:
   tercet quantize weights.npy -o weights.gguf --to q4_0 --json
   tercet quantize model.safetensors -o model.gguf --to tq2_0 --backend cuda
 
-Formats of GGUF (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, auto. \
+Formats of GGUF (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, auto; \
+q4_k and q6_k are read (tercet dequantize), not written. \
 Formats of safetensors (OUT ends in .safetensors): int8 and ternary (a byte a code), bitnet-hf (four codes a byte), palette:1 to palette:8 (indices of that many bits \
 into int8 codebooks with the least squared error there is).
 

@@ -25,6 +25,8 @@ macro_rules! by_format {
             Format::Q4_1 => concat!($name, "_q4_1", $suffix),
             Format::Q5_0 => concat!($name, "_q5_0", $suffix),
             Format::Q5_1 => concat!($name, "_q5_1", $suffix),
+            Format::Q4K => concat!($name, "_q4_k", $suffix),
+            Format::Q6K => concat!($name, "_q6_k", $suffix),
         }
     };
 }

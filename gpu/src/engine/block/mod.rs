@@ -89,9 +89,11 @@ fn expect(expected: usize, found: usize) -> Result<(), BlockError> {
     }
 }
 
-/// Checks that a format takes a rule.
+/// Checks that a format has an encoder, and takes a rule.
 fn check_rule(format: Format, rule: Rule, scale: ScaleRule) -> Result<(), BlockError> {
-    if format.is_ternary() || (rule == Rule::AbsMax && scale == ScaleRule::Rule) {
+    if !format.can_encode() {
+        Err(BlockError::ReadOnly)
+    } else if format.is_ternary() || (rule == Rule::AbsMax && scale == ScaleRule::Rule) {
         Ok(())
     } else {
         Err(BlockError::Rule)

@@ -1,5 +1,7 @@
 //! The launches of products: which kernel serves how many rows of activations.
 
+use tercet_core::block::Format;
+
 use super::{DeviceActivations, DeviceLayer};
 use crate::engine::{Argument, Cuda, CudaError, DeviceBuffer, Grid};
 
@@ -10,6 +12,8 @@ const MOST: usize = 8;
 const MOST_MMA: usize = 16;
 /// The most rows of activations that go by such passes, of which each but the first reads weights that the device's cache may hold; tiles take more.
 const FEW: usize = 32;
+/// Columns of blocks of parts that a warp takes at a time: `STRIPE` in `kernels/include/tercet/blocks.cuh`.
+const STRIPE: usize = 128;
 /// The most rows of a grid.
 const MOST_GRID_ROWS: usize = (1 << 16) - 1;
 /// The first capability with int8 products of 16 × 8 × 32 on tensor cores.
@@ -42,8 +46,13 @@ impl Cuda {
         x: &DeviceActivations,
         output: Output<'_>,
     ) -> Result<(), CudaError> {
+        if layer.rows == 0 || x.count == 0 {
+            return Ok(());
+        }
+        if let Some(format) = layer.packing.parts {
+            return self.launch_parts(format, layer, x, output);
+        }
         match (&layer.mins, output) {
-            _ if layer.rows == 0 || x.count == 0 => Ok(()),
             (None, output) => self.launch_codes(layer, x, output),
             (Some(mins), Output::Sums(sums)) => {
                 self.launch_codes(layer, x, Output::Sums(sums))?;
@@ -55,6 +64,49 @@ impl Cuda {
                 self.launch_minima(layer, mins, x, &mut sums, Some((out, scales)))
             }
         }
+    }
+
+    /// Queues the product of blocks of several parts, which lie as in a file.
+    fn launch_parts(
+        &mut self,
+        format: Format,
+        layer: &DeviceLayer,
+        x: &DeviceActivations,
+        output: Output<'_>,
+    ) -> Result<(), CudaError> {
+        let kernel = match (format, x.count) {
+            (Format::Q6K, 1) => "linear_q6_k_1",
+            (Format::Q6K, _) => "linear_q6_k_4",
+            // There are two formats with parts.
+            (_, 1) => "linear_q4_k_1",
+            _ => "linear_q4_k_4",
+        };
+        let packing = &layer.packing;
+        let narrow = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        let (sums, out, scales) = match output {
+            Output::Sums(sums) => (sums.into(), Argument::none(), Argument::none()),
+            Output::Floats(out, scales) => (Argument::none(), out.into(), scales.into()),
+        };
+        let arguments = [
+            Argument::from(&layer.weights),
+            packing.row_bytes().into(),
+            narrow(packing.cols / STRIPE).into(),
+            narrow(layer.rows).into(),
+            (&x.values).into(),
+            x.stride.into(),
+            x.count.into(),
+            layer.bias.as_ref().into(),
+            layer.unit.into(),
+            scales,
+            sums,
+            out,
+        ];
+        let warps = THREADS as usize / 32;
+        let grid = Grid::new(narrow(layer.rows.div_ceil(warps)), THREADS);
+        let grid = grid.rows(narrow(x.count.div_ceil(4).min(MOST_GRID_ROWS)));
+        // SAFETY: rows of weights begin at even addresses and have whole blocks, rows of activations at multiples of 16 bytes as many
+        // columns; there are a sum or an output, and a bias where there are some, for each.
+        unsafe { self.launch("linear_parts", kernel, grid, &arguments) }
     }
 
     /// Queues what minima add to sums, which stay where they are or become floats.

@@ -1,7 +1,7 @@
-//! Weights as the kernels take them: rows of 2, 4 or 8 bits a weight, whatever layout they came in.
+//! Weights as the kernels take them: rows of 2, 4 or 8 bits a weight, whatever layout they came in; blocks of several parts as they lie.
 
 use rayon::prelude::*;
-use tercet_core::block;
+use tercet_core::block::{self, Format};
 use tercet_core::linear::{Layout, LinearError, Matrix};
 
 use crate::engine::team;
@@ -16,8 +16,10 @@ pub(super) struct Packing {
     pub(super) bits: usize,
     /// What is taken from a code before it is packed: not 0 only where blocks have minima, which make up for it.
     pub(super) origin: i32,
-    /// Columns of a block with a scale; `None` where there are no blocks.
+    /// Columns of a block with a scale; `None` where there are no blocks, or blocks of parts.
     pub(super) block: Option<usize>,
+    /// The format of blocks of several parts, which are not packed.
+    pub(super) parts: Option<Format>,
     pub(super) cols: usize,
 }
 
@@ -34,7 +36,11 @@ impl Packing {
             bits,
             origin: if bits == 8 { 0 } else { lowest as i32 + offset },
             block: match layout {
-                Layout::Block(format) => Some(format.len()),
+                Layout::Block(format) if format.parts() == 1 => Some(format.len()),
+                _ => None,
+            },
+            parts: match layout {
+                Layout::Block(format) if format.parts() > 1 => Some(format),
                 _ => None,
             },
             cols,
@@ -51,9 +57,12 @@ impl Packing {
         self.cols.next_multiple_of(self.chunk_cols())
     }
 
-    /// Bytes of a row, a multiple of 16.
+    /// Bytes of a row, a multiple of 16 but for blocks of parts.
     pub(super) const fn row_bytes(&self) -> usize {
-        self.padded() * self.bits / 8
+        match self.parts {
+            Some(format) => self.cols / format.len() * format.bytes(),
+            None => self.padded() * self.bits / 8,
+        }
     }
 
     /// Blocks of a row, 0 where there are none.
@@ -131,6 +140,13 @@ pub(super) fn pack(matrix: &Matrix<'_>) -> Result<PackedRows, LinearError> {
     let packing = Packing::of(layout, cols);
     let row_bytes = packing.row_bytes();
     let len = rows.checked_mul(row_bytes).ok_or(LinearError::TooLarge)?;
+    if packing.parts.is_some() {
+        return Ok(PackedRows {
+            bytes: matrix.bytes().to_vec(),
+            scales: Vec::new(),
+            mins: None,
+        });
+    }
     let group_rows = layout.group_rows();
     let group_bytes = layout.group_bytes(cols)?;
     team::together(|| {
@@ -258,6 +274,7 @@ mod tests {
                 bits,
                 origin: [1, 8, 0][bits / 4] - i32::from(offset),
                 block: None,
+                parts: None,
                 cols: 0,
             };
             assert_eq!(packing.offset(), offset);

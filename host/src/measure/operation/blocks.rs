@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use half::f16;
 use tercet_core::block::{self, BlockError, Encoded, Format};
 use tercet_core::engine::BlockEngine;
 use tercet_core::quant::{Rule, ScaleRule};
@@ -89,13 +90,33 @@ fn encode(
 /// Values whose blocks are repeated where more are asked for: a matrix of a GiB of weights needs no 4 GiB of floats.
 const DISTINCT: usize = 1 << 24;
 
-/// The blocks of normal values, by a set rule.
+/// The blocks of normal values, by a set rule; of formats that are read only, any codes under one scale.
 pub(super) fn encoded(values: usize, format: Format) -> Vec<u8> {
     let distinct = values.min(DISTINCT);
     let mut bytes = vec![0; legal(format.encoded_len(distinct))];
+    if !format.can_encode() {
+        let codes = input::codes(bytes.len());
+        for (byte, code) in bytes.iter_mut().zip(codes) {
+            *byte = code.cast_unsigned();
+        }
+        for block in bytes.chunks_exact_mut(format.bytes()) {
+            for at in [Some(format.scale_offset()), format.min_offset()]
+                .into_iter()
+                .flatten()
+            {
+                block[at..at + 2].copy_from_slice(&f16::from_f32(0.001).to_le_bytes());
+            }
+        }
+        return repeated(&bytes, values, format);
+    }
     let input = input::normals(distinct);
     let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
     legal(block::encode(format, rule, scale, &input, &mut bytes));
+    repeated(&bytes, values, format)
+}
+
+/// Blocks over and over, of so many values.
+fn repeated(bytes: &[u8], values: usize, format: Format) -> Vec<u8> {
     let len = legal(format.encoded_len(values));
     bytes.iter().copied().cycle().take(len).collect()
 }

@@ -34,6 +34,8 @@ macro_rules! with_codes {
             Format::Q4_1 => $function::<codes::Q4_1, 32, 20>($($argument),*),
             Format::Q5_0 => $function::<codes::Q5_0, 32, 22>($($argument),*),
             Format::Q5_1 => $function::<codes::Q5_1, 32, 24>($($argument),*),
+            Format::Q4K => $function::<codes::Q4K, 256, 144>($($argument),*),
+            Format::Q6K => $function::<codes::Q6K, 256, 210>($($argument),*),
         }
     }};
 }
@@ -46,6 +48,7 @@ macro_rules! with_block32 {
         use tercet_core::block::Format;
         match $format {
             Format::Tq1_0 | Format::Tq2_0 | Format::Q2_0 | Format::Q8_0 | Format::Q4_0 => None,
+            Format::Q4K | Format::Q6K => None,
             Format::Q4_1 => Some($function::<codes::Q4_1, 20>($($argument),*)),
             Format::Q5_0 => Some($function::<codes::Q5_0, 22>($($argument),*)),
             Format::Q5_1 => Some($function::<codes::Q5_1, 24>($($argument),*)),
@@ -53,6 +56,20 @@ macro_rules! with_block32 {
     }};
 }
 pub(in crate::simd) use with_block32;
+
+/// Calls a function that is generic in [`Codes`] with those of a format whose blocks have several parts; none for the others.
+macro_rules! with_parts {
+    ($format:expr, $function:ident($($argument:expr),*)) => {{
+        use $crate::simd::blocks::codes;
+        use tercet_core::block::Format;
+        match $format {
+            Format::Q4K => Some($function::<codes::Q4K, 144>($($argument),*)),
+            Format::Q6K => Some($function::<codes::Q6K, 210>($($argument),*)),
+            _ => None,
+        }
+    }};
+}
+pub(in crate::simd) use with_parts;
 
 /// What codes without a sign are larger by than weights.
 pub(in crate::simd) const fn offset_of(format: Format) -> i32 {
@@ -181,6 +198,47 @@ impl Block32<24> for Q5_1 {
     #[inline(always)]
     fn pack(codes: &[u8; 32], block: &mut [u8; 24]) {
         pack_fives(codes, &mut block[4..]);
+    }
+}
+
+pub(in crate::simd) struct Q4K;
+
+impl Codes<256, 144> for Q4K {
+    const FORMAT: Format = Format::Q4K;
+
+    #[inline(always)]
+    fn unpack(block: &[u8; 144], codes: &mut [u8; 256]) {
+        for (bytes, codes) in block[16..]
+            .as_chunks::<32>()
+            .0
+            .iter()
+            .zip(codes.as_chunks_mut::<64>().0)
+        {
+            for m in 0..32 {
+                codes[m] = bytes[m] & 15;
+                codes[32 + m] = bytes[m] >> 4;
+            }
+        }
+    }
+}
+
+pub(in crate::simd) struct Q6K;
+
+impl Codes<256, 210> for Q6K {
+    const FORMAT: Format = Format::Q6K;
+
+    #[inline(always)]
+    fn unpack(block: &[u8; 210], codes: &mut [u8; 256]) {
+        for (half, codes) in codes.as_chunks_mut::<128>().0.iter_mut().enumerate() {
+            for m in 0..32 {
+                let (first, second) = (block[64 * half + m], block[64 * half + 32 + m]);
+                let high = block[128 + 32 * half + m];
+                codes[m] = first & 15 | high << 4 & 48;
+                codes[32 + m] = second & 15 | high << 2 & 48;
+                codes[64 + m] = first >> 4 | high & 48;
+                codes[96 + m] = second >> 4 | high >> 2 & 48;
+            }
+        }
     }
 }
 

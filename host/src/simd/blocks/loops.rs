@@ -1,5 +1,5 @@
 //! Blocks of 32 codes by loops that are written once, over a set's vectors and products: for formats that a set has no kernels of its own for.
-//! [`by_loops`] makes the set's functions.
+//! [`by_loops`] makes the set's functions, of these and of [`super::parts`].
 
 use tercet_core::number::bits;
 
@@ -268,7 +268,7 @@ macro_rules! by_loops {
         pub(in crate::simd) mod loops {
             use tercet_core::block::Format;
 
-            use $crate::simd::blocks::codes::{Block32, with_block32};
+            use $crate::simd::blocks::codes::{Block32, Codes, with_block32, with_parts};
 
             $($crate::simd::blocks::by_loops!(@$function $set, $features);)+
         }
@@ -286,7 +286,18 @@ macro_rules! by_loops {
                 }
                 decode::<C, BYTES>
             }
-            with_block32!(format, of())
+            fn of_parts<C: Codes<256, BYTES>, const BYTES: usize>() -> $crate::simd::blocks::Decode
+            {
+                #[target_feature(enable = $features)]
+                fn decode<C: Codes<256, BYTES>, const BYTES: usize>(
+                    bytes: &[u8],
+                    out: &mut [f32],
+                ) -> usize {
+                    $crate::simd::blocks::parts::decode::<_, C, BYTES>(<$set>::here(), bytes, out)
+                }
+                decode::<C, BYTES>
+            }
+            with_block32!(format, of()).or_else(|| with_parts!(format, of_parts()))
         }
     };
     (@dot $set:ty, $features:literal) => {
@@ -302,7 +313,21 @@ macro_rules! by_loops {
                 }
                 dot::<C, BYTES>
             }
-            with_block32!(format, of())
+            fn of_parts<C: Codes<256, BYTES>, const BYTES: usize>() -> $crate::simd::blocks::Dot {
+                #[target_feature(enable = $features)]
+                fn dot<C: Codes<256, BYTES>, const BYTES: usize>(
+                    bytes: &[u8],
+                    x: &[i8],
+                ) -> Option<i128> {
+                    use $crate::simd::blocks::parts;
+                    let set = <$set>::here();
+                    parts::dot::<C, BYTES>(bytes, x, |block, x, sums| {
+                        parts::products::<_, C, BYTES>(set, block, x, sums)
+                    })
+                }
+                dot::<C, BYTES>
+            }
+            with_block32!(format, of()).or_else(|| with_parts!(format, of_parts()))
         }
     };
     (@encode $set:ty, $features:literal) => {
@@ -345,7 +370,32 @@ macro_rules! by_loops {
                     rows: Rows::Wide(rows::<C, BYTES>),
                 }
             }
-            with_block32!(format, of())
+            fn of_parts<C: Codes<256, BYTES>, const BYTES: usize>() -> Vector {
+                #[target_feature(enable = $features)]
+                fn prepare<C: Codes<256, BYTES>, const BYTES: usize>(
+                    x: &[i8],
+                    activations: &mut Activations,
+                ) {
+                    $crate::simd::blocks::parts::prepare::<C, BYTES>(x, activations);
+                }
+                #[target_feature(enable = $features)]
+                fn rows<C: Codes<256, BYTES>, const BYTES: usize>(
+                    bytes: &[u8],
+                    x: &Activations,
+                    out: &mut [i64],
+                ) {
+                    use $crate::simd::blocks::parts;
+                    let set = <$set>::here();
+                    parts::rows::<C, BYTES>(bytes, x, out, |block, x, sums| {
+                        parts::products::<_, C, BYTES>(set, block, x, sums)
+                    });
+                }
+                Vector {
+                    prepare: prepare::<C, BYTES>,
+                    rows: Rows::Wide(rows::<C, BYTES>),
+                }
+            }
+            with_block32!(format, of()).or_else(|| with_parts!(format, of_parts()))
         }
     };
 }

@@ -11,6 +11,7 @@ pub(in crate::simd) mod dot;
 pub(in crate::simd) mod lanes;
 pub(in crate::simd) mod loops;
 mod optimal;
+pub(in crate::simd) mod parts;
 mod table;
 mod ternary;
 pub(in crate::simd) mod values;

@@ -54,7 +54,7 @@ impl Order {
     fn of(self, layout: Layout) -> Self {
         Self {
             words: match layout {
-                Layout::Block(format) => self.words.min(format.len() / 4),
+                Layout::Block(format) => self.words.min(format.part_len() / 4),
                 _ => self.words,
             },
             ..self
@@ -186,10 +186,10 @@ pub(in crate::simd) fn add(
     }
 }
 
-/// Columns after which sums are given their scale: those of a block, or all.
+/// Columns after which sums are given their scale: those of a block's part, or all.
 fn span(layout: Layout, cols: usize) -> usize {
     match layout {
-        Layout::Block(format) => format.len(),
+        Layout::Block(format) => format.part_len(),
         _ => cols,
     }
 }
@@ -260,7 +260,7 @@ pub(crate) struct Panels {
     tiles: Tiles,
     codes: Vec<u8>,
     groups: Vec<Group>,
-    /// The scales of blocks times 2²⁴, by panels and blocks, and their minima, where they have some.
+    /// The scales of blocks' parts times 2²⁴, by panels and parts, and their minima, where they have some.
     scales: Vec<Scales>,
     mins: Vec<Scales>,
 }
@@ -344,7 +344,7 @@ impl Panels {
                 for ((totals, groups), scales) in
                     wide.chunks_mut(count).zip(panel_groups).zip(scales)
                 {
-                    batch.scaled(format.len() / 4, groups, scales, totals);
+                    batch.scaled(format.part_len() / 4, groups, scales, totals);
                 }
                 for (totals, mins) in wide.chunks_mut(count).zip(self.mins.chunks(spans)) {
                     let sums = &x.sums[number * batch_rows * spans..];
@@ -404,22 +404,28 @@ impl Panels {
     }
 
     fn read_scales(&mut self, format: Format, matrix: &Matrix<'_>, panels: usize) {
-        let blocks = matrix.cols() / format.len();
+        let (blocks, parts) = (matrix.cols() / format.len(), format.parts());
         let rows = matrix.bytes().chunks_exact(blocks * format.bytes());
-        let read = |into: &mut Vec<Scales>, of: fn(Format, &[u8]) -> f16| {
-            into.clear();
-            into.resize(panels * blocks, [0; ROWS]);
-            for (row, bytes) in rows.clone().enumerate() {
-                let into = &mut into[row / ROWS * blocks..][..blocks];
-                for (into, block) in into.iter_mut().zip(bytes.chunks_exact(format.bytes())) {
-                    into[row % ROWS] = fixed(of(format, block));
+        let read =
+            |into: &mut Vec<Scales>, of: fn(Format, &[u8]) -> f16, which: fn((i8, i8)) -> i8| {
+                into.clear();
+                into.resize(panels * blocks * parts, [0; ROWS]);
+                for (row, bytes) in rows.clone().enumerate() {
+                    let into = &mut into[row / ROWS * blocks * parts..][..blocks * parts];
+                    let of_blocks = into.chunks_exact_mut(parts);
+                    for (into, block) in of_blocks.zip(bytes.chunks_exact(format.bytes())) {
+                        let whole = fixed(of(format, block));
+                        for (part, into) in into.iter_mut().enumerate() {
+                            let factor = which(format.factors(block, part));
+                            into[row % ROWS] = whole * i64::from(factor);
+                        }
+                    }
                 }
-            }
-        };
-        read(&mut self.scales, Format::scale);
+            };
+        read(&mut self.scales, Format::scale, |(scale, _)| scale);
         self.mins.clear();
         if format.min_offset().is_some() {
-            read(&mut self.mins, Format::min);
+            read(&mut self.mins, Format::min, |(_, min)| min);
         }
     }
 }
@@ -458,5 +464,6 @@ mod tests {
         assert_eq!(words(Layout::Int8), 16);
         assert_eq!(words(Layout::Block(Format::Tq2_0)), 16);
         assert_eq!(words(Layout::Block(Format::Q8_0)), 8);
+        assert_eq!(words(Layout::Block(Format::Q6K)), 4);
     }
 }

@@ -14,7 +14,7 @@ use tercet_host::measure::short;
 
 pub(super) fn events(quick: bool) -> Vec<Event> {
     let values = if quick { 51_200 } else { 102_400_000 };
-    let events = Format::ALL.into_iter().map(|format| {
+    let events = Format::ENCODED.into_iter().map(|format| {
         Event::new(
             format!("encode {}, {}", format.name(), short(values)),
             move |name, inputs| case(name, inputs, format, values),

@@ -58,7 +58,7 @@ pub(crate) fn sums_of<const SET: u32>(
         Layout::TernaryLanes => taken!(Layout::TernaryLanes, ternary_lanes(matrix, x, out)),
         Layout::FiveTrits => taken!(Layout::FiveTrits, five_trits(matrix, x, out)),
         Layout::Block(format) => {
-            of_blocks!(format, Tq1_0 Tq2_0 Q2_0 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1)
+            of_blocks!(format, Tq1_0 Tq2_0 Q2_0 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 Q4K Q6K)
         }
     }
 }

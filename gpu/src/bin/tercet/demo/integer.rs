@@ -43,7 +43,12 @@ pub(super) struct Outcome {
 /// The names of all files that [`run`] writes.
 pub(super) fn files() -> impl Iterator<Item = String> {
     let inputs = [TRAIN, TEST, LABELS].map(str::to_owned);
-    inputs.into_iter().chain(Layout::ALL.map(file))
+    inputs.into_iter().chain(layouts().map(file))
+}
+
+/// Those that weights can be brought into.
+fn layouts() -> impl Iterator<Item = Layout> {
+    Layout::ALL.into_iter().filter(|layout| layout.can_encode())
 }
 
 fn file(hidden: Layout) -> String {
@@ -102,7 +107,7 @@ pub(super) fn run(
             file,
         })
     };
-    Layout::ALL.into_iter().map(&mut outcome).collect()
+    layouts().map(&mut outcome).collect()
 }
 
 fn points(name: &str, digits: impl Iterator<Item = Digit>) -> Result<Points, Failure> {

@@ -84,8 +84,11 @@ pub(crate) struct Arguments {
 }
 
 fn layout() -> impl TypedValueParser<Value = Layout> {
-    PossibleValuesParser::new(Layout::ALL.map(Layout::name))
-        .try_map(|name| Layout::from_name(&name).ok_or("not a layout"))
+    let layouts = Layout::ALL.into_iter();
+    let names = layouts
+        .filter(|layout| layout.can_encode())
+        .map(Layout::name);
+    PossibleValuesParser::new(names).try_map(|name| Layout::from_name(&name).ok_or("not a layout"))
 }
 
 fn method() -> impl TypedValueParser<Value = Method> {

@@ -10,7 +10,7 @@ use tercet_core::block::Format;
 
 use crate::simd::blocks::Dot;
 
-use super::loops;
+use super::{loops, parts};
 
 use crate::simd::blocks::dot::{Terms, blocks, half};
 
@@ -22,6 +22,7 @@ pub(in crate::simd) fn of(format: Format) -> Option<Dot> {
         Format::Q2_0 => q2_0,
         Format::Q8_0 => q8_0,
         Format::Q4_0 => q4_0,
+        Format::Q4K | Format::Q6K => return parts::dot(format),
         other => return loops::dot(other),
     })
 }

@@ -4,6 +4,7 @@ mod dot;
 mod encode;
 mod lanes;
 mod pack;
+pub(in crate::simd) mod parts;
 
 use std::arch::x86_64::*;
 

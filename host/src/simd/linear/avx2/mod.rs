@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 use tercet_core::block::Format;
 use tercet_core::linear::Layout;
 
-use crate::simd::avx2::blocks::loops;
+use crate::simd::avx2::blocks::{loops, parts};
 use crate::simd::linear::{Activations, Linear, Multiply, Order, Rows, Tiles, Vector, lanes};
 
 mod blocks;
@@ -55,6 +55,7 @@ fn vector(layout: Layout) -> Option<Vector> {
         Layout::Int4 => (int4::prepare, Rows::Narrow(int4::rows)),
         Layout::Int8Pairs => (int8_pairs::prepare, Rows::Narrow(int8_pairs::rows)),
         Layout::TernaryLanes => (lanes::prepare, Rows::Narrow(ternary_lanes::rows)),
+        Layout::Block(format @ (Format::Q4K | Format::Q6K)) => return parts::vector(format),
         Layout::Block(other) => return loops::vector(other),
     };
     Some(Vector { prepare, rows })
