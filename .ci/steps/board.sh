@@ -12,13 +12,13 @@ said=target/ci/board-$name.said
 exec 3>&2
 trap 'cat "$said" >&3' EXIT
 
-# The committed table, by the same images that `verify` runs; two, so that each fits into small flash.
+# The committed table, by the same images that `verify` runs; three, so that each fits into small flash.
 images "$board"
 : >"$printed"
-for program in conformance_weights conformance_points; do
+for program in conformance_weights conformance_points conformance_models; do
     firmware "$board" "$program" --image "$images/$name/$program" --budget >>"$printed" 2>>"$said"
 done
-agree "$printed"
+agree "$printed" small
 note "$(sed -n 's/^# deepest stack: //p' "$printed" | sort -n | tail -n 1) the deepest"
 
 # The network reads digits to the logits that `tercet network run` gives; without a panic that could be reached, or it would not link.
@@ -46,6 +46,7 @@ esac
 case $board in
 microbit | an386 | an547)
     firmware "$board" no_panic --budget >"$printed" 2>>"$said"
+    firmware "$board" no_panic_models --budget >"$printed" 2>>"$said"
     firmware "$board" motion_no_panic --budget >"$printed" 2>>"$said"
     firmware "$board" pools --budget >"$printed" 2>>"$said"
     note "$(sed -n 's/^# \(.* interrupts\),.*/\1/p' "$printed")"

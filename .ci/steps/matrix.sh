@@ -53,13 +53,19 @@ flash() {
 # The rows, as they stand: | target | how | steps | digests | flash |
 rows=target/ci/matrix-rows.txt
 sed -n '/^| target | run on |/,/^$/p' "$readme" | sed -e 1,2d -e '/^$/d' >"$rows"
-digests=$(grep -cv '^#' core/conformance.txt)
+all=$(grep -cv '^#' core/conformance.txt)
+# Without those of long texts.
+small=$(grep -v '^#' core/conformance.txt | grep -cvE '/(517|639) ')
 wrong=()
 while IFS='|' read -r _ target how steps count bytes _; do
     target=$(tr -d '` ' <<<"$target")
     found=–
+    digests=$all
     case $target in
-    *-none-*) found=$(flash "$target") ;;
+    *-none-*)
+        found=$(flash "$target")
+        digests=$small
+        ;;
     esac
     if [[ ${TERCET_OVERWRITE:-} ]]; then
         sed -i "s#^| \`$target\` |.*#| \`$target\` |$how|$steps| $digests | $found |#" "$readme"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# No public function of the core is forgotten by firmware's program `no_panic`, which links without a panic; the steps `boards` link it for
+# No public function of the core is forgotten by firmware's programs `no_panic` and `no_panic_models`, which link without a panic; the steps `boards` link it for
 # every board.
 . .ci/lib.sh
 
@@ -13,5 +13,6 @@ cargo +nightly rustdoc --locked -q -p tercet-core --lib --features critical-sect
 # A board with room for the names.
 printed=target/ci/no_panic-reached.txt
 firmware an386 no_panic >"$printed"
+firmware an386 no_panic_models >>"$printed"
 python3 .ci/no_panic.py $documented/doc/tercet_core.json "$printed" .ci/no_panic.txt | tee target/ci/no_panic.txt
 note "$(tail -n 1 target/ci/no_panic.txt)"

@@ -2,7 +2,7 @@
 
 use core::panic::PanicInfo;
 
-use tercet_core::conformance::{self, CASE_BYTES, Part};
+use tercet_core::conformance::{self, Part};
 
 use crate::text::Text;
 use crate::{exit, stack};
@@ -43,10 +43,11 @@ pub fn run(part: Part) -> ! {
         .str(name)
         .end();
     Text::new().str("# stack ").number(bytes).end();
-    if bytes as usize > CASE_BYTES {
+    let most = part.case_bytes();
+    if bytes as usize > most {
         Text::new()
             .str("# a case may take ")
-            .number(CASE_BYTES as u32)
+            .number(most as u32)
             .str(" bytes of stack")
             .end();
         failures += 1;

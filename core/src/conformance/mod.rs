@@ -39,7 +39,7 @@ pub use quantized::Quantized;
 /// The committed digests: a line an operation, `name`, a space, 16 hexadecimal digits; `#` starts a comment.
 pub const TABLE: &str = include_str!("../../conformance.txt");
 
-/// Bytes of RAM that no case exceeds, its buffers and call frames included.
+/// Bytes of RAM that no case exceeds but those of models, its buffers and call frames included.
 ///
 /// To hold to it each case is a function of its own that is not inlined, so that frames do not add up.
 pub const CASE_BYTES: usize = 6 * 1024;
@@ -94,8 +94,14 @@ impl Part {
     /// All, in the order in which [`run`] has them.
     pub const ALL: [Self; 4] = [Self::Weights, Self::Points, Self::Models, Self::LongModels];
 
-    /// Those that run in the memory of a small machine.
-    pub const SMALL: [Self; 3] = [Self::Weights, Self::Points, Self::Models];
+    /// Bytes of RAM that no case exceeds: [`CASE_BYTES`], 14 KiB with a language model's cache, or 512 KiB at many positions.
+    pub const fn case_bytes(self) -> usize {
+        match self {
+            Self::Weights | Self::Points => CASE_BYTES,
+            Self::Models => 14 * 1024,
+            Self::LongModels => 512 * 1024,
+        }
+    }
 }
 
 /// Runs every operation of `core`, those that engines supply on [`Scalar`], and reports one digest an operation.
@@ -196,6 +202,17 @@ fn compare(run: impl FnOnce(&mut dyn FnMut(&'static str, u64))) -> Result<usize,
 /// The committed digest of an operation.
 pub fn expected(name: &str) -> Option<u64> {
     entries().find(|entry| entry.0 == name).map(|entry| entry.1)
+}
+
+/// Whether an operation of the table is one that small machines run too, and not of [`Part::LongModels`].
+///
+/// ```
+/// use tercet_core::conformance::is_small;
+///
+/// assert!(is_small("model/llama/window") && !is_small("model/llama/517"));
+/// ```
+pub fn is_small(name: &str) -> bool {
+    !(name.ends_with("/517") || name.ends_with("/639"))
 }
 
 /// The committed table, entry by entry.

@@ -205,7 +205,7 @@ fn check_blocks(
     let fixed = |f16: f16| (f16.to_f32().abs() * 16_777_216.0) as u64;
     for (row, bytes) in bytes.chunks_exact(row_bytes.max(1)).enumerate() {
         let (mut scales, mut mins) = (0u64, 0u64);
-        for block in bytes.chunks_exact(format.bytes()) {
+        for block in bytes.chunks_exact(format.bytes().max(1)) {
             let (scale, min) = (format.scale(block), format.min(block));
             if !scale.is_finite() || !min.is_finite() {
                 return Err(LinearError::ScaleNotFinite { row });

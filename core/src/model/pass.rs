@@ -209,9 +209,11 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         logits: &mut [f32],
     ) -> Result<(), E::Failure> {
         let config = self.model.config();
-        let (mut first, mut logits) = (0usize, logits);
-        for run in rows.chunk_by(|a, b| a.logits == b.logits) {
-            let asked = run.first().is_some_and(|row| row.logits);
+        let (mut first, mut rest, mut logits) = (0usize, rows, logits);
+        while let Some(asked) = rest.first().map(|row| row.logits) {
+            let alike = rest.iter().take_while(|row| row.logits == asked).count();
+            let (run, next) = rest.split_at_checked(alike).unwrap_or_default();
+            rest = next;
             let x = x
                 .get(first.wrapping_mul(config.width)..)
                 .unwrap_or_default();

@@ -136,7 +136,11 @@ mod tests {
         assert_eq!(found["board"], "an386");
         assert_eq!(found["target"], "thumbv7em-none-eabihf");
         assert_eq!(found["runner"][0], "qemu-system-arm");
-        let images = ["conformance_points", "conformance_weights"];
+        let images = [
+            "conformance_models",
+            "conformance_points",
+            "conformance_weights",
+        ];
         assert_eq!(found["images"], serde_json::json!(images));
     }
 

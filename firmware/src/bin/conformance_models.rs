@@ -1,0 +1,19 @@
+//! The conformance suite's language models, from GGUF files in flash.
+
+#![no_std]
+#![no_main]
+
+use core::panic::PanicInfo;
+
+use tercet_core::conformance::Part;
+use tercet_firmware::{entry, suite};
+
+#[entry]
+fn main() -> ! {
+    suite::run(Part::Models)
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    suite::panicked(info)
+}

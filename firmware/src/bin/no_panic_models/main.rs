@@ -1,0 +1,34 @@
+//! Every public function of core's language models and tokenizers, linked and not called: with those of `no_panic` they would not fit the micro:bit.
+
+#![no_std]
+#![no_main]
+#![allow(
+    elided_lifetimes_in_paths,
+    reason = "a list of functions of any lifetime"
+)]
+
+mod model;
+#[allow(
+    dead_code,
+    reason = "functions of types that cannot be written out are listed in `no_panic` alone"
+)]
+#[path = "../no_panic/reach.rs"]
+mod reach;
+mod tokenizer;
+
+use cortex_m_rt::entry;
+use tercet_firmware::text::Text;
+use tercet_firmware::{exit, no_panic, report};
+
+no_panic!();
+
+#[entry]
+fn main() -> ! {
+    model::link();
+    tokenizer::link();
+    let mut name = |name: &str| Text::new().str("reached ").str(name).end();
+    model::names(&mut name);
+    tokenizer::names(&mut name);
+    report::footprint(0, 0);
+    exit::success()
+}

@@ -1,0 +1,45 @@
+//! Tokenizers.
+
+use tercet_core::model::tokenizer::{
+    Decoder, Encoding, Piece, Pieces, Tokenizer, Tokens, Vocabulary,
+};
+
+use crate::reach::reach;
+
+reach! {
+    <Encoding as Default>::default,
+    <Tokens<'_, '_> as Iterator>::next,
+    <Piece<'_> as Iterator>::next,
+    Tokenizer::attach,
+    Tokenizer::encode,
+    Tokenizer::new,
+    Tokenizer::pieces,
+    Tokenizer::token,
+    Encoding::scratch_len,
+    Decoder::new,
+    Decoder::next,
+    Pieces::is_end,
+    Pieces::kind,
+    Pieces::new,
+    Pieces::piece,
+    Pieces::score,
+    Pieces::text,
+    Pieces::vocabulary,
+    Vocabulary::adds_bos,
+    Vocabulary::adds_eos,
+    Vocabulary::adds_space_prefix,
+    Vocabulary::bos,
+    Vocabulary::eom,
+    Vocabulary::eos,
+    Vocabulary::eot,
+    Vocabulary::index_len,
+    Vocabulary::merges,
+    Vocabulary::method,
+    Vocabulary::new,
+    Vocabulary::padding,
+    Vocabulary::pieces_index_len,
+    Vocabulary::scanner,
+    Vocabulary::tokens,
+    Vocabulary::unknown,
+    Vocabulary::with_pre,
+}
