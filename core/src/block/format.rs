@@ -159,13 +159,13 @@ impl Format {
     #[expect(clippy::len_without_is_empty, reason = "a block is never empty")]
     #[inline]
     pub const fn len(self) -> usize {
-        self.facts().len
+        not_zero(self.facts().len)
     }
 
     /// Bytes of a block.
     #[inline]
     pub const fn bytes(self) -> usize {
-        self.facts().bytes
+        not_zero(self.facts().bytes)
     }
 
     /// Runs of values in a block that have a scale of their own: 1, but 8 in Q4_K and 16 in Q6_K.
@@ -188,7 +188,11 @@ impl Format {
     /// ```
     #[inline]
     pub const fn part_len(self) -> usize {
-        self.len() / self.parts()
+        match self.facts().parts {
+            Parts::One => self.len(),
+            Parts::Sixes(_) => 32,
+            Parts::Bytes(_) => 16,
+        }
     }
 
     /// Values in a block, and its bytes.
@@ -324,6 +328,15 @@ impl Format {
             Some(total) => Ok(total),
             None => Err(BlockError::TooLarge { len: values }),
         }
+    }
+}
+
+/// A size, which is not 0: said so that no division by it could panic where the compiler does not look into [`Facts`].
+#[inline]
+const fn not_zero(size: usize) -> usize {
+    match size {
+        0 => 1,
+        size => size,
     }
 }
 

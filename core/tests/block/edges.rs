@@ -118,6 +118,7 @@ fn names_and_type_numbers_lead_back() {
         assert_eq!(Format::from_gguf_type(format.gguf_type()), Some(format));
         assert_eq!(format.layout(), (format.len(), format.bytes()));
         assert!(format.len() <= Format::MAX_LEN);
+        assert_eq!(format.parts() * format.part_len(), format.len());
     }
     assert_eq!(Format::from_name("q5_k"), None);
     assert_eq!(Format::from_gguf_type(0), None);
