@@ -198,7 +198,8 @@ fn what_contradicts_itself_is_refused() {
         extras: Vec::new(),
         dtype: DType::F32,
     };
-    let parameters: [(fn(&mut Parameters), &str); 8] = [
+    type Edit = fn(&mut Parameters);
+    let parameters: [(Edit, &str); 8] = [
         (|p| p.block_count = 0, "block_count is 0"),
         (|p| p.head_count_kv = 3, "4 heads do not divide into 3"),
         (|p| p.head_length = 63, "a head of 63 values has no pairs"),
