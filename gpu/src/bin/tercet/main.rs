@@ -1,5 +1,5 @@
 //! The `tercet` command: quantize, inspect, compare and calibrate models; cluster and search points; build and run integer networks;
-//! time it all, choose engines by it, and verify their bits.
+//! turn text to tokens; time it all, choose engines by it, and verify their bits.
 //!
 //! One file a subcommand. What is computed is computed in `tercet-host`; here are words, tables and exit codes:
 //! 0 for success, 1 for a failure told in one line on stderr, 2 for wrong usage, 130 when interrupted.
@@ -33,6 +33,7 @@ mod reading;
 mod restoring;
 mod search;
 mod table;
+mod tokenize;
 mod trace;
 mod tune;
 mod verify;
@@ -96,6 +97,7 @@ enum Command {
     Elbow(elbow::Arguments),
     Search(search::Arguments),
     Network(network::Arguments),
+    Tokenize(tokenize::Arguments),
     Bench(bench::Arguments),
     Info(info::Arguments),
     Tune(tune::Arguments),
@@ -190,6 +192,7 @@ fn work(command: Command, threads: &[u16]) -> Result<(), Failure> {
         Command::Elbow(arguments) => elbow::run(&arguments),
         Command::Search(arguments) => search::run(&arguments),
         Command::Network(arguments) => network::run(&arguments),
+        Command::Tokenize(arguments) => tokenize::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments, threads),
         Command::Info(arguments) => info::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),
