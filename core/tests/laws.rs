@@ -1,4 +1,4 @@
-//! What core computes, in one binary: numbers, quantizers, blocks, palettes, files, layers, clusters and searches. Memory is in `pools`.
+//! What core computes, in one binary: numbers, quantizers, blocks, palettes, files, layers, clusters, searches and tokenizers. Memory is in `pools`.
 
 mod bitnet;
 mod block;
@@ -31,3 +31,4 @@ mod quant_search;
 mod quant_ternary;
 mod search;
 mod support;
+mod tokenizer;

@@ -15,4 +15,5 @@ mod reference_linear;
 mod reference_network;
 mod reference_palette;
 mod reference_search;
+mod reference_tokenizer;
 mod support;

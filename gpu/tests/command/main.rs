@@ -30,6 +30,7 @@ mod search;
 #[cfg(unix)]
 mod signals;
 mod support;
+mod tokenize;
 mod trace;
 mod transcripts;
 mod tune;

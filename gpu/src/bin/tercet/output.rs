@@ -8,8 +8,13 @@ use crate::failure::Failure;
 
 /// Writes a text.
 pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    bytes(text.as_bytes())
+}
+
+/// Writes bytes as they are.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
+    out.write_all(bytes)
         .and_then(|()| out.flush())
         .map_err(|error| Failure::stdout(&error))
 }
