@@ -60,7 +60,7 @@ fn dtype() -> impl TypedValueParser<Value = DType> {
             ("f16", DType::F16),
             ("bf16", DType::Bf16),
         ];
-        let blocks = Format::ALL.map(|format| (format.name(), DType::Block(format)));
+        let blocks = Format::ENCODED.map(|format| (format.name(), DType::Block(format)));
         floats.into_iter().chain(blocks)
     }
     PossibleValuesParser::new(all().map(|(name, _)| name)).try_map(|name| {
