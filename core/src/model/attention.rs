@@ -55,6 +55,8 @@ impl Attention<'_, '_> {
     /// What a head of a row attends to, into `out`, a value for each of the head; NaN where a score is not finite.
     ///
     /// `scores` has an element for each position of the pages that [`Sequence::pages`] gives with a chunk of 1, `sums` one for each of the head. O(attended · head).
+    // A frame of its own, which products do not need at the same time.
+    #[inline(never)]
     pub fn head(
         &self,
         row: usize,

@@ -105,6 +105,7 @@ fn add(x: &mut [f32], y: &[f32]) {
 }
 
 /// Gives each row its position, and makes room for it in the cache.
+#[inline(never)]
 fn place(
     model: &Model<'_, '_>,
     cache: &mut Cache<'_>,

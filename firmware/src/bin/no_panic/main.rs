@@ -24,7 +24,6 @@ mod block;
 mod cluster;
 mod conformance;
 mod engine;
-mod gguf;
 mod given;
 mod linear;
 mod number;
@@ -54,7 +53,7 @@ macro_rules! topics {
         }
     };
 }
-topics!(arch block cluster conformance engine gguf linear number palette pool pool_blocks quant scalar scalar_cluster search);
+topics!(arch block cluster conformance engine linear number palette pool pool_blocks quant scalar scalar_cluster search);
 
 /// Whether to print what the image holds: the names do not fit into 256 KiB of flash beside the functions.
 const NAMES: bool = !matches!(env!("TERCET_BOARD").as_bytes(), b"microbit");

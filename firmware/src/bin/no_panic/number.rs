@@ -1,8 +1,7 @@
 //! Exact sums, lanes, roots, rounding and draws.
 
 use tercet_core::number::{
-    Element, ExactSum, Lanes, Random, Stats, bits, counter, exp2_neg, lanes, log2, max, root,
-    rope_step, round, sin_cos,
+    Element, ExactSum, Lanes, Random, Stats, bits, lanes, log2, max, root, round,
 };
 use tercet_core::{bf16, f16};
 
@@ -80,10 +79,6 @@ reach! {
     Stats::abs_mean,
     Stats::merge,
     log2,
-    exp2_neg,
-    sin_cos,
-    rope_step,
-    counter,
     ExactSum::add_slice::<f16>,
     ExactSum::add_slice::<bf16>,
     Stats::of::<f16>,

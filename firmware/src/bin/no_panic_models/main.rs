@@ -1,4 +1,4 @@
-//! Every public function of core's language models and tokenizers, linked and not called: with those of `no_panic` they would not fit the micro:bit.
+//! Every public function of core's GGUF files, language models and tokenizers, linked and not called: with those of `no_panic` they would not fit the micro:bit.
 
 #![no_std]
 #![no_main]
@@ -7,6 +7,7 @@
     reason = "a list of functions of any lifetime"
 )]
 
+mod gguf;
 mod model;
 #[allow(
     dead_code,
@@ -24,9 +25,11 @@ no_panic!();
 
 #[entry]
 fn main() -> ! {
+    gguf::link();
     model::link();
     tokenizer::link();
     let mut name = |name: &str| Text::new().str("reached ").str(name).end();
+    gguf::names(&mut name);
     model::names(&mut name);
     tokenizer::names(&mut name);
     report::footprint(0, 0);

@@ -1,4 +1,4 @@
-//! Models: their view, cache, steps and draws.
+//! Models: their view, cache, steps and draws, and the numbers that these are made of.
 
 use tercet_core::block::BlockError;
 use tercet_core::engine::{ModelEngine, Refused};
@@ -9,6 +9,7 @@ use tercet_core::model::{
     Cache, CacheShape, CacheType, Config, FloatMatrix, FloatType, Gate, Layer, Model, ModelError,
     Needs, Pattern, Rope, Sampler, Sequence, Weights, argmax, decode, nll, rotate,
 };
+use tercet_core::number::{counter, exp2_neg, rope_step, sin_cos};
 use tercet_core::quant::QuantError;
 use tercet_core::scalar::Scalar;
 
@@ -92,4 +93,8 @@ reach! {
     Weights::cols,
     Weights::new,
     Weights::rows,
+    counter,
+    exp2_neg,
+    rope_step,
+    sin_cos,
 }
