@@ -405,15 +405,22 @@ impl Panels {
 
     fn read_scales(&mut self, format: Format, matrix: &Matrix<'_>, panels: usize) {
         let (blocks, parts) = (matrix.cols() / format.len(), format.parts());
-        let rows = matrix.bytes().chunks_exact(blocks * format.bytes());
+        let (row_bytes, spans) = (blocks * format.bytes(), blocks * parts);
+        let rows = matrix.bytes().chunks_exact(row_bytes);
         let read =
             |into: &mut Vec<Scales>, of: fn(Format, &[u8]) -> f16, which: fn((i8, i8)) -> i8| {
                 into.clear();
-                into.resize(panels * blocks * parts, [0; ROWS]);
+                into.resize(panels * spans, [0; ROWS]);
                 for (row, bytes) in rows.clone().enumerate() {
-                    let into = &mut into[row / ROWS * blocks * parts..][..blocks * parts];
-                    let of_blocks = into.chunks_exact_mut(parts);
-                    for (into, block) in of_blocks.zip(bytes.chunks_exact(format.bytes())) {
+                    let into = &mut into[row / ROWS * spans..][..spans];
+                    let blocks = bytes.chunks_exact(format.bytes());
+                    if parts == 1 {
+                        for (into, block) in into.iter_mut().zip(blocks) {
+                            into[row % ROWS] = fixed(of(format, block));
+                        }
+                        continue;
+                    }
+                    for (into, block) in into.chunks_exact_mut(parts).zip(blocks) {
                         let whole = fixed(of(format, block));
                         for (part, into) in into.iter_mut().enumerate() {
                             let factor = which(format.factors(block, part));
