@@ -36,6 +36,7 @@ mod reach;
 mod scalar;
 mod scalar_cluster;
 mod search;
+mod tokenizer;
 
 use cortex_m_rt::entry;
 use tercet_firmware::text::Text;
@@ -54,7 +55,7 @@ macro_rules! topics {
         }
     };
 }
-topics!(arch block cluster conformance engine gguf linear number palette pool pool_blocks quant scalar scalar_cluster search);
+topics!(arch block cluster conformance engine gguf linear number palette pool pool_blocks quant scalar scalar_cluster search tokenizer);
 
 /// Whether to print what the image holds: the names do not fit into 256 KiB of flash beside the functions.
 const NAMES: bool = !matches!(env!("TERCET_BOARD").as_bytes(), b"microbit");
