@@ -55,16 +55,20 @@ macro_rules! topics {
         }
     };
 }
-topics!(arch block cluster conformance engine gguf linear number palette pool pool_blocks quant scalar scalar_cluster search tokenizer);
+topics!(arch block cluster conformance engine gguf linear number palette pool pool_blocks quant scalar scalar_cluster search);
 
-/// Whether to print what the image holds: the names do not fit into 256 KiB of flash beside the functions.
-const NAMES: bool = !matches!(env!("TERCET_BOARD").as_bytes(), b"microbit");
+/// Whether there is room for tokenizers, and for the names of what the image holds, which is printed: they do not fit into 256 KiB
+/// of flash beside the other functions.
+const ROOM: bool = !matches!(env!("TERCET_BOARD").as_bytes(), b"microbit");
 
 #[entry]
 fn main() -> ! {
     link();
-    if NAMES {
-        names(&mut |name| Text::new().str("reached ").str(name).end());
+    if ROOM {
+        tokenizer::link();
+        let each: &mut dyn FnMut(&str) = &mut |name| Text::new().str("reached ").str(name).end();
+        names(each);
+        tokenizer::names(each);
     }
     report::footprint(0, 0);
     exit::success()
