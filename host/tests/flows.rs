@@ -27,5 +27,6 @@ mod report;
 mod restore;
 #[cfg(not(sanitized))]
 mod search;
+mod tokenizer;
 #[cfg(not(sanitized))]
 mod with_engine;
