@@ -13,8 +13,9 @@ use tercet_host::DType;
 use tercet_host::language::tiny;
 
 /// The beginning of *Moby Dick*.
-const ENGLISH: &str = "Call me Ishmael. Some years ago, never mind how long precisely, having little or no money in my purse, \
-    and nothing particular to interest me on shore, I thought I would sail about a little and see the watery part of the world. ";
+const ENGLISH: &str = "Call me Ishmael. Some years ago, never mind how long precisely, having little or no money \
+    in my purse, and nothing particular to interest me on shore, I thought I would sail about a little and see the \
+    watery part of the world. ";
 
 /// A folder that is removed at the end of a test; commands run inside it.
 pub(crate) struct Folder(TempDir);
