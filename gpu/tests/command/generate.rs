@@ -434,6 +434,19 @@ fn what_is_no_model_is_refused_with_its_file_and_key_or_tensor() {
 }
 
 #[test]
+fn what_is_not_finite_is_told_with_its_place() {
+    let folder = folder();
+    let mut bytes = fs::read(folder.path("bitnet.gguf")).unwrap();
+    // The last gain of the norm before the head.
+    let gain = bytes.len() - 4;
+    bytes[gain..].copy_from_slice(&f32::NAN.to_le_bytes());
+    fs::write(folder.path("nan.gguf"), bytes).unwrap();
+    let line = folder.fails(&with("nan.gguf", &["--digest"]));
+    let told = "nan.gguf: position 7 of sequence 0, layer 2: not finite: the norm before the head";
+    assert!(line.contains(told), "{line}");
+}
+
+#[test]
 fn a_reader_that_leaves_early_is_no_failure() {
     let folder = folder();
     let mut child = folder
