@@ -80,7 +80,7 @@ fn q4_k_products(block: &[u8; 144], x: &[i8; 256], sums: &[i32; 16]) -> (i32, i3
         for (half, (codes, x)) in codes.into_iter().zip(x.as_chunks::<32>().0).enumerate() {
             // The two bytes of a factor, in every lane.
             let part = 2 * chunk + half;
-            let bytes = _mm256_set1_epi16(((2 * part + 1) << 8 | 2 * part) as i16);
+            let bytes = _mm256_set1_epi16((((2 * part + 1) << 8) | (2 * part)) as i16);
             let factors = _mm256_shuffle_epi8(factors, bytes);
             let pairs = _mm256_maddubs_epi16(codes, load_signed(x));
             found = _mm256_add_epi32(found, _mm256_madd_epi16(pairs, factors));
