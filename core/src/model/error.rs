@@ -17,7 +17,7 @@ error_enum! {
         /// Values of attention.
         Values => "the values of attention",
         /// Scores of attention, or what it gave, or the norm of that.
-        Attention => "the scores of attention, or what it gave,",
+        Attention => "the scores of attention, or what it gave",
         /// The norm before the feed-forward network.
         FeedForwardNorm => "the norm before the feed-forward network",
         /// The gated activation, or its norm.
@@ -143,7 +143,7 @@ error_enum! {
             step: Step,
             /// The row's position in its sequence.
             position: u32,
-        } => "position {position} of sequence {sequence}, layer {layer}: {step} are not finite",
+        } => "position {position} of sequence {sequence}, layer {layer}: not finite: {step}",
         /// A sequence that came to something not finite before.
         Ended {
             /// The sequence.

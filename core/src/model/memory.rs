@@ -213,6 +213,8 @@ impl Needs {
                 outputs = outputs.max(layer.weights().rows().next_multiple_of(GROUP).min(PART));
             }
         }
+        // The sums of both planes of activations, which matrices of floats have none of.
+        let least = if outputs == 0 { 0 } else { 2 * GROUP * wide };
         let needs = Self {
             places: rows,
             floats: Lengths::of(model, span, rows).total(),
@@ -222,7 +224,7 @@ impl Needs {
                 .saturating_mul(2 * wide)
                 .saturating_mul(rows)
                 .max(config.head),
-            least_longs: rows.saturating_mul(2 * GROUP * wide).max(config.head),
+            least_longs: rows.saturating_mul(least).max(config.head),
             words,
         };
         let all = [

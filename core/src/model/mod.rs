@@ -17,6 +17,63 @@
 //! 7. A draw is a function of seed, stream and position: see [`Sampler`].
 //!
 //! So nothing depends on how a prompt is cut, on what else is in the batch, or on threads.
+//!
+//! # From a file to the next token
+//! ```
+//! use tercet_core::gguf::Reader;
+//! use tercet_core::model::{
+//!     Cache, CacheShape, Codes, Layer, Memory, Model, Needs, Pattern, Place, Row, Sampler, Sequence, decode,
+//! };
+//! use tercet_core::scalar::Scalar;
+//!
+//! // A `bitnet` of random weights. Its bytes stay where they are; on a microcontroller that is flash.
+//! let bytes = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/conformance/models/ternary.gguf"));
+//! let file = Reader::new(bytes)?;
+//! let (layers, steps) = Model::lengths(&file)?;
+//! let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
+//! let model = Model::new(&file, &mut layers, &mut steps)?;
+//!
+//! // Sizes come first: here of one sequence of at most 64 positions, in steps of at most 3 rows.
+//! let config = model.config();
+//! let (pattern, kind, context, rows) = (Pattern::FULL, config.cache, 64, 3);
+//! let shape = CacheShape::new(config, kind);
+//! let pages = Sequence::pages(pattern, context, rows);
+//! let needs = Needs::of(&Scalar, &model, pattern, context, rows as usize)?;
+//! assert_eq!((pages * shape.bytes(), needs.total_bytes()), (2048, 5404));
+//!
+//! // The memory is the caller's. This file names no type of cache, so keys and values are int8, as `bitnet` has them.
+//! let codes = pages * shape.codes();
+//! let (mut keys, mut values) = (vec![0; codes], vec![0; codes]);
+//! let mut scales = vec![0.0; 2 * pages * shape.scales()];
+//! let (mut free, mut table) = (vec![0; pages], vec![0; pages]);
+//! let (keys, values) = (Codes::Narrow(&mut keys), Codes::Narrow(&mut values));
+//! let mut cache = Cache::new(shape, keys, values, &mut scales, &mut free)?;
+//! let mut sequences = [Sequence::new(pattern, kind, context, rows, &mut table)?];
+//! let mut memory = Memory {
+//!     places: &mut vec![Place::default(); needs.places],
+//!     floats: &mut vec![0.0; needs.floats],
+//!     bytes: &mut vec![0; needs.bytes],
+//!     halves: &mut vec![0; needs.halves],
+//!     longs: &mut vec![0; needs.longs],
+//!     words: &mut vec![0; needs.words],
+//! };
+//! let mut logits = vec![0.0; config.vocabulary];
+//!
+//! // A prompt of three tokens in one step; only the logits behind the last are asked for.
+//! let prompt = [256, 72, 105];
+//! let step = [0, 1, 2].map(|at| Row { token: prompt[at], sequence: 0, logits: at == 2 });
+//! let mut fault = None;
+//! let sequence = (&mut cache, &mut sequences[..]);
+//! decode(&mut Scalar, &model, sequence, &step, &mut memory, &mut logits, &mut |error| fault = Some(error))?;
+//! assert_eq!(fault, None);
+//!
+//! // The token behind it depends on these logits, the seed and its position alone.
+//! let sampler = Sampler { temperature: 0.8, top_k: 40, seed: 7, ..Sampler::GREEDY };
+//! let mut scratch = vec![0; config.vocabulary];
+//! let next = sampler.draw(&mut logits, &prompt, 3, &mut scratch);
+//! assert_eq!(next, Some(2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod attention;
 mod cache;

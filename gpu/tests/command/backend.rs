@@ -7,7 +7,7 @@ use tercet_host::simd::{Backend, Isa};
 use super::support::{Folder, finish, forced, lasting};
 
 /// A command that takes it each, and the file it writes, if it writes any.
-const COMMANDS: [(&[&str], &str); 9] = [
+const COMMANDS: [(&[&str], &str); 10] = [
     (
         &[
             "quantize",
@@ -81,6 +81,7 @@ const COMMANDS: [(&[&str], &str); 9] = [
     ),
     (&["compare", "in.safetensors", "palette.safetensors"], ""),
     (&["inspect", "q.gguf"], ""),
+    (&["perplexity", "bitnet.gguf", "text"], ""),
 ];
 
 /// Commands whose text says no more of the engine than why it did not do it all.
@@ -89,6 +90,7 @@ const QUIET: [&str; 4] = ["quantize", "dequantize", "compare", "inspect"];
 fn inputs() -> Folder {
     let folder = Folder::new();
     folder.quantized();
+    folder.languages();
     folder
 }
 

@@ -4,13 +4,16 @@ use std::process::Stdio;
 
 use super::support::{Folder, finish};
 
-const SUBCOMMANDS: [&str; 10] = [
+const SUBCOMMANDS: [&str; 13] = [
     "quantize",
     "dequantize",
     "import",
     "inspect",
     "compare",
     "calibrate",
+    "generate",
+    "perplexity",
+    "tokenize",
     "bench",
     "info",
     "demo",

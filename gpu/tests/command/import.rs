@@ -462,3 +462,18 @@ fn a_vocabulary_that_contradicts_itself_is_refused() {
     let line = folder.fails(&["import", "model.bin", "-o", "out.gguf"]);
     assert!(line.contains("name its tokenizer file"), "{line}");
 }
+
+/// A model of floats alone has no sums of blocks, and its memory no room for them.
+#[test]
+fn what_is_imported_continues_a_text() {
+    let folder = folder(&Checkpoint::new(true).bytes(0, SIZES));
+    for to in ["f32", "f16", "q8_0"] {
+        folder.ok(&with(&["--to", to, "--force"]));
+        let generate = ["generate", "out.gguf", "-p", "a a", "-n", "6"];
+        let digests = ["1", "2"].map(|threads| {
+            let more = ["--digest", "--threads", threads];
+            folder.ok(&[&generate[..], &more].concat())
+        });
+        assert_eq!(digests[0], digests[1], "{to}");
+    }
+}

@@ -16,6 +16,7 @@ mod elbow;
 #[cfg(unix)]
 mod firmware;
 mod frame;
+mod generate;
 mod import;
 mod info;
 mod inspect;
@@ -25,6 +26,7 @@ mod kmeans;
 mod metrics;
 mod network;
 mod palette;
+mod perplexity;
 mod quantize;
 mod search;
 #[cfg(unix)]

@@ -7,7 +7,15 @@ use std::process::Command;
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::Value;
 use tempfile::TempDir;
+use tercet_core::block::Format;
 use tercet_core::number::Random;
+use tercet_host::DType;
+use tercet_host::language::tiny;
+
+/// The beginning of *Moby Dick*.
+const ENGLISH: &str = "Call me Ishmael. Some years ago, never mind how long precisely, having little or no money \
+    in my purse, and nothing particular to interest me on shore, I thought I would sail about a little and see the \
+    watery part of the world. ";
 
 /// A folder that is removed at the end of a test; commands run inside it.
 pub(crate) struct Folder(TempDir);
@@ -134,6 +142,26 @@ impl Folder {
         ] {
             self.ok(&["quantize", "in.safetensors", "-o", out, "--to", target]);
         }
+    }
+
+    /// Two language models of random weights, `bitnet.gguf` and `llama.gguf`, and 700 bytes of English, `text`.
+    pub(crate) fn languages(&self) {
+        let (bitnet, llama) = (self.path("bitnet.gguf"), self.path("llama.gguf"));
+        let format = DType::Block(Format::Q2_0);
+        tiny::bitnet(&bitnet, tiny::BITNET_64, 1, format, false).unwrap();
+        tiny::llama(&llama, tiny::LLAMA_32, 1, false).unwrap();
+        let text: String = ENGLISH.chars().cycle().take(700).collect();
+        fs::write(self.path("text"), text).unwrap();
+    }
+
+    /// A file with the first place of `old` replaced by as many bytes.
+    pub(crate) fn edited(&self, from: &str, to: &str, old: &[u8], new: &[u8]) {
+        assert_eq!(old.len(), new.len());
+        let mut bytes = fs::read(self.path(from)).unwrap();
+        let at = bytes.windows(old.len()).position(|part| part == old);
+        let at = at.unwrap_or_else(|| panic!("{from} has no {old:?}"));
+        bytes[at..at + new.len()].copy_from_slice(new);
+        fs::write(self.path(to), bytes).unwrap();
     }
 
     /// What a command that was told to write `output` wrote; nothing where that is empty.

@@ -1,6 +1,45 @@
 //! Language models as GGUF files: written from parameters, a vocabulary and tensors, imported, and run on any engine.
 //!
 //! [`tercet_core::model`] says what is computed; llama.cpp reads the same files.
+//!
+//! ```
+//! use tercet_core::block::Format;
+//! use tercet_core::model::Sampler;
+//! use tercet_host::DType;
+//! use tercet_host::language::tokenizer::{Encoding, Specials, Tokenizer};
+//! use tercet_host::language::{Generation, LanguageFile, RunOptions, View, generate, run, tiny};
+//! use tercet_host::parallel::Threads;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("model.gguf");
+//! // A model of random weights, in place of a trained one.
+//! tiny::bitnet(&path, tiny::BITNET, 1, DType::Block(Format::Tq2_0), false)?;
+//!
+//! let file = LanguageFile::open(&path)?;
+//! let mut view = View::of(&file)?;
+//! let model = view.model(&file)?;
+//! let tokenizer = Tokenizer::read(&file.reader()?, file.bytes(), None)?;
+//!
+//! let prompt = tokenizer.encode(b"Once upon a time", Encoding::default())?;
+//! let sampler = Sampler { temperature: 0.8, seed: 7, ..Sampler::GREEDY };
+//! let how = Generation { sampler, recent: 0, tokens: 16, ends: &[] };
+//! let mut digests = Vec::new();
+//! for engine in &mut [Threads::default(), Threads::alone()] {
+//!     let mut stream = tokenizer.stream(Specials::Hidden);
+//!     let (generated, _) = run(engine, &file, &model, &RunOptions::default(), |decoder| {
+//!         generate(decoder, &prompt, &how, &mut |_| {}, &mut |token| {
+//!             print!("{}", stream.push(token).unwrap_or_default());
+//!             Ok(true)
+//!         })
+//!     })?;
+//!     println!("{}", stream.finish());
+//!     assert_eq!(generated.tokens.len(), 16);
+//!     digests.push(generated.digest);
+//! }
+//! // Of all logits: no number of threads shows.
+//! assert_eq!(digests[0], digests[1]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod blocks;
 mod file;

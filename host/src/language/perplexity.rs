@@ -18,6 +18,29 @@ pub struct Windows {
     pub second_half: bool,
 }
 
+impl Windows {
+    /// How many of so many tokens are scored.
+    ///
+    /// ```
+    /// use tercet_host::language::Windows;
+    ///
+    /// let windows = Windows { context: 256, begin: None, second_half: false };
+    /// assert_eq!(windows.scored(600), 600 - 3); // all but the first of three windows
+    /// assert_eq!(Windows { begin: Some(1), ..windows }.scored(600), 600);
+    /// assert_eq!(Windows { second_half: true, ..windows }.scored(600), 2 * 127);
+    /// ```
+    pub const fn scored(&self, tokens: usize) -> usize {
+        if self.context < 2 {
+            return 0;
+        }
+        match (self.begin, self.second_half) {
+            (_, true) => tokens / self.context * (self.context - 1 - self.context / 2),
+            (Some(_), false) => tokens,
+            (None, false) => tokens - tokens.div_ceil(self.context),
+        }
+    }
+}
+
 /// What a text cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
@@ -63,6 +86,12 @@ pub fn perplexity<E: FlowEngine>(
     if context < 2 {
         return Err(Error::options("a window has two tokens at least"));
     }
+    if windows.scored(tokens.len()) == 0 {
+        return Err(Error::options(format!(
+            "a text of {} tokens is too short for windows of {context}",
+            tokens.len()
+        )));
+    }
     let mut cost = Cost::default();
     let own = match (windows.begin, windows.second_half) {
         (Some(_), false) => context - 1,
@@ -81,11 +110,6 @@ pub fn perplexity<E: FlowEngine>(
         let first = if windows.second_half { context / 2 } else { 0 };
         score(decoder, &text, first, bytes, &mut cost)?;
         told(window.len());
-    }
-    if cost.count == 0 {
-        return Err(Error::options(format!(
-            "the text is too short for windows of {context} tokens"
-        )));
     }
     Ok(cost)
 }

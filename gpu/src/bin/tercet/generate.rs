@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tercet_core::model::{CacheType, Sampler};
+use tercet_core::model::{CacheType, Pattern, Sampler};
 use tercet_host::language::tokenizer::{Encoding, Specials};
 use tercet_host::language::{self, Generated, Generation, LanguageFile, Usage, View};
 
@@ -32,6 +32,29 @@ JSON (--json): prompt_tokens, tokens[], text (of tokens), end (token, length or 
 engine (who multiplied), engine_note, prompt_seconds, prompt_tokens_per_second, decode_seconds, decode_tokens_per_second, memory (bytes of \
 weights, cache and steps).";
 
+/// A number that a range holds, said in words.
+fn within(text: &str, range: impl Fn(f32) -> bool, words: &str) -> Result<f32, String> {
+    match text.parse() {
+        Ok(number) if range(number) => Ok(number),
+        Ok(_) => Err(format!("it is {words}")),
+        Err(_) => Err("it is no number".to_owned()),
+    }
+}
+
+fn temperature(text: &str) -> Result<f32, String> {
+    let range = |t: f32| t >= 0.0 && t.is_finite();
+    within(text, range, "0 or more")
+}
+
+fn share(text: &str) -> Result<f32, String> {
+    within(text, |p| (0.0..=1.0).contains(&p), "from 0 to 1")
+}
+
+fn penalty(text: &str) -> Result<f32, String> {
+    let range = |r: f32| r > 0.0 && r.is_finite();
+    within(text, range, "more than 0")
+}
+
 /// Continue a text with a language model, the same on every machine
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -46,19 +69,19 @@ pub(crate) struct Arguments {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
     tokens: usize,
     /// Divide differences of logits by T before a token is drawn; 0 takes the largest
-    #[arg(long, value_name = "T", default_value_t = 0.0)]
+    #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true, value_parser = temperature)]
     temp: f32,
     /// Draw among the K largest logits; 0 for all
     #[arg(long, value_name = "K", default_value_t = 0)]
     top_k: usize,
     /// Draw among the fewest tokens whose share reaches P
-    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    #[arg(long, value_name = "P", default_value_t = 1.0, allow_negative_numbers = true, value_parser = share)]
     top_p: f32,
     /// Draw among tokens that are P times as likely as the likeliest at least
-    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true, value_parser = share)]
     min_p: f32,
     /// Divide logits of the last tokens by R, those below 0 times R
-    #[arg(long, value_name = "R", default_value_t = 1.0)]
+    #[arg(long, value_name = "R", default_value_t = 1.0, allow_negative_numbers = true, value_parser = penalty)]
     repeat_penalty: f32,
     /// How many of the last tokens --repeat-penalty is for
     #[arg(long, value_name = "N", default_value_t = 64)]
@@ -131,13 +154,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     if !pattern.is_ring() && prompt.len() > context as usize {
         return Err(Failure::new(format_args!(
-            "the prompt has {} tokens, the model's context {context}; --window takes a prompt of any length",
+            "the prompt has {} tokens, the model's context {context}; a --window without a --stride takes prompts of any length",
             prompt.len()
         )));
     }
     let tokens = arguments.tokens.min(room);
-    // The last token's logits are not asked for.
-    let positions = prompt.len().saturating_add(tokens).saturating_sub(1);
+    // The last token is not taken in.
+    let positions = prompt.len().saturating_add(tokens.saturating_sub(1));
     let options = arguments
         .running
         .options(&model, u32::try_from(positions).unwrap_or(u32::MAX))?;
@@ -218,6 +241,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (false, true) => "length",
         (false, false) => "context",
     };
+    let rest = stream.finish();
+    text.push_str(&rest);
     let decoded = generated.tokens.len().saturating_sub(1);
     let cache = options.cache.unwrap_or(model.config().cache);
     let note = by.note.clone().or_else(|| shares(&model, &by.engine));
@@ -228,7 +253,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         end,
         digest: format!("{:016x}", generated.digest),
         cache: CacheType::name(cache),
-        window: pattern.is_ring().then_some(pattern.window),
+        window: Some(pattern.window).filter(|&window| window != Pattern::FULL.window),
         engine: &by.engine,
         engine_note: note,
         prompt_seconds: generated.prompt.as_secs_f64(),
@@ -243,7 +268,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.digest {
         return output::text(&format!("{}\n", report.digest));
     }
-    let rest = stream.finish();
     output::text(&format!("{rest}\n"))?;
     eprint!("{}", people(&report, &generated));
     Ok(())

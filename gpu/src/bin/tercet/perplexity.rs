@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// A GGUF file with a model of the architecture bitnet or llama
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The text, UTF-8
+    /// The text; bytes that are not UTF-8 become what llama.cpp makes of them
     #[arg(value_name = "FILE", required_unless_present = "tokens")]
     file: Option<PathBuf>,
     /// Take tokens from a file, decimal numbers with anything else between them, in place of a text
@@ -125,6 +125,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         begin: vocabulary.bos().filter(|_| vocabulary.adds_bos()),
         second_half: arguments.llama_cpp,
     };
+    if windows.scored(tokens.len()) == 0 {
+        let path = arguments.file.as_ref().or(arguments.tokens.as_ref());
+        return Err(Failure::new(format_args!(
+            "{}: {} are too few for windows of {context}",
+            path.map_or_else(String::new, |path| name(path)),
+            format::counted(tokens.len() as u64, "token")
+        )));
+    }
     let options = arguments.running.options(&model, context)?;
     let pieces = *tokenizer.view().pieces();
     let bytes = |token| {
