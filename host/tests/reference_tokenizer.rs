@@ -143,7 +143,7 @@ fn texts(random: &mut Random) -> Vec<u8> {
         (0x1F300, 0x1FB00),
         (0, 0x11_0000),
     ];
-    const BYTES: &[u8] = b"\x80\xbf\xc0\xc3\xe0\xe2\xed\xa0\xef\xf0\x9f\x96\x81\xf3\xf8\xff A";
+    const BYTES: &[u8] = b"\x80\xbf\xc3\xe1\xe2\xed\xa0\xef\xf1\x9f\x96\x81\xf3\xf8\xff A";
     let mut text = Vec::new();
     for _ in 0..below(random, 25) {
         match below(random, 10) {
@@ -178,7 +178,8 @@ fn push(text: &mut Vec<u8>, point: u32) {
 
 /// What is compared: 4,000 short texts, a megabyte in one text, and, if `thorough`, every code point between letters.
 ///
-/// llama.cpp ends the program at a number beyond Unicode: no byte that could begin one is used.
+/// No byte is used that could begin a number beyond Unicode or an overlong form: llama.cpp 0.5 ends the program at the one and reads
+/// the other, 0.7 replaces the bytes of both, as we do.
 fn cases(thorough: bool) -> Vec<Case> {
     let mut random = Random::new(4);
     let mut cases: Vec<Case> = (0..4000)

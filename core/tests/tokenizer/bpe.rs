@@ -270,8 +270,8 @@ proptest! {
 
     #[test]
     fn what_is_lost_is_what_is_no_character(text in vec(any::<u8>(), 0..60)) {
-        // Beyond Unicode and in surrogates llama.cpp's characters are not Rust's; nor are overlong ones.
-        prop_assume!(!text.iter().any(|byte| matches!(byte, 0xC0 | 0xC1 | 0xE0 | 0xED | 0xF0 | 0xF4..0xF8)));
+        // Surrogates are characters to llama.cpp.
+        prop_assume!(!text.contains(&0xED));
         let mut whole = Vec::new();
         let mut rest = &text[..];
         while !rest.is_empty() {

@@ -9,8 +9,8 @@ const REPLACEMENT: u32 = 0xFFFD;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Loss {
-    /// As in llama.cpp: a byte that begins no character becomes U+FFFD, an overlong character its shortest form, and a byte that
-    /// no token stands for is left out. Decoding cannot undo any of these.
+    /// As in llama.cpp: a byte that begins no character becomes U+FFFD, and one that no token stands for is left out. Decoding
+    /// can undo neither.
     #[default]
     Allowed,
     /// Every byte stays, so that decoding gives the text back; one that no token stands for is an error. Pieces are cut as where
@@ -25,13 +25,13 @@ pub(super) struct Char {
     pub(super) point: u32,
     /// Bytes that it takes, 1 to 4.
     pub(super) len: usize,
-    whole: bool,
 }
 
 impl Char {
     /// The first character of `text`; `None` at its end.
     ///
-    /// As llama.cpp: surrogates and overlong forms are characters, and so are numbers up to 2²¹.
+    /// As llama.cpp 0.7: surrogates are characters; overlong forms and numbers beyond Unicode are not. (Before, overlong forms
+    /// were, and such numbers ended the program.)
     #[inline]
     pub(super) fn first(text: &[u8]) -> Option<Self> {
         let (&lead, rest) = text.split_first()?;
@@ -39,14 +39,13 @@ impl Char {
             return Some(Self {
                 point: lead.into(),
                 len: 1,
-                whole: true,
             });
         }
-        let (more, bits) = match lead {
-            0xC0..0xE0 => (1, lead & 0x1F),
-            0xE0..0xF0 => (2, lead & 0x0F),
-            0xF0..0xF8 => (3, lead & 0x07),
-            _ => (0, 0),
+        let (more, bits, least) = match lead {
+            0xC0..0xE0 => (1, lead & 0x1F, 0x80),
+            0xE0..0xF0 => (2, lead & 0x0F, 0x800),
+            0xF0..0xF8 => (3, lead & 0x07, 0x1_0000),
+            _ => return Some(Self::replaced()),
         };
         let mut point = u32::from(bits);
         let follow = rest.get(..more).unwrap_or_default();
@@ -56,56 +55,22 @@ impl Char {
             }
             point = point << 6 | u32::from(byte & 0x3F);
         }
-        if follow.is_empty() {
+        if follow.is_empty() || !(least..=0x10_FFFF).contains(&point) {
             return Some(Self::replaced());
         }
-        Some(Self {
-            point,
-            len: more.saturating_add(1),
-            whole: true,
-        })
+        let len = more.saturating_add(1);
+        Some(Self { point, len })
     }
 
     const fn replaced() -> Self {
         Self {
             point: REPLACEMENT,
             len: 1,
-            whole: false,
         }
     }
 
     pub(super) fn class(&self) -> Class {
         class(self.point)
-    }
-
-    /// Whether its bytes are replaced by those of [`Char::shortest`]. Beyond Unicode llama.cpp ends the program;
-    /// here such bytes stay.
-    fn changes(&self) -> bool {
-        let shortest = match self.point {
-            0..0x80 => 1,
-            0x80..0x800 => 2,
-            0x800..0x1_0000 => 3,
-            _ => 4,
-        };
-        !self.whole || self.len != shortest
-    }
-
-    /// Its bytes in the shortest form, and how many they are.
-    fn shortest(&self) -> ([u8; 4], u8) {
-        let continued = |shift: u32| (0x80 | (self.point >> shift & 0x3F)) as u8;
-        match self.point {
-            0..0x80 => ([self.point as u8, 0, 0, 0], 1),
-            0x80..0x800 => ([0xC0 | (self.point >> 6) as u8, continued(0), 0, 0], 2),
-            _ => (
-                [
-                    0xE0 | (self.point >> 12) as u8,
-                    continued(6),
-                    continued(0),
-                    0,
-                ],
-                3,
-            ),
-        }
     }
 }
 
@@ -115,10 +80,8 @@ pub(super) struct Bytes<'t> {
     rest: &'t [u8],
     /// Bytes at the front of `rest` that stay.
     kept: usize,
-    /// Bytes that stand for what was there, and how many of them are left; the last ones of three.
-    instead: [u8; 4],
-    at: u8,
-    end: u8,
+    /// What is left of the replacement character.
+    instead: &'static [u8],
 }
 
 impl<'t> Bytes<'t> {
@@ -129,9 +92,7 @@ impl<'t> Bytes<'t> {
                 Loss::Allowed => 0,
                 Loss::Refused => text.len(),
             },
-            instead: [0; 4],
-            at: 0,
-            end: 0,
+            instead: &[],
         }
     }
 }
@@ -141,19 +102,17 @@ impl Iterator for Bytes<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<u8> {
-        if self.at < self.end {
-            let byte = self.instead.get(usize::from(self.at)).copied();
-            self.at = self.at.saturating_add(1);
-            return byte;
+        if let Some((&byte, rest)) = self.instead.split_first() {
+            self.instead = rest;
+            return Some(byte);
         }
         let (&byte, rest) = self.rest.split_first()?;
         if self.kept == 0 && byte >= 0x80 {
             let char = Char::first(self.rest)?;
-            if char.changes() {
-                self.rest = self.rest.get(char.len..).unwrap_or_default();
-                (self.instead, self.end) = char.shortest();
-                self.at = 1;
-                return self.instead.first().copied();
+            // A character of one byte is ASCII.
+            if char.len == 1 {
+                (self.rest, self.instead) = (rest, &[0xBF, 0xBD]);
+                return Some(0xEF);
             }
             self.kept = char.len;
         }
@@ -191,13 +150,21 @@ mod tests {
     }
 
     #[test]
-    fn overlong_characters_become_short_surrogates_and_numbers_beyond_unicode_stay() {
-        assert_eq!(replaced(b"\xc0\x80"), b"\0");
-        assert_eq!(replaced(b"\xe0\x82\xa0"), b"\xc2\xa0");
-        assert_eq!(replaced(b"\xf0\x80\x80\xa0"), b" ");
-        assert_eq!(replaced(b"\xf0\x82\x82\xac"), "€".as_bytes());
+    fn overlong_forms_and_numbers_beyond_unicode_are_no_characters_surrogates_are() {
+        for text in [
+            &b"\xc0\x80"[..],
+            b"\xc1\xbf",
+            b"\xe0\x9f\xbf",
+            b"\xf0\x8f\xbf\xbf",
+            b"\xf4\x90\x80\x80",
+        ] {
+            assert_eq!(
+                replaced(text),
+                "\u{fffd}".repeat(text.len()).as_bytes(),
+                "{text:x?}"
+            );
+        }
         assert_eq!(replaced(b"\xed\xa0\x80"), b"\xed\xa0\x80");
-        assert_eq!(replaced(b"\xf4\x90\x80\x80x"), b"\xf4\x90\x80\x80x");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! [`Vocabulary`] reads and checks a file's metadata; [`Pieces`] turns tokens into bytes; [`Tokenizer`] turns text into tokens
 //! too. A file's list of texts has no index: the caller gives one, of a length that the vocabulary knows. The tokens are
-//! those of llama.cpp for every text that it does not end the program for; [`Loss`] says how to keep the bytes that it loses.
+//! those of llama.cpp 0.7 for every text; [`Loss`] says how to keep the bytes that it loses, and an SPM vocabulary without a token for a
+//! byte is an error, for which it ends the program.
 //! (It also drops spaces after some tokens of models that are named phi-3, of which the tokenizer's metadata knows nothing.)
 //!
 //! | what | is |
