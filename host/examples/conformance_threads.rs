@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     };
     println!("# {backend}");
     let mut status = ExitCode::SUCCESS;
-    conformance::run_engine(&mut Threads::default(), &mut |name, found| {
+    let mut report = |name: &'static str, found: u64| {
         println!("{name} {found:016x}");
         let expected = conformance::expected(name);
         if expected != Some(found) {
@@ -36,7 +36,9 @@ fn main() -> ExitCode {
             eprintln!("{backend}: {mismatch}");
             status = ExitCode::FAILURE;
         }
-    });
+    };
+    conformance::run_engine(&mut Threads::default(), &mut report);
+    conformance::run_models(&mut Threads::default(), &mut report);
     tercet_host::conformance::run(&Threads::default(), &mut |operation, agrees| {
         println!(
             "# {operation}: {}",

@@ -306,6 +306,24 @@ fn conformance_holds_for_any_tile_thread_count_and_backend() {
 }
 
 #[test]
+fn language_models_have_the_table_s_bits_on_any_backend() {
+    for backend in Backend::all() {
+        for threads in [Threads::alone(), Threads::with_tile(64)] {
+            let mut operations = 0;
+            conformance::run_models(&mut threads.with_backend(backend), &mut |name, found| {
+                assert_eq!(
+                    conformance::expected(name),
+                    Some(found),
+                    "{name}, {backend}"
+                );
+                operations += 1;
+            });
+            assert!(operations > 20, "{backend}");
+        }
+    }
+}
+
+#[test]
 fn conformance_holds_on_the_calling_thread_alone() {
     for backend in Backend::all() {
         let mut engine = Threads::alone().with_backend(backend);

@@ -29,7 +29,7 @@ mod quantized;
 mod score;
 mod search;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, ModelEngine};
 use crate::scalar::Scalar;
 
 pub use digest::Digest;
@@ -146,6 +146,10 @@ pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
 pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     weights(engine, report);
     points(engine, report);
+}
+
+/// Runs the language models of [`Part::Models`] and [`Part::LongModels`] on an engine, which has then to report what the table says. Takes 512 KiB of stack.
+pub fn run_models<E: ModelEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     model::run_engine(engine, report);
     model::run_long(engine, report);
 }

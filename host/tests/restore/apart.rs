@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use tercet_core::block::{self, BlockError, Format};
 use tercet_core::cluster::{Points, Update};
 use tercet_core::engine::{
-    BlockEngine, Buffers, ClusterEngine, LinearEngine, MagnitudeBin, MagnitudeSpan, Output,
-    PaletteEngine, QuantizeEngine, QuantizeProblem, SearchEngine,
+    BlockEngine, Buffers, ClusterEngine, LinearEngine, MagnitudeBin, MagnitudeSpan, ModelEngine,
+    Output, PaletteEngine, QuantizeEngine, QuantizeProblem, SearchEngine,
 };
 use tercet_core::linear::{I8Sym, Layer, LinearError, Rescale};
 use tercet_core::number::{Element, Stats};
@@ -262,6 +262,10 @@ impl SearchEngine for Apart {
     fn base<'a, R: Rows + 'a>(&'a mut self, rows: R) -> Result<Self::Base<'a, R>, Self::Error> {
         self.scalar.base(rows)
     }
+}
+
+impl ModelEngine for Apart {
+    type Failure = EngineError;
 }
 
 impl LinearEngine for Apart {

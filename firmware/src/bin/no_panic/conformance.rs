@@ -2,7 +2,9 @@
 
 use core::hint::black_box;
 
-use tercet_core::conformance::{Digest, Memory, Quantized, entries, expected, online};
+use tercet_core::conformance::{
+    Digest, Memory, Part, Quantized, entries, expected, is_small, online,
+};
 
 use crate::reach::reach;
 
@@ -26,6 +28,8 @@ reach! {
     <Memory as Default>::default,
     online::<8, 6>,
     expected,
+    is_small,
+    Part::case_bytes,
     entries,
     each_entry,
 }

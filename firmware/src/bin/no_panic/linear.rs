@@ -75,6 +75,7 @@ reach! {
     Matrix::fast_scratch_len,
     Matrix::scale,
     Matrix::part,
+    Matrix::check_wide,
     argmax::<i64>,
     argmax::<f32>,
     dense,

@@ -22,6 +22,7 @@ reach! {
     Activations::is_empty,
     activations::columns,
     activations::finite,
+    activations::planes,
     activations::quantize,
     Adaptive::choose,
     Allocation::gap,

@@ -101,6 +101,10 @@ impl EngineFound {
     pub(super) fn threads(name: String, engine: Threads) -> Self {
         Self::of(name, |report| {
             digests(AnyEngine::Threads(engine), report);
+            let mut threads = AnyEngine::<First>::Threads(engine);
+            conformance::run_models(&mut threads, &mut |operation, digest| {
+                report(operation, Found::Digest(digest));
+            });
             tercet_host::conformance::run(&engine, &mut |operation, same| {
                 report(operation, Found::Same(same));
             });
