@@ -111,7 +111,9 @@ fn what_is_shown_is_what_is_printed() {
         .filter(|line| line.starts_with("emulated "))
         .collect();
     assert_eq!(boards.len(), 8);
-    let digests = tercet_core::conformance::entries().count();
+    let digests = tercet_core::conformance::entries()
+        .filter(|(name, _)| tercet_core::conformance::is_small(name))
+        .count();
     for board in boards {
         let all = format!(") {digests} {digests} ");
         assert!(words(board).contains(&all), "{board}");
