@@ -162,21 +162,6 @@ where
     }
 }
 
-/// Index of the first code +2.
-pub(super) fn position_of_two<C, const LEN: usize, const BYTES: usize>(
-    bytes: &[u8],
-) -> Option<usize>
-where
-    C: Decoder<LEN, BYTES>,
-{
-    let mut codes = [0; LEN];
-    blocks_of(bytes).enumerate().find_map(|(index, block)| {
-        C::unpack(block, &mut codes);
-        let position = codes.iter().position(|&code| code > 1)?;
-        Some(index * LEN + position)
-    })
-}
-
 /// The exact Σ over parts of scale · 2²⁴ · Σ code · x + minimum · 2²⁴ · Σ x.
 ///
 /// A finite f16 times 2²⁴ is an integer below 2⁴⁰, and a part's integer product is at most 256 · 2 · 128 = 2¹⁶ (two-bit codes) or

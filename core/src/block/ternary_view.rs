@@ -34,10 +34,16 @@ impl<'a> Ternary<'a> {
         }
         let whole = bytes.len() / format.bytes() * format.bytes();
         expect_len(whole, bytes.len())?;
-        match with_codec!(format, position_of_two(bytes)) {
-            Some(index) => Err(BlockError::CodeRange { index }),
-            None => Ok(Self { format, bytes }),
+        let mut room = [0; Format::MAX_LEN];
+        let of_block = room.get_mut(..format.len()).unwrap_or_default();
+        for (block, index) in bytes.chunks_exact(format.bytes()).zip(0..) {
+            codes(format, block, of_block)?;
+            if let Some(position) = of_block.iter().position(|&code| code > 1) {
+                let index = index * format.len() + position;
+                return Err(BlockError::CodeRange { index });
+            }
         }
+        Ok(Self { format, bytes })
     }
 
     /// The format.

@@ -121,6 +121,25 @@ fn scales_are_finite_and_given_once() {
     assert_eq!(Matrix::new(TQ2, 1, 256, &block), not_finite(0));
 }
 
+/// Parts multiply their block's scale: 1,024 · 2²⁴ · 16 · 128 · 32 · 127 · 16 is 2⁶¹ nearly, so two such blocks do not reach 2⁶², three do.
+#[test]
+fn factors_of_parts_count_as_scales_do() {
+    const Q6: Layout = Layout::Block(Format::Q6K);
+    let mut block = [0; 210];
+    block[208..].copy_from_slice(&f16::from_f32(1024.0).to_le_bytes());
+    // Factors of 0 are worth nothing.
+    assert!(Matrix::new(Q6, 1, 3 * 256, &block.repeat(3)).is_ok());
+    block[192..208].fill(0x80);
+    let three = block.repeat(3);
+    let refused = Matrix::new(Q6, 1, 3 * 256, &three);
+    assert_eq!(refused, Err(LinearError::ScaleRange { row: 0 }));
+    let bytes = block.repeat(2);
+    let layer = Layer::new(Matrix::new(Q6, 1, 2 * 256, &bytes).unwrap());
+    let (x, mut out) = ([127; 512], [0]);
+    sums(&layer, I8Sym::new(&x).unwrap(), &mut out, &mut []).unwrap();
+    assert_eq!(out, [(512 * 127 * 32 * 128) << 34]);
+}
+
 #[test]
 fn scales_that_could_leave_64_bits_are_refused() {
     // 65,504 · 2²⁴ · 256 · 2 · 127 is 2⁵⁶ nearly: 64 such blocks pass 2⁶², 32 do not.
