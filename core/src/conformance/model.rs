@@ -124,7 +124,7 @@ rooms! {
     ternary_pages: 2 pages of 1024 and 0 codes, 2 rows of 352 floats, 64 bytes, 64 halves, 8 sums;
     ternary_long: 10 pages of 1024 and 0 codes, 64 rows of 384 floats, 64 bytes, 128 halves, 8 sums;
     llama_page: 1 pages of 1024 and 1024 codes, 1 rows of 352 floats, 128 bytes, 64 halves, 16 sums;
-    llama_pages: 2 pages of 512 and 512 codes, 2 rows of 352 floats, 128 bytes, 64 halves, 16 sums;
+    llama_pages: 2 pages of 512 and 512 codes, 1 rows of 352 floats, 128 bytes, 64 halves, 16 sums;
     llama_long: 10 pages of 512 and 512 codes, 64 rows of 384 floats, 128 bytes, 64 halves, 16 sums;
 }
 
@@ -163,14 +163,6 @@ pub(super) fn run_engine<E: ModelEngine>(
     }
     let ones = Feed::new(Int16Int8, 65).every(6);
     report("model/llama/ones", llama_pages(engine, &LLAMA, ones));
-    report(
-        "model/llama/twos",
-        llama_pages(engine, &LLAMA, ones.chunks(2)),
-    );
-    report(
-        "model/llama/batch",
-        llama_pages(engine, &LLAMA, Feed::new(Int16Int8, 14).beside()),
-    );
     let stride = Feed::new(Int16Int8, 70).with(8, 2, 5).every(7);
     report("model/llama/stride", llama_pages(engine, &LLAMA, stride));
     let window = Feed::new(Int16Int8, 517).with(20, 0, 0).every(64);
@@ -196,6 +188,10 @@ pub(super) fn run_long<E: ModelEngine>(engine: &mut E, report: &mut dyn FnMut(&'
     report(
         "model/llama/threes",
         llama_long(engine, &LLAMA, threes(wide)),
+    );
+    report(
+        "model/llama/batch",
+        llama_long(engine, &LLAMA, Feed::new(wide, 14).beside()),
     );
     let sinks = |kind| Feed::new(kind, 517).with(20, 3, 0).every(64);
     report(
