@@ -9,7 +9,7 @@ use tercet_host::simd::{Backend, taken};
 use super::support::{Folder, noise};
 
 /// A command, and whether it takes files tile by tile: all its kernels are then the engine's.
-const COMMANDS: [(&str, bool); 18] = [
+const COMMANDS: [(&str, bool); 20] = [
     ("quantize big.safetensors -o o.gguf --to tq2_0", true),
     (
         "quantize big.safetensors -o o.gguf --to auto --bits 3",
@@ -49,6 +49,8 @@ const COMMANDS: [(&str, bool); 18] = [
         false,
     ),
     ("network run net.gguf big.safetensors", false),
+    ("generate bitnet.gguf -p Once -n 3", false),
+    ("perplexity bitnet.gguf text --context 64", false),
 ];
 
 /// The command that is made of others' flows.
@@ -160,6 +162,9 @@ fn inputs(folder: &Folder, rows: usize) {
         "--force",
     ];
     folder.ok(&[&["network", "build", "big.safetensors"][..], &layer, &out].concat());
+    if !folder.path("bitnet.gguf").exists() {
+        folder.languages();
+    }
 }
 
 /// Ways to name engines, and the set whose kernels are then to run.
@@ -267,5 +272,5 @@ fn every_command_that_engines_do_is_among_these() {
             assert!(known.any(begins), "{command}: not among the commands");
         }
     }
-    assert_eq!(found, 12);
+    assert_eq!(found, 14);
 }
