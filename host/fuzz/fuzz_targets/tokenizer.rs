@@ -39,7 +39,9 @@ fn look(tokenizer: &Tokenizer<'_>, text: &[u8], encoding: Encoding) {
             .and_then(Iterator::collect::<Result<Vec<u32>, _>>);
         match fewer {
             Ok(fewer) => assert_eq!(fewer, tokens),
-            Err(error) => assert!(matches!(error, TokenizerError::Scratch { needed, found } if needed > found)),
+            Err(error) => assert!(
+                matches!(error, TokenizerError::Scratch { needed, found } if needed > found)
+            ),
         }
     }
     let pieces = tokenizer.pieces();
@@ -91,14 +93,22 @@ fuzz_target!(|bytes: &[u8]| {
         let text = tokenizer.pieces().text(id).unwrap();
         assert!(text.is_empty() || tokenizer.token(text) == Some(id));
         for specials in [Specials::Hidden, Specials::Shown] {
-            tokenizer.pieces().piece(id, specials).unwrap().for_each(drop);
+            tokenizer
+                .pieces()
+                .piece(id, specials)
+                .unwrap()
+                .for_each(drop);
         }
         tokenizer.pieces().is_end(id);
     }
     let encoding = Encoding {
         ends: options & 1 == 1,
         special: options & 2 == 2,
-        loss: if options & 4 == 4 { Loss::Refused } else { Loss::Allowed },
+        loss: if options & 4 == 4 {
+            Loss::Refused
+        } else {
+            Loss::Allowed
+        },
     };
     look(&tokenizer, text, encoding);
 });
