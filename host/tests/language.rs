@@ -168,8 +168,18 @@ fn a_tiny_llama_has_what_a_llama_may_have() {
         ("blk.1.attn_q.weight", DType::Block(Format::Q8_0), &[96, 96]),
         ("blk.1.attn_k.weight", DType::Block(Format::Q4_1), &[48, 96]),
         ("blk.1.attn_k.bias", DType::F32, &[48]),
-        ("blk.0.attn_output.weight", DType::F32, &[96, 96]),
-        ("blk.0.ffn_down.weight", DType::F16, &[96, 160]),
+        ("blk.0.attn_v.weight", DType::Bf16, &[48, 96]),
+        (
+            "blk.0.ffn_up.weight",
+            DType::Block(Format::Q5_1),
+            &[160, 96],
+        ),
+        (
+            "blk.0.attn_output.weight",
+            DType::Block(Format::Q5_0),
+            &[96, 96],
+        ),
+        ("blk.0.ffn_down.weight", DType::F32, &[96, 160]),
         ("output.weight", DType::Block(Format::Q8_0), &[297, 96]),
     ] {
         let tensor = model.get(name).unwrap_or_else(|| panic!("no {name}"));
