@@ -72,7 +72,7 @@ const TWO_PI: u64 = 382_120_863_381_307_115;
 /// use tercet_core::number::rope_step;
 ///
 /// // A radian.
-/// assert_eq!(rope_step(10_000.0, 0, 64), Some(2_935_890_503_282_001_226));
+/// assert_eq!(rope_step(10_000.0, 0, 64), Some(2_935_890_503_282_001_219));
 /// assert_eq!(rope_step(0.5, 0, 64), None);
 /// ```
 pub const fn rope_step(base: f32, pair: u32, dims: u32) -> Option<u64> {

@@ -221,7 +221,7 @@ fn images_of_all_boards_are_refused_only_where_no_target_is_there() {
         "{told}"
     );
     assert!(
-        lines[3].starts_with("error: conformance_points for an386: "),
+        lines[3].starts_with("error: conformance_models for an386: "),
         "{told}"
     );
     assert_eq!(lines.len(), 4, "{told}");
