@@ -166,10 +166,11 @@ TERCET_FN u32 leading_zeros(u64 x) { return static_cast<u32>(__clzll(static_cast
 TERCET_FN u32 find_first_set(u32 x) { return static_cast<u32>(__ffs(static_cast<i32>(x))); }
 TERCET_FN u32 find_first_set(u64 x) { return static_cast<u32>(__ffsll(static_cast<i64>(x))); }
 
-// sum += addend, over 128 and 384 bits, least significant word first; what leaves the top is lost.
+// sum += addend, over 128 and 384 bits, least significant word first; what leaves the top is lost. A word of the sum is written before
+// the last of the addend is read: no two share a register (`&`).
 TERCET_FN void add_words(u64 (&sum)[2], u64 low, u64 high) {
 #if TERCET_DEVICE
-    asm("add.cc.u64 %0, %0, %2;\n\taddc.u64 %1, %1, %3;" : "+l"(sum[0]), "+l"(sum[1]) : "l"(low), "l"(high));
+    asm("add.cc.u64 %0, %0, %2;\n\taddc.u64 %1, %1, %3;" : "+&l"(sum[0]), "+&l"(sum[1]) : "l"(low), "l"(high));
 #else
     sum[0] += low;
     sum[1] += high + (sum[0] < low ? 1 : 0);
@@ -180,7 +181,7 @@ TERCET_FN void add_words(u64 (&sum)[6], const u64 (&addend)[6]) {
 #if TERCET_DEVICE
     asm("add.cc.u64 %0, %0, %6;\n\taddc.cc.u64 %1, %1, %7;\n\taddc.cc.u64 %2, %2, %8;\n\t"
         "addc.cc.u64 %3, %3, %9;\n\taddc.cc.u64 %4, %4, %10;\n\taddc.u64 %5, %5, %11;"
-        : "+l"(sum[0]), "+l"(sum[1]), "+l"(sum[2]), "+l"(sum[3]), "+l"(sum[4]), "+l"(sum[5])
+        : "+&l"(sum[0]), "+&l"(sum[1]), "+&l"(sum[2]), "+&l"(sum[3]), "+&l"(sum[4]), "+&l"(sum[5])
         : "l"(addend[0]), "l"(addend[1]), "l"(addend[2]), "l"(addend[3]), "l"(addend[4]), "l"(addend[5]));
 #else
     u64 carry = 0;
