@@ -16,7 +16,8 @@ import nvidia
 TABLE = architectures.KERNELS / "ptxas.md"
 HEAD = """# What each kernel takes
 
-Registers a thread, bytes spilled (stores + loads), bytes of static shared memory and of stack, by ptxas {version}.
+Registers a thread, bytes spilled (stores + loads), bytes of static shared memory and of stack, by ptxas {version}; in brackets what
+differs by {driver}, the compiler of drivers of CUDA 13.0, for 9.0.
 Written by `report.py`.
 
 | module | kernel | sm | registers | spilled | shared | stack |
@@ -49,13 +50,25 @@ def rows(ptxas, source, real):
     return found
 
 
+def both(source, real):
+    """The rows by the compiler that ships, with what the drivers' gives otherwise."""
+    ours = rows(nvidia.ptxas(), source, real)
+    if not real.startswith("90"):
+        return ours
+    theirs = {row[1]: row for row in rows(nvidia.driver_ptxas(), source, real)}
+    return [[a if a == b else f"{a} ({b})" for a, b in zip(row, theirs[row[1]])] for row in ours]
+
+
+def version(ptxas):
+    said = subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout
+    return re.search(r"V([\d.]+)", said)[1]
+
+
 def main():
-    ptxas = nvidia.ptxas()
-    version = subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout
     found = [row for source in architectures.sources() for real in architectures.REAL[architectures.architecture(source)]
-             for row in rows(ptxas, source, real)]
+             for row in both(source, real)]
     found.sort(key=lambda row: (row[0], row[1], architectures.REAL["75"].index(row[2][:2])))
-    text = HEAD.format(version=re.search(r"V([\d.]+)", version)[1]) + "".join(f"| {' | '.join(row)} |\n" for row in found)
+    text = HEAD.format(version=version(nvidia.ptxas()), driver=version(nvidia.driver_ptxas())) + "".join(f"| {' | '.join(row)} |\n" for row in found)
     if "--check" in sys.argv[1:]:
         same = TABLE.is_file() and TABLE.read_text() == text
         print("ptxas.md is what ptxas says" if same else "ptxas.md differs from what ptxas says; run kernels/report.py")
