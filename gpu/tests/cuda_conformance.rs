@@ -37,3 +37,22 @@ fn every_digest_is_the_committed_one() {
         assert_eq!(digests, 110, "{capability:?}");
     }
 }
+
+/// The device multiplies and normalizes, the processor does the rest.
+#[test]
+fn language_models_give_the_committed_digests() {
+    let Some(device) = device() else { return };
+    device.set("seed=4");
+    let options = CudaOptions {
+        capability: Some((9, 0)),
+        ..CudaOptions::default()
+    };
+    let mut cuda = Cuda::new(&options).unwrap();
+    let mut engine = AnyEngine::Device(&mut cuda);
+    let mut digests = 0;
+    conformance::run_models(&mut engine, &mut |name, found| {
+        assert_eq!(conformance::expected(name), Some(found), "{name}");
+        digests += 1;
+    });
+    assert_eq!(digests, 23);
+}

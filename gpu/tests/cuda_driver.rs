@@ -2,6 +2,9 @@
 
 use crate::support;
 use crate::support::{child, library};
+use tercet_core::block::Format;
+use tercet_core::engine::BlockEngine;
+use tercet_core::quant::{Rule, ScaleRule};
 use tercet_gpu::engine::{Cuda, CudaError, device_count, driver_version};
 
 /// In a child: what the engine says, by each way to ask, and asked again.
@@ -201,4 +204,51 @@ fn is_busy() {
         assert_eq!(device_count(), Ok(1));
         child::tell(&Cuda::first().unwrap_err().to_string());
     }
+}
+
+/// In a child: whether what one module does works, and what another does.
+#[test]
+fn encodes_and_decodes() {
+    if !child::is_one() {
+        return;
+    }
+    let _device = support::emulator::device().unwrap();
+    let mut cuda = Cuda::first().unwrap();
+    let mut blocks = [0; 34];
+    let (rule, scale) = (Rule::AbsMax, ScaleRule::Rule);
+    let encoded = cuda.encode_blocks(Format::Q8_0, rule, scale, &[1.0f32; 32], &mut blocks);
+    child::tell(&format!("encode: {:?}", encoded.map(|_| ())));
+    let mut values = [0.0f32; 32];
+    let decoded = cuda.decode_blocks(Format::Q8_0, &blocks, &mut values);
+    child::tell(&format!("decode: {decoded:?}"));
+}
+
+#[test]
+fn texts_of_a_folder_take_the_place_of_those_shipped() {
+    if support::emulator::device().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let said = || {
+        let variables = [("TERCET_PTX", folder.path().as_os_str())];
+        child::run(
+            module_path!(),
+            "encodes_and_decodes",
+            "".as_ref(),
+            &variables,
+        )
+    };
+    let worked = ["encode: Ok(())", "decode: Ok(())"];
+    assert_eq!(said(), worked, "of an empty folder");
+    let text = tercet_kernels::module("block_encode", (9, 0)).unwrap().ptx;
+    let write = |text: &str| {
+        std::fs::create_dir_all(folder.path().join("75")).unwrap();
+        std::fs::write(folder.path().join("75/block_encode.ptx"), text).unwrap();
+    };
+    write(text);
+    assert_eq!(said(), worked, "of the same text");
+    write(&text.replace(".version 7.4", ".version 99.0"));
+    let told = said();
+    assert!(told[0].contains("cuModuleLoadData"), "{told:?}");
+    assert_eq!(told[1], worked[1]);
 }

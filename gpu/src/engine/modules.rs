@@ -1,12 +1,14 @@
 //! Kernels by name, loaded when they are first used.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+use std::{env, fmt, fs, io};
 
 use cudarc::driver::sys::{CUfunction, CUfunction_attribute, CUmodule};
-use tercet_kernels::Capability;
+use tercet_kernels::{Capability, Module};
 
 use super::context::Context;
 use super::error::CudaError;
@@ -25,7 +27,7 @@ pub(super) struct Modules {
 
 struct Loaded {
     handle: CUmodule,
-    ptx: &'static str,
+    ptx: Cow<'static, str>,
     kernels: HashMap<&'static str, Kernel>,
     /// Blocks of a kernel that a multiprocessor runs at a time, by its threads and dynamic shared memory.
     fits: HashMap<(&'static str, u32, u32), u32>,
@@ -73,8 +75,8 @@ impl Modules {
             Some(loaded) => loaded,
             None => {
                 let found = tercet_kernels::module(module, self.capability);
-                let ptx = found.ok_or_else(|| absent.clone())?.ptx;
-                let handle = load(&self.context, ptx, name)?;
+                let ptx = text(found.ok_or_else(|| absent.clone())?);
+                let handle = load(&self.context, &ptx, name)?;
                 self.loaded.entry(module).or_insert(Loaded {
                     handle,
                     ptx,
@@ -86,7 +88,7 @@ impl Modules {
         let kernel = match loaded.kernels.get_mut(name) {
             Some(kernel) => kernel,
             None => {
-                let parameters = parameters(loaded.ptx, name).ok_or_else(|| absent.clone())?;
+                let parameters = parameters(&loaded.ptx, name).ok_or_else(|| absent.clone())?;
                 let symbol = CString::new(name).map_err(|_| absent)?;
                 let mut handle = std::ptr::null_mut();
                 self.context.call("cuModuleGetFunction", |api| {
@@ -153,6 +155,26 @@ impl Modules {
             loaded.fits.insert(key, fit);
         }
         Ok(fit)
+    }
+}
+
+/// A module's text: what is shipped, in whose place debug builds take that of the folder `TERCET_PTX` where it has one, laid out as
+/// `kernels/ptx`, so that tests prove a kernel's variant on a device without being built anew.
+fn text(module: &Module) -> Cow<'static, str> {
+    let shipped = Cow::Borrowed(module.ptx);
+    if !cfg!(debug_assertions) {
+        return shipped;
+    }
+    let Some(folder) = env::var_os("TERCET_PTX") else {
+        return shipped;
+    };
+    let architecture = module.architecture.target().trim_start_matches("sm_");
+    let file = format!("{}.ptx", module.name);
+    match fs::read_to_string(Path::new(&folder).join(architecture).join(file)) {
+        Ok(text) => Cow::Owned(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => shipped,
+        // Which the driver refuses: nothing else may run in its place.
+        Err(error) => Cow::Owned(error.to_string()),
     }
 }
 
