@@ -17,6 +17,7 @@ pub use block::BlockEngine;
 pub use cluster::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
 pub use linear::LinearEngine;
 pub use model::ModelEngine;
+pub(crate) use model::{GROUP, PART};
 pub use palette::PaletteEngine;
 pub use quantize::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
 pub use refused::Refused;

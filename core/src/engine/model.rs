@@ -1,9 +1,15 @@
 //! What an engine does with a language model, beside its products and norms.
 
 use super::{LinearEngine, QuantizeEngine};
+use crate::linear::{I8Sym, Layer};
 use crate::model::attention::Attention;
 use crate::model::{FloatMatrix, Gate, ModelError};
 use crate::scalar::Scalar;
+
+/// Outputs of a product with activations of 16 bits that are summed at a time; fewer where there is less room, but a multiple of [`GROUP`].
+pub(crate) const PART: usize = 4096;
+/// The least of them: the most rows that lie together in a layout.
+pub(crate) const GROUP: usize = 8;
 
 /// An engine that models run on; [`crate::model::decode`] is the driver.
 ///
@@ -30,6 +36,53 @@ pub trait ModelEngine: LinearEngine + QuantizeEngine {
             let Some(out) = rows.next() else { break };
             for (row, out) in out.iter_mut().enumerate() {
                 *out = weights.dot(row, x);
+            }
+        }
+        Ok(())
+    }
+
+    /// Products of a layer with rows of activations of 16 bits, of which `x` has the high planes of all rows and then the low ones
+    /// ([`planes`](crate::quant::activations::planes)): [`Layer::value`] of 255 · the high plane's sum + the low one's, which is exact in a layer that
+    /// [`Matrix::check_wide`](crate::linear::Matrix::check_wide) accepts. `out` has a row for each of `x_scales`. Of `room` the first serves sums, for engines
+    /// without memory of their own, 16 for each row of `out` at least; the second is [`LinearEngine::sums_many`]'s. O(rows of x · rows · cols).
+    ///
+    /// # Errors
+    /// The engine's own.
+    fn matmat_wide(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        x_scales: &[f32],
+        out: &mut [f32],
+        (sums, scratch): (&mut [i64], &mut [u32]),
+    ) -> Result<(), Self::Failure> {
+        let (outputs, rows) = (layer.weights().rows(), x_scales.len());
+        // As many as there is room for, in whole groups of rows.
+        let room = sums.len().checked_div(rows.saturating_mul(2)).unwrap_or(0);
+        let room = (room / GROUP).max(1).saturating_mul(GROUP);
+        for first in (0..outputs).step_by(room) {
+            let Some(part) = layer.part(first, room) else {
+                break;
+            };
+            let count = part.weights().rows().max(1);
+            let both = count.saturating_mul(rows);
+            let sums = sums.get_mut(..both.saturating_mul(2)).unwrap_or_default();
+            self.sums_many(&part, x, sums, scratch)?;
+            let (high, low) = sums.split_at_checked(both).unwrap_or_default();
+            let (mut high, mut low) = (high.chunks_exact(count), low.chunks_exact(count));
+            let mut scales = x_scales.iter();
+            for out in out.chunks_exact_mut(outputs.max(1)) {
+                let (Some(high), Some(low), Some(&scale)) =
+                    (high.next(), low.next(), scales.next())
+                else {
+                    break;
+                };
+                let out = out.get_mut(first..).unwrap_or_default();
+                for (row, ((out, &high), &low)) in out.iter_mut().zip(high).zip(low).enumerate() {
+                    // Below 2⁶², as was seen when the matrix was taken.
+                    let sum = high.wrapping_mul(255).wrapping_add(low);
+                    *out = part.value(row, sum, scale);
+                }
             }
         }
         Ok(())

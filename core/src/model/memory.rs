@@ -2,9 +2,10 @@
 
 use super::cache::PAGE;
 use super::weights::{Values, Weights};
-use super::work::{GROUP, PART, Work};
+use super::work::Work;
 use super::{Config, Layer, Model, ModelError, Pattern, Sequence, Step};
 use crate::engine::LinearEngine;
+use crate::engine::{GROUP, PART};
 
 /// Where a row of a step stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

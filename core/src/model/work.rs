@@ -3,14 +3,9 @@
 use super::weights::{Values, Weights};
 use super::{Config, ModelError, norm};
 use crate::engine::ModelEngine;
-use crate::linear::{I8Sym, Layer};
+use crate::linear::I8Sym;
 use crate::quant::QuantError;
 use crate::quant::activations::{self, Activations, Norm};
-
-/// Outputs of a product with activations of 16 bits that are summed at a time; fewer where there is less room, but a multiple of [`GROUP`].
-pub(super) const PART: usize = 4096;
-/// The least of them: the most rows that lie together in a layout.
-pub(super) const GROUP: usize = 8;
 
 /// What norms and products work in.
 pub(super) struct Work<'w> {
@@ -113,7 +108,11 @@ impl Work<'_> {
                 let x = self.input.get(..len).unwrap_or_default();
                 engine.multiply_floats(matrix, x, out)?;
             }
-            Values::Blocks(layer) if wide => self.wide(engine, rows, layer, out)?,
+            Values::Blocks(layer) if wide => {
+                let x = symmetric(self.bytes, len.saturating_mul(2))?;
+                let scales = self.scales.get(..rows).unwrap_or_default();
+                engine.matmat_wide(layer, x, scales, out, (self.longs, self.words))?;
+            }
             Values::Blocks(layer) => {
                 let x = symmetric(self.bytes, len)?;
                 let scales = self.scales.get(..rows).unwrap_or_default();
@@ -121,58 +120,6 @@ impl Work<'_> {
             }
         }
         weights.finish(out);
-        Ok(())
-    }
-
-    /// By both planes: the exact sum is 255 times the high one's and the low one's.
-    fn wide<E: ModelEngine>(
-        &mut self,
-        engine: &mut E,
-        rows: usize,
-        layer: &Layer<'_>,
-        out: &mut [f32],
-    ) -> Result<(), E::Failure> {
-        let weights = layer.weights();
-        let (outputs, len) = (
-            weights.rows(),
-            rows.saturating_mul(2).saturating_mul(weights.cols()),
-        );
-        let x = symmetric(self.bytes, len)?;
-        // As many as there is room for, in whole groups of rows.
-        let room = self
-            .longs
-            .len()
-            .checked_div(rows.saturating_mul(2))
-            .unwrap_or(0);
-        let room = (room / GROUP).max(1).saturating_mul(GROUP);
-        for first in (0..outputs).step_by(room) {
-            let Some(part) = layer.part(first, room) else {
-                break;
-            };
-            let count = part.weights().rows().max(1);
-            let both = count.saturating_mul(rows);
-            let sums = self
-                .longs
-                .get_mut(..both.saturating_mul(2))
-                .unwrap_or_default();
-            engine.sums_many(&part, x, sums, self.words)?;
-            let (high, low) = sums.split_at_checked(both).unwrap_or_default();
-            let (mut high, mut low) = (high.chunks_exact(count), low.chunks_exact(count));
-            let mut scales = self.scales.iter();
-            for out in out.chunks_exact_mut(outputs.max(1)) {
-                let (Some(high), Some(low), Some(&scale)) =
-                    (high.next(), low.next(), scales.next())
-                else {
-                    break;
-                };
-                let out = out.get_mut(first..).unwrap_or_default();
-                for (row, ((out, &high), &low)) in out.iter_mut().zip(high).zip(low).enumerate() {
-                    // Below 2⁶², as was seen when the matrix was taken.
-                    let sum = high.wrapping_mul(255).wrapping_add(low);
-                    *out = part.value(row, sum, scale);
-                }
-            }
-        }
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! A language model's steps, on whichever engine it is.
 
 use tercet_core::engine::ModelEngine;
+use tercet_core::linear::{I8Sym, Layer};
 use tercet_core::model::attention::Attention;
 use tercet_core::model::{FloatMatrix, Gate};
 use tercet_host::engine::{EngineError, FlowEngine};
@@ -17,6 +18,18 @@ impl<D: FlowEngine> ModelEngine for AnyEngine<'_, D> {
         out: &mut [f32],
     ) -> Result<(), EngineError> {
         any!(AnyEngine, self, engine => engine.multiply_floats(weights, x, out).map_err(Into::into))
+    }
+
+    fn matmat_wide(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        x_scales: &[f32],
+        out: &mut [f32],
+        (sums, scratch): (&mut [i64], &mut [u32]),
+    ) -> Result<(), EngineError> {
+        let room = (sums, scratch);
+        any!(AnyEngine, self, engine => engine.matmat_wide(layer, x, x_scales, out, room).map_err(Into::into))
     }
 
     fn attend(

@@ -11,7 +11,7 @@ impl Threads {
     ///
     /// A part has about eight tiles of weights, since a weight takes so little time here, and what fits into one is multiplied on
     /// the calling thread.
-    fn rows<T: Send>(
+    pub(super) fn rows<T: Send>(
         self,
         layer: &Layer<'_>,
         out: &mut [T],
@@ -157,7 +157,7 @@ impl LinearEngine for Threads {
         layer.check_many(x, out.len())?;
         rescale.check(layer.weights().rows())?;
         match self.strips(layer, x) {
-            Some(strips) => self.tiles(layer, &strips, out, |part, first, _, out, found| {
+            Some(strips) => self.tiles(layer, &strips, out, |(), part, first, _, out, found| {
                 let rescale = rescale.part(first, out.len());
                 found.give(&mut part.rounded(&rescale, out));
             }),
@@ -177,7 +177,7 @@ impl LinearEngine for Threads {
     ) -> Result<(), LinearError> {
         layer.check_many(x, out.len())?;
         match self.strips(layer, x) {
-            Some(strips) => self.tiles(layer, &strips, out, |part, _, _, out, found| {
+            Some(strips) => self.tiles(layer, &strips, out, |(), part, _, _, out, found| {
                 found.give(&mut part.exact(out));
             }),
             None => self.each(layer, x, out, |engine, _, x, out| {
@@ -201,7 +201,7 @@ impl LinearEngine for Threads {
             return Err(LinearError::Length { expected, found });
         }
         match self.strips(layer, x) {
-            Some(strips) => self.tiles(layer, &strips, out, |part, _, row, out, found| {
+            Some(strips) => self.tiles(layer, &strips, out, |(), part, _, row, out, found| {
                 found.give(&mut part.scaled(x_scales[row], out));
             }),
             None => self.each(layer, x, out, |engine, row, x, out| {

@@ -25,19 +25,20 @@ impl Threads {
         self.backend().strips(layer.weights(), x, alone)
     }
 
-    /// Calls `give` with some rows of a layer, the first of them, the number of a row of activations, its outputs for those rows, and
-    /// their sums, until all rows of both have met. `out` has an output for each.
+    /// Calls `give` with room of the thread's own, some rows of a layer, the first of them, the number of a row of activations, its outputs for
+    /// those rows, and their sums, until all rows of both have met: for a part of the layer, those of activations in their order. `out` has an
+    /// output for each, or is shared by rows of activations that are as far apart as it has rows.
     ///
     /// A thread packs about eight tiles of weights at a time, which stay in its second cache while all activations pass by.
-    pub(super) fn tiles<T: Send>(
+    pub(super) fn tiles<T: Send, R: Default>(
         self,
         layer: &Layer<'_>,
         x: &Strips,
         out: &mut [T],
-        give: impl Fn(&Layer<'_>, usize, usize, &mut [T], Found<'_>) + Sync,
+        give: impl Fn(&mut R, &Layer<'_>, usize, usize, &mut [T], Found<'_>) + Sync,
     ) {
         let weights = layer.weights();
-        let products = out.len().saturating_mul(weights.cols());
+        let products = weights.rows().saturating_mul(x.rows() * weights.cols());
         let threads = match products / SMALL <= self.tile {
             true => 1,
             false => self.threads(),
@@ -47,7 +48,7 @@ impl Threads {
         let share = weights.rows().div_ceil(4 * threads);
         let rows = rows.min(share).next_multiple_of(ROWS);
         let out = Table::new(out, weights.rows());
-        let multiply = |panels: &mut Panels, part: usize| {
+        let multiply = |panels: &mut Panels, room: &mut R, part: usize| {
             let first = part * rows;
             // In whole panels, and so in whole groups of rows: always there.
             let Some(part) = layer.part(first, rows) else {
@@ -57,8 +58,8 @@ impl Threads {
             panels.multiply(part.weights(), x, |row, found| {
                 out.ask(row + AHEAD_ROWS, first, rows);
                 // SAFETY: no other part has these rows of weights, and this one has no other slice while `give` runs.
-                let out = unsafe { out.slice(row, first, rows) };
-                give(&part, first, row, out, found);
+                let out = unsafe { out.slice(row % out.rows, first, rows) };
+                give(room, &part, first, row, out, found);
             });
         };
         let parts = weights.rows().div_ceil(rows);
@@ -68,12 +69,13 @@ impl Threads {
             let Some(mut panels) = self.backend().panels() else {
                 return;
             };
+            let mut room = R::default();
             loop {
                 let part = next.fetch_add(1, Ordering::Relaxed);
                 if part >= parts {
                     return;
                 }
-                multiply(&mut panels, part);
+                multiply(&mut panels, &mut room, part);
             }
         };
         if parts == 1 || threads == 1 {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use tercet_core::engine::ModelEngine;
+use tercet_core::linear::{I8Sym, Layer, LinearError};
 use tercet_core::model::attention::Attention;
 use tercet_core::model::{FloatMatrix, Gate, ModelError};
 
@@ -51,6 +52,58 @@ impl ModelEngine for Threads {
         Ok(())
     }
 
+    /// Both planes meet a few rows of weights, or a tile's, before the next; sums need no memory of the caller's.
+    fn matmat_wide(
+        &mut self,
+        layer: &Layer<'_>,
+        x: I8Sym<'_>,
+        x_scales: &[f32],
+        out: &mut [f32],
+        _: (&mut [i64], &mut [u32]),
+    ) -> Result<(), ModelError> {
+        let (outputs, cols) = (layer.weights().rows(), layer.weights().cols());
+        let expected = layer.check_many(x, out.len().saturating_mul(2))?;
+        let found = x_scales.len().saturating_mul(2);
+        if found != expected {
+            return Err(LinearError::Length { expected, found }.into());
+        }
+        if let Some(strips) = self.strips(layer, x) {
+            let rows = x_scales.len();
+            self.tiles(layer, &strips, out, |sums, part, _, row, out, found| {
+                let sums: &mut Vec<i64> = sums;
+                // Those of the high planes come first, and are kept until the low ones' have come, which lie behind them.
+                let (count, kept) = (out.len(), row.min(rows));
+                sums.resize((rows + 1) * count, 0);
+                found.give(&mut part.exact(&mut sums[kept * count..][..count]));
+                if let Some(row) = row.checked_sub(rows) {
+                    let (high, low) = sums.split_at(rows * count);
+                    both(part, &high[row * count..][..count], low, x_scales[row], out);
+                }
+            });
+            return Ok(());
+        }
+        let rows: Vec<_> = x.rows(cols).collect();
+        let (high, low) = rows.split_at(x_scales.len());
+        let planes = high.iter().zip(low).zip(x_scales);
+        for (((&high, &low), &scale), out) in planes.zip(out.chunks_exact_mut(outputs)) {
+            let planes = [high, low].map(|x| self.backend.product(layer.weights(), x));
+            self.rows(layer, out, |part, _, out| {
+                for (block, out) in out.chunks_mut(ROWS).enumerate() {
+                    let Some(part) = part.part(block * ROWS, out.len()) else {
+                        return;
+                    };
+                    let mut sums = [[0; ROWS]; 2];
+                    for (plane, sums) in planes.iter().zip(&mut sums) {
+                        plane.sums(part.weights(), &mut part.exact(&mut sums[..out.len()]));
+                    }
+                    let [high, low] = &sums;
+                    both(&part, high, low, scale, out);
+                }
+            });
+        }
+        Ok(())
+    }
+
     fn attend(
         &mut self,
         attention: &Attention<'_, '_>,
@@ -93,6 +146,14 @@ impl ModelEngine for Threads {
         let tasks = chunks_mut(x, size).zip(chunks(up, size));
         tasks.each(|_, (x, up)| gate.apply(x, up));
         Ok(())
+    }
+}
+
+/// Outputs of a layer's rows, of the sums of both planes of one row of activations.
+fn both(layer: &Layer<'_>, high: &[i64], low: &[i64], scale: f32, out: &mut [f32]) {
+    for (row, (out, (&high, &low))) in out.iter_mut().zip(high.iter().zip(low)).enumerate() {
+        // Below 2⁶², as was seen when the matrix was taken.
+        *out = layer.value(row, 255 * high + low, scale);
     }
 }
 

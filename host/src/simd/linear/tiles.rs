@@ -209,6 +209,11 @@ pub(crate) struct Strips {
 }
 
 impl Strips {
+    /// How many rows of activations there are.
+    pub(crate) const fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// Packs rows of as many activations as the matrix has columns: on the calling thread up to `alone` of them, else strips side by
     /// side on the pool's. O(rows · cols).
     pub(super) fn new(matrix: &Matrix<'_>, x: I8Sym<'_>, order: Order, alone: usize) -> Self {

@@ -70,28 +70,36 @@ const EIGHT_BYTES: usize = EIGHT * 66;
 /// The sums of rows that lie one after the other.
 #[inline(always)]
 pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
-    let eight_bytes = EIGHT * B::FORMAT.bytes();
+    let block = B::FORMAT.bytes();
     let blocks = x.len / B::FORMAT.len();
-    let row_bytes = blocks * B::FORMAT.bytes();
+    let row_bytes = blocks * block;
     let eights = blocks.div_ceil(EIGHT);
     assert!(bytes.len() == out.len() * row_bytes);
     assert!(x.lines.len() == eights * 4 * B::LINES && x.start.len() == eights);
-    for (row, out) in bytes.chunks_exact(row_bytes).zip(out) {
-        // SAFETY: the caller has the set. Eight blocks lie in each part and in the copy, and activations for as many at each `at`.
+    // Of a row that ends between eights, the blocks that are left go by pairs. A block too many is the next row's: whatever it is, its activations
+    // are 0. The last row has none behind it.
+    let rest = blocks % EIGHT;
+    let pairs = rest.div_ceil(2);
+    let mut last = [0; EIGHT_BYTES];
+    let rest_bytes = (rest * block).min(bytes.len());
+    last[..rest_bytes].copy_from_slice(&bytes[bytes.len() - rest_bytes..]);
+    let count = out.len();
+    for (row, out) in out.iter_mut().enumerate() {
+        let bytes = &bytes[row * row_bytes..];
+        // SAFETY: the caller has the set. Eight blocks lie at each part, so many pairs of them at the rest and in the copy, and activations for as many
+        // at each `at`.
         unsafe {
             let mut sum = _mm256_setzero_si256();
-            let parts = row.chunks_exact(eight_bytes);
-            let rest = parts.remainder();
-            for (at, part) in parts.enumerate() {
-                let terms = eight::<B>(part.as_ptr(), x, at);
-                sum = _mm256_add_epi64(sum, terms);
+            for at in 0..blocks / EIGHT {
+                let part = bytes.as_ptr().add(at * EIGHT * block);
+                sum = _mm256_add_epi64(sum, eight::<B>(part, x, at, EIGHT / 2));
             }
-            if !rest.is_empty() {
-                // Missing blocks have the scale 0.
-                let mut copy = [0; EIGHT_BYTES];
-                copy[..rest.len()].copy_from_slice(rest);
-                let terms = eight::<B>(copy.as_ptr(), x, eights - 1);
-                sum = _mm256_add_epi64(sum, terms);
+            if rest > 0 {
+                let from = match row + 1 == count {
+                    true => last.as_ptr(),
+                    false => bytes.as_ptr().add((blocks - rest) * block),
+                };
+                sum = _mm256_add_epi64(sum, eight::<B>(from, x, eights - 1, pairs));
             }
             let two = _mm_add_epi64(
                 _mm256_castsi256_si128(sum),
@@ -102,31 +110,36 @@ pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     }
 }
 
-/// dot · d · 2²⁴ of eight blocks, in four sums.
+/// dot · d · 2²⁴ of the first `pairs` pairs of eight blocks, in four sums.
 ///
 /// # Safety
-/// There must be eight blocks, and the activations of the eight `at`; the set must run here.
+/// There must be so many blocks, and the activations of the eight `at`, with zeros for those that a row has not; the set must run here.
 #[inline(always)]
-unsafe fn eight<B: Blocks>(blocks: *const u8, x: &Activations, at: usize) -> __m256i {
+unsafe fn eight<B: Blocks>(blocks: *const u8, x: &Activations, at: usize, pairs: usize) -> __m256i {
     let bytes = B::FORMAT.bytes();
     // SAFETY: as the caller promises.
     unsafe {
         let lines = x.lines.as_ptr().add(at * 4 * B::LINES);
-        let two =
-            |number: usize| B::two(blocks.add(number * 2 * bytes), lines.add(number * B::LINES));
+        let two = |number: usize| match number < pairs {
+            true => B::two(blocks.add(number * 2 * bytes), lines.add(number * B::LINES)),
+            false => _mm256_setzero_si256(),
+        };
         let dots = fold_four([two(0), two(1), two(2), two(3)]);
         let less = _mm256_load_si256(x.start.as_ptr().add(at).cast());
-        scaled(_mm256_sub_epi32(dots, less), scales::<B>(blocks))
+        scaled(_mm256_sub_epi32(dots, less), scales::<B>(blocks, 2 * pairs))
     }
 }
 
-/// The scales of eight blocks, by lanes: put together in whole registers, since the vectors' ports have enough to do.
+/// The scales of eight blocks, by lanes, 0 from the block `count` on: put together in whole registers, since the vectors' ports have enough to do.
 ///
 /// # Safety
-/// There must be eight blocks; the set must run here.
+/// There must be so many blocks; the set must run here.
 #[inline(always)]
-unsafe fn scales<B: Blocks>(blocks: *const u8) -> __m128i {
+unsafe fn scales<B: Blocks>(blocks: *const u8, count: usize) -> __m128i {
     let scale = |lane: usize| {
+        if ORDER[lane] >= count {
+            return 0;
+        }
         let at = ORDER[lane] * B::FORMAT.bytes() + B::FORMAT.scale_offset();
         // SAFETY: as the caller promises.
         let scale = unsafe { blocks.add(at).cast::<u16>().read_unaligned() };
