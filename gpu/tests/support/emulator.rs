@@ -73,6 +73,11 @@ pub fn checked() -> bool {
 }
 
 impl Device {
+    /// Whether it is slow.
+    pub const fn is_emulated(&self) -> bool {
+        self.library.is_some()
+    }
+
     /// Sets options of the emulated device ("seed=3,fail=alloc:2"); a real one stays as it is.
     pub fn set(&self, options: &str) {
         if let Some(library) = self.library {

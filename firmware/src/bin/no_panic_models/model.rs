@@ -22,6 +22,7 @@ reach! {
     <ModelError as From<QuantError>>::from,
     <Sampler as Default>::default,
     <Scalar as ModelEngine>::attend,
+    <Scalar as ModelEngine>::matmat_wide,
     <Scalar as ModelEngine>::gate,
     <Scalar as ModelEngine>::multiply_floats,
     Attention::head,
