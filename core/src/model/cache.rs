@@ -177,8 +177,8 @@ pub struct Cache<'m> {
 }
 
 impl<'m> Cache<'m> {
-    /// A pool of as many pages as `free` has elements. `keys` and `values` have [`Shape::codes`] for each page, of the widths of the type; `scales` has
-    /// twice [`Shape::scales`]. What they hold does not matter.
+    /// A pool of as many pages as `free` has elements. `keys` and `values` have [`Shape::codes`] for each page, of the
+    /// widths of the type; `scales` has twice [`Shape::scales`]. What they hold does not matter.
     ///
     /// # Errors
     /// [`ModelError::Room`] where one is too short or of the other width.

@@ -18,7 +18,8 @@ impl Rope<'_> {
     /// little-endian; none where it is empty), each quotient rounded half to even.
     ///
     /// # Errors
-    /// [`ModelError::Tensor`] for factors that are not one a pair, between 2⁻⁴⁰ and 2⁴⁰; [`ModelError::Key`] for a base or a factor that is none.
+    /// [`ModelError::Tensor`] for factors that are not one a pair, between 2⁻⁴⁰ and 2⁴⁰; [`ModelError::Key`] for a base
+    /// or a factor that is none.
     pub fn fill(
         base: f32,
         factor: f32,
@@ -84,7 +85,8 @@ fn divide(step: u64, by: f32) -> Option<u64> {
     Some((quotient + u128::from(up)) as u64)
 }
 
-/// Rotates a head by the angles that [`Rope::angles`] gave: of a pair (a, b), fl(fl(a·cos) − fl(b·sin)) and fl(fl(a·sin) + fl(b·cos)). All three are of one length.
+/// Rotates a head by the angles that [`Rope::angles`] gave: of a pair (a, b), fl(fl(a·cos) − fl(b·sin)) and
+/// fl(fl(a·sin) + fl(b·cos)). All three are of one length.
 pub fn rotate(head: &[f32], neighbours: bool, angles: &[f32], out: &mut [f32]) {
     let turn = |a: f32, b: f32, angle: &[f32]| match angle {
         [cosine, sine] => (a * cosine - b * sine, a * sine + b * cosine),

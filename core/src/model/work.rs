@@ -35,7 +35,8 @@ impl Work<'_> {
         self.gains.get_mut(..head).unwrap_or_default()
     }
 
-    /// Makes activations of rows of vectors, in the forms that those matrices take. Calls `fault` with each row of which something is not finite.
+    /// Makes activations of rows of vectors, in the forms that those matrices take. Calls `fault` with each row of
+    /// which something is not finite.
     pub(super) fn norm<E: ModelEngine>(
         &mut self,
         engine: &mut E,
