@@ -14,7 +14,7 @@
 //! Nothing depends on the order of t, so pages, threads and devices may share it out. One exponent for all positions,
 //! in place of one a page, would lose: 4·10⁻² of the result over 128 Ki positions, where pages stay at 10⁻⁴.
 
-use super::cache::{Cache, CacheType, PAGE, PageCodes, fp8_integer};
+use super::cache::{Cache, CacheType, PAGE, PageCodes, fp8_integer, part};
 use super::gate::steps;
 use super::memory::Place;
 use super::sequence::Sequence;
@@ -137,9 +137,8 @@ impl Ask<'_, '_, '_> {
     fn query<'q>(&self, codes: &'q [i16], scales: &[f32]) -> (&'q [i16], f32) {
         let len = self.attention.head_len();
         let first = self.head.wrapping_mul(len);
-        let codes = codes.get(first..).and_then(|rest| rest.get(..len));
         let scale = scales.get(self.head).copied().unwrap_or(0.0);
-        (codes.unwrap_or_default(), scale)
+        (part(codes, first, len), scale)
     }
 
     /// Writes a score for each position of each page, −∞ for those that are not attended to, and gives the largest;
@@ -292,11 +291,7 @@ fn dot(kind: CacheType, keys: PageCodes<'_>, index: usize, query: &[i16]) -> f32
     let first = index.wrapping_mul(len);
     match keys {
         PageCodes::Narrow(keys) => {
-            let key = keys
-                .get(first..)
-                .and_then(|rest| rest.get(..len))
-                .unwrap_or_default();
-            let pairs = query.iter().zip(key);
+            let pairs = query.iter().zip(part(keys, first, len));
             if kind == CacheType::Fp8 {
                 let sum: i64 = pairs
                     .map(|(&q, &k)| i64::from(q) * i64::from(fp8_integer(k)))
@@ -310,11 +305,7 @@ fn dot(kind: CacheType, keys: PageCodes<'_>, index: usize, query: &[i16]) -> f32
             sum as f32
         }
         PageCodes::Wide(keys) => {
-            let key = keys
-                .get(first..)
-                .and_then(|rest| rest.get(..len))
-                .unwrap_or_default();
-            let pairs = query.iter().zip(key);
+            let pairs = query.iter().zip(part(keys, first, len));
             let sum: i64 = pairs
                 .map(|(&q, &k)| i64::from(i32::from(q) * i32::from(k)))
                 .sum();

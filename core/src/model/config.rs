@@ -153,6 +153,15 @@ impl Config {
     }
 }
 
+const COUNT: &str = "an integer below 2^31";
+
+/// The count that a value is, if it is one.
+fn count_of(value: Value<'_>) -> Option<usize> {
+    let count = value.as_u64()?;
+    let small = count <= u64::from(u32::MAX >> 1);
+    small.then(|| usize::try_from(count).ok())?
+}
+
 /// Keys as they come.
 #[derive(Default)]
 struct Keys {
@@ -201,13 +210,9 @@ impl Keys {
         ];
         for (name, slot) in counts {
             if key == name {
-                let count = value
-                    .as_u64()
-                    .filter(|&count| count <= u64::from(u32::MAX >> 1));
-                let count = count.and_then(|count| usize::try_from(count).ok());
-                let count = count.ok_or(ModelError::Key {
+                let count = count_of(value).ok_or(ModelError::Key {
                     key: name,
-                    expected: "an integer below 2^31",
+                    expected: COUNT,
                 })?;
                 if name == "expert_count" && count > 0 {
                     return Err(ModelError::Key {
@@ -278,13 +283,9 @@ impl Keys {
         ];
         for (name, slot) in counts {
             if key == name {
-                let count = value
-                    .as_u64()
-                    .filter(|&count| count <= u64::from(u32::MAX >> 1));
-                let count = count.and_then(|count| usize::try_from(count).ok());
-                slot.get_or_insert(count.ok_or(ModelError::OwnKey {
+                slot.get_or_insert(count_of(value).ok_or(ModelError::OwnKey {
                     key: name,
-                    expected: "an integer below 2^31",
+                    expected: COUNT,
                 })?);
             }
         }

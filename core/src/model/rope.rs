@@ -1,6 +1,7 @@
 //! Rotary position embedding (Su and others, *RoFormer*, 2021), by angles in 64 bits.
 
 use super::ModelError;
+use super::weights::floats;
 use crate::number::{rope_step, sin_cos};
 
 /// How a model's positions become angles.
@@ -35,14 +36,13 @@ impl Rope<'_> {
         if !factors.is_empty() && factors.len() / 4 != steps.len() {
             return Err(bad);
         }
-        let mut factors = factors.chunks_exact(4);
+        let mut factors = floats(factors);
         for (pair, step) in (0..pairs).zip(steps) {
             let whole = rope_step(base, pair, dims).ok_or(ModelError::Key {
                 key: "rope.freq_base",
                 expected: "finite and at least 1",
             })?;
-            let own = factors.next().and_then(|bytes| bytes.first_chunk());
-            let own = own.map_or(1.0, |&bytes| f32::from_le_bytes(bytes));
+            let own = factors.next().unwrap_or(1.0);
             *step = divide(whole, factor)
                 .ok_or(ModelError::Key {
                     key: "rope.scaling.factor",

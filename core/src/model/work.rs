@@ -1,6 +1,6 @@
 //! Norms and products of a pass, over activations in the forms that matrices take.
 
-use super::weights::{Values, Weights};
+use super::weights::{Values, Weights, floats};
 use super::{Config, ModelError, norm};
 use crate::engine::ModelEngine;
 use crate::linear::{I8Sym, Layer};
@@ -47,10 +47,8 @@ impl Work<'_> {
         fault: &mut dyn FnMut(usize),
     ) -> Result<(), E::Failure> {
         let cols = gains.len() / 4;
-        for (to, from) in self.gains.iter_mut().zip(gains.chunks_exact(4)) {
-            *to = from
-                .first_chunk()
-                .map_or(0.0, |&bytes| f32::from_le_bytes(bytes));
+        for (to, from) in self.gains.iter_mut().zip(floats(gains)) {
+            *to = from;
         }
         let norm = (!gains.is_empty()).then(|| Norm {
             gains: self.gains.get(..cols).unwrap_or_default(),
