@@ -9,6 +9,8 @@ mod gguf_laws;
 mod linear;
 mod linear_network;
 mod model_laws;
+mod model_refusals;
+mod model_rope;
 mod number_exact_sum;
 mod number_exp2_neg;
 mod number_lanes;

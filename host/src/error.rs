@@ -85,6 +85,21 @@ pub enum Error {
         /// What does not fit, and what would.
         reason: String,
     },
+    /// A model's run takes more memory than there is left. Nothing was begun.
+    #[error(
+        "{}: a run takes {} bytes of memory, {cache} of cache and {steps} of steps, and {available} are left",
+        .path.display(), .cache.saturating_add(*.steps)
+    )]
+    Memory {
+        /// The model's file.
+        path: PathBuf,
+        /// Bytes of keys and values.
+        cache: usize,
+        /// Bytes of steps.
+        steps: usize,
+        /// Bytes that the system says are left.
+        available: u64,
+    },
     /// The engine that was to do the work failed; files and options have no part in it.
     #[error("{engine}: {source}")]
     Engine {

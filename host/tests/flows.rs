@@ -12,6 +12,7 @@ mod convert_refused;
 mod files;
 mod language;
 mod language_conformance;
+mod language_hostile;
 mod look;
 #[cfg(not(sanitized))]
 mod measure;

@@ -1,17 +1,20 @@
 //! Attention over the cache as sums of integers.
 //!
-//! After rotation a query has 16 bits and a scale, as [`crate::quant::activations`] has them without a norm; keys and values have the bits of
-//! the [cache's type](super::CacheType). For a query at position p, with qs = fl(scale · fl(1 / √d)):
-//! 1. Scores of the t that are [attended to](super::Pattern): s = fl(f32(dot) · fl(qs · ks)), the dot product of codes exact. m is the largest.
+//! After rotation a query has 16 bits and a scale, as [`crate::quant::activations`] has them without a norm; keys and
+//! values have the bits of the [cache's type](super::CacheType). For a query at position p, with
+//! qs = fl(scale · fl(1 / √d)):
+//! 1. Scores of the t that are [attended to](super::Pattern): s = fl(f32(dot) · fl(qs · ks)), the dot product of codes
+//!    exact. m is the largest.
 //! 2. Powers: p = ([`exp2_neg`] of u, and 64) >> 7, u = fl(fl(m − s) · log₂ e), at most 31.99, in units of 2⁻²⁰, cut off. Σp is exact.
-//! 3. Weights: a = fl(f32(p) · vs). Of 64 positions from a multiple of 64 on, e is the least with a ≤ 32,767 · 2ᵉ for all; E the largest e; an e below
-//!    E − R is raised to that, R the [range](super::CacheType::range) of the type. w = half even of a · 2⁻ᵉ.
+//! 3. Weights: a = fl(f32(p) · vs). Of 64 positions from a multiple of 64 on, e is the least with a ≤ 32,767 · 2ᵉ for
+//!    all; E the largest e; an e below E − R is raised to that, R the [range](super::CacheType::range) of the type.
+//!    w = half even of a · 2⁻ᵉ.
 //! 4. Sums: Σ over pages of (Σ w · v) · 2^(e − E + R), exact in 64 bits, times fl(2^(E − R) / f32(Σp)). 0 where every a is below 2⁻¹⁰⁰.
 //!
-//! Nothing depends on the order of t, so pages, threads and devices may share it out. One exponent for all positions, in place of one a page, would
-//! lose: 4·10⁻² of the result over 128 Ki positions, where pages stay at 10⁻⁴.
+//! Nothing depends on the order of t, so pages, threads and devices may share it out. One exponent for all positions,
+//! in place of one a page, would lose: 4·10⁻² of the result over 128 Ki positions, where pages stay at 10⁻⁴.
 
-use super::cache::{Cache, CacheType, PAGE, PageCodes, fp8_integer};
+use super::cache::{Cache, CacheType, PAGE, PageCodes, fp8_integer, part};
 use super::gate::steps;
 use super::memory::Place;
 use super::sequence::Sequence;
@@ -19,6 +22,9 @@ use crate::number::exp2_neg;
 
 /// The most values of a head: 512 · 32,512 · 127 fits 31 bits.
 pub const MAX_HEAD: usize = 512;
+
+/// Weights that are all below this count as 0.
+const LEAST: f32 = 1.0 / (1u128 << 100) as f32;
 
 /// Positions of a page, as a length.
 const LEN: usize = PAGE as usize;
@@ -52,9 +58,10 @@ impl Attention<'_, '_> {
         self.cache.shape().head
     }
 
-    /// What a head of a row attends to, into `out`, a value for each of the head; NaN where a score is not finite.
+    /// What a head of a row attends to, into `out`, a value for each of the head; NaN where a score or a weight is not finite.
     ///
-    /// `scores` has an element for each position of the pages that [`Sequence::pages`] gives with a chunk of 1, `sums` one for each of the head. O(attended · head).
+    /// `scores` has an element for each position of the pages that [`Sequence::pages`] gives with a chunk of 1, `sums`
+    /// one for each of the head. O(attended · head).
     // A frame of its own, which products do not need at the same time.
     #[inline(never)]
     pub fn head(
@@ -88,9 +95,13 @@ impl Attention<'_, '_> {
         let Some(largest) = ask.scores(scores) else {
             return out.fill(f32::NAN);
         };
-        let Some((total, largest)) = ask.weights(largest, scores) else {
+        let (total, largest) = ask.weights(largest, scores);
+        if !largest.is_finite() {
+            return out.fill(f32::NAN);
+        }
+        if largest < LEAST {
             return;
-        };
+        }
         let range = shape.kind.range() as i32;
         let most = exponent(largest);
         ask.sum(most, scores, sums);
@@ -126,12 +137,12 @@ impl Ask<'_, '_, '_> {
     fn query<'q>(&self, codes: &'q [i16], scales: &[f32]) -> (&'q [i16], f32) {
         let len = self.attention.head_len();
         let first = self.head.wrapping_mul(len);
-        let codes = codes.get(first..).and_then(|rest| rest.get(..len));
         let scale = scales.get(self.head).copied().unwrap_or(0.0);
-        (codes.unwrap_or_default(), scale)
+        (part(codes, first, len), scale)
     }
 
-    /// Writes a score for each position of each page, −∞ for those that are not attended to, and gives the largest; `None` where one is not finite.
+    /// Writes a score for each position of each page, −∞ for those that are not attended to, and gives the largest;
+    /// `None` where one is not finite.
     fn scores(&self, scores: &mut [f32]) -> Option<f32> {
         let attention = self.attention;
         let pattern = self.sequence.pattern();
@@ -166,14 +177,14 @@ impl Ask<'_, '_, '_> {
         (finite && largest.is_finite()).then_some(largest)
     }
 
-    /// Turns scores into weights that are no integers yet, and gives Σp and the largest of them; `None` where they are too small.
-    fn weights(&self, largest: f32, scores: &mut [f32]) -> Option<(u64, f32)> {
+    /// Turns scores into weights that are no integers yet, and gives Σp and the largest of them.
+    fn weights(&self, largest: f32, scores: &mut [f32]) -> (u64, f32) {
         let attention = self.attention;
         let (mut total, mut most) = (0u64, 0.0);
         let mut scores = scores.chunks_exact_mut(LEN);
         for (_, page) in self.pages() {
             let (_, scales) = attention.cache.values(page, attention.layer, self.kv);
-            let scores = scores.next()?;
+            let Some(scores) = scores.next() else { break };
             for (score, &scale) in scores.iter_mut().zip(scales) {
                 if *score == f32::NEG_INFINITY {
                     *score = 0.0;
@@ -188,9 +199,7 @@ impl Ask<'_, '_, '_> {
                 *score = weight;
             }
         }
-        const LEAST: f32 = 1.0 / (1u128 << 100) as f32;
-        // Not below a number, and so a number.
-        (most >= LEAST && most.is_finite()).then_some((total, most))
+        (total, most)
     }
 
     /// Adds the values of all pages, by their weights, in units of 2^(`most` − range).
@@ -282,11 +291,7 @@ fn dot(kind: CacheType, keys: PageCodes<'_>, index: usize, query: &[i16]) -> f32
     let first = index.wrapping_mul(len);
     match keys {
         PageCodes::Narrow(keys) => {
-            let key = keys
-                .get(first..)
-                .and_then(|rest| rest.get(..len))
-                .unwrap_or_default();
-            let pairs = query.iter().zip(key);
+            let pairs = query.iter().zip(part(keys, first, len));
             if kind == CacheType::Fp8 {
                 let sum: i64 = pairs
                     .map(|(&q, &k)| i64::from(q) * i64::from(fp8_integer(k)))
@@ -300,11 +305,7 @@ fn dot(kind: CacheType, keys: PageCodes<'_>, index: usize, query: &[i16]) -> f32
             sum as f32
         }
         PageCodes::Wide(keys) => {
-            let key = keys
-                .get(first..)
-                .and_then(|rest| rest.get(..len))
-                .unwrap_or_default();
-            let pairs = query.iter().zip(key);
+            let pairs = query.iter().zip(part(keys, first, len));
             let sum: i64 = pairs
                 .map(|(&q, &k)| i64::from(i32::from(q) * i32::from(k)))
                 .sum();
@@ -357,36 +358,4 @@ fn power(exponent: i32) -> f32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::number::Random;
-
-    #[test]
-    fn weights_are_the_nearest_integers() {
-        let mut random = Random::new(7);
-        for _ in 0..100_000 {
-            // From 2⁻¹⁰⁰ to 2¹⁰⁰.
-            let a = f32::from_bits(
-                (27 + random.below(200) as u32) << 23 | random.next_u64() as u32 & 0x7F_FFFF,
-            );
-            let e = exponent(a);
-            let wide = f64::from(a);
-            assert!(wide <= 32_767.0 * 2f64.powi(e) && wide > 32_767.0 * 2f64.powi(e - 1));
-            for more in [0, 1, 5, 12, 20, 30] {
-                let exact = wide * 2f64.powi(-(e + more));
-                assert_eq!(
-                    f64::from(shifted(a, e + more)),
-                    crate::number::round::half_even_f64(exact)
-                );
-            }
-        }
-        assert_eq!(shifted(0.0, -100), 0);
-    }
-
-    #[test]
-    fn powers_of_two_are_exact() {
-        for e in -149..=127 {
-            assert_eq!(f64::from(power(e)), 2f64.powi(e));
-        }
-    }
-}
+mod tests;

@@ -177,8 +177,8 @@ pub struct Cache<'m> {
 }
 
 impl<'m> Cache<'m> {
-    /// A pool of as many pages as `free` has elements. `keys` and `values` have [`Shape::codes`] for each page, of the widths of the type; `scales` has
-    /// twice [`Shape::scales`]. What they hold does not matter.
+    /// A pool of as many pages as `free` has elements. `keys` and `values` have [`Shape::codes`] for each page, of the
+    /// widths of the type; `scales` has twice [`Shape::scales`]. What they hold does not matter.
     ///
     /// # Errors
     /// [`ModelError::Room`] where one is too short or of the other width.
@@ -356,7 +356,8 @@ pub(super) fn fp8_integer(code: i8) -> i32 {
     (Fp8::E4M3.decode(code as u8) * 512.0) as i32
 }
 
-fn part<T>(all: &[T], first: usize, len: usize) -> &[T] {
+/// So many elements from `first` on; none where there are fewer.
+pub(super) fn part<T>(all: &[T], first: usize, len: usize) -> &[T] {
     all.get(first..)
         .and_then(|rest| rest.get(..len))
         .unwrap_or_default()

@@ -18,9 +18,10 @@ pub enum Architecture {
 /// Which positions a position attends to: those before a number of sinks, those in a window behind it, and every so many-th before it;
 /// always itself.
 ///
-/// Position p attends to t ≤ p where t < sinks, or p − t < window, or stride > 0 and (p − t) mod stride = 0 (Child and others, 2019). Sinks are those of
-/// Xiao and others, *Efficient streaming language models with attention sinks*, 2023: from position window + sinks on they are scored by a
-/// query rotated to position window + sinks − 1, so that their distance stays within what the model was trained for.
+/// Position p attends to t ≤ p where t < sinks, or p − t < window, or stride > 0 and (p − t) mod stride = 0 (Child and
+/// others, 2019). Sinks are those of Xiao and others, *Efficient streaming language models with attention sinks*, 2023:
+/// from position window + sinks on they are scored by a query rotated to position window + sinks − 1, so that their
+/// distance stays within what the model was trained for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Pattern {
@@ -134,13 +135,31 @@ impl Config {
             "bitnet-b1.58" | "bitnet-25" => (Architecture::BitNet, Gate::SquaredRelu),
             _ => return Err(ModelError::Architecture),
         };
+        let tensors = file.tensors().len();
         let mut keys = Keys::default();
         for (key, value) in file.metadata() {
             let own = key.strip_prefix(name).and_then(|key| key.strip_prefix('.'));
             keys.take(own.unwrap_or(key), own.is_some(), value)?;
         }
-        keys.config(architecture, gate)
+        let config = keys.config(architecture, gate)?;
+        // A layer has some, so that what is kept of layers is no larger than the file.
+        match config.layers <= tensors {
+            true => Ok(config),
+            false => Err(ModelError::Key {
+                key: "block_count",
+                expected: "at most the number of tensors",
+            }),
+        }
     }
+}
+
+const COUNT: &str = "an integer below 2^31";
+
+/// The count that a value is, if it is one.
+fn count_of(value: Value<'_>) -> Option<usize> {
+    let count = value.as_u64()?;
+    let small = count <= u64::from(u32::MAX >> 1);
+    small.then(|| usize::try_from(count).ok())?
 }
 
 /// Keys as they come.
@@ -158,6 +177,11 @@ struct Keys {
     eps: Option<f32>,
     base: Option<f32>,
     factor: Option<f32>,
+    /// The factor under the key of older files.
+    old_factor: Option<f32>,
+    attention_factor: Option<f32>,
+    /// Whether the factor counts.
+    scaled: Option<bool>,
     gate: Option<Gate>,
     cache: Option<CacheType>,
     window: Option<usize>,
@@ -186,13 +210,9 @@ impl Keys {
         ];
         for (name, slot) in counts {
             if key == name {
-                let count = value
-                    .as_u64()
-                    .filter(|&count| count <= u64::from(u32::MAX >> 1));
-                let count = count.and_then(|count| usize::try_from(count).ok());
-                let count = count.ok_or(ModelError::Key {
+                let count = count_of(value).ok_or(ModelError::Key {
                     key: name,
-                    expected: "an integer below 2^31",
+                    expected: COUNT,
                 })?;
                 if name == "expert_count" && count > 0 {
                     return Err(ModelError::Key {
@@ -208,6 +228,8 @@ impl Keys {
             ("attention.layer_norm_rms_epsilon", &mut self.eps),
             ("rope.freq_base", &mut self.base),
             ("rope.scaling.factor", &mut self.factor),
+            ("rope.scale_linear", &mut self.old_factor),
+            ("rope.scaling.attn_factor", &mut self.attention_factor),
         ];
         for (name, slot) in floats {
             if key == name {
@@ -223,10 +245,13 @@ impl Keys {
         }
         let unknown = |key, expected| Err(ModelError::Key { key, expected });
         match (key, value.as_str()) {
-            ("rope.scaling.type", Some("none" | "linear")) => Ok(()),
+            ("rope.scaling.type", Some(scaling @ ("none" | "linear"))) => {
+                self.scaled.get_or_insert(scaling == "linear");
+                Ok(())
+            }
             ("rope.scaling.type", _) => unknown(
                 "rope.scaling.type",
-                "`none` or `linear`; other scalings are not computed",
+                "`none` or `linear`; yarn, longrope and others are not computed",
             ),
             ("hidden_activation", Some("relu2")) => {
                 self.gate.get_or_insert(Gate::SquaredRelu);
@@ -258,13 +283,9 @@ impl Keys {
         ];
         for (name, slot) in counts {
             if key == name {
-                let count = value
-                    .as_u64()
-                    .filter(|&count| count <= u64::from(u32::MAX >> 1));
-                let count = count.and_then(|count| usize::try_from(count).ok());
-                slot.get_or_insert(count.ok_or(ModelError::OwnKey {
+                slot.get_or_insert(count_of(value).ok_or(ModelError::OwnKey {
                     key: name,
-                    expected: "an integer below 2^31",
+                    expected: COUNT,
                 })?);
             }
         }
@@ -323,11 +344,30 @@ impl Keys {
                 }),
             }
         };
+        if self.attention_factor.is_some_and(|factor| factor != 1.0) {
+            return Err(ModelError::Key {
+                key: "rope.scaling.attn_factor",
+                expected: "1; scores are not scaled",
+            });
+        }
+        // As llama.cpp has it: without a type it is linear, and a factor of 0 is none.
+        let factor = self.factor.or(self.old_factor);
+        let factor = factor.filter(|&factor| factor != 0.0 && self.scaled != Some(false));
         let small = |found: usize| u32::try_from(found).map_err(|_| ModelError::TooLarge);
+        let context = small(count(self.context, "context_length")?)?;
+        let sinks = small(self.sinks.unwrap_or(0))?;
         let window = match self.window {
             None | Some(0) => u32::MAX,
             Some(window) => small(window)?,
         };
+        // One that reaches further than the context forgets nothing within it.
+        let window = if window > context { u32::MAX } else { window };
+        if window != u32::MAX && window.saturating_add(sinks) > context {
+            return Err(ModelError::OwnKey {
+                key: "tercet.attention.sinks",
+                expected: "within the context, together with the window",
+            });
+        }
         Ok(Config {
             architecture,
             gate: self.gate.unwrap_or(gate),
@@ -337,21 +377,21 @@ impl Keys {
             heads,
             kv_heads,
             head,
-            context: small(count(self.context, "context_length")?)?,
+            context,
             vocabulary: 0,
             eps: eps.ok_or(ModelError::Key {
                 key: "attention.layer_norm_rms_epsilon",
                 expected: "a finite f32 of at least 0",
             })?,
             rope_base: positive(self.base, 10_000.0, "rope.freq_base")?,
-            rope_factor: positive(self.factor, 1.0, "rope.scaling.factor")?,
+            rope_factor: positive(factor, 1.0, "rope.scaling.factor")?,
             cache: self.cache.unwrap_or(match architecture {
                 Architecture::BitNet => CacheType::Int8,
                 Architecture::Llama => CacheType::Int16Int8,
             }),
             pattern: Pattern {
                 window,
-                sinks: small(self.sinks.unwrap_or(0))?,
+                sinks,
                 stride: small(self.stride.unwrap_or(0))?,
             },
         })

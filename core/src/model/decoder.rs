@@ -17,19 +17,20 @@ pub struct Row {
     pub logits: bool,
 }
 
-/// Takes rows through a model: each is the next position of its sequence. Rows of many sequences, of prompts and of single tokens, may come mixed;
-/// what comes of them does not depend on that.
+/// Takes rows through a model: each is the next position of its sequence. Rows of many sequences, of prompts and of
+/// single tokens, may come mixed; what comes of them does not depend on that.
 ///
-/// `logits` gets a row of the vocabulary for each row that asks for it, in their order. What `memory` holds does not matter. A row of which
-/// something is not finite ends its sequence and no other: `report` is called with a [`ModelError::NotFinite`] for each sequence that ended, of its
-/// lowest position, then layer, then step; its logits are left open.
+/// `logits` gets a row of the vocabulary for each row that asks for it, in their order. What `memory` holds does not
+/// matter. A row of which something is not finite ends its sequence and no other: `report` is called with a
+/// [`ModelError::NotFinite`] for each sequence that ended, of its lowest position, then layer, then step; its logits
+/// are left open.
 ///
 /// O(rows · (weights + attended positions · heads · values of a head)).
 ///
 /// # Errors
-/// [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`], [`ModelError::Ended`], [`ModelError::Context`], [`ModelError::Chunk`],
-/// [`ModelError::CacheFull`], before anything is computed; the engine's own. After any of them the sequences are as they were, but may hold
-/// more pages.
+/// [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`], [`ModelError::Ended`],
+/// [`ModelError::Context`], [`ModelError::Chunk`], [`ModelError::CacheFull`], before anything is computed; the engine's
+/// own. After any of them the sequences are as they were, but may hold more pages.
 pub fn decode<E: ModelEngine>(
     engine: &mut E,
     model: &Model<'_, '_>,

@@ -1,7 +1,8 @@
 //! The activation between gate and up.
 //!
-//! SiLU (Elfwing and others, 2017): with e = [`exp2_neg`](|x| · log₂ e) of 2³¹ parts and n = 2³¹ where x ≥ 0, e else, silu(x) = fl(x · fl(n / fl(2³¹ + e))).
-//! Squared ReLU (So and others, *Primer*, 2021): one product. What comes of either is multiplied by up: fl(gate(x) · up).
+//! SiLU (Elfwing and others, 2017): with e = [`exp2_neg`](|x| · log₂ e) of 2³¹ parts and n = 2³¹ where x ≥ 0, e else,
+//! silu(x) = fl(x · fl(n / fl(2³¹ + e))). Squared ReLU (So and others, *Primer*, 2021): one product. What comes of
+//! either is multiplied by up: fl(gate(x) · up).
 
 use crate::number::exp2_neg;
 
@@ -52,7 +53,8 @@ fn silu(x: f32) -> f32 {
     x * (n / (ONE + e))
 }
 
-/// What [`exp2_neg`] takes for e to the power of −x: x · log₂ e, cut off, in units of 2⁻²⁰. `x` is at least 0; of NaN it is that of 0.
+/// What [`exp2_neg`] takes for e to the power of −x: x · log₂ e, cut off, in units of 2⁻²⁰. `x` is at least 0; what is
+/// more than 31.99 of log₂, and NaN, count as that.
 #[inline]
 pub fn steps(x: f32) -> u32 {
     let x = x * core::f32::consts::LOG2_E;

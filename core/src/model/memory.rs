@@ -179,8 +179,8 @@ impl<'w> Vectors<'w> {
 }
 
 impl Needs {
-    /// What steps of at most `rows` rows take on an engine, of sequences with that pattern and, without a ring, `context` positions at most.
-    /// O(layers).
+    /// What steps of at most `rows` rows take on an engine, of sequences with that pattern and, without a ring,
+    /// `context` positions at most. O(layers).
     ///
     /// # Errors
     /// [`ModelError::TooLarge`].

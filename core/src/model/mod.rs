@@ -1,5 +1,5 @@
-//! Language models: decoders with ternary and other low-bit weights, read from GGUF files in place and run in the caller's memory, with the same
-//! bits on every machine.
+//! Language models: decoders with ternary and other low-bit weights, read from GGUF files in place and run in the
+//! caller's memory, with the same bits on every machine.
 //!
 //! [`Model`] is a checked view of a file; [`decode`] takes rows (a token each) of any number of sequences through it, over an
 //! [engine](crate::engine::ModelEngine), and gives logits; a [`Cache`] keeps keys and values in pages of a pool, and a [`Sequence`] says

@@ -7,11 +7,11 @@ use crate::number::{exp2_neg, log2};
 /// Units of [`nll`] in a nat.
 pub const NLL_UNIT: i64 = 1 << 32;
 
-/// The negative natural logarithm of a token's probability under softmax of `logits`, in units of 2⁻³²; `None` for a token that is not there, or where a
-/// logit is not finite.
+/// The negative natural logarithm of a token's probability under softmax of `logits`, in units of 2⁻³²; `None` for a
+/// token that is not there, or where a logit is not finite.
 ///
-/// (m − s) + (log₂ Σ − 31) · ln 2 in f64, each step rounded: m the largest logit, s the token's, Σ the exact sum of [`exp2_neg`] of what the others lie
-/// below m. Rounded half to even once, so that sums of it depend on no order. O(n).
+/// (m − s) + (log₂ Σ − 31) · ln 2 in f64, each step rounded: m the largest logit, s the token's, Σ the exact sum of
+/// [`exp2_neg`] of what the others lie below m. Rounded half to even once, so that sums of it depend on no order. O(n).
 ///
 /// ```
 /// use tercet_core::model::{NLL_UNIT, nll};

@@ -5,8 +5,8 @@ use crate::number::bits::{self, INFINITE};
 use crate::number::root::sqrt_f32;
 use crate::quant::activations::Norm;
 
-/// Writes fl(fl(xᵢ · gᵢ) · fl(1 / r)), r the root mean square as in [`crate::quant::activations`], or x itself without a norm. False, and zeros, where a
-/// product or r is not finite.
+/// Writes fl(fl(xᵢ · gᵢ) · fl(1 / r)), r the root mean square as in [`crate::quant::activations`], or x itself without
+/// a norm. False, and zeros, where a product or r is not finite.
 pub(super) fn floats(x: &[f32], norm: Option<Norm<'_>>, out: &mut [f32]) -> bool {
     let mut root = 1.0;
     for (out, &x) in out.iter_mut().zip(x) {

@@ -1,6 +1,7 @@
 //! Rotary position embedding (Su and others, *RoFormer*, 2021), by angles in 64 bits.
 
 use super::ModelError;
+use super::weights::floats;
 use crate::number::{rope_step, sin_cos};
 
 /// How a model's positions become angles.
@@ -18,7 +19,8 @@ impl Rope<'_> {
     /// little-endian; none where it is empty), each quotient rounded half to even.
     ///
     /// # Errors
-    /// [`ModelError::Tensor`] for factors that are not one a pair, between 2⁻⁴⁰ and 2⁴⁰; [`ModelError::Key`] for a base or a factor that is none.
+    /// [`ModelError::Tensor`] for factors that are not one a pair, between 2⁻⁴⁰ and 2⁴⁰; [`ModelError::Key`] for a base
+    /// or a factor that is none.
     pub fn fill(
         base: f32,
         factor: f32,
@@ -34,14 +36,13 @@ impl Rope<'_> {
         if !factors.is_empty() && factors.len() / 4 != steps.len() {
             return Err(bad);
         }
-        let mut factors = factors.chunks_exact(4);
+        let mut factors = floats(factors);
         for (pair, step) in (0..pairs).zip(steps) {
             let whole = rope_step(base, pair, dims).ok_or(ModelError::Key {
                 key: "rope.freq_base",
                 expected: "finite and at least 1",
             })?;
-            let own = factors.next().and_then(|bytes| bytes.first_chunk());
-            let own = own.map_or(1.0, |&bytes| f32::from_le_bytes(bytes));
+            let own = factors.next().unwrap_or(1.0);
             *step = divide(whole, factor)
                 .ok_or(ModelError::Key {
                     key: "rope.scaling.factor",
@@ -84,7 +85,8 @@ fn divide(step: u64, by: f32) -> Option<u64> {
     Some((quotient + u128::from(up)) as u64)
 }
 
-/// Rotates a head by the angles that [`Rope::angles`] gave: of a pair (a, b), fl(fl(a·cos) − fl(b·sin)) and fl(fl(a·sin) + fl(b·cos)). All three are of one length.
+/// Rotates a head by the angles that [`Rope::angles`] gave: of a pair (a, b), fl(fl(a·cos) − fl(b·sin)) and
+/// fl(fl(a·sin) + fl(b·cos)). All three are of one length.
 pub fn rotate(head: &[f32], neighbours: bool, angles: &[f32], out: &mut [f32]) {
     let turn = |a: f32, b: f32, angle: &[f32]| match angle {
         [cosine, sine] => (a * cosine - b * sine, a * sine + b * cosine),

@@ -1,8 +1,8 @@
 //! The next token, drawn exactly from logits.
 //!
 //! In this order, every step rounded once:
-//! 1. Repetition (Keskar and others, *CTRL*, 2019): each token that occurs among the last ones has its logit divided by the penalty if it is positive,
-//!    multiplied by it otherwise.
+//! 1. Repetition (Keskar and others, *CTRL*, 2019): each token that occurs among the last ones has its logit divided by
+//!    the penalty if it is positive, multiplied by it otherwise.
 //! 2. Top-k: the k largest logits stay, of equals the lower token.
 //! 3. Temperature: a logit l counts as 2 to the power of −log₂ e · fl((m − l) / T), m the largest, by [`exp2_neg`] in 31 bits.
 //! 4. Top-p (Holtzman and others, 2020): of these, from the largest, the fewest whose sum reaches p of all.
@@ -64,10 +64,11 @@ impl Sampler {
             && self.penalty.is_finite()
     }
 
-    /// Draws the token that follows position `position`. `recent` are the last tokens, as many as the penalty looks back; logits are changed by it. `scratch`
-    /// has an element for each logit.
+    /// Draws the token that follows position `position`. `recent` are the last tokens, as many as the penalty looks
+    /// back; logits are changed by it. `scratch` has an element for each logit.
     ///
-    /// `None` without logits, with too little scratch, where numbers are not within their ranges, or where no logit is a number. O(V + k · log V).
+    /// `None` without logits, with too little scratch, where numbers are not within their ranges, or where no logit is
+    /// a number. O(V + k · log V).
     ///
     /// ```
     /// use tercet_core::model::Sampler;

@@ -9,8 +9,8 @@ const NONE: u32 = u32::MAX;
 
 /// The pages of one sequence, and how far it is.
 ///
-/// With a window and no stride its pages are a ring: those of the sinks stay, and of the others the oldest gives way, so that it may be of any length in
-/// constant memory.
+/// With a window and no stride its pages are a ring: those of the sinks stay, and of the others the oldest gives way,
+/// so that it may be of any length in constant memory.
 #[derive(Debug)]
 pub struct Sequence<'m> {
     pattern: Pattern,

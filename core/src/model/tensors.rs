@@ -1,7 +1,7 @@
 //! The tensors of a file, each put where it belongs by its name.
 
 use super::view::Layer;
-use super::weights::{FloatMatrix, FloatType, Values, Weights};
+use super::weights::{FloatMatrix, FloatType, Values, Weights, floats};
 use super::{Architecture, Config, ModelError};
 use crate::block::Format;
 use crate::gguf::{Reader, TensorInfo, TensorType};
@@ -264,9 +264,8 @@ fn take<'a>(
         }
         if name == scale {
             let tensor = found(scale);
-            let one = tensor.vector(1, F32_ONE)?.first_chunk();
-            let factor = one.map(|&bytes| f32::from_le_bytes(bytes));
-            let factor = factor
+            let factor = floats(tensor.vector(1, F32_ONE)?)
+                .next()
                 .filter(|factor| factor.is_finite())
                 .ok_or(tensor.not("finite"))?;
             return Ok(slot.scale.replace(factor).is_none());

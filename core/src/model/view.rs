@@ -87,7 +87,8 @@ impl<'a, 'l> Model<'a, 'l> {
         Ok((config.layers, config.head / 2))
     }
 
-    /// Reads a model's description and finds its tensors. `layers` and `steps` have at least the [lengths](Model::lengths), whatever they hold.
+    /// Reads a model's description and finds its tensors. `layers` and `steps` have at least the
+    /// [lengths](Model::lengths), whatever they hold.
     ///
     /// O(metadata + tensors), a scan of the scales of blocks, and some hundred products for each pair of a head. No tensor is copied.
     ///

@@ -118,6 +118,12 @@ impl<'a> FloatMatrix<'a> {
     }
 }
 
+/// The numbers of a slice of f32, little-endian, at any address.
+pub(super) fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
+    let (values, _) = bytes.as_chunks();
+    values.iter().map(|&bytes| f32::from_le_bytes(bytes))
+}
+
 fn widen<T: Element>(bytes: &[u8], out: &mut [f32]) {
     let mut values = bytes.chunks_exact(T::BYTES.max(1)).map(T::from_le_bytes);
     for out in out {
@@ -237,10 +243,8 @@ impl<'a> Weights<'a> {
     pub(super) fn finish(&self, out: &mut [f32]) {
         if !self.bias.is_empty() {
             for row in out.chunks_exact_mut((self.bias.len() / 4).max(1)) {
-                let mut bias = self.bias.chunks_exact(4);
-                for out in row {
-                    let bias = bias.next().and_then(|bytes| bytes.first_chunk());
-                    *out += bias.map_or(0.0, |&bytes| f32::from_le_bytes(bytes));
+                for (out, bias) in row.iter_mut().zip(floats(self.bias)) {
+                    *out += bias;
                 }
             }
         }

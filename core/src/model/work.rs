@@ -1,6 +1,6 @@
 //! Norms and products of a pass, over activations in the forms that matrices take.
 
-use super::weights::{Values, Weights};
+use super::weights::{Values, Weights, floats};
 use super::{Config, ModelError, norm};
 use crate::engine::ModelEngine;
 use crate::linear::I8Sym;
@@ -30,7 +30,8 @@ impl Work<'_> {
         self.gains.get_mut(..head).unwrap_or_default()
     }
 
-    /// Makes activations of rows of vectors, in the forms that those matrices take. Calls `fault` with each row of which something is not finite.
+    /// Makes activations of rows of vectors, in the forms that those matrices take. Calls `fault` with each row of
+    /// which something is not finite.
     pub(super) fn norm<E: ModelEngine>(
         &mut self,
         engine: &mut E,
@@ -41,10 +42,8 @@ impl Work<'_> {
         fault: &mut dyn FnMut(usize),
     ) -> Result<(), E::Failure> {
         let cols = gains.len() / 4;
-        for (to, from) in self.gains.iter_mut().zip(gains.chunks_exact(4)) {
-            *to = from
-                .first_chunk()
-                .map_or(0.0, |&bytes| f32::from_le_bytes(bytes));
+        for (to, from) in self.gains.iter_mut().zip(floats(gains)) {
+            *to = from;
         }
         let norm = (!gains.is_empty()).then(|| Norm {
             gains: self.gains.get(..cols).unwrap_or_default(),

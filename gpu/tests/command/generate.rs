@@ -319,6 +319,159 @@ fn edge_takes_the_memory_that_is_reported_and_no_more() {
     assert_eq!((less.code, less.out.as_str()), (Some(1), ""));
     let told = format!("takes {all} bytes of memory and has {}", all - 1);
     assert!(less.err.contains(&told), "{}", less.err);
+    // A text that streams has not begun either.
+    let bytes = (all - 1).to_string();
+    let more = ["--profile", "edge", "--edge-memory", &bytes];
+    assert_eq!(folder.fails(&with("bitnet.gguf", &more)), less.err);
+}
+
+#[test]
+fn edge_takes_a_prompt_in_row_by_row_with_the_same_text() {
+    let folder = folder();
+    // Of more rows than a step has elsewhere.
+    let prompt = "the ".repeat(40);
+    for model in MODELS {
+        let words = ["generate", model, "-p", &prompt, "-n", "9", "--json"];
+        let plain = folder.json(&words);
+        let edge = ["--profile", "edge", "--edge-memory", "1000000"];
+        let report = folder.json(&[&words[..], &edge].concat());
+        assert_eq!(lasting(&report), lasting(&plain));
+        let bytes = |report: &Value, part: &str| report["memory"][part].as_u64().unwrap();
+        assert_eq!(bytes(&report, "cache"), bytes(&plain, "cache"));
+        // All but the scores and a row's logits is by the row.
+        let (few, many) = (bytes(&report, "steps"), bytes(&plain, "steps"));
+        assert!(few * 16 < many, "{few} {many}");
+    }
+}
+
+/// Bytes that are not UTF-8, as an argument.
+#[cfg(unix)]
+fn argument(bytes: &[u8]) -> &std::ffi::OsStr {
+    std::os::unix::ffi::OsStrExt::from_bytes(bytes)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_prompt_that_is_not_utf_8_is_taken_as_tokenize_takes_it() {
+    let folder = folder();
+    const TEXT: &[u8] = b"a\xffb\xe4\xb8";
+    for model in MODELS {
+        let run = |words: &[&str], text: &[u8]| {
+            let output = folder.command(words).arg(argument(text)).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            output.stdout
+        };
+        let json = |words: &[&str], text: &[u8]| -> Value {
+            serde_json::from_slice(&run(words, text)).unwrap()
+        };
+        let generate = ["generate", model, "-n", "3", "--json", "-p"];
+        let report = json(&generate, TEXT);
+        let tokens = json(&["tokenize", model, "--json"], TEXT);
+        assert_eq!(report["prompt_tokens"], tokens["count"]);
+        // As of a file.
+        fs::write(folder.path("bytes"), TEXT).unwrap();
+        let of_file = folder.json(&["tokenize", model, "--json", "--file", "bytes"]);
+        assert_eq!(of_file, tokens);
+        // The text begins with the very bytes.
+        let text = run(&["generate", model, "-n", "3", "-p"], TEXT);
+        assert_eq!(text.strip_suffix(b"\n").unwrap(), {
+            let more = report["text"].as_str().unwrap();
+            [TEXT, more.as_bytes()].concat()
+        });
+        // In a byte-level vocabulary each is U+FFFD, as in llama.cpp.
+        let replaced = "a\u{fffd}b\u{fffd}\u{fffd}".as_bytes();
+        let same = json(&generate, replaced)["digest"] == report["digest"];
+        assert_eq!(same, model == "bitnet.gguf");
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_short_is_refused_by_every_command() {
+    let folder = folder();
+    for model in MODELS {
+        let bytes = fs::read(folder.path(model)).unwrap();
+        let len = bytes.len();
+        // Less than the last tensor, and what may be padding behind it.
+        for len in [0, 3, 20, 100, 1000, 6000, len / 2, len - 100, len - 33] {
+            fs::write(folder.path("short.gguf"), &bytes[..len]).unwrap();
+            for arguments in [
+                with("short.gguf", &[]),
+                vec!["perplexity", "short.gguf", "text"],
+                vec!["tokenize", "short.gguf", "a"],
+            ] {
+                let line = folder.fails(&arguments);
+                assert!(line.starts_with("error: short.gguf: "), "{len}: {line}");
+            }
+        }
+    }
+}
+
+/// A model whose cache of all its positions takes some 4.6 GB.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_does_not_suffice_is_told_before_a_word() {
+    use tercet_core::block::Format;
+    use tercet_host::DType;
+    use tercet_host::language::{Parameters, tiny};
+
+    let folder = folder();
+    let parameters = Parameters {
+        context_length: 1 << 20,
+        block_count: 16,
+        ..tiny::BITNET
+    };
+    let format = DType::Block(Format::Tq2_0);
+    tiny::bitnet(&folder.path("long.gguf"), parameters, 1, format, false).unwrap();
+    // Two gigabytes of addresses, as a system administrator would limit them.
+    let run = |arguments: &[&str]| {
+        let words = arguments.join(" ");
+        let script = format!("ulimit -v 2000000 && exec \"$0\" {words}");
+        let command = folder.command(&[]);
+        let program = command.get_program().to_owned();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script]).arg(program);
+        shell.current_dir(command.get_current_dir().unwrap());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        super::support::finish(&mut shell)
+    };
+    let fewer = run(&["generate", "long.gguf", "-p", "a", "-n", "4", "--json"]);
+    assert_eq!(fewer.code, Some(0), "{fewer:?}");
+    let fits: Value = serde_json::from_str(&fewer.out).unwrap();
+    assert_eq!(fits["prompt_tokens"], 2);
+    fs::write(folder.path("text"), "a").unwrap();
+    for arguments in [
+        &["generate", "long.gguf", "-p", "a", "-n", "1000000"][..],
+        &["perplexity", "long.gguf", "text"],
+    ] {
+        let run = run(arguments);
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{run:?}");
+        assert_eq!(run.err.lines().count(), 1, "{run:?}");
+        let parts = [
+            "error: long.gguf: a run takes ",
+            " of cache and ",
+            " of steps, and ",
+        ];
+        let options = [" are left", "-n", "--context", "--window", "--kv"];
+        for part in parts.into_iter().chain(options) {
+            assert!(run.err.contains(part), "{part}: {}", run.err);
+        }
+    }
+    let window = [
+        "generate",
+        "long.gguf",
+        "-p",
+        "a",
+        "-n",
+        "4",
+        "--window",
+        "64",
+    ];
+    assert_eq!(run(&window).code, Some(0));
 }
 
 #[test]

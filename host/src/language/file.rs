@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tercet_core::gguf::Reader;
 use tercet_core::model::{Layer, Model, ModelError};
 
+use super::run::room;
 use crate::Error;
 use crate::file::map::Map;
 
@@ -95,7 +96,7 @@ impl<'a> View<'a> {
         let (layers, steps) =
             Model::lengths(&file.reader()?).map_err(|error| file.error(&error))?;
         Ok(Self {
-            layers: vec![Layer::EMPTY; layers],
+            layers: room(Layer::EMPTY, layers, "layers", file)?,
             steps: vec![0; steps],
         })
     }

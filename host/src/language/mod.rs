@@ -41,6 +41,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod available;
 mod blocks;
 mod file;
 mod generate;

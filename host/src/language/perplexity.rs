@@ -71,7 +71,8 @@ impl Cost {
 
 /// Scores the tokens of a text, window by window. `bytes` tells what a token stands for, `told` gets the number of tokens done.
 ///
-/// Without [`Windows::second_half`] every token after the first of its window is scored, each once; the sum is one of integers and depends on no order.
+/// Without [`Windows::second_half`] every token after the first of its window is scored, each once; the sum is one of
+/// integers and depends on no order.
 ///
 /// # Errors
 /// [`Error::Options`] for a context below 2, or a text of too few tokens; those of [`Decoder::step`].
@@ -146,7 +147,9 @@ fn score<E: FlowEngine>(
             chunks(logits, vocabulary).gather(|row, logits| nll(logits, asked[row] as usize));
         for (own, &token) in costs.into_iter().zip(&asked) {
             let own = own.ok_or_else(|| Error::options("a logit is not finite"))?;
-            cost.sum += own;
+            // Each is below 2⁶³; logits would have to differ by 2³¹ for a sum that is not.
+            let sum = cost.sum.checked_add(own);
+            cost.sum = sum.ok_or_else(|| Error::options("the costs' sum leaves 64 bits"))?;
             cost.count += 1;
             cost.bytes += bytes(token) as u64;
         }

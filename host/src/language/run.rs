@@ -5,11 +5,12 @@ use tercet_core::model::{
     Sequence, decode,
 };
 
+use super::available::available;
 use super::file::LanguageFile;
 use crate::Error;
 use crate::engine::{By, EngineError, FlowEngine, Shared};
 
-/// How a model is run; all but the last two are part of what comes of it.
+/// How a model is run; all but the last two are part of what comes of it. By default one sequence, in steps of 64 rows.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
     /// What is attended to; the file's where `None`.
@@ -20,7 +21,7 @@ pub struct RunOptions {
     pub context: Option<u32>,
     /// Sequences.
     pub sequences: usize,
-    /// The most rows of a step.
+    /// The most rows of a step: nothing but speed and memory depend on it.
     pub chunk: u32,
 }
 
@@ -109,10 +110,33 @@ impl RunOptions {
                 .saturating_add(sizes.logits.saturating_mul(4)),
         })
     }
+
+    /// As [`RunOptions::usage`], where this machine has as much memory left, or does not say.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where it has not; those of [`RunOptions::usage`].
+    pub fn fits<E: FlowEngine>(
+        &self,
+        engine: &E,
+        file: &LanguageFile,
+        model: &Model<'_, '_>,
+    ) -> Result<Usage, Error> {
+        let usage = self.usage(engine, file, model)?;
+        let needed = u64::try_from(usage.cache.saturating_add(usage.steps)).unwrap_or(u64::MAX);
+        match available() {
+            Some(available) if needed > available => Err(Error::Memory {
+                path: file.path().to_path_buf(),
+                cache: usage.cache,
+                steps: usage.steps,
+                available,
+            }),
+            _ => Ok(usage),
+        }
+    }
 }
 
 /// A vector of so many elements, or a refusal where memory does not suffice.
-fn room<T: Clone>(
+pub(super) fn room<T: Clone>(
     value: T,
     len: usize,
     what: &'static str,
@@ -132,10 +156,10 @@ fn room<T: Clone>(
 
 /// Runs a model by an engine: `work` gets the [`Decoder`], with empty sequences.
 ///
-/// Memory for all sequences and for steps of [`RunOptions::chunk`] rows is taken before.
+/// Memory for all sequences and for steps of [`RunOptions::chunk`] rows is taken before, if there is as much.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for sizes that are too large; those of `work`.
+/// [`Error::Memory`]; [`Error::Unsupported`] for sizes that are too large; those of `work`.
 pub fn run<E: FlowEngine, T>(
     engine: &mut E,
     file: &LanguageFile,
@@ -143,12 +167,14 @@ pub fn run<E: FlowEngine, T>(
     options: &RunOptions,
     work: impl FnOnce(&mut Decoder<'_, '_, E>) -> Result<T, Error>,
 ) -> Result<(T, By), Error> {
+    options.fits(engine, file, model)?;
     let sizes = options
         .sizes(engine, model)
         .map_err(|error| file.error(&error))?;
     let pages = sizes.pages.saturating_mul(options.sequences);
     let codes = sizes.shape.codes().saturating_mul(pages);
     const CACHE: &str = "the cache's keys and values";
+    const TABLES: &str = "the tables of the cache's pages";
     let both = |wide: bool| {
         let narrow = room(0i8, if wide { 0 } else { codes }, CACHE, file)?;
         Ok::<_, Error>((
@@ -166,7 +192,7 @@ pub fn run<E: FlowEngine, T>(
         CACHE,
         file,
     )?;
-    let mut free = vec![0; pages];
+    let mut free = room(0, pages, TABLES, file)?;
     let refuse = |error: ModelError| file.error(&error);
     let cache = Cache::new(
         sizes.shape,
@@ -175,14 +201,14 @@ pub fn run<E: FlowEngine, T>(
         &mut scales,
         &mut free,
     );
-    let mut tables = vec![0; pages];
+    let mut tables = room(0, pages, TABLES, file)?;
     let mut sequences = Vec::new();
     for table in tables.chunks_mut(sizes.pages.max(1)) {
         let sequence = Sequence::new(sizes.pattern, sizes.kind, sizes.context, sizes.chunk, table);
         sequences.push(sequence.map_err(refuse)?);
     }
     let needs = &sizes.needs;
-    let mut places = vec![Place::default(); needs.places];
+    let mut places = room(Place::default(), needs.places, "activations", file)?;
     let mut floats = room(0.0, needs.floats, "activations", file)?;
     let mut bytes = room(0, needs.bytes, "activations", file)?;
     let mut halves = room(0, needs.halves, "activations", file)?;
@@ -252,8 +278,8 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
         }
     }
 
-    /// Takes at most [`Decoder::chunk`] rows in, and gives the logits of those that ask for them, a row of the vocabulary each. What the engine has no room
-    /// for the processor's threads do.
+    /// Takes at most [`Decoder::chunk`] rows in, and gives the logits of those that ask for them, a row of the
+    /// vocabulary each. What the engine has no room for the processor's threads do.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for what [`decode`] refuses, and for something that is not finite; [`Error::Engine`].
@@ -302,7 +328,8 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
             .error(failure, |refusal| Error::unsupported(file.path(), refusal))
     }
 
-    /// Takes a prompt in, in steps of [`Decoder::chunk`] rows, and gives the logits behind its last token; `told` gets the number of tokens that are in after each.
+    /// Takes a prompt in, in steps of [`Decoder::chunk`] rows, and gives the logits behind its last token; `told` gets
+    /// the number of tokens that are in after each.
     ///
     /// # Errors
     /// Those of [`Decoder::step`]; [`Error::Options`] for no tokens.

@@ -148,7 +148,8 @@ pub fn bitnet(
     writer.finish()
 }
 
-/// Writes a model of [`LLAMA`]'s or [`LLAMA_32`]'s parameters in several types, with a head of its own, biases and factors of frequencies; returns the file's size.
+/// Writes a model of [`LLAMA`]'s or [`LLAMA_32`]'s parameters in several types, with a head of its own, biases and
+/// factors of frequencies; returns the file's size.
 ///
 /// # Errors
 /// [`Error::OutputExists`]; [`Error::Io`].

@@ -90,8 +90,8 @@ impl<'s> Marks<'s> {
         self.starts.len().saturating_add(self.covered.len())
     }
 
-    /// Finds user-defined tokens, and with `special` control tokens and the unknown token, in `text`. Time: the text, times the number of different lengths, plus the
-    /// length for each place that a first byte stands at.
+    /// Finds user-defined tokens, and with `special` control tokens and the unknown token, in `text`. Time: the text,
+    /// times the number of different lengths, plus the length for each place that a first byte stands at.
     pub(super) fn find(&mut self, tokenizer: &Tokenizer<'_>, special: bool, text: &[u8]) {
         let specials = tokenizer.specials(special);
         for len in specials.lengths() {

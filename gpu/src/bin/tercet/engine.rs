@@ -304,6 +304,11 @@ impl Engine {
         self.device
     }
 
+    /// Whether work is done as on a microcontroller.
+    pub(crate) fn is_edge(&self) -> bool {
+        self.dispatcher.settings().profile == Profile::Edge
+    }
+
     /// Whether [`Engine::quantize`] makes this of a model: who names the device is refused what only the processor makes.
     pub(crate) fn makes(&self, target: Target) -> bool {
         target != Target::BitnetHf || !self.device

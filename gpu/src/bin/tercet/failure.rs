@@ -99,6 +99,9 @@ impl From<tercet_host::Error> for Failure {
             tercet_host::Error::OutputExists { .. } => {
                 Self::new(format_args!("{error} (--force overwrites)"))
             }
+            tercet_host::Error::Memory { .. } => Self::new(format_args!(
+                "{error} (fewer tokens by -n or --context, a --window or a smaller --kv take less)"
+            )),
             error => Self::new(error),
         }
     }

@@ -1,5 +1,6 @@
 //! `tercet generate`: a language model continues a text.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 
@@ -25,6 +26,8 @@ standard output as it comes, with the prompt before it; speed and memory are tol
 lowest token of equals.
 
 A text ends at a token that ends texts, after N tokens, or where the model's context ends, unless there is a --window without a --stride.
+
+A prompt is taken in 64 tokens at a time, with --profile edge token by token, in the memory that a microcontroller would need.
 
 --digest prints 16 hexadecimal digits in place of the text: FNV-1a of 64 bits over the logits that the tokens were drawn from.
 
@@ -62,9 +65,9 @@ pub(crate) struct Arguments {
     /// A GGUF file with a model of the architecture bitnet or llama
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The text to continue; control tokens that stand in it are text
+    /// The text to continue; control tokens that stand in it are text, bytes that are not UTF-8 become what llama.cpp makes of them
     #[arg(short, long, value_name = "TEXT", default_value = "")]
-    prompt: String,
+    prompt: OsString,
     /// The most tokens to add
     #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
     tokens: usize,
@@ -137,8 +140,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         special: arguments.special,
         ..Encoding::default()
     };
-    let prompt = tokenizer.encode(arguments.prompt.as_bytes(), encoding);
-    let prompt = prompt.map_err(Failure::new)?;
+    let written = arguments.prompt.as_encoded_bytes();
+    let prompt = tokenizer.encode(written, encoding).map_err(Failure::new)?;
     if prompt.is_empty() {
         return Err(Failure::usage(
             "this model's texts begin with no token of their own; give a prompt",
@@ -161,9 +164,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let tokens = arguments.tokens.min(room);
     // The last token is not taken in.
     let positions = prompt.len().saturating_add(tokens.saturating_sub(1));
-    let options = arguments
-        .running
-        .options(&model, u32::try_from(positions).unwrap_or(u32::MAX))?;
+    let options = arguments.running.options(
+        &model,
+        u32::try_from(positions).unwrap_or(u32::MAX),
+        &engine,
+    )?;
     let ends: Vec<u32> = {
         let view = tokenizer.view();
         let all = 0..tokenizer.vocabulary().tokens();
@@ -184,9 +189,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ends: &ends,
     };
     let streams = !(arguments.json || arguments.digest);
-    if streams {
-        output::text(&arguments.prompt)?;
-    }
     let mut stream = tokenizer.stream(Specials::Hidden);
     for &token in &prompt {
         // So that what is left out of a first token is left out of the prompt's.
@@ -197,15 +199,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut told = 0;
     let mut usage = None;
     let mut lost = None;
+    let mut begun = !streams;
     let bar =
         (stderr().is_terminal() && prompt.len() > 256).then(|| Steps::new(prompt.len() as u64));
     let memory = job(&model, 1);
-    let scratch = options.usage(&tercet_core::scalar::Scalar, &file, &model)?;
+    let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
     let job = memory.with_scratch(scratch.cache.saturating_add(scratch.steps));
     let (generated, by) = engine.run(job, |engine| {
         usage = Some(options.usage(engine, &file, &model)?);
         let mut number = 0;
         language::run(engine, &file, &model, &options, |decoder| {
+            // Not before all memory is there.
+            if !std::mem::replace(&mut begun, true)
+                && let Err(failure) = output::bytes(written)
+            {
+                lost = Some(failure);
+                return Ok(None);
+            }
             let mut each = |token| {
                 number += 1;
                 if number <= told {
@@ -228,13 +238,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                     bar.reach(done as u64, "prompt");
                 }
             };
-            language::generate(decoder, &prompt, &how, &mut progress, &mut each)
+            language::generate(decoder, &prompt, &how, &mut progress, &mut each).map(Some)
         })
     })?;
     drop(bar);
-    if let Some(failure) = lost {
-        return Err(failure);
-    }
+    let generated = match (lost, generated) {
+        (None, Some(generated)) => generated,
+        (Some(failure), _) => return Err(failure),
+        // None is without a failure.
+        (None, None) => return Ok(()),
+    };
     let usage = usage.unwrap_or(scratch);
     let end = match (generated.ended, generated.tokens.len() == arguments.tokens) {
         (true, _) => "token",

@@ -9,6 +9,7 @@ use tercet_host::Error;
 use tercet_host::language::tokenizer::Tokenizer;
 use tercet_host::language::{LanguageFile, RunOptions};
 
+use crate::engine::Engine;
 use crate::failure::Failure;
 
 /// How a model is run; all of it is part of what comes of it.
@@ -72,17 +73,22 @@ impl Running {
         }
     }
 
-    /// As [`tercet_host::language::run`] takes it, for a context of so many positions.
+    /// As [`tercet_host::language::run`] takes it, for a context of so many positions. A microcontroller takes a prompt
+    /// in row by row, in the least memory: nothing but memory and speed depends on it.
     pub(crate) fn options(
         &self,
         model: &Model<'_, '_>,
         context: u32,
+        engine: &Engine,
     ) -> Result<RunOptions, Failure> {
+        let usual = RunOptions::default();
+        let chunk = if engine.is_edge() { 1 } else { usual.chunk };
         Ok(RunOptions {
             pattern: Some(self.pattern(model)?),
             cache: self.kv,
             context: Some(context),
-            ..RunOptions::default()
+            chunk,
+            ..usual
         })
     }
 }

@@ -1,5 +1,6 @@
 //! `tercet tokenize`: text to a model's tokens, and back.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
@@ -35,9 +36,9 @@ pub(crate) struct Arguments {
     /// A GGUF file
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The text; - reads standard input
+    /// The text, whose bytes need not be UTF-8; - reads standard input
     #[arg(value_name = "TEXT")]
-    text: Option<String>,
+    text: Option<OsString>,
     /// Read the text from this file, whose bytes need not be UTF-8
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -169,9 +170,9 @@ fn decode(arguments: &Arguments, tokenizer: &Tokenizer, tokens: &[u32]) -> Resul
 
 /// The text that was asked about.
 fn text(arguments: &Arguments) -> Result<Vec<u8>, Failure> {
-    match (&arguments.file, arguments.text.as_deref()) {
+    match (&arguments.file, &arguments.text) {
         (Some(path), _) => fs::read(path).map_err(|error| Failure::io(path, "read", &error)),
-        (None, Some("-")) => {
+        (None, Some(text)) if text == "-" => {
             let mut text = Vec::new();
             let read = io::stdin().lock().read_to_end(&mut text);
             read.map_err(|error| {
@@ -179,7 +180,8 @@ fn text(arguments: &Arguments) -> Result<Vec<u8>, Failure> {
             })?;
             Ok(text)
         }
-        (None, text) => Ok(text.unwrap_or_default().as_bytes().to_vec()),
+        (None, Some(text)) => Ok(text.as_encoded_bytes().to_vec()),
+        (None, None) => Ok(Vec::new()),
     }
 }
 
