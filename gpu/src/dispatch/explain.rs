@@ -151,6 +151,7 @@ impl fmt::Display for Explanation {
             work,
             items,
             held,
+            times,
             ..
         } = self.job;
         let bytes = self.job.bytes();
@@ -163,6 +164,9 @@ impl fmt::Display for Explanation {
         }
         if held > 0 {
             write!(f, ", {held} bytes on the device")?;
+        }
+        if times != 1 {
+            write!(f, ", {times} times")?;
         }
         writeln!(f, "; {}", self.costs)?;
         let heads = [

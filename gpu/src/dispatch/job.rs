@@ -140,6 +140,8 @@ pub struct Job {
     /// Whether it is a whole flow: files are read and written in it and floats worked on, of which no costs are known. Predictions are then of
     /// the engine's part, and nobody takes the rest for a mistake of theirs.
     pub flow: bool,
+    /// How often a call does all of this: the steps of a model's text. Predictions are of all of them, choices as of one.
+    pub times: u64,
 }
 
 /// Values of a group up to which the optimal ternary rule sorts them; of more it counts bins.
@@ -161,6 +163,7 @@ impl Job {
             scratch: 0,
             place: Place::Host,
             flow: false,
+            times: 1,
         }
     }
 
@@ -236,6 +239,7 @@ impl Job {
             scratch: 0,
             place: Place::Host,
             flow: false,
+            times: 1,
         }
     }
 
@@ -274,6 +278,7 @@ impl Job {
             scratch: 0,
             place: Place::Host,
             flow: false,
+            times: 1,
         }
     }
 
@@ -303,6 +308,7 @@ impl Job {
             scratch: 0,
             place: Place::Host,
             flow: false,
+            times: 1,
         }
     }
 
@@ -347,6 +353,17 @@ impl Job {
     pub const fn in_flow(mut self) -> Self {
         self.flow = true;
         self
+    }
+
+    /// The same, so many times in a call.
+    pub const fn repeated(mut self, times: u64) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// An amount of it, all times together.
+    pub(super) const fn total(&self, amount: u64) -> u64 {
+        amount.saturating_mul(self.times)
     }
 
     /// Whether it is a flow that takes the values of files tile by tile, from reading to writing, over all threads of the processor: where it

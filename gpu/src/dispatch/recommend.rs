@@ -102,6 +102,7 @@ impl Machine<'_> {
                 scratch: 0,
                 place: Place::Host,
                 flow: it.calls == it.flows,
+                times: 1,
             };
             let total = |engine| Some(self.costs.get(it.operation, engine)?.predict(&job).total());
             let here = [Engine::Scalar, Engine::Simd, Engine::Threads];

@@ -202,9 +202,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut begun = !streams;
     let bar =
         (stderr().is_terminal() && prompt.len() > 256).then(|| Steps::new(prompt.len() as u64));
-    let memory = job(&model, 1);
+    // As many steps as if a prompt's tokens came one by one too: more than they will take.
+    let products = job(&model, 1, positions);
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
-    let job = memory.with_scratch(scratch.cache.saturating_add(scratch.steps));
+    let job = products.with_scratch(scratch.cache.saturating_add(scratch.steps));
     let (generated, by) = engine.run(job, |engine| {
         usage = Some(options.usage(engine, &file, &model)?);
         let mut number = 0;

@@ -101,21 +101,23 @@ pub(crate) fn tokenizer(file: &LanguageFile) -> Result<Tokenizer, Error> {
     })
 }
 
-/// The products that a step of so many rows takes.
-pub(crate) fn job(model: &Model<'_, '_>, rows: usize) -> Job {
+/// The products of so many steps of so many rows: activations of 16 bits are multiplied as two of 8.
+pub(crate) fn job(model: &Model<'_, '_>, rows: usize, steps: usize) -> Job {
+    let planes = 1 + u64::from(model.config().wide());
     let none = Job::products(0, 0, 0, rows).with_items(0);
     let weights = model.layers().iter().flat_map(Layer::weights);
-    weights.chain([model.head()]).fold(none, |all, weights| {
+    let step = weights.chain([model.head()]).fold(none, |all, weights| {
         let own = Job::products(weights.rows(), weights.cols(), weights.bytes(), rows);
         Job {
             elements: all.elements.saturating_add(own.elements),
             bytes_in: all.bytes_in.saturating_add(own.bytes_in),
             bytes_out: all.bytes_out.saturating_add(own.bytes_out),
-            work: all.work.saturating_add(own.work),
+            work: all.work.saturating_add(own.work.saturating_mul(planes)),
             items: all.items.saturating_add(own.items),
             ..all
         }
-    })
+    });
+    step.repeated(steps as u64)
 }
 
 /// What a device multiplies of a model, in words for a report; empty where it is not a device that ran it.

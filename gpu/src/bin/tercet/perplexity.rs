@@ -143,7 +143,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             .map_or(0, Iterator::count)
     };
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
-    let job = job(&model, options.chunk as usize)
+    let chunk = options.chunk as usize;
+    let job = job(&model, chunk, tokens.len().div_ceil(chunk))
         .with_scratch(scratch.cache.saturating_add(scratch.steps));
     let bar = stderr()
         .is_terminal()

@@ -91,12 +91,13 @@ impl Cost {
             (Place::Host, Some(curve)) => curve.seconds(job.bytes().saturating_sub(job.held)),
             _ => 0.0,
         };
+        let times = job.times as f64;
         Prediction {
-            launch: self.launch,
-            items: by(self.items.as_ref(), job.items, logs.items),
-            transfer,
-            memory: by(Some(&self.memory), job.bytes(), logs.bytes),
-            compute: by(self.compute.as_ref(), job.work, logs.work),
+            launch: times * self.launch,
+            items: times * by(self.items.as_ref(), job.items, logs.items),
+            transfer: times * transfer,
+            memory: times * by(Some(&self.memory), job.bytes(), logs.bytes),
+            compute: times * by(self.compute.as_ref(), job.work, logs.work),
         }
     }
 }

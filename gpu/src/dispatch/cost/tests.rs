@@ -17,6 +17,7 @@ fn job(bytes: u64, work: u64) -> Job {
         scratch: 0,
         place: Place::Host,
         flow: false,
+        times: 1,
     }
 }
 

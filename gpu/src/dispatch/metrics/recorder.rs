@@ -60,9 +60,11 @@ impl Recorder {
         let handles = self.handles(operation, engine);
         let seconds = call.nanoseconds as f64 * 1e-9;
         handles.call.record(seconds);
-        handles.elements.increment(call.job.elements);
-        handles.bytes.increment(call.job.bytes());
-        handles.work.increment(call.job.work);
+        handles
+            .elements
+            .increment(call.job.total(call.job.elements));
+        handles.bytes.increment(call.job.total(call.job.bytes()));
+        handles.work.increment(call.job.total(call.job.work));
         if let Some(prediction) = call.prediction {
             let predicted = prediction.total();
             handles.predicted.record(predicted);

@@ -45,6 +45,7 @@ fn job(elements: u64, work: u64) -> Job {
         scratch: 0,
         place: Place::Host,
         flow: false,
+        times: 1,
     }
 }
 

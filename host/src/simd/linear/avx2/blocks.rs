@@ -92,14 +92,14 @@ pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
             let mut sum = _mm256_setzero_si256();
             for at in 0..blocks / EIGHT {
                 let part = bytes.as_ptr().add(at * EIGHT * block);
-                sum = _mm256_add_epi64(sum, eight::<B>(part, x, at, EIGHT / 2));
+                sum = _mm256_add_epi64(sum, eight::<B, true>(part, x, at, EIGHT / 2));
             }
             if rest > 0 {
                 let from = match row + 1 == count {
                     true => last.as_ptr(),
                     false => bytes.as_ptr().add((blocks - rest) * block),
                 };
-                sum = _mm256_add_epi64(sum, eight::<B>(from, x, eights - 1, pairs));
+                sum = _mm256_add_epi64(sum, eight::<B, false>(from, x, eights - 1, pairs));
             }
             let two = _mm_add_epi64(
                 _mm256_castsi256_si128(sum),
@@ -110,34 +110,65 @@ pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     }
 }
 
-/// dot · d · 2²⁴ of the first `pairs` pairs of eight blocks, in four sums.
+/// dot · d · 2²⁴ of eight blocks, or of the first `pairs` pairs of them, in four sums.
 ///
 /// # Safety
 /// There must be so many blocks, and the activations of the eight `at`, with zeros for those that a row has not; the set must run here.
 #[inline(always)]
-unsafe fn eight<B: Blocks>(blocks: *const u8, x: &Activations, at: usize, pairs: usize) -> __m256i {
-    let bytes = B::FORMAT.bytes();
+unsafe fn eight<B: Blocks, const ALL: bool>(
+    blocks: *const u8,
+    x: &Activations,
+    at: usize,
+    pairs: usize,
+) -> __m256i {
     // SAFETY: as the caller promises.
     unsafe {
         let lines = x.lines.as_ptr().add(at * 4 * B::LINES);
-        let two = |number: usize| match number < pairs {
-            true => B::two(blocks.add(number * 2 * bytes), lines.add(number * B::LINES)),
-            false => _mm256_setzero_si256(),
-        };
-        let dots = fold_four([two(0), two(1), two(2), two(3)]);
+        let twos = [
+            two::<B, ALL>(blocks, lines, 0, pairs),
+            two::<B, ALL>(blocks, lines, 1, pairs),
+            two::<B, ALL>(blocks, lines, 2, pairs),
+            two::<B, ALL>(blocks, lines, 3, pairs),
+        ];
         let less = _mm256_load_si256(x.start.as_ptr().add(at).cast());
-        scaled(_mm256_sub_epi32(dots, less), scales::<B>(blocks, 2 * pairs))
+        let dots = _mm256_sub_epi32(fold_four(twos), less);
+        scaled(dots, scales::<B, ALL>(blocks, 2 * pairs))
     }
 }
 
-/// The scales of eight blocks, by lanes, 0 from the block `count` on: put together in whole registers, since the vectors' ports have enough to do.
+/// Σ code · x of a pair of blocks, 0 of those behind `pairs` of them where not all are there. No closure: called in several places, one is not
+/// compiled for the set.
+///
+/// # Safety
+/// As [`eight`]'s.
+#[inline(always)]
+unsafe fn two<B: Blocks, const ALL: bool>(
+    blocks: *const u8,
+    lines: *const Line,
+    number: usize,
+    pairs: usize,
+) -> __m256i {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match ALL || number < pairs {
+            true => B::two(
+                blocks.add(number * 2 * B::FORMAT.bytes()),
+                lines.add(number * B::LINES),
+            ),
+            false => _mm256_setzero_si256(),
+        }
+    }
+}
+
+/// The scales of eight blocks, by lanes, 0 from the block `count` on where not all are there: put together in whole registers, since the vectors'
+/// ports have enough to do.
 ///
 /// # Safety
 /// There must be so many blocks; the set must run here.
 #[inline(always)]
-unsafe fn scales<B: Blocks>(blocks: *const u8, count: usize) -> __m128i {
+unsafe fn scales<B: Blocks, const ALL: bool>(blocks: *const u8, count: usize) -> __m128i {
     let scale = |lane: usize| {
-        if ORDER[lane] >= count {
+        if !ALL && ORDER[lane] >= count {
             return 0;
         }
         let at = ORDER[lane] * B::FORMAT.bytes() + B::FORMAT.scale_offset();
