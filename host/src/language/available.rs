@@ -6,9 +6,10 @@
 /// control groups leave, and what its address space may still grow by.
 pub(super) fn available() -> Option<u64> {
     #[cfg(target_os = "linux")]
-    return linux::available();
+    let bytes = linux::available();
     #[cfg(not(target_os = "linux"))]
-    None
+    let bytes = None;
+    bytes
 }
 
 #[cfg(target_os = "linux")]
@@ -37,7 +38,8 @@ mod linux {
         number(text, name).map(|count| count.saturating_mul(1024))
     }
 
-    /// A control group: its folder, and its files of the limit, of what is taken, and the field of what the kernel gives up of that.
+    /// A control group: its folder, its files of the limit and of what is taken, and the field of what the kernel gives
+    /// up of that.
     #[derive(Debug, PartialEq)]
     struct Group {
         folder: PathBuf,
