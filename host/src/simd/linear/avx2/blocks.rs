@@ -84,22 +84,23 @@ pub(super) fn rows<B: Blocks>(bytes: &[u8], x: &Activations, out: &mut [i64]) {
     let rest_bytes = (rest * block).min(bytes.len());
     last[..rest_bytes].copy_from_slice(&bytes[bytes.len() - rest_bytes..]);
     let count = out.len();
-    for (row, out) in out.iter_mut().enumerate() {
-        let bytes = &bytes[row * row_bytes..];
-        // SAFETY: the caller has the set. Eight blocks lie at each part, so many pairs of them at the rest and in the copy, and activations for as many
+    let rows = bytes.chunks_exact(row_bytes).zip(out);
+    for (number, (row, out)) in rows.enumerate() {
+        // SAFETY: the caller has the set. Eight blocks lie in each part, so many pairs of them in the rest and in the copy, and activations for as many
         // at each `at`.
         unsafe {
             let mut sum = _mm256_setzero_si256();
-            for at in 0..blocks / EIGHT {
-                let part = bytes.as_ptr().add(at * EIGHT * block);
-                sum = _mm256_add_epi64(sum, eight::<B, true>(part, x, at, EIGHT / 2));
+            for (at, part) in row.chunks_exact(EIGHT * block).enumerate() {
+                let terms = eight::<B, true>(part.as_ptr(), x, at, EIGHT / 2);
+                sum = _mm256_add_epi64(sum, terms);
             }
             if rest > 0 {
-                let from = match row + 1 == count {
+                let from = match number + 1 == count {
                     true => last.as_ptr(),
-                    false => bytes.as_ptr().add((blocks - rest) * block),
+                    false => bytes.as_ptr().add((number + 1) * row_bytes - rest * block),
                 };
-                sum = _mm256_add_epi64(sum, eight::<B, false>(from, x, eights - 1, pairs));
+                let terms = eight::<B, false>(from, x, eights - 1, pairs);
+                sum = _mm256_add_epi64(sum, terms);
             }
             let two = _mm_add_epi64(
                 _mm256_castsi256_si128(sum),
