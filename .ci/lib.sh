@@ -133,10 +133,14 @@ need_board() {
     need_target "$(board_target "$1")"
 }
 
+# All tests but core's, which are the step `core`: what they compute with would have features more here, and everything that takes it be
+# compiled once for them and once without.
+workspace=(test --locked --workspace --exclude tercet-core)
+
 # The `tercet` command as the tests build it: for one package alone Cargo would choose other features of what the library depends
 # on, and compile it once more.
 tercet() {
-    cargo test --locked -q --workspace --test command --no-run
+    cargo "${workspace[@]}" -q --test command --no-run
     target/debug/tercet "$@"
 }
 
@@ -186,7 +190,7 @@ tests_in() {
 # device_tests [WORD…]: the tests on a device, all that are named `cuda…`; those whose names have a word, or but for them (`--skip`). They are
 # chosen from the whole workspace, whose features are those of `.ci/test test`: nothing is built again.
 device_tests() {
-    cargo test --locked --workspace --test 'cuda*' -- "$@"
+    cargo "${workspace[@]}" --test 'cuda*' -- "$@"
 }
 
 # The modules of those that stand above the engine, and launch no kernel of their own.

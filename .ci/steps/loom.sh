@@ -6,8 +6,6 @@
 export RUSTFLAGS="--cfg loom"
 # Models take seconds, and what they are made of takes a minute more to optimize.
 export CARGO_PROFILE_DEV_OPT_LEVEL=1
-for crate in tercet-core tercet-gpu-models; do
-    cargo test --locked -p "$crate" --lib --target-dir target/loom models
-done | tee target/ci/loom.out
+cargo test --locked -p tercet-core -p tercet-gpu-models --lib --target-dir target/loom models | tee target/ci/loom.out
 tests=$(tests_in target/ci/loom.out)
 note "$tests models"

@@ -3,7 +3,6 @@
 . .ci/lib.sh
 
 out=target/ci/test.out
-workspace=(test --locked --workspace --exclude tercet-core)
 cargo "${workspace[@]}" --no-run
 # Of the tests on a device one runs at a time: all of them beside the others. Those of the engine are left to the step that runs them with
 # every access of kernels checked, if that is to run too.

@@ -132,22 +132,20 @@ bool same(const Cell &a, const Cell &b) { return memcmp(&a, &b, sizeof a) == 0; 
 
 void check_order(uintptr_t address, size_t bytes, Touch how, bool shared, const void *at) {
     const Stamp now = stamp_now(how == Touch::Atomic);
-    Cell before = {}, after = {};
     while (bytes != 0) {
-        Cell *cells = &cell_of(address);
-        size_t here = std::min(bytes, size_t(CHUNK - address % CHUNK));
-        for (size_t i = 0; i < here; i++) {
+        Cell *cell = &cell_of(address);
+        Cell *end = cell + std::min(bytes, size_t(CHUNK - address % CHUNK));
+        address += size_t(end - cell);
+        bytes -= size_t(end - cell);
+        while (cell != end) {
             // The bytes of a number mostly have one past.
-            if (!after.touched() || !same(cells[i], before)) {
-                before = cells[i];
-                check_order(cells[i], how, shared, now, at);
-                after = cells[i];
-            } else {
-                cells[i] = after;
+            const Cell before = *cell;
+            check_order(*cell, how, shared, now, at);
+            const Cell after = *cell;
+            for (cell++; cell != end && same(*cell, before); cell++) {
+                *cell = after;
             }
         }
-        address += here;
-        bytes -= here;
     }
 }
 } // namespace

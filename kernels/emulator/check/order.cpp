@@ -9,20 +9,10 @@
 
 namespace emulator {
 namespace {
-struct Chunk {
-    Cell cells[CHUNK];
-};
-
-// The chunks of this launch; their memory is used again by the next.
-std::unordered_map<uintptr_t, Chunk *> chunks;
+// The pages and chunks of this launch; the chunks' memory is used again by the next.
+std::unordered_map<uintptr_t, Page> pages;
 std::vector<std::unique_ptr<Chunk>> made;
 size_t taken = 0;
-// Those found last, by the lowest bits of their keys.
-struct Found {
-    uintptr_t key;
-    Chunk *chunk;
-};
-Found recent[256];
 
 unsigned phase = 0;
 // The running block.
@@ -41,9 +31,9 @@ unsigned proxy_fences[1024];
 } // namespace
 
 void check_launch() {
-    chunks.clear();
+    pages.clear();
     taken = 0;
-    memset(recent, 0, sizeof recent);
+    memset(recent_pages, 0, sizeof recent_pages);
     fenced.clear();
 }
 
@@ -86,21 +76,22 @@ bool is_fenced(Stamp stamp) { return stamp.clock < proxy_fences[stamp.index()]; 
 void check_fence() { fenced.insert(number); }
 void acquire() { acquired = true; }
 
-Cell &cell_of(uintptr_t address) {
-    uintptr_t key = address / CHUNK;
-    Found &here = recent[key % 256];
-    if (here.chunk == nullptr || here.key != key) {
-        Chunk *&found = chunks[key];
-        if (found == nullptr) {
-            if (taken == made.size()) {
-                made.push_back(std::make_unique<Chunk>());
-            }
-            found = made[taken++].get();
-            memset(static_cast<void *>(found), 0, sizeof *found);
+Page *recent_pages[64];
+
+Cell &find_cell(uintptr_t address) {
+    uintptr_t key = address / PAGE;
+    Page &page = pages[key];
+    page.key = key;
+    recent_pages[key % 64] = &page;
+    Chunk *&chunk = page.chunks[address / CHUNK % (PAGE / CHUNK)];
+    if (chunk == nullptr) {
+        if (taken == made.size()) {
+            made.push_back(std::make_unique<Chunk>());
         }
-        here = {key, found};
+        chunk = made[taken++].get();
+        memset(static_cast<void *>(chunk), 0, sizeof *chunk);
     }
-    return here.chunk->cells[address % CHUNK];
+    return chunk->cells[address % CHUNK];
 }
 
 Stamp stamp_now(bool atomic) {

@@ -19,10 +19,30 @@ struct Cell {
     bool touched() const { return write.any() || read.any(); }
 };
 
-// Bytes of one chunk have their cells in a row.
-constexpr unsigned CHUNK = 64;
+// Bytes of one chunk have their cells in a row; a page knows its chunks.
+constexpr unsigned CHUNK = 64, PAGE = 4096;
+struct Chunk {
+    Cell cells[CHUNK];
+};
+struct Page {
+    uintptr_t key = 0;
+    Chunk *chunks[PAGE / CHUNK] = {};
+};
+// The pages found last, by the lowest bits of their keys: kernels ask at every access.
+extern Page *recent_pages[64];
+// The cell of a byte whose chunk nobody touched in this launch, or whose page was not found last.
+Cell &find_cell(uintptr_t address);
 
-Cell &cell_of(uintptr_t address);
+inline Cell &cell_of(uintptr_t address) {
+    uintptr_t key = address / PAGE;
+    const Page *page = recent_pages[key % 64];
+    if (page != nullptr && page->key == key) {
+        if (Chunk *chunk = page->chunks[address / CHUNK % (PAGE / CHUNK)]) {
+            return chunk->cells[address % CHUNK];
+        }
+    }
+    return find_cell(address);
+}
 // The running thread's stamp.
 Stamp stamp_now(bool atomic);
 // Whether a barrier, a warp's meeting or a fence lies between a touch and the running thread's stamp.
