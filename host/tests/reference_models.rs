@@ -294,7 +294,7 @@ fn logits_of_stories_are_those_of_float64() {
 fn logits_of_smollm2_are_those_of_float64() {
     let Some(models) = Models::find() else { return };
     let model = models.smollm2();
-    models.costs(&model, &models.prose(&model, 160), &CACHES);
+    models.costs(&model, &models.prose(&model, 128), &CACHES);
 }
 
 #[test]
