@@ -309,7 +309,7 @@ fn perplexities_of_stories_are_llama_cpp_s() {
     }
 }
 
-/// In ten minutes, with 5 GB of memory and as many of temporary files:
+/// In a quarter of an hour, with 5 GB of memory and as many of temporary files:
 /// `cargo test --release -p tercet-host --test reference -- --ignored --nocapture smollm2`.
 #[test]
 #[ignore = "takes minutes"]
