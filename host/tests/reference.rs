@@ -12,6 +12,7 @@ mod reference_gguf;
 mod reference_int8;
 mod reference_language;
 mod reference_linear;
+mod reference_models;
 mod reference_network;
 mod reference_palette;
 mod reference_search;

@@ -16,14 +16,14 @@ const FLOATS: f64 = 1e-4;
 const EIGHT_BITS: f64 = 0.06;
 
 /// The programs of these tests, or `None` where one is missing.
-struct Peers {
+pub(super) struct Peers {
     python: PathBuf,
     llama_cpp: PathBuf,
     folder: tempfile::TempDir,
 }
 
 impl Peers {
-    fn find(modules: &[&str]) -> Option<Self> {
+    pub(super) fn find(modules: &[&str]) -> Option<Self> {
         Some(Self {
             python: support::python_with(modules)?,
             llama_cpp: support::llama_cpp()?,
@@ -31,45 +31,59 @@ impl Peers {
         })
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn text(path: &Path) -> &str {
+    pub(super) fn text(path: &Path) -> &str {
         path.to_str()
             .expect("temporary folders have names in UTF-8")
     }
 
-    fn llama(&self, arguments: &[&str]) -> String {
+    pub(super) fn llama(&self, arguments: &[&str]) -> String {
         let said = support::run(&self.python, "language_llama.py", arguments);
         said.trim_end().to_owned()
     }
 
     fn tokens(&self, model: &Path, text: &str) -> String {
-        let library = Self::text(&self.llama_cpp);
-        self.llama(&["tokens", library, Self::text(model), text])
+        self.llama(&["tokens", self.library(), Self::text(model), text])
     }
 
     /// NumPy's logits of a model.
-    fn forward(&self, model: &Path, tokens: &str) -> PathBuf {
+    pub(super) fn forward(&self, model: &Path, tokens: &str) -> PathBuf {
         let out = self.path("forward.npy");
         let arguments = [Self::text(model), tokens, Self::text(&out)];
         support::run(&self.python, "language_forward.py", arguments);
         out
     }
 
-    /// The divergence, in nats a token, of a model's logits in `library` from those of `forward`.
-    fn divergence(&self, library: &str, model: &Path, tokens: &str, forward: &Path) -> f64 {
-        let out = self.path("logits.npy");
-        let (model, out) = (Self::text(model), Self::text(&out));
-        self.llama(&["logits", library, model, tokens, out]);
-        let arguments = [Self::text(forward), out];
+    /// llama.cpp's library.
+    pub(super) fn library(&self) -> &str {
+        Self::text(&self.llama_cpp)
+    }
+
+    /// The divergence, in nats a token, of the logits in the file `other`, which are those of `what`, from those in `reference`.
+    pub(super) fn divergence(&self, what: &str, reference: &Path, other: &Path) -> f64 {
+        let arguments = [Self::text(reference), Self::text(other)];
         let said = support::run(&self.python, "language_kl.py", arguments);
-        let figures = said.lines().map(|line| line.split_once(' ').unwrap());
-        let figures: Vec<_> = figures.collect();
-        println!("{library} {model}: {}", said.trim_end().replace('\n', ", "));
-        let (_, kl) = figures.iter().find(|(name, _)| *name == "kl").unwrap();
+        println!("{what}: {}", said.trim_end().replace('\n', ", "));
+        let mut lines = said.lines().filter_map(|line| line.split_once(' '));
+        let (_, kl) = lines.find(|(name, _)| *name == "kl").unwrap();
         kl.parse().unwrap()
+    }
+
+    /// The divergence, in nats a token, of a model's logits in `library` from those of `forward`.
+    pub(super) fn kl(&self, library: &str, model: &Path, tokens: &str, forward: &Path) -> f64 {
+        let out = self.path("logits.npy");
+        self.llama(&[
+            "logits",
+            library,
+            Self::text(model),
+            tokens,
+            Self::text(&out),
+        ]);
+        let what = format!("{library} {}", model.display());
+        self.divergence(&what, forward, &out)
     }
 }
 
@@ -85,19 +99,19 @@ fn llama_cpp_runs_ternary_files() {
     let Some(peers) = Peers::find(&["numpy", "gguf"]) else {
         return;
     };
-    let library = Peers::text(&peers.llama_cpp);
+    let library = peers.library();
     for seed in SEEDS {
         let floats = peers.path("f32.gguf");
         tiny::bitnet(&floats, tiny::BITNET, seed, DType::F32, true).unwrap();
         let tokens = peers.tokens(&floats, TEXT);
         assert_eq!(tokens, bytes_of(TEXT));
         let forward = peers.forward(&floats, &tokens);
-        let kl = peers.divergence(library, &floats, &tokens, &forward);
+        let kl = peers.kl(library, &floats, &tokens, &forward);
         assert!(kl < FLOATS, "{kl}");
         for format in [Format::Tq1_0, Format::Tq2_0, Format::Q2_0] {
             let model = peers.path(&format!("{}.gguf", format.name()));
             tiny::bitnet(&model, tiny::BITNET, seed, DType::Block(format), true).unwrap();
-            let kl = peers.divergence(library, &model, &tokens, &forward);
+            let kl = peers.kl(library, &model, &tokens, &forward);
             assert!(kl < EIGHT_BITS, "{}: {kl}", format.name());
         }
     }
@@ -136,8 +150,8 @@ fn llama_cpp_runs_a_llama_of_several_types() {
         let tokens = peers.tokens(&model, TEXT);
         assert!(tokens.starts_with("1,261,"), "<s>, then `▁the`: {tokens}");
         let forward = peers.forward(&model, &tokens);
-        let library = Peers::text(&peers.llama_cpp);
-        let kl = peers.divergence(library, &model, &tokens, &forward);
+        let library = peers.library();
+        let kl = peers.kl(library, &model, &tokens, &forward);
         assert!(kl < EIGHT_BITS, "{kl}");
     }
 }
@@ -152,7 +166,7 @@ fn ik_llama_cpp_runs_a_bitnet_in_floats() {
         let model = peers.path("f16.gguf");
         tiny::bitnet(&model, tiny::BITNET, seed, DType::F16, true).unwrap();
         let forward = peers.forward(&model, &tokens);
-        let kl = peers.divergence("ik", &model, &tokens, &forward);
+        let kl = peers.kl("ik", &model, &tokens, &forward);
         assert!(kl < FLOATS, "{kl}");
     }
 }

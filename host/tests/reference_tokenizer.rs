@@ -4,11 +4,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tercet_core::block::Format;
 use tercet_core::gguf::Reader;
 use tercet_core::number::Random;
 use tercet_host::language::tokenizer::{Encoding, Loss, Specials, Tokenizer, TokenizerError};
+use tercet_host::{DType, Model};
 
-use crate::support;
+use crate::{reference_models, support};
 
 const SCRIPT: &str = "tokenizer.py";
 
@@ -238,6 +240,42 @@ fn line(tokenizer: &Tokenizer, case: &Case) -> String {
     format!("{}|{hidden}|{shown}", ids.join(" "))
 }
 
+/// Compares a tokenizer with that of llama.cpp for the same file, on [`cases`].
+fn compare(path: &Path, tokenizer: &Tokenizer, python: &Path, ggml: &Path) {
+    let temporary = tempfile::tempdir().unwrap();
+    let (texts, out) = (temporary.path().join("cases"), temporary.path().join("out"));
+    let cases = cases(THOROUGH.iter().any(|name| path.ends_with(name)));
+    let mut bytes = Vec::new();
+    for case in &cases {
+        bytes.extend((case.text.len() as u32).to_le_bytes());
+        bytes.push(u8::from(case.ends) | u8::from(case.special) << 1);
+        bytes.extend(&case.text);
+    }
+    fs::write(&texts, bytes).unwrap();
+    let library = ggml.parent().unwrap();
+    let arguments = [library, path, &texts, &out].map(|path| OsString::from(path.as_os_str()));
+    support::run(python, SCRIPT, arguments);
+    let found = fs::read_to_string(&out).unwrap();
+    let mut count = 0;
+    for (case, theirs) in cases.iter().zip(found.lines()) {
+        let ours = line(tokenizer, case);
+        let text = &case.text[..case.text.len().min(200)];
+        assert!(
+            ours == theirs,
+            "{}: {:?}",
+            name(path),
+            String::from_utf8_lossy(text)
+        );
+        count += ours.split(' ').count();
+    }
+    assert_eq!(found.lines().count(), cases.len());
+    println!(
+        "{}: {} texts, about {count} tokens equal",
+        name(path),
+        cases.len()
+    );
+}
+
 #[test]
 fn tokens_and_pieces_are_llama_cpp_s() {
     let Some(python) = support::python() else {
@@ -246,42 +284,27 @@ fn tokens_and_pieces_are_llama_cpp_s() {
     let (Some(ggml), Some(folder)) = (support::ggml(), support::vocabularies()) else {
         return;
     };
-    let temporary = tempfile::tempdir().unwrap();
-    let (texts, out) = (temporary.path().join("cases"), temporary.path().join("out"));
     for (path, tokenizer) in vocabularies(&folder) {
-        if BY_NAME.iter().any(|name| path.ends_with(name)) {
-            continue;
+        if !BY_NAME.iter().any(|name| path.ends_with(name)) {
+            compare(&path, &tokenizer, &python, &ggml);
         }
-        let cases = cases(THOROUGH.iter().any(|name| path.ends_with(name)));
-        let mut bytes = Vec::new();
-        for case in &cases {
-            bytes.extend((case.text.len() as u32).to_le_bytes());
-            bytes.push(u8::from(case.ends) | u8::from(case.special) << 1);
-            bytes.extend(&case.text);
-        }
-        fs::write(&texts, bytes).unwrap();
-        let library = ggml.parent().unwrap();
-        let arguments = [library, &path, &texts, &out].map(|path| OsString::from(path.as_os_str()));
-        support::run(&python, SCRIPT, arguments);
-        let found = fs::read_to_string(&out).unwrap();
-        let mut count = 0;
-        for (case, theirs) in cases.iter().zip(found.lines()) {
-            let ours = line(&tokenizer, case);
-            let text = &case.text[..case.text.len().min(200)];
-            assert!(
-                ours == theirs,
-                "{}: {:?}",
-                name(&path),
-                String::from_utf8_lossy(text)
-            );
-            count += ours.split(' ').count();
-        }
-        assert_eq!(found.lines().count(), cases.len());
-        println!(
-            "{}: {} texts, about {count} tokens equal",
-            name(&path),
-            cases.len()
-        );
+    }
+}
+
+#[test]
+fn tokens_and_pieces_of_models_are_llama_cpp_s() {
+    let Some(python) = support::python() else {
+        return;
+    };
+    let (Some(ggml), Some(folder)) = (support::ggml(), support::models()) else {
+        return;
+    };
+    let temporary = tempfile::tempdir().unwrap();
+    let stories = temporary.path().join("stories15M.gguf");
+    reference_models::stories(&folder, DType::Block(Format::Q8_0), &stories);
+    for path in [stories, reference_models::smollm2(&folder)] {
+        let tokenizer = Tokenizer::open(&Model::open(&path).unwrap(), None).unwrap();
+        compare(&path, &tokenizer, &python, &ggml);
     }
 }
 

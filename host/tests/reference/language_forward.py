@@ -17,6 +17,8 @@ import numpy as np
 from gguf import GGUFReader
 from gguf.quants import dequantize
 
+# Of scores and logits that are in memory at once; it shows in no bit but by the order in which BLAS adds.
+ROWS = 256
 ARCHITECTURES = {"llama", "bitnet", "bitnet-b1.58", "bitnet-25"}
 
 
@@ -56,8 +58,8 @@ class Model:
             return x
         return x / np.sqrt((x * x).mean(-1, keepdims=True) + self.eps) * gains
 
-    def linear(self, x, name):
-        y = x @ self.get(f"{name}.weight").T
+    def linear(self, x, name, weights=None):
+        y = x @ (self.get(f"{name}.weight") if weights is None else weights).T
         for part, apply in (("scale", np.multiply), ("bias", np.add)):
             values = self.get(f"{name}.{part}")
             y = y if values is None else apply(y, values)
@@ -91,12 +93,17 @@ class Model:
         k = self.rotate(self.linear(x, f"{layer}.attn_k").reshape(count, self.kv_heads, -1), turns)
         v = self.linear(x, f"{layer}.attn_v").reshape(count, self.kv_heads, -1)
         shared = self.heads // self.kv_heads
-        k, v = (np.repeat(it, shared, axis=1) for it in (k, v))
-        scores = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(q.shape[-1])
-        scores[:, np.triu(np.ones((count, count), bool), 1)] = -np.inf
-        weights = np.exp(scores - scores.max(-1, keepdims=True))
-        weights /= weights.sum(-1, keepdims=True)
-        y = np.einsum("hij,jhd->ihd", weights, v).reshape(count, -1)
+        # Heads first, so that what is multiplied are matrices; those that share keys stand in a row.
+        q = q.reshape(count, self.kv_heads, shared, -1).transpose(1, 2, 0, 3) / np.sqrt(q.shape[-1])
+        k, v = k.transpose(1, 2, 0)[:, None], v.transpose(1, 0, 2)[:, None]
+        y = np.empty((count, self.heads * v.shape[-1]))
+        for first in range(0, count, ROWS):
+            last = min(first + ROWS, count)
+            scores = q[:, :, first:last] @ k[..., :last]
+            scores[..., np.arange(last) > np.arange(first, last)[:, None]] = -np.inf
+            weights = np.exp(scores - scores.max(-1, keepdims=True))
+            weights /= weights.sum(-1, keepdims=True)
+            y[first:last] = (weights @ v[..., :last, :]).transpose(2, 0, 1, 3).reshape(last - first, -1)
         return self.linear(self.norm(y, f"{layer}.attn_sub_norm"), f"{layer}.attn_output")
 
     def feed_forward(self, x, layer):
@@ -104,14 +111,19 @@ class Model:
         gate = np.square(np.maximum(gate, 0)) if self.relu2 else gate / (1 + np.exp(-gate))
         return self.linear(self.norm(gate * up, f"{layer}.ffn_sub_norm"), f"{layer}.ffn_down")
 
-    def logits(self, tokens):
+    def logits(self, tokens, out):
+        """Writes them block by block: of thousands of positions they are more than memory holds."""
         embedding = self.get("token_embd.weight")
         x, turns = embedding[tokens], self.turns(len(tokens))
         for layer in (f"blk.{index}" for index in range(self.layers)):
             x = x + self.attention(self.norm(x, f"{layer}.attn_norm"), layer, turns)
             x = x + self.feed_forward(self.norm(x, f"{layer}.ffn_norm"), layer)
         x = self.norm(x, "output_norm")
-        return self.linear(x, "output") if "output.weight" in self.tensors else x @ embedding.T
+        head = self.get("output.weight") if "output.weight" in self.tensors else embedding
+        rows = np.lib.format.open_memmap(out, "w+", np.float64, (len(x), len(head)))
+        for first in range(0, len(x), ROWS):
+            rows[first : first + ROWS] = self.linear(x[first : first + ROWS], "output", head)
+        rows.flush()
 
 
 def tokens(text):
@@ -125,4 +137,4 @@ if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     with np.errstate(over="ignore"):
-        np.save(sys.argv[3], Model(sys.argv[1]).logits(tokens(sys.argv[2])))
+        Model(sys.argv[1]).logits(tokens(sys.argv[2]), sys.argv[3])

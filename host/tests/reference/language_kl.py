@@ -16,6 +16,8 @@ import sys
 
 import numpy as np
 
+ROWS = 256
+
 
 def log_softmax(logits):
     logits = logits - logits.max(-1, keepdims=True)
@@ -23,19 +25,26 @@ def log_softmax(logits):
 
 
 def main(reference, other):
-    a, b = (np.load(path).astype(np.float64) for path in (reference, other))
+    # Block by block: of thousands of positions they are more than memory holds.
+    a, b = (np.load(path, mmap_mode="r") for path in (reference, other))
     if a.shape != b.shape or a.ndim != 2:
         sys.exit(f"{reference} is {a.shape}, {other} is {b.shape}")
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        sys.exit("a logit is not finite")
-    p, q = log_softmax(a), log_softmax(b)
-    kl = (np.exp(p) * (p - q)).sum(-1)
+    kl, argmax, difference, least, largest = [], 0, 0.0, np.inf, -np.inf
+    for first in range(0, len(a), ROWS):
+        x, y = (rows[first : first + ROWS].astype(np.float64) for rows in (a, b))
+        if not (np.isfinite(x).all() and np.isfinite(y).all()):
+            sys.exit("a logit is not finite")
+        p, q = log_softmax(x), log_softmax(y)
+        kl.extend((np.exp(p) * (p - q)).sum(-1))
+        argmax += int((x.argmax(-1) == y.argmax(-1)).sum())
+        difference = max(difference, np.abs(x - y).max())
+        least, largest = min(least, x.min()), max(largest, x.max())
     print("positions", len(a))
-    print("kl", kl.mean())
-    print("kl_max", kl.max())
-    print("argmax", int((a.argmax(-1) == b.argmax(-1)).sum()))
-    print("difference", np.abs(a - b).max())
-    print("spread", a.max() - a.min())
+    print("kl", np.mean(kl))
+    print("kl_max", np.max(kl))
+    print("argmax", argmax)
+    print("difference", difference)
+    print("spread", largest - least)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,18 @@
 usage: language_llama.py logits LIBRARY MODEL TOKENS LOGITS
        language_llama.py greedy LIBRARY MODEL COUNT TEXT
        language_llama.py tokens LIBRARY MODEL TEXT
+       language_llama.py windows LIBRARY MODEL CONTEXT TOKENS
        language_llama.py perplexity PROGRAM MODEL FILE [OPTION…]
 
 LIBRARY  a compiled libllama of llama.cpp, with the others of its package beside it (npm `@node-llama-cpp/linux-x64` has them), or `ik` for
          the one in the Python package `ik-llama-cpp-python`
 logits   TOKENS are ids with commas between, evaluated in one batch; LOGITS gets float32 [tokens, vocabulary] as .npy
 greedy   tokenizes TEXT as the model says and goes on with the most likely token, the lowest id of equal ones, COUNT times or to an end;
-         prints the ids of the prompt, those of the answer, and the answer's text as JSON
+         prints the ids of the prompt, those of the answer, the answer's text as JSON, and by how much each token's logit exceeded the
+         next one's, that of an end included
 tokens   prints the ids of TEXT, one line with commas between
+windows  scores TOKENS as llama-perplexity does, whole windows of CONTEXT alone, the second half of each, BOS in place of a window's first
+         token if the model adds one; prints how many were scored, and their cost in nats
 perplexity  runs `PROGRAM -m MODEL -f FILE OPTION…`, where PROGRAM is llama-perplexity or a script that starts it, and prints the estimate
 
 The parameters' structures differ between versions. They are passed as blocks of bytes of more than any version's size, as the library's own
@@ -88,6 +92,8 @@ class Llama:
         self.context = create(self.model, parameters)
         if not self.context:
             sys.exit(f"{model}: no context of {context}")
+        # Its threads wait for each other by spinning, which beside other tests takes many times what they save. No bit depends on them.
+        self.function("llama_set_n_threads", None, c.c_void_p, c.c_int32, c.c_int32)(self.context, 1, 1)
         # ik_llama.cpp asks the model what llama.cpp asks the vocabulary.
         self.vocab = self.model if self.is_ik else self.function("llama_model_get_vocab", c.c_void_p, c.c_void_p)(self.model)
         self.n_vocab = self.function("llama_n_vocab", c.c_int32, c.c_void_p)(self.vocab)
@@ -116,6 +122,17 @@ class Llama:
         get = self.function("llama_get_logits_ith", c.POINTER(c.c_float), c.c_void_p, c.c_int32)
         rows = [np.ctypeslib.as_array(get(self.context, index), (self.n_vocab,)) for index in range(len(tokens))]
         return np.array(rows)
+
+    def forget(self):
+        memory = self.function("llama_get_memory", c.c_void_p, c.c_void_p)(self.context)
+        self.function("llama_memory_clear", None, c.c_void_p, c.c_bool)(memory, True)
+        self.position = 0
+
+    def begin(self):
+        """The token before each text, or None."""
+        if not self.function("llama_vocab_get_add_bos", c.c_bool, c.c_void_p)(self.vocab):
+            return None
+        return self.function("llama_vocab_bos", c.c_int32, c.c_void_p)(self.vocab)
 
     def tokens(self, text):
         text = text.encode()
@@ -152,10 +169,14 @@ def logits(library, model, tokens, out):
 def greedy(library, model, count, text):
     count = int(count)
     llama = Llama(library, model, len(text.encode()) + count + 32, len(text.encode()) + 16)
-    prompt, answer = llama.tokens(text), []
+    prompt, answer, leads = llama.tokens(text), [], []
     following = prompt
     while len(answer) < count:
-        token = int(llama.decode(following)[-1].argmax())
+        logits = llama.decode(following)[-1]
+        token = int(logits.argmax())
+        best = logits[token]
+        logits[token] = -float("inf")
+        leads.append(best - logits.max())
         if llama.ends(token):
             break
         answer.append(token)
@@ -163,10 +184,31 @@ def greedy(library, model, count, text):
     print(commas(prompt))
     print(commas(answer))
     print(json.dumps(b"".join(map(llama.piece, answer)).decode(errors="replace"), ensure_ascii=False))
+    print(commas(leads))
 
 
 def tokens(library, model, text):
     print(commas(Llama(library, model, 32, 1).tokens(text)))
+
+
+def windows(library, model, context, tokens):
+    import numpy as np
+
+    context, tokens = int(context), [int(word) for word in tokens.split(",")]
+    llama = Llama(library, model, context, context)
+    begin, nats, count = llama.begin(), 0.0, 0
+    for first in range(0, len(tokens) - context + 1, context):
+        window = tokens[first : first + context]
+        if begin is not None:
+            window[0] = begin
+        llama.forget()
+        logits = llama.decode(window)[context // 2 : -1].astype(np.float64)
+        logits -= logits.max(-1, keepdims=True)
+        chosen = logits[np.arange(len(logits)), window[context // 2 + 1 :]]
+        nats += (np.log(np.exp(logits).sum(-1)) - chosen).sum()
+        count += len(logits)
+    print("count", count)
+    print("nats", nats)
 
 
 def perplexity(program, model, file, *options):
@@ -179,7 +221,7 @@ def perplexity(program, model, file, *options):
 
 
 if __name__ == "__main__":
-    commands = {"logits": (logits, 4), "greedy": (greedy, 4), "tokens": (tokens, 3), "perplexity": (perplexity, 3)}
+    commands = {"logits": (logits, 4), "greedy": (greedy, 4), "tokens": (tokens, 3), "windows": (windows, 4), "perplexity": (perplexity, 3)}
     function, least = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
     arguments = sys.argv[2:]
     if function is None or len(arguments) < least or (function is not perplexity and len(arguments) > least):

