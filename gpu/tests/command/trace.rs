@@ -1,6 +1,7 @@
 //! `--trace FILE`.
 
 use serde_json::Value;
+use tercet_host::language::tiny;
 
 use super::support::Folder;
 
@@ -114,4 +115,32 @@ fn a_file_that_is_there_is_kept_and_nothing_is_done() {
     assert_eq!((run.code, run.err.as_str()), (Some(1), line));
     assert_eq!(std::fs::read(folder.path("t.json")).unwrap(), b"mine");
     assert!(!folder.path("o.gguf").exists());
+}
+
+#[test]
+fn a_trace_shows_the_steps_of_a_text() {
+    let folder = Folder::new();
+    let path = folder.path("tiny.gguf");
+    tiny::llama(&path, tiny::LLAMA_32, 3, false).expect("it is written");
+    let arguments = [
+        "generate",
+        "tiny.gguf",
+        "-p",
+        "the",
+        "-n",
+        "3",
+        "--trace",
+        "t.json",
+    ];
+    let run = folder.run(&arguments);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let text = std::fs::read_to_string(folder.path("t.json")).expect("it was written");
+    let trace: Value = serde_json::from_str(&text).expect("JSON");
+    let events = complete(&trace);
+    let named = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+    // The prompt, and each token but the last.
+    assert_eq!(named("step"), 3);
+    // Of its one layer seven matrices, and the head.
+    assert_eq!(named("product"), 3 * 8);
+    assert_eq!(named("attend"), 3);
 }

@@ -4,6 +4,7 @@ use tercet_core::model::{
     Cache, CacheShape, CacheType, Codes, Memory, Model, ModelError, Needs, Pattern, Place, Row,
     Sequence, decode,
 };
+use tracing::trace_span;
 
 use super::available::available;
 use super::file::LanguageFile;
@@ -284,6 +285,7 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
     /// # Errors
     /// [`Error::Unsupported`] for what [`decode`] refuses, and for something that is not finite; [`Error::Engine`].
     pub fn step(&mut self, rows: &[Row]) -> Result<&[f32], Error> {
+        let _span = trace_span!("step", rows = rows.len()).entered();
         let mut fault = None;
         let model = self.model;
         let asked = rows.iter().filter(|row| row.logits).count();

@@ -6,6 +6,7 @@ use tercet_core::engine::ModelEngine;
 use tercet_core::linear::{I8Sym, Layer, LinearError};
 use tercet_core::model::attention::Attention;
 use tercet_core::model::{FloatMatrix, Gate, ModelError};
+use tracing::trace_span;
 
 use super::Threads;
 use super::each::{chunks, chunks_mut, numbers};
@@ -23,6 +24,7 @@ impl ModelEngine for Threads {
         out: &mut [f32],
     ) -> Result<(), ModelError> {
         let (rows, cols) = (weights.rows(), weights.cols());
+        let _span = trace_span!("product", rows, cols).entered();
         let backend = self.backend;
         let least = (self.task() / (ROWS * cols)).max(1);
         if x.len() == cols {
@@ -62,6 +64,7 @@ impl ModelEngine for Threads {
         _: (&mut [i64], &mut [u32]),
     ) -> Result<(), ModelError> {
         let (outputs, cols) = (layer.weights().rows(), layer.weights().cols());
+        let _span = trace_span!("product", rows = outputs, cols).entered();
         let expected = layer.check_many(x, out.len().saturating_mul(2))?;
         let found = x_scales.len().saturating_mul(2);
         if found != expected {
@@ -112,6 +115,7 @@ impl ModelEngine for Threads {
         out: &mut [f32],
     ) -> Result<(), ModelError> {
         let (heads, head) = (attention.heads, attention.head_len());
+        let _span = trace_span!("attend", rows = attention.places.len(), heads).entered();
         let attended: usize = attention
             .places
             .iter()
