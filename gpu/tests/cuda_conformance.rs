@@ -47,7 +47,7 @@ fn every_digest_is_the_committed_one() {
 
 /// The device multiplies and normalizes, the processor does the rest. The suite's models take an emulated one minutes: it runs a few tokens.
 #[test]
-fn language_models_give_the_committed_digests() {
+fn language_models_give_the_bits_of_other_engines() {
     let Some(device) = device() else { return };
     device.set("seed=4");
     let options = CudaOptions {

@@ -43,11 +43,11 @@ pub trait ModelEngine: LinearEngine + QuantizeEngine {
 
     /// Products of a layer with rows of activations of 16 bits, of which `x` has the high planes of all rows and then the low ones
     /// ([`planes`](crate::quant::activations::planes)): [`Layer::value`] of 255 · the high plane's sum + the low one's, which is exact in a layer that
-    /// [`Matrix::check_wide`](crate::linear::Matrix::check_wide) accepts. `out` has a row for each of `x_scales`. Of `room` the first serves sums, for engines
-    /// without memory of their own, 16 for each row of `out` at least; the second is [`LinearEngine::sums_many`]'s. O(rows of x · rows · cols).
+    /// [`Matrix::check_wide`](crate::linear::Matrix::check_wide) accepts. `out` has a row for each of `x_scales`. `sums`, for engines without memory of
+    /// their own, has 16 for each row of `out` at least; `scratch` is as [`LinearEngine::sums_many`] takes it. O(rows of x · rows · cols).
     ///
     /// # Errors
-    /// The engine's own.
+    /// The engine's own, those of [`LinearEngine::sums_many`] among them.
     fn matmat_wide(
         &mut self,
         layer: &Layer<'_>,

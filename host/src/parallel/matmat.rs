@@ -26,8 +26,8 @@ impl Threads {
     }
 
     /// Calls `give` with room of the thread's own, some rows of a layer, the first of them, the number of a row of activations, its outputs for
-    /// those rows, and their sums, until all rows of both have met: for a part of the layer, those of activations in their order. `out` has an
-    /// output for each, or is shared by rows of activations that are as far apart as it has rows.
+    /// those rows, and their sums, until all rows of both have met. Within some rows of the layer those of activations come in their order. `out` has
+    /// an output for each, or is shared by rows of activations that are as far apart as it has rows.
     ///
     /// A thread packs about eight tiles of weights at a time, which stay in its second cache while all activations pass by.
     pub(super) fn tiles<T: Send, R: Default>(

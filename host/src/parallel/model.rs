@@ -72,17 +72,21 @@ impl ModelEngine for Threads {
         }
         if let Some(strips) = self.strips(layer, x) {
             let rows = x_scales.len();
-            self.tiles(layer, &strips, out, |sums, part, _, row, out, found| {
-                let sums: &mut Vec<i64> = sums;
-                // Those of the high planes come first, and are kept until the low ones' have come, which lie behind them.
-                let (count, kept) = (out.len(), row.min(rows));
-                sums.resize((rows + 1) * count, 0);
-                found.give(&mut part.exact(&mut sums[kept * count..][..count]));
-                if let Some(row) = row.checked_sub(rows) {
-                    let (high, low) = sums.split_at(rows * count);
-                    both(part, &high[row * count..][..count], low, x_scales[row], out);
-                }
-            });
+            self.tiles(
+                layer,
+                &strips,
+                out,
+                |sums: &mut Vec<i64>, part, _, row, out, found| {
+                    // Those of the high planes come first, and are kept until the low ones' have come, which lie behind them.
+                    let (count, kept) = (out.len(), row.min(rows));
+                    sums.resize((rows + 1) * count, 0);
+                    found.give(&mut part.exact(&mut sums[kept * count..][..count]));
+                    if let Some(row) = row.checked_sub(rows) {
+                        let (high, low) = sums.split_at(rows * count);
+                        both(part, &high[row * count..][..count], low, x_scales[row], out);
+                    }
+                },
+            );
             return Ok(());
         }
         let rows: Vec<_> = x.rows(cols).collect();

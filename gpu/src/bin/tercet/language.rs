@@ -101,13 +101,14 @@ pub(crate) fn tokenizer(file: &LanguageFile) -> Result<Tokenizer, Error> {
     })
 }
 
-/// The products of so many steps of so many rows: activations of 16 bits are multiplied as two of 8.
+/// The products of so many steps of so many rows: blocks are multiplied by activations of 16 bits as by two of 8.
 pub(crate) fn job(model: &Model<'_, '_>, rows: usize, steps: usize) -> Job {
-    let planes = 1 + u64::from(model.config().wide());
     let none = Job::products(0, 0, 0, rows).with_items(0);
     let weights = model.layers().iter().flat_map(Layer::weights);
     let step = weights.chain([model.head()]).fold(none, |all, weights| {
         let own = Job::products(weights.rows(), weights.cols(), weights.bytes(), rows);
+        let wide = model.config().wide() && matches!(weights.values, Values::Blocks(_));
+        let planes = 1 + u64::from(wide);
         Job {
             elements: all.elements.saturating_add(own.elements),
             bytes_in: all.bytes_in.saturating_add(own.bytes_in),
