@@ -109,6 +109,7 @@ impl Format {
 
     #[inline]
     const fn facts(self) -> Facts {
+        #[inline]
         const fn facts(
             (name, gguf_type, file_type): (&'static str, u32, u32),
             (len, bytes): (usize, usize),

@@ -43,6 +43,7 @@ impl<'a> Layer<'a> {
     }
 
     /// The weights.
+    #[inline]
     pub const fn weights(&self) -> &Matrix<'a> {
         &self.weights
     }

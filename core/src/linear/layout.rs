@@ -103,6 +103,7 @@ impl Layout {
     }
 
     /// The lowest and the highest code of a weight.
+    #[inline]
     pub const fn codes(self) -> (i8, i8) {
         match self {
             Self::Int8 => (-128, 127),
@@ -153,6 +154,7 @@ impl Layout {
 
     /// What 1 in a sum stands for, before any scale: 2⁻²⁴ for blocks, whose scales and minima, f16, are whole
     /// numbers of it.
+    #[inline]
     pub const fn unit(self) -> f32 {
         match self {
             Self::Block(_) => 1.0 / 16_777_216.0,
@@ -161,6 +163,7 @@ impl Layout {
     }
 
     /// Rows that lie together: a part of a matrix begins at a multiple of them.
+    #[inline]
     pub const fn group_rows(self) -> usize {
         match self {
             Self::TernaryLanes => 8,

@@ -28,6 +28,8 @@ pub struct Matrix<'a> {
     cols: usize,
     bytes: &'a [u8],
     scales: Scales<'a>,
+    /// [`Matrix::sum_bits`] of blocks.
+    block_bits: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,11 +52,14 @@ impl<'a> Matrix<'a> {
         bytes: &'a [u8],
     ) -> Result<Self, LinearError> {
         super::expect(layout.bytes(rows, cols)?, bytes.len())?;
+        let mut block_bits = 0;
         match layout {
             // Every pattern stands for weights.
             Layout::Int8 | Layout::Int8Pairs | Layout::Int4 | Layout::FiveTrits => {}
             Layout::TernaryLanes => pack::check_ternary_lanes(cols, bytes)?,
-            Layout::Block(format) => check_blocks(format, layout.group_bytes(cols)?, bytes, 127)?,
+            Layout::Block(format) => {
+                block_bits = check_blocks(format, layout.group_bytes(cols)?, bytes, 127)?;
+            }
         }
         Ok(Self {
             layout,
@@ -62,10 +67,11 @@ impl<'a> Matrix<'a> {
             cols,
             bytes,
             scales: Scales::One(1.0),
+            block_bits,
         })
     }
 
-    /// Refuses blocks whose sums with activations of 16 bits could reach 2⁶², which [`Matrix::new`] asks of 8 bits. O(rows · cols).
+    /// Refuses blocks whose sums with activations of 16 bits could reach 2⁶², which [`Matrix::new`] asks of 8 bits. O(1), but where it refuses O(rows · cols).
     ///
     /// Activations are within ±32,512, as [`crate::quant::activations`] gives them; other layouts' sums fit always.
     ///
@@ -73,14 +79,40 @@ impl<'a> Matrix<'a> {
     /// [`LinearError::ScaleRange`].
     pub fn check_wide(&self) -> Result<(), LinearError> {
         match self.layout {
-            Layout::Block(format) => check_blocks(
+            Layout::Block(format) if self.wide_sum_bits() > MOST_BITS => check_blocks(
                 format,
                 self.layout.group_bytes(self.cols)?,
                 self.bytes,
                 32_512,
-            ),
+            )
+            .map(|_| ()),
             _ => Ok(()),
         }
+    }
+
+    /// How many bits the magnitude of any row's sum with activations of 16 bits, within ±32,512, takes at most: of blocks in their unit of 2⁻²⁴. From 53 on
+    /// a sum may have no f64.
+    ///
+    /// ```
+    /// use tercet_core::linear::{Layout, Matrix};
+    ///
+    /// // 4 · 128 · 32,512 is less than 2²⁴, but not than 2²³.
+    /// assert_eq!(Matrix::new(Layout::Int8, 1, 4, &[0; 4])?.wide_sum_bits(), 24);
+    /// # Ok::<(), tercet_core::linear::LinearError>(())
+    /// ```
+    pub const fn wide_sum_bits(&self) -> u32 {
+        // 32,512 is 127 · 2⁸.
+        let eight = match self.layout {
+            Layout::Block(_) => self.block_bits as u32,
+            layout => {
+                let (lowest, highest) = layout.codes();
+                let (lowest, highest) = (lowest.unsigned_abs(), highest.unsigned_abs());
+                let code = if lowest > highest { lowest } else { highest };
+                let most = self.cols as u64 * (code as u64 * 127);
+                u64::BITS - most.leading_zeros()
+            }
+        };
+        eight + 8
     }
 
     /// Gives all weights one scale.
@@ -118,21 +150,25 @@ impl<'a> Matrix<'a> {
     }
 
     /// How the weights lie.
+    #[inline]
     pub const fn layout(&self) -> Layout {
         self.layout
     }
 
     /// Outputs.
+    #[inline]
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
     /// Inputs, at least 1.
+    #[inline]
     pub const fn cols(&self) -> usize {
         self.cols
     }
 
     /// The weights as they lie.
+    #[inline]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -190,19 +226,24 @@ impl<'a> Matrix<'a> {
     }
 }
 
+/// Bits of a sum's magnitude, at most.
+const MOST_BITS: u32 = 62;
+
 /// Refuses rows whose scales or minima are not finite, or so large that Σ |d|·2²⁴·max|dot| + |m|·2²⁴·max|Σx| over the parts of their blocks could
-/// reach 2⁶² for activations within ±`largest`.
+/// reach 2⁶² for activations within ±`largest`; of others the bits of the largest such sum.
 fn check_blocks(
     format: Format,
     row_bytes: usize,
     bytes: &[u8],
     largest: u64,
-) -> Result<(), LinearError> {
+) -> Result<u8, LinearError> {
     let (lowest, highest) = format.codes();
     let largest_code = lowest.unsigned_abs().max(highest.unsigned_abs());
     let largest_sum = largest * format.part_len() as u64;
     // An f16 times 2²⁴ is an integer below 2⁴⁰.
     let fixed = |f16: f16| (f16.to_f32().abs() * 16_777_216.0) as u64;
+    let parts = format.parts();
+    let mut largest_bits = 0;
     for (row, bytes) in bytes.chunks_exact(row_bytes.max(1)).enumerate() {
         let (mut scales, mut mins) = (0u64, 0u64);
         for block in bytes.chunks_exact(format.bytes().max(1)) {
@@ -211,8 +252,8 @@ fn check_blocks(
                 return Err(LinearError::ScaleNotFinite { row });
             }
             // At most 2⁷ a part.
-            let (mut of_scale, mut of_min) = (0, 0);
-            for part in 0..format.parts() {
+            let (mut of_scale, mut of_min) = if parts == 1 { (1, 1) } else { (0, 0) };
+            for part in (0..parts).filter(|_| parts > 1) {
                 let factors = format.factors(block, part);
                 of_scale += u64::from(factors.0.unsigned_abs());
                 of_min += u64::from(factors.1.unsigned_abs());
@@ -223,9 +264,11 @@ fn check_blocks(
         }
         // Sums below 2⁵⁹, largest_code at most 2⁷, largest_sum below 2²³: the product may pass 2⁶⁴.
         let most = u128::from(scales) * u128::from(largest_code) + u128::from(mins);
-        if most * u128::from(largest_sum) >= 1 << 62 {
+        let bits = u128::BITS - (most * u128::from(largest_sum)).leading_zeros();
+        if bits > MOST_BITS {
             return Err(LinearError::ScaleRange { row });
         }
+        largest_bits = largest_bits.max(bits);
     }
-    Ok(())
+    Ok(largest_bits as u8)
 }

@@ -93,6 +93,10 @@ impl ModelEngine for Threads {
         let (high, low) = rows.split_at(x_scales.len());
         let planes = high.iter().zip(low).zip(x_scales);
         for (((&high, &low), &scale), out) in planes.zip(out.chunks_exact_mut(outputs)) {
+            if let Some(product) = self.backend.half_product(layer.weights(), high, low) {
+                self.rows(layer, out, |part, _, out| product.values(part, scale, out));
+                continue;
+            }
             let planes = [high, low].map(|x| self.backend.product(layer.weights(), x));
             self.rows(layer, out, |part, _, out| {
                 for (block, out) in out.chunks_mut(ROWS).enumerate() {
@@ -129,7 +133,8 @@ impl ModelEngine for Threads {
         let work = attended.min(attention.places.len() * scores.len()) * heads * head * 2;
         if work <= self.task() {
             for (index, out) in out.chunks_exact_mut(head).enumerate() {
-                attention.head(index / heads, index % heads, scores, sums, out);
+                let head = (index / heads, index % heads);
+                self.backend.attend(attention, head, scores, sums, out);
             }
             return Ok(());
         }
@@ -139,7 +144,8 @@ impl ModelEngine for Threads {
         let done = tasks.try_each_with(
             || (vec![0.0; scores], vec![0; sums]),
             |(scores, sums), index, out| {
-                attention.head(index / heads, index % heads, scores, sums, out);
+                let head = (index / heads, index % heads);
+                self.backend.attend(attention, head, scores, sums, out);
                 Ok::<_, Infallible>(())
             },
         );
@@ -152,7 +158,7 @@ impl ModelEngine for Threads {
     fn gate(&mut self, gate: Gate, x: &mut [f32], up: &[f32]) -> Result<(), ModelError> {
         let size = self.task().max(1) / 4;
         let tasks = chunks_mut(x, size).zip(chunks(up, size));
-        tasks.each(|_, (x, up)| gate.apply(x, up));
+        tasks.each(|_, (x, up)| self.backend.gate(gate, x, up));
         Ok(())
     }
 }

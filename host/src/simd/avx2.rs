@@ -42,6 +42,7 @@ pub(in crate::simd) static SET: Set = Set {
         compare: Some(compare::rows),
         float_search: &float_search::KERNELS,
         linear: &linear::KERNELS,
+        model: &super::model::AVX2,
         palettes: Some(&palette::KERNELS),
         peak: &peak::KERNELS,
         quantize: &quantize::KERNELS,

@@ -8,6 +8,8 @@ pub(in crate::simd) mod cluster;
 pub(in crate::simd) mod compare;
 #[path = "float_search/avx512.rs"]
 pub(in crate::simd) mod float_search;
+#[path = "linear/avx512/mod.rs"]
+pub(in crate::simd) mod linear;
 #[path = "search/many/avx512.rs"]
 pub(in crate::simd) mod many_search;
 #[path = "peak/avx512.rs"]
@@ -35,6 +37,8 @@ pub(in crate::simd) static SET: Set = Set {
         cluster: &cluster::KERNELS,
         compare: Some(compare::rows),
         float_search: &float_search::KERNELS,
+        linear: &linear::KERNELS,
+        model: &super::model::AVX512,
         peak: &peak::KERNELS,
         quantize: &quantize::KERNELS,
         search: &search::KERNELS,

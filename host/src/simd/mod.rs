@@ -30,6 +30,7 @@ pub(crate) mod float_search;
 mod isa;
 pub(crate) mod linear;
 mod magnitudes;
+mod model;
 pub(crate) mod palette;
 mod past;
 pub(crate) mod peak;

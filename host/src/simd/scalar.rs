@@ -1,7 +1,7 @@
 //! No set of its own: core's loops, and a few plain ones, compiled for the target's baseline.
 
 use super::sets::{Kernels, Set};
-use super::{Isa, cluster, float_search, linear, peak, quantize, search, stream};
+use super::{Isa, cluster, float_search, linear, model, peak, quantize, search, stream};
 
 /// The set.
 pub(in crate::simd) static SET: Set = Set {
@@ -13,6 +13,7 @@ pub(in crate::simd) static SET: Set = Set {
         compare: None,
         float_search: &float_search::SCALAR,
         linear: &linear::SCALAR,
+        model: &model::SCALAR,
         palettes: None,
         peak: &peak::SCALAR,
         quantize: &quantize::SCALAR,

@@ -10,6 +10,7 @@ use super::cluster::Cluster;
 use super::compare::Rows;
 use super::float_search::FloatSearch;
 use super::linear::Linear;
+use super::model::Steps;
 use super::palette::Palettes;
 use super::peak::Peak;
 use super::quantize::Quantize;
@@ -35,6 +36,7 @@ pub(super) struct Kernels {
     pub(super) compare: Option<Rows>,
     pub(super) float_search: &'static FloatSearch,
     pub(super) linear: &'static Linear,
+    pub(super) model: &'static Steps,
     pub(super) palettes: Option<&'static Palettes>,
     pub(super) peak: &'static Peak,
     pub(super) quantize: &'static Quantize,

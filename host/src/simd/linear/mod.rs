@@ -3,14 +3,17 @@
 mod activations;
 mod batch;
 mod codes;
+pub(in crate::simd) mod halves;
 pub(in crate::simd) mod lanes;
 pub(crate) mod product;
 mod tiles;
 
+use tercet_core::block::Format;
 use tercet_core::linear::Layout;
 
 pub(in crate::simd) use activations::{Activations, Line, Start};
 pub(in crate::simd) use codes::unpack;
+pub(in crate::simd) use halves::HalfRows;
 pub(crate) use tiles::{Found, Panels, ROWS, Strips};
 pub(in crate::simd) use tiles::{
     Group, Multiply, Order, STRIP, Scales, Sums as TileSums, Tiles, Word, add, pack,
@@ -24,6 +27,8 @@ const CHUNK: usize = 64;
 pub(in crate::simd) struct Linear {
     /// Rows of a layout by a vector; none where the core does the work.
     pub(in crate::simd) vector: fn(Layout) -> Option<Vector>,
+    /// Rows of blocks by activations of 16 bits; none where both planes of these are multiplied.
+    pub(in crate::simd) halves: fn(Format) -> Option<HalfRows>,
     /// Many rows of activations at once.
     pub(in crate::simd) tiles: Option<Tiles>,
 }
@@ -31,6 +36,7 @@ pub(in crate::simd) struct Linear {
 /// The core's loops.
 pub(in crate::simd) const SCALAR: Linear = Linear {
     vector: |_| None,
+    halves: halves::none,
     tiles: None,
 };
 

@@ -14,6 +14,7 @@ use crate::simd::linear::{Activations, Linear, Multiply, Order, Rows, Tiles, Vec
 
 mod blocks;
 mod five_trits;
+mod halves;
 mod int4;
 mod int8;
 mod int8_pairs;
@@ -29,6 +30,7 @@ mod tq2_0;
 /// The kernels of layers.
 pub(in crate::simd) const KERNELS: Linear = Linear {
     vector,
+    halves: halves::halves,
     tiles: Some(Tiles {
         order: Order::COLUMNS,
         unpack: tiles::unpack,

@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 use tercet_core::block::Format;
 use tercet_core::linear::Layout;
 
+use crate::simd::avx512::linear::halves;
 use crate::simd::avx512_vnni::blocks::loops;
 use crate::simd::linear::{Activations, Line, Linear, Multiply, Order, Rows, Tiles, Vector};
 
@@ -25,6 +26,7 @@ use fours::{q2_0, q4_0, q8_0};
 /// The kernels of layers.
 pub(in crate::simd) const KERNELS: Linear = Linear {
     vector,
+    halves: halves::halves,
     tiles: Some(TILES),
 };
 

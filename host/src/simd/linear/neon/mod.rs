@@ -53,13 +53,15 @@ macro_rules! kernels {
         use tercet_core::linear::Layout;
 
         use $crate::simd::linear::{
-            Activations, Group, Linear, Multiply, Order, Rows, TileSums, Tiles, Vector, Word, lanes,
+            Activations, Group, Linear, Multiply, Order, Rows, TileSums, Tiles, Vector, Word,
+            halves, lanes,
         };
         use $crate::simd::neon::linear as generic;
 
         /// The kernels of layers.
         pub(in crate::simd) const KERNELS: Linear = Linear {
             vector,
+            halves: halves::none,
             tiles: Some(Tiles {
                 order: Order::COLUMNS,
                 unpack: generic::tiles::unpack,

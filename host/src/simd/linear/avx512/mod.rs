@@ -1,0 +1,13 @@
+//! Rows of weights times activations of 16 bits, 64 bytes at a time; all else is AVX2's.
+
+pub(in crate::simd) mod folds;
+pub(in crate::simd) mod halves;
+
+use crate::simd::avx2::linear::KERNELS as VECTORS;
+use crate::simd::linear::Linear;
+
+/// The kernels of layers.
+pub(in crate::simd) const KERNELS: Linear = Linear {
+    halves: halves::halves,
+    ..VECTORS
+};

@@ -1,0 +1,136 @@
+//! Rows of blocks of 32 times activations of 16 bits, whole: a code of a row meets an activation of 16 bits once, where [`super::product`] has it meet
+//! two of 8 bits.
+//!
+//! Some rows go side by side, a lane each, so that a block's activations are loaded once for all of them and sums of lanes need no way of their own. A
+//! block's sum is below 2²⁷; its product with a scale of f16 is exact in f64, and so is every sum of them that a matrix says to take 53 bits at most
+//! ([`Matrix::wide_sum_bits`](tercet_core::linear::Matrix::wide_sum_bits)).
+
+use tercet_core::block::Format;
+
+use crate::simd::blocks::codes::{Codes, offset_of};
+
+/// Rows of a format times activations: bytes of as many rows as there are sums, activations and, of each 32, their sum.
+pub(in crate::simd) type HalfRows = unsafe fn(&[u8], &[i16], &[f64], &mut [f64]);
+
+/// How an instruction set that runs here multiplies `ROWS` rows.
+pub(in crate::simd) trait Halves<const ROWS: usize>: Copy {
+    /// 32 activations.
+    type Values: Copy;
+    /// Lanes of 32 bits whose total is a block's sum.
+    type Sums: Copy;
+    /// Sums of rows, a lane each.
+    type Words: Copy;
+    /// Sums of rows with their scales, a lane each.
+    type Totals: Copy;
+
+    /// Activations.
+    fn load(self, x: &[i16; 32]) -> Self::Values;
+    /// No sum.
+    fn none(self) -> Self::Sums;
+    /// Products of a row's weights, which have a sign.
+    fn products(self, weights: &[u8; 32], x: Self::Values) -> Self::Sums;
+    /// The total of each row.
+    fn fold(self, sums: [Self::Sums; ROWS]) -> Self::Words;
+    /// The same for all rows.
+    fn splat(self, total: f64) -> Self::Totals;
+    /// Words as numbers.
+    fn widen(self, words: Self::Words) -> Self::Totals;
+    /// totals + a · scale, of scales' patterns of f16.
+    fn add(self, totals: Self::Totals, a: Self::Totals, scales: [u16; ROWS]) -> Self::Totals;
+    /// The totals.
+    fn get(self, totals: Self::Totals) -> [f64; ROWS];
+}
+
+/// As [`HalfRows`]: Σ d · Σ code · x, and Σ m · Σx, of a row's blocks.
+#[inline(always)]
+pub(in crate::simd) fn rows<S, C, const ROWS: usize, const BYTES: usize>(
+    set: S,
+    bytes: &[u8],
+    x: &[i16],
+    sums: &[f64],
+    out: &mut [f64],
+) where
+    S: Halves<ROWS>,
+    C: Codes<32, BYTES>,
+{
+    let scale_at = const { C::FORMAT.scale_offset() };
+    let min_at = const { C::FORMAT.min_offset() };
+    let offset = const { offset_of(C::FORMAT) as u8 };
+    let x = x.as_chunks::<32>().0;
+    let row = x.len() * BYTES;
+    assert!(bytes.len() == out.len() * row && sums.len() == x.len());
+    for (bytes, out) in bytes.chunks(ROWS * row).zip(out.chunks_mut(ROWS)) {
+        // The last row stands for those that lack; their sums are left out.
+        let mut starts = [bytes.as_ptr(); ROWS];
+        for (number, start) in starts.iter_mut().enumerate() {
+            *start = bytes[row * number.min(out.len() - 1)..].as_ptr();
+        }
+        let mut totals = set.splat(0.0);
+        for (at, (x, &sum)) in x.iter().zip(sums).enumerate() {
+            let x = set.load(x);
+            let mut products = [set.none(); ROWS];
+            let (mut scales, mut minima) = ([0; ROWS], [0; ROWS]);
+            for row in 0..ROWS {
+                // SAFETY: a row has a block for each 32 activations.
+                let block = unsafe { &*starts[row].add(at * BYTES).cast::<[u8; BYTES]>() };
+                let mut weights = [0; 32];
+                C::unpack(block, &mut weights);
+                // No `map` of an array, which is not compiled for the set.
+                for code in &mut weights {
+                    *code = code.wrapping_sub(offset);
+                }
+                products[row] = set.products(&weights, x);
+                scales[row] = u16::from_le_bytes([block[scale_at], block[scale_at + 1]]);
+                if let Some(at) = min_at {
+                    minima[row] = u16::from_le_bytes([block[at], block[at + 1]]);
+                }
+            }
+            totals = set.add(totals, set.widen(set.fold(products)), scales);
+            if min_at.is_some() {
+                totals = set.add(totals, set.splat(sum), minima);
+            }
+        }
+        for (out, total) in out.iter_mut().zip(set.get(totals)) {
+            *out = total;
+        }
+    }
+}
+
+/// The functions of a set for formats, compiled for its features.
+macro_rules! by_halves {
+    ($set:ty, $rows:literal, $features:literal) => {
+        /// Rows of a format; none of one whose blocks are not of 32 codes with one scale.
+        pub(in crate::simd) fn halves(
+            format: tercet_core::block::Format,
+        ) -> Option<$crate::simd::linear::HalfRows> {
+            use tercet_core::block::Format;
+
+            use $crate::simd::blocks::codes::{self, Codes};
+
+            #[target_feature(enable = $features)]
+            fn rows<C: Codes<32, BYTES>, const BYTES: usize>(
+                bytes: &[u8],
+                x: &[i16],
+                sums: &[f64],
+                out: &mut [f64],
+            ) {
+                let set = <$set>::here();
+                $crate::simd::linear::halves::rows::<_, C, $rows, BYTES>(set, bytes, x, sums, out);
+            }
+            match format {
+                Format::Q8_0 => Some(rows::<codes::Q8_0, 34>),
+                Format::Q4_0 => Some(rows::<codes::Q4_0, 18>),
+                Format::Q4_1 => Some(rows::<codes::Q4_1, 20>),
+                Format::Q5_0 => Some(rows::<codes::Q5_0, 22>),
+                Format::Q5_1 => Some(rows::<codes::Q5_1, 24>),
+                _ => None,
+            }
+        }
+    };
+}
+pub(in crate::simd) use by_halves;
+
+/// For sets that have none.
+pub(in crate::simd) fn none(_: Format) -> Option<HalfRows> {
+    None
+}

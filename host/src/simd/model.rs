@@ -1,0 +1,75 @@
+//! Steps of language models between products: core's loops, compiled for each set.
+
+use tercet_core::model::Gate;
+use tercet_core::model::attention::Attention;
+
+/// What one instruction set takes these steps with.
+///
+/// The functions may use that set, so they are called through [`Backend::attend`](super::Backend::attend) and [`Backend::gate`](super::Backend::gate).
+#[derive(Debug)]
+pub(super) struct Steps {
+    attend: unsafe fn(&Attention<'_, '_>, usize, usize, &mut [f32], &mut [i64], &mut [f32]),
+    gate: unsafe fn(Gate, &mut [f32], &[f32]),
+}
+
+/// As the target's baseline has them.
+pub(super) const SCALAR: Steps = Steps {
+    attend: |attention, row, head, scores, sums, out| {
+        attention.head(row, head, scores, sums, out);
+    },
+    gate: |gate, x, up| gate.apply(x, up),
+};
+
+/// The steps of a set, by its features.
+macro_rules! steps {
+    ($name:ident, $features:literal) => {
+        #[cfg(target_arch = "x86_64")]
+        pub(super) const $name: Steps = {
+            #[target_feature(enable = $features)]
+            fn attend(
+                attention: &Attention<'_, '_>,
+                row: usize,
+                head: usize,
+                scores: &mut [f32],
+                sums: &mut [i64],
+                out: &mut [f32],
+            ) {
+                attention.head_inline(row, head, scores, sums, out);
+            }
+
+            #[target_feature(enable = $features)]
+            fn gate(gate: Gate, x: &mut [f32], up: &[f32]) {
+                gate.apply(x, up);
+            }
+
+            Steps { attend, gate }
+        };
+    };
+}
+
+steps!(AVX2, "avx2,bmi1,bmi2,lzcnt,popcnt");
+steps!(
+    AVX512,
+    "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt"
+);
+
+impl super::Backend {
+    /// [`Attention::head`].
+    pub(crate) fn attend(
+        self,
+        attention: &Attention<'_, '_>,
+        (row, head): (usize, usize),
+        scores: &mut [f32],
+        sums: &mut [i64],
+        out: &mut [f32],
+    ) {
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        unsafe { (self.kernels().model.attend)(attention, row, head, scores, sums, out) }
+    }
+
+    /// [`Gate::apply`].
+    pub(crate) fn gate(self, gate: Gate, x: &mut [f32], up: &[f32]) {
+        // SAFETY: as above.
+        unsafe { (self.kernels().model.gate)(gate, x, up) }
+    }
+}
