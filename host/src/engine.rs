@@ -40,6 +40,11 @@ pub trait FlowEngine:
     /// What reports call it.
     fn name(&self) -> String;
 
+    /// How many threads share the steps of a model, which are kept awake for all of a step; 1 where none is woken.
+    fn team(&self) -> usize {
+        1
+    }
+
     /// Whether it is what all threads of the current rayon pool are with [`Backend::default`]. A flow over files then hands
     /// out tiles, each of which stays with one thread from reading to writing, and not chunks to the engine.
     fn is_pool(&self) -> bool {
@@ -52,6 +57,10 @@ impl FlowEngine for Threads {
     /// Its instruction set's.
     fn name(&self) -> String {
         self.backend().to_string()
+    }
+
+    fn team(&self) -> usize {
+        self.threads()
     }
 
     fn is_pool(&self) -> bool {

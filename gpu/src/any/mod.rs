@@ -66,6 +66,10 @@ impl<D: FlowEngine + fmt::Debug> FlowEngine for AnyEngine<'_, D> {
         any!(AnyEngine, self, engine => engine.name())
     }
 
+    fn team(&self) -> usize {
+        any!(AnyEngine, self, engine => engine.team())
+    }
+
     fn is_pool(&self) -> bool {
         any!(AnyEngine, self, engine => engine.is_pool())
     }

@@ -10,6 +10,7 @@ use super::available::available;
 use super::file::LanguageFile;
 use crate::Error;
 use crate::engine::{By, EngineError, FlowEngine, Shared};
+use crate::parallel::team;
 
 /// How a model is run; all but the last two are part of what comes of it. By default one sequence, in steps of 64 rows.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,9 @@ impl Default for RunOptions {
         }
     }
 }
+
+/// Bytes of a model whose steps take so little time that no thread is kept awake for them.
+const SMALL: usize = 1 << 20;
 
 /// Bytes of memory, known before anything runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,15 +299,22 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
             fault.get_or_insert(error);
         };
         let engine = &mut *self.shared.engine;
-        let done = decode(
-            engine,
-            model,
-            (cache, sequences),
-            rows,
-            memory,
-            logits,
-            &mut report,
-        );
+        let threads = match model.bytes() < SMALL {
+            true => 1,
+            false => engine.team(),
+        };
+        let done = team::with(threads, || {
+            let done = decode(
+                engine,
+                model,
+                (cache, sequences),
+                rows,
+                memory,
+                logits,
+                &mut report,
+            );
+            done.map_err(Into::into)
+        });
         let done = self.shared.or_threads(done, |threads| {
             let (cache, sequences) = (&mut self.cache, &mut *self.sequences);
             let (memory, logits) = (&mut self.memory, &mut *self.logits);

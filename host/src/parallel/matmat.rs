@@ -7,6 +7,7 @@ use tercet_core::linear::{I8Sym, Layer};
 
 use super::Threads;
 use super::each::numbers;
+use super::team;
 use crate::simd::ask_to_write;
 use crate::simd::linear::{Found, Panels, ROWS, Strips};
 
@@ -39,7 +40,7 @@ impl Threads {
     ) {
         let weights = layer.weights();
         let products = weights.rows().saturating_mul(x.rows() * weights.cols());
-        let threads = match products / SMALL <= self.tile {
+        let threads = match products / SMALL <= team::tile(self.tile) {
             true => 1,
             false => self.threads(),
         };

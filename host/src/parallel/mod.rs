@@ -22,6 +22,7 @@ pub(crate) mod palette;
 mod rows;
 #[cfg(feature = "search")]
 mod search;
+pub(crate) mod team;
 mod tensor;
 mod two_bits;
 
@@ -119,12 +120,16 @@ impl Threads {
     }
 
     /// Values in a task: all of them where there is one thread.
-    const fn task(&self) -> usize {
-        if self.alone { usize::MAX } else { self.tile }
+    fn task(&self) -> usize {
+        if self.alone {
+            usize::MAX
+        } else {
+            team::tile(self.tile)
+        }
     }
 
     /// Threads that work may be shared out to.
-    fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         if self.alone {
             1
         } else {

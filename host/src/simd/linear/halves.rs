@@ -8,6 +8,10 @@
 use tercet_core::block::Format;
 
 use crate::simd::blocks::codes::{Codes, offset_of};
+use crate::simd::stores::ask;
+
+/// Bytes in a line of the caches.
+const LINE: usize = 64;
 
 /// Rows of a format times activations: bytes of as many rows as there are sums, activations and, of each 32, their sum.
 pub(in crate::simd) type HalfRows = unsafe fn(&[u8], &[i16], &[f64], &mut [f64]);
@@ -67,6 +71,11 @@ pub(in crate::simd) fn rows<S, C, const ROWS: usize, const BYTES: usize>(
         }
         let mut totals = set.splat(0.0);
         for (at, (x, &sum)) in x.iter().zip(sums).enumerate() {
+            // The next rows lie behind these, in order.
+            let next = bytes.as_ptr().wrapping_add(ROWS * row + ROWS * BYTES * at);
+            for line in 0..(ROWS * BYTES).div_ceil(LINE) {
+                ask(next.wrapping_add(LINE * line));
+            }
             let x = set.load(x);
             let mut products = [set.none(); ROWS];
             let (mut scales, mut minima) = ([0; ROWS], [0; ROWS]);
