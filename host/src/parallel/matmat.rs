@@ -38,8 +38,33 @@ impl Threads {
         out: &mut [T],
         give: impl Fn(&mut R, &Layer<'_>, usize, usize, &mut [T], Found<'_>) + Sync,
     ) {
+        let room = || Some((self.backend().panels()?, R::default()));
+        self.columns(
+            layer,
+            x.rows(),
+            out,
+            room,
+            |(panels, room), part, first, columns| {
+                panels.multiply(part.weights(), x, |row, found| {
+                    columns.ask(row + AHEAD_ROWS);
+                    give(room, part, first, row, columns.row(row), found);
+                });
+            },
+        );
+    }
+
+    /// Calls `work` with some rows of a layer, the first of them and their columns of `out`, until all have come; with what `room` makes for each thread,
+    /// unless it makes none. `out` is as in [`Threads::tiles`], for `count` rows of activations.
+    pub(super) fn columns<T: Send, R>(
+        self,
+        layer: &Layer<'_>,
+        count: usize,
+        out: &mut [T],
+        room: impl Fn() -> Option<R> + Sync,
+        work: impl Fn(&mut R, &Layer<'_>, usize, &mut Columns<'_, '_, T>) + Sync,
+    ) {
         let weights = layer.weights();
-        let products = weights.rows().saturating_mul(x.rows() * weights.cols());
+        let products = weights.rows().saturating_mul(count * weights.cols());
         let threads = match products / SMALL <= team::tile(self.tile) {
             true => 1,
             false => self.threads(),
@@ -49,40 +74,58 @@ impl Threads {
         let share = weights.rows().div_ceil(4 * threads);
         let rows = rows.min(share).next_multiple_of(ROWS);
         let out = Table::new(out, weights.rows());
-        let multiply = |panels: &mut Panels, room: &mut R, part: usize| {
-            let first = part * rows;
-            // In whole panels, and so in whole groups of rows: always there.
-            let Some(part) = layer.part(first, rows) else {
-                return;
-            };
-            let rows = part.weights().rows();
-            panels.multiply(part.weights(), x, |row, found| {
-                out.ask(row + AHEAD_ROWS, first, rows);
-                // SAFETY: no other part has these rows of weights, and this one has no other slice while `give` runs.
-                let out = unsafe { out.slice(row % out.rows, first, rows) };
-                give(room, &part, first, row, out, found);
-            });
-        };
         let parts = weights.rows().div_ceil(rows);
         let next = AtomicUsize::new(0);
         // A task a thread, with room that serves all its parts.
         let task = || {
-            let Some(mut panels) = self.backend().panels() else {
+            let Some(mut room) = room() else {
                 return;
             };
-            let mut room = R::default();
             loop {
                 let part = next.fetch_add(1, Ordering::Relaxed);
                 if part >= parts {
                     return;
                 }
-                multiply(&mut panels, &mut room, part);
+                let first = part * rows;
+                // In whole panels, and so in whole groups of rows: always there.
+                let Some(part) = layer.part(first, rows) else {
+                    return;
+                };
+                let mut columns = Columns {
+                    table: &out,
+                    first,
+                    rows: part.weights().rows(),
+                };
+                work(&mut room, &part, first, &mut columns);
             }
         };
         if parts == 1 || threads == 1 {
             return task();
         }
         numbers(0..threads.min(parts)).each(|_, _| task());
+    }
+}
+
+/// Some columns of a table, which no other part has.
+pub(super) struct Columns<'t, 'a, T> {
+    table: &'t Table<'a, T>,
+    first: usize,
+    rows: usize,
+}
+
+impl<T> Columns<'_, '_, T> {
+    /// Those of a row.
+    pub(super) fn row(&mut self, row: usize) -> &mut [T] {
+        // SAFETY: no other part has these columns, and this one has no other slice while this is borrowed.
+        unsafe {
+            self.table
+                .slice(row % self.table.rows, self.first, self.rows)
+        }
+    }
+
+    /// Asks for a row that will be written.
+    fn ask(&self, row: usize) {
+        self.table.ask(row, self.first, self.rows);
     }
 }
 

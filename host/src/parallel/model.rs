@@ -10,6 +10,8 @@ use tracing::trace_span;
 
 use super::Threads;
 use super::each::{chunks, chunks_mut, numbers};
+use super::matmat::Columns;
+use crate::simd::linear::half_tiles::Room;
 
 /// Rows of a matrix of floats that are multiplied at a time.
 const ROWS: usize = 64;
@@ -70,6 +72,31 @@ impl ModelEngine for Threads {
         if found != expected {
             return Err(LinearError::Length { expected, found }.into());
         }
+        if let Some(product) = self.backend.half_product(layer.weights(), x) {
+            if product.has_tiles() {
+                let give =
+                    |room: &mut Room, part: &Layer<'_>, _, columns: &mut Columns<'_, '_, f32>| {
+                        product.tiles(part, x_scales, room, |row, first, values| {
+                            let out = &mut columns.row(row)[first..];
+                            out.iter_mut()
+                                .zip(values)
+                                .for_each(|(out, value)| *out = value);
+                        });
+                    };
+                self.columns(layer, product.rows(), out, || Some(Room::default()), give);
+                return Ok(());
+            }
+            for (row, (&scale, out)) in x_scales
+                .iter()
+                .zip(out.chunks_exact_mut(outputs))
+                .enumerate()
+            {
+                self.rows(layer, out, |part, _, out| {
+                    product.row(part, row, scale, out)
+                });
+            }
+            return Ok(());
+        }
         if let Some(strips) = self.strips(layer, x) {
             let rows = x_scales.len();
             self.tiles(
@@ -93,10 +120,6 @@ impl ModelEngine for Threads {
         let (high, low) = rows.split_at(x_scales.len());
         let planes = high.iter().zip(low).zip(x_scales);
         for (((&high, &low), &scale), out) in planes.zip(out.chunks_exact_mut(outputs)) {
-            if let Some(product) = self.backend.half_product(layer.weights(), high, low) {
-                self.rows(layer, out, |part, _, out| product.values(part, scale, out));
-                continue;
-            }
             let planes = [high, low].map(|x| self.backend.product(layer.weights(), x));
             self.rows(layer, out, |part, _, out| {
                 for (block, out) in out.chunks_mut(ROWS).enumerate() {

@@ -7,6 +7,7 @@
 
 use tercet_core::block::Format;
 
+use super::half_product::Values;
 use crate::simd::blocks::codes::{Codes, offset_of};
 use crate::simd::stores::ask;
 
@@ -14,7 +15,7 @@ use crate::simd::stores::ask;
 const LINE: usize = 64;
 
 /// Rows of a format times activations: bytes of as many rows as there are sums, activations and, of each 32, their sum.
-pub(in crate::simd) type HalfRows = unsafe fn(&[u8], &[i16], &[f64], &mut [f64]);
+pub(in crate::simd) type HalfRows = unsafe fn(&[u8], &[Values], &[f64], &mut [f64]);
 
 /// How an instruction set that runs here multiplies `ROWS` rows.
 pub(in crate::simd) trait Halves<const ROWS: usize>: Copy {
@@ -28,7 +29,7 @@ pub(in crate::simd) trait Halves<const ROWS: usize>: Copy {
     type Totals: Copy;
 
     /// Activations.
-    fn load(self, x: &[i16; 32]) -> Self::Values;
+    fn load(self, x: &Values) -> Self::Values;
     /// No sum.
     fn none(self) -> Self::Sums;
     /// Products of a row's weights, which have a sign.
@@ -50,7 +51,7 @@ pub(in crate::simd) trait Halves<const ROWS: usize>: Copy {
 pub(in crate::simd) fn rows<S, C, const ROWS: usize, const BYTES: usize>(
     set: S,
     bytes: &[u8],
-    x: &[i16],
+    x: &[Values],
     sums: &[f64],
     out: &mut [f64],
 ) where
@@ -60,7 +61,6 @@ pub(in crate::simd) fn rows<S, C, const ROWS: usize, const BYTES: usize>(
     let scale_at = const { C::FORMAT.scale_offset() };
     let min_at = const { C::FORMAT.min_offset() };
     let offset = const { offset_of(C::FORMAT) as u8 };
-    let x = x.as_chunks::<32>().0;
     let row = x.len() * BYTES;
     assert!(bytes.len() == out.len() * row && sums.len() == x.len());
     for (bytes, out) in bytes.chunks(ROWS * row).zip(out.chunks_mut(ROWS)) {
@@ -107,7 +107,7 @@ pub(in crate::simd) fn rows<S, C, const ROWS: usize, const BYTES: usize>(
 
 /// The functions of a set for formats, compiled for its features.
 macro_rules! by_halves {
-    ($set:ty, $rows:literal, $features:literal) => {
+    ($set:ty, $rows:literal, $panel:literal, $features:literal) => {
         /// Rows of a format; none of one whose blocks are not of 32 codes with one scale.
         pub(in crate::simd) fn halves(
             format: tercet_core::block::Format,
@@ -119,7 +119,7 @@ macro_rules! by_halves {
             #[target_feature(enable = $features)]
             fn rows<C: Codes<32, BYTES>, const BYTES: usize>(
                 bytes: &[u8],
-                x: &[i16],
+                x: &[$crate::simd::linear::Values],
                 sums: &[f64],
                 out: &mut [f64],
             ) {
@@ -134,6 +134,38 @@ macro_rules! by_halves {
                 Format::Q5_1 => Some(rows::<codes::Q5_1, 24>),
                 _ => None,
             }
+        }
+
+        /// Tiles of the same formats.
+        pub(in crate::simd) fn half_tiles(
+            format: tercet_core::block::Format,
+        ) -> Option<$crate::simd::linear::half_tiles::HalfTiles> {
+            use tercet_core::block::Format;
+
+            use $crate::simd::blocks::codes::{self, Codes};
+            use $crate::simd::linear::half_product::HalfProduct;
+            use $crate::simd::linear::half_tiles::{HalfTiles, Room};
+
+            #[target_feature(enable = $features)]
+            fn multiply<C: Codes<32, BYTES>, const BYTES: usize>(
+                bytes: &[u8],
+                x: &HalfProduct,
+                room: &mut Room,
+            ) {
+                let set = <$set>::here();
+                $crate::simd::linear::half_tiles::multiply::<_, C, $panel, BYTES>(
+                    set, bytes, x, room,
+                );
+            }
+            let multiply: unsafe fn(&[u8], &HalfProduct, &mut Room) = match format {
+                Format::Q8_0 => multiply::<codes::Q8_0, 34>,
+                Format::Q4_0 => multiply::<codes::Q4_0, 18>,
+                Format::Q4_1 => multiply::<codes::Q4_1, 20>,
+                Format::Q5_0 => multiply::<codes::Q5_0, 22>,
+                Format::Q5_1 => multiply::<codes::Q5_1, 24>,
+                _ => return None,
+            };
+            Some(HalfTiles::new($panel, multiply))
         }
     };
 }

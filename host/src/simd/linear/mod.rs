@@ -3,6 +3,8 @@
 mod activations;
 mod batch;
 mod codes;
+pub(crate) mod half_product;
+pub(crate) mod half_tiles;
 pub(in crate::simd) mod halves;
 pub(in crate::simd) mod lanes;
 pub(crate) mod product;
@@ -13,6 +15,7 @@ use tercet_core::linear::Layout;
 
 pub(in crate::simd) use activations::{Activations, Line, Start};
 pub(in crate::simd) use codes::unpack;
+pub(in crate::simd) use half_product::Values;
 pub(in crate::simd) use halves::HalfRows;
 pub(crate) use tiles::{Found, Panels, ROWS, Strips};
 pub(in crate::simd) use tiles::{
@@ -29,6 +32,8 @@ pub(in crate::simd) struct Linear {
     pub(in crate::simd) vector: fn(Layout) -> Option<Vector>,
     /// Rows of blocks by activations of 16 bits; none where both planes of these are multiplied.
     pub(in crate::simd) halves: fn(Format) -> Option<HalfRows>,
+    /// The same of many rows of activations.
+    pub(in crate::simd) half_tiles: fn(Format) -> Option<half_tiles::HalfTiles>,
     /// Many rows of activations at once.
     pub(in crate::simd) tiles: Option<Tiles>,
 }
@@ -37,6 +42,7 @@ pub(in crate::simd) struct Linear {
 pub(in crate::simd) const SCALAR: Linear = Linear {
     vector: |_| None,
     halves: halves::none,
+    half_tiles: half_tiles::none,
     tiles: None,
 };
 

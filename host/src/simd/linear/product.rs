@@ -1,8 +1,8 @@
 //! A layer's rows times activations, by the kernels of a set or core's loops.
 
-use tercet_core::linear::{self, I8Sym, Layer, Layout, Matrix, Sums};
+use tercet_core::linear::{self, I8Sym, Layout, Matrix, Sums};
 
-use super::{Activations, CHUNK, HalfRows, Panels, Rows, Strips};
+use super::{Activations, CHUNK, Panels, Rows, Strips};
 use crate::simd::Backend;
 
 /// The fewest rows of activations that are worth packing weights for.
@@ -16,41 +16,7 @@ pub(crate) struct Product<'a> {
     kernel: Option<(Rows, Activations)>,
 }
 
-/// The product of rows of blocks with one vector of activations of 16 bits.
-pub(crate) struct HalfProduct {
-    rows: HalfRows,
-    x: Vec<i16>,
-    /// Σx of each 32.
-    sums: Vec<f64>,
-}
-
 impl Backend {
-    /// Makes ready to multiply rows that lie as a matrix's do by activations of 16 bits, of which there are both planes
-    /// ([`planes`](tercet_core::quant::activations::planes)); none where the set has no kernel for it, or sums may need more than f64 has. O(cols).
-    pub(crate) fn half_product(
-        self,
-        matrix: &Matrix<'_>,
-        high: I8Sym<'_>,
-        low: I8Sym<'_>,
-    ) -> Option<HalfProduct> {
-        let Layout::Block(format) = matrix.layout() else {
-            return None;
-        };
-        let rows = (self.kernels().linear.halves)(format)?;
-        if matrix.wide_sum_bits() > f64::MANTISSA_DIGITS {
-            return None;
-        }
-        let planes = high.get().iter().zip(low.get());
-        let x: Vec<_> = planes
-            .map(|(&high, &low)| 255 * i16::from(high) + i16::from(low))
-            .collect();
-        let sums = x
-            .chunks(32)
-            .map(|x| f64::from(x.iter().map(|&x| i32::from(x)).sum::<i32>()))
-            .collect();
-        Some(HalfProduct { rows, x, sums })
-    }
-
     /// Makes ready to multiply rows that lie as a matrix's do by activations, one for each of its columns. O(cols).
     pub(crate) fn product<'a>(self, matrix: &Matrix<'_>, x: I8Sym<'a>) -> Product<'a> {
         let kernel = (self.kernels().linear.vector)(matrix.layout()).map(|vector| {
@@ -77,26 +43,6 @@ impl Backend {
     /// Room for a tile's weights; none where the set has no tiles.
     pub(crate) fn panels(self) -> Option<Panels> {
         self.kernels().linear.tiles.map(Panels::new)
-    }
-}
-
-impl HalfProduct {
-    /// Gives `out` what a layer's rows are worth, as [`Layer::value`] has it. The layer has the columns and the layout that the product was made for.
-    pub(crate) fn values(&self, layer: &Layer<'_>, x_scale: f32, out: &mut [f32]) {
-        let weights = layer.weights();
-        let row = weights.layout().group_bytes(weights.cols()).unwrap_or(1);
-        let parts = weights.bytes().chunks(CHUNK * row);
-        for (part, (bytes, out)) in parts.zip(out.chunks_mut(CHUNK)).enumerate() {
-            let mut sums = [0.0; CHUNK];
-            let sums = &mut sums[..out.len()];
-            // SAFETY: a table is only reached through a `Backend` that was found to run its set.
-            unsafe { (self.rows)(bytes, &self.x, &self.sums, sums) };
-            for (row, (out, sum)) in out.iter_mut().zip(sums).enumerate() {
-                // An integer below 2⁵³ in magnitude.
-                let sum = (*sum * 16_777_216.0) as i64;
-                *out = layer.value(CHUNK * part + row, sum, x_scale);
-            }
-        }
     }
 }
 

@@ -4,9 +4,10 @@ use std::arch::x86_64::*;
 
 use super::sums::fold_four;
 use crate::simd::avx2::vectors::Avx2;
+use crate::simd::linear::half_tiles::{HalfTile, PAIRS, STRIP, Sixteen};
 use crate::simd::linear::halves::{Halves, by_halves};
 
-by_halves!(Avx2, 8, "avx2,f16c,fma");
+by_halves!(Avx2, 8, 16, "avx2,f16c,fma");
 
 impl Halves<8> for Avx2 {
     type Values = [__m256i; 2];
@@ -90,5 +91,45 @@ impl Halves<8> for Avx2 {
             _mm256_storeu_pd(all.as_mut_ptr().add(4), totals[1]);
         }
         all
+    }
+}
+
+impl HalfTile<16> for Avx2 {
+    #[inline(always)]
+    unsafe fn multiply(
+        self,
+        panel: &[Sixteen],
+        x: [&[i16; 32]; STRIP],
+        scales: &[f64; 16],
+        totals: &mut [[f64; 16]; STRIP],
+    ) {
+        // SAFETY: the set runs here; the panel is as the caller promises; a pair of activations is four bytes.
+        unsafe {
+            let mut sums = [[_mm256_setzero_si256(); 2]; STRIP];
+            for pair in 0..PAIRS {
+                let weights = panel.as_ptr().add(pair).cast::<__m256i>();
+                let weights = [
+                    _mm256_load_si256(weights),
+                    _mm256_load_si256(weights.add(1)),
+                ];
+                for (sums, x) in sums.iter_mut().zip(x) {
+                    let x =
+                        _mm256_set1_epi32(x.as_ptr().add(2 * pair).cast::<i32>().read_unaligned());
+                    sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(weights[0], x));
+                    sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(weights[1], x));
+                }
+            }
+            for (sums, totals) in sums.iter().zip(totals) {
+                for half in 0..2 {
+                    let [low, high] = self.widen(sums[half]);
+                    for (at, sums) in [(8 * half, low), (8 * half + 4, high)] {
+                        let total = totals.as_mut_ptr().add(at);
+                        let scale = _mm256_loadu_pd(scales.as_ptr().add(at));
+                        let sum = _mm256_fmadd_pd(sums, scale, _mm256_loadu_pd(total));
+                        _mm256_storeu_pd(total, sum);
+                    }
+                }
+            }
+        }
     }
 }

@@ -31,6 +31,7 @@ mod tq2_0;
 pub(in crate::simd) const KERNELS: Linear = Linear {
     vector,
     halves: halves::halves,
+    half_tiles: halves::half_tiles,
     tiles: Some(Tiles {
         order: Order::COLUMNS,
         unpack: tiles::unpack,

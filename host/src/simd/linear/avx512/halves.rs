@@ -4,9 +4,10 @@ use std::arch::x86_64::*;
 
 use super::folds::{fold_four, fold_fours};
 use crate::simd::avx512::vectors::Avx512;
+use crate::simd::linear::half_tiles::{HalfTile, PAIRS, STRIP, Sixteen};
 use crate::simd::linear::halves::{Halves, by_halves};
 
-by_halves!(Avx512, 16, "avx512f,avx512bw,avx512dq,avx512vl");
+by_halves!(Avx512, 16, 32, "avx512f,avx512bw,avx512dq,avx512vl");
 
 impl Halves<16> for Avx512 {
     type Values = __m512i;
@@ -87,5 +88,45 @@ impl Halves<16> for Avx512 {
             _mm512_storeu_pd(all.as_mut_ptr().add(8), totals[1]);
         }
         all
+    }
+}
+
+impl HalfTile<32> for Avx512 {
+    #[inline(always)]
+    unsafe fn multiply(
+        self,
+        panel: &[Sixteen],
+        x: [&[i16; 32]; STRIP],
+        scales: &[f64; 32],
+        totals: &mut [[f64; 32]; STRIP],
+    ) {
+        // SAFETY: the set runs here; the panel is as the caller promises; a pair of activations is four bytes.
+        unsafe {
+            let mut sums = [[_mm512_setzero_si512(); 2]; STRIP];
+            for pair in 0..PAIRS {
+                let weights = panel.as_ptr().add(2 * pair).cast::<__m512i>();
+                let weights = [
+                    _mm512_load_si512(weights),
+                    _mm512_load_si512(weights.add(1)),
+                ];
+                for (sums, x) in sums.iter_mut().zip(x) {
+                    let x =
+                        _mm512_set1_epi32(x.as_ptr().add(2 * pair).cast::<i32>().read_unaligned());
+                    sums[0] = _mm512_add_epi32(sums[0], _mm512_madd_epi16(weights[0], x));
+                    sums[1] = _mm512_add_epi32(sums[1], _mm512_madd_epi16(weights[1], x));
+                }
+            }
+            for (sums, totals) in sums.iter().zip(totals) {
+                for half in 0..2 {
+                    let [low, high] = self.widen(sums[half]);
+                    for (at, sums) in [(16 * half, low), (16 * half + 8, high)] {
+                        let total = totals.as_mut_ptr().add(at);
+                        let scale = _mm512_loadu_pd(scales.as_ptr().add(at));
+                        let sum = _mm512_fmadd_pd(sums, scale, _mm512_loadu_pd(total));
+                        _mm512_storeu_pd(total, sum);
+                    }
+                }
+            }
+        }
     }
 }

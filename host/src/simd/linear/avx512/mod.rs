@@ -9,5 +9,6 @@ use crate::simd::linear::Linear;
 /// The kernels of layers.
 pub(in crate::simd) const KERNELS: Linear = Linear {
     halves: halves::halves,
+    half_tiles: halves::half_tiles,
     ..VECTORS
 };

@@ -27,6 +27,7 @@ use fours::{q2_0, q4_0, q8_0};
 pub(in crate::simd) const KERNELS: Linear = Linear {
     vector,
     halves: halves::halves,
+    half_tiles: halves::half_tiles,
     tiles: Some(TILES),
 };
 

@@ -54,7 +54,7 @@ macro_rules! kernels {
 
         use $crate::simd::linear::{
             Activations, Group, Linear, Multiply, Order, Rows, TileSums, Tiles, Vector, Word,
-            halves, lanes,
+            half_tiles, halves, lanes,
         };
         use $crate::simd::neon::linear as generic;
 
@@ -62,6 +62,7 @@ macro_rules! kernels {
         pub(in crate::simd) const KERNELS: Linear = Linear {
             vector,
             halves: halves::none,
+            half_tiles: half_tiles::none,
             tiles: Some(Tiles {
                 order: Order::COLUMNS,
                 unpack: generic::tiles::unpack,

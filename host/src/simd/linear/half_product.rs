@@ -1,0 +1,134 @@
+//! Layers of blocks times activations of 16 bits, by the kernels of a set that take these whole.
+
+use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
+
+use super::half_tiles::{HalfTiles, Room};
+use super::{CHUNK, HalfRows};
+use crate::simd::Backend;
+
+/// 32 activations.
+pub(in crate::simd) type Values = [i16; 32];
+
+/// What one in a sum is worth, turned round: sums of blocks are whole numbers of 2⁻²⁴.
+const UNITS: f64 = 16_777_216.0;
+
+/// The product of rows of blocks with rows of activations of 16 bits.
+pub(crate) struct HalfProduct {
+    rows: HalfRows,
+    tiles: Option<HalfTiles>,
+    /// Rows, one after another.
+    x: Vec<Values>,
+    /// Σx of each 32.
+    sums: Vec<f64>,
+    /// Those of a row.
+    blocks: usize,
+}
+
+impl Backend {
+    /// Makes ready to multiply rows that lie as a matrix's do by rows of activations of 16 bits, of which there are the high planes and then the low ones
+    /// ([`planes`](tercet_core::quant::activations::planes)); none where the set has no kernel for it, or sums may need more than f64 has.
+    /// O(rows · cols).
+    pub(crate) fn half_product(self, matrix: &Matrix<'_>, x: I8Sym<'_>) -> Option<HalfProduct> {
+        let Layout::Block(format) = matrix.layout() else {
+            return None;
+        };
+        let linear = self.kernels().linear;
+        let rows = (linear.halves)(format)?;
+        if matrix.wide_sum_bits() > f64::MANTISSA_DIGITS {
+            return None;
+        }
+        let (high, low) = x.get().split_at(x.len() / 2);
+        let planes = high.as_chunks::<32>().0.iter().zip(low.as_chunks::<32>().0);
+        let mut all = vec![[0; 32]; high.len() / 32];
+        for (x, (high, low)) in all.iter_mut().zip(planes) {
+            for ((x, &high), &low) in x.iter_mut().zip(high).zip(low) {
+                *x = 255 * i16::from(high) + i16::from(low);
+            }
+        }
+        let sum = |x: &Values| f64::from(x.iter().map(|&x| i32::from(x)).sum::<i32>());
+        Some(HalfProduct {
+            rows,
+            tiles: (linear.half_tiles)(format),
+            sums: all.iter().map(sum).collect(),
+            x: all,
+            blocks: matrix.cols() / 32,
+        })
+    }
+}
+
+impl HalfProduct {
+    /// Rows of activations.
+    pub(crate) const fn rows(&self) -> usize {
+        self.x.len() / self.blocks
+    }
+
+    /// Blocks of a row.
+    pub(super) const fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// Activations of a row that meet a block.
+    #[inline(always)]
+    pub(super) fn values(&self, row: usize, block: usize) -> &Values {
+        &self.x[row * self.blocks + block]
+    }
+
+    /// Their sum.
+    #[inline(always)]
+    pub(super) fn sum(&self, row: usize, block: usize) -> f64 {
+        self.sums[row * self.blocks + block]
+    }
+
+    /// Whether [`HalfProduct::tiles`] pays: for some rows of activations.
+    pub(crate) const fn has_tiles(&self) -> bool {
+        self.tiles.is_some() && self.rows() >= FEW
+    }
+
+    /// Gives `out` what a layer's rows are worth with a row of activations, as [`Layer::value`] has it. The layer has the columns and the layout that the
+    /// product was made for.
+    pub(crate) fn row(&self, layer: &Layer<'_>, x: usize, x_scale: f32, out: &mut [f32]) {
+        let at = x * self.blocks;
+        let (x, of_x) = (
+            &self.x[at..][..self.blocks],
+            &self.sums[at..][..self.blocks],
+        );
+        let weights = layer.weights();
+        let row = weights.layout().group_bytes(weights.cols()).unwrap_or(1);
+        let parts = weights.bytes().chunks(CHUNK * row);
+        for (part, (bytes, out)) in parts.zip(out.chunks_mut(CHUNK)).enumerate() {
+            let mut sums = [0.0; CHUNK];
+            let sums = &mut sums[..out.len()];
+            // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+            unsafe { (self.rows)(bytes, x, of_x, sums) };
+            for (row, (out, sum)) in out.iter_mut().zip(sums).enumerate() {
+                // An integer below 2⁵³ in magnitude.
+                *out = layer.value(CHUNK * part + row, (*sum * UNITS) as i64, x_scale);
+            }
+        }
+    }
+
+    /// Calls `give` with the number of each row of activations, the first of some rows of a layer, and what these are worth; the layer is as in
+    /// [`HalfProduct::row`]. Nothing is called where there are no tiles.
+    pub(crate) fn tiles(
+        &self,
+        layer: &Layer<'_>,
+        x_scales: &[f32],
+        room: &mut Room,
+        mut give: impl FnMut(usize, usize, &mut dyn Iterator<Item = f32>),
+    ) {
+        let Some(tiles) = self.tiles else { return };
+        let weights = layer.weights();
+        let row = weights.layout().group_bytes(weights.cols()).unwrap_or(1);
+        let found = |first: usize, x: usize, sums: &[f64]| {
+            let values = sums.iter().enumerate();
+            let mut values =
+                values.map(|(row, &sum)| layer.value(first + row, sum as i64, x_scales[x]));
+            give(x, first, &mut values);
+        };
+        // SAFETY: as in `row`.
+        unsafe { tiles.each(weights.bytes(), row, self, room, found) };
+    }
+}
+
+/// The fewest rows of activations that are worth packing weights for.
+const FEW: usize = 5;
