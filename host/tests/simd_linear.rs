@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 use tercet_core::block::Format;
-use tercet_core::engine::LinearEngine;
+use tercet_core::engine::{LinearEngine, ModelEngine};
 use tercet_core::linear::{
     I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale, Table, pack,
 };
 use tercet_core::number::Random;
+use tercet_core::quant::activations;
 use tercet_core::quant::{Groups, Method, QuantError, quantize};
 use tercet_core::scalar::{Scalar, Tensor};
 use tercet_host::linear::{ProductError, matmat};
@@ -239,6 +240,97 @@ fn every_number_of_rows_and_blocks_gives_the_reference_bits() {
                 _ => 29 * part,
             };
             check(layout, (3, cols, 1), [Values::Random; 2], part as u64);
+        }
+    }
+}
+
+/// Products with activations of 16 bits, of one row and of many, against the reference. Whether the sums fit f64.
+fn check_wide(
+    format: Format,
+    (rows, cols, count): (usize, usize, usize),
+    of: [Values; 2],
+    scale: u16,
+    seed: u64,
+) -> bool {
+    let layout = Layout::Block(format);
+    let mut bytes = weights(layout, rows, cols, of[0], seed);
+    for block in bytes[1..].chunks_exact_mut(format.bytes()) {
+        for at in [Some(format.scale_offset()), format.min_offset()]
+            .into_iter()
+            .flatten()
+        {
+            let bits = u16::from_le_bytes([block[at], block[at + 1]]) & (0x8000 | scale);
+            block[at..][..2].copy_from_slice(&bits.to_le_bytes());
+        }
+    }
+    let matrix = Matrix::new(layout, rows, cols, &bytes[1..]).unwrap();
+    let layer = Layer::new(matrix);
+    let mut random = Random::new(seed + 1);
+    let codes: Vec<i16> = (0..count * cols)
+        .map(|_| match of[1] {
+            Values::Random => (random.below(65_025) as i32 - 32_512) as i16,
+            Values::Lowest => -32_512,
+            Values::Highest => 32_512,
+        })
+        .collect();
+    let mut planes = vec![0; 2 * codes.len()];
+    let (high, low) = planes.split_at_mut(codes.len());
+    activations::planes(&codes, high, low);
+    let x = I8Sym::new(&planes).unwrap();
+    let x_scales: Vec<f32> = (0..count).map(|row| 0.01 * (row + 1) as f32).collect();
+    let mut scratch = vec![0; matrix.scratch_len()];
+    let mut sums = vec![0; 2 * count * rows.next_multiple_of(8)];
+    let mut expected = vec![f32::NAN; rows * count];
+    Scalar
+        .matmat_wide(
+            &layer,
+            x,
+            &x_scales,
+            &mut expected,
+            (&mut sums, &mut scratch),
+        )
+        .unwrap();
+    for backend in Backend::all() {
+        for tile in [1, 1 << 16] {
+            let mut threads = Threads::with_tile(tile).with_backend(backend);
+            let mut found = vec![f32::NAN; rows * count];
+            threads
+                .matmat_wide(&layer, x, &x_scales, &mut found, (&mut [], &mut []))
+                .unwrap();
+            assert!(
+                bits(&found) == bits(&expected),
+                "{backend}, {format:?}, {rows} × {cols} × {count}, {of:?}, tile {tile}"
+            );
+        }
+    }
+    matrix.wide_sum_bits() <= f64::MANTISSA_DIGITS
+}
+
+/// Rows go eight, sixteen and 32 at a time, activations four. Scales below 2⁻³ have sums that fit f64; those below 2⁸ have not.
+#[test]
+fn activations_of_16_bits_give_the_reference_bits() {
+    for format in Format::ALL {
+        let block = format.len();
+        // Parts multiply it by up to 2⁷.
+        let small = if format.parts() == 1 { 0x2FFF } else { 0x0FFF };
+        let shapes = [
+            (1, block, 1),
+            (7, 3 * block, 2),
+            (16, 9 * block, 5),
+            (33, 2 * block, 9),
+            (70, 4 * block, 4),
+            (100, block, 12),
+            (0, block, 3),
+            (5, block, 0),
+        ];
+        for (seed, shape) in (1..).zip(shapes) {
+            assert!(check_wide(format, shape, [Values::Random; 2], small, seed));
+            check_wide(format, shape, [Values::Random; 2], 0x3BFF, seed);
+        }
+        for weights in VALUES {
+            for x in VALUES {
+                check_wide(format, (19, 3 * block, 6), [weights, x], 0x2FFF, 3);
+            }
         }
     }
 }

@@ -53,6 +53,12 @@ impl<'a> Layer<'a> {
         self.biases(row).next()
     }
 
+    /// Whether a bias is added to any row.
+    #[inline]
+    pub const fn has_bias(&self) -> bool {
+        self.bias.is_some()
+    }
+
     /// What it adds from a row on.
     pub(super) fn biases(&self, first: usize) -> Biases<'a> {
         let values = self.bias.as_ref().map(|(values, _)| values);
@@ -65,8 +71,13 @@ impl<'a> Layer<'a> {
     /// A row's sum, bias included, as f32: `fl(fl(f32(sum) · unit · scale) · x_scale)`, with the unit of the layout.
     #[inline]
     pub fn value(&self, row: usize, sum: i64, x_scale: f32) -> f32 {
-        // The conversion rounds; the unit is a power of two.
-        sum as f32 * self.weights.layout().unit() * self.weights.scale(row) * x_scale
+        self.value_of_rounded(row, sum as f32, x_scale)
+    }
+
+    /// [`Layer::value`] of a sum that was rounded to f32, bias included: `fl(fl(rounded · unit · scale) · x_scale)`; the unit is a power of two.
+    #[inline]
+    pub fn value_of_rounded(&self, row: usize, rounded: f32, x_scale: f32) -> f32 {
+        rounded * self.weights.layout().unit() * self.weights.scale(row) * x_scale
     }
 
     /// The rows from `first` on; see [`Matrix::part`].

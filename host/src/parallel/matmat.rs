@@ -9,7 +9,7 @@ use super::Threads;
 use super::each::numbers;
 use super::team;
 use crate::simd::ask_to_write;
-use crate::simd::linear::{Found, Panels, ROWS, Strips};
+use crate::simd::linear::{Found, ROWS, Strips};
 
 /// How many rows of outputs ahead memory is asked for: a part of a row is a few lines, far from those of the next.
 const AHEAD_ROWS: usize = 4;

@@ -72,15 +72,15 @@ impl ModelEngine for Threads {
         if found != expected {
             return Err(LinearError::Length { expected, found }.into());
         }
-        if let Some(product) = self.backend.half_product(layer.weights(), x) {
+        if out.is_empty() {
+            return Ok(());
+        }
+        if let Some(product) = self.backend.half_product(layer, x) {
             if product.has_tiles() {
                 let give =
                     |room: &mut Room, part: &Layer<'_>, _, columns: &mut Columns<'_, '_, f32>| {
                         product.tiles(part, x_scales, room, |row, first, values| {
-                            let out = &mut columns.row(row)[first..];
-                            out.iter_mut()
-                                .zip(values)
-                                .for_each(|(out, value)| *out = value);
+                            columns.row(row)[first..][..values.len()].copy_from_slice(values);
                         });
                     };
                 self.columns(layer, product.rows(), out, || Some(Room::default()), give);

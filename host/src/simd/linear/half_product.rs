@@ -1,6 +1,6 @@
 //! Layers of blocks times activations of 16 bits, by the kernels of a set that take these whole.
 
-use tercet_core::linear::{I8Sym, Layer, Layout, Matrix};
+use tercet_core::linear::{I8Sym, Layer, Layout};
 
 use super::half_tiles::{HalfTiles, Room};
 use super::{CHUNK, HalfRows};
@@ -25,16 +25,17 @@ pub(crate) struct HalfProduct {
 }
 
 impl Backend {
-    /// Makes ready to multiply rows that lie as a matrix's do by rows of activations of 16 bits, of which there are the high planes and then the low ones
-    /// ([`planes`](tercet_core::quant::activations::planes)); none where the set has no kernel for it, or sums may need more than f64 has.
+    /// Makes ready to multiply rows that lie as a layer's do by rows of activations of 16 bits, of which there are the high planes and then the low ones
+    /// ([`planes`](tercet_core::quant::activations::planes)); none where the set has no kernel for it, sums may need more than f64 has, or there is a bias.
     /// O(rows · cols).
-    pub(crate) fn half_product(self, matrix: &Matrix<'_>, x: I8Sym<'_>) -> Option<HalfProduct> {
+    pub(crate) fn half_product(self, layer: &Layer<'_>, x: I8Sym<'_>) -> Option<HalfProduct> {
+        let matrix = layer.weights();
         let Layout::Block(format) = matrix.layout() else {
             return None;
         };
         let linear = self.kernels().linear;
         let rows = (linear.halves)(format)?;
-        if matrix.wide_sum_bits() > f64::MANTISSA_DIGITS {
+        if layer.has_bias() || matrix.wide_sum_bits() > f64::MANTISSA_DIGITS {
             return None;
         }
         let (high, low) = x.get().split_at(x.len() / 2);
@@ -100,30 +101,31 @@ impl HalfProduct {
             let sums = &mut sums[..out.len()];
             // SAFETY: a table is only reached through a `Backend` that was found to run its set.
             unsafe { (self.rows)(bytes, x, of_x, sums) };
-            for (row, (out, sum)) in out.iter_mut().zip(sums).enumerate() {
-                // An integer below 2⁵³ in magnitude.
-                *out = layer.value(CHUNK * part + row, (*sum * UNITS) as i64, x_scale);
+            for (row, (out, &mut sum)) in out.iter_mut().zip(sums).enumerate() {
+                *out = layer.value_of_rounded(CHUNK * part + row, (sum * UNITS) as f32, x_scale);
             }
         }
     }
 
     /// Calls `give` with the number of each row of activations, the first of some rows of a layer, and what these are worth; the layer is as in
-    /// [`HalfProduct::row`]. Nothing is called where there are no tiles.
+    /// [`HalfProduct::row`]. It is not called where there are no tiles.
     pub(crate) fn tiles(
         &self,
         layer: &Layer<'_>,
         x_scales: &[f32],
         room: &mut Room,
-        mut give: impl FnMut(usize, usize, &mut dyn Iterator<Item = f32>),
+        mut give: impl FnMut(usize, usize, &[f32]),
     ) {
         let Some(tiles) = self.tiles else { return };
         let weights = layer.weights();
         let row = weights.layout().group_bytes(weights.cols()).unwrap_or(1);
         let found = |first: usize, x: usize, sums: &[f64]| {
-            let values = sums.iter().enumerate();
-            let mut values =
-                values.map(|(row, &sum)| layer.value(first + row, sum as i64, x_scales[x]));
-            give(x, first, &mut values);
+            let mut values = [0.0; CHUNK];
+            let values = &mut values[..sums.len()];
+            for (row, (value, &sum)) in values.iter_mut().zip(sums).enumerate() {
+                *value = layer.value_of_rounded(first + row, sum as f32, x_scales[x]);
+            }
+            give(x, first, values);
         };
         // SAFETY: as in `row`.
         unsafe { tiles.each(weights.bytes(), row, self, room, found) };

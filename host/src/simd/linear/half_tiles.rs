@@ -43,7 +43,7 @@ pub(in crate::simd) struct HalfTiles {
 
 /// How an instruction set that runs here multiplies a block of a panel of `ROWS` rows.
 pub(in crate::simd) trait HalfTile<const ROWS: usize>: Copy {
-    /// Adds to `totals` the sums of some rows of activations, times the scales of the weights' rows.
+    /// Adds to `totals` the sums of some rows of activations, times the scales of the weights' rows, and these rows' minima times sums of the activations.
     ///
     /// # Safety
     /// The panel has `ROWS / 16` for each of [`PAIRS`].
@@ -52,6 +52,7 @@ pub(in crate::simd) trait HalfTile<const ROWS: usize>: Copy {
         panel: &[Sixteen],
         x: [&Values; STRIP],
         scales: &[f64; ROWS],
+        minima: Option<(&[f64; ROWS], [f64; STRIP])>,
         totals: &mut [[f64; ROWS]; STRIP],
     );
 }
@@ -67,6 +68,7 @@ pub(in crate::simd) fn multiply<S, C, const ROWS: usize, const BYTES: usize>(
     S: HalfTile<ROWS>,
     C: Codes<32, BYTES>,
 {
+    let has_minima = const { C::FORMAT.min_offset().is_some() };
     let blocks = x.blocks();
     pack::<C, ROWS, BYTES>(bytes, blocks, room);
     room.totals.clear();
@@ -79,20 +81,21 @@ pub(in crate::simd) fn multiply<S, C, const ROWS: usize, const BYTES: usize>(
     for (block, (panel, scales)) in panel.zip(scales).enumerate() {
         for (strip, totals) in totals.as_chunks_mut::<STRIP>().0.iter_mut().enumerate() {
             let mut rows = [x.values(0, block); STRIP];
-            for (number, row) in rows.iter_mut().enumerate() {
+            let mut sums = [0.0; STRIP];
+            for number in 0..STRIP {
                 // The last stands for those that lack.
-                *row = x.values((strip * STRIP + number).min(x.rows() - 1), block);
-            }
-            // SAFETY: a block of a panel was packed so.
-            unsafe { set.multiply(panel, rows, scales, totals) };
-        }
-        if let Some(minima) = minima.get(block) {
-            for (row, totals) in totals.iter_mut().enumerate().take(x.rows()) {
-                let sum = x.sum(row, block);
-                for (total, min) in totals.iter_mut().zip(minima) {
-                    *total += min * sum;
+                let row = (strip * STRIP + number).min(x.rows() - 1);
+                rows[number] = x.values(row, block);
+                if has_minima {
+                    sums[number] = x.sum(row, block);
                 }
             }
+            let minima = match has_minima {
+                true => minima.get(block).map(|minima| (minima, sums)),
+                false => None,
+            };
+            // SAFETY: a block of a panel was packed so.
+            unsafe { set.multiply(panel, rows, scales, minima, totals) };
         }
     }
 }

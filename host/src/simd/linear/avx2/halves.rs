@@ -101,6 +101,7 @@ impl HalfTile<16> for Avx2 {
         panel: &[Sixteen],
         x: [&[i16; 32]; STRIP],
         scales: &[f64; 16],
+        minima: Option<(&[f64; 16], [f64; STRIP])>,
         totals: &mut [[f64; 16]; STRIP],
     ) {
         // SAFETY: the set runs here; the panel is as the caller promises; a pair of activations is four bytes.
@@ -119,13 +120,17 @@ impl HalfTile<16> for Avx2 {
                     sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(weights[1], x));
                 }
             }
-            for (sums, totals) in sums.iter().zip(totals) {
+            for (row, (sums, totals)) in sums.iter().zip(totals).enumerate() {
                 for half in 0..2 {
                     let [low, high] = self.widen(sums[half]);
                     for (at, sums) in [(8 * half, low), (8 * half + 4, high)] {
                         let total = totals.as_mut_ptr().add(at);
                         let scale = _mm256_loadu_pd(scales.as_ptr().add(at));
-                        let sum = _mm256_fmadd_pd(sums, scale, _mm256_loadu_pd(total));
+                        let mut sum = _mm256_fmadd_pd(sums, scale, _mm256_loadu_pd(total));
+                        if let Some((minima, of_x)) = minima {
+                            let min = _mm256_loadu_pd(minima.as_ptr().add(at));
+                            sum = _mm256_fmadd_pd(min, _mm256_set1_pd(of_x[row]), sum);
+                        }
                         _mm256_storeu_pd(total, sum);
                     }
                 }

@@ -98,6 +98,7 @@ impl HalfTile<32> for Avx512 {
         panel: &[Sixteen],
         x: [&[i16; 32]; STRIP],
         scales: &[f64; 32],
+        minima: Option<(&[f64; 32], [f64; STRIP])>,
         totals: &mut [[f64; 32]; STRIP],
     ) {
         // SAFETY: the set runs here; the panel is as the caller promises; a pair of activations is four bytes.
@@ -116,13 +117,17 @@ impl HalfTile<32> for Avx512 {
                     sums[1] = _mm512_add_epi32(sums[1], _mm512_madd_epi16(weights[1], x));
                 }
             }
-            for (sums, totals) in sums.iter().zip(totals) {
+            for (row, (sums, totals)) in sums.iter().zip(totals).enumerate() {
                 for half in 0..2 {
                     let [low, high] = self.widen(sums[half]);
                     for (at, sums) in [(16 * half, low), (16 * half + 8, high)] {
                         let total = totals.as_mut_ptr().add(at);
                         let scale = _mm512_loadu_pd(scales.as_ptr().add(at));
-                        let sum = _mm512_fmadd_pd(sums, scale, _mm512_loadu_pd(total));
+                        let mut sum = _mm512_fmadd_pd(sums, scale, _mm512_loadu_pd(total));
+                        if let Some((minima, of_x)) = minima {
+                            let min = _mm512_loadu_pd(minima.as_ptr().add(at));
+                            sum = _mm512_fmadd_pd(min, _mm512_set1_pd(of_x[row]), sum);
+                        }
                         _mm512_storeu_pd(total, sum);
                     }
                 }
