@@ -3,6 +3,10 @@
 //! `sanitized` is set by .ci/steps/sanitize.sh, which runs none of what it leaves out and would have it compiled.
 
 #[cfg(not(sanitized))]
+mod chat;
+#[cfg(not(sanitized))]
+mod chat_kept;
+#[cfg(not(sanitized))]
 mod cluster_data;
 mod convert_blocks;
 mod convert_chunks;

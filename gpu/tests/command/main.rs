@@ -6,6 +6,7 @@ mod backend;
 mod bad_input;
 mod bench;
 mod calibrate;
+mod chat;
 mod compare;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 #[path = "../cuda_command/mod.rs"]

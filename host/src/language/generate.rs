@@ -38,10 +38,24 @@ pub struct Generated {
     pub decode: Duration,
 }
 
-/// Continues a prompt in sequence 0, which is empty; `each` gets every token, and says whether to go on.
+impl Generated {
+    /// No token, of a prompt that took so long.
+    pub(super) fn nothing(prompt: Duration) -> Self {
+        Self {
+            tokens: Vec::new(),
+            ended: false,
+            digest: Digest::new().value(),
+            prompt,
+            decode: Duration::ZERO,
+        }
+    }
+}
+
+/// Continues a prompt in sequence 0, which may hold the first tokens of it already, but not all; `told` gets the number of tokens
+/// that are in beside those, and `each` every token that is drawn: it says whether to go on.
 ///
 /// # Errors
-/// Those of [`Decoder::step`]; [`Error::Options`] for a sampler out of its ranges.
+/// Those of [`Decoder::step`]; [`Error::Options`] for a sampler out of its ranges, and where no token of the prompt is left.
 pub fn generate<E: FlowEngine>(
     decoder: &mut Decoder<'_, '_, E>,
     prompt: &[u32],
@@ -57,15 +71,10 @@ pub fn generate<E: FlowEngine>(
     let mut text = prompt.to_vec();
     let mut scratch = vec![0; decoder.model().config().vocabulary];
     let mut digest = Digest::new();
-    let mut generated = Generated {
-        tokens: Vec::new(),
-        ended: false,
-        digest: 0,
-        prompt: Duration::ZERO,
-        decode: Duration::ZERO,
-    };
+    let mut generated = Generated::nothing(Duration::ZERO);
     let start = Instant::now();
-    let mut logits = decoder.prompt(0, prompt, told)?.to_vec();
+    let held = (decoder.len(0) as usize).min(prompt.len());
+    let mut logits = decoder.prompt(0, &prompt[held..], told)?.to_vec();
     generated.prompt = start.elapsed();
     let start = Instant::now();
     while generated.tokens.len() < how.tokens {

@@ -43,6 +43,8 @@
 
 mod available;
 mod blocks;
+#[cfg(feature = "chat")]
+pub mod chat;
 mod file;
 mod generate;
 mod import;

@@ -249,8 +249,8 @@ pub struct Decoder<'d, 'f, E> {
     shared: Shared<'d, E>,
     file: &'f LanguageFile,
     model: &'d Model<'d, 'd>,
-    cache: Cache<'d>,
-    sequences: &'d mut [Sequence<'d>],
+    pub(super) cache: Cache<'d>,
+    pub(super) sequences: &'d mut [Sequence<'d>],
     memory: Memory<'d>,
     logits: &'d mut [f32],
     chunk: usize,
@@ -270,6 +270,24 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
     /// Positions of a sequence so far.
     pub fn len(&self, sequence: usize) -> u32 {
         self.sequences.get(sequence).map_or(0, Sequence::len)
+    }
+
+    /// What a sequence attends to.
+    pub fn pattern(&self) -> Pattern {
+        let first = self.sequences.first();
+        first.map_or(self.model.config().pattern, |sequence| *sequence.pattern())
+    }
+
+    /// Forgets the positions of a sequence from `len` on, and says how many it has then. All are forgotten where a window's ring
+    /// has overwritten what position `len` attends to, or something was not finite.
+    pub fn cut(&mut self, sequence: usize, len: u32) -> u32 {
+        let Some(found) = self.sequences.get_mut(sequence) else {
+            return 0;
+        };
+        if found.truncate(len, &mut self.cache).is_err() {
+            found.reset(&mut self.cache);
+        }
+        found.len()
     }
 
     /// Forgets a sequence.

@@ -5,13 +5,14 @@ use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tercet_core::model::{CacheType, Pattern, Sampler};
+use tercet_core::model::{CacheType, Pattern};
 use tercet_host::language::tokenizer::{Encoding, Specials};
 use tercet_host::language::{self, Generated, Generation, LanguageFile, Usage, View};
 
 use crate::failure::Failure;
-use crate::language::{Running, job, shares, tokenizer};
+use crate::language::{Running, ends, job, rate, shares, tokenizer};
 use crate::progress::Steps;
+use crate::sampling::Sampling;
 use crate::{engine, format, output};
 
 const EXAMPLES: &str = "\
@@ -35,29 +36,6 @@ JSON (--json): prompt_tokens, tokens[], text (of tokens), end (token, length or 
 engine (who multiplied), engine_note, prompt_seconds, prompt_tokens_per_second, decode_seconds, decode_tokens_per_second, memory (bytes of \
 weights, cache and steps).";
 
-/// A number that a range holds, said in words.
-fn within(text: &str, range: impl Fn(f32) -> bool, words: &str) -> Result<f32, String> {
-    match text.parse() {
-        Ok(number) if range(number) => Ok(number),
-        Ok(_) => Err(format!("it is {words}")),
-        Err(_) => Err("it is no number".to_owned()),
-    }
-}
-
-fn temperature(text: &str) -> Result<f32, String> {
-    let range = |t: f32| t >= 0.0 && t.is_finite();
-    within(text, range, "0 or more")
-}
-
-fn share(text: &str) -> Result<f32, String> {
-    within(text, |p| (0.0..=1.0).contains(&p), "from 0 to 1")
-}
-
-fn penalty(text: &str) -> Result<f32, String> {
-    let range = |r: f32| r > 0.0 && r.is_finite();
-    within(text, range, "more than 0")
-}
-
 /// Continue a text with a language model, the same on every machine
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -71,27 +49,8 @@ pub(crate) struct Arguments {
     /// The most tokens to add
     #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
     tokens: usize,
-    /// Divide differences of logits by T before a token is drawn; 0 takes the largest
-    #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true, value_parser = temperature)]
-    temp: f32,
-    /// Draw among the K largest logits; 0 for all
-    #[arg(long, value_name = "K", default_value_t = 0)]
-    top_k: usize,
-    /// Draw among the fewest tokens whose share reaches P
-    #[arg(long, value_name = "P", default_value_t = 1.0, allow_negative_numbers = true, value_parser = share)]
-    top_p: f32,
-    /// Draw among tokens that are P times as likely as the likeliest at least
-    #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true, value_parser = share)]
-    min_p: f32,
-    /// Divide logits of the last tokens by R, those below 0 times R
-    #[arg(long, value_name = "R", default_value_t = 1.0, allow_negative_numbers = true, value_parser = penalty)]
-    repeat_penalty: f32,
-    /// How many of the last tokens --repeat-penalty is for
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    repeat_last: usize,
-    /// What draws follow from
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    sampling: Sampling,
     /// Take control tokens that stand in the prompt as tokens
     #[arg(long)]
     special: bool,
@@ -123,11 +82,6 @@ struct Report<'a> {
     decode_seconds: f64,
     decode_tokens_per_second: Option<f64>,
     memory: Usage,
-}
-
-/// Tokens a second; `None` where no time was taken, or no token.
-fn rate(tokens: usize, seconds: f64) -> Option<f64> {
-    (tokens > 0 && seconds > 0.0).then(|| tokens as f64 / seconds)
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -169,22 +123,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         u32::try_from(positions).unwrap_or(u32::MAX),
         &engine,
     )?;
-    let ends: Vec<u32> = {
-        let view = tokenizer.view();
-        let all = 0..tokenizer.vocabulary().tokens();
-        all.filter(|&token| view.pieces().is_end(token)).collect()
-    };
+    let ends = ends(&tokenizer);
     let how = Generation {
-        sampler: Sampler {
-            temperature: arguments.temp,
-            top_k: arguments.top_k,
-            top_p: arguments.top_p,
-            min_p: arguments.min_p,
-            penalty: arguments.repeat_penalty,
-            seed: arguments.seed,
-            stream: 0,
-        },
-        recent: arguments.repeat_last,
+        sampler: arguments.sampling.sampler(),
+        recent: arguments.sampling.recent(),
         tokens,
         ends: &ends,
     };
