@@ -63,7 +63,7 @@ fn answer(
     decoder: &mut Decoder<'_, '_, Threads>,
     prompt: &[u32],
 ) -> Result<Answer> {
-    held.answer(decoder, prompt, &HOW, &|| false, &mut |_| Ok(true))
+    held.answer(decoder, prompt, &HOW, None, &|| false, &mut |_| Ok(true))
 }
 
 /// Tokens of no meaning.
@@ -141,7 +141,7 @@ fn an_answer_that_is_stopped_is_the_beginning_of_the_whole_one() {
             let drawn = std::cell::Cell::new(0);
             // Before the first step, or when so many tokens were drawn.
             let stops = || stop == 0 || drawn.get() == stop;
-            let found = held.answer(decoder, &prompt, &HOW, &stops, &mut |_| {
+            let found = held.answer(decoder, &prompt, &HOW, None, &stops, &mut |_| {
                 drawn.set(drawn.get() + 1);
                 Ok(true)
             })?;

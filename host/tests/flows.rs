@@ -32,6 +32,8 @@ mod report;
 mod restore;
 #[cfg(not(sanitized))]
 mod search;
+#[cfg(not(sanitized))]
+mod speculate;
 mod tokenizer;
 #[cfg(not(sanitized))]
 mod with_engine;

@@ -71,10 +71,12 @@ fn a_line_is_a_message_and_its_answer_goes_on_with_the_cache() {
     assert_eq!(
         fields(&found[0]),
         [
+            "accepted_tokens",
             "cached_tokens",
             "decode_seconds",
             "decode_tokens_per_second",
             "digest",
+            "drafted_tokens",
             "dropped_messages",
             "end",
             "prompt_seconds",

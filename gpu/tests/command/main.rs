@@ -12,6 +12,7 @@ mod compare;
 #[path = "../cuda_command/mod.rs"]
 mod cuda_command;
 mod demo;
+mod drafting;
 mod edge;
 mod elbow;
 #[cfg(unix)]

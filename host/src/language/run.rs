@@ -11,7 +11,7 @@ use super::file::LanguageFile;
 use crate::Error;
 use crate::engine::{By, EngineError, FlowEngine, Shared};
 
-/// How a model is run; all but the last two are part of what comes of it. By default one sequence, in steps of 64 rows.
+/// How a model is run; all but the last three are part of what comes of it. By default one sequence, in steps of 64 rows.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
     /// What is attended to; the file's where `None`.
@@ -24,6 +24,8 @@ pub struct RunOptions {
     pub sequences: usize,
     /// The most rows of a step: nothing but speed and memory depend on it.
     pub chunk: u32,
+    /// Bytes that are taken beside this run, such as by one that drafts for it: there must be room for both.
+    pub beside: usize,
 }
 
 impl Default for RunOptions {
@@ -34,6 +36,7 @@ impl Default for RunOptions {
             context: None,
             sequences: 1,
             chunk: 64,
+            beside: 0,
         }
     }
 }
@@ -123,12 +126,13 @@ impl RunOptions {
         model: &Model<'_, '_>,
     ) -> Result<Usage, Error> {
         let usage = self.usage(engine, file, model)?;
-        let needed = u64::try_from(usage.cache.saturating_add(usage.steps)).unwrap_or(u64::MAX);
+        let needed = usage.cache.saturating_add(usage.steps);
+        let needed = u64::try_from(needed.saturating_add(self.beside)).unwrap_or(u64::MAX);
         match available() {
             Some(available) if needed > available => Err(Error::Memory {
                 path: file.path().to_path_buf(),
                 cache: usage.cache,
-                steps: usage.steps,
+                steps: usage.steps.saturating_add(self.beside),
                 available,
             }),
             _ => Ok(usage),
@@ -232,6 +236,10 @@ pub fn run<E: FlowEngine, T>(
         },
         logits: &mut logits,
         chunk: sizes.chunk as usize,
+        room: match sizes.pattern.is_ring() {
+            true => usize::MAX,
+            false => sizes.context as usize,
+        },
     };
     let done = work(&mut decoder)?;
     Ok((done, decoder.shared.by()))
@@ -254,6 +262,7 @@ pub struct Decoder<'d, 'f, E> {
     memory: Memory<'d>,
     logits: &'d mut [f32],
     chunk: usize,
+    room: usize,
 }
 
 impl<E: FlowEngine> Decoder<'_, '_, E> {
@@ -265,6 +274,11 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
     /// The most rows of a step.
     pub const fn chunk(&self) -> usize {
         self.chunk
+    }
+
+    /// The most positions of a sequence; `usize::MAX` for a window's ring.
+    pub const fn room(&self) -> usize {
+        self.room
     }
 
     /// Positions of a sequence so far.

@@ -7,19 +7,21 @@ use std::path::PathBuf;
 use serde::Serialize;
 use tercet_core::model::{CacheType, Pattern};
 use tercet_host::language::tokenizer::{Encoding, Specials};
-use tercet_host::language::{self, Generated, Generation, LanguageFile, Usage, View};
+use tercet_host::language::{self, Generated, Generation, LanguageFile, RunOptions, Usage, View};
 
+use crate::drafting::{Drafting, Drafts};
 use crate::failure::Failure;
 use crate::language::{Running, ends, job, rate, shares, tokenizer};
 use crate::progress::Steps;
 use crate::sampling::Sampling;
-use crate::{engine, format, output};
+use crate::{drafting, engine, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
   tercet generate stories15M.gguf -p \"Once upon a time\"
   tercet generate model.gguf -p \"The moon\" -n 200 --temp 0.8 --top-k 40 --seed 7
   tercet generate model.gguf -p \"The moon\" --window 256 --sinks 4 -n 5000      of any length, in memory that does not grow
+  tercet generate model.gguf -p \"The moon\" -n 500 --lookup                      faster where a text repeats itself, with the same text
   tercet generate model.gguf -p \"The moon\" --digest                            the same on every machine
 
 The text depends on the model's file, the prompt and the options above --backend alone: not on threads, engines or machines. It goes to \
@@ -33,8 +35,8 @@ A prompt is taken in 64 tokens at a time, with --profile edge token by token, in
 --digest prints 16 hexadecimal digits in place of the text: FNV-1a of 64 bits over the logits that the tokens were drawn from.
 
 JSON (--json): prompt_tokens, tokens[], text (of tokens), end (token, length or context), digest, cache, window (null or positions), \
-engine (who multiplied), engine_note, prompt_seconds, prompt_tokens_per_second, decode_seconds, decode_tokens_per_second, memory (bytes of \
-weights, cache and steps).";
+engine (who multiplied), engine_note, prompt_seconds, prompt_tokens_per_second, decode_seconds, decode_tokens_per_second, drafted_tokens and \
+accepted_tokens (proposed by --lookup or --draft and taken in, and of these drawn), memory (bytes of weights, cache and steps).";
 
 /// Continue a text with a language model, the same on every machine
 #[derive(Debug, clap::Args)]
@@ -56,6 +58,8 @@ pub(crate) struct Arguments {
     special: bool,
     #[command(flatten)]
     running: Running,
+    #[command(flatten)]
+    drafting: Drafting,
     /// Print the digest of the logits in place of the text
     #[arg(long, conflicts_with = "json")]
     digest: bool,
@@ -81,6 +85,8 @@ struct Report<'a> {
     prompt_tokens_per_second: Option<f64>,
     decode_seconds: f64,
     decode_tokens_per_second: Option<f64>,
+    drafted_tokens: usize,
+    accepted_tokens: usize,
     memory: Usage,
 }
 
@@ -124,6 +130,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         &engine,
     )?;
     let ends = ends(&tokenizer);
+    let draft_file = arguments.drafting.file(&tokenizer)?;
+    let mut draft_view = draft_file.as_ref().map(View::of).transpose()?;
+    let draft_model = match (&mut draft_view, &draft_file) {
+        (Some(view), Some(file)) => Some(view.model(file)?),
+        _ => None,
+    };
+    let drafts = Drafts::new(
+        &arguments.drafting,
+        draft_file.as_ref().zip(draft_model.as_ref()),
+        (!pattern.is_ring()).then_some(u32::try_from(positions).unwrap_or(u32::MAX)),
+        (arguments.sampling.sampler(), arguments.sampling.recent()),
+    );
+    let options = RunOptions {
+        beside: drafts.bytes()?,
+        ..options
+    };
     let how = Generation {
         sampler: arguments.sampling.sampler(),
         recent: arguments.sampling.recent(),
@@ -147,7 +169,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // As many steps as if a prompt's tokens came one by one too: more than they will take.
     let products = job(&model, 1, positions);
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
-    let job = products.with_scratch(scratch.cache.saturating_add(scratch.steps));
+    let job = products.with_scratch(
+        scratch
+            .cache
+            .saturating_add(scratch.steps)
+            .saturating_add(options.beside),
+    );
     let (generated, by) = engine.run(job, |engine| {
         usage = Some(options.usage(engine, &file, &model)?);
         let mut number = 0;
@@ -181,7 +208,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                     bar.reach(done as u64, "prompt");
                 }
             };
-            language::generate(decoder, &prompt, &how, &mut progress, &mut each).map(Some)
+            drafts.with(|drafter| {
+                language::generate(decoder, &prompt, &how, drafter, &mut progress, &mut each)
+                    .map(Some)
+            })
         })
     })?;
     drop(bar);
@@ -216,6 +246,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         prompt_tokens_per_second: rate(prompt.len(), generated.prompt.as_secs_f64()),
         decode_seconds: generated.decode.as_secs_f64(),
         decode_tokens_per_second: rate(decoded, generated.decode.as_secs_f64()),
+        drafted_tokens: generated.drafted,
+        accepted_tokens: generated.accepted,
         memory: usage,
     };
     if arguments.json {
@@ -237,12 +269,13 @@ fn people(report: &Report<'_>, generated: &Generated) -> String {
     };
     let memory = &report.memory;
     format!(
-        "prompt: {}{}\ntext: {}{}; its end: {}\nmemory: {} of weights, {} of cache ({}), {} of steps\nby {}, logits {}\n",
+        "prompt: {}{}\ntext: {}{}; its end: {}{}\nmemory: {} of weights, {} of cache ({}), {} of steps\nby {}, logits {}\n",
         format::counted(report.prompt_tokens as u64, "token"),
         speed(report.prompt_tokens_per_second),
         format::counted(generated.tokens.len() as u64, "token"),
         speed(report.decode_tokens_per_second),
         report.end,
+        drafting::words(generated.drafted, generated.accepted),
         format::bytes(memory.weights as u64),
         format::bytes(memory.cache as u64),
         report.cache,

@@ -14,6 +14,7 @@ mod compare;
 mod completions;
 mod demo;
 mod dequantize;
+mod drafting;
 mod edge;
 mod elbow;
 mod engine;

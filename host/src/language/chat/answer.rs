@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::Error;
 use crate::engine::FlowEngine;
 use crate::language::run::Decoder;
-use crate::language::{Generated, Generation, generate};
+use crate::language::{Drafter, Generated, Generation, generate};
 
 /// What a sequence of a cache holds: the tokens that were taken in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,7 @@ impl Held {
         decoder: &mut Decoder<'_, '_, E>,
         prompt: &[u32],
         how: &Generation<'_>,
+        drafter: Option<&mut dyn Drafter>,
         stops: &dyn Fn() -> bool,
         each: &mut dyn FnMut(u32) -> Result<bool, Error>,
     ) -> Result<Answer, Error> {
@@ -69,7 +70,7 @@ impl Held {
                 stopped = stops();
                 Ok(goes_on && !stopped)
             };
-            let mut generated = generate(decoder, prompt, how, &mut |_| {}, &mut drawn)?;
+            let mut generated = generate(decoder, prompt, how, drafter, &mut |_| {}, &mut drawn)?;
             generated.prompt += took;
             Ok(generated)
         });

@@ -25,7 +25,7 @@
 //!     let mut held = Held::default();
 //!     for question in ["Hello?", "And then?"] {
 //!         let prompt = history.prompt(&prompts, question, context, how.tokens)?;
-//!         let answer = held.answer(decoder, &prompt.tokens, &how, &|| false, &mut |_| Ok(true))?;
+//!         let answer = held.answer(decoder, &prompt.tokens, &how, None, &|| false, &mut |_| Ok(true))?;
 //!         // The second prompt begins with the first and its answer, which is in the cache.
 //!         assert_eq!(answer.cached > 0, question == "And then?");
 //!         let text = tokenizer.decode(&answer.generated.tokens, Specials::Hidden);

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 use tercet_host::Error;
 use tercet_host::language::chat::{Prompts, TEMPLATE_KEY, Template};
-use tercet_host::language::{self, Generation, LanguageFile, View};
+use tercet_host::language::{self, Generation, LanguageFile, RunOptions, View};
 
+use crate::drafting::{Drafting, Drafts};
 use crate::engine;
 use crate::failure::Failure;
 use crate::language::{Running, ends, job, name, shares, tokenizer};
@@ -42,7 +43,8 @@ The cache beside it is in FILE.cache, as safetensors.
 
 JSON (--json), an object a line for each answer: text, tokens[], end (token, length, context or interrupt), digest (of the logits, as of \
 generate), prompt_tokens, cached_tokens (of them, in the cache before), dropped_messages, prompt_seconds, prompt_tokens_per_second (not \
-cached), decode_seconds, decode_tokens_per_second.";
+cached), decode_seconds, decode_tokens_per_second, drafted_tokens and accepted_tokens (proposed by --lookup or --draft and taken in, and \
+of these drawn).";
 
 /// Tokens of an answer where neither the command nor the session says how many.
 const TOKENS: usize = 512;
@@ -70,6 +72,8 @@ pub(crate) struct Arguments {
     sampling: Sampling,
     #[command(flatten)]
     running: Running,
+    #[command(flatten)]
+    drafting: Drafting,
     /// A file with the template, in Jinja [default: the model's own]
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
@@ -166,7 +170,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     let ring = running.pattern(&model)?.is_ring();
+    let draft_file = arguments.drafting.file(&tokenizer)?;
+    let mut draft_view = draft_file.as_ref().map(View::of).transpose()?;
+    let draft_model = match (&mut draft_view, &draft_file) {
+        (Some(view), Some(file)) => Some(view.model(file)?),
+        _ => None,
+    };
+    let drafts = Drafts::new(
+        &arguments.drafting,
+        draft_file.as_ref().zip(draft_model.as_ref()),
+        (!ring).then_some(positions),
+        (sampling.sampler(), sampling.recent()),
+    );
     let options = running.options(&model, positions, &engine)?;
+    let options = RunOptions {
+        beside: drafts.bytes()?,
+        ..options
+    };
     let ends = ends(&tokenizer);
     let mut talk = Talk {
         prompts: Prompts::new(&template, &tokenizer),
@@ -189,10 +209,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Of one answer: how many there will be nobody knows.
     let products = job(&model, 1, talk.how.tokens);
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
-    let job = products.with_scratch(scratch.cache.saturating_add(scratch.steps));
+    let job = products.with_scratch(
+        scratch
+            .cache
+            .saturating_add(scratch.steps)
+            .saturating_add(options.beside),
+    );
     let done = engine.run(job, |engine| {
         language::run(engine, &file, &model, &options, |decoder| {
-            talk.go_on(decoder)
+            drafts.with(|drafter| talk.go_on(decoder, drafter))
         })
     });
     let by = match done {

@@ -5,14 +5,14 @@ use tercet_host::Error;
 use tercet_host::engine::FlowEngine;
 use tercet_host::language::chat::{Answer, Held, History, Prompts};
 use tercet_host::language::tokenizer::Specials;
-use tercet_host::language::{Decoder, Generation};
+use tercet_host::language::{Decoder, Drafter, Generation};
 
 use super::lines::Lines;
 use super::saved::Saved;
 use crate::failure::Failure;
 use crate::interrupt::Answering;
 use crate::language::rate;
-use crate::{format, output};
+use crate::{drafting, format, output};
 
 /// What one answer was.
 #[derive(Debug, Serialize)]
@@ -28,6 +28,8 @@ struct Report<'a> {
     prompt_tokens_per_second: Option<f64>,
     decode_seconds: f64,
     decode_tokens_per_second: Option<f64>,
+    drafted_tokens: usize,
+    accepted_tokens: usize,
 }
 
 /// All answers together.
@@ -39,6 +41,8 @@ pub(super) struct Totals {
     prompt: f64,
     drawn: usize,
     decode: f64,
+    drafted: usize,
+    accepted: usize,
 }
 
 /// A conversation as far as it is: another engine that takes over goes on from here.
@@ -65,6 +69,7 @@ impl Talk<'_> {
     pub(super) fn go_on<E: FlowEngine>(
         &mut self,
         decoder: &mut Decoder<'_, '_, E>,
+        mut drafter: Option<&mut dyn Drafter>,
     ) -> Result<(), Error> {
         let mut held = match &self.saved {
             Some(saved) => saved.held(decoder)?,
@@ -95,7 +100,11 @@ impl Talk<'_> {
                     prompt.dropped
                 );
             }
-            let (answer, text) = self.answer(decoder, &mut held, &prompt.tokens)?;
+            let proposes: Option<&mut dyn Drafter> = match &mut drafter {
+                Some(drafter) => Some(&mut **drafter),
+                None => None,
+            };
+            let (answer, text) = self.answer(decoder, &mut held, &prompt.tokens, proposes)?;
             if self.lost.is_some() {
                 break;
             }
@@ -119,6 +128,7 @@ impl Talk<'_> {
         decoder: &mut Decoder<'_, '_, E>,
         held: &mut Held,
         prompt: &[u32],
+        drafter: Option<&mut dyn Drafter>,
     ) -> Result<(Answer, String), Error> {
         // The last token takes no position.
         let room = self.context.saturating_sub(prompt.len()).saturating_add(1);
@@ -143,6 +153,7 @@ impl Talk<'_> {
             decoder,
             prompt,
             &how,
+            drafter,
             &|| answering.is_over(),
             &mut |token| {
                 number += 1;
@@ -194,6 +205,8 @@ impl Talk<'_> {
                 generated.tokens.len().saturating_sub(1),
                 decode_seconds,
             ),
+            drafted_tokens: generated.drafted,
+            accepted_tokens: generated.accepted,
         }
     }
 }
@@ -207,6 +220,8 @@ impl Totals {
         // The first tokens' logits are the prompts'.
         self.drawn += answer.generated.tokens.len().saturating_sub(1);
         self.decode += answer.generated.decode.as_secs_f64();
+        self.drafted += answer.generated.drafted;
+        self.accepted += answer.generated.accepted;
     }
 
     /// What the answers took, in a line for people; nothing where there was none.
@@ -220,13 +235,14 @@ impl Totals {
             })
         };
         format!(
-            "{}: {} taken in{}, {} in the cache already; {} drawn{}\n",
+            "{}: {} taken in{}, {} in the cache already; {} drawn{}{}\n",
             format::counted(self.answers as u64, "answer"),
             format::counted(self.taken as u64, "token"),
             speed(self.taken, self.prompt),
             self.cached,
             self.drawn + self.answers,
             speed(self.drawn, self.decode),
+            drafting::words(self.drafted, self.accepted),
         )
     }
 }
