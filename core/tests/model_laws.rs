@@ -5,7 +5,7 @@ use tercet_core::conformance;
 use tercet_core::gguf::Reader;
 use tercet_core::model::{
     Cache, CacheShape, CacheType, Codes, Gate, Layer, Memory, Model, ModelError, NLL_UNIT, Needs,
-    Pattern, Place, Row, Sampler, Sequence, Step, argmax, decode, nll,
+    PAGE, PageCodes, Pattern, Place, Row, Sampler, Sequence, Step, argmax, decode, nll,
 };
 use tercet_core::scalar::Scalar;
 
@@ -71,6 +71,26 @@ fn with<T>(file: &[u8], run: Run, work: impl FnOnce(&mut dyn FnMut(Ask<'_>) -> A
             sequences[sequence].reset(&mut cache);
             Answer::Done
         }
+        Ask::Truncate(sequence, len) => Answer::Cut(sequences[sequence].truncate(len, &mut cache)),
+        Ask::Copy { from, to } => {
+            let len = sequences[from].len();
+            sequences[to].restore(len, &mut cache).unwrap();
+            for page in sequences[from].kept().collect::<Vec<_>>() {
+                let first = page * PAGE;
+                let [there, here] = [from, to].map(|it| sequences[it].page(first).unwrap());
+                let count = (len - first).min(PAGE) as usize;
+                for layer in 0..shape.layers {
+                    for head in 0..shape.heads {
+                        let keys = copied(cache.keys(there, layer, head), count, shape.head);
+                        let values = copied(cache.values(there, layer, head), count, shape.head);
+                        cache
+                            .load((here, layer, head), keys.view(), values.view())
+                            .unwrap();
+                    }
+                }
+            }
+            Answer::Done
+        }
         Ask::Step(rows) => {
             let needs = Needs::of(&Scalar, &model, run.pattern, run.context, rows.len()).unwrap();
             let mut memory = Memory {
@@ -105,11 +125,49 @@ fn with<T>(file: &[u8], run: Run, work: impl FnOnce(&mut dyn FnMut(Ask<'_>) -> A
 enum Ask<'r> {
     Step(&'r [Row]),
     Reset(usize),
+    Truncate(usize, u32),
+    /// Keeps what a sequence has, and gives it to another.
+    Copy {
+        from: usize,
+        to: usize,
+    },
+}
+
+/// Codes and scales of the first positions of a page, apart from the cache.
+enum Copied {
+    Narrow(Vec<i8>, Vec<f32>),
+    Wide(Vec<i16>, Vec<f32>),
+}
+
+fn copied((codes, scales): (PageCodes<'_>, &[f32]), count: usize, head: usize) -> Copied {
+    let scales = scales[..count].to_vec();
+    match codes {
+        PageCodes::Narrow(codes) => Copied::Narrow(codes[..count * head].to_vec(), scales),
+        PageCodes::Wide(codes) => Copied::Wide(codes[..count * head].to_vec(), scales),
+    }
+}
+
+impl Copied {
+    fn view(&self) -> (PageCodes<'_>, &[f32]) {
+        match self {
+            Self::Narrow(codes, scales) => (PageCodes::Narrow(codes), scales),
+            Self::Wide(codes, scales) => (PageCodes::Wide(codes), scales),
+        }
+    }
 }
 
 enum Answer {
     Step(Result<(Vec<f32>, Vec<ModelError>), ModelError>),
+    Cut(Result<(), ModelError>),
     Done,
+}
+
+/// Cuts sequence 0 back.
+fn cut(ask: &mut dyn FnMut(Ask<'_>) -> Answer, len: usize) -> Result<(), ModelError> {
+    match ask(Ask::Truncate(0, len as u32)) {
+        Answer::Cut(done) => done,
+        _ => unreachable!("a cut was asked for"),
+    }
 }
 
 fn row(token: u32, sequence: usize) -> Row {
@@ -127,7 +185,7 @@ fn step(
 ) -> Result<(Vec<f32>, Vec<ModelError>), ModelError> {
     match ask(Ask::Step(rows)) {
         Answer::Step(done) => done,
-        Answer::Done => unreachable!("a step was asked for"),
+        _ => unreachable!("a step was asked for"),
     }
 }
 
@@ -174,6 +232,65 @@ fn a_prompt_in_chunks_is_one_token_by_token() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn a_sequence_cut_back_goes_on_as_one_that_never_went_further(
+        tokens in tokens(150), other in tokens(8), at in 1usize..150, pattern in 0usize..4, kind in 0usize..4, ternary in any::<bool>()
+    ) {
+        let file = if ternary { TERNARY } else { LLAMA };
+        let run = Run { pattern: PATTERNS[pattern], kind: CacheType::ALL[kind], ..Run::new(192) };
+        let expected = ones(file, run, &[&tokens[..at], &other].concat());
+        let rows = |tokens: &[u32]| tokens.iter().map(|&token| row(token, 0)).collect::<Vec<_>>();
+        let done = with(file, run, |ask| {
+            let mut first = Vec::new();
+            for tokens in tokens.chunks(8) {
+                first.extend(step(ask, &rows(tokens)).unwrap().0);
+            }
+            let done = cut(ask, at);
+            let furthest = tokens.len();
+            if done.is_err() {
+                // A ring alone, and not within the rows of a step; what it has is as it was.
+                assert!(run.pattern.is_ring() && at + 8 < furthest, "{done:?}");
+                assert_eq!(done, Err(ModelError::Overwritten { position: at as u32 }));
+                return None;
+            }
+            let vocabulary = first.len() / furthest;
+            first.truncate(at * vocabulary);
+            first.extend(step(ask, &rows(&other)).unwrap().0);
+            // Twice to the same place.
+            cut(ask, at).unwrap();
+            first.truncate(at * vocabulary);
+            for &token in &other {
+                first.extend(step(ask, &[row(token, 0)]).unwrap().0);
+            }
+            Some(bits(&first))
+        });
+        if let Some(done) = done {
+            prop_assert_eq!(done, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_sequence_is_all_that_it_goes_on_with(
+        tokens in tokens(140), at in 0usize..140, pattern in 0usize..4, kind in 0usize..4, ternary in any::<bool>()
+    ) {
+        let file = if ternary { TERNARY } else { LLAMA };
+        let run = Run { pattern: PATTERNS[pattern], kind: CacheType::ALL[kind], sequences: 2, ..Run::new(192) };
+        let found = with(file, run, |ask| {
+            for &token in &tokens[..at] {
+                step(ask, &[row(token, 0)]).unwrap();
+            }
+            // What it held before does not matter.
+            step(ask, &[row(9, 1)]).unwrap();
+            ask(Ask::Copy { from: 0, to: 1 });
+            ask(Ask::Reset(0));
+            let rest = tokens[at..].iter().flat_map(|&token| step(ask, &[row(token, 1)]).unwrap().0);
+            bits(&rest.collect::<Vec<_>>())
+        });
+        let expected = ones(file, run, &tokens);
+        let rest = expected.len() / tokens.len() * (tokens.len() - at);
+        prop_assert_eq!(&found[..], &expected[expected.len() - rest..]);
+    }
 
     #[test]
     fn chunks_do_not_show(tokens in tokens(20), chunk in 1usize..8, ternary in any::<bool>()) {
@@ -482,4 +599,127 @@ fn too_little_memory_is_named() {
     let positions = CacheType::Int16.max_positions();
     assert_eq!(long, Err(ModelError::CacheRange { positions }));
     assert!((100_000..200_000).contains(&positions));
+}
+
+#[test]
+fn a_cut_gives_pages_back_and_a_stopped_sequence_is_not_cut() {
+    let run = Run {
+        pages: Some(2),
+        chunk: 64,
+        ..Run::new(192)
+    };
+    with(LLAMA, run, |ask| {
+        let rows: Vec<Row> = (0..64).map(|token| row(token, 0)).collect();
+        for _ in 0..2 {
+            step(ask, &rows).unwrap();
+        }
+        let more = step(ask, &rows[..1]).unwrap_err();
+        assert_eq!(more, ModelError::CacheFull { sequence: 0 });
+        cut(ask, 200).unwrap();
+        cut(ask, 64).unwrap();
+        step(ask, &rows).unwrap();
+        cut(ask, 0).unwrap();
+        step(ask, &rows).unwrap();
+    });
+    with(&spoiled(), Run::new(64), |ask| {
+        let (_, faults) = step(ask, &[row(7, 0), row(5, 0)]).unwrap();
+        assert_eq!(faults.len(), 1);
+        assert_eq!(cut(ask, 1), Err(ModelError::Stopped));
+        assert_eq!(cut(ask, 0), Ok(()));
+    });
+}
+
+#[test]
+fn what_no_cache_keeps_is_not_loaded() {
+    for (kind, codes, scale, expected) in [
+        (
+            CacheType::Int8,
+            [-128, 0],
+            1.0,
+            "codes within the range of the cache's type",
+        ),
+        (
+            CacheType::Fp8,
+            [0x7F, 0],
+            1.0,
+            "codes within the range of the cache's type",
+        ),
+        (
+            CacheType::Fp8,
+            [-1, 0],
+            1.0,
+            "codes within the range of the cache's type",
+        ),
+        (
+            CacheType::Int8,
+            [1, 0],
+            f32::NAN,
+            "scales that are finite and not below 0",
+        ),
+        (
+            CacheType::Int8,
+            [1, 0],
+            -1.0,
+            "scales that are finite and not below 0",
+        ),
+        (
+            CacheType::Int8,
+            [1, 0],
+            f32::INFINITY,
+            "scales that are finite and not below 0",
+        ),
+        (
+            CacheType::Int16,
+            [1, 0],
+            1.0,
+            "as many codes of the cache's width as scales ask for",
+        ),
+        (
+            CacheType::Int16Int8,
+            [1, 0],
+            1.0,
+            "as many codes of the cache's width as scales ask for",
+        ),
+    ] {
+        let shape = CacheShape {
+            kind,
+            layers: 1,
+            heads: 1,
+            head: 2,
+        };
+        let (mut k8, mut k16) = (vec![3i8; 128], vec![3i16; 128]);
+        let (mut v8, mut v16) = (k8.clone(), k16.clone());
+        let (mut scales, mut free) = (vec![0.5; 128], [0]);
+        let keys = match kind.wide_keys() {
+            true => Codes::Wide(&mut k16),
+            false => Codes::Narrow(&mut k8),
+        };
+        let values = match kind.wide_values() {
+            true => Codes::Wide(&mut v16),
+            false => Codes::Narrow(&mut v8),
+        };
+        let mut cache = Cache::new(shape, keys, values, &mut scales, &mut free).unwrap();
+        let codes = (PageCodes::Narrow(&codes), &[scale][..]);
+        let refused = Err(ModelError::Stored { expected });
+        assert_eq!(cache.load((0, 0, 0), codes, codes), refused, "{kind:?}");
+        assert_eq!(cache.keys(0, 0, 0).1, [0.5; 64]);
+        let there = Err(ModelError::Stored {
+            expected: "of one page of this cache",
+        });
+        assert_eq!(cache.load((1, 0, 0), codes, codes), there);
+        assert_eq!(cache.load((0, 1, 0), codes, codes), there);
+    }
+    let wide = [32_513i16, 0];
+    let shape = CacheShape {
+        kind: CacheType::Int16,
+        layers: 1,
+        heads: 1,
+        head: 2,
+    };
+    let (mut keys, mut values) = (vec![0; 128], vec![0; 128]);
+    let (mut scales, mut free) = (vec![0.5; 128], [0]);
+    let (keys, values) = (Codes::Wide(&mut keys), Codes::Wide(&mut values));
+    let mut cache = Cache::new(shape, keys, values, &mut scales, &mut free).unwrap();
+    let codes = (PageCodes::Wide(&wide), &[1.0][..]);
+    assert!(cache.load((0, 0, 0), codes, codes).is_err());
 }

@@ -91,9 +91,14 @@ fn digest<E: FlowEngine>(engine: &mut E, path: &Path) -> u64 {
         ends: &[],
     };
     let generated = run(engine, &file, &model, &RunOptions::default(), |decoder| {
-        generate(decoder, &[1, 7, 2, 5, 3], &how, &mut |_| {}, &mut |_| {
-            Ok(true)
-        })
+        generate(
+            decoder,
+            &[1, 7, 2, 5, 3],
+            &how,
+            None,
+            &mut |_| {},
+            &mut |_| Ok(true),
+        )
     });
     generated.unwrap().0.digest
 }

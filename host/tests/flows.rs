@@ -3,6 +3,10 @@
 //! `sanitized` is set by .ci/steps/sanitize.sh, which runs none of what it leaves out and would have it compiled.
 
 #[cfg(not(sanitized))]
+mod chat;
+#[cfg(not(sanitized))]
+mod chat_kept;
+#[cfg(not(sanitized))]
 mod cluster_data;
 mod convert_blocks;
 mod convert_chunks;
@@ -28,6 +32,8 @@ mod report;
 mod restore;
 #[cfg(not(sanitized))]
 mod search;
+#[cfg(not(sanitized))]
+mod speculate;
 mod tokenizer;
 #[cfg(not(sanitized))]
 mod with_engine;

@@ -205,7 +205,7 @@ fn greedy(model: &Path, cache: CacheType, prompt: &[u32], count: usize) -> Vec<u
         ends: &ends,
     };
     let mut generated = with(model, Some(cache), prompt.len() + count, |decoder| {
-        generate(decoder, prompt, &how, &mut |_| {}, &mut |_| Ok(true))
+        generate(decoder, prompt, &how, None, &mut |_| {}, &mut |_| Ok(true))
     });
     if generated.ended {
         generated.tokens.pop();

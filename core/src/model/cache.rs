@@ -1,5 +1,7 @@
 //! Keys and values, in pages of a pool.
 
+mod stored;
+
 use super::{Config, ModelError};
 use crate::number::bits::{self, INFINITE};
 use crate::quant::activations::{Code, row as norm_row};

@@ -149,6 +149,18 @@ error_enum! {
             /// The sequence.
             sequence: usize,
         } => "sequence {sequence} has ended, since something of it was not finite; reset it",
+        /// The sequence came to something not finite before; it can be forgotten, but not cut back.
+        Stopped => "the sequence has ended, since something of it was not finite; it can only be reset",
+        /// A ring cannot be cut back so far.
+        Overwritten {
+            /// The position that it was to go on with.
+            position: u32,
+        } => "keys and values that position {position} attends to were overwritten by later ones",
+        /// Codes and scales are not such as a cache keeps.
+        Stored {
+            /// What they should be.
+            expected: &'static str,
+        } => "stored keys or values are not {expected}",
         /// A layer's product was refused.
         Linear {
             /// Why.

@@ -94,7 +94,7 @@ mod view;
 mod weights;
 mod work;
 
-pub use cache::{Cache, CacheType, Codes, PAGE, Shape as CacheShape};
+pub use cache::{Cache, CacheType, Codes, PAGE, PageCodes, Shape as CacheShape};
 pub use config::{Architecture, Config, Pattern};
 pub use decoder::{Row, decode};
 pub use error::{ModelError, Step};

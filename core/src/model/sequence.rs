@@ -22,6 +22,8 @@ pub struct Sequence<'m> {
     limit: u32,
     /// The most rows in one step.
     chunk: u32,
+    /// Pages of positions below this one gave way in the ring.
+    lost: u32,
     pub(super) ended: bool,
 }
 
@@ -86,6 +88,7 @@ impl<'m> Sequence<'m> {
             len: 0,
             limit: if pattern.is_ring() { u32::MAX } else { context },
             chunk,
+            lost: 0,
             ended: false,
         })
     }
@@ -114,7 +117,112 @@ impl<'m> Sequence<'m> {
             *page = NONE;
         }
         self.len = 0;
+        self.lost = 0;
         self.ended = false;
+    }
+
+    /// Forgets the positions from `len` on; what follows has the bits that it would have had without them. Does nothing
+    /// where there are no more. O(pages).
+    ///
+    /// A ring goes back only as far as the pages last that position `len` attends to: in any case by the most rows of a step
+    /// from the furthest position that it had.
+    ///
+    /// ```
+    /// # use tercet_core::model::{Cache, CacheShape, CacheType, Codes, Pattern, Sequence};
+    /// let shape = CacheShape { kind: CacheType::Int8, layers: 1, heads: 1, head: 2 };
+    /// let (mut keys, mut values, mut scales) = ([0; 256], [0; 256], [0.0; 256]);
+    /// let (mut free, mut table) = ([0; 2], [0; 2]);
+    /// let (keys, values) = (Codes::Narrow(&mut keys), Codes::Narrow(&mut values));
+    /// let mut cache = Cache::new(shape, keys, values, &mut scales, &mut free)?;
+    /// let mut sequence = Sequence::new(Pattern::FULL, CacheType::Int8, 128, 1, &mut table)?;
+    /// sequence.restore(65, &mut cache)?; // As if a model had taken 65 tokens in.
+    /// assert_eq!(cache.pages(), (2, 0));
+    /// sequence.truncate(64, &mut cache)?;
+    /// assert_eq!((sequence.len(), cache.pages()), (64, (2, 1)));
+    /// # Ok::<(), tercet_core::model::ModelError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ModelError::Overwritten`]; [`ModelError::Stopped`] for one that came to something not finite, unless `len` is 0. The sequence
+    /// is then as it was.
+    pub fn truncate(&mut self, len: u32, cache: &mut Cache<'_>) -> Result<(), ModelError> {
+        if len == 0 {
+            self.reset(cache);
+            return Ok(());
+        }
+        if len >= self.len {
+            return Ok(());
+        }
+        if self.ended {
+            return Err(ModelError::Stopped);
+        }
+        let kept = len.div_ceil(PAGE);
+        if self.pattern.is_ring() {
+            let oldest = self.window_of(len).max(self.fixed());
+            if oldest < kept && oldest < self.lost {
+                return Err(ModelError::Overwritten { position: len });
+            }
+        } else {
+            for page in self.table.iter_mut().skip(kept as usize) {
+                if *page != NONE {
+                    cache.give(*page);
+                }
+                *page = NONE;
+            }
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// The numbers of the pages of positions, from 0, that the next position attends to, the lowest first: all that must be kept of
+    /// a sequence to go on with it, by [`Sequence::page`] and [`Cache::keys`].
+    pub fn kept(&self) -> impl Iterator<Item = u32> + use<> {
+        let all = self.len.div_ceil(PAGE);
+        self.attended(self.len).filter(move |&page| page < all)
+    }
+
+    /// Makes room for a sequence of `len` positions of which [`Sequence::kept`] are to be given by [`Cache::load`]; what they hold
+    /// until then is open. What it was is forgotten.
+    ///
+    /// # Errors
+    /// [`ModelError::Context`] and [`ModelError::CacheFull`], with a sequence of 0; it is then empty.
+    pub fn restore(&mut self, len: u32, cache: &mut Cache<'_>) -> Result<(), ModelError> {
+        self.reset(cache);
+        if len > self.limit {
+            return Err(ModelError::Context {
+                sequence: 0,
+                positions: self.limit,
+            });
+        }
+        self.len = len;
+        for page in self.kept() {
+            let slot = self.slot(page);
+            let full = ModelError::CacheFull { sequence: 0 };
+            let taken = cache.take();
+            match (self.table.get_mut(slot), taken) {
+                (Some(slot), Some(page)) => *slot = page,
+                _ => {
+                    self.reset(cache);
+                    return Err(full);
+                }
+            }
+        }
+        self.lost = if self.pattern.is_ring() {
+            self.window_of(len).max(self.fixed())
+        } else {
+            0
+        };
+        Ok(())
+    }
+
+    /// The page of the first position in the window of position `p`.
+    fn window_of(&self, p: u32) -> u32 {
+        p.saturating_sub(self.pattern.window.saturating_sub(1)) / PAGE
+    }
+
+    /// Pages that hold the sinks and stay.
+    const fn fixed(&self) -> u32 {
+        self.pattern.sinks.div_ceil(PAGE)
     }
 
     /// The place of a page of positions in the table.
@@ -123,7 +231,7 @@ impl<'m> Sequence<'m> {
         if !self.pattern.is_ring() {
             return page;
         }
-        let fixed = self.pattern.sinks.div_ceil(PAGE) as usize;
+        let fixed = self.fixed() as usize;
         let ring = self.table.len().saturating_sub(fixed);
         match page
             .checked_sub(fixed)
@@ -166,6 +274,12 @@ impl<'m> Sequence<'m> {
         if *page == NONE {
             *page = cache.take().ok_or(full)?;
         }
+        if self.pattern.is_ring() {
+            // The page whose slot it takes is as many before it as the ring has.
+            let ring = (self.table.len() as u32).saturating_sub(self.fixed());
+            let lost = (position / PAGE).saturating_add(1).saturating_sub(ring);
+            self.lost = self.lost.max(lost);
+        }
         Ok(())
     }
 
@@ -184,8 +298,8 @@ impl<'m> Sequence<'m> {
         let last = p / PAGE;
         let (sinks, first) = match self.pattern.stride {
             0 => {
-                let first = p.saturating_sub(self.pattern.window.saturating_sub(1)) / PAGE;
-                (self.pattern.sinks.div_ceil(PAGE).min(first), first)
+                let first = self.window_of(p);
+                (self.fixed().min(first), first)
             }
             _ => (0, 0),
         };

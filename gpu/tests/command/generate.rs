@@ -81,10 +81,12 @@ fn json_holds_the_documented_fields() {
     assert_eq!(
         fields(&report),
         [
+            "accepted_tokens",
             "cache",
             "decode_seconds",
             "decode_tokens_per_second",
             "digest",
+            "drafted_tokens",
             "end",
             "engine",
             "engine_note",

@@ -6,11 +6,13 @@ mod backend;
 mod bad_input;
 mod bench;
 mod calibrate;
+mod chat;
 mod compare;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 #[path = "../cuda_command/mod.rs"]
 mod cuda_command;
 mod demo;
+mod drafting;
 mod edge;
 mod elbow;
 #[cfg(unix)]

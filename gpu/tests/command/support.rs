@@ -144,12 +144,14 @@ impl Folder {
         }
     }
 
-    /// Two language models of random weights, `bitnet.gguf` and `llama.gguf`, and 700 bytes of English, `text`.
+    /// Three language models of random weights, `bitnet.gguf`, `llama.gguf` and, with a template of conversations, `chat.gguf`, and 700
+    /// bytes of English, `text`.
     pub(crate) fn languages(&self) {
         let (bitnet, llama) = (self.path("bitnet.gguf"), self.path("llama.gguf"));
         let format = DType::Block(Format::Q2_0);
         tiny::bitnet(&bitnet, tiny::BITNET_64, 1, format, false).unwrap();
         tiny::llama(&llama, tiny::LLAMA_32, 1, false).unwrap();
+        tiny::chat(&self.path("chat.gguf"), tiny::CHAT, 1, false).unwrap();
         let text: String = ENGLISH.chars().cycle().take(700).collect();
         fs::write(self.path("text"), text).unwrap();
     }

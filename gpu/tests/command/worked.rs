@@ -9,7 +9,7 @@ use tercet_host::simd::{Backend, taken};
 use super::support::{Folder, noise};
 
 /// A command, and whether it takes files tile by tile: all its kernels are then the engine's.
-const COMMANDS: [(&str, bool); 20] = [
+const COMMANDS: [(&str, bool); 21] = [
     ("quantize big.safetensors -o o.gguf --to tq2_0", true),
     (
         "quantize big.safetensors -o o.gguf --to auto --bits 3",
@@ -50,6 +50,7 @@ const COMMANDS: [(&str, bool); 20] = [
     ),
     ("network run net.gguf big.safetensors", false),
     ("generate bitnet.gguf -p Once -n 3", false),
+    ("chat chat.gguf -p Once -n 3", false),
     ("perplexity bitnet.gguf text --context 64", false),
 ];
 
@@ -272,5 +273,5 @@ fn every_command_that_engines_do_is_among_these() {
             assert!(known.any(begins), "{command}: not among the commands");
         }
     }
-    assert_eq!(found, 14);
+    assert_eq!(found, 15);
 }

@@ -6,6 +6,7 @@ use tercet_core::conformance::Digest;
 use tercet_core::model::{Row, Sampler};
 
 use super::run::Decoder;
+use super::speculate::{Drafter, Pace};
 use crate::Error;
 use crate::engine::FlowEngine;
 
@@ -32,20 +33,43 @@ pub struct Generated {
     pub ended: bool,
     /// FNV-1a of 64 bits over the logits that every token was drawn from, in order, each as four little-endian bytes.
     pub digest: u64,
+    /// Tokens that were proposed and taken in: 0 without a drafter.
+    pub drafted: usize,
+    /// How many of them were drawn.
+    pub accepted: usize,
     /// What the prompt took.
     pub prompt: Duration,
     /// What all tokens but the first took, whose logits are the prompt's.
     pub decode: Duration,
 }
 
-/// Continues a prompt in sequence 0, which is empty; `each` gets every token, and says whether to go on.
+impl Generated {
+    /// No token, of a prompt that took so long.
+    pub(super) fn nothing(prompt: Duration) -> Self {
+        Self {
+            tokens: Vec::new(),
+            ended: false,
+            digest: Digest::new().value(),
+            drafted: 0,
+            accepted: 0,
+            prompt,
+            decode: Duration::ZERO,
+        }
+    }
+}
+
+/// Continues a prompt in sequence 0, which may hold the first tokens of it already, but not all; `told` gets the number of tokens
+/// that are in beside those, and `each` every token that is drawn: it says whether to go on. With a `drafter` some steps take in what
+/// that proposes too; nothing but speed and [`Generated::drafted`] depends on it.
 ///
 /// # Errors
-/// Those of [`Decoder::step`]; [`Error::Options`] for a sampler out of its ranges.
+/// Those of [`Decoder::step`] and of the drafter; [`Error::Options`] for a sampler out of its ranges, and where no token of the prompt is
+/// left.
 pub fn generate<E: FlowEngine>(
     decoder: &mut Decoder<'_, '_, E>,
     prompt: &[u32],
     how: &Generation<'_>,
+    mut drafter: Option<&mut dyn Drafter>,
     told: &mut dyn FnMut(usize),
     each: &mut dyn FnMut(u32) -> Result<bool, Error>,
 ) -> Result<Generated, Error> {
@@ -55,42 +79,89 @@ pub fn generate<E: FlowEngine>(
         ));
     }
     let mut text = prompt.to_vec();
-    let mut scratch = vec![0; decoder.model().config().vocabulary];
+    let vocabulary = decoder.model().config().vocabulary;
+    let mut scratch = vec![0; vocabulary];
     let mut digest = Digest::new();
-    let mut generated = Generated {
-        tokens: Vec::new(),
-        ended: false,
-        digest: 0,
-        prompt: Duration::ZERO,
-        decode: Duration::ZERO,
-    };
+    let mut generated = Generated::nothing(Duration::ZERO);
     let start = Instant::now();
-    let mut logits = decoder.prompt(0, prompt, told)?.to_vec();
+    let held = (decoder.len(0) as usize).min(prompt.len());
+    let mut logits = decoder.prompt(0, &prompt[held..], told)?.to_vec();
     generated.prompt = start.elapsed();
     let start = Instant::now();
-    while generated.tokens.len() < how.tokens {
-        digest.f32s(&logits);
-        let recent = &text[text.len() - how.recent.min(text.len())..];
-        let position = text.len() as u64;
-        let drawn = how
-            .sampler
-            .draw(&mut logits, recent, position, &mut scratch);
-        let token = drawn.ok_or_else(|| Error::options("no logit is a number"))?;
-        text.push(token);
-        generated.tokens.push(token);
-        generated.ended = how.ends.contains(&token);
-        let goes_on = each(token)?;
-        if generated.ended || !goes_on || generated.tokens.len() == how.tokens {
-            break;
+    let (mut pace, mut draft) = (Pace::new(), Vec::new());
+    'text: while generated.tokens.len() < how.tokens {
+        // A row of logits behind the last token, and one behind each of a draft, as long as that is what is drawn.
+        let mut accepted = 0;
+        for (row, logits) in logits.chunks_exact_mut(vocabulary).enumerate() {
+            digest.f32s(logits);
+            let recent = &text[text.len() - how.recent.min(text.len())..];
+            let position = text.len() as u64;
+            let drawn = how.sampler.draw(logits, recent, position, &mut scratch);
+            let token = drawn.ok_or_else(|| Error::options("no logit is a number"))?;
+            text.push(token);
+            generated.tokens.push(token);
+            let is_right = draft.get(row) == Some(&token);
+            accepted += usize::from(is_right);
+            generated.ended = how.ends.contains(&token);
+            let goes_on = each(token)?;
+            if generated.ended || !goes_on || generated.tokens.len() == how.tokens {
+                generated.accepted += accepted;
+                break 'text;
+            }
+            if !is_right {
+                break;
+            }
         }
-        let row = Row {
-            token,
-            sequence: 0,
-            logits: true,
+        generated.accepted += accepted;
+        if !draft.is_empty() {
+            pace.learn(draft.len(), accepted);
+        }
+        forget(decoder, text.len() - 1)?;
+        draft.clear();
+        if let Some(drafter) = &mut drafter {
+            // What is behind the last token that may be drawn is of no use.
+            let left = how.tokens - generated.tokens.len() - 1;
+            let room = decoder.room().saturating_sub(text.len());
+            let most = pace.next().min(decoder.chunk() - 1).min(left).min(room);
+            if most > 0 {
+                draft = drafter.propose(&text, most)?;
+                draft.truncate(most);
+            }
+        }
+        generated.drafted += draft.len();
+        let tokens = text.last().into_iter().chain(&draft);
+        let rows: Vec<Row> = tokens
+            .map(|&token| Row {
+                token,
+                sequence: 0,
+                logits: true,
+            })
+            .collect();
+        let stepped = decoder.step(&rows).map(<[f32]>::to_vec);
+        logits = match stepped {
+            // A row of the draft may be what failed, which no text without one has.
+            Err(_) if !draft.is_empty() => {
+                draft.clear();
+                drafter = None;
+                decoder.reset(0);
+                decoder.prompt(0, &text, &mut |_| {})?.to_vec()
+            }
+            stepped => stepped?,
         };
-        logits.copy_from_slice(decoder.step(&[row])?);
     }
+    // The last token is not taken in.
+    forget(decoder, text.len().saturating_sub(1).max(prompt.len()))?;
     generated.decode = start.elapsed();
     generated.digest = digest.value();
     Ok(generated)
+}
+
+/// Forgets what was taken in of a draft and is not what was drawn: fewer rows than a step has, so a ring has what is before them.
+fn forget<E: FlowEngine>(decoder: &mut Decoder<'_, '_, E>, len: usize) -> Result<(), Error> {
+    let before = decoder.len(0);
+    let len = (len as u32).min(before);
+    match decoder.cut(0, len) == len {
+        true => Ok(()),
+        false => Err(Error::options("a draft was longer than a window's room")),
+    }
 }

@@ -27,7 +27,7 @@
 //! for engine in &mut [Threads::default(), Threads::alone()] {
 //!     let mut stream = tokenizer.stream(Specials::Hidden);
 //!     let (generated, _) = run(engine, &file, &model, &RunOptions::default(), |decoder| {
-//!         generate(decoder, &prompt, &how, &mut |_| {}, &mut |token| {
+//!         generate(decoder, &prompt, &how, None, &mut |_| {}, &mut |token| {
 //!             print!("{}", stream.push(token).unwrap_or_default());
 //!             Ok(true)
 //!         })
@@ -43,12 +43,15 @@
 
 mod available;
 mod blocks;
+#[cfg(feature = "chat")]
+pub mod chat;
 mod file;
 mod generate;
 mod import;
 mod parameters;
 mod perplexity;
 mod run;
+mod speculate;
 mod tensors;
 pub mod tiny;
 pub mod tokenizer;
@@ -62,6 +65,7 @@ pub use import::{ImportOptions, ImportReport, import};
 pub use parameters::{Architecture, Parameters};
 pub use perplexity::{Cost, Windows, perplexity};
 pub use run::{Decoder, RunOptions, Usage, run};
+pub use speculate::{DraftModel, Drafter, Lookup, same_vocabulary};
 pub use tensors::{Extras, Role, Slot};
 pub use vocabulary::{Merging, TokenKind, Vocabulary};
 pub use writer::{Description, Writer, specs};

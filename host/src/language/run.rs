@@ -12,7 +12,7 @@ use crate::Error;
 use crate::engine::{By, EngineError, FlowEngine, Shared};
 use crate::parallel::team;
 
-/// How a model is run; all but the last two are part of what comes of it. By default one sequence, in steps of 64 rows.
+/// How a model is run; all but the last three are part of what comes of it. By default one sequence, in steps of 64 rows.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
     /// What is attended to; the file's where `None`.
@@ -25,6 +25,8 @@ pub struct RunOptions {
     pub sequences: usize,
     /// The most rows of a step: nothing but speed and memory depend on it.
     pub chunk: u32,
+    /// Bytes that are taken beside this run, such as by one that drafts for it: there must be room for both.
+    pub beside: usize,
 }
 
 impl Default for RunOptions {
@@ -35,6 +37,7 @@ impl Default for RunOptions {
             context: None,
             sequences: 1,
             chunk: 64,
+            beside: 0,
         }
     }
 }
@@ -127,12 +130,13 @@ impl RunOptions {
         model: &Model<'_, '_>,
     ) -> Result<Usage, Error> {
         let usage = self.usage(engine, file, model)?;
-        let needed = u64::try_from(usage.cache.saturating_add(usage.steps)).unwrap_or(u64::MAX);
+        let needed = usage.cache.saturating_add(usage.steps);
+        let needed = u64::try_from(needed.saturating_add(self.beside)).unwrap_or(u64::MAX);
         match available() {
             Some(available) if needed > available => Err(Error::Memory {
                 path: file.path().to_path_buf(),
                 cache: usage.cache,
-                steps: usage.steps,
+                steps: usage.steps.saturating_add(self.beside),
                 available,
             }),
             _ => Ok(usage),
@@ -236,6 +240,10 @@ pub fn run<E: FlowEngine, T>(
         },
         logits: &mut logits,
         chunk: sizes.chunk as usize,
+        room: match sizes.pattern.is_ring() {
+            true => usize::MAX,
+            false => sizes.context as usize,
+        },
     };
     let done = work(&mut decoder)?;
     Ok((done, decoder.shared.by()))
@@ -253,11 +261,12 @@ pub struct Decoder<'d, 'f, E> {
     shared: Shared<'d, E>,
     file: &'f LanguageFile,
     model: &'d Model<'d, 'd>,
-    cache: Cache<'d>,
-    sequences: &'d mut [Sequence<'d>],
+    pub(super) cache: Cache<'d>,
+    pub(super) sequences: &'d mut [Sequence<'d>],
     memory: Memory<'d>,
     logits: &'d mut [f32],
     chunk: usize,
+    room: usize,
 }
 
 impl<E: FlowEngine> Decoder<'_, '_, E> {
@@ -271,9 +280,32 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
         self.chunk
     }
 
+    /// The most positions of a sequence; `usize::MAX` for a window's ring.
+    pub const fn room(&self) -> usize {
+        self.room
+    }
+
     /// Positions of a sequence so far.
     pub fn len(&self, sequence: usize) -> u32 {
         self.sequences.get(sequence).map_or(0, Sequence::len)
+    }
+
+    /// What a sequence attends to.
+    pub fn pattern(&self) -> Pattern {
+        let first = self.sequences.first();
+        first.map_or(self.model.config().pattern, |sequence| *sequence.pattern())
+    }
+
+    /// Forgets the positions of a sequence from `len` on, and says how many it has then. All are forgotten where a window's ring
+    /// has overwritten what position `len` attends to, or something was not finite.
+    pub fn cut(&mut self, sequence: usize, len: u32) -> u32 {
+        let Some(found) = self.sequences.get_mut(sequence) else {
+            return 0;
+        };
+        if found.truncate(len, &mut self.cache).is_err() {
+            found.reset(&mut self.cache);
+        }
+        found.len()
     }
 
     /// Forgets a sequence.

@@ -75,6 +75,16 @@ pub const LLAMA_32: Parameters = Parameters {
     ..LLAMA
 };
 
+/// [`LLAMA_32`] with the two tokens of ChatML.
+pub const CHAT: Parameters = Parameters {
+    vocab_size: LLAMA_32.vocab_size + 2,
+    ..LLAMA_32
+};
+
+/// ChatML's template, as SmolLM2 has it without its own system message.
+pub const CHAT_TEMPLATE: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] \
+    + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
 /// Writes a model of [`BITNET`]'s or [`BITNET_64`]'s parameters and returns the file's size.
 ///
 /// Matrices are ternary with one scale each that f16 holds exactly; the embedding has codes within ±127 and one scale a row. In a
@@ -154,6 +164,29 @@ pub fn bitnet(
 /// # Errors
 /// [`Error::OutputExists`]; [`Error::Io`].
 pub fn llama(path: &Path, parameters: Parameters, seed: u64, force: bool) -> Result<u64> {
+    written(path, parameters, pieces(&[]), seed, force)
+}
+
+/// Writes a model of [`CHAT`]'s parameters, as [`llama`] does, with ChatML's control tokens and [`CHAT_TEMPLATE`]; returns the
+/// file's size.
+///
+/// # Errors
+/// Those of [`llama`].
+pub fn chat(path: &Path, parameters: Parameters, seed: u64, force: bool) -> Result<u64> {
+    let vocabulary = Vocabulary {
+        chat_template: Some(CHAT_TEMPLATE.into()),
+        ..pieces(&["<|im_start|>", "<|im_end|>"])
+    };
+    written(path, parameters, vocabulary, seed, force)
+}
+
+fn written(
+    path: &Path,
+    parameters: Parameters,
+    vocabulary: Vocabulary,
+    seed: u64,
+    force: bool,
+) -> Result<u64> {
     let extras = Extras {
         head: true,
         biases: true,
@@ -176,7 +209,7 @@ pub fn llama(path: &Path, parameters: Parameters, seed: u64, force: bool) -> Res
     let specs = specs(path, &types)?;
     let description = Description {
         parameters,
-        vocabulary: pieces(),
+        vocabulary,
         extras: Vec::new(),
         dtype: DType::Block(Format::Q8_0),
     };
@@ -233,8 +266,8 @@ fn rows(random: &mut Random, count: usize, row: usize) -> (Vec<i8>, Vec<f16>) {
     (codes, scales)
 }
 
-/// SentencePiece's tokens: three specials, the bytes, the blank, letters and [`PIECES`].
-fn pieces() -> Vocabulary {
+/// SentencePiece's tokens: three specials, the bytes, the blank, letters and [`PIECES`], then control tokens.
+fn pieces(controls: &[&str]) -> Vocabulary {
     let specials = [
         ("<unk>", TokenKind::Unknown),
         ("<s>", TokenKind::Control),
@@ -248,6 +281,8 @@ fn pieces() -> Vocabulary {
     let letters = (0..).zip(std::iter::once('▁').chain('a'..='z'));
     let score = |rank: i32| -(100 + rank) as f32;
     all.extend(letters.map(|(rank, c)| (c.into(), TokenKind::Normal, score(rank))));
+    let controls = controls.iter();
+    all.extend(controls.map(|&text| (text.into(), TokenKind::Control, 0.0)));
     Vocabulary {
         tokens: all.iter().map(|(text, ..)| text.clone()).collect(),
         kinds: all.iter().map(|(_, kind, _)| *kind).collect(),

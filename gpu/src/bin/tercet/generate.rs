@@ -5,20 +5,23 @@ use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tercet_core::model::{CacheType, Pattern, Sampler};
+use tercet_core::model::{CacheType, Pattern};
 use tercet_host::language::tokenizer::{Encoding, Specials};
-use tercet_host::language::{self, Generated, Generation, LanguageFile, Usage, View};
+use tercet_host::language::{self, Generated, Generation, LanguageFile, RunOptions, Usage, View};
 
+use crate::drafting::{Drafting, Drafts};
 use crate::failure::Failure;
-use crate::language::{Running, job, shares, tokenizer};
+use crate::language::{Running, ends, job, rate, shares, tokenizer};
 use crate::progress::Steps;
-use crate::{engine, format, output};
+use crate::sampling::Sampling;
+use crate::{drafting, engine, format, output};
 
 const EXAMPLES: &str = "\
 Examples:
   tercet generate stories15M.gguf -p \"Once upon a time\"
   tercet generate model.gguf -p \"The moon\" -n 200 --temp 0.8 --top-k 40 --seed 7
   tercet generate model.gguf -p \"The moon\" --window 256 --sinks 4 -n 5000      of any length, in memory that does not grow
+  tercet generate model.gguf -p \"The moon\" -n 500 --lookup                      faster where a text repeats itself, with the same text
   tercet generate model.gguf -p \"The moon\" --digest                            the same on every machine
 
 The text depends on the model's file, the prompt and the options above --backend alone: not on threads, engines or machines. It goes to \
@@ -32,31 +35,8 @@ A prompt is taken in 64 tokens at a time, with --profile edge token by token, in
 --digest prints 16 hexadecimal digits in place of the text: FNV-1a of 64 bits over the logits that the tokens were drawn from.
 
 JSON (--json): prompt_tokens, tokens[], text (of tokens), end (token, length or context), digest, cache, window (null or positions), \
-engine (who multiplied), engine_note, prompt_seconds, prompt_tokens_per_second, decode_seconds, decode_tokens_per_second, memory (bytes of \
-weights, cache and steps).";
-
-/// A number that a range holds, said in words.
-fn within(text: &str, range: impl Fn(f32) -> bool, words: &str) -> Result<f32, String> {
-    match text.parse() {
-        Ok(number) if range(number) => Ok(number),
-        Ok(_) => Err(format!("it is {words}")),
-        Err(_) => Err("it is no number".to_owned()),
-    }
-}
-
-fn temperature(text: &str) -> Result<f32, String> {
-    let range = |t: f32| t >= 0.0 && t.is_finite();
-    within(text, range, "0 or more")
-}
-
-fn share(text: &str) -> Result<f32, String> {
-    within(text, |p| (0.0..=1.0).contains(&p), "from 0 to 1")
-}
-
-fn penalty(text: &str) -> Result<f32, String> {
-    let range = |r: f32| r > 0.0 && r.is_finite();
-    within(text, range, "more than 0")
-}
+engine (who multiplied), engine_note, prompt_seconds, prompt_tokens_per_second, decode_seconds, decode_tokens_per_second, drafted_tokens and \
+accepted_tokens (proposed by --lookup or --draft and taken in, and of these drawn), memory (bytes of weights, cache and steps).";
 
 /// Continue a text with a language model, the same on every machine
 #[derive(Debug, clap::Args)]
@@ -71,32 +51,15 @@ pub(crate) struct Arguments {
     /// The most tokens to add
     #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
     tokens: usize,
-    /// Divide differences of logits by T before a token is drawn; 0 takes the largest
-    #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true, value_parser = temperature)]
-    temp: f32,
-    /// Draw among the K largest logits; 0 for all
-    #[arg(long, value_name = "K", default_value_t = 0)]
-    top_k: usize,
-    /// Draw among the fewest tokens whose share reaches P
-    #[arg(long, value_name = "P", default_value_t = 1.0, allow_negative_numbers = true, value_parser = share)]
-    top_p: f32,
-    /// Draw among tokens that are P times as likely as the likeliest at least
-    #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true, value_parser = share)]
-    min_p: f32,
-    /// Divide logits of the last tokens by R, those below 0 times R
-    #[arg(long, value_name = "R", default_value_t = 1.0, allow_negative_numbers = true, value_parser = penalty)]
-    repeat_penalty: f32,
-    /// How many of the last tokens --repeat-penalty is for
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    repeat_last: usize,
-    /// What draws follow from
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    sampling: Sampling,
     /// Take control tokens that stand in the prompt as tokens
     #[arg(long)]
     special: bool,
     #[command(flatten)]
     running: Running,
+    #[command(flatten)]
+    drafting: Drafting,
     /// Print the digest of the logits in place of the text
     #[arg(long, conflicts_with = "json")]
     digest: bool,
@@ -122,12 +85,9 @@ struct Report<'a> {
     prompt_tokens_per_second: Option<f64>,
     decode_seconds: f64,
     decode_tokens_per_second: Option<f64>,
+    drafted_tokens: usize,
+    accepted_tokens: usize,
     memory: Usage,
-}
-
-/// Tokens a second; `None` where no time was taken, or no token.
-fn rate(tokens: usize, seconds: f64) -> Option<f64> {
-    (tokens > 0 && seconds > 0.0).then(|| tokens as f64 / seconds)
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -169,22 +129,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         u32::try_from(positions).unwrap_or(u32::MAX),
         &engine,
     )?;
-    let ends: Vec<u32> = {
-        let view = tokenizer.view();
-        let all = 0..tokenizer.vocabulary().tokens();
-        all.filter(|&token| view.pieces().is_end(token)).collect()
+    let ends = ends(&tokenizer);
+    let draft_file = arguments.drafting.file(&tokenizer)?;
+    let mut draft_view = draft_file.as_ref().map(View::of).transpose()?;
+    let draft_model = match (&mut draft_view, &draft_file) {
+        (Some(view), Some(file)) => Some(view.model(file)?),
+        _ => None,
+    };
+    let drafts = Drafts::new(
+        &arguments.drafting,
+        draft_file.as_ref().zip(draft_model.as_ref()),
+        (!pattern.is_ring()).then_some(u32::try_from(positions).unwrap_or(u32::MAX)),
+        (arguments.sampling.sampler(), arguments.sampling.recent()),
+    );
+    let options = RunOptions {
+        beside: drafts.bytes()?,
+        ..options
     };
     let how = Generation {
-        sampler: Sampler {
-            temperature: arguments.temp,
-            top_k: arguments.top_k,
-            top_p: arguments.top_p,
-            min_p: arguments.min_p,
-            penalty: arguments.repeat_penalty,
-            seed: arguments.seed,
-            stream: 0,
-        },
-        recent: arguments.repeat_last,
+        sampler: arguments.sampling.sampler(),
+        recent: arguments.sampling.recent(),
         tokens,
         ends: &ends,
     };
@@ -205,7 +169,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // As many steps as if a prompt's tokens came one by one too: more than they will take.
     let products = job(&model, 1, positions);
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
-    let job = products.with_scratch(scratch.cache.saturating_add(scratch.steps));
+    let job = products.with_scratch(
+        scratch
+            .cache
+            .saturating_add(scratch.steps)
+            .saturating_add(options.beside),
+    );
     let (generated, by) = engine.run(job, |engine| {
         usage = Some(options.usage(engine, &file, &model)?);
         let mut number = 0;
@@ -239,7 +208,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                     bar.reach(done as u64, "prompt");
                 }
             };
-            language::generate(decoder, &prompt, &how, &mut progress, &mut each).map(Some)
+            drafts.with(|drafter| {
+                language::generate(decoder, &prompt, &how, drafter, &mut progress, &mut each)
+                    .map(Some)
+            })
         })
     })?;
     drop(bar);
@@ -274,6 +246,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         prompt_tokens_per_second: rate(prompt.len(), generated.prompt.as_secs_f64()),
         decode_seconds: generated.decode.as_secs_f64(),
         decode_tokens_per_second: rate(decoded, generated.decode.as_secs_f64()),
+        drafted_tokens: generated.drafted,
+        accepted_tokens: generated.accepted,
         memory: usage,
     };
     if arguments.json {
@@ -295,12 +269,13 @@ fn people(report: &Report<'_>, generated: &Generated) -> String {
     };
     let memory = &report.memory;
     format!(
-        "prompt: {}{}\ntext: {}{}; its end: {}\nmemory: {} of weights, {} of cache ({}), {} of steps\nby {}, logits {}\n",
+        "prompt: {}{}\ntext: {}{}; its end: {}{}\nmemory: {} of weights, {} of cache ({}), {} of steps\nby {}, logits {}\n",
         format::counted(report.prompt_tokens as u64, "token"),
         speed(report.prompt_tokens_per_second),
         format::counted(generated.tokens.len() as u64, "token"),
         speed(report.decode_tokens_per_second),
         report.end,
+        drafting::words(generated.drafted, generated.accepted),
         format::bytes(memory.weights as u64),
         format::bytes(memory.cache as u64),
         report.cache,

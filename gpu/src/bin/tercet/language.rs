@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::{Deserialize, Serialize};
 use tercet_core::model::{CacheType, Gate, Layer, Model, Pattern, Values};
 use tercet_gpu::dispatch::Job;
 use tercet_host::Error;
@@ -13,14 +14,15 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 
 /// How a model is run; all of it is part of what comes of it.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Copy, Debug, Default, clap::Args, Serialize, Deserialize)]
+#[serde(try_from = "Names", into = "Names")]
 pub(crate) struct Running {
     /// Attend to the last W positions alone, in memory that does not grow; a text may then be of any length
     #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
     window: Option<u32>,
     /// With --window: attend to the first G positions always
-    #[arg(long, value_name = "G", requires = "window", default_value_t = 0)]
-    sinks: u32,
+    #[arg(long, value_name = "G", requires = "window")]
+    sinks: Option<u32>,
     /// With --window: attend to every S-th position before too; memory then grows with the text
     #[arg(long, value_name = "S", requires = "window", value_parser = clap::value_parser!(u32).range(1..))]
     stride: Option<u32>,
@@ -44,7 +46,68 @@ fn gate() -> impl TypedValueParser<Value = Gate> {
     })
 }
 
+/// [`Running`] in a session's file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Names {
+    window: Option<u32>,
+    sinks: Option<u32>,
+    stride: Option<u32>,
+    kv: Option<String>,
+    activation: Option<String>,
+}
+
+impl From<Running> for Names {
+    fn from(running: Running) -> Self {
+        Self {
+            window: running.window,
+            sinks: running.sinks,
+            stride: running.stride,
+            kv: running.kv.map(|kind| kind.name().to_owned()),
+            activation: running.activation.map(|gate| match gate {
+                Gate::SquaredRelu => "relu2".to_owned(),
+                Gate::Silu => "silu".to_owned(),
+            }),
+        }
+    }
+}
+
+impl TryFrom<Names> for Running {
+    type Error = String;
+
+    fn try_from(names: Names) -> Result<Self, String> {
+        let kind = |name: String| {
+            CacheType::from_name(&name).ok_or_else(|| format!("no cache is `{name}`"))
+        };
+        let gate = |name: String| match name.as_str() {
+            "relu2" => Ok(Gate::SquaredRelu),
+            "silu" => Ok(Gate::Silu),
+            _ => Err(format!("no activation is `{name}`")),
+        };
+        if names.window == Some(0) || names.stride == Some(0) {
+            return Err("window and stride are 1 at least".to_owned());
+        }
+        Ok(Self {
+            window: names.window,
+            sinks: names.sinks,
+            stride: names.stride,
+            kv: names.kv.map(kind).transpose()?,
+            activation: names.activation.map(gate).transpose()?,
+        })
+    }
+}
+
 impl Running {
+    /// These, and of what was not asked for that of others; a window is one with its sinks and stride.
+    pub(crate) fn or(self, other: Self) -> Self {
+        let attended = if self.window.is_some() { self } else { other };
+        Self {
+            kv: self.kv.or(other.kv),
+            activation: self.activation.or(other.activation),
+            ..attended
+        }
+    }
+
     /// The model as it is to be run.
     pub(crate) fn model<'a, 'l>(&self, model: Model<'a, 'l>) -> Model<'a, 'l> {
         match self.activation {
@@ -61,14 +124,14 @@ impl Running {
         };
         let pattern = Pattern {
             window,
-            sinks: self.sinks,
+            sinks: self.sinks.unwrap_or(0),
             stride: self.stride.unwrap_or(0),
         };
-        match window.checked_add(self.sinks) {
+        match window.checked_add(pattern.sinks) {
             Some(end) if end <= config.context => Ok(pattern),
             _ => Err(Failure::usage(format_args!(
                 "--window {window} and --sinks {} reach past the {} positions that the model was trained for",
-                self.sinks, config.context
+                pattern.sinks, config.context
             ))),
         }
     }
@@ -99,6 +162,18 @@ pub(crate) fn tokenizer(file: &LanguageFile) -> Result<Tokenizer, Error> {
         path: file.path().to_path_buf(),
         reason: error.to_string(),
     })
+}
+
+/// The tokens that end texts.
+pub(crate) fn ends(tokenizer: &Tokenizer) -> Vec<u32> {
+    let view = tokenizer.view();
+    let all = 0..tokenizer.vocabulary().tokens();
+    all.filter(|&token| view.pieces().is_end(token)).collect()
+}
+
+/// Tokens a second; `None` where no time was taken, or no token.
+pub(crate) fn rate(tokens: usize, seconds: f64) -> Option<f64> {
+    (tokens > 0 && seconds > 0.0).then(|| tokens as f64 / seconds)
 }
 
 /// The products of so many steps of so many rows: blocks are multiplied by activations of 16 bits as by two of 8.

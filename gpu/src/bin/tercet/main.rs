@@ -8,11 +8,13 @@ mod assign;
 mod bench;
 mod bottlenecks;
 mod calibrate;
+mod chat;
 mod clustering;
 mod compare;
 mod completions;
 mod demo;
 mod dequantize;
+mod drafting;
 mod edge;
 mod elbow;
 mod engine;
@@ -35,6 +37,7 @@ mod progress;
 mod quantize;
 mod reading;
 mod restoring;
+mod sampling;
 mod search;
 mod table;
 mod tokenize;
@@ -61,6 +64,7 @@ Examples:
   tercet kmeans images.npy -k 10 --report clusters.html        groups, in exact integers, with pictures
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
   tercet generate stories15M.gguf -p \"Once upon a time\"        a text, the same on every machine
+  tercet chat SmolLM2.gguf                                     a conversation, by the model's own template
   tercet bench --quick                                         how fast this machine is
   tercet info                                                  processor, instruction sets, GPUs
   tercet tune                                                  measure which engine is the fastest at which size
@@ -105,6 +109,7 @@ enum Command {
     Search(search::Arguments),
     Network(network::Arguments),
     Generate(Box<generate::Arguments>),
+    Chat(Box<chat::Arguments>),
     Perplexity(perplexity::Arguments),
     Tokenize(tokenize::Arguments),
     Bench(bench::Arguments),
@@ -131,6 +136,7 @@ impl Command {
             Self::Demo(arguments) => Some(&arguments.engine),
             Self::Network(arguments) => Some(arguments.engine()),
             Self::Generate(arguments) => Some(&arguments.engine),
+            Self::Chat(arguments) => Some(&arguments.engine),
             Self::Perplexity(arguments) => Some(&arguments.engine),
             _ => None,
         }
@@ -205,6 +211,7 @@ fn work(command: Command, threads: &[u16]) -> Result<(), Failure> {
         Command::Search(arguments) => search::run(&arguments),
         Command::Network(arguments) => network::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Chat(arguments) => chat::run(&arguments),
         Command::Perplexity(arguments) => perplexity::run(&arguments),
         Command::Tokenize(arguments) => tokenize::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments, threads),

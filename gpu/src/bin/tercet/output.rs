@@ -26,3 +26,11 @@ pub(crate) fn json(report: &impl Serialize) -> Result<(), Failure> {
     json.push('\n');
     text(&json)
 }
+
+/// Writes a report as JSON in one line: one of many.
+pub(crate) fn json_line(report: &impl Serialize) -> Result<(), Failure> {
+    let mut json = serde_json::to_string(report)
+        .map_err(|error| Failure::new(format_args!("cannot write the report as JSON: {error}")))?;
+    json.push('\n');
+    text(&json)
+}

@@ -1,0 +1,104 @@
+//! Keys and values that were kept elsewhere, such as in a file, put back; whatever they hold, sums stay exact.
+
+use super::{Cache, CacheType, Codes, PAGE, PageCodes, Shape, part_mut};
+use crate::model::ModelError;
+use crate::quant::activations::Code;
+
+impl Cache<'_> {
+    /// Fills the first positions of a page that a sequence holds, of a layer and a head, with keys and values as [`Cache::keys`] and
+    /// [`Cache::values`] gave them: as many as there are scales, 64 at most.
+    ///
+    /// # Errors
+    /// [`ModelError::Stored`] where codes have another width or number than the cache's, or codes or scales are such as no cache keeps
+    /// (sums of which could leave 64 bits), and for a page, layer or head that is not there. The page then holds what it held.
+    pub fn load(
+        &mut self,
+        (page, layer, head): (u32, usize, usize),
+        keys: (PageCodes<'_>, &[f32]),
+        values: (PageCodes<'_>, &[f32]),
+    ) -> Result<(), ModelError> {
+        let shape = self.shape;
+        let fits = (page as usize) < self.free.len() && layer < shape.layers && head < shape.heads;
+        if !fits || keys.1.len() != values.1.len() || keys.1.len() > PAGE as usize {
+            return Err(ModelError::Stored {
+                expected: "of one page of this cache",
+            });
+        }
+        let place = self.place(page, layer, head);
+        check(&shape, &self.keys, keys)?;
+        check(&shape, &self.values, values)?;
+        copy(&mut self.keys, self.key_scales, place, shape.head, keys);
+        copy(
+            &mut self.values,
+            self.value_scales,
+            place,
+            shape.head,
+            values,
+        );
+        Ok(())
+    }
+}
+
+/// Whether positions could have been kept: codes within the range of their type, scales finite and not below 0.
+fn check(
+    shape: &Shape,
+    kept: &Codes<'_>,
+    (codes, scales): (PageCodes<'_>, &[f32]),
+) -> Result<(), ModelError> {
+    let needed = scales.len().saturating_mul(shape.head);
+    let (count, within) = match (kept, codes) {
+        (Codes::Narrow(_), PageCodes::Narrow(codes)) => {
+            // Of a pattern of FP8 all bits but the sign's; all set it is no number. A byte of -128 is -0, or beyond int8's range.
+            let fp8 = |&code: &i8| code & 0x7F != 0x7F;
+            let within = match shape.kind {
+                CacheType::Fp8 => codes.iter().all(fp8),
+                _ => codes.iter().all(|&code| code != i8::MIN),
+            };
+            (codes.len(), within)
+        }
+        (Codes::Wide(_), PageCodes::Wide(codes)) => {
+            let limit = <i16 as Code>::LIMIT as u16;
+            (
+                codes.len(),
+                codes.iter().all(|&code| code.unsigned_abs() <= limit),
+            )
+        }
+        _ => (usize::MAX, false),
+    };
+    let expected = match () {
+        () if count != needed => "as many codes of the cache's width as scales ask for",
+        () if !within => "codes within the range of the cache's type",
+        () if !scales
+            .iter()
+            .all(|&scale| (0.0..f32::INFINITY).contains(&scale)) =>
+        {
+            "scales that are finite and not below 0"
+        }
+        () => return Ok(()),
+    };
+    Err(ModelError::Stored { expected })
+}
+
+fn copy(
+    kept: &mut Codes<'_>,
+    kept_scales: &mut [f32],
+    place: usize,
+    head: usize,
+    (codes, scales): (PageCodes<'_>, &[f32]),
+) {
+    let first = place.wrapping_mul(head);
+    match (kept, codes) {
+        (Codes::Narrow(kept), PageCodes::Narrow(codes)) => fill(kept, first, codes),
+        (Codes::Wide(kept), PageCodes::Wide(codes)) => fill(kept, first, codes),
+        // Checked before.
+        _ => {}
+    }
+    fill(kept_scales, place, scales);
+}
+
+fn fill<T: Copy>(all: &mut [T], first: usize, values: &[T]) {
+    let slots = part_mut(all, first, values.len());
+    for (slot, &value) in slots.iter_mut().zip(values) {
+        *slot = value;
+    }
+}

@@ -1,0 +1,244 @@
+//! `tercet chat`: a conversation with a language model, by its own template.
+
+mod lines;
+mod saved;
+mod talk;
+
+use std::fs;
+use std::path::PathBuf;
+
+use tercet_host::Error;
+use tercet_host::language::chat::{Prompts, TEMPLATE_KEY, Template};
+use tercet_host::language::{self, Generation, LanguageFile, RunOptions, View};
+
+use crate::drafting::{Drafting, Drafts};
+use crate::engine;
+use crate::failure::Failure;
+use crate::language::{Running, ends, job, name, shares, tokenizer};
+use crate::sampling::Sampling;
+use lines::Lines;
+use saved::{Files, Options};
+use talk::{Talk, Totals};
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet chat SmolLM2-135M-Instruct.gguf                                     a line is a message, Ctrl-C ends an answer, Ctrl-D the talk
+  tercet chat model.gguf --system \"Answer in one sentence.\" --temp 0.7 --seed 3
+  tercet chat model.gguf -p \"What is a comet?\" -n 200                        one answer
+  tercet chat model.gguf --save talk.json --with-cache                       kept after each answer
+  tercet chat model.gguf --resume talk.json --save talk.json --with-cache    goes on where it was, at once
+  tercet chat model.gguf --json < questions.txt > answers.jsonl              a line of JSON for each line
+
+The model's own template (the key tokenizer.chat_template of its file, in Jinja) makes a text of all that was said. Its control tokens are \
+tokens; those that stand in messages are text. What the cache holds of that text is not taken in again, and no answer depends on it: as those \
+of generate, answers depend on the model's file, the messages and the options above --backend alone.
+
+Where messages and N tokens more are longer than the context, the oldest questions are left out with their answers, and that is told on \
+stderr; the system message stays. With a --window without a --stride nothing is left out.
+
+An interrupt while an answer comes ends the answer, which stays what it is; a second one, or one while nothing comes, ends the command.
+
+A session has messages, the options above --template and the model file's digest; options that are given with --resume go before its own. \
+The cache beside it is in FILE.cache, as safetensors.
+
+JSON (--json), an object a line for each answer: text, tokens[], end (token, length, context or interrupt), digest (of the logits, as of \
+generate), prompt_tokens, cached_tokens (of them, in the cache before), dropped_messages, prompt_seconds, prompt_tokens_per_second (not \
+cached), decode_seconds, decode_tokens_per_second, drafted_tokens and accepted_tokens (proposed by --lookup or --draft and taken in, and \
+of these drawn).";
+
+/// Tokens of an answer where neither the command nor the session says how many.
+const TOKENS: usize = 512;
+
+/// Talk with a language model, the same on every machine
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A GGUF file with a model of the architecture bitnet or llama
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// Answer this message and end, in place of the lines of standard input
+    #[arg(short, long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// What the conversation begins with: how the model is to answer
+    #[arg(long, value_name = "TEXT", conflicts_with = "resume")]
+    system: Option<String>,
+    /// The most tokens of an answer [default: 512]
+    #[arg(short = 'n', long, value_name = "N", value_parser = tokens)]
+    tokens: Option<usize>,
+    /// The most tokens of the conversation [default: the model's context]
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..))]
+    context: Option<u32>,
+    #[command(flatten)]
+    sampling: Sampling,
+    #[command(flatten)]
+    running: Running,
+    #[command(flatten)]
+    drafting: Drafting,
+    /// A file with the template, in Jinja [default: the model's own]
+    #[arg(long, value_name = "FILE")]
+    template: Option<PathBuf>,
+    /// Write the session to a file after each answer, whole or not at all
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Go on from a session's file
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
+    /// Keep the cache of keys and values too, beside the file of --save, and take the one beside that of --resume
+    #[arg(long)]
+    with_cache: bool,
+    /// Overwrite files of another session
+    #[arg(long, requires = "save")]
+    force: bool,
+    #[command(flatten)]
+    pub(super) engine: engine::Named,
+    /// Report each answer as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn tokens(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("an answer has a token at least".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("it is no number of tokens".to_owned()),
+    }
+}
+
+impl Arguments {
+    /// The template that was named.
+    fn template(&self) -> Result<Option<String>, Failure> {
+        let read = |path: &PathBuf| {
+            fs::read_to_string(path).map_err(|error| Failure::io(path, "read", &error))
+        };
+        self.template.as_ref().map(read).transpose()
+    }
+
+    /// Why `--with-cache` has no file to go by.
+    fn check(&self) -> Result<(), Failure> {
+        match (self.with_cache, &self.save, &self.resume) {
+            (true, None, None) => Err(Failure::usage("--with-cache goes with --save or --resume")),
+            _ => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.check()?;
+    let mut engine = arguments.engine.open()?;
+    let file = LanguageFile::open(&arguments.model)?;
+    let mut view = View::of(&file)?;
+    let model = view.model(&file)?;
+    let tokenizer = tokenizer(&file)?;
+    let files = Files {
+        save: arguments.save.as_deref(),
+        resume: arguments.resume.as_deref(),
+        with_cache: arguments.with_cache,
+        force: arguments.force,
+    };
+    let asked = Options {
+        tokens: arguments.tokens,
+        context: arguments.context,
+        sampling: arguments.sampling,
+        running: arguments.running,
+    };
+    let system = arguments.system.as_deref();
+    let begun = files.begin(&file, system, asked, arguments.template()?)?;
+    let Options {
+        tokens,
+        context,
+        sampling,
+        running,
+    } = begun.options;
+    let model = running.model(model);
+    let template = match &begun.template {
+        Some(source) => {
+            let path = arguments.template.as_ref().or(arguments.resume.as_ref());
+            Template::new(source, path.unwrap_or(&arguments.model))?
+        }
+        None => Template::of(&file)?.ok_or_else(|| {
+            Failure::new(format_args!(
+                "{}: it has no template of conversations (key {TEMPLATE_KEY}); --template names a file with one",
+                name(&arguments.model)
+            ))
+        })?,
+    };
+    let trained = model.config().context;
+    let positions = context.unwrap_or(trained);
+    if positions > trained {
+        return Err(Failure::usage(format_args!(
+            "--context {positions} is more than the {trained} positions that the model was trained for"
+        )));
+    }
+    let ring = running.pattern(&model)?.is_ring();
+    let draft_file = arguments.drafting.file(&tokenizer)?;
+    let mut draft_view = draft_file.as_ref().map(View::of).transpose()?;
+    let draft_model = match (&mut draft_view, &draft_file) {
+        (Some(view), Some(file)) => Some(view.model(file)?),
+        _ => None,
+    };
+    let drafts = Drafts::new(
+        &arguments.drafting,
+        draft_file.as_ref().zip(draft_model.as_ref()),
+        (!ring).then_some(positions),
+        (sampling.sampler(), sampling.recent()),
+    );
+    let options = running.options(&model, positions, &engine)?;
+    let options = RunOptions {
+        beside: drafts.bytes()?,
+        ..options
+    };
+    let ends = ends(&tokenizer);
+    let mut talk = Talk {
+        prompts: Prompts::new(&template, &tokenizer),
+        history: begun.history,
+        lines: Lines::new(arguments.prompt.clone()),
+        saved: begun.saved,
+        how: Generation {
+            sampler: sampling.sampler(),
+            recent: sampling.recent(),
+            tokens: tokens.unwrap_or(TOKENS),
+            ends: &ends,
+        },
+        context: if ring { usize::MAX } else { positions as usize },
+        json: arguments.json,
+        pending: None,
+        told: 0,
+        totals: Totals::default(),
+        lost: None,
+    };
+    // Of one answer: how many there will be nobody knows.
+    let products = job(&model, 1, talk.how.tokens);
+    let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
+    let job = products.with_scratch(
+        scratch
+            .cache
+            .saturating_add(scratch.steps)
+            .saturating_add(options.beside),
+    );
+    let done = engine.run(job, |engine| {
+        language::run(engine, &file, &model, &options, |decoder| {
+            drafts.with(|drafter| talk.go_on(decoder, drafter))
+        })
+    });
+    let by = match done {
+        Ok(((), by)) => by,
+        // Of a message or the template, not of how the command was called.
+        Err(Error::Options { reason }) => {
+            let model = name(&arguments.model);
+            return Err(Failure::new(format_args!("{model}: {reason}")));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(failure) = talk.lost {
+        return Err(failure);
+    }
+    if !arguments.json {
+        let note = by.note.clone().or_else(|| shares(&model, &by.engine));
+        let words = engine::words(&by.engine, note.as_deref());
+        let line = talk.totals.line();
+        if !line.is_empty() {
+            eprintln!("{line}by {words}");
+        }
+    }
+    Ok(())
+}

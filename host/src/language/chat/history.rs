@@ -1,0 +1,117 @@
+//! What was said so far, and what of it still fits a model's context.
+
+use super::message::{Message, Role};
+use super::prompt::Prompts;
+use crate::Error;
+
+/// A conversation: a system message or none, then questions and answers in turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    messages: Vec<Message>,
+    /// Messages behind the system message that prompts leave out: whole pairs, the oldest.
+    left_out: usize,
+}
+
+/// A conversation's next prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    /// Its tokens.
+    pub tokens: Vec<u32>,
+    /// Messages that it leaves out and that the one before did not.
+    pub dropped: usize,
+}
+
+impl History {
+    /// A conversation in which nothing was said but how to answer.
+    pub fn new(system: Option<&str>) -> Self {
+        let system = system.map(|content| Message::new(Role::System, content));
+        Self {
+            messages: system.into_iter().collect(),
+            left_out: 0,
+        }
+    }
+
+    /// One that was kept elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::Options`] where messages do not alternate, or more are left out than there are pairs.
+    pub fn of(messages: Vec<Message>, left_out: usize) -> Result<Self, Error> {
+        let history = Self { messages, left_out };
+        let behind = &history.messages[history.system()..];
+        let turns = [Role::User, Role::Assistant].into_iter().cycle();
+        let alternate = behind.iter().map(|message| message.role);
+        if !behind.len().is_multiple_of(2) || !alternate.eq(turns.take(behind.len())) {
+            return Err(Error::options(
+                "messages are a system message or none, then questions of the user and answers of the assistant in turn",
+            ));
+        }
+        if !left_out.is_multiple_of(2) || left_out > behind.len() {
+            let pairs = behind.len();
+            return Err(Error::options(format!(
+                "{left_out} messages are said to be left out of {pairs}, which go by pairs"
+            )));
+        }
+        Ok(history)
+    }
+
+    /// All that was said.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// How many messages behind the system message prompts leave out.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Whether there is a system message.
+    fn system(&self) -> usize {
+        let first = self.messages.first();
+        usize::from(first.is_some_and(|message| message.role == Role::System))
+    }
+
+    /// The prompt of a question. Where it and `answer` tokens behind it are more than `context` positions, the oldest questions are
+    /// left out with their answers, from now on; the last token of an answer takes no position. Where nothing is left to leave out, the
+    /// answer may have less room. The history itself is as it was.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for a question that does not fit even alone; those of [`Prompts::tokens`].
+    pub fn prompt(
+        &mut self,
+        prompts: &Prompts<'_>,
+        question: &str,
+        context: usize,
+        answer: usize,
+    ) -> Result<Prompt, Error> {
+        let system = self.system();
+        let before = self.left_out;
+        let mut left_out = before;
+        loop {
+            let mut kept = self.messages[..system].to_vec();
+            kept.extend_from_slice(&self.messages[system + left_out..]);
+            kept.push(Message::new(Role::User, question));
+            let tokens = prompts.tokens(&kept)?;
+            let needed = tokens.len().saturating_add(answer.saturating_sub(1));
+            let is_last = system + left_out == self.messages.len();
+            if needed > context && !is_last {
+                left_out += 2;
+                continue;
+            }
+            if tokens.len() > context {
+                let tokens = tokens.len();
+                return Err(Error::options(format!(
+                    "the message takes {tokens} tokens with what the template and the system message add, and there is room for {context}"
+                )));
+            }
+            self.left_out = left_out;
+            let dropped = left_out - before;
+            return Ok(Prompt { tokens, dropped });
+        }
+    }
+
+    /// Adds a question and its answer.
+    pub fn add(&mut self, question: String, answer: String) {
+        self.messages.push(Message::new(Role::User, question));
+        self.messages.push(Message::new(Role::Assistant, answer));
+    }
+}

@@ -1,0 +1,245 @@
+//! Drafts: what may come next is proposed, taken in as one step, and kept as far as it is what is drawn anyway.
+//!
+//! A draw depends on logits, seed and position alone, and the logits of a row on nothing else in its step. So every token of a
+//! text is drawn as without drafts, from the same bits; a draft only lets several of these draws share a step
+//! (Leviathan, Kalman and Matias, 2023, whose rule of acceptance becomes equality where draws are fixed).
+
+use std::path::Path;
+
+use tercet_core::model::{Row, Sampler};
+
+use super::run::Decoder;
+use super::tokenizer::Tokenizer;
+use crate::Error;
+use crate::engine::FlowEngine;
+
+/// What proposes tokens.
+pub trait Drafter {
+    /// What may follow a text: `most` tokens at most, none where nothing is known.
+    ///
+    /// # Errors
+    /// Those of a model that proposes.
+    fn propose(&mut self, text: &[u32], most: usize) -> Result<Vec<u32>, Error>;
+}
+
+/// Proposes what stood behind the last tokens when they stood in the text before: the longest such place, the last of equals.
+///
+/// Where that reaches the text's end, it goes on with what it proposed. O(text · longest).
+///
+/// ```
+/// use tercet_host::language::{Drafter, Lookup};
+///
+/// let mut lookup = Lookup { longest: 4 };
+/// assert_eq!(lookup.propose(&[1, 2, 3, 9, 2, 3], 2)?, [9, 2]);
+/// assert_eq!(lookup.propose(&[5, 6, 5, 6], 3)?, [5, 6, 5]);
+/// // One token alone says little.
+/// assert!(lookup.propose(&[1, 2, 3, 2], 2)?.is_empty());
+/// # Ok::<(), tercet_host::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// The most tokens that are looked for.
+    pub longest: usize,
+}
+
+impl Lookup {
+    /// The fewest tokens that are looked for: most texts have every single token before.
+    const SHORTEST: usize = 2;
+}
+
+impl Drafter for Lookup {
+    fn propose(&mut self, text: &[u32], most: usize) -> Result<Vec<u32>, Error> {
+        let (mut best, mut longest) = (0, Self::SHORTEST - 1);
+        for end in (1..text.len()).rev() {
+            let before = text[..end].iter().rev();
+            let same = before.zip(text.iter().rev()).take(self.longest);
+            let same = same.take_while(|(a, b)| a == b).count();
+            if same > longest {
+                (best, longest) = (end, same);
+            }
+            if longest == self.longest {
+                break;
+            }
+        }
+        let mut all = text.to_vec();
+        if longest >= Self::SHORTEST {
+            // Within what is there: `best` is before the text's end.
+            all.extend((0..most).map(|_| 0));
+            for index in 0..most {
+                all[text.len() + index] = all[best + index];
+            }
+        }
+        Ok(all.split_off(text.len()))
+    }
+}
+
+/// A smaller model of the same vocabulary: what it would write itself, by the same draws.
+pub struct DraftModel<'a, 'd, 'f, E> {
+    decoder: &'a mut Decoder<'d, 'f, E>,
+    sampler: Sampler,
+    recent: usize,
+    /// The tokens in its cache.
+    held: Vec<u32>,
+    scratch: Vec<u64>,
+}
+
+impl<'a, 'd, 'f, E: FlowEngine> DraftModel<'a, 'd, 'f, E> {
+    /// A model with an empty sequence 0, that draws as the text is drawn.
+    pub fn new(decoder: &'a mut Decoder<'d, 'f, E>, sampler: Sampler, recent: usize) -> Self {
+        let scratch = vec![0; decoder.model().config().vocabulary];
+        Self {
+            decoder,
+            sampler,
+            recent,
+            held: Vec::new(),
+            scratch,
+        }
+    }
+}
+
+impl<E: FlowEngine> Drafter for DraftModel<'_, '_, '_, E> {
+    /// Nothing where the model's context is over.
+    fn propose(&mut self, text: &[u32], most: usize) -> Result<Vec<u32>, Error> {
+        let same = self.held.iter().zip(text).take_while(|(a, b)| a == b);
+        let same = same.count().min(text.len().saturating_sub(1));
+        let same = self.decoder.cut(0, same as u32) as usize;
+        self.held.truncate(same);
+        if text.len() + most > self.decoder.room() || most == 0 {
+            return Ok(Vec::new());
+        }
+        let mut all = text.to_vec();
+        let mut logits = self.decoder.prompt(0, &text[same..], &mut |_| {})?.to_vec();
+        loop {
+            let recent = &all[all.len() - self.recent.min(all.len())..];
+            let position = all.len() as u64;
+            let drawn = self
+                .sampler
+                .draw(&mut logits, recent, position, &mut self.scratch);
+            let Some(token) = drawn else { break };
+            all.push(token);
+            if all.len() == text.len() + most {
+                break;
+            }
+            let row = Row {
+                token,
+                sequence: 0,
+                logits: true,
+            };
+            logits.copy_from_slice(self.decoder.step(&[row])?);
+        }
+        self.held.clear();
+        self.held
+            .extend_from_slice(&all[..self.decoder.len(0) as usize]);
+        Ok(all.split_off(text.len()))
+    }
+}
+
+/// Sees whether two models have the same tokens, of which one is to draft for the other.
+///
+/// # Errors
+/// [`Error::Unsupported`] of the draft's file, with the first token that differs.
+pub fn same_vocabulary(
+    model: &Tokenizer,
+    draft: &Tokenizer,
+    draft_path: &Path,
+) -> Result<(), Error> {
+    let (own, other) = (model.view(), draft.view());
+    let count = [model, draft].map(|it| it.vocabulary().tokens());
+    let text = |token: Option<&[u8]>| match token {
+        Some(text) => format!("`{}`", String::from_utf8_lossy(text)),
+        None => "none".to_owned(),
+    };
+    for id in 0..count[0].max(count[1]) {
+        let (a, b) = (own.pieces().text(id), other.pieces().text(id));
+        if a != b {
+            let reason = format!(
+                "it has another vocabulary: token {id} is {}, and {} in the model that it is to draft for",
+                text(b),
+                text(a)
+            );
+            return Err(Error::unsupported(draft_path, reason));
+        }
+    }
+    Ok(())
+}
+
+/// How long drafts are: twice as long when all of one was right, as long as what was right when not, and none for ever more steps
+/// while nothing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pace {
+    len: usize,
+    /// Steps to go without one, and how many the next failure asks for.
+    wait: usize,
+    patience: usize,
+}
+
+impl Pace {
+    /// The longest draft: rows of a step beyond that cost as much as steps of their own where arithmetic is the limit.
+    const LONGEST: usize = 16;
+    const WAIT: usize = 32;
+
+    pub(super) const fn new() -> Self {
+        Self {
+            len: 4,
+            wait: 0,
+            patience: 1,
+        }
+    }
+
+    /// Tokens to propose for the next step.
+    pub(super) fn next(&mut self) -> usize {
+        if self.wait > 0 {
+            self.wait -= 1;
+            return 0;
+        }
+        self.len
+    }
+
+    /// What came of a draft, which was not empty.
+    pub(super) fn learn(&mut self, drafted: usize, accepted: usize) {
+        if accepted == 0 {
+            self.len = (self.len / 2).max(1);
+            if self.len == 1 {
+                self.wait = self.patience;
+                self.patience = (2 * self.patience).min(Self::WAIT);
+            }
+            return;
+        }
+        self.patience = 1;
+        self.len = match accepted == drafted {
+            true => (2 * drafted).min(Self::LONGEST),
+            false => accepted + 1,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drafts_grow_where_they_are_right_and_rest_where_they_are_wrong() {
+        let mut pace = Pace::new();
+        assert_eq!(pace.next(), 4);
+        pace.learn(4, 4);
+        assert_eq!(pace.next(), 8);
+        pace.learn(8, 8);
+        pace.learn(16, 16);
+        assert_eq!(pace.next(), 16);
+        pace.learn(16, 3);
+        assert_eq!(pace.next(), 4);
+        let mut drafts = 0;
+        for _ in 0..300 {
+            let len = pace.next();
+            if len > 0 {
+                drafts += 1;
+                pace.learn(len, 0);
+            }
+        }
+        // Two while it shortens, then after 1, 2, 4, … 32 steps without.
+        assert!((12..20).contains(&drafts), "{drafts}");
+        while pace.next() == 0 {}
+        pace.learn(1, 1);
+        assert_eq!(pace.next(), 2);
+    }
+}
