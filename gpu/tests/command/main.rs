@@ -6,6 +6,7 @@ mod backend;
 mod bad_input;
 mod bench;
 mod calibrate;
+mod checkpoints;
 mod compare;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 #[path = "../cuda_command/mod.rs"]
@@ -18,6 +19,8 @@ mod firmware;
 mod frame;
 mod generate;
 mod import;
+mod import_folder;
+mod import_refused;
 mod info;
 mod inspect;
 #[cfg(unix)]

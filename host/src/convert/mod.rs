@@ -36,6 +36,7 @@ mod encode;
 mod importance;
 mod imported;
 mod measure;
+mod one_scale;
 mod options;
 mod packed;
 mod palette;
@@ -54,8 +55,9 @@ mod writer;
 use std::path::Path;
 use std::time::Instant;
 
-pub(crate) use imported::{Import, codec, imported};
+pub(crate) use imported::{Import, Place, codec, imported};
 pub use options::{DequantizeOptions, FloatType, Grid, Per, QuantizeOptions, Target};
+pub(crate) use plan::Action;
 pub use report::{AutoReport, Beside, Report, TensorReport};
 pub(crate) use runs::Coder;
 
@@ -63,7 +65,7 @@ use crate::engine::FlowEngine;
 use crate::file::gguf::About;
 use crate::file::output::Output;
 use crate::{Error, Model, Progress};
-use plan::{Action, Step};
+use plan::Step;
 use report::Outcome;
 use span::Done;
 use steps::ConversionSteps;
@@ -306,6 +308,8 @@ fn convert(
         Action::Codes { method, groups, .. } => {
             codes::quantize(steps, source, method, groups, progress, sink)?
         }
+        Action::Ternary(dtype) => one_scale::ternary(source, dtype, progress, sink)?,
+        Action::ByteRows => one_scale::rows(source, progress, sink)?,
         Action::Packed => {
             let packed = packed::pack(source, progress, sink)?;
             let stored = job.weight_scale.stored(packed.s);

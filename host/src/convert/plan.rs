@@ -37,10 +37,26 @@ pub(crate) enum Action {
         groups: Groups,
         affine: bool,
     },
+    /// −1, 0 and 1 with one scale of the tensor, in blocks of a ternary format or as floats of a type.
+    Ternary(DType),
+    /// Q8_0 with one scale a row.
+    ByteRows,
     /// Hugging Face BitNet.
     Packed,
     /// Indices, codebooks, scales and the shape.
     Palette(Layout),
+}
+
+impl Action {
+    /// The one type of what is written, where the action makes a tensor of one.
+    pub(crate) fn dtype(&self) -> Option<DType> {
+        match *self {
+            Self::Stream(codec) => Some(codec.dtype()),
+            Self::Ternary(dtype) => Some(dtype),
+            Self::ByteRows => Some(DType::Block(Format::Q8_0)),
+            _ => None,
+        }
+    }
 }
 
 impl Step<'_> {
@@ -62,10 +78,11 @@ impl Step<'_> {
                 tensor.dtype,
                 tensor.bytes.len() as u64,
             )],
-            Action::Stream(codec) => {
-                let (len, size) = codec.dtype().block();
+            Action::Stream(_) | Action::Ternary(_) | Action::ByteRows => {
+                let dtype = self.action.dtype().unwrap_or(tensor.dtype);
+                let (len, size) = dtype.block();
                 let bytes = values / len as u64 * size as u64;
-                vec![part("", shape, codec.dtype(), bytes)]
+                vec![part("", shape, dtype, bytes)]
             }
             Action::Codes { groups, affine, .. } => {
                 let scales = scale_shape(&shape, groups);
@@ -112,7 +129,10 @@ impl Step<'_> {
     pub(crate) fn type_name(&self) -> String {
         match self.action {
             Action::Copy => self.source.type_name(),
-            Action::Stream(codec) => codec.dtype().name().into_owned(),
+            Action::Stream(_) | Action::Ternary(_) | Action::ByteRows => {
+                let dtype = self.action.dtype().unwrap_or(self.source.tensor.dtype);
+                dtype.name().into_owned()
+            }
             Action::Codes {
                 method: Method::Ternary { .. },
                 ..

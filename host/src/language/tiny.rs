@@ -156,7 +156,8 @@ pub fn bitnet(
 pub fn llama(path: &Path, parameters: Parameters, seed: u64, force: bool) -> Result<u64> {
     let extras = Extras {
         head: true,
-        biases: true,
+        attention_biases: true,
+        feed_forward_biases: true,
         frequencies: true,
     };
     let slots = parameters.tensors(extras);
@@ -257,9 +258,12 @@ fn pieces() -> Vocabulary {
         },
         bos: Some(1),
         eos: Some(2),
+        eot: None,
+        eom: None,
         unknown: Some(0),
         padding: None,
         add_bos: true,
+        add_eos: false,
         chat_template: None,
     }
 }
