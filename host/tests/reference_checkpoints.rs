@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use tercet_core::block::Format;
 use tercet_core::model::CacheType;
-use tercet_host::DType;
+use tercet_host::convert::Target;
 use tercet_host::language::{ImportOptions, import};
+use tercet_host::parallel::Threads;
+use tercet_host::{DType, Model, QuantizeOptions, quantize};
 
 use crate::reference_language::Peers;
 use crate::reference_models::logits;
@@ -56,6 +58,18 @@ fn imported(peers: &Peers, folder: &Path, to: Option<DType>) -> PathBuf {
     out
 }
 
+/// The model in blocks, with the embedding and the head in Q8_0 by rows.
+fn quantized(peers: &Peers, model: &Path, format: Format) -> PathBuf {
+    let out = peers.path(&format!("{}.gguf", format.name()));
+    let options = QuantizeOptions {
+        force: true,
+        ..QuantizeOptions::new(Target::Blocks(format))
+    };
+    let model = Model::open(model).unwrap();
+    quantize(&mut Threads::alone(), &model, &options, &out, &()).unwrap();
+    out
+}
+
 /// The divergence of Tercet's logits, with keys and values in int16.
 fn ours(peers: &Peers, model: &Path, forward: &Path) -> f64 {
     let out = peers.path("ours.npy");
@@ -75,7 +89,7 @@ fn a_llama_computes_what_its_checkpoint_does() {
     assert!(kl < FLOATS, "{kl}");
     let kl = peers.kl(peers.library(), &model, TOKENS, &forward);
     assert!(kl < HALVES, "{kl}");
-    let model = imported(&peers, &folder, Some(DType::Block(Format::Q8_0)));
+    let model = quantized(&peers, &model, Format::Q8_0);
     let kl = peers.kl(peers.library(), &model, TOKENS, &forward);
     assert!(kl < EIGHT_BITS, "{kl}");
 }

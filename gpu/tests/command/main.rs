@@ -31,6 +31,7 @@ mod network;
 mod palette;
 mod perplexity;
 mod quantize;
+mod quantize_model;
 mod search;
 #[cfg(unix)]
 mod signals;

@@ -15,7 +15,7 @@ use crate::dtype::DType;
 use crate::language::{byte_rows, ternary as ternary_blocks};
 use crate::parallel::each::numbers;
 use crate::simd::{Backend, Stores};
-use crate::source::{CHUNK, Source};
+use crate::source::{CHUNK, Source, tiles};
 use crate::{Error, Progress, floats};
 
 /// The least scale of a ternary tensor, 2⁻¹⁴: below it f16 loses digits.
@@ -26,17 +26,26 @@ const LIMIT: f32 = 127.0;
 /// Codes a matrix as −1, 0 and 1 with one scale, in blocks of a ternary format, or as the `f32` or `f16` that they stand for.
 ///
 /// The scale is f16 of the exact mean magnitude, and a code the value over it, half to even and clipped; of codes that are
-/// packed already it is f16 of what their 1 stands for, and they stay as they are.
+/// packed already it is f16 of what their 1 stands for, and they stay as they are. If `kept`, so do values that are −s, 0 and s,
+/// for some s.
 pub(super) fn ternary(
     source: &Source<'_>,
     dtype: DType,
+    kept: bool,
     progress: &dyn Progress,
     sink: &mut Sink<'_>,
 ) -> Result<Done, Error> {
     let refuse = |reason: String| Error::tensor(source.path, source.tensor.name, reason);
     let unit = match source.unit() {
         Some(unit) => unit,
-        None => stats::of_tensor(source)?.abs_mean().unwrap_or(0.0),
+        None => {
+            let stats = stats::of_tensor(source)?;
+            let largest = stats.abs_max();
+            match kept && has_only(source, largest)? {
+                true => largest,
+                false => stats.abs_mean().unwrap_or(0.0),
+            }
+        }
     };
     let scale = f16::from_f32(unit);
     if !(LEAST..f32::INFINITY).contains(&scale.to_f32()) {
@@ -51,6 +60,13 @@ pub(super) fn ternary(
         inverse,
     };
     code(source, &coder, progress, sink)
+}
+
+/// Whether all values are −s, 0 and s.
+fn has_only(source: &Source<'_>, s: f32) -> Result<bool, Error> {
+    let only = |values: &[f32]| values.iter().all(|x| *x == 0.0 || x.abs() == s);
+    let all = tiles(source, 0, source.values(), only, |a, b| a && b)?;
+    Ok(all.unwrap_or(true))
 }
 
 /// Codes a matrix as Q8_0 with one scale a row: d = f16(max |row| / 127), codes half away from zero. Rows divide into its blocks.

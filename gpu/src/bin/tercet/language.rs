@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 
 /// How a model is run; all of it is part of what comes of it.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Running {
     /// Attend to the last W positions alone, in memory that does not grow; a text may then be of any length
     #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]

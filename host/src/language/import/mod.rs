@@ -138,7 +138,10 @@ pub fn import(
         place: &|tensor| {
             let slot = slots.get(tensor.name);
             let mut place = match slot.map(|slot| slot.role) {
-                Some(Role::Matrix) if checkpoint.is_ternary => action(Action::Ternary(dtype)),
+                Some(Role::Matrix) if checkpoint.is_ternary => {
+                    // What transformers quantizes itself, it does by the mean, whatever the values are.
+                    action(Action::Ternary { dtype, kept: false })
+                }
                 Some(Role::Embedding | Role::Head)
                     if checkpoint.is_ternary && matches!(dtype, DType::Block(_)) =>
                 {
