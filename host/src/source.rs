@@ -14,6 +14,7 @@ use crate::simd::{Backend, Stores};
 use crate::{Error, Model, floats};
 
 mod amounts;
+mod paired;
 mod restore;
 mod view;
 
@@ -32,6 +33,8 @@ pub(crate) struct Source<'a> {
     pub(crate) path: &'a Path,
     pub(crate) tensor: Tensor<'a>,
     kind: Kind<'a>,
+    /// Rows of a head whose two halves are read in turn; `None`: all rows are read in their order.
+    head: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +75,7 @@ impl<'a> Source<'a> {
                 path,
                 tensor,
                 kind,
+                head: None,
             });
         }
         let kind = match (tensor.dtype, scales) {
@@ -95,7 +99,16 @@ impl<'a> Source<'a> {
             path,
             tensor,
             kind,
+            head: None,
         })
+    }
+
+    /// What the code 1 of a packed tensor stands for; `None` of others.
+    pub(crate) fn unit(&self) -> Option<f32> {
+        match self.kind {
+            Kind::Packed { scale } => Some(scale),
+            _ => None,
+        }
     }
 
     /// The shape of the values; a packed tensor has four times its stored rows, a palette has its own beside it.
@@ -159,9 +172,8 @@ impl<'a> Source<'a> {
         (self.tensor.bytes.len() as u128 * count as u128 / values) as u64
     }
 
-    /// Reads `out.len()` values from `start` on, both within [`Source::values`]; in blocks, both are multiples of
-    /// the block's length.
-    pub(crate) fn read(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
+    /// As [`Source::read`], of values in the order that they lie in.
+    fn read_stored(&self, start: usize, out: &mut [f32]) -> Result<(), Error> {
         let refuse = |reason: String| Error::tensor(self.path, self.tensor.name, reason);
         self.page_in(start, out.len());
         let bytes = self.tensor.bytes;

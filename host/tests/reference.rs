@@ -4,6 +4,7 @@ mod files;
 mod reference_activations;
 mod reference_bitnet;
 mod reference_blocks;
+mod reference_checkpoints;
 mod reference_cluster;
 mod reference_cluster_scores;
 mod reference_files;

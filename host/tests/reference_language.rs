@@ -31,6 +31,10 @@ impl Peers {
         })
     }
 
+    pub(super) fn python(&self) -> &Path {
+        &self.python
+    }
+
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

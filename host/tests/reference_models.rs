@@ -110,7 +110,7 @@ impl Models {
 /// stories15M of a folder of models, imported as `out`.
 pub(super) fn stories(folder: &Path, to: DType, out: &Path) {
     let options = ImportOptions {
-        to,
+        to: Some(to),
         tokenizer: None,
         force: true,
     };
@@ -170,7 +170,7 @@ fn first(model: &Path, text: &[u8], count: usize) -> Vec<u32> {
 }
 
 /// Writes the logits of every position.
-fn logits(model: &Path, tokens: &[u32], cache: CacheType, out: &Path) {
+pub(super) fn logits(model: &Path, tokens: &[u32], cache: CacheType, out: &Path) {
     with(model, Some(cache), tokens.len(), |decoder| {
         let (rows, columns) = (tokens.len(), decoder.model().config().vocabulary);
         let header =

@@ -7,6 +7,7 @@ mod bad_input;
 mod bench;
 mod calibrate;
 mod chat;
+mod checkpoints;
 mod compare;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 #[path = "../cuda_command/mod.rs"]
@@ -20,6 +21,8 @@ mod firmware;
 mod frame;
 mod generate;
 mod import;
+mod import_folder;
+mod import_refused;
 mod info;
 mod inspect;
 #[cfg(unix)]
@@ -30,6 +33,7 @@ mod network;
 mod palette;
 mod perplexity;
 mod quantize;
+mod quantize_model;
 mod search;
 #[cfg(unix)]
 mod signals;

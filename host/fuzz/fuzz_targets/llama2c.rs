@@ -8,7 +8,6 @@ use std::io::{Seek, Write};
 
 use libfuzzer_sys::fuzz_target;
 use tempfile::NamedTempFile;
-use tercet_host::DType;
 use tercet_host::language::{ImportOptions, import};
 
 thread_local! {
@@ -25,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         file.set_len(bytes.len() as u64)
             .expect("the file takes a length");
         let options = ImportOptions {
-            to: DType::F32,
+            to: None,
             tokenizer: None,
             force: true,
         };

@@ -1,4 +1,4 @@
-//! Models of language from files of another make: metadata of their own, norms as they are, matrices in one type.
+//! Models of language from files of another make: metadata of their own, and a way for each tensor.
 
 use std::path::Path;
 use std::time::Instant;
@@ -15,14 +15,25 @@ use super::{Job, run};
 use crate::dtype::DType;
 use crate::file::gguf::{About, Pair};
 use crate::file::output::Output;
-use crate::model::Container;
-use crate::source::Source;
+use crate::model::{Container, Tensor};
+use crate::source::{Source, is_sidecar};
 use crate::{Error, Model, Progress};
+
+/// What becomes of a tensor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// How its values become bytes.
+    pub(crate) action: Action,
+    /// As [`Source::paired`] has it.
+    pub(crate) head: Option<usize>,
+}
 
 /// What an imported model becomes.
 pub(crate) struct Import<'a> {
-    /// The type of the matrices; all else is `f32`.
+    /// The type that the file names as that of most matrices.
     pub(crate) dtype: DType,
+    /// What becomes of a tensor of the model.
+    pub(crate) place: &'a dyn Fn(&Tensor<'_>) -> Result<Place, Error>,
     /// The file's metadata.
     pub(crate) entries: &'a [Pair<'a>],
     /// Files besides the model's that were read.
@@ -31,7 +42,7 @@ pub(crate) struct Import<'a> {
     pub(crate) force: bool,
 }
 
-/// Writes a model of plain floats as GGUF, by all threads; memory and atomicity are those of [`super::quantize`].
+/// Writes a model of plain floats and packed codes as GGUF, by all threads; memory and atomicity are those of [`super::quantize`].
 ///
 /// # Errors
 /// [`Error::Unsupported`] where `out` names another format; [`Error::Tensor`] for a value that is not finite or too large for the
@@ -44,7 +55,7 @@ pub(crate) fn imported(
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
     let started = Instant::now();
-    let (codec, file_type) = codec(import.dtype)?;
+    let (_, file_type) = codec(import.dtype)?;
     if check::container(out)? != Container::Gguf {
         let reason = "a model of language is written as GGUF; name the output *.gguf";
         return Err(Error::unsupported(out, reason));
@@ -52,15 +63,13 @@ pub(crate) fn imported(
     let inputs = model.files().chain(import.beside.iter().copied());
     let output = Output::create(out, inputs, import.force)?;
     let mut plan = Vec::new();
-    for tensor in model.tensors() {
-        let codec = match tensor.shape {
-            [_, _] => codec,
-            // Not copied, so that a value that is not finite is found.
-            _ => Codec::Floats(DType::F32),
-        };
+    // What lies beside packed tensors goes into their scales.
+    for tensor in (model.tensors()).filter(|tensor| !is_sidecar(model, tensor.name)) {
+        let Place { action, head } = (import.place)(&tensor)?;
+        let source = Source::new(model, tensor)?;
         plan.push(Step {
-            source: Source::new(model, tensor)?,
-            action: Action::Stream(codec),
+            source: head.map_or(source, |head| source.paired(head)),
+            action,
             note: None,
         });
     }
@@ -84,6 +93,18 @@ pub(crate) fn imported(
         &job,
         progress,
     )
+}
+
+impl Place {
+    /// Values in one type; all else but matrices in `f32`, which is no copy, so that a value that is not finite is found.
+    pub(crate) fn floats_or(dtype: DType, tensor: &Tensor<'_>) -> Result<Self, Error> {
+        let codec = match tensor.shape {
+            [_, _] => codec(dtype)?.0,
+            _ => Codec::Floats(DType::F32),
+        };
+        let action = Action::Stream(codec);
+        Ok(Self { action, head: None })
+    }
 }
 
 /// How values become a type, and GGUF's number of a file that is mostly of it.

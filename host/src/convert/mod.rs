@@ -27,6 +27,11 @@
 //! # Which tensors
 //! Floats of two dimensions or more; the rest is copied byte for byte. Rows that are no multiple of a block go
 //! llama.cpp's way: Q4_0, or f16 where that does not fit either; the report says so.
+//!
+//! **Language models.** Of a GGUF file of the architectures `llama` and `bitnet` (`bitnet-b1.58`, `bitnet-25`), block formats are
+//! for the matrices of the layers; the embedding and a head of its own become Q8_0 with one scale a row. Matrices of a bitnet
+//! have one scale each in a ternary format: values that are −s, 0 and s keep theirs, others take the mean magnitude; where a
+//! block of 256 does not divide their rows they become Q2_0. (A rule that is asked for has a scale a block, as everywhere.)
 
 mod auto;
 mod check;
@@ -35,7 +40,9 @@ mod codes;
 mod encode;
 mod importance;
 mod imported;
+mod language;
 mod measure;
+mod one_scale;
 mod options;
 mod packed;
 mod palette;
@@ -54,16 +61,18 @@ mod writer;
 use std::path::Path;
 use std::time::Instant;
 
-pub(crate) use imported::{Import, codec, imported};
+pub(crate) use imported::{Import, Place, codec, imported};
 pub use options::{DequantizeOptions, FloatType, Grid, Per, QuantizeOptions, Target};
+pub(crate) use plan::Action;
 pub use report::{AutoReport, Beside, Report, TensorReport};
 pub(crate) use runs::Coder;
 
 use crate::engine::FlowEngine;
 use crate::file::gguf::About;
 use crate::file::output::Output;
+use crate::simd::Backend;
 use crate::{Error, Model, Progress};
-use plan::{Action, Step};
+use plan::Step;
 use report::Outcome;
 use span::Done;
 use steps::ConversionSteps;
@@ -306,6 +315,8 @@ fn convert(
         Action::Codes { method, groups, .. } => {
             codes::quantize(steps, source, method, groups, progress, sink)?
         }
+        Action::Ternary { dtype, kept } => one_scale::ternary(source, dtype, kept, progress, sink)?,
+        Action::ByteRows => one_scale::rows(source, progress, sink)?,
         Action::Packed => {
             let packed = packed::pack(source, progress, sink)?;
             let stored = job.weight_scale.stored(packed.s);
@@ -327,6 +338,8 @@ fn convert(
     let worked = steps.worked();
     let engine = match step.action {
         Action::Copy => None,
+        // No step of an engine.
+        Action::Ternary { .. } | Action::ByteRows => Some(Backend::default().to_string()),
         _ => Some(worked).filter(|_| source.values() > 0),
     };
     let beside = match step.action {

@@ -7,6 +7,7 @@ use tercet_core::palette::Layout;
 use tercet_core::quant::{Groups, Method, Rule, int8};
 
 use super::codec::Codec;
+use super::language::Language;
 use super::options::{DequantizeOptions, Grid, Per, QuantizeOptions, Target};
 use super::select::Selection;
 use crate::dtype::DType;
@@ -37,10 +38,31 @@ pub(crate) enum Action {
         groups: Groups,
         affine: bool,
     },
+    /// −1, 0 and 1 with one scale of the tensor.
+    Ternary {
+        /// Blocks of a ternary format, or floats.
+        dtype: DType,
+        /// Whether values that are −s, 0 and s already keep their s.
+        kept: bool,
+    },
+    /// Q8_0 with one scale a row.
+    ByteRows,
     /// Hugging Face BitNet.
     Packed,
     /// Indices, codebooks, scales and the shape.
     Palette(Layout),
+}
+
+impl Action {
+    /// The one type of what is written, where the action makes a tensor of one.
+    pub(crate) fn dtype(&self) -> Option<DType> {
+        match *self {
+            Self::Stream(codec) => Some(codec.dtype()),
+            Self::Ternary { dtype, .. } => Some(dtype),
+            Self::ByteRows => Some(DType::Block(Format::Q8_0)),
+            _ => None,
+        }
+    }
 }
 
 impl Step<'_> {
@@ -62,10 +84,11 @@ impl Step<'_> {
                 tensor.dtype,
                 tensor.bytes.len() as u64,
             )],
-            Action::Stream(codec) => {
-                let (len, size) = codec.dtype().block();
+            Action::Stream(_) | Action::Ternary { .. } | Action::ByteRows => {
+                let dtype = self.action.dtype().unwrap_or(tensor.dtype);
+                let (len, size) = dtype.block();
                 let bytes = values / len as u64 * size as u64;
-                vec![part("", shape, codec.dtype(), bytes)]
+                vec![part("", shape, dtype, bytes)]
             }
             Action::Codes { groups, affine, .. } => {
                 let scales = scale_shape(&shape, groups);
@@ -100,10 +123,13 @@ impl Step<'_> {
         matches!(self.action, Action::Stream(_))
     }
 
-    /// Values that an engine codes: neither copied nor plain floats.
+    /// Values that an engine codes: neither copied nor plain floats, nor codes whose scale is of more than a block.
     pub(crate) fn coded_values(&self) -> u64 {
         match self.action {
-            Action::Copy | Action::Stream(Codec::Floats(_)) => 0,
+            Action::Copy
+            | Action::Stream(Codec::Floats(_))
+            | Action::Ternary { .. }
+            | Action::ByteRows => 0,
             _ => self.source.values() as u64,
         }
     }
@@ -112,7 +138,10 @@ impl Step<'_> {
     pub(crate) fn type_name(&self) -> String {
         match self.action {
             Action::Copy => self.source.type_name(),
-            Action::Stream(codec) => codec.dtype().name().into_owned(),
+            Action::Stream(_) | Action::Ternary { .. } | Action::ByteRows => {
+                let dtype = self.action.dtype().unwrap_or(self.source.tensor.dtype);
+                dtype.name().into_owned()
+            }
             Action::Codes {
                 method: Method::Ternary { .. },
                 ..
@@ -167,6 +196,7 @@ pub(crate) fn plan<'a>(
     options: &QuantizeOptions,
 ) -> Result<Vec<Step<'a>>, Error> {
     let selection = Selection::new(model, options)?;
+    let language = Language::of(model);
     let mut steps = Vec::new();
     for tensor in model.tensors() {
         let source = Source::new(model, tensor)?;
@@ -185,7 +215,12 @@ pub(crate) fn plan<'a>(
         };
         let (action, note) = match refusal {
             Some(reason) => (Action::Copy, Some(reason)),
-            None => quantized(model.path(), &source, options)?,
+            None => match (language, options.target) {
+                (Some(language), Target::Blocks(format)) => language
+                    .action(&tensor, format, options)
+                    .unwrap_or_else(|| fallback(format, &tensor, options)),
+                _ => quantized(model.path(), &source, options)?,
+            },
         };
         steps.push(Step {
             source,

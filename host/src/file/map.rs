@@ -11,8 +11,10 @@ use crate::Error;
 #[derive(Debug)]
 pub(crate) struct Map {
     path: PathBuf,
-    /// `None` for an empty file, which some systems refuse to map.
+    /// `None` for an empty file, which some systems refuse to map, and for bytes that were made.
     map: Option<Mmap>,
+    /// What [`Map::made`] was given.
+    made: Vec<u8>,
 }
 
 impl Map {
@@ -37,7 +39,17 @@ impl Map {
         Ok(Self {
             path: path.to_path_buf(),
             map,
+            made: Vec::new(),
         })
+    }
+
+    /// Bytes that lie in no file, made of what `path` says.
+    pub(crate) fn made(path: &Path, bytes: Vec<u8>) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            map: None,
+            made: bytes,
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -85,7 +97,7 @@ impl Map {
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.map.as_deref().unwrap_or_default()
+        self.map.as_deref().unwrap_or(&self.made)
     }
 }
 

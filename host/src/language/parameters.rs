@@ -12,6 +12,9 @@ use crate::file::gguf::Pair;
 pub enum Architecture {
     /// Norms before the output and down projections too, pairs of RoPE half a head apart, the embedding as the head.
     Bitnet,
+    /// The same with the square of ReLU in place of SiLU, which llama.cpp does not compute and so refuses by this name.
+    #[serde(rename = "bitnet-b1.58")]
+    BitnetSquaredRelu,
     /// Llama: neighbours are pairs of RoPE; a head of its own, biases and factors of frequencies are optional.
     Llama,
 }
@@ -21,8 +24,14 @@ impl Architecture {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bitnet => "bitnet",
+            Self::BitnetSquaredRelu => "bitnet-b1.58",
             Self::Llama => "llama",
         }
+    }
+
+    /// Whether it has norms before the output and down projections, and ternary matrices.
+    pub(crate) const fn is_bitnet(self) -> bool {
+        matches!(self, Self::Bitnet | Self::BitnetSquaredRelu)
     }
 }
 
@@ -103,7 +112,7 @@ impl Parameters {
         }
         let (width, queries) = (u64::from(self.embedding_length), self.query_length());
         // Its sub-norm is of the embedding's width.
-        (self.architecture == Architecture::Bitnet && width != queries)
+        (self.architecture.is_bitnet() && width != queries)
             .then(|| format!("bitnet takes heads of {width} values in all, not {queries}"))
     }
 
@@ -133,6 +142,9 @@ impl Parameters {
         if let Some(factor) = self.rope_factor {
             entries.push((key("rope.scaling.type"), Value::String("linear")));
             entries.push((key("rope.scaling.factor"), Value::F32(factor)));
+        }
+        if self.architecture == Architecture::BitnetSquaredRelu {
+            entries.push((key("hidden_activation"), Value::String("relu2")));
         }
         entries
     }

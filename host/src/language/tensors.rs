@@ -1,6 +1,6 @@
 //! The tensors of a model: names, shapes and places in the file, which follow the order of computing.
 
-use super::parameters::{Architecture, Parameters};
+use super::parameters::Parameters;
 
 /// What a tensor is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,12 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// Whether its rows are values of queries or keys, which RoPE rotates.
+    pub(crate) fn is_rotated(&self) -> bool {
+        let part = self.name.split('.').nth(2);
+        matches!(part, Some("attn_q" | "attn_k"))
+    }
+
     /// Number of values.
     pub fn values(&self) -> usize {
         self.shape.iter().product()
@@ -50,8 +56,10 @@ impl Slot {
 pub struct Extras {
     /// `output.weight`: a head that is not the embedding.
     pub head: bool,
-    /// A bias for each matrix of a layer.
-    pub biases: bool,
+    /// A bias for each matrix of the attention.
+    pub attention_biases: bool,
+    /// A bias for each matrix between the two halves of a feed-forward layer, and after them.
+    pub feed_forward_biases: bool,
     /// `rope_freqs.weight`.
     pub frequencies: bool,
 }
@@ -90,7 +98,7 @@ impl Parameters {
             ("ffn_sub_norm", &[feed]),
             ("ffn_down", &[width, feed]),
         ];
-        let sub_norms = self.architecture == Architecture::Bitnet;
+        let sub_norms = self.architecture.is_bitnet();
         for index in 0..self.block_count {
             for (name, shape) in layer {
                 if name.ends_with("sub_norm") && !sub_norms {
@@ -101,7 +109,11 @@ impl Parameters {
                     _ => Role::Matrix,
                 };
                 push(format!("blk.{index}.{name}.weight"), role, shape);
-                if let ([rows, _], true) = (shape, extras.biases) {
+                let biases = match name.starts_with("attn_") {
+                    true => extras.attention_biases,
+                    false => extras.feed_forward_biases,
+                };
+                if let ([rows, _], true) = (shape, biases) {
                     push(format!("blk.{index}.{name}.bias"), Role::Bias, &[*rows]);
                 }
             }

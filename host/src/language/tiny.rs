@@ -189,7 +189,8 @@ fn written(
 ) -> Result<u64> {
     let extras = Extras {
         head: true,
-        biases: true,
+        attention_biases: true,
+        feed_forward_biases: true,
         frequencies: true,
     };
     let slots = parameters.tensors(extras);
@@ -292,9 +293,12 @@ fn pieces(controls: &[&str]) -> Vocabulary {
         },
         bos: Some(1),
         eos: Some(2),
+        eot: None,
+        eom: None,
         unknown: Some(0),
         padding: None,
         add_bos: true,
+        add_eos: false,
         chat_template: None,
     }
 }

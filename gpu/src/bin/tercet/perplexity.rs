@@ -1,14 +1,15 @@
 //! `tercet perplexity`: how well a language model foretells a text.
 
 use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
 use tercet_core::model::CacheType;
 use tercet_host::language::tokenizer::{Encoding, Specials};
-use tercet_host::language::{self, LanguageFile, View, Windows};
+use tercet_host::language::{self, Cost, LanguageFile, View, Windows};
 
+use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::language::{Running, job, name, shares, tokenizer};
 use crate::progress::Steps;
@@ -78,7 +79,7 @@ struct Report<'a> {
 }
 
 /// The numbers of a text.
-fn numbers(path: &std::path::Path, tokens: u32) -> Result<Vec<u32>, Failure> {
+fn numbers(path: &Path, tokens: u32) -> Result<Vec<u32>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::io(path, "read", &error))?;
     let words = text
         .split(|c: char| !c.is_ascii_digit())
@@ -94,28 +95,69 @@ fn numbers(path: &std::path::Path, tokens: u32) -> Result<Vec<u32>, Failure> {
         .collect()
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let start = Instant::now();
-    let mut engine = arguments.engine.open()?;
-    let file = LanguageFile::open(&arguments.model)?;
+/// What is scored.
+#[derive(Clone, Copy)]
+enum Text<'a> {
+    /// The text of a file.
+    Of(&'a Path),
+    /// The tokens that a file lists.
+    Tokens(&'a Path),
+}
+
+/// How it is scored.
+struct How<'a> {
+    running: &'a Running,
+    /// Tokens of a window; `None`: the model's context.
+    context: Option<u32>,
+    llama_cpp: bool,
+}
+
+/// What came of it.
+pub(crate) struct Scored {
+    /// Of the text.
+    pub(crate) tokens: usize,
+    pub(crate) cost: Cost,
+    pub(crate) context: u32,
+    cache: CacheType,
+    engine: String,
+    engine_note: Option<String>,
+}
+
+/// Scores a text as `tercet perplexity MODEL FILE` does.
+pub(crate) fn of_text(engine: &mut Engine, model: &Path, text: &Path) -> Result<Scored, Failure> {
+    let how = How {
+        running: &Running::default(),
+        context: None,
+        llama_cpp: false,
+    };
+    score(engine, model, Text::Of(text), &how)
+}
+
+fn score(
+    engine: &mut Engine,
+    path: &Path,
+    text: Text<'_>,
+    how: &How<'_>,
+) -> Result<Scored, Failure> {
+    let file = LanguageFile::open(path)?;
     let mut view = View::of(&file)?;
-    let model = arguments.running.model(view.model(&file)?);
+    let model = how.running.model(view.model(&file)?);
     let tokenizer = tokenizer(&file)?;
     let vocabulary = tokenizer.vocabulary();
-    let tokens = match (&arguments.file, &arguments.tokens) {
-        (Some(path), _) => {
+    let (source, tokens) = match text {
+        Text::Of(path) => {
             let text = std::fs::read(path).map_err(|error| Failure::io(path, "read", &error))?;
             // llama-perplexity has the token that begins texts once in its tokens.
             let encoding = Encoding {
-                ends: arguments.llama_cpp,
+                ends: how.llama_cpp,
                 ..Encoding::default()
             };
-            tokenizer.encode(&text, encoding).map_err(Failure::new)?
+            let tokens = tokenizer.encode(&text, encoding).map_err(Failure::new)?;
+            (path, tokens)
         }
-        (None, Some(path)) => numbers(path, vocabulary.tokens())?,
-        (None, None) => return Err(Failure::usage("give a FILE or --tokens")),
+        Text::Tokens(path) => (path, numbers(path, vocabulary.tokens())?),
     };
-    let context = arguments.context.unwrap_or(model.config().context);
+    let context = how.context.unwrap_or(model.config().context);
     if context > model.config().context {
         return Err(Failure::usage(format_args!(
             "--context {context} is more than the {} positions that the model was trained for",
@@ -125,17 +167,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let windows = Windows {
         context: context as usize,
         begin: vocabulary.bos().filter(|_| vocabulary.adds_bos()),
-        second_half: arguments.llama_cpp,
+        second_half: how.llama_cpp,
     };
     if windows.scored(tokens.len()) == 0 {
-        let path = arguments.file.as_ref().or(arguments.tokens.as_ref());
         return Err(Failure::new(format_args!(
             "{}: {} are too few for windows of {context}",
-            path.map_or_else(String::new, |path| name(path)),
+            name(source),
             format::counted(tokens.len() as u64, "token")
         )));
     }
-    let options = arguments.running.options(&model, context, &engine)?;
+    let options = how.running.options(&model, context, engine)?;
     let pieces = *tokenizer.view().pieces();
     let bytes = |token| {
         pieces
@@ -161,21 +202,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             language::perplexity(decoder, &tokens, &windows, &bytes, &mut progress)
         })
     })?;
-    drop(bar);
-    let cache = options.cache.unwrap_or(model.config().cache);
-    let report = Report {
+    let note = by.note.or_else(|| shares(&model, &by.engine));
+    Ok(Scored {
         tokens: tokens.len(),
+        cost,
+        context,
+        cache: options.cache.unwrap_or(model.config().cache),
+        engine: by.engine,
+        engine_note: note,
+    })
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let start = Instant::now();
+    let mut engine = arguments.engine.open()?;
+    let text = match (&arguments.file, &arguments.tokens) {
+        (Some(path), _) => Text::Of(path),
+        (None, Some(path)) => Text::Tokens(path),
+        (None, None) => return Err(Failure::usage("give a FILE or --tokens")),
+    };
+    let how = How {
+        running: &arguments.running,
+        context: arguments.context,
+        llama_cpp: arguments.llama_cpp,
+    };
+    let scored = score(&mut engine, &arguments.model, text, &how)?;
+    let cost = scored.cost;
+    let report = Report {
+        tokens: scored.tokens,
         count: cost.count,
         bytes: cost.bytes,
         sum: cost.sum,
         mean: cost.mean(),
         perplexity: cost.perplexity(),
         bits_per_byte: cost.bits_per_byte(),
-        context,
+        context: scored.context,
         llama_cpp: arguments.llama_cpp,
-        cache: CacheType::name(cache),
-        engine: &by.engine,
-        engine_note: by.note.clone().or_else(|| shares(&model, &by.engine)),
+        cache: CacheType::name(scored.cache),
+        engine: &scored.engine,
+        engine_note: scored.engine_note,
         seconds: start.elapsed().as_secs_f64(),
     };
     if arguments.json {

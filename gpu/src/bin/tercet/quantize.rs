@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::Serialize;
 use tercet_core::block::bitnet_hf::WeightScale;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_host::Model;
@@ -10,6 +11,7 @@ use tercet_host::convert::{AutoReport, Grid, Per, QuantizeOptions, Report, Targe
 
 use crate::engine::{self, CUDA};
 use crate::failure::Failure;
+use crate::perplexity::{Scored, of_text};
 use crate::progress::Bar;
 use crate::reading::weight_scale;
 use crate::table::{Align, Table};
@@ -26,6 +28,7 @@ Examples:
   tercet quantize model.safetensors -o small.safetensors --to palette:3 --importance squares.safetensors
   tercet quantize weights.npy -o weights.gguf --to q4_0 --json
   tercet quantize model.safetensors -o model.gguf --to tq2_0 --backend cuda
+  tercet quantize llama.gguf -o llama-q4.gguf --to q4_0 --perplexity book.txt    a language model, and what it costs
 
 Formats of GGUF (OUT ends in .gguf): tq1_0, tq2_0, q2_0, q4_0, q4_1, q5_0, q5_1, q8_0, auto; \
 q4_k and q6_k are read (tercet dequantize), not written. \
@@ -38,13 +41,19 @@ of that error another choice could save at most.
 A tensor whose rows the format's blocks do not divide goes to a fallback type, as in llama.cpp, and the report says \
 so. A palette is shown beside what the same tensor would lose in q4_0 and q8_0. Tensors of fewer than two dimensions are copied unless --include names them.
 
+A GGUF file of a language model (llama, bitnet) gives one that runs: metadata and vocabulary are kept, norms and biases stay as they are, the \
+format is for the matrices of the layers, and the embedding and a head of its own become q8_0 with one scale a row. Matrices of a \
+bitnet get one scale each in ternary formats, unless --rule says otherwise: values that are -s, 0 and s keep it, others take their mean \
+magnitude. --perplexity scores a text with the model before and after, as tercet perplexity does.
+
 With --backend cuda the device quantizes and encodes, and the processor reads, writes and measures; the file is the same, \
 byte for byte. What has no room on the device the processor does, and the report says so. bitnet-hf is made by the processor alone.
 
 JSON (--json): tensors[] (name, shape, from, to, engine (null where copied), bits_per_weight, relative_error, sqnr_db, flushed, \
 beside[] (format, bits_per_weight, relative_error), note), \
 bytes_before, bytes_after, bits_per_weight, engine, engine_note (null, or why the processor did some of its work), \
-auto (null or bits, squared_error, gap), seconds, megabytes_per_second.";
+auto (null or bits, squared_error, gap), seconds, megabytes_per_second; with --perplexity also perplexity (tokens, count, context, \
+before and after, each with sum, mean, perplexity, bits_per_byte).";
 
 /// Quantize a model: safetensors, npy or GGUF in, GGUF or safetensors out
 #[derive(Debug, clap::Args)]
@@ -88,6 +97,9 @@ pub(crate) struct Arguments {
     /// Copy tensors with a matching name as they are; may be repeated
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
+    /// Score this text with the language model before and after
+    #[arg(long, value_name = "FILE")]
+    perplexity: Option<PathBuf>,
     /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
@@ -137,11 +149,81 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             model.path().display()
         )));
     }
-    let report = engine.quantize(&model, &options, &arguments.output, &Bar::new())?;
+    // Before anything is written, so that what cannot be scored costs nothing.
+    let text = arguments.perplexity.as_deref();
+    let before = text.map(|text| of_text(&mut engine, &arguments.input, text));
+    let before = before.transpose()?;
+    let conversion = engine.quantize(&model, &options, &arguments.output, &Bar::new())?;
+    let perplexity = match (text, before) {
+        (Some(text), Some(before)) => {
+            let after = of_text(&mut engine, &arguments.output, text)?;
+            Some(Perplexity::new(&before, &after))
+        }
+        _ => None,
+    };
     if arguments.json {
-        output::json(&report)
-    } else {
-        output::text(&people(&report))
+        return output::json(&Whole {
+            conversion: &conversion,
+            perplexity,
+        });
+    }
+    let scored = perplexity.map_or_else(String::new, |scored| scored.people());
+    output::text(&format!("{}{scored}", people(&conversion)))
+}
+
+/// The report as JSON has it.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    conversion: &'a Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    perplexity: Option<Perplexity>,
+}
+
+/// What a text costs the model, before and after.
+#[derive(Clone, Copy, Serialize)]
+struct Perplexity {
+    tokens: usize,
+    count: u64,
+    context: u32,
+    before: Figures,
+    after: Figures,
+}
+
+/// Those of `tercet perplexity`.
+#[derive(Clone, Copy, Serialize)]
+struct Figures {
+    sum: i64,
+    mean: f64,
+    perplexity: f64,
+    bits_per_byte: f64,
+}
+
+impl Perplexity {
+    fn new(before: &Scored, after: &Scored) -> Self {
+        let figures = |scored: &Scored| Figures {
+            sum: scored.cost.sum,
+            mean: scored.cost.mean(),
+            perplexity: scored.cost.perplexity(),
+            bits_per_byte: scored.cost.bits_per_byte(),
+        };
+        Self {
+            tokens: before.tokens,
+            count: before.cost.count,
+            context: before.context,
+            before: figures(before),
+            after: figures(after),
+        }
+    }
+
+    fn people(&self) -> String {
+        format!(
+            "perplexity {:.4} -> {:.4} over {} in windows of {}\n",
+            self.before.perplexity,
+            self.after.perplexity,
+            format::counted(self.count, "token"),
+            self.context
+        )
     }
 }
 

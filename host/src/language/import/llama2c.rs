@@ -9,13 +9,13 @@
 
 use std::path::Path;
 
-use super::tokenizer;
+use super::Checkpoint;
+use super::tokenizer::read as read_tokenizer;
 use crate::Error;
 use crate::dtype::DType;
 use crate::file::map::Map;
 use crate::language::parameters::{Architecture, Parameters};
 use crate::language::tensors::Extras;
-use crate::language::vocabulary::Vocabulary;
 use crate::model::{Container, Contents, Entry, Model};
 
 const FORMAT: &str = "llama2.c";
@@ -28,16 +28,6 @@ const MOST_LAYERS: i32 = 4096;
 /// What no checkpoint says, and llama2.c computes with.
 const EPSILON: f32 = 1e-5;
 const ROPE_BASE: f32 = 10_000.0;
-
-/// A checkpoint and its vocabulary.
-pub(super) struct Checkpoint {
-    /// Its tensors under the names that GGUF gives them.
-    pub(super) model: Model,
-    pub(super) format: String,
-    pub(super) parameters: Parameters,
-    pub(super) tied: bool,
-    pub(super) vocabulary: Vocabulary,
-}
 
 /// Reads a checkpoint's header, and the vocabulary from a file of its own or from behind the weights.
 pub(super) fn read(path: &Path, tokenizer: Option<&Path>) -> Result<Checkpoint, Error> {
@@ -63,12 +53,12 @@ pub(super) fn read(path: &Path, tokenizer: Option<&Path>) -> Result<Checkpoint, 
                 length - end
             )));
         }
-        Some(path) => tokenizer::read(path, Map::open(path)?.bytes(), 0, count)?,
+        Some(path) => read_tokenizer(path, Map::open(path)?.bytes(), 0, count)?,
         None if end == length => {
             let reason = "a checkpoint has no vocabulary: name its tokenizer file";
             return Err(Error::unsupported(path, reason));
         }
-        None => tokenizer::read(path, &map.bytes()[end..], end, count)?,
+        None => read_tokenizer(path, &map.bytes()[end..], end, count)?,
     };
     let tied = header.tied;
     let extras = Extras {
@@ -98,8 +88,13 @@ pub(super) fn read(path: &Path, tokenizer: Option<&Path>) -> Result<Checkpoint, 
         model: Model::of(path, contents)?,
         format: format!("{FORMAT} version {}", header.version),
         parameters,
-        tied,
+        extras,
+        is_ternary: false,
+        has_halves: false,
         vocabulary,
+        beside: tokenizer.map(Path::to_path_buf).into_iter().collect(),
+        theirs: str::to_owned,
+        default: DType::F32,
     })
 }
 

@@ -82,8 +82,11 @@ pub(super) fn read(
         unknown: Some(0),
         bos: Some(1),
         eos: Some(2),
+        eot: None,
+        eom: None,
         padding: None,
         add_bos: true,
+        add_eos: false,
         chat_template: None,
     };
     match vocabulary.refusal() {

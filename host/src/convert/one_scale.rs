@@ -1,0 +1,253 @@
+//! Codes whose scale is of more than a block: ternary ones with one of a tensor, int8 ones with one of a row.
+//!
+//! Both have their scales before the first code, so plain floats are read twice.
+
+use half::f16;
+use tercet_core::block::Format;
+use tercet_core::quant::Measures;
+
+use super::measure::Loss;
+use super::runs::{self, Coder};
+use super::span::{Done, Span};
+use super::stats;
+use super::stream::{Encoder, Parts, Sink, stream};
+use crate::dtype::DType;
+use crate::language::{byte_rows, ternary as ternary_blocks};
+use crate::parallel::each::numbers;
+use crate::simd::{Backend, Stores};
+use crate::source::{CHUNK, Source, tiles};
+use crate::{Error, Progress, floats};
+
+/// The least scale of a ternary tensor, 2⁻¹⁴: below it f16 loses digits.
+const LEAST: f32 = 1.0 / 16_384.0;
+/// The largest int8 code.
+const LIMIT: f32 = 127.0;
+
+/// Codes a matrix as −1, 0 and 1 with one scale, in blocks of a ternary format, or as the `f32` or `f16` that they stand for.
+///
+/// The scale is f16 of the exact mean magnitude, and a code the value over it, half to even and clipped; of codes that are
+/// packed already it is f16 of what their 1 stands for, and they stay as they are. If `kept`, so do values that are −s, 0 and s,
+/// for some s.
+pub(super) fn ternary(
+    source: &Source<'_>,
+    dtype: DType,
+    kept: bool,
+    progress: &dyn Progress,
+    sink: &mut Sink<'_>,
+) -> Result<Done, Error> {
+    let refuse = |reason: String| Error::tensor(source.path, source.tensor.name, reason);
+    let unit = match source.unit() {
+        Some(unit) => unit,
+        None => {
+            let stats = stats::of_tensor(source)?;
+            let largest = stats.abs_max();
+            match kept && has_only(source, largest)? {
+                true => largest,
+                false => stats.abs_mean().unwrap_or(0.0),
+            }
+        }
+    };
+    let scale = f16::from_f32(unit);
+    if !(LEAST..f32::INFINITY).contains(&scale.to_f32()) {
+        return Err(refuse(format!(
+            "its scale would be {unit}, which f16 does not hold in full: that takes 2^-14 to 65504"
+        )));
+    }
+    let inverse = 1.0 / scale.to_f32();
+    let coder = Ternary {
+        dtype,
+        scale,
+        inverse,
+    };
+    code(source, &coder, progress, sink)
+}
+
+/// Whether all values are −s, 0 and s.
+fn has_only(source: &Source<'_>, s: f32) -> Result<bool, Error> {
+    let only = |values: &[f32]| values.iter().all(|x| *x == 0.0 || x.abs() == s);
+    let all = tiles(source, 0, source.values(), only, |a, b| a && b)?;
+    Ok(all.unwrap_or(true))
+}
+
+/// Codes a matrix as Q8_0 with one scale a row: d = f16(max |row| / 127), codes half away from zero. Rows divide into its blocks.
+pub(super) fn rows(
+    source: &Source<'_>,
+    progress: &dyn Progress,
+    sink: &mut Sink<'_>,
+) -> Result<Done, Error> {
+    let cols = source.tensor.row();
+    let coder = Rows {
+        cols,
+        scales: row_scales(source, cols)?,
+    };
+    code(source, &coder, progress, sink)
+}
+
+/// A tensor on its way through a coder of its own.
+struct Coded<'a, 's, C> {
+    source: &'a Source<'s>,
+    coder: &'a C,
+    flushed: u64,
+    /// `None` for a source that is quantized itself, which is no original.
+    loss: Option<Loss>,
+}
+
+impl<C: Coder + Send> Encoder for Coded<'_, '_, C> {
+    fn end(&self) -> usize {
+        self.source.values()
+    }
+
+    fn chunk(&mut self, first: usize, out: &mut Parts) -> Result<usize, Error> {
+        let len = CHUNK.min(self.end() - first);
+        let out = out.room(0, self.coder.bytes(len));
+        let chunk = Span {
+            source: self.source,
+            first,
+            len,
+        };
+        self.flushed += runs::encode(chunk, self.coder, out, self.loss.as_mut())?;
+        Ok(first + len)
+    }
+}
+
+fn code(
+    source: &Source<'_>,
+    coder: &(impl Coder + Send),
+    progress: &dyn Progress,
+    sink: &mut Sink<'_>,
+) -> Result<Done, Error> {
+    let mut coded = Coded {
+        source,
+        coder,
+        flushed: 0,
+        loss: (!source.is_quantized()).then(Loss::default),
+    };
+    stream(source, &mut coded, progress, sink)?;
+    let measures: Option<Measures> = coded.loss.and_then(|loss| loss.finish());
+    Ok(Done {
+        flushed: coded.flushed,
+        measures,
+    })
+}
+
+/// The scale of each row.
+fn row_scales(source: &Source<'_>, cols: usize) -> Result<Vec<f16>, Error> {
+    let rows = source.values() / cols.max(1);
+    // Rows of a task: as many values as a chunk has at most, or one row.
+    let each = (CHUNK / 16 / cols.max(1)).max(1);
+    let mut scales = Vec::with_capacity(rows);
+    let tasks = numbers(0..rows.div_ceil(each)).gather_with(Vec::new, |buffer, _, task| {
+        let first = task * each;
+        let count = each.min(rows - first);
+        let values = source.view(first * cols, count * cols, buffer)?;
+        let scales = (first..).zip(values.chunks_exact(cols));
+        let scale = |(row, values): (usize, &[f32])| {
+            let largest = values.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+            let bad = values.iter().position(|x| !x.is_finite());
+            if let Some(bad) = bad {
+                let index = row * cols + bad;
+                return Err(Error::not_finite(source.path, source.tensor.name, index));
+            }
+            let scale = f16::from_f32(largest / LIMIT);
+            if scale.is_infinite() {
+                let reason = format!("row {row} has {largest}, too large for q8_0's scale");
+                return Err(Error::tensor(source.path, source.tensor.name, reason));
+            }
+            Ok(scale)
+        };
+        scales.map(scale).collect::<Result<Vec<_>, Error>>()
+    });
+    // In order, so that the lowest index is the one reported.
+    for task in tasks {
+        scales.extend(task?);
+    }
+    Ok(scales)
+}
+
+/// Ternary codes with one scale.
+struct Ternary {
+    /// Blocks of a ternary format, `f32` or `f16`.
+    dtype: DType,
+    scale: f16,
+    /// 1 / scale.
+    inverse: f32,
+}
+
+impl Coder for Ternary {
+    fn bytes(&self, values: usize) -> usize {
+        let (len, bytes) = self.dtype.block();
+        values / len * bytes
+    }
+
+    fn encode(&self, first: usize, values: &[f32], out: &mut [u8]) -> Result<u64, String> {
+        let code = |x: &f32| {
+            let scaled = x * self.inverse;
+            // ½ goes to the even 0, and all above it to 1.
+            i8::from(scaled > 0.5) - i8::from(scaled < -0.5)
+        };
+        let codes: Vec<i8> = values.iter().map(code).collect();
+        if let DType::Block(format) = self.dtype {
+            let bytes = ternary_blocks(format, &codes, self.scale).map_err(|e| e.to_string())?;
+            out.copy_from_slice(&bytes);
+        } else {
+            let scale = self.scale.to_f32();
+            let values: Vec<f32> = codes.iter().map(|&code| f32::from(code) * scale).collect();
+            floats::narrow(self.dtype, &values, out)
+                .map_err(|index| format!("value {} is too large", first + index))?;
+        }
+        Ok(0)
+    }
+
+    fn restore(&self, _: usize, bytes: &[u8], out: &mut [f32]) -> Result<(), String> {
+        match self.dtype {
+            DType::Block(format) => decode(format, bytes, out),
+            dtype => {
+                floats::widen(dtype, bytes, out);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Q8_0 with one scale a row.
+struct Rows {
+    cols: usize,
+    scales: Vec<f16>,
+}
+
+impl Coder for Rows {
+    fn bytes(&self, values: usize) -> usize {
+        values / Format::Q8_0.len() * Format::Q8_0.bytes()
+    }
+
+    /// Blocks do not cross rows, so a block is coded like a row of its own.
+    fn encode(&self, first: usize, values: &[f32], out: &mut [u8]) -> Result<u64, String> {
+        let (len, bytes) = (Format::Q8_0.len(), Format::Q8_0.bytes());
+        let mut flushed = 0;
+        let blocks = values.chunks_exact(len).zip(out.chunks_exact_mut(bytes));
+        for (index, (values, out)) in blocks.enumerate() {
+            let scale = self.scales[(first + index * len) / self.cols];
+            let inverse = match scale.to_f32() {
+                0.0 => 0.0,
+                scale => 1.0 / scale,
+            };
+            flushed += u64::from(inverse == 0.0 && values.iter().any(|&x| x != 0.0));
+            let code = |x: &f32| (x * inverse).round().clamp(-LIMIT, LIMIT) as i8;
+            let codes: Vec<i8> = values.iter().map(code).collect();
+            let block = byte_rows(len, &codes, &[scale]).map_err(|e| e.to_string())?;
+            out.copy_from_slice(&block);
+        }
+        Ok(flushed)
+    }
+
+    fn restore(&self, _: usize, bytes: &[u8], out: &mut [f32]) -> Result<(), String> {
+        decode(Format::Q8_0, bytes, out)
+    }
+}
+
+fn decode(format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), String> {
+    Backend::default()
+        .decode_blocks(format, bytes, out, Stores::Cached)
+        .map(|_| ())
+        .map_err(|error| error.to_string())
+}

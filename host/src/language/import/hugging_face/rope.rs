@@ -1,0 +1,117 @@
+//! RoPE's base and scaling: `rope_theta` and `rope_scaling`, or `rope_parameters`, which has both.
+
+use tercet_core::number::rope_step;
+
+use super::json::Object;
+use crate::Error;
+
+/// How positions become angles.
+#[derive(Debug)]
+pub(super) struct Rope {
+    pub(super) base: f32,
+    /// What positions are divided by.
+    pub(super) factor: Option<f32>,
+    /// What the frequency of each pair is divided by; empty where nothing is.
+    pub(super) factors: Vec<f32>,
+}
+
+pub(super) fn read(
+    file: &Object,
+    base: f64,
+    head_length: u32,
+    context: u32,
+) -> Result<Rope, Error> {
+    let parameters = file.object("rope_parameters")?;
+    let scaling = match file.object("rope_scaling")? {
+        Some(scaling) => Some(scaling),
+        None => parameters,
+    };
+    let within = match &scaling {
+        Some(scaling) => scaling.number("rope_theta")?,
+        None => None,
+    };
+    let base = file.number("rope_theta")?.or(within).unwrap_or(base) as f32;
+    let mut rope = Rope {
+        base,
+        factor: None,
+        factors: Vec::new(),
+    };
+    let Some(scaling) = scaling else {
+        return Ok(rope);
+    };
+    let positive = |key: &str| {
+        let found = scaling.number(key)?;
+        found
+            .filter(|x| *x > 0.0)
+            .ok_or_else(|| scaling.bad(format!("{} has to be a number above 0", scaling.name(key))))
+    };
+    if let Some((key, _)) = scaling.fields().find(|(_, value)| value.is_object()) {
+        let key = scaling.name(key);
+        return Err(scaling.unsupported(format!("{key}: one rope for all layers is computed")));
+    }
+    // Older files say `type`.
+    let kind = match scaling.text("rope_type")? {
+        Some(kind) => kind,
+        None => scaling.text("type")?.unwrap_or("default"),
+    };
+    scaling.only("partial_rotary_factor", &[1.into(), 1.0.into()])?;
+    match kind {
+        "default" => {}
+        "linear" => rope.factor = Some(positive("factor")? as f32).filter(|factor| *factor != 1.0),
+        "llama3" => {
+            let llama3 = Llama3 {
+                factor: positive("factor")?,
+                low: positive("low_freq_factor")?,
+                high: positive("high_freq_factor")?,
+                context: scaling
+                    .number("original_max_position_embeddings")?
+                    .unwrap_or(f64::from(context)),
+            };
+            rope.factors = llama3.factors(base, head_length).ok_or_else(|| {
+                let reason =
+                    "its rope_theta is below 1, or low_freq_factor not below high_freq_factor";
+                scaling.bad(reason)
+            })?;
+        }
+        other => {
+            let key = scaling.name("rope_type");
+            return Err(scaling.unsupported(format!(
+                "{key} = \"{other}\" is not computed; default, linear and llama3 are"
+            )));
+        }
+    }
+    Ok(rope)
+}
+
+/// Llama 3's scaling: frequencies that turn seldom within the context it was first trained for are divided by `factor`, those that
+/// turn often are kept, and between them goes a line.
+struct Llama3 {
+    factor: f64,
+    low: f64,
+    high: f64,
+    context: f64,
+}
+
+impl Llama3 {
+    /// What each pair's frequency is divided by. Source: `_compute_llama3_parameters` of transformers, `generate_extra_tensors` of
+    /// llama.cpp's converter. Turns within the context are counted from the fraction of a turn that core's RoPE goes a position,
+    /// so that every machine has the same factors.
+    fn factors(&self, base: f32, head_length: u32) -> Option<Vec<f32>> {
+        if self.low >= self.high {
+            return None;
+        }
+        let factor = |pair: u32| {
+            let step = rope_step(base, pair, head_length)?;
+            let turns = self.context * step as f64 / 2f64.powi(64);
+            Some(if turns > self.high {
+                1.0
+            } else if turns < self.low {
+                self.factor as f32
+            } else {
+                let smooth = (turns - self.low) / (self.high - self.low);
+                (1.0 / ((1.0 - smooth) / self.factor + smooth)) as f32
+            })
+        };
+        (0..head_length / 2).map(factor).collect()
+    }
+}
