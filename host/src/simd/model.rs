@@ -8,9 +8,12 @@ use tercet_core::model::attention::Attention;
 /// The functions may use that set, so they are called through [`Backend::attend`](super::Backend::attend) and [`Backend::gate`](super::Backend::gate).
 #[derive(Debug)]
 pub(super) struct Steps {
-    attend: unsafe fn(&Attention<'_, '_>, usize, usize, &mut [f32], &mut [i64], &mut [f32]),
+    attend: Attend,
     gate: unsafe fn(Gate, &mut [f32], &[f32]),
 }
+
+/// [`Attention::head`].
+type Attend = unsafe fn(&Attention<'_, '_>, usize, usize, &mut [f32], &mut [i64], &mut [f32]);
 
 /// As the target's baseline has them.
 pub(super) const SCALAR: Steps = Steps {
