@@ -72,13 +72,14 @@ impl Attention<'_, '_> {
         sums: &mut [i64],
         out: &mut [f32],
     ) {
-        self.head_inline(row, head, scores, sums, out);
+        self.head_by(PlainProducts, row, head, scores, sums, out);
     }
 
-    /// [`Attention::head`], for engines to compile for their processor.
+    /// [`Attention::head`] by an engine's products, for it to compile for its processor.
     #[inline(always)]
-    pub fn head_inline(
+    pub fn head_by<P: HeadProducts>(
         &self,
+        products: P,
         row: usize,
         head: usize,
         scores: &mut [f32],
@@ -105,7 +106,7 @@ impl Attention<'_, '_> {
             kv,
             head,
         };
-        let Some(largest) = ask.scores(scores) else {
+        let Some(largest) = ask.scores(products, scores) else {
             return out.fill(f32::NAN);
         };
         let (total, largest) = ask.weights(largest, scores);
@@ -117,7 +118,7 @@ impl Attention<'_, '_> {
         }
         let range = shape.kind.range() as i32;
         let most = exponent(largest);
-        ask.sum(most, scores, sums);
+        ask.sum(products, most, scores, sums);
         let scale = power(most - range) / total as f32;
         for (out, &sum) in out.iter_mut().zip(sums.iter()) {
             *out = sum as f32 * scale;
@@ -157,8 +158,9 @@ impl Ask<'_, '_, '_> {
     /// Writes a score for each position of each page, −∞ for those that are not attended to, and gives the largest;
     /// `None` where one is not finite.
     #[inline(always)]
-    fn scores(&self, scores: &mut [f32]) -> Option<f32> {
+    fn scores<P: HeadProducts>(&self, products: P, scores: &mut [f32]) -> Option<f32> {
         let attention = self.attention;
+        let kind = attention.cache.shape().kind;
         let pattern = self.sequence.pattern();
         let near = self.query(attention.queries, attention.scales);
         let far = match pattern.sink_position(self.p) {
@@ -171,21 +173,33 @@ impl Ask<'_, '_, '_> {
         for (first, page) in self.pages() {
             let (keys, scales) = attention.cache.keys(page, attention.layer, self.kv);
             let scores = scores.next()?;
-            for ((t, score), (index, &scale)) in
-                (first..).zip(scores).zip(scales.iter().enumerate())
-            {
-                *score = f32::NEG_INFINITY;
-                if t > self.p || !pattern.attends(self.p, t) {
+            let kept = self.p.saturating_sub(first).saturating_add(1).min(PAGE) as usize;
+            let sinks = pattern.sinks.saturating_sub(first).min(PAGE) as usize;
+            // Of the positions that a stride leaves out most have no use for a score.
+            let step = if pattern.stride == 0 { LEN } else { 1 };
+            for (at, scores) in (0..LEN).step_by(step).zip(scores.chunks_mut(step)) {
+                if step == 1 && !pattern.attends(self.p, first.saturating_add(at as u32)) {
                     continue;
                 }
-                let (query, query_scale) = if t < pattern.sinks { far } else { near };
-                let dot = dot(attention.cache.shape().kind, keys, index, query);
-                let found = dot * (query_scale * scale);
-                finite &= found.is_finite();
-                if found > largest {
-                    largest = found;
+                let kept = kept.saturating_sub(at).min(step);
+                let sinks = sinks.saturating_sub(at).min(kept);
+                let (far_scores, near_scores) = scores
+                    .get_mut(..kept)
+                    .and_then(|scores| scores.split_at_mut_checked(sinks))
+                    .unwrap_or_default();
+                products.scores(kind, far, (keys, scales, at), far_scores);
+                let behind = at.saturating_add(sinks);
+                products.scores(kind, near, (keys, scales, behind), near_scores);
+            }
+            for (t, score) in (first..).zip(scores) {
+                if t > self.p || !pattern.attends(self.p, t) {
+                    *score = f32::NEG_INFINITY;
+                    continue;
                 }
-                *score = found;
+                finite &= score.is_finite();
+                if *score > largest {
+                    largest = *score;
+                }
             }
         }
         (finite && largest.is_finite()).then_some(largest)
@@ -219,7 +233,7 @@ impl Ask<'_, '_, '_> {
 
     /// Adds the values of all pages, by their weights, in units of 2^(`most` − range).
     #[inline(always)]
-    fn sum(&self, most: i32, weights: &[f32], sums: &mut [i64]) {
+    fn sum<P: HeadProducts>(&self, products: P, most: i32, weights: &[f32], sums: &mut [i64]) {
         let attention = self.attention;
         let kind = attention.cache.shape().kind;
         let range = kind.range() as i32;
@@ -239,33 +253,62 @@ impl Ask<'_, '_, '_> {
                 *code = shifted(weight, exponent);
             }
             let shift = (exponent - most + range) as u32 & 31;
-            match values {
-                PageCodes::Narrow(values) if kind == CacheType::Fp8 => {
-                    page_sums(
-                        &codes,
-                        values,
-                        |w, v| i64::from(w) * i64::from(fp8_integer(v)),
-                        shift,
-                        sums,
-                    );
-                }
-                // 64 · 32,767 · 127 fits 31 bits.
-                PageCodes::Narrow(values) => {
-                    page_sums(&codes, values, |w, v| w * i32::from(v), shift, sums)
-                }
-                PageCodes::Wide(values) => {
-                    page_sums(
-                        &codes,
-                        values,
-                        |w, v| i64::from(w * i32::from(v)),
-                        shift,
-                        sums,
-                    );
-                }
+            products.values(kind, &codes, values, shift, sums);
+        }
+    }
+}
+
+/// How a processor multiplies what attention is made of; all give the same bits.
+pub trait HeadProducts: Copy {
+    /// Writes fl(f32(q · k) · fl(scale · ks)) for as many keys of a page as there are scores, from one of them on: q and scale are the query's, k and ks
+    /// a key's, their product exact. O(keys · values of a head).
+    #[inline(always)]
+    fn scores(
+        self,
+        kind: CacheType,
+        (query, scale): (&[i16], f32),
+        (keys, scales, first): (PageCodes<'_>, &[f32], usize),
+        scores: &mut [f32],
+    ) {
+        let scales = scales.get(first..).unwrap_or_default();
+        for ((index, score), &own) in (first..).zip(scores).zip(scales) {
+            *score = dot(kind, keys, index, query) * (scale * own);
+        }
+    }
+
+    /// Adds Σ w · v of a page, times 2^`shift`, to each sum: w one of the weights, at most 32,767, v a value of its position. Exact.
+    /// O(64 · values of a head).
+    #[inline(always)]
+    fn values(
+        self,
+        kind: CacheType,
+        weights: &[i32; LEN],
+        values: PageCodes<'_>,
+        shift: u32,
+        sums: &mut [i64],
+    ) {
+        match values {
+            PageCodes::Narrow(values) if kind == CacheType::Fp8 => {
+                let product = |w, v| i64::from(w) * i64::from(fp8_integer(v));
+                page_sums(weights, values, product, shift, sums);
+            }
+            // 64 · 32,767 · 127 fits 31 bits.
+            PageCodes::Narrow(values) => {
+                page_sums(weights, values, |w, v| w * i32::from(v), shift, sums);
+            }
+            PageCodes::Wide(values) => {
+                let product = |w, v| i64::from(w * i32::from(v));
+                page_sums(weights, values, product, shift, sums);
             }
         }
     }
 }
+
+/// By plain loops.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainProducts;
+
+impl HeadProducts for PlainProducts {}
 
 /// Adds Σ w · v of a page, shifted, to each sum: 16 columns at a time.
 #[inline(always)]
@@ -321,16 +364,11 @@ fn dot(kind: CacheType, keys: PageCodes<'_>, index: usize, query: &[i16]) -> f32
             sum as f32
         }
         PageCodes::Wide(keys) => {
-            let ((q, last), (k, last_key)) =
-                (query.as_chunks::<2>(), part(keys, first, len).as_chunks());
-            // Two products, each at most 32,512², fit 31 bits, and processors have an instruction for both.
-            let pairs = q.iter().zip(k).map(|(&[q0, q1], &[k0, k1])| {
-                let first = i32::from(q0).wrapping_mul(i32::from(k0));
-                i64::from(first.wrapping_add(i32::from(q1).wrapping_mul(i32::from(k1))))
-            });
-            let last = last.iter().zip(last_key);
-            let last = last.map(|(&q, &k)| i64::from(i32::from(q) * i32::from(k)));
-            (pairs.sum::<i64>() + last.sum::<i64>()) as f32
+            let pairs = query.iter().zip(part(keys, first, len));
+            let sum: i64 = pairs
+                .map(|(&q, &k)| i64::from(i32::from(q) * i32::from(k)))
+                .sum();
+            sum as f32
         }
     }
 }

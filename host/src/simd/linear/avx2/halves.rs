@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::sums::fold_four;
+use super::sums::fold_eight;
 use crate::simd::avx2::vectors::Avx2;
 use crate::simd::linear::half_tiles::{HalfTile, PAIRS, STRIP, Sixteen};
 use crate::simd::linear::halves::{Halves, by_halves};
@@ -40,15 +40,9 @@ impl Halves<8> for Avx2 {
     }
 
     #[inline(always)]
-    fn fold(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> __m256i {
+    fn fold(self, rows: [__m256i; 8]) -> __m256i {
         // SAFETY: the set runs here.
-        unsafe {
-            let (first, second) = (fold_four([a, b, c, d]), fold_four([e, f, g, h]));
-            _mm256_add_epi32(
-                _mm256_permute2x128_si256::<0x20>(first, second),
-                _mm256_permute2x128_si256::<0x31>(first, second),
-            )
-        }
+        unsafe { fold_eight(rows) }
     }
 
     #[inline(always)]

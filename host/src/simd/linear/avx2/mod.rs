@@ -21,7 +21,7 @@ mod int8_pairs;
 mod q2_0;
 mod q4_0;
 mod q8_0;
-mod sums;
+pub(in crate::simd) mod sums;
 mod ternary_lanes;
 mod tiles;
 mod tq1_0;

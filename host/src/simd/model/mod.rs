@@ -1,4 +1,7 @@
-//! Steps of language models between products: core's loops, compiled for each set.
+//! Steps of language models between products: core's loops, compiled for each set, and a set's own products.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 
 use tercet_core::model::Gate;
 use tercet_core::model::attention::Attention;
@@ -37,7 +40,8 @@ macro_rules! steps {
                 sums: &mut [i64],
                 out: &mut [f32],
             ) {
-                attention.head_inline(row, head, scores, sums, out);
+                let products = avx2::Products::here();
+                attention.head_by(products, row, head, scores, sums, out);
             }
 
             #[target_feature(enable = $features)]
@@ -50,10 +54,10 @@ macro_rules! steps {
     };
 }
 
-steps!(AVX2, "avx2,bmi1,bmi2,lzcnt,popcnt");
+steps!(AVX2, "avx2,bmi1,bmi2,fma,lzcnt,popcnt");
 steps!(
     AVX512,
-    "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt"
+    "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,popcnt"
 );
 
 impl super::Backend {

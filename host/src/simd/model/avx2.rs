@@ -1,0 +1,247 @@
+//! Products of attention by AVX2: queries of 16 bits meet eight keys of bytes at a time, or four of 16 bits; pairs of positions meet their weights.
+
+use std::arch::x86_64::*;
+
+use tercet_core::model::CacheType;
+use tercet_core::model::PageCodes;
+use tercet_core::model::attention::{HeadProducts, PlainProducts};
+
+use crate::simd::avx2::linear::sums::{fold_eight, fold_four, four_sums};
+
+/// AVX2, which runs here.
+#[derive(Clone, Copy)]
+pub(super) struct Products(());
+
+impl Products {
+    /// The set, in what is compiled for it.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn here() -> Self {
+        Self(())
+    }
+}
+
+/// Values of a step.
+const STEP: usize = 16;
+
+impl HeadProducts for Products {
+    #[inline(always)]
+    fn scores(
+        self,
+        kind: CacheType,
+        (query, scale): (&[i16], f32),
+        (keys, scales, first): (PageCodes<'_>, &[f32], usize),
+        scores: &mut [f32],
+    ) {
+        let len = query.len();
+        let mut done = 0;
+        if len > 0 && len % STEP == 0 && kind != CacheType::Fp8 {
+            let from = first * len;
+            match keys {
+                PageCodes::Narrow(keys) => {
+                    let keys = keys[from..].chunks_exact(8 * len);
+                    let scores = scores.as_chunks_mut::<8>().0.iter_mut();
+                    let scales = scales[first..].as_chunks::<8>().0;
+                    for ((keys, scores), scales) in keys.zip(scores).zip(scales) {
+                        // SAFETY: the set runs here.
+                        unsafe { eight(query, scale, keys, scales, scores) };
+                        done += 8;
+                    }
+                }
+                PageCodes::Wide(keys) => {
+                    let keys = keys[from..].chunks_exact(4 * len);
+                    let scores = scores.as_chunks_mut::<4>().0.iter_mut();
+                    let scales = scales[first..].as_chunks::<4>().0;
+                    for ((keys, scores), scales) in keys.zip(scores).zip(scales) {
+                        // SAFETY: the set runs here.
+                        unsafe { four(query, scale, keys, scales, scores) };
+                        done += 4;
+                    }
+                }
+            }
+        }
+        let rest = (keys, scales, first + done);
+        PlainProducts.scores(kind, (query, scale), rest, &mut scores[done..]);
+    }
+
+    #[inline(always)]
+    fn values(
+        self,
+        kind: CacheType,
+        weights: &[i32; 64],
+        values: PageCodes<'_>,
+        shift: u32,
+        sums: &mut [i64],
+    ) {
+        let len = sums.len();
+        match values {
+            PageCodes::Narrow(values)
+                if kind != CacheType::Fp8
+                    && len > 0
+                    && len % STEP == 0
+                    && values.len() == 64 * len =>
+            {
+                for (first, sums) in (0..len).step_by(STEP).zip(sums.as_chunks_mut::<STEP>().0) {
+                    // SAFETY: the set runs here; a page has 64 rows, and sixteen columns of each from the first on.
+                    let page = unsafe { columns(weights, values[first..].as_ptr(), len) };
+                    for (sum, page) in sums.iter_mut().zip(page) {
+                        *sum += i64::from(page) << shift;
+                    }
+                }
+            }
+            values => PlainProducts.values(kind, weights, values, shift, sums),
+        }
+    }
+}
+
+/// Scores of eight keys of bytes.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn eight(query: &[i16], scale: f32, keys: &[i8], scales: &[f32; 8], scores: &mut [f32; 8]) {
+    let len = query.len();
+    assert!(keys.len() == 8 * len);
+    let mut sums = [_mm256_setzero_si256(); 8];
+    for (at, query) in query.as_chunks::<STEP>().0.iter().enumerate() {
+        // SAFETY: sixteen values of the query and of each key lie there.
+        unsafe {
+            let query = _mm256_loadu_si256(query.as_ptr().cast());
+            for (key, sum) in sums.iter_mut().enumerate() {
+                let from = keys.as_ptr().add(key * len + at * STEP);
+                let key = _mm256_cvtepi8_epi16(_mm_loadu_si128(from.cast()));
+                *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(key, query));
+            }
+        }
+    }
+    // Below 2³¹ for the longest head.
+    let dots = _mm256_cvtepi32_ps(fold_eight(sums));
+    // SAFETY: eight scales and scores lie there.
+    unsafe {
+        let scales = _mm256_mul_ps(_mm256_set1_ps(scale), _mm256_loadu_ps(scales.as_ptr()));
+        _mm256_storeu_ps(scores.as_mut_ptr(), _mm256_mul_ps(dots, scales));
+    }
+}
+
+/// Scores of four keys of 16 bits. Two products fit 31 bits; of sums of them the upper and the lower halves are added by themselves.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn four(query: &[i16], scale: f32, keys: &[i16], scales: &[f32; 4], scores: &mut [f32; 4]) {
+    let len = query.len();
+    assert!(keys.len() == 4 * len);
+    let mut high = [_mm256_setzero_si256(); 4];
+    let mut low = high;
+    let half = _mm256_set1_epi32(0xFFFF);
+    for (at, query) in query.as_chunks::<STEP>().0.iter().enumerate() {
+        // SAFETY: sixteen values of the query and of each key lie there.
+        unsafe {
+            let query = _mm256_loadu_si256(query.as_ptr().cast());
+            for key in 0..4 {
+                let from = keys.as_ptr().add(key * len + at * STEP);
+                let sums = _mm256_madd_epi16(_mm256_loadu_si256(from.cast()), query);
+                high[key] = _mm256_add_epi32(high[key], _mm256_srai_epi32::<16>(sums));
+                low[key] = _mm256_add_epi32(low[key], _mm256_and_si256(sums, half));
+            }
+        }
+    }
+    let high = _mm256_cvtepi32_pd(four_sums(fold_four(high)));
+    let low = _mm256_cvtepi32_pd(four_sums(fold_four(low)));
+    // Exact, and then rounded once.
+    let dots = _mm256_cvtpd_ps(_mm256_fmadd_pd(high, _mm256_set1_pd(65_536.0), low));
+    // SAFETY: four scales and scores lie there.
+    unsafe {
+        let scales = _mm_mul_ps(_mm_set1_ps(scale), _mm_loadu_ps(scales.as_ptr()));
+        _mm_storeu_ps(scores.as_mut_ptr(), _mm_mul_ps(dots, scales));
+    }
+}
+
+/// Σ w · v of sixteen columns of a page.
+///
+/// # Safety
+/// Sixteen bytes lie at `values` and at each 63 times `len` bytes on.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn columns(weights: &[i32; 64], values: *const i8, len: usize) -> [i32; STEP] {
+    let mut sums = [_mm256_setzero_si256(); 2];
+    for (pair, weights) in weights.as_chunks::<2>().0.iter().enumerate() {
+        // Both are below 2¹⁵.
+        let both = weights[0] | weights[1] << 16;
+        if both == 0 {
+            continue;
+        }
+        let both = _mm256_set1_epi32(both);
+        // SAFETY: as the caller promises.
+        let [first, second] = unsafe {
+            let row = values.add(2 * pair * len);
+            [
+                _mm_loadu_si128(row.cast()),
+                _mm_loadu_si128(row.add(len).cast()),
+            ]
+        };
+        let low = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(first, second));
+        let high = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(first, second));
+        sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(low, both));
+        sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(high, both));
+    }
+    let mut all = [0; STEP];
+    // SAFETY: sixteen sums fit there.
+    unsafe {
+        _mm256_storeu_si256(all.as_mut_ptr().cast(), sums[0]);
+        _mm256_storeu_si256(all.as_mut_ptr().add(8).cast(), sums[1]);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use tercet_core::number::Random;
+
+    use super::*;
+
+    /// What comes of a page's keys and values by both products.
+    #[target_feature(enable = "avx2,fma")]
+    fn check(head: usize, kind: CacheType, extreme: bool, random: &mut Random) {
+        let mut code = |largest: i32| match extreme {
+            true => largest * (random.below(2) as i32 * 2 - 1),
+            false => random.below(2 * largest as u64 + 1) as i32 - largest,
+        };
+        let query: Vec<i16> = (0..head).map(|_| code(32_512) as i16).collect();
+        let narrow: Vec<i8> = (0..64 * head).map(|_| code(127) as i8).collect();
+        let wide: Vec<i16> = (0..64 * head).map(|_| code(32_512) as i16).collect();
+        let scales: Vec<f32> = (0..64).map(|_| code(1000) as f32 * 1e-5).collect();
+        let mut weights = [0; 64];
+        for weight in &mut weights {
+            // Some pairs are zeros, some half of one.
+            *weight = code(32_767).max(0);
+        }
+        let products = Products::here();
+        for codes in [PageCodes::Narrow(&narrow), PageCodes::Wide(&wide)] {
+            for (first, count) in [(0, 64), (0, 1), (3, 61), (7, 13), (60, 4), (64, 0)] {
+                let (mut found, mut expected) = (vec![0.0; count], vec![1.0; count]);
+                let keys = (codes, scales.as_slice(), first);
+                products.scores(kind, (&query, 0.01), keys, &mut found);
+                PlainProducts.scores(kind, (&query, 0.01), keys, &mut expected);
+                let bits = |scores: &[f32]| scores.iter().map(|s| s.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&found), bits(&expected), "{head}, {first}, {count}");
+            }
+            let (mut found, mut expected) = (vec![5; head], vec![5; head]);
+            products.values(kind, &weights, codes, 20, &mut found);
+            PlainProducts.values(kind, &weights, codes, 20, &mut expected);
+            assert_eq!(found, expected, "{head}");
+        }
+    }
+
+    #[test]
+    fn heads_of_any_length_have_the_sums_of_plain_loops() {
+        if !is_x86_feature_detected!("avx2") || !is_x86_feature_detected!("fma") {
+            return;
+        }
+        let mut random = Random::new(6);
+        for head in [8, 16, 20, 32, 48, 64, 80, 128, 256] {
+            for extreme in [false, true] {
+                // SAFETY: the set runs here.
+                unsafe { check(head, CacheType::Int16, extreme, &mut random) };
+            }
+        }
+        // SAFETY: as above.
+        unsafe { check(16, CacheType::Fp8, false, &mut random) };
+    }
+}
