@@ -35,7 +35,7 @@ impl HeadProducts for Products {
     ) {
         let len = query.len();
         let mut done = 0;
-        if len > 0 && len % STEP == 0 && kind != CacheType::Fp8 {
+        if len > 0 && len.is_multiple_of(STEP) && kind != CacheType::Fp8 {
             let from = first * len;
             match keys {
                 PageCodes::Narrow(keys) => {
@@ -78,7 +78,7 @@ impl HeadProducts for Products {
             PageCodes::Narrow(values)
                 if kind != CacheType::Fp8
                     && len > 0
-                    && len % STEP == 0
+                    && len.is_multiple_of(STEP)
                     && values.len() == 64 * len =>
             {
                 for (first, sums) in (0..len).step_by(STEP).zip(sums.as_chunks_mut::<STEP>().0) {
