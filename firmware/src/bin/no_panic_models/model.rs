@@ -2,8 +2,8 @@
 
 use tercet_core::block::BlockError;
 use tercet_core::engine::{ModelEngine, Refused};
-use tercet_core::linear::LinearError;
-use tercet_core::model::attention::Attention;
+use tercet_core::linear::{self, LinearError, Matrix};
+use tercet_core::model::attention::{Attention, HeadProducts, PlainProducts};
 use tercet_core::model::gate::steps;
 use tercet_core::model::{
     Cache, CacheShape, CacheType, Config, FloatMatrix, FloatType, Gate, Layer, Model, ModelError,
@@ -21,6 +21,11 @@ reach! {
     <ModelError as From<LinearError>>::from,
     <ModelError as From<QuantError>>::from,
     <Sampler as Default>::default,
+    <PlainProducts as HeadProducts>::scores,
+    <PlainProducts as HeadProducts>::values,
+    Matrix::wide_sum_bits,
+    linear::Layer::has_bias,
+    linear::Layer::value_of_rounded,
     <Scalar as ModelEngine>::attend,
     <Scalar as ModelEngine>::matmat_wide,
     <Scalar as ModelEngine>::gate,

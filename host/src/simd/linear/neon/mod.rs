@@ -4,6 +4,7 @@ use std::arch::aarch64::*;
 
 use crate::simd::linear::Line;
 
+pub(in crate::simd) mod halves;
 pub(in crate::simd) mod int8;
 pub(in crate::simd) mod ternary_lanes;
 pub(in crate::simd) mod tiles;
@@ -53,16 +54,15 @@ macro_rules! kernels {
         use tercet_core::linear::Layout;
 
         use $crate::simd::linear::{
-            Activations, Group, Linear, Multiply, Order, Rows, TileSums, Tiles, Vector, Word,
-            half_tiles, halves, lanes,
+            Activations, Group, Linear, Multiply, Order, Rows, TileSums, Tiles, Vector, Word, lanes,
         };
         use $crate::simd::neon::linear as generic;
 
         /// The kernels of layers.
         pub(in crate::simd) const KERNELS: Linear = Linear {
             vector,
-            halves: halves::none,
-            half_tiles: half_tiles::none,
+            halves: generic::halves::halves,
+            half_tiles: generic::halves::half_tiles,
             tiles: Some(Tiles {
                 order: Order::COLUMNS,
                 unpack: generic::tiles::unpack,

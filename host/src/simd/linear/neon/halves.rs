@@ -1,0 +1,156 @@
+//! Rows of blocks times activations of 16 bits: codes are widened to 16 bits for `smlal`, four rows at a time, or, of many rows of activations, sixteen.
+
+use std::arch::aarch64::*;
+
+use crate::simd::linear::half_tiles::{HalfTile, PAIRS, STRIP, Sixteen};
+use crate::simd::linear::halves::{Halves, by_halves};
+use crate::simd::neon::vectors::Neon;
+
+by_halves!(Neon, 4, 16, "neon");
+
+impl Halves<4> for Neon {
+    type Values = [int16x8_t; 4];
+    type Sums = int32x4_t;
+    type Words = int32x4_t;
+    type Totals = [float64x2_t; 2];
+
+    #[inline(always)]
+    fn load(self, x: &[i16; 32]) -> [int16x8_t; 4] {
+        let from = x.as_ptr();
+        // SAFETY: the set runs here; 32 values lie there.
+        unsafe {
+            [
+                vld1q_s16(from),
+                vld1q_s16(from.add(8)),
+                vld1q_s16(from.add(16)),
+                vld1q_s16(from.add(24)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn none(self) -> int32x4_t {
+        // SAFETY: the set runs here.
+        unsafe { vdupq_n_s32(0) }
+    }
+
+    #[inline(always)]
+    fn products(self, weights: &[u8; 32], x: [int16x8_t; 4]) -> int32x4_t {
+        // SAFETY: the set runs here; 32 bytes lie there.
+        unsafe {
+            let mut sums = [vdupq_n_s32(0); 2];
+            for (half, x) in x.as_chunks::<2>().0.iter().enumerate() {
+                let weights = vld1q_s8(weights.as_ptr().add(16 * half).cast());
+                let weights = [vmovl_s8(vget_low_s8(weights)), vmovl_high_s8(weights)];
+                for (&weights, &x) in weights.iter().zip(x) {
+                    sums[0] = vmlal_s16(sums[0], vget_low_s16(weights), vget_low_s16(x));
+                    sums[1] = vmlal_high_s16(sums[1], weights, x);
+                }
+            }
+            vaddq_s32(sums[0], sums[1])
+        }
+    }
+
+    #[inline(always)]
+    fn fold(self, [a, b, c, d]: [int32x4_t; 4]) -> int32x4_t {
+        // SAFETY: the set runs here.
+        unsafe { vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d)) }
+    }
+
+    #[inline(always)]
+    fn splat(self, total: f64) -> [float64x2_t; 2] {
+        // SAFETY: the set runs here.
+        unsafe { [vdupq_n_f64(total); 2] }
+    }
+
+    #[inline(always)]
+    fn widen(self, words: int32x4_t) -> [float64x2_t; 2] {
+        // SAFETY: the set runs here.
+        unsafe {
+            [
+                vcvtq_f64_s64(vmovl_s32(vget_low_s32(words))),
+                vcvtq_f64_s64(vmovl_high_s32(words)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn add(
+        self,
+        totals: [float64x2_t; 2],
+        a: [float64x2_t; 2],
+        scales: [u16; 4],
+    ) -> [float64x2_t; 2] {
+        // SAFETY: the set runs here; four patterns are eight bytes.
+        unsafe {
+            // The bits of an f16 at their places in an f32 are 2¹¹² times too small, subnormal ones too.
+            let bits = vmovl_u16(vld1_u16(scales.as_ptr()));
+            let magnitudes = vshlq_n_u32::<13>(vandq_u32(bits, vdupq_n_u32(0x7FFF)));
+            let above = vdupq_n_f32(f32::from_bits(239 << 23));
+            let magnitudes = vmulq_f32(vreinterpretq_f32_u32(magnitudes), above);
+            let signs = vshlq_n_u32::<16>(vandq_u32(bits, vdupq_n_u32(0x8000)));
+            let scales = vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(magnitudes), signs));
+            [
+                vfmaq_f64(totals[0], a[0], vcvt_f64_f32(vget_low_f32(scales))),
+                vfmaq_f64(totals[1], a[1], vcvt_high_f64_f32(scales)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn get(self, totals: [float64x2_t; 2]) -> [f64; 4] {
+        let mut all = [0.0; 4];
+        // SAFETY: the set runs here; four sums fit there.
+        unsafe {
+            vst1q_f64(all.as_mut_ptr(), totals[0]);
+            vst1q_f64(all.as_mut_ptr().add(2), totals[1]);
+        }
+        all
+    }
+}
+
+impl HalfTile<16> for Neon {
+    #[inline(always)]
+    unsafe fn multiply(
+        self,
+        panel: &[Sixteen],
+        x: [&[i16; 32]; STRIP],
+        scales: &[f64; 16],
+        minima: Option<(&[f64; 16], [f64; STRIP])>,
+        totals: &mut [[f64; 16]; STRIP],
+    ) {
+        // SAFETY: the set runs here; the panel is as the caller promises.
+        unsafe {
+            let mut sums = [[vdupq_n_s32(0); 4]; STRIP];
+            for pair in 0..PAIRS {
+                let weights = panel.as_ptr().add(pair).cast::<i16>();
+                // The first column of eight rows, and the second.
+                let eight = |at: usize| vld2q_s16(weights.add(at));
+                let (int16x8x2_t(a0, a1), int16x8x2_t(b0, b1)) = (eight(0), eight(16));
+                for (sums, x) in sums.iter_mut().zip(x) {
+                    for (x, a, b) in [(x[2 * pair], a0, b0), (x[2 * pair + 1], a1, b1)] {
+                        sums[0] = vmlal_n_s16(sums[0], vget_low_s16(a), x);
+                        sums[1] = vmlal_high_n_s16(sums[1], a, x);
+                        sums[2] = vmlal_n_s16(sums[2], vget_low_s16(b), x);
+                        sums[3] = vmlal_high_n_s16(sums[3], b, x);
+                    }
+                }
+            }
+            for (row, (sums, totals)) in sums.iter().zip(totals).enumerate() {
+                for (four, &sums) in sums.iter().enumerate() {
+                    for (half, sums) in self.widen(sums).into_iter().enumerate() {
+                        let at = 4 * four + 2 * half;
+                        let total = totals.as_mut_ptr().add(at);
+                        let scale = vld1q_f64(scales.as_ptr().add(at));
+                        let mut sum = vfmaq_f64(vld1q_f64(total), sums, scale);
+                        if let Some((minima, of_x)) = minima {
+                            let min = vld1q_f64(minima.as_ptr().add(at));
+                            sum = vfmaq_n_f64(sum, min, of_x[row]);
+                        }
+                        vst1q_f64(total, sum);
+                    }
+                }
+            }
+        }
+    }
+}
