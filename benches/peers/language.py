@@ -1,9 +1,9 @@
 """Tokens a second of language models by Tercet and by llama.cpp, in turns, on the same files: one line of a table a model and number of threads.
 
-    python language.py [--tercet tercet] [--llama-bench llama-bench] [--prompt 256] [--text 100] [--rounds 2] [--threads 1,2] FILE PROMPT MODEL…
+    python language.py [--tercet tercet] [--llama-bench llama-bench] [--words 100] [--text 100] [--rounds 2] [--threads 1,2] FILE MODEL…
 
-FILE is prose, of which the beginning is the prompt, as many words as give PROMPT tokens at least; llama-bench makes up its own. LLAMA_BENCH may have
-arguments, and so may TERCET. Of each the best of all rounds counts: write on a quiet machine only. What is compared is not the same work: llama.cpp makes
+FILE is prose, whose first WORDS words are the prompt and whose first four begin the text; llama-bench makes up its own prompts, of as many tokens. Both
+commands may have arguments. Of each the best of all rounds counts: on a quiet machine only. What is compared is not the same work: llama.cpp makes
 activations int8 by blocks, Tercet 16 bits a row, and Tercet draws its tokens.
 """
 
@@ -14,11 +14,17 @@ import subprocess
 import sys
 
 
-def tercet(command, model, prompt, text, threads):
-    """Tokens a second of the prompt and of the text."""
+def generate(command, model, prompt, text, threads):
+    """What Tercet says of a prompt and as many tokens."""
     run = [*command, "--threads", str(threads), "generate", model, "-p", prompt, "-n", str(text), "--json"]
-    found = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
-    return found["prompt_tokens_per_second"], found["decode_tokens_per_second"], found["prompt_tokens"], found["engine"]
+    return json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+
+
+def tercet(command, model, words, text, threads):
+    """Tokens a second of the prompt and of the text, tokens of the prompt, and who multiplied."""
+    prompt = generate(command, model, " ".join(words), 1, threads)
+    text = generate(command, model, " ".join(words[:4]), text, threads)
+    return prompt["prompt_tokens_per_second"], text["decode_tokens_per_second"], prompt["prompt_tokens"], prompt["engine"]
 
 
 def llama(command, model, prompt, text, threads):
@@ -33,7 +39,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tercet", default="tercet", type=shlex.split)
     parser.add_argument("--llama-bench", default="llama-bench", type=shlex.split)
-    parser.add_argument("--prompt", default=256, type=int)
+    parser.add_argument("--words", default=100, type=int)
     parser.add_argument("--text", default=100, type=int)
     parser.add_argument("--rounds", default=2, type=int)
     parser.add_argument("--threads", default="1,2")
@@ -41,15 +47,14 @@ def main():
     parser.add_argument("models", nargs="+")
     asked = parser.parse_args()
     with open(asked.file, encoding="utf-8", errors="replace") as file:
-        # Some words are several tokens, none less than one, but few.
-        words = file.read().split()[: asked.prompt]
+        words = file.read().split()[: asked.words]
     print("| model | threads | prompt: Tercet | llama.cpp | ratio | text: Tercet | llama.cpp | ratio |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     for model in asked.models:
         for threads in map(int, asked.threads.split(",")):
             own, other = [], []
             for _ in range(asked.rounds):
-                own.append(tercet(asked.tercet, model, " ".join(words), asked.text, threads))
+                own.append(tercet(asked.tercet, model, words, asked.text, threads))
                 other.append(llama(asked.llama_bench, model, own[-1][2], asked.text, threads))
             prompt, text = (max(run[at] for run in own) for at in (0, 1))
             their_prompt, their_text = (max(run[at] for run in other) for at in (0, 1))

@@ -222,7 +222,7 @@ fn metadata_of_a_gguf_model_is_carried_through() {
 
     let (lines, values) = read(&python, &folder, &after);
     let expected = [
-        "token_embd.weight tq2_0 4x256",
+        "token_embd.weight q8_0 4x256",
         "blk.0.ffn_up.weight tq2_0 3x2x512",
         "blk.0.attn_norm.weight f32 256",
         "blk.0.ids i32 2x3",
