@@ -316,10 +316,10 @@ fn activations_of_16_bits_give_the_reference_bits() {
         let shapes = [
             (1, block, 1),
             (7, 3 * block, 2),
-            (16, 9 * block, 5),
+            (16, 9 * block, 17),
             (33, 2 * block, 9),
             (70, 4 * block, 4),
-            (100, block, 12),
+            (100, block, 20),
             (0, block, 3),
             (5, block, 0),
         ];
@@ -329,7 +329,7 @@ fn activations_of_16_bits_give_the_reference_bits() {
         }
         for weights in VALUES {
             for x in VALUES {
-                check_wide(format, (19, 3 * block, 6), [weights, x], 0x2FFF, 3);
+                check_wide(format, (19, 3 * block, 18), [weights, x], 0x2FFF, 3);
             }
         }
     }

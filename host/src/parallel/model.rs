@@ -86,15 +86,17 @@ impl ModelEngine for Threads {
                 self.columns(layer, product.rows(), out, || Some(Room::default()), give);
                 return Ok(());
             }
-            for (row, (&scale, out)) in x_scales
-                .iter()
-                .zip(out.chunks_exact_mut(outputs))
-                .enumerate()
-            {
-                self.rows(layer, out, |part, _, out| {
-                    product.row(part, row, scale, out)
-                });
+            if let [scale] = *x_scales {
+                self.rows(layer, out, |part, _, out| product.row(part, 0, scale, out));
+                return Ok(());
             }
+            // Some weights meet one row of activations after another while they are in the cache.
+            let give = |(): &mut (), part: &Layer<'_>, _, columns: &mut Columns<'_, '_, f32>| {
+                for (row, &scale) in x_scales.iter().enumerate() {
+                    product.row(part, row, scale, columns.row(row));
+                }
+            };
+            self.columns(layer, product.rows(), out, || Some(()), give);
             return Ok(());
         }
         if let Some(strips) = self.strips(layer, x) {

@@ -133,4 +133,4 @@ impl HalfProduct {
 }
 
 /// The fewest rows of activations that are worth packing weights for.
-const FEW: usize = 5;
+const FEW: usize = 16;
