@@ -306,7 +306,7 @@ fn check_wide(
     matrix.wide_sum_bits() <= f64::MANTISSA_DIGITS
 }
 
-/// Rows go eight, sixteen and 32 at a time, activations four. Scales below 2⁻³ have sums that fit f64; those below 2⁸ have not.
+/// Rows go eight, sixteen and 32 at a time, activations four. Scales below 2⁻³ have sums that fit f64; larger ones may not.
 #[test]
 fn activations_of_16_bits_give_the_reference_bits() {
     for format in Format::ALL {

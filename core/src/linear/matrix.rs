@@ -28,7 +28,7 @@ pub struct Matrix<'a> {
     cols: usize,
     bytes: &'a [u8],
     scales: Scales<'a>,
-    /// [`Matrix::sum_bits`] of blocks.
+    /// Bits of the largest sum of a row of blocks with activations of 8 bits; 0 for other layouts.
     block_bits: u8,
 }
 
@@ -90,8 +90,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// How many bits the magnitude of any row's sum with activations of 16 bits, within ±32,512, takes at most: of blocks in their unit of 2⁻²⁴. From 53 on
-    /// a sum may have no f64.
+    /// How many bits the magnitude of any row's sum with activations of 16 bits, within ±32,512, takes at most: of blocks in their unit of 2⁻²⁴. Of more than
+    /// 53 some have no f64.
     ///
     /// ```
     /// use tercet_core::linear::{Layout, Matrix};

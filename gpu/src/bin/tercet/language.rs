@@ -176,7 +176,8 @@ pub(crate) fn rate(tokens: usize, seconds: f64) -> Option<f64> {
     (tokens > 0 && seconds > 0.0).then(|| tokens as f64 / seconds)
 }
 
-/// The products of so many steps of so many rows: blocks are multiplied by activations of 16 bits as by two of 8.
+/// The products of so many steps of so many rows. One of blocks with an activation of 16 bits counts as two with one of 8: some engines multiply two
+/// planes, others in lanes that are twice as wide.
 pub(crate) fn job(model: &Model<'_, '_>, rows: usize, steps: usize) -> Job {
     let none = Job::products(0, 0, 0, rows).with_items(0);
     let weights = model.layers().iter().flat_map(Layer::weights);
