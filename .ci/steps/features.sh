@@ -17,7 +17,7 @@ fi
 plain=(thumbv6m-none-eabi riscv32imc-unknown-none-elf)
 atomic=(thumbv7m-none-eabi thumbv7em-none-eabihf thumbv8m.main-none-eabihf riscv32imac-unknown-none-elf)
 systems=(i686-unknown-linux-gnu aarch64-unknown-linux-gnu s390x-unknown-linux-gnu)
-all=defmt,dsp,mve,critical-section,portable-atomic
+all=conformance,defmt,dsp,mve,critical-section,portable-atomic
 built=0
 
 # As firmware/boards/an505.toml and the build of the packaged crate, which share this one's `core` where that is built here.

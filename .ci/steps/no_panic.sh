@@ -8,7 +8,7 @@ cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
 
 # What is public, by rustdoc; its JSON is a nightly's.
 documented=target/no_panic
-cargo +nightly rustdoc --locked -q -p tercet-core --lib --features critical-section,portable-atomic --target-dir $documented -- \
+cargo +nightly rustdoc --locked -q -p tercet-core --lib --features conformance,critical-section,portable-atomic --target-dir $documented -- \
     -Z unstable-options --output-format json
 # A board with room for the names.
 printed=target/ci/no_panic-reached.txt
