@@ -7,12 +7,12 @@
 //! [`tercet_core::scalar`]; the conformance suite runs over each [`Backend`].
 
 #![cfg_attr(
-    not(target_arch = "x86_64"),
+    not(all(feature = "simd", target_arch = "x86_64")),
     allow(
         dead_code,
         unused_imports,
         unused_macros,
-        reason = "loops are written for all sets: aarch64 has no kernels for some, other processors have none at all"
+        reason = "loops are written for all sets: aarch64 has no kernels for some, other processors and builds without `simd` have none at all"
     )
 )]
 
@@ -43,22 +43,22 @@ pub(crate) mod stream;
 mod taken;
 mod vectors;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod amx;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod avx2;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod avx512;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod avx512_vnni;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod avx_vnni;
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[cfg(all(feature = "simd", target_arch = "aarch64", target_endian = "little"))]
 mod dotprod;
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[cfg(all(feature = "simd", target_arch = "aarch64", target_endian = "little"))]
 mod neon;
 mod scalar;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod sse41;
 
 pub use backend::{Backend, BackendError};

@@ -46,12 +46,12 @@ pub(super) struct Kernels {
 
 /// A set, where this architecture has it.
 pub(super) fn of(isa: Isa) -> Option<&'static Set> {
-    /// The set of a module that is compiled for some targets only.
+    /// The set of a module that is compiled for some targets only, and with the feature `simd`.
     macro_rules! set {
         ($module:ident if $($target:tt)+) => {{
-            #[cfg($($target)+)]
+            #[cfg(all(feature = "simd", $($target)+))]
             let set = Some(&super::$module::SET);
-            #[cfg(not($($target)+))]
+            #[cfg(not(all(feature = "simd", $($target)+)))]
             let set = None;
             set
         }};

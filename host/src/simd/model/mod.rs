@@ -1,6 +1,6 @@
 //! Steps of language models between products: core's loops, compiled for each set, and a set's own products.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod avx2;
 
 use tercet_core::model::Gate;
@@ -26,10 +26,18 @@ pub(super) const SCALAR: Steps = Steps {
     gate: |gate, x, up| gate.apply(x, up),
 };
 
+/// [`Gate::apply`] in vectors of 32 bytes, also where there are longer ones: what it looks up is gathered value by value either way, and the emulated
+/// processor that tests the sets with longer ones (`.ci/amx`) gathers by none of the registers that they add.
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
+fn gate(gate: Gate, x: &mut [f32], up: &[f32]) {
+    gate.apply(x, up);
+}
+
 /// The steps of a set, by its features.
 macro_rules! steps {
     ($name:ident, $features:literal) => {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(feature = "simd", target_arch = "x86_64"))]
         pub(super) const $name: Steps = {
             #[target_feature(enable = $features)]
             fn attend(
@@ -42,11 +50,6 @@ macro_rules! steps {
             ) {
                 let products = avx2::Products::here();
                 attention.head_by(products, row, head, scores, sums, out);
-            }
-
-            #[target_feature(enable = $features)]
-            fn gate(gate: Gate, x: &mut [f32], up: &[f32]) {
-                gate.apply(x, up);
             }
 
             Steps { attend, gate }
