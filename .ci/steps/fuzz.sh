@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A short run of every fuzz target, of as many executions on every machine. TERCET_FUZZ_RUNS: how many each (20,000).
+# A short run of every fuzz target, of as many executions on every machine. TERCET_FUZZ_RUNS: how many each (20,000); `model`, whose
+# executions load a language model and run it, a fifth of them.
 . .ci/lib.sh
 
 cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
@@ -19,6 +20,8 @@ for target in $targets; do
     seeds=host/fuzz/seeds/$target
     corpora=("$scratch")
     [[ -d $seeds ]] && corpora+=("$seeds")
-    cargo +nightly fuzz run --fuzz-dir host/fuzz --target-dir target/fuzz "$target" "${corpora[@]}" -- -runs="$runs" -rss_limit_mb=2048
+    count=$runs
+    [[ $target != model ]] || count=$((runs / 5))
+    cargo +nightly fuzz run --fuzz-dir host/fuzz --target-dir target/fuzz "$target" "${corpora[@]}" -- -runs="$count" -rss_limit_mb=2048
 done
-note "${targets//$'\n'/ }: $runs runs each"
+note "${targets//$'\n'/ }: $runs runs each, of model $((runs / 5))"

@@ -119,7 +119,7 @@ fn read(folder: &Path) -> Result<Board, Failure> {
 fn parse(text: &str) -> Result<Board, String> {
     let told: Description = serde_json::from_str(text)
         .map_err(|error| format!("no description of a board: {error}"))?;
-    // `an385:thumbv6m-none-eabi` is a board with another target than its own.
+    // `an386:thumbv7em-none-eabi` is a board with another target than its own.
     let name = told.board.split(':').next().unwrap_or_default();
     for (what, word) in [("board", name), ("target", &*told.target)] {
         if !is_word(word, "._-") {
