@@ -14,6 +14,8 @@ mod convert_codes;
 mod convert_palette;
 mod convert_refused;
 mod files;
+#[cfg(not(sanitized))]
+mod importance;
 mod language;
 mod language_conformance;
 mod language_hostile;

@@ -50,7 +50,7 @@ fn no_format_within_the_bits_passes_the_bound_of_auto() {
     for bits in [2.2, 2.3, 3.0, 4.5, 8.0, 8.5] {
         let (report, error) = quantize(&folder, &["--to", "auto", "--bits", &bits.to_string()]);
         let auto = &report["auto"];
-        assert_eq!(fields(auto), ["bits", "gap", "squared_error"]);
+        assert_eq!(fields(auto), ["bits", "gap", "squared_error", "weighed"]);
         let number = |field: &str| auto[field].as_f64().unwrap();
         assert_eq!(number("bits"), bits);
         assert!((number("squared_error") - error).abs() <= 1e-9 * error);

@@ -60,6 +60,7 @@ fn json_holds_the_documented_fields() {
             "llama_cpp",
             "mean",
             "perplexity",
+            "recorded",
             "seconds",
             "sum",
             "tokens",
@@ -222,6 +223,7 @@ fn wrong_usage_ends_in_two() {
         &["text", "--window", "0"],
         &["text", "--sinks", "2"],
         &["text", "--window", "641"],
+        &["text", "--force"],
     ] {
         let run = folder.run(&[&["perplexity", "bitnet.gguf"], more].concat());
         assert_eq!(

@@ -181,6 +181,73 @@ fn ternary_floats_of_a_bitnet_keep_their_codes_and_scales() {
 }
 
 #[test]
+fn auto_goes_by_inputs_that_perplexity_recorded() {
+    let folder = Folder::new();
+    Hf::llama().write(&folder, "model", 1);
+    folder.ok(&["import", "model", "-o", "model.gguf"]);
+    fs::write(folder.path("text"), TEXT.repeat(4)).unwrap();
+    let record = [
+        "perplexity",
+        "model.gguf",
+        "text",
+        "--record",
+        "inputs.gguf",
+    ];
+    let said = folder.ok(&record);
+    let alone = folder.json(&["perplexity", "model.gguf", "text", "--json"]);
+    assert!(alone["recorded"].is_null());
+    let inputs = folder.written("inputs.gguf");
+    let count = Reader::new(&inputs).unwrap().tensors().count() / 2;
+    let line = format!("\ninputs of {count} tensors in inputs.gguf\n");
+    assert!(said.ends_with(&line), "{said}");
+    // What is there stays, unless it may go; a text or a model never goes.
+    assert!(folder.fails(&record).contains("inputs.gguf"));
+    for input in ["text", "model.gguf"] {
+        let over = [
+            "perplexity",
+            "model.gguf",
+            "text",
+            "--record",
+            input,
+            "--force",
+        ];
+        assert!(folder.fails(&over).contains(input));
+    }
+    let threads = ["--force", "--threads", "1", "--json"];
+    let report = folder.json(&[&record[..], &threads].concat());
+    assert_eq!(
+        (&report["sum"], &report["recorded"]),
+        (&alone["sum"], &count.into())
+    );
+    assert_eq!(folder.written("inputs.gguf"), inputs);
+    let quantize = [
+        "quantize",
+        "model.gguf",
+        "--to",
+        "auto",
+        "--bits",
+        "4",
+        "-o",
+    ];
+    let importance = ["out.gguf", "--importance", "inputs.gguf"];
+    let report = folder.json(&[&quantize[..], &importance, &["--json"]].concat());
+    assert_eq!(
+        fields(&report["auto"]),
+        ["bits", "gap", "squared_error", "weighed"]
+    );
+    assert_eq!(report["auto"]["weighed"], true);
+    folder.ok(&["perplexity", "out.gguf", "text"]);
+    let said = folder.ok(&[&quantize[..], &importance, &["--force"]].concat());
+    assert!(
+        said.contains("auto: relative squared error of products "),
+        "{said}"
+    );
+    let other = ["other.gguf", "--importance", "model.gguf"];
+    let line = folder.fails(&[&quantize[..], &other].concat());
+    assert!(line.contains("model.gguf: no tensor named `"), "{line}");
+}
+
+#[test]
 fn perplexity_before_and_after_is_that_of_the_models() {
     let folder = Folder::new();
     Hf::llama().write(&folder, "model", 1);

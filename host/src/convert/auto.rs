@@ -5,13 +5,15 @@ use tercet_core::quant::adaptive::{Adaptive, AdaptiveError, Cost};
 
 use super::codec::Codec;
 use super::encode::encode;
+use super::importance;
 use super::options::QuantizeOptions;
 use super::plan::{Action, Step};
 use super::report::AutoReport;
+use super::runs::Coder;
 use super::stats;
 use super::steps::ConversionSteps;
 use crate::dtype::DType;
-use crate::source::Source;
+use crate::source::{Source, TILE};
 use crate::{Error, Model, Progress};
 
 /// What a tensor may become, the smallest first. Each is one reading of the tensor more, so the formats between Q4_0 and Q8_0 are left out.
@@ -36,11 +38,12 @@ enum Choice {
 /// Replaces the block formats of a plan by those of least total squared error within `options.bits`.
 ///
 /// Each tensor is encoded in every format that its rows divide into, so this takes [`PASSES`] times the reading
-/// of a plain conversion. `None` where no tensor is to be quantized.
+/// of a plain conversion. With `importance` what counts is [`Weighed::relative`]. `None` where no tensor is to be quantized.
 pub(super) fn choose(
     steps: &mut impl ConversionSteps,
     model: &Model,
     options: &QuantizeOptions,
+    importance: Option<&Model>,
     plan: &mut [Step<'_>],
     progress: &dyn Progress,
 ) -> Result<Option<AutoReport>, Error> {
@@ -52,11 +55,19 @@ pub(super) fn choose(
         progress.tensor(step.source.tensor.name);
         // Values that are not finite end it here; what fails below is a scale or a value too large for a choice.
         stats::of_tensor(&step.source)?;
+        let weights = importance.map(|of| importance::of_inputs(of, &step.source));
+        let weights = weights.transpose()?;
         let bytes = step.source.tensor.bytes.len() as u64;
         progress.advance(bytes);
         values += step.source.values() as u64;
         for choice in CHOICES {
-            costs.push(cost(steps, &step.source, choice, options));
+            costs.push(cost(
+                steps,
+                &step.source,
+                choice,
+                options,
+                weights.as_deref(),
+            ));
             progress.advance(bytes);
         }
     }
@@ -93,6 +104,7 @@ pub(super) fn choose(
     Ok(Some(AutoReport {
         bits,
         squared_error: allocation.error,
+        weighed: importance.is_some(),
         gap: allocation.gap(),
     }))
 }
@@ -103,6 +115,7 @@ fn cost(
     source: &Source<'_>,
     choice: Choice,
     options: &QuantizeOptions,
+    weights: Option<&[f64]>,
 ) -> Option<Cost> {
     let values = source.values() as u64;
     let (codec, bytes) = match choice {
@@ -116,7 +129,67 @@ fn cost(
         }
         Choice::F16 => (Codec::Floats(DType::F16), values * 2),
     };
-    let done = encode(steps, source, codec, &(), &mut |_, _| Ok(())).ok()?;
-    let error = done.measures?.squared_error;
+    let Some(weights) = weights else {
+        let done = encode(steps, source, codec, &(), &mut |_, _| Ok(())).ok()?;
+        let error = done.measures?.squared_error;
+        return Some(Cost { bytes, error });
+    };
+    let mut weighed = Weighed {
+        source,
+        codec,
+        weights,
+        first: 0,
+        error: 0.0,
+        energy: 0.0,
+    };
+    encode(steps, source, codec, &(), &mut |_, bytes| {
+        weighed.add(bytes)
+    })
+    .ok()?;
+    let error = weighed.relative()?;
     Some(Cost { bytes, error })
+}
+
+/// What the products of a matrix are off by, its inputs being taken for independent: their squared error beside their squares.
+struct Weighed<'a, 's> {
+    source: &'a Source<'s>,
+    codec: Codec,
+    /// What a square counts, for each input.
+    weights: &'a [f64],
+    /// The first value that is not in yet.
+    first: usize,
+    error: f64,
+    energy: f64,
+}
+
+impl Weighed<'_, '_> {
+    /// Adds the errors of the values that those bytes stand for, which go on where the last did, each in its order.
+    fn add(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let (len, size) = self.codec.dtype().block();
+        let (mut original, mut restored) = (Vec::new(), vec![0.0; TILE]);
+        for bytes in bytes.chunks(TILE / len * size) {
+            let restored = &mut restored[..bytes.len() / size * len];
+            let refuse = |reason| Error::tensor(self.source.path, self.source.tensor.name, reason);
+            (self.codec.restore(self.first, bytes, restored)).map_err(refuse)?;
+            let original = (self.source).view(self.first, restored.len(), &mut original)?;
+            let weights = self.weights.iter().cycle();
+            let weights = weights.skip(self.first % self.weights.len());
+            for ((x, y), weight) in original.iter().zip(&*restored).zip(weights) {
+                let error = f64::from(*x) - f64::from(*y);
+                self.error += error * error * weight;
+                self.energy += f64::from(*x) * f64::from(*x) * weight;
+            }
+            self.first += restored.len();
+        }
+        Ok(())
+    }
+
+    /// The one divided by the other; `None` where they are no numbers.
+    fn relative(&self) -> Option<f64> {
+        let relative = match self.error {
+            0.0 => 0.0,
+            error => error / self.energy,
+        };
+        relative.is_finite().then_some(relative)
+    }
 }

@@ -74,7 +74,7 @@ pub(crate) fn together(options: &QuantizeOptions) -> Result<(), Error> {
         Some(Per::Rows(_)) if !palette => return refuse("a group of several rows"),
         _ => {}
     }
-    if !palette && options.importance.is_some() {
+    if !palette && target != Target::Auto && options.importance.is_some() {
         return refuse("an importance");
     }
     if target != Target::Int8 && options.grid != Grid::Symmetric {

@@ -1,9 +1,11 @@
-//! How much each value of a tensor matters, from a file of tensors with the same names and shapes.
+//! How much each value of a tensor matters: from a file of tensors with the same names and shapes, or, input by input of a matrix, from one of
+//! llama.cpp's form.
 
 use tercet_core::palette::MAX_WEIGHT;
 
 use super::plan::{Action, Step};
 use super::stats;
+use crate::language::{COUNTS, SUMS};
 use crate::source::Source;
 use crate::{Error, Model};
 
@@ -47,6 +49,48 @@ impl<'a> Importance<'a> {
         }
         Ok(())
     }
+}
+
+/// The matrix of language models that is looked up and, unless it is the head too, not multiplied: nothing is recorded of it.
+const EMBEDDING: &str = "token_embd.weight";
+
+/// The mean square of each input of a matrix, as [`Inputs::write`](crate::language::Inputs::write) and llama-imatrix write their sums. The inputs of
+/// an embedding that is not among them are alike.
+///
+/// # Errors
+/// [`Error::NoSuchTensor`]; [`Error::Tensor`] for another number of inputs than the matrix has, and for what is no sum of squares of some rows.
+pub(super) fn of_inputs(model: &Model, matrix: &Source<'_>) -> Result<Vec<f64>, Error> {
+    let name = matrix.tensor.name;
+    let cols = matrix.tensor.row();
+    if name == EMBEDDING && model.get(&format!("{name}{SUMS}")).is_none() {
+        return Ok(vec![1.0; cols]);
+    }
+    let read = |end: &str, len: usize| {
+        let name = format!("{name}{end}");
+        let source = find(model, &name)?;
+        let refuse = |reason: String| Err(Error::tensor(model.path(), &name, reason));
+        if source.is_quantized() || !source.is_readable() {
+            return refuse(format!("{} holds no importances", source.type_name()));
+        }
+        if source.values() != len {
+            let found = source.values();
+            return refuse(format!("it has {found} values, and {len} are needed"));
+        }
+        let mut values = vec![0.0; len];
+        source.read(0, &mut values)?;
+        match values.iter().find(|x| !(**x >= 0.0 && x.is_finite())) {
+            Some(x) => refuse(format!("the importance {x} is none")),
+            None => Ok(values),
+        }
+    };
+    let rows = read(COUNTS, 1)?[0];
+    if rows == 0.0 {
+        let name = format!("{name}{COUNTS}");
+        return Err(Error::tensor(model.path(), &name, "it is of no rows"));
+    }
+    let sums = read(SUMS, cols)?;
+    let means = sums.into_iter().map(|sum| f64::from(sum) / f64::from(rows));
+    Ok(means.collect())
 }
 
 fn find<'a>(model: &'a Model, name: &str) -> Result<Source<'a>, Error> {

@@ -169,7 +169,14 @@ fn by(
             .sum::<u64>();
     progress.start(model.tensor_bytes() + extra);
     let chosen = match options.target {
-        Target::Auto => auto::choose(steps, model, options, &mut plan, progress)?,
+        Target::Auto => auto::choose(
+            steps,
+            model,
+            options,
+            importance.as_ref(),
+            &mut plan,
+            progress,
+        )?,
         _ => None,
     };
     let job = Job {

@@ -55,8 +55,10 @@ pub struct Beside {
 pub struct AutoReport {
     /// Bits a weight that it might spend.
     pub bits: f64,
-    /// Σ(x − x̂)² over all tensors that it chose for.
+    /// Σ(x − x̂)² over all tensors that it chose for; with importances i, the mean squares of inputs, the sum over tensors of Σ i·(x − x̂)² / Σ i·x².
     pub squared_error: f64,
+    /// Whether there were importances.
+    pub weighed: bool,
     /// At most this much of `squared_error` could be saved by another choice of the same formats within `bits`.
     pub gap: f64,
 }

@@ -19,6 +19,25 @@ pub struct Windows {
 }
 
 impl Windows {
+    /// How many windows so many tokens make, the last of which may be shorter.
+    pub const fn count(&self, tokens: usize) -> usize {
+        if self.context < 2 {
+            return 0;
+        }
+        match self.second_half {
+            true => tokens / self.context,
+            false => tokens.div_ceil(self.own()),
+        }
+    }
+
+    /// Tokens of the text in a window.
+    const fn own(&self) -> usize {
+        match (self.begin, self.second_half) {
+            (Some(_), false) => self.context - 1,
+            _ => self.context,
+        }
+    }
+
     /// How many of so many tokens are scored.
     ///
     /// ```
@@ -94,11 +113,7 @@ pub fn perplexity<E: FlowEngine>(
         )));
     }
     let mut cost = Cost::default();
-    let own = match (windows.begin, windows.second_half) {
-        (Some(_), false) => context - 1,
-        _ => context,
-    };
-    for window in tokens.chunks(own) {
+    for window in tokens.chunks(windows.own()) {
         let mut text = Vec::with_capacity(context);
         match (windows.begin, windows.second_half) {
             (begin, false) => text.extend(begin.into_iter().chain(window.iter().copied())),

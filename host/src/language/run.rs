@@ -1,5 +1,6 @@
 //! A model at work: its cache, its sequences and the memory of its steps.
 
+use tercet_core::engine::ModelEngine;
 use tercet_core::model::{
     Cache, CacheShape, CacheType, Codes, Memory, Model, ModelError, Needs, Pattern, Place, Row,
     Sequence, decode,
@@ -8,6 +9,7 @@ use tracing::trace_span;
 
 use super::available::available;
 use super::file::LanguageFile;
+use super::inputs::{Inputs, Recorder};
 use crate::Error;
 use crate::engine::{By, EngineError, FlowEngine, Shared};
 use crate::parallel::team;
@@ -239,6 +241,7 @@ pub fn run<E: FlowEngine, T>(
             words: &mut words,
         },
         logits: &mut logits,
+        inputs: None,
         chunk: sizes.chunk as usize,
         room: match sizes.pattern.is_ring() {
             true => usize::MAX,
@@ -265,8 +268,32 @@ pub struct Decoder<'d, 'f, E> {
     pub(super) sequences: &'d mut [Sequence<'d>],
     memory: Memory<'d>,
     logits: &'d mut [f32],
+    inputs: Option<Inputs>,
     chunk: usize,
     room: usize,
+}
+
+/// [`decode`], with what goes into matrices added to `inputs`, unless it fails.
+fn decode_into<E: ModelEngine>(
+    engine: &mut E,
+    inputs: Option<&mut Inputs>,
+    model: &Model<'_, '_>,
+    state: (&mut Cache<'_>, &mut [Sequence<'_>]),
+    rows: &[Row],
+    (memory, logits): (&mut Memory<'_>, &mut [f32]),
+    report: &mut dyn FnMut(ModelError),
+) -> Result<(), E::Failure> {
+    let Some(inputs) = inputs else {
+        return decode(engine, model, state, rows, memory, logits, report);
+    };
+    let mut grown = inputs.clone();
+    let mut engine = Recorder {
+        engine,
+        inputs: &mut grown,
+    };
+    decode(&mut engine, model, state, rows, memory, logits, report)?;
+    *inputs = grown;
+    Ok(())
 }
 
 impl<E: FlowEngine> Decoder<'_, '_, E> {
@@ -294,6 +321,20 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
     pub fn pattern(&self) -> Pattern {
         let first = self.sequences.first();
         first.map_or(self.model.config().pattern, |sequence| *sequence.pattern())
+    }
+
+    /// Records what goes into the model's matrices from now on, beginning with nothing.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`].
+    pub fn record(&mut self) -> Result<(), Error> {
+        self.inputs = Some(Inputs::of(self.file, self.model)?);
+        Ok(())
+    }
+
+    /// What was recorded; `None` unless it was asked for.
+    pub const fn recorded(&self) -> Option<&Inputs> {
+        self.inputs.as_ref()
     }
 
     /// Forgets the positions of a sequence from `len` on, and says how many it has then. All are forgotten where a window's ring
@@ -330,19 +371,19 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
         let mut report = |error| {
             fault.get_or_insert(error);
         };
-        let engine = &mut *self.shared.engine;
+        let (engine, inputs) = (&mut *self.shared.engine, &mut self.inputs);
         let threads = match model.bytes() < SMALL {
             true => 1,
             false => engine.team(),
         };
         let done = team::with(threads, || {
-            let done = decode(
+            let done = decode_into(
                 engine,
+                inputs.as_mut(),
                 model,
                 (cache, sequences),
                 rows,
-                memory,
-                logits,
+                (memory, logits),
                 &mut report,
             );
             done.map_err(Into::into)
@@ -350,13 +391,13 @@ impl<E: FlowEngine> Decoder<'_, '_, E> {
         let done = self.shared.or_threads(done, |threads| {
             let (cache, sequences) = (&mut self.cache, &mut *self.sequences);
             let (memory, logits) = (&mut self.memory, &mut *self.logits);
-            Ok(decode(
+            Ok(decode_into(
                 threads,
+                self.inputs.as_mut(),
                 model,
                 (cache, sequences),
                 rows,
-                memory,
-                logits,
+                (memory, logits),
                 &mut report,
             )?)
         });

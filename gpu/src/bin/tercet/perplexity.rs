@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tercet_core::model::CacheType;
+use tercet_host::file::output::Output;
 use tercet_host::language::tokenizer::{Encoding, Specials};
 use tercet_host::language::{self, Cost, LanguageFile, View, Windows};
 
@@ -20,6 +21,7 @@ Examples:
   tercet perplexity model.gguf book.txt
   tercet perplexity model.gguf book.txt --context 512 --llama-cpp    what llama-perplexity prints
   tercet perplexity model.gguf --tokens ids.txt --json
+  tercet perplexity model.gguf book.txt --record inputs.gguf         and how large the matrices' inputs are
 
 The text's tokens are cut into windows of the context, each with the token before it that begins texts, if the vocabulary has one; a \
 window begins with nothing remembered. Every token after a window's first is scored, once: the cost is an integer number of units of \
@@ -30,8 +32,10 @@ A step takes 64 tokens, with --profile edge one, in the memory that a microcontr
 --llama-cpp scores as llama-perplexity does, for a comparison with it alone: the second half of each whole window, whose first token is \
 replaced by the one that begins texts.
 
+--record writes the sum of the squares of every input of every matrix to a GGUF file, as llama-imatrix does and llama-quantize reads it: what tercet quantize --to auto --importance takes.
+
 JSON (--json): tokens (of the text), count (that were scored), bytes (that they stand for), sum (of costs, in units of 2^-32 nats), mean \
-(nats a token), perplexity, bits_per_byte, context, llama_cpp, cache, engine, engine_note, seconds.";
+(nats a token), perplexity, bits_per_byte, context, llama_cpp, cache, engine, engine_note, recorded (null or the number of matrices), seconds.";
 
 /// Say how well a language model foretells a text
 #[derive(Debug, clap::Args)]
@@ -52,6 +56,12 @@ pub(crate) struct Arguments {
     /// Score as llama-perplexity does
     #[arg(long)]
     llama_cpp: bool,
+    /// Write how large the inputs of each matrix are to a GGUF file
+    #[arg(long, value_name = "OUT")]
+    record: Option<PathBuf>,
+    /// Replace OUT if it exists
+    #[arg(long, requires = "record")]
+    force: bool,
     #[command(flatten)]
     running: Running,
     #[command(flatten)]
@@ -75,6 +85,7 @@ struct Report<'a> {
     cache: &'static str,
     engine: &'a str,
     engine_note: Option<String>,
+    recorded: Option<usize>,
     seconds: f64,
 }
 
@@ -110,6 +121,8 @@ struct How<'a> {
     /// Tokens of a window; `None`: the model's context.
     context: Option<u32>,
     llama_cpp: bool,
+    /// Where the matrices' inputs are to go, if anywhere, and whether what is there goes.
+    record: Option<(&'a Path, bool)>,
 }
 
 /// What came of it.
@@ -121,6 +134,8 @@ pub(crate) struct Scored {
     cache: CacheType,
     engine: String,
     engine_note: Option<String>,
+    /// Matrices whose inputs were recorded.
+    recorded: Option<usize>,
 }
 
 /// Scores a text as `tercet perplexity MODEL FILE` does.
@@ -129,6 +144,7 @@ pub(crate) fn of_text(engine: &mut Engine, model: &Path, text: &Path) -> Result<
         running: &Running::default(),
         context: None,
         llama_cpp: false,
+        record: None,
     };
     score(engine, model, Text::Of(text), &how)
 }
@@ -176,6 +192,11 @@ fn score(
             format::counted(tokens.len() as u64, "token")
         )));
     }
+    // Refused before the work, not after it.
+    let output = how
+        .record
+        .map(|(out, force)| Output::create(out, [path, source], force))
+        .transpose()?;
     let options = how.running.options(&model, context, engine)?;
     let pieces = *tokenizer.view().pieces();
     let bytes = |token| {
@@ -190,7 +211,7 @@ fn score(
     let bar = stderr()
         .is_terminal()
         .then(|| Steps::new(tokens.len() as u64));
-    let (cost, by) = engine.run(job, |engine| {
+    let ((cost, inputs), by) = engine.run(job, |engine| {
         let mut done = 0;
         language::run(engine, &file, &model, &options, |decoder| {
             let mut progress = |count: usize| {
@@ -199,9 +220,23 @@ fn score(
                     bar.reach(done, "tokens");
                 }
             };
-            language::perplexity(decoder, &tokens, &windows, &bytes, &mut progress)
+            if output.is_some() {
+                decoder.record()?;
+            }
+            let cost = language::perplexity(decoder, &tokens, &windows, &bytes, &mut progress)?;
+            Ok((cost, decoder.recorded().cloned()))
         })
     })?;
+    let recorded = match (output, &inputs) {
+        (Some(output), Some(inputs)) => {
+            let count = u32::try_from(windows.count(tokens.len())).unwrap_or(u32::MAX);
+            // The name alone: a file says nothing of folders.
+            let text = source.file_name().unwrap_or_default().to_string_lossy();
+            inputs.write(output, &text, (count, context))?;
+            Some(inputs.matrices().filter(|(_, rows, _)| *rows > 0).count())
+        }
+        _ => None,
+    };
     let note = by.note.or_else(|| shares(&model, &by.engine));
     Ok(Scored {
         tokens: tokens.len(),
@@ -210,6 +245,7 @@ fn score(
         cache: options.cache.unwrap_or(model.config().cache),
         engine: by.engine,
         engine_note: note,
+        recorded,
     })
 }
 
@@ -225,6 +261,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         running: &arguments.running,
         context: arguments.context,
         llama_cpp: arguments.llama_cpp,
+        record: (arguments.record.as_deref()).map(|out| (out, arguments.force)),
     };
     let scored = score(&mut engine, &arguments.model, text, &how)?;
     let cost = scored.cost;
@@ -241,12 +278,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         cache: CacheType::name(scored.cache),
         engine: &scored.engine,
         engine_note: scored.engine_note,
+        recorded: scored.recorded,
         seconds: start.elapsed().as_secs_f64(),
     };
     if arguments.json {
         return output::json(&report);
     }
-    output::text(&people(&report))
+    output::text(&people(&report))?;
+    if let (Some(count), Some(out)) = (report.recorded, &arguments.record) {
+        let tensors = format::counted(count as u64, "tensor");
+        output::text(&format!("inputs of {tensors} in {}\n", name(out)))?;
+    }
+    Ok(())
 }
 
 fn people(report: &Report<'_>) -> String {

@@ -23,6 +23,7 @@ Examples:
   tercet quantize model.safetensors -o model.gguf --to tq2_0
   tercet quantize model.safetensors -o model.gguf --to tq1_0 --rule optimal --exclude '*embed*'
   tercet quantize model.safetensors -o small.gguf --to auto --bits 3.5
+  tercet quantize model.gguf -o small.gguf --to auto --bits 3.5 --importance inputs.gguf    of tercet perplexity --record
   tercet quantize model.safetensors -o int8.safetensors --to int8 --per row --grid affine
   tercet quantize model.safetensors -o small.safetensors --to palette:4 --per rows:64
   tercet quantize model.safetensors -o small.safetensors --to palette:3 --importance squares.safetensors
@@ -36,7 +37,8 @@ Formats of safetensors (OUT ends in .safetensors): int8 and ternary (a byte a co
 into int8 codebooks with the least squared error there is).
 
 auto gives each tensor the format, of tq1_0, tq2_0, q2_0, q4_0, q8_0 and f16, with which the total squared error is least within --bits, and reports how much \
-of that error another choice could save at most.
+of that error another choice could save at most. With --importance it is the sum, over matrices, of their products' squared error beside their squares: each \
+weight by the mean square of what it is multiplied with.
 
 A tensor whose rows the format's blocks do not divide goes to a fallback type, as in llama.cpp, and the report says \
 so. A palette is shown beside what the same tensor would lose in q4_0 and q8_0. Tensors of fewer than two dimensions are copied unless --include names them.
@@ -52,7 +54,7 @@ byte for byte. What has no room on the device the processor does, and the report
 JSON (--json): tensors[] (name, shape, from, to, engine (null where copied), bits_per_weight, relative_error, sqnr_db, flushed, \
 beside[] (format, bits_per_weight, relative_error), note), \
 bytes_before, bytes_after, bits_per_weight, engine, engine_note (null, or why the processor did some of its work), \
-auto (null or bits, squared_error, gap), seconds, megabytes_per_second; with --perplexity also perplexity (tokens, count, context, \
+auto (null or bits, squared_error, gap, weighed), seconds, megabytes_per_second; with --perplexity also perplexity (tokens, count, context, \
 before and after, each with sum, mean, perplexity, bits_per_byte).";
 
 /// Quantize a model: safetensors, npy or GGUF in, GGUF or safetensors out
@@ -81,8 +83,8 @@ pub(crate) struct Arguments {
     /// Codes of int8: symmetric, or affine with a zero point (ONNX)
     #[arg(long, value_name = "GRID", value_parser = grid(), default_value = "symmetric")]
     grid: Grid,
-    /// How much the squared error of each value counts in palettes: a file with a tensor of the same name and shape for
-    /// each, none negative
+    /// How much the squared error of each value counts. For palettes a file with a tensor of the same name and shape for each, none
+    /// negative; for auto what tercet perplexity --record wrote, or llama-imatrix
     #[arg(long, value_name = "FILE")]
     importance: Option<PathBuf>,
     /// Bits a weight that auto may spend, over all tensors that it chooses for
@@ -296,7 +298,11 @@ fn guarantee(auto: &AutoReport) -> String {
         gap => (gap / auto.squared_error * 1e4).ceil() / 100.0,
     };
     format!(
-        "auto: squared error {}; another choice of formats within {} bits/weight saves at most {percent} % of it\n",
+        "auto: {} {}; another choice of formats within {} bits/weight saves at most {percent} % of it\n",
+        match auto.weighed {
+            true => "relative squared error of products",
+            false => "squared error",
+        },
         format::significant(auto.squared_error),
         auto.bits,
     )

@@ -22,7 +22,7 @@ use crate::{format, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  tercet tune                            measure, about six seconds, and keep it
+  tercet tune                            measure, about ten seconds, and keep it
   tercet tune --quick                    about a second and a half
   tercet tune --check                    measure twice, compare the choices, and hold them against what engines take
   tercet tune --check --report check.md  the same with a table of every point
