@@ -6,7 +6,7 @@ cargo +nightly --version || skip "no nightly; rustup toolchain install nightly"
 # --target keeps the flag away from build scripts and macros. Not all tests: the sanitizer's own memory would break
 # the measurement of `memory`, the references run other programs, and unit tests would have the crate compiled twice. Each case of a
 # property costs several times as much as outside. Nor assertions or checks of overflow, which are the step `test`'s.
-# Optimized, with each check in place: called ones, and less optimization, save two minutes of compiling and cost ten of running.
+# Optimized, with each check in place: with called ones and less optimization the tests run several times as long.
 export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_DEV_DEBUG=0
 sanitized() {
     RUSTFLAGS="-Zsanitizer=address --cfg sanitized" PROPTEST_CASES=${PROPTEST_CASES:-8} \

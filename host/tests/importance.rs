@@ -245,3 +245,28 @@ fn importances_that_are_none_are_refused() {
     let refused = quantize(&mut Threads::default(), &model, &blocks, &out, &());
     assert!(refused.unwrap_err().to_string().contains("an importance"));
 }
+
+#[test]
+fn an_embedding_and_a_head_may_be_missing() {
+    let folder = Folder::new();
+    let path = folder.file("in.safetensors");
+    let values = weights(1, 4 * 1024);
+    let names = ["token_embd.weight", "output.weight", "a"];
+    let matrices = names.map(|name| Given::f32(name, &[4, 1024], &values));
+    safetensors(&path, &matrices, &[]);
+    let importance = folder.file("importance.safetensors");
+    let tensors = [
+        Given::f32("a.in_sum2", &[1, 1024], &[1.0; 1024]),
+        Given::f32("a.counts", &[1], &[1.0]),
+    ];
+    safetensors(&importance, &tensors, &[]);
+    let model = Model::open(path).unwrap();
+    let (report, _) = convert(&model, &auto(8.5, &importance), &folder.file("out.gguf"));
+    // Of alike inputs each loses the same, whether that is said or not.
+    let types: Vec<&str> = report
+        .tensors
+        .iter()
+        .map(|tensor| tensor.to.as_str())
+        .collect();
+    assert_eq!(types, ["q8_0"; 3]);
+}

@@ -1,7 +1,7 @@
 //! Every operation over fixed inputs, as one digest each: what "the same bits everywhere" is tested by.
 //!
-//! The digests are here always; what computes them, [`run`] and all behind it, by the feature `conformance`, since it takes a quarter of the time that all
-//! of this crate takes to build. [`run`] makes its inputs from fixed seeds, feeds every operation with awkward sizes (0, 1, 31, 255,
+//! The committed digests are always here. [`run`] and all that computes them need the feature `conformance`: they take a quarter of the time that this
+//! crate takes to build. [`run`] makes its inputs from fixed seeds, feeds every operation with awkward sizes (0, 1, 31, 255,
 //! 256, 257, odd rows) and awkward values (subnormals, huge magnitudes, ties, signed zeros, mixed scales), and
 //! digests what comes out, refusals included. [`TABLE`] holds the committed digests: every target and engine must print
 //! it. No case needs more than [`CASE_BYTES`] of memory, so that the smallest boards run the whole suite.

@@ -51,18 +51,19 @@ impl<'a> Importance<'a> {
     }
 }
 
-/// The matrix of language models that is looked up and, unless it is the head too, not multiplied: nothing is recorded of it.
-const EMBEDDING: &str = "token_embd.weight";
+/// Matrices of language models that files may say nothing of: the embedding, which is looked up and, unless it is the head too, not multiplied, and the
+/// head, which llama-imatrix leaves out unless it is asked for it.
+const OUTER: [&str; 2] = ["token_embd.weight", "output.weight"];
 
-/// The mean square of each input of a matrix, as [`Inputs::write`](crate::language::Inputs::write) and llama-imatrix write their sums. The inputs of
-/// an embedding that is not among them are alike.
+/// The mean square of each input of a matrix, as [`Inputs::write`](crate::language::Inputs::write) and llama-imatrix write their sums. All inputs
+/// of an embedding or a head that is not among them count alike.
 ///
 /// # Errors
 /// [`Error::NoSuchTensor`]; [`Error::Tensor`] for another number of inputs than the matrix has, and for what is no sum of squares of some rows.
 pub(super) fn of_inputs(model: &Model, matrix: &Source<'_>) -> Result<Vec<f64>, Error> {
     let name = matrix.tensor.name;
     let cols = matrix.tensor.row();
-    if name == EMBEDDING && model.get(&format!("{name}{SUMS}")).is_none() {
+    if OUTER.contains(&name) && model.get(&format!("{name}{SUMS}")).is_none() {
         return Ok(vec![1.0; cols]);
     }
     let read = |end: &str, len: usize| {

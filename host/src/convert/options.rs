@@ -152,9 +152,9 @@ pub struct QuantizeOptions {
     pub grid: Grid,
     /// A model file with a tensor of plain numbers, none negative, for each tensor that becomes a palette, of its name
     /// and shape: how much the squared error of each value counts. For `auto` a file with the sums of squares of every
-    /// matrix' inputs, as [`Inputs::write`](crate::language::Inputs::write) makes it and llama-imatrix does: what
-    /// counts is then by how much the products of each matrix are off, beside what they are; the inputs of an embedding that is no head
-    /// count alike. `None`: all alike.
+    /// matrix' inputs, as [`Inputs::write`](crate::language::Inputs::write) makes it and llama-imatrix does in GGUF. What
+    /// counts is then the relative error of each matrix' products ([`AutoReport::squared_error`](super::AutoReport)). The embedding and the
+    /// head may be missing there; their inputs count alike. `None`: all alike.
     pub importance: Option<PathBuf>,
     /// Bits a weight that `auto` may spend, which it must be told, over all tensors that it chooses for.
     pub bits: Option<f64>,

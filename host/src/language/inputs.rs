@@ -1,4 +1,4 @@
-//! How large the inputs of a model's matrices are on a text, in files that llama.cpp reads too.
+//! How large the inputs of a model's matrices are on a text, in the form of llama-imatrix' GGUF files.
 
 use tercet_core::engine::{LinearEngine, ModelEngine, Output as Coded, QuantizeEngine};
 use tercet_core::gguf::{Array, TensorSpec, TensorType, Value};
@@ -22,7 +22,7 @@ pub(crate) const COUNTS: &str = ".counts";
 /// For every matrix of a model the sum of the squares of each of its inputs, over all rows of activations that it was multiplied with:
 /// [`Decoder::record`](super::Decoder::record).
 ///
-/// A matrix whose error is to be small where its inputs are large is what [`QuantizeOptions::importance`](crate::QuantizeOptions) is for.
+/// [`QuantizeOptions::importance`](crate::QuantizeOptions) takes their file, so that weights are kept better where their inputs are large.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     matrices: Vec<Input>,

@@ -32,7 +32,8 @@ A step takes 64 tokens, with --profile edge one, in the memory that a microcontr
 --llama-cpp scores as llama-perplexity does, for a comparison with it alone: the second half of each whole window, whose first token is \
 replaced by the one that begins texts.
 
---record writes the sum of the squares of every input of every matrix to a GGUF file, as llama-imatrix does and llama-quantize reads it: what tercet quantize --to auto --importance takes.
+--record writes the sum of the squares of every input of every matrix to a GGUF file, in the form of llama-imatrix: \
+tercet quantize --to auto --importance takes it.
 
 JSON (--json): tokens (of the text), count (that were scored), bytes (that they stand for), sum (of costs, in units of 2^-32 nats), mean \
 (nats a token), perplexity, bits_per_byte, context, llama_cpp, cache, engine, engine_note, recorded (null or the number of matrices), seconds.";

@@ -37,8 +37,9 @@ Formats of safetensors (OUT ends in .safetensors): int8 and ternary (a byte a co
 into int8 codebooks with the least squared error there is).
 
 auto gives each tensor the format, of tq1_0, tq2_0, q2_0, q4_0, q8_0 and f16, with which the total squared error is least within --bits, and reports how much \
-of that error another choice could save at most. With --importance it is the sum, over matrices, of their products' squared error beside their squares: each \
-weight by the mean square of what it is multiplied with.
+of that error another choice could save at most. With --importance it is the relative squared error of each matrix' \
+products that is added up, estimated by the mean square of what each weight is multiplied with; an embedding or a head of which FILE says nothing counts all its \
+weights alike.
 
 A tensor whose rows the format's blocks do not divide goes to a fallback type, as in llama.cpp, and the report says \
 so. A palette is shown beside what the same tensor would lose in q4_0 and q8_0. Tensors of fewer than two dimensions are copied unless --include names them.
