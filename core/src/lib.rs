@@ -22,5 +22,6 @@ pub mod pool;
 pub mod quant;
 pub mod scalar;
 pub mod search;
+pub mod train;
 
 pub use half::{bf16, f16};

@@ -16,6 +16,7 @@
 //! | `network` | [`network`]; takes `files` along |
 //! | `measure` | [`measure`]; takes `files`, `clustering` and `search` along |
 //! | `reports` | [`report`]; takes `files` along |
+//! | `train` | [`train`]; takes `files` along |
 //! | `simd` | the kernels of instruction sets; without it every engine is core's loops, on all threads |
 //! | `serde` | `Serialize` for what is reported without `files`, which takes it along |
 //!
@@ -94,6 +95,8 @@ pub mod search;
 pub mod simd;
 #[cfg(feature = "files")]
 mod source;
+#[cfg(feature = "train")]
+pub mod train;
 
 #[cfg(feature = "files")]
 pub use self::{

@@ -12,6 +12,7 @@ mod palette;
 mod quantize;
 mod refused;
 mod search;
+mod train;
 
 pub use block::BlockEngine;
 pub use cluster::{Assigned, Buffers, ClusterEngine, ClusterProblem, Farthest, Shape};
@@ -22,6 +23,7 @@ pub use palette::PaletteEngine;
 pub use quantize::{MagnitudeBin, MagnitudeSpan, Output, QuantizeEngine, QuantizeProblem};
 pub use refused::Refused;
 pub use search::{BaseQuery, BaseScore, SearchBase, SearchEngine};
+pub use train::{TrainEngine, WeightScratch};
 
 /// An engine of every operation: what the conformance suite runs.
 pub trait Engine:

@@ -88,28 +88,14 @@ impl Attention<'_, '_> {
     ) {
         out.fill(0.0);
         sums.fill(0);
-        let Some((place, sequence)) = self.places.get(row).and_then(|place| {
-            let sequence = self.sequences.get(place.sequence)?;
-            Some((place, sequence))
-        }) else {
-            return;
-        };
         let shape = self.cache.shape();
-        let group = self.heads.checked_div(shape.heads).unwrap_or(1);
-        let kv = head.checked_div(group).unwrap_or(0);
-        let head = row.wrapping_mul(self.heads).wrapping_add(head);
-        let p = place.position;
-        let ask = Ask {
-            attention: self,
-            sequence,
-            p,
-            kv,
-            head,
+        let Some(ask) = self.ask(row, head) else {
+            return;
         };
         let Some(largest) = ask.scores(products, scores) else {
             return out.fill(f32::NAN);
         };
-        let (total, largest) = ask.weights(largest, scores);
+        let (total, largest) = ask.weights(largest, scores, |power, scale| power as f32 * scale);
         if !largest.is_finite() {
             return out.fill(f32::NAN);
         }
@@ -123,6 +109,38 @@ impl Attention<'_, '_> {
         for (out, &sum) in out.iter_mut().zip(sums.iter()) {
             *out = sum as f32 * scale;
         }
+    }
+
+    /// Writes the p of each position, an integer of at most 2²⁴, into `powers`, which has an element for each position of
+    /// the attended pages, and returns their sum; `None` if a score is not finite. The last step of [`Attention::head`] needs both, and
+    /// so does its gradient. O(attended · head).
+    #[inline(always)]
+    pub(crate) fn powers_by<P: HeadProducts>(
+        &self,
+        products: P,
+        (row, head): (usize, usize),
+        powers: &mut [f32],
+    ) -> Option<u64> {
+        let ask = self.ask(row, head)?;
+        let largest = ask.scores(products, powers)?;
+        Some(ask.weights(largest, powers, |power, _| power as f32).0)
+    }
+
+    /// A head of a row; `None` for a row that is not there.
+    #[inline(always)]
+    fn ask(&self, row: usize, head: usize) -> Option<Ask<'_, '_, '_>> {
+        let place = self.places.get(row)?;
+        let group = self
+            .heads
+            .checked_div(self.cache.shape().heads)
+            .unwrap_or(1);
+        Some(Ask {
+            attention: self,
+            sequence: self.sequences.get(place.sequence)?,
+            p: place.position,
+            kv: head.checked_div(group).unwrap_or(0),
+            head: row.wrapping_mul(self.heads).wrapping_add(head),
+        })
     }
 }
 
@@ -205,9 +223,14 @@ impl Ask<'_, '_, '_> {
         (finite && largest.is_finite()).then_some(largest)
     }
 
-    /// Turns scores into weights that are no integers yet, and gives Σp and the largest of them.
+    /// Turns scores into what `weigh` makes of each p and its value's scale, and gives Σp and the largest of these.
     #[inline(always)]
-    fn weights(&self, largest: f32, scores: &mut [f32]) -> (u64, f32) {
+    fn weights(
+        &self,
+        largest: f32,
+        scores: &mut [f32],
+        weigh: impl Fn(u32, f32) -> f32,
+    ) -> (u64, f32) {
         let attention = self.attention;
         let (mut total, mut most) = (0u64, 0.0);
         let mut scores = scores.chunks_exact_mut(LEN);
@@ -221,7 +244,7 @@ impl Ask<'_, '_, '_> {
                 }
                 let power = (exp2_neg(steps(largest - *score)) + 64) >> 7;
                 total = total.wrapping_add(u64::from(power));
-                let weight = power as f32 * scale;
+                let weight = weigh(power, scale);
                 if weight > most {
                     most = weight;
                 }

@@ -119,7 +119,7 @@ impl Config {
     }
 
     /// The largest of the widths.
-    pub(super) fn widest(&self) -> usize {
+    pub(crate) fn widest(&self) -> usize {
         self.width.max(self.hidden).max(self.query_width())
     }
 

@@ -2,7 +2,7 @@
 
 use super::memory::{Span, Vectors};
 use super::pass::Pass;
-use super::{Cache, Memory, Model, ModelError, Needs, Place, Sequence, Step};
+use super::{Cache, Memory, Model, ModelError, Needs, Place, Sequence};
 use crate::engine::ModelEngine;
 
 /// A token to take in.
@@ -54,55 +54,21 @@ pub fn decode<E: ModelEngine>(
     })?;
     let places = memory.places.get_mut(..rows.len()).unwrap_or_default();
     place(model, cache, sequences, rows, places)?;
-    let (vectors, work) = Vectors::cut(model, span, rows.len(), memory);
+    let (places, mut vectors, work) = Vectors::cut(model, span, rows.len(), memory);
     let mut step = Pass {
         engine,
         model,
-        places: vectors.places,
+        places,
         work,
     };
-    step.embed(rows, vectors.x)?;
+    step.embed(rows.iter().map(|row| row.token), vectors.x)?;
     step.angles(sequences, vectors.angles);
     for (index, layer) in model.layers().iter().enumerate() {
-        // Attention.
-        let norm = (layer.attention_norm, index, Step::AttentionNorm);
-        let inputs = [&layer.query, &layer.key, &layer.value];
-        step.norm(norm, vectors.x, &inputs)?;
-        step.product(&layer.query, vectors.queries)?;
-        step.product(&layer.key, vectors.keys)?;
-        step.product(&layer.value, vectors.values)?;
-        step.keep(
-            (cache, sequences),
-            index,
-            (vectors.keys, vectors.values, vectors.angles),
-        );
-        step.ask(sequences, index, (vectors.queries, vectors.angles));
-        step.attend((cache, sequences), index, vectors.queries)?;
-        let norm = (layer.attention_sub_norm, index, Step::Attention);
-        step.norm(norm, vectors.queries, &[&layer.output])?;
-        step.product(&layer.output, vectors.y)?;
-        add(vectors.x, vectors.y);
-        // The feed-forward network.
-        let norm = (layer.feed_forward_norm, index, Step::FeedForwardNorm);
-        step.norm(norm, vectors.x, &[&layer.gate, &layer.up])?;
-        step.product(&layer.gate, vectors.gate)?;
-        step.product(&layer.up, vectors.up)?;
-        step.engine
-            .gate(model.config().gate, vectors.gate, vectors.up)?;
-        let norm = (layer.feed_forward_sub_norm, index, Step::Gate);
-        step.norm(norm, vectors.gate, &[&layer.down])?;
-        step.product(&layer.down, vectors.y)?;
-        add(vectors.x, vectors.y);
+        step.layer((index, layer), (cache, sequences), &mut vectors, &mut ())?;
     }
     step.head(rows, vectors.x, logits)?;
     finish(sequences, step.places, report);
     Ok(())
-}
-
-fn add(x: &mut [f32], y: &[f32]) {
-    for (x, &y) in x.iter_mut().zip(y) {
-        *x += y;
-    }
 }
 
 /// Gives each row its position, and makes room for it in the cache.

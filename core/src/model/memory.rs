@@ -40,7 +40,7 @@ pub struct Needs {
 
 /// What sequences attend to at most.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Span {
+pub(crate) struct Span {
     /// Scores of a head.
     scores: usize,
     /// Whether there are sinks.
@@ -49,7 +49,7 @@ pub(super) struct Span {
 
 impl Span {
     /// Of a pattern, and without a ring so many positions.
-    pub(super) const fn new(pattern: Pattern, context: u32) -> Self {
+    pub(crate) const fn new(pattern: Pattern, context: u32) -> Self {
         Self {
             scores: Sequence::pages(pattern, context, 1).saturating_mul(PAGE as usize),
             sinks: pattern.sinks > 0,
@@ -118,24 +118,23 @@ impl Lengths {
 }
 
 /// The vectors of a pass, a row of each for each row.
-pub(super) struct Vectors<'w> {
-    pub(super) places: &'w mut [Place],
+pub(crate) struct Vectors<'w> {
     /// Residuals.
-    pub(super) x: &'w mut [f32],
+    pub(crate) x: &'w mut [f32],
     /// What is added to them.
-    pub(super) y: &'w mut [f32],
+    pub(crate) y: &'w mut [f32],
     /// Queries, and what attention gives.
-    pub(super) queries: &'w mut [f32],
-    pub(super) keys: &'w mut [f32],
-    pub(super) values: &'w mut [f32],
-    pub(super) gate: &'w mut [f32],
-    pub(super) up: &'w mut [f32],
+    pub(crate) queries: &'w mut [f32],
+    pub(crate) keys: &'w mut [f32],
+    pub(crate) values: &'w mut [f32],
+    pub(crate) gate: &'w mut [f32],
+    pub(crate) up: &'w mut [f32],
     /// Cosines and sines.
-    pub(super) angles: &'w mut [f32],
+    pub(crate) angles: &'w mut [f32],
 }
 
 /// Takes so many elements off the front.
-fn cut<'w, T>(rest: &mut &'w mut [T], len: usize) -> &'w mut [T] {
+pub(crate) fn cut<'w, T>(rest: &mut &'w mut [T], len: usize) -> &'w mut [T] {
     let all = core::mem::take(rest);
     let (first, second) = all.split_at_mut(len.min(all.len()));
     *rest = second;
@@ -144,16 +143,15 @@ fn cut<'w, T>(rest: &mut &'w mut [T], len: usize) -> &'w mut [T] {
 
 impl<'w> Vectors<'w> {
     /// Cuts memory, which has enough, into the vectors of `rows` rows and what norms and products work in.
-    pub(super) fn cut(
+    pub(crate) fn cut(
         model: &Model<'_, '_>,
         span: Span,
         rows: usize,
         memory: &'w mut Memory<'_>,
-    ) -> (Self, Work<'w>) {
+    ) -> (&'w mut [Place], Self, Work<'w>) {
         let lengths = Lengths::of(model, span, rows);
         let mut rest = &mut *memory.floats;
         let vectors = Self {
-            places: memory.places.get_mut(..rows).unwrap_or_default(),
             x: cut(&mut rest, lengths.row),
             y: cut(&mut rest, lengths.row),
             queries: cut(&mut rest, lengths.queries),
@@ -174,7 +172,8 @@ impl<'w> Vectors<'w> {
             longs: memory.longs,
             words: memory.words,
         };
-        (vectors, work)
+        let places = memory.places.get_mut(..rows).unwrap_or_default();
+        (places, vectors, work)
     }
 }
 
@@ -279,7 +278,7 @@ pub struct Memory<'w> {
 
 impl Memory<'_> {
     /// Refuses memory of less than a step needs.
-    pub(super) const fn check(&self, needs: &Needs) -> Result<(), ModelError> {
+    pub(crate) const fn check(&self, needs: &Needs) -> Result<(), ModelError> {
         let parts = [
             ("places", needs.places, self.places.len()),
             ("floats", needs.floats, self.floats.len()),
@@ -306,7 +305,7 @@ impl Memory<'_> {
 
 impl<'a> Model<'a, '_> {
     /// Every matrix that a step multiplies by.
-    pub(super) fn all_weights(&self) -> impl Iterator<Item = &Weights<'a>> {
+    pub(crate) fn all_weights(&self) -> impl Iterator<Item = &Weights<'a>> {
         let layers = self.layers().iter().flat_map(Layer::weights);
         layers.chain([self.head()])
     }

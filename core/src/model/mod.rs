@@ -81,6 +81,7 @@ mod config;
 mod decoder;
 mod error;
 pub mod gate;
+mod layer;
 mod memory;
 mod nll;
 mod norm;
@@ -93,6 +94,11 @@ pub mod tokenizer;
 mod view;
 mod weights;
 mod work;
+
+pub(crate) use layer::{Kept, Tape, add, copy};
+pub(crate) use memory::{Span, Vectors, cut};
+pub(crate) use pass::Pass;
+pub(crate) use work::symmetric;
 
 pub use cache::{Cache, CacheType, Codes, PAGE, PageCodes, Shape as CacheShape};
 pub use config::{Architecture, Config, Pattern};

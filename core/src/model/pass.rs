@@ -1,6 +1,5 @@
 //! The steps of a pass of rows through a model.
 
-use super::attention::Attention;
 use super::weights::Weights;
 use super::work::Work;
 use super::{Cache, Model, ModelError, Place, Row, Sequence, Step, rotate};
@@ -9,26 +8,30 @@ use crate::number::root::sqrt_f32;
 use crate::quant::activations;
 
 /// A pass: the rows' places, and what products and norms work in.
-pub(super) struct Pass<'p, 'w, 'a, 'l, E> {
-    pub(super) engine: &'p mut E,
-    pub(super) model: &'p Model<'a, 'l>,
-    pub(super) places: &'p mut [Place],
-    pub(super) work: Work<'w>,
+pub(crate) struct Pass<'p, 'w, 'a, 'l, E> {
+    pub(crate) engine: &'p mut E,
+    pub(crate) model: &'p Model<'a, 'l>,
+    pub(crate) places: &'p mut [Place],
+    pub(crate) work: Work<'w>,
 }
 
 impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
     /// The rows of the embedding.
-    pub(super) fn embed(&mut self, rows: &[Row], x: &mut [f32]) -> Result<(), ModelError> {
+    pub(crate) fn embed(
+        &mut self,
+        tokens: impl Iterator<Item = u32>,
+        x: &mut [f32],
+    ) -> Result<(), ModelError> {
         let mut x = x.chunks_exact_mut(self.model.config().width.max(1));
-        for row in rows {
+        for token in tokens {
             let Some(x) = x.next() else { break };
-            self.model.embedding().embed(row.token as usize, x)?;
+            self.model.embedding().embed(token as usize, x)?;
         }
         Ok(())
     }
 
     /// Cosines and sines of every row's position; behind them those to which its sinks' queries are rotated, where there are sinks.
-    pub(super) fn angles(&mut self, sequences: &[Sequence<'_>], angles: &mut [f32]) {
+    pub(crate) fn angles(&mut self, sequences: &[Sequence<'_>], angles: &mut [f32]) {
         let (rope, head) = (self.model.rope(), self.model.config().head.max(1));
         let mut angles = angles.chunks_exact_mut(head);
         for place in self.places.iter() {
@@ -47,7 +50,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
     }
 
     /// Makes activations of rows of vectors for those matrices, by a norm where there are gains.
-    pub(super) fn norm(
+    pub(crate) fn norm(
         &mut self,
         (gains, layer, step): (&[u8], usize, Step),
         x: &[f32],
@@ -58,7 +61,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
     }
 
     /// As [`Pass::norm`], of `rows` rows from the row `first` on.
-    fn norm_rows(
+    pub(crate) fn norm_rows(
         &mut self,
         (gains, layer, step): (&[u8], usize, Step),
         (x, first, rows): (&[f32], usize, usize),
@@ -76,7 +79,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
     }
 
     /// The products of a matrix with every row's activations.
-    pub(super) fn product(
+    pub(crate) fn product(
         &mut self,
         weights: &Weights<'_>,
         out: &mut [f32],
@@ -86,7 +89,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
     }
 
     /// Rotates keys and keeps them and the values.
-    pub(super) fn keep(
+    pub(crate) fn keep(
         &mut self,
         (cache, sequences): (&mut Cache<'_>, &[Sequence<'_>]),
         layer: usize,
@@ -124,7 +127,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
     }
 
     /// Rotates queries and quantizes them, and those of sinks.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &mut self,
         sequences: &[Sequence<'_>],
         layer: usize,
@@ -171,38 +174,21 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
     }
 
     /// Lets every head attend: what it gives takes the queries' place.
-    pub(super) fn attend(
+    pub(crate) fn attend(
         &mut self,
         (cache, sequences): (&Cache<'_>, &[Sequence<'_>]),
         layer: usize,
         out: &mut [f32],
     ) -> Result<(), E::Failure> {
         let config = self.model.config();
-        let heads = self.places.len().saturating_mul(config.heads);
-        let codes = heads.saturating_mul(config.head);
-        let (queries, sink_queries) = self.work.halves.split_at_checked(codes).unwrap_or_default();
-        let (scales, sink_scales) = self
-            .work
-            .query_scales
-            .split_at_checked(heads)
-            .unwrap_or_default();
-        let attention = Attention {
-            cache,
-            sequences,
-            places: self.places,
-            layer,
-            heads: config.heads,
-            queries,
-            scales,
-            sink_queries,
-            sink_scales,
-        };
-        let sums = self.work.longs.get_mut(..config.head).unwrap_or_default();
-        self.engine.attend(&attention, self.work.scores, sums, out)
+        let caches = (cache, sequences);
+        let (attention, scores, longs) = self.work.attention(config, self.places, caches, layer);
+        let sums = longs.get_mut(..config.head).unwrap_or_default();
+        self.engine.attend(&attention, scores, sums, out)
     }
 
     /// Logits of the rows that ask for them, a run of such rows at a time.
-    pub(super) fn head(
+    pub(crate) fn head(
         &mut self,
         rows: &[Row],
         x: &[f32],

@@ -249,7 +249,7 @@ impl<'m> Sequence<'m> {
     }
 
     /// Makes room for a position, the first behind those that room was made for.
-    pub(super) fn extend(
+    pub(crate) fn extend(
         &mut self,
         index: usize,
         position: u32,
@@ -289,7 +289,7 @@ impl<'m> Sequence<'m> {
     }
 
     /// Goes on by the rows of a step.
-    pub(super) fn advance(&mut self, to: u32) {
+    pub(crate) fn advance(&mut self, to: u32) {
         self.len = to;
     }
 

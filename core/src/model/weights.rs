@@ -119,7 +119,7 @@ impl<'a> FloatMatrix<'a> {
 }
 
 /// The numbers of a slice of f32, little-endian, at any address.
-pub(super) fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
+pub(crate) fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
     let (values, _) = bytes.as_chunks();
     values.iter().map(|&bytes| f32::from_le_bytes(bytes))
 }

@@ -1,38 +1,68 @@
 //! Norms and products of a pass, over activations in the forms that matrices take.
 
+use super::attention::Attention;
 use super::weights::{Values, Weights, floats};
-use super::{Config, ModelError, norm};
+use super::{Cache, Config, ModelError, Place, Sequence, norm};
 use crate::engine::ModelEngine;
 use crate::linear::I8Sym;
 use crate::quant::QuantError;
 use crate::quant::activations::{self, Activations, Norm};
 
 /// What norms and products work in.
-pub(super) struct Work<'w> {
+pub(crate) struct Work<'w> {
     /// Activations that are not quantized.
-    pub(super) input: &'w mut [f32],
-    pub(super) gains: &'w mut [f32],
+    pub(crate) input: &'w mut [f32],
+    pub(crate) gains: &'w mut [f32],
     /// Of activations.
-    pub(super) scales: &'w mut [f32],
-    pub(super) query_scales: &'w mut [f32],
-    pub(super) scores: &'w mut [f32],
+    pub(crate) scales: &'w mut [f32],
+    pub(crate) query_scales: &'w mut [f32],
+    pub(crate) scores: &'w mut [f32],
     /// Activations of 8 bits, or both planes of those of 16.
-    pub(super) bytes: &'w mut [i8],
+    pub(crate) bytes: &'w mut [i8],
     /// Activations of 16 bits, or queries.
-    pub(super) halves: &'w mut [i16],
-    pub(super) longs: &'w mut [i64],
-    pub(super) words: &'w mut [u32],
+    pub(crate) halves: &'w mut [i16],
+    pub(crate) longs: &'w mut [i64],
+    pub(crate) words: &'w mut [u32],
 }
 
 impl Work<'_> {
     /// Room for a head, which no norm uses at the time.
-    pub(super) fn rotated(&mut self, head: usize) -> &mut [f32] {
+    pub(crate) fn rotated(&mut self, head: usize) -> &mut [f32] {
         self.gains.get_mut(..head).unwrap_or_default()
+    }
+
+    /// A layer's attention of the queries that are asked, and room for its scores and sums.
+    pub(crate) fn attention<'c, 'm>(
+        &'c mut self,
+        config: &Config,
+        places: &'c [Place],
+        (cache, sequences): (&'c Cache<'m>, &'c [Sequence<'m>]),
+        layer: usize,
+    ) -> (Attention<'c, 'm>, &'c mut [f32], &'c mut [i64]) {
+        let heads = places.len().saturating_mul(config.heads);
+        let codes = heads.saturating_mul(config.head);
+        let (queries, sink_queries) = self.halves.split_at_checked(codes).unwrap_or_default();
+        let (scales, sink_scales) = self
+            .query_scales
+            .split_at_checked(heads)
+            .unwrap_or_default();
+        let attention = Attention {
+            cache,
+            sequences,
+            places,
+            layer,
+            heads: config.heads,
+            queries,
+            scales,
+            sink_queries,
+            sink_scales,
+        };
+        (attention, self.scores, self.longs)
     }
 
     /// Makes activations of rows of vectors, in the forms that those matrices take. Calls `fault` with each row of
     /// which something is not finite.
-    pub(super) fn norm<E: ModelEngine>(
+    pub(crate) fn norm<E: ModelEngine>(
         &mut self,
         engine: &mut E,
         config: &Config,
@@ -89,7 +119,7 @@ impl Work<'_> {
     }
 
     /// The products of a matrix with the activations of `rows` rows: `out` has a row for each.
-    pub(super) fn product<E: ModelEngine>(
+    pub(crate) fn product<E: ModelEngine>(
         &mut self,
         engine: &mut E,
         wide: bool,
@@ -124,7 +154,7 @@ impl Work<'_> {
 }
 
 /// The first codes, which are within ±127.
-fn symmetric(codes: &[i8], len: usize) -> Result<I8Sym<'_>, ModelError> {
+pub(crate) fn symmetric(codes: &[i8], len: usize) -> Result<I8Sym<'_>, ModelError> {
     Ok(I8Sym::new(codes.get(..len).unwrap_or_default())?)
 }
 

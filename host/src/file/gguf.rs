@@ -242,23 +242,11 @@ impl<'a> Writer<'a> {
             }
             WriteError::Refused(refusal) => Error::unsupported(&path, refusal),
         };
-        let version = Some((
-            "general.quantization_version",
-            Value::U32(QUANTIZATION_VERSION),
-        ));
-        let file_type = file_type.map(|number| ("general.file_type", Value::U32(number)));
-        let own = version.into_iter().chain(file_type);
         let sink = Buffered {
             output,
             buffer: Vec::with_capacity(Buffered::LEN),
         };
-        let count = entries.len() + own.clone().count();
-        let mut header = Header::new(sink, count as u64, specs).map_err(fail)?;
-        let given = entries.iter().map(|(key, value)| (key.as_str(), *value));
-        for (key, value) in given.chain(own) {
-            header.entry(key, value).map_err(fail)?;
-        }
-        let data = header.into_data().map_err(fail)?;
+        let data = header(sink, entries, file_type, specs).map_err(fail)?;
         Ok(Self {
             data,
             specs,
@@ -296,6 +284,67 @@ impl<'a> Writer<'a> {
         let mut sink = self.data.finish().expect("every part was written in full");
         sink.flush()?;
         sink.output.finish()
+    }
+}
+
+/// Writes all of a file but the tensors' bytes: those entries, the version of the block layouts, and the file's type.
+fn header<'a, S: Sink>(
+    sink: S,
+    entries: &[Pair<'_>],
+    file_type: Option<u32>,
+    specs: &'a [TensorSpec<'a>],
+) -> Result<DataWriter<'a, S>, WriteError<S::Error>> {
+    let version = Some((
+        "general.quantization_version",
+        Value::U32(QUANTIZATION_VERSION),
+    ));
+    let file_type = file_type.map(|number| ("general.file_type", Value::U32(number)));
+    let own = version.into_iter().chain(file_type);
+    let count = entries.len() + own.clone().count();
+    let mut header = Header::new(sink, count as u64, specs)?;
+    let given = entries.iter().map(|(key, value)| (key.as_str(), *value));
+    for (key, value) in given.chain(own) {
+        header.entry(key, value)?;
+    }
+    header.into_data()
+}
+
+/// A file in memory whose tensors are zeros.
+///
+/// # Errors
+/// What the format does not hold.
+pub(crate) fn zeros(
+    entries: &[Pair<'_>],
+    file_type: Option<u32>,
+    specs: &[TensorSpec<'_>],
+) -> Result<Vec<u8>, Refusal> {
+    let refused = |error: WriteError<std::convert::Infallible>| match error {
+        WriteError::Sink(never) => match never {},
+        WriteError::Refused(refusal) => refusal,
+    };
+    let mut data = header(Bytes(Vec::new()), entries, file_type, specs).map_err(refused)?;
+    let zeros = [0; 1 << 12];
+    for spec in specs {
+        data.begin(spec.name)?;
+        let mut left = data.missing();
+        while left > 0 {
+            let now = left.min(zeros.len() as u64);
+            data.write(&zeros[..now as usize]).map_err(refused)?;
+            left -= now;
+        }
+    }
+    Ok(data.finish()?.0)
+}
+
+/// A sink in memory.
+struct Bytes(Vec<u8>);
+
+impl Sink for Bytes {
+    type Error = std::convert::Infallible;
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
     }
 }
 

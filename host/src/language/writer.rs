@@ -40,6 +40,16 @@ impl Description<'_> {
             .or_else(|| self.vocabulary.refusal())
     }
 
+    /// The whole file in memory, with tensors of zeros.
+    pub(crate) fn zeros(&self, file_type: u32, specs: &[TensorSpec<'_>]) -> Result<Vec<u8>> {
+        if let Some(reason) = self.refusal() {
+            return Err(Error::options(reason));
+        }
+        let lists = Lists::new(&self.vocabulary);
+        let made = gguf::zeros(&self.entries(&lists), Some(file_type), specs);
+        made.map_err(|refusal| Error::options(refusal.to_string()))
+    }
+
     /// All keys but the file's type, with lists that are made of the vocabulary.
     pub(crate) fn entries<'a>(&'a self, lists: &'a Lists<'a>) -> Vec<gguf::Pair<'a>> {
         let mut entries = self.parameters.entries();

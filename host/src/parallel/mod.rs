@@ -24,6 +24,7 @@ mod rows;
 mod search;
 pub(crate) mod team;
 mod tensor;
+mod train;
 mod two_bits;
 
 pub(crate) use rows::Rows;

@@ -43,6 +43,7 @@ pub(in crate::simd) static SET: Set = Set {
         float_search: &float_search::KERNELS,
         linear: &linear::KERNELS,
         model: &super::model::AVX2,
+        train: &super::train::AVX2,
         palettes: Some(&palette::KERNELS),
         peak: &peak::KERNELS,
         quantize: &quantize::KERNELS,

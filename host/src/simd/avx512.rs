@@ -39,6 +39,7 @@ pub(in crate::simd) static SET: Set = Set {
         float_search: &float_search::KERNELS,
         linear: &linear::KERNELS,
         model: &super::model::AVX512,
+        train: &super::train::AVX512,
         peak: &peak::KERNELS,
         quantize: &quantize::KERNELS,
         search: &search::KERNELS,

@@ -41,6 +41,7 @@ mod staging;
 mod stores;
 pub(crate) mod stream;
 mod taken;
+pub(crate) mod train;
 mod vectors;
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]

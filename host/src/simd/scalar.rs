@@ -1,7 +1,7 @@
 //! No set of its own: core's loops, and a few plain ones, compiled for the target's baseline.
 
 use super::sets::{Kernels, Set};
-use super::{Isa, cluster, float_search, linear, model, peak, quantize, search, stream};
+use super::{Isa, cluster, float_search, linear, model, peak, quantize, search, stream, train};
 
 /// The set.
 pub(in crate::simd) static SET: Set = Set {
@@ -14,6 +14,7 @@ pub(in crate::simd) static SET: Set = Set {
         float_search: &float_search::SCALAR,
         linear: &linear::SCALAR,
         model: &model::SCALAR,
+        train: &train::SCALAR,
         palettes: None,
         peak: &peak::SCALAR,
         quantize: &quantize::SCALAR,

@@ -16,6 +16,7 @@ use super::peak::Peak;
 use super::quantize::Quantize;
 use super::search::Search;
 use super::stream::Stream;
+use super::train::Steps as TrainSteps;
 
 /// An instruction set, where there is code for it.
 #[derive(Debug)]
@@ -37,6 +38,7 @@ pub(super) struct Kernels {
     pub(super) float_search: &'static FloatSearch,
     pub(super) linear: &'static Linear,
     pub(super) model: &'static Steps,
+    pub(super) train: &'static TrainSteps,
     pub(super) palettes: Option<&'static Palettes>,
     pub(super) peak: &'static Peak,
     pub(super) quantize: &'static Quantize,

@@ -10,13 +10,13 @@ use crate::simd::avx2::linear::sums::{fold_eight, fold_four, four_sums};
 
 /// AVX2, which runs here.
 #[derive(Clone, Copy)]
-pub(super) struct Products(());
+pub(in crate::simd) struct Products(());
 
 impl Products {
     /// The set, in what is compiled for it.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    pub(super) fn here() -> Self {
+    pub(in crate::simd) fn here() -> Self {
         Self(())
     }
 }

@@ -1,7 +1,7 @@
 //! Steps of language models between products: core's loops, compiled for each set, and a set's own products.
 
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-mod avx2;
+pub(super) mod avx2;
 
 use tercet_core::model::Gate;
 use tercet_core::model::attention::Attention;

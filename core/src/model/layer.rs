@@ -1,0 +1,92 @@
+//! Rows through one layer, written once for running a model and for training it.
+
+use super::memory::Vectors;
+use super::pass::Pass;
+use super::{Cache, Layer, Sequence, Step};
+use crate::engine::ModelEngine;
+
+/// What a backward pass has to know of a layer's forward pass: a row for each row of the pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Queries before they are rotated.
+    Queries,
+    /// What attention gave.
+    Attended,
+    /// The residual between attention and the feed-forward network.
+    Middle,
+    /// What is activated.
+    Gate,
+    /// What that is multiplied by.
+    Up,
+}
+
+/// Who takes it.
+pub(crate) trait Tape {
+    fn keep(&mut self, which: Kept, values: &[f32]);
+}
+
+/// Nobody: a model that only runs.
+impl Tape for () {
+    fn keep(&mut self, _: Kept, _: &[f32]) {}
+}
+
+impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
+    /// Takes the residuals of all rows through a layer, in place.
+    pub(crate) fn layer<T: Tape>(
+        &mut self,
+        (index, layer): (usize, &Layer<'_>),
+        (cache, sequences): (&mut Cache<'_>, &[Sequence<'_>]),
+        vectors: &mut Vectors<'_>,
+        tape: &mut T,
+    ) -> Result<(), E::Failure> {
+        // Attention.
+        let norm = (layer.attention_norm, index, Step::AttentionNorm);
+        let inputs = [&layer.query, &layer.key, &layer.value];
+        self.norm(norm, vectors.x, &inputs)?;
+        self.product(&layer.query, vectors.queries)?;
+        self.product(&layer.key, vectors.keys)?;
+        self.product(&layer.value, vectors.values)?;
+        tape.keep(Kept::Queries, vectors.queries);
+        self.keep(
+            (cache, sequences),
+            index,
+            (vectors.keys, vectors.values, vectors.angles),
+        );
+        self.ask(sequences, index, (vectors.queries, vectors.angles));
+        self.attend((cache, sequences), index, vectors.queries)?;
+        tape.keep(Kept::Attended, vectors.queries);
+        let norm = (layer.attention_sub_norm, index, Step::Attention);
+        self.norm(norm, vectors.queries, &[&layer.output])?;
+        self.product(&layer.output, vectors.y)?;
+        add(vectors.x, vectors.y);
+        tape.keep(Kept::Middle, vectors.x);
+        // The feed-forward network.
+        let norm = (layer.feed_forward_norm, index, Step::FeedForwardNorm);
+        self.norm(norm, vectors.x, &[&layer.gate, &layer.up])?;
+        self.product(&layer.gate, vectors.gate)?;
+        self.product(&layer.up, vectors.up)?;
+        tape.keep(Kept::Gate, vectors.gate);
+        tape.keep(Kept::Up, vectors.up);
+        let gate = self.model.config().gate;
+        self.engine.gate(gate, vectors.gate, vectors.up)?;
+        let norm = (layer.feed_forward_sub_norm, index, Step::Gate);
+        self.norm(norm, vectors.gate, &[&layer.down])?;
+        self.product(&layer.down, vectors.y)?;
+        add(vectors.x, vectors.y);
+        Ok(())
+    }
+}
+
+/// Adds rows, element by element.
+pub(crate) fn add(x: &mut [f32], y: &[f32]) {
+    for (x, &y) in x.iter_mut().zip(y) {
+        *x += y;
+    }
+}
+
+/// Copies as many elements as both have.
+pub(crate) fn copy(to: &mut [f32], from: &[f32]) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = from;
+    }
+}

@@ -1,0 +1,354 @@
+//! The steps of a backward pass.
+
+use super::attention::{AttentionGradient, Gradients};
+use super::linear::groups;
+use super::memory::{LayerTape, Transposed, Work};
+use super::power::{WEIGHT_FLOOR, fixed};
+use super::step::{Batch, Fault, Loss};
+use super::{GROUP, Inputs, Part, Shapes};
+use crate::engine::{TrainEngine, WeightScratch};
+use crate::model::{
+    Cache, Layer, Pass, Rope, Sequence, Step, Vectors, Weights, add, copy, symmetric,
+};
+use crate::quant::activations::Norm;
+
+/// A backward pass under way.
+pub(super) struct Backward<'p, 'w, 'a, 'l, 's, E> {
+    pub(super) pass: Pass<'p, 'w, 'a, 'l, E>,
+    pub(super) shapes: Shapes<'s>,
+    pub(super) transposed: &'s Transposed<'s>,
+    /// Rows of a sequence.
+    pub(super) length: usize,
+    pub(super) sums: &'s mut [i64],
+    pub(super) fault: Option<Fault>,
+}
+
+impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
+    /// Notes the first tensor at which numbers were not within their bounds.
+    fn note(&mut self, layer: usize, part: Part, within: bool) {
+        if !within {
+            let tensor = part.name();
+            self.fault.get_or_insert(Fault::Diverged { layer, tensor });
+        }
+    }
+
+    /// The logits of all rows, some of a sequence at a time; what they cost; the gradients of the last residual.
+    pub(super) fn head(
+        &mut self,
+        batch: &Batch<'_>,
+        x: &[f32],
+        dx: &mut [f32],
+        work: &mut Work<'_>,
+    ) -> Result<Loss, E::Failure> {
+        let config = self.pass.model.config();
+        let (width, vocabulary, layers) = (config.width.max(1), config.vocabulary, config.layers);
+        let embedding = self.shapes.tensor(0, Part::Embedding);
+        let layer = self.transposed.layer(&self.shapes, &embedding)?;
+        let norm = self.shapes.tensor(0, Part::OutputNorm);
+        let mut cost: Loss = 0;
+        for range in groups(batch.tokens.len(), self.length) {
+            let (first, rows) = (range.start, range.len());
+            let part = |row: usize| {
+                row.saturating_mul(width)..row.saturating_add(rows).saturating_mul(width)
+            };
+            let x = x.get(part(first)).unwrap_or_default();
+            let dx = dx.get_mut(part(first)).unwrap_or_default();
+            let head = self.pass.model.head();
+            let gains = (self.pass.model.norm(), layers, Step::Head);
+            self.pass.norm_rows(gains, (x, first, rows), &[head])?;
+            let len = rows.saturating_mul(vocabulary);
+            let logits = work.logits.get_mut(..len).unwrap_or_default();
+            self.pass
+                .work
+                .product(self.pass.engine, config.wide(), rows, head, logits)?;
+            let targets = batch.targets.iter().skip(first);
+            for (row, (logits, &target)) in logits
+                .chunks_exact_mut(vocabulary.max(1))
+                .zip(targets)
+                .enumerate()
+            {
+                match super::loss(logits, target as usize).and_then(|own| cost.checked_add(own)) {
+                    Some(sum) => cost = sum,
+                    None => {
+                        let row = first.saturating_add(row);
+                        self.fault.get_or_insert(Fault::Logits { row });
+                        return Ok(cost);
+                    }
+                }
+            }
+            let inputs = Inputs {
+                codes: plane(self.pass.work.bytes, rows, width),
+                scales: self.pass.work.scales.get(..rows).unwrap_or_default(),
+                length: GROUP,
+            };
+            let mut scratch = WeightScratch {
+                codes: work.group_codes,
+                exponents: work.exponents,
+                partial: work.partial,
+            };
+            let sums = embedding.of_mut(self.sums);
+            let within = self
+                .pass
+                .engine
+                .weight_gradient(logits, &inputs, &mut scratch, sums)?;
+            for logits in logits.chunks_exact_mut(vocabulary.max(1)) {
+                for (logit, &scale) in logits.iter_mut().zip(self.transposed.rows) {
+                    *logit *= scale;
+                }
+            }
+            let planes = work
+                .codes
+                .get_mut(..len.saturating_mul(2))
+                .unwrap_or_default();
+            let powers = work.powers.get_mut(..rows).unwrap_or_default();
+            let finite = self.pass.engine.power_planes(logits, planes, powers)?;
+            let out = work.a.get_mut(..x.len()).unwrap_or_default();
+            let scratch = (&mut *work.attention.longs, &mut *self.pass.work.words);
+            let planes = symmetric(planes, planes.len())?;
+            self.pass
+                .engine
+                .matmat_wide(&layer, planes, powers, out, scratch)?;
+            self.note(layers, Part::Embedding, within && finite);
+            let gains = Norm {
+                gains: self.pass.work.gains.get(..width).unwrap_or_default(),
+                eps: config.eps,
+            };
+            let sums = norm.of_mut(self.sums);
+            let within =
+                self.pass
+                    .engine
+                    .norm_gradient((x, gains), out, (dx, false), sums, work.terms)?;
+            self.note(layers, Part::OutputNorm, within);
+        }
+        Ok(cost)
+    }
+
+    /// The gradients of what goes into a layer, from those of what comes out, in place in `dx`.
+    pub(super) fn layer(
+        &mut self,
+        (index, layer): (usize, &Layer<'_>),
+        (cache, sequences): (&Cache<'_>, &[Sequence<'_>]),
+        (input, tape): (&[f32], &mut LayerTape<'_>),
+        dx: &mut [f32],
+        (vectors, work): (&mut Vectors<'_>, &mut Work<'_>),
+    ) -> Result<(), E::Failure> {
+        let gate = self.pass.model.config().gate;
+        // The feed-forward network. What down took in is computed again.
+        copy(vectors.gate, tape.gate);
+        self.pass.engine.gate(gate, vectors.gate, tape.up)?;
+        let norm = (layer.feed_forward_sub_norm, index, Step::Gate);
+        self.pass.norm(norm, vectors.gate, &[&layer.down])?;
+        self.matrix((index, Part::Down), dx, Into::A, work)?;
+        let gains = (index, Part::FeedForwardSubNorm);
+        self.norm(gains, vectors.gate, (vectors.up, false), work)?;
+        self.pass
+            .engine
+            .gate_gradient(gate, tape.gate, tape.up, vectors.up)?;
+        let norm = (layer.feed_forward_norm, index, Step::FeedForwardNorm);
+        self.pass
+            .norm(norm, tape.middle, &[&layer.gate, &layer.up])?;
+        self.matrix((index, Part::Gate), tape.gate, Into::A, work)?;
+        self.matrix((index, Part::Up), tape.up, Into::B, work)?;
+        self.norm(
+            (index, Part::FeedForwardNorm),
+            tape.middle,
+            (dx, true),
+            work,
+        )?;
+        // Attention.
+        let norm = (layer.attention_sub_norm, index, Step::Attention);
+        self.pass.norm(norm, tape.attended, &[&layer.output])?;
+        self.matrix((index, Part::Output), dx, Into::A, work)?;
+        let gains = (index, Part::AttentionSubNorm);
+        self.norm(gains, tape.attended, (vectors.queries, false), work)?;
+        self.attention(index, (cache, sequences), tape, (vectors, work))?;
+        let norm = (layer.attention_norm, index, Step::AttentionNorm);
+        let inputs: [&Weights<'_>; 3] = [&layer.query, &layer.key, &layer.value];
+        self.pass.norm(norm, input, &inputs)?;
+        self.matrix((index, Part::Query), tape.queries, Into::A, work)?;
+        self.matrix((index, Part::Key), vectors.keys, Into::B, work)?;
+        self.matrix((index, Part::Value), vectors.values, Into::B, work)?;
+        self.norm((index, Part::AttentionNorm), input, (dx, true), work)
+    }
+
+    /// The gradients of a matrix' weights, which are added to the sums, and of what went into it: written to `a`, or to `b` and added to `a`. What went into it
+    /// are the activations that the pass made last.
+    fn matrix(
+        &mut self,
+        (layer, part): (usize, Part),
+        dy: &[f32],
+        into: Into,
+        work: &mut Work<'_>,
+    ) -> Result<(), E::Failure> {
+        let tensor = self.shapes.tensor(layer, part);
+        let transposed = self.transposed.layer(&self.shapes, &tensor)?;
+        let rows = self.pass.places.len();
+        let codes = work.codes.get_mut(..dy.len()).unwrap_or_default();
+        let powers = work.powers.get_mut(..rows).unwrap_or_default();
+        let finite = self.pass.engine.power_rows(dy, codes, powers)?;
+        let len = rows.saturating_mul(tensor.cols);
+        let out = match into {
+            Into::A => &mut *work.a,
+            Into::B => &mut *work.b,
+        };
+        let out = out.get_mut(..len).unwrap_or_default();
+        let words = &mut *self.pass.work.words;
+        self.pass.engine.matmat(
+            &transposed,
+            symmetric(codes, codes.len())?,
+            powers,
+            out,
+            words,
+        )?;
+        if let Into::B = into {
+            add(work.a, work.b.get(..len).unwrap_or_default());
+        }
+        let inputs = Inputs {
+            codes: plane(self.pass.work.bytes, rows, tensor.cols),
+            scales: self.pass.work.scales.get(..rows).unwrap_or_default(),
+            length: self.length,
+        };
+        let mut scratch = WeightScratch {
+            codes: work.group_codes,
+            exponents: work.exponents,
+            partial: work.partial,
+        };
+        let sums = tensor.of_mut(self.sums);
+        let within = self
+            .pass
+            .engine
+            .weight_gradient(dy, &inputs, &mut scratch, sums)?;
+        self.note(layer, part, finite && within);
+        Ok(())
+    }
+
+    /// The gradients of what went into a norm, from those in `a`. Its gains are those that the pass used last.
+    fn norm(
+        &mut self,
+        (layer, part): (usize, Part),
+        x: &[f32],
+        dx: (&mut [f32], bool),
+        work: &mut Work<'_>,
+    ) -> Result<(), E::Failure> {
+        let tensor = self.shapes.tensor(layer, part);
+        let norm = Norm {
+            gains: self.pass.work.gains.get(..tensor.cols).unwrap_or_default(),
+            eps: self.pass.model.config().eps,
+        };
+        let dy = work.a.get(..x.len()).unwrap_or_default();
+        let sums = tensor.of_mut(self.sums);
+        let within = self
+            .pass
+            .engine
+            .norm_gradient((x, norm), dy, dx, sums, work.terms)?;
+        self.note(layer, part, within);
+        Ok(())
+    }
+
+    /// The gradients of queries, which take the place of the tape's, and of keys and values, from those of what attention gave, which take the place of
+    /// the pass' queries.
+    fn attention(
+        &mut self,
+        index: usize,
+        (cache, sequences): (&Cache<'_>, &[Sequence<'_>]),
+        tape: &mut LayerTape<'_>,
+        (vectors, work): (&mut Vectors<'_>, &mut Work<'_>),
+    ) -> Result<(), E::Failure> {
+        self.pass
+            .ask(sequences, index, (tape.queries, vectors.angles));
+        let config = self.pass.model.config();
+        let caches = (cache, sequences);
+        let (attention, ..) = self
+            .pass
+            .work
+            .attention(config, self.pass.places, caches, index);
+        let job = AttentionGradient {
+            attention,
+            length: self.length,
+            out: tape.attended,
+            d_out: vectors.queries,
+        };
+        let mut out = Gradients {
+            queries: work.b,
+            keys: vectors.keys,
+            values: vectors.values,
+        };
+        let within = self
+            .pass
+            .engine
+            .attention_gradient(&job, &mut work.attention, &mut out)?;
+        self.note(index, Part::AttentionSubNorm, within);
+        let (head, rope) = (config.head, *self.pass.model.rope());
+        copy(tape.queries, work.b);
+        for (all, heads) in [
+            (&mut *tape.queries, config.heads),
+            (&mut *vectors.keys, config.kv_heads),
+        ] {
+            let rows = all.chunks_exact_mut(heads.saturating_mul(head).max(1));
+            for (row, angles) in rows.zip(vectors.angles.chunks_exact(head.max(1))) {
+                for head in row.chunks_exact_mut(head.max(1)) {
+                    rotate_back(head, &rope, angles);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the gradients of the first residuals to those of the embedding's rows.
+    pub(super) fn look_up(&mut self, tokens: &[u32], dx: &[f32]) {
+        let embedding = self.shapes.tensor(0, Part::Embedding);
+        let width = embedding.cols.max(1);
+        let mut within = true;
+        let sums = embedding.of_mut(self.sums);
+        for (&token, dx) in tokens.iter().zip(dx.chunks_exact(width)) {
+            let sums = sums
+                .chunks_exact_mut(width)
+                .nth(token as usize)
+                .unwrap_or_default();
+            for (sum, &dx) in sums.iter_mut().zip(dx) {
+                match fixed(dx, WEIGHT_FLOOR) {
+                    Some(term) => *sum = sum.wrapping_add(term),
+                    None => within = false,
+                }
+            }
+        }
+        let layers = self.pass.model.config().layers;
+        self.note(layers, Part::Embedding, within);
+    }
+}
+
+/// Where the gradients of what goes into a matrix go.
+#[derive(Clone, Copy)]
+enum Into {
+    /// To `a`.
+    A,
+    /// To `b`, and they are added to those in `a`.
+    B,
+}
+
+/// Turns the gradients of a rotated head into those of what was rotated, in place.
+fn rotate_back(head: &mut [f32], rope: &Rope<'_>, angles: &[f32]) {
+    let turn = |a: &mut f32, b: &mut f32, angle: &[f32]| {
+        if let [cosine, sine] = angle {
+            (*a, *b) = (*a * cosine + *b * sine, *b * cosine - *a * sine);
+        }
+    };
+    let angles = angles.chunks_exact(2);
+    if rope.neighbours {
+        for (pair, angle) in head.chunks_exact_mut(2).zip(angles) {
+            if let [a, b] = pair {
+                turn(a, b, angle);
+            }
+        }
+        return;
+    }
+    let (first, second) = head.split_at_mut(head.len() / 2);
+    for ((a, b), angle) in first.iter_mut().zip(second).zip(angles) {
+        turn(a, b, angle);
+    }
+}
+
+/// The codes of rows of activations.
+fn plane(codes: &[i8], rows: usize, cols: usize) -> &[i8] {
+    codes.get(..rows.saturating_mul(cols)).unwrap_or_default()
+}

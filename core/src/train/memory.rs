@@ -1,0 +1,345 @@
+//! What a training step works in.
+
+use super::attention::ScratchLengths;
+use super::{GROUP, Shapes, Tensor};
+use crate::engine::TrainEngine;
+use crate::linear::{self, Layout, Matrix};
+use crate::model::{self, Config, Kept, Model, ModelError, Pattern, Tape, cut};
+
+/// The codes of all matrices with columns as rows, for gradients of inputs, and their scales.
+#[derive(Clone, Copy, Debug)]
+pub struct Transposed<'a> {
+    /// Codes as bytes, for each value of [`Shapes::values`]: of each matrix and of the embedding what [`transpose`](super::transpose) makes of its
+    /// codes; those of gains do not matter.
+    pub codes: &'a [u8],
+    /// A scale for each tensor ([`Shapes::count`]); only those of ternary matrices count.
+    pub scales: &'a [f32],
+    /// A scale for each row of the embedding.
+    pub rows: &'a [f32],
+}
+
+impl<'a> Transposed<'a> {
+    /// A matrix as a layer whose outputs are its inputs. The embedding's has no scale.
+    pub(super) fn layer(
+        &self,
+        shapes: &Shapes<'_>,
+        tensor: &Tensor,
+    ) -> Result<linear::Layer<'a>, ModelError> {
+        let matrix = Matrix::new(
+            Layout::Int8,
+            tensor.cols,
+            tensor.rows,
+            tensor.of(self.codes),
+        );
+        let number = shapes.number(tensor.layer, tensor.part);
+        let refused = |error| ModelError::Weights {
+            tensor: number as u64,
+            error,
+        };
+        let matrix = matrix.map_err(refused)?;
+        let scale = self.scales.get(number).copied().unwrap_or(0.0);
+        let matrix = match tensor.part.is_ternary() {
+            true => matrix.with_scale(scale).map_err(refused)?,
+            false => matrix,
+        };
+        Ok(linear::Layer::new(matrix))
+    }
+}
+
+/// How much memory steps take: elements of each slice of [`Memory`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Needs {
+    /// Of the forward pass.
+    pub model: model::Needs,
+    /// Of [`Memory::floats`].
+    pub floats: usize,
+    /// Of [`Memory::bytes`].
+    pub bytes: usize,
+    /// Of [`Memory::ints`].
+    pub ints: usize,
+    /// Of [`Memory::longs`].
+    pub longs: usize,
+}
+
+/// Slices of the caller's, whatever they hold, of at least the lengths that [`Needs`] says.
+#[derive(Debug)]
+pub struct Memory<'w> {
+    /// Of the forward pass.
+    pub model: model::Memory<'w>,
+    /// What layers leave for the backward pass, gradients, logits.
+    pub floats: &'w mut [f32],
+    /// Codes of gradients.
+    pub bytes: &'w mut [i8],
+    /// Exponents and partial sums.
+    pub ints: &'w mut [i32],
+    /// Sums of attention.
+    pub longs: &'w mut [i64],
+}
+
+/// The lengths of a step's vectors.
+#[derive(Clone, Copy)]
+pub(super) struct Lengths {
+    layers: usize,
+    /// Values of the residual of all rows.
+    input: usize,
+    queries: usize,
+    hidden: usize,
+    /// Layers whose tapes are kept at the same time.
+    tapes: usize,
+    gradients: usize,
+    logits: usize,
+    rows: usize,
+    terms: usize,
+    codes: usize,
+    exponents: usize,
+    partial: usize,
+    attention: ScratchLengths,
+}
+
+impl Lengths {
+    pub(super) fn of(config: &Config, length: usize, rows: usize, recompute: bool) -> Self {
+        let widest = config.widest().max(config.kv_width());
+        let all = rows.saturating_mul(widest);
+        let group = length.min(GROUP);
+        let logits = group.saturating_mul(config.vocabulary);
+        let sequences = rows.checked_div(length).unwrap_or(0);
+        let groups = sequences.saturating_mul(length.div_ceil(GROUP));
+        let attention = ScratchLengths::of(length, config.head);
+        Self {
+            layers: config.layers,
+            input: rows.saturating_mul(config.width),
+            queries: rows.saturating_mul(config.query_width()),
+            hidden: rows.saturating_mul(config.hidden),
+            tapes: if recompute { 1 } else { config.layers },
+            gradients: all,
+            logits,
+            rows,
+            terms: widest,
+            codes: all.max(logits.saturating_mul(2)),
+            exponents: groups.saturating_mul(widest).max(config.vocabulary),
+            partial: widest,
+            attention: ScratchLengths {
+                // Sums of the head's product of both planes.
+                longs: attention.longs.max(group.saturating_mul(16)),
+                ..attention
+            },
+        }
+    }
+
+    /// Of one layer.
+    const fn tape(&self) -> usize {
+        let rows = self.queries.saturating_add(self.hidden).saturating_mul(2);
+        rows.saturating_add(self.input)
+    }
+
+    fn floats(&self) -> usize {
+        [
+            self.input.saturating_mul(self.layers),
+            self.tape().saturating_mul(self.tapes),
+            self.input,
+            self.gradients.saturating_mul(2),
+            self.logits,
+            self.rows,
+            self.terms,
+            self.attention.floats,
+        ]
+        .into_iter()
+        .fold(0, usize::saturating_add)
+    }
+}
+
+impl Needs {
+    /// What steps of `rows` rows take on an engine, of sequences of `length` rows each; with `recompute` layers' forward passes are computed twice,
+    /// and only their inputs are kept. O(layers).
+    ///
+    /// # Errors
+    /// [`ModelError::TooLarge`]; [`ModelError::Weights`] for codes that are not the model's.
+    pub fn of<E: TrainEngine>(
+        engine: &E,
+        model: &Model<'_, '_>,
+        transposed: &Transposed<'_>,
+        (length, rows): (usize, usize),
+        recompute: bool,
+    ) -> Result<Self, ModelError> {
+        let config = model.config();
+        let context = u32::try_from(length).map_err(|_| ModelError::TooLarge)?;
+        let mut needs = model::Needs::of(engine, model, Pattern::FULL, context, rows)?;
+        let shapes = Shapes::new(config);
+        for tensor in shapes.iter().filter(|tensor| !tensor.part.is_gains()) {
+            let layer = transposed.layer(&shapes, &tensor)?;
+            needs.words = needs.words.max(engine.product_scratch_len(layer.weights()));
+        }
+        let lengths = Lengths::of(config, length, rows, recompute);
+        let attention = &lengths.attention;
+        let found = Self {
+            model: needs,
+            floats: lengths.floats(),
+            bytes: lengths
+                .codes
+                .saturating_mul(2)
+                .saturating_add(attention.bytes),
+            ints: lengths
+                .exponents
+                .saturating_add(lengths.partial)
+                .saturating_add(attention.ints),
+            longs: attention.longs,
+        };
+        let all = [found.floats, found.bytes, found.ints, found.longs];
+        match all.contains(&usize::MAX) {
+            true => Err(ModelError::TooLarge),
+            false => Ok(found),
+        }
+    }
+
+    /// All of it in bytes.
+    pub const fn total_bytes(&self) -> usize {
+        self.model
+            .total_bytes()
+            .saturating_add(self.floats.saturating_mul(4))
+            .saturating_add(self.bytes)
+            .saturating_add(self.ints.saturating_mul(4))
+            .saturating_add(self.longs.saturating_mul(8))
+    }
+}
+
+/// What a layer's forward pass left.
+pub(super) struct LayerTape<'t> {
+    pub(super) queries: &'t mut [f32],
+    pub(super) attended: &'t mut [f32],
+    pub(super) middle: &'t mut [f32],
+    pub(super) gate: &'t mut [f32],
+    pub(super) up: &'t mut [f32],
+}
+
+impl Tape for LayerTape<'_> {
+    fn keep(&mut self, which: Kept, values: &[f32]) {
+        let to = match which {
+            Kept::Queries => &mut *self.queries,
+            Kept::Attended => &mut *self.attended,
+            Kept::Middle => &mut *self.middle,
+            Kept::Gate => &mut *self.gate,
+            Kept::Up => &mut *self.up,
+        };
+        for (to, &value) in to.iter_mut().zip(values) {
+            *to = value;
+        }
+    }
+}
+
+/// The slices of a [`Memory`], cut, but for the forward pass' own.
+pub(super) struct Room<'w> {
+    lengths: Lengths,
+    inputs: &'w mut [f32],
+    tapes: &'w mut [f32],
+    /// Gradients of the residual.
+    pub(super) dx: &'w mut [f32],
+    pub(super) work: Work<'w>,
+}
+
+/// What the steps of a backward pass share.
+pub(super) struct Work<'w> {
+    pub(super) a: &'w mut [f32],
+    pub(super) b: &'w mut [f32],
+    pub(super) logits: &'w mut [f32],
+    /// Powers of two of rows of codes.
+    pub(super) powers: &'w mut [f32],
+    pub(super) terms: &'w mut [f32],
+    pub(super) codes: &'w mut [i8],
+    pub(super) group_codes: &'w mut [i8],
+    pub(super) exponents: &'w mut [i32],
+    pub(super) partial: &'w mut [i32],
+    pub(super) attention: super::attention::Scratch<'w>,
+}
+
+impl<'w> Room<'w> {
+    pub(super) fn cut(
+        lengths: Lengths,
+        floats: &'w mut [f32],
+        bytes: &'w mut [i8],
+        ints: &'w mut [i32],
+        longs: &'w mut [i64],
+    ) -> Self {
+        let (mut floats, mut bytes, mut ints, mut longs) = (floats, bytes, ints, longs);
+        let attention = &lengths.attention;
+        Self {
+            lengths,
+            inputs: cut(&mut floats, lengths.input.saturating_mul(lengths.layers)),
+            tapes: cut(&mut floats, lengths.tape().saturating_mul(lengths.tapes)),
+            dx: cut(&mut floats, lengths.input),
+            work: Work {
+                a: cut(&mut floats, lengths.gradients),
+                b: cut(&mut floats, lengths.gradients),
+                logits: cut(&mut floats, lengths.logits),
+                powers: cut(&mut floats, lengths.rows),
+                terms: cut(&mut floats, lengths.terms),
+                codes: cut(&mut bytes, lengths.codes),
+                group_codes: cut(&mut bytes, lengths.codes),
+                exponents: cut(&mut ints, lengths.exponents),
+                partial: cut(&mut ints, lengths.partial),
+                attention: super::attention::Scratch {
+                    floats: cut(&mut floats, attention.floats),
+                    bytes: cut(&mut bytes, attention.bytes),
+                    ints: cut(&mut ints, attention.ints),
+                    longs: cut(&mut longs, attention.longs),
+                },
+            },
+        }
+    }
+
+    /// What goes into a layer, what it leaves, the gradients of the residual and what the steps share.
+    pub(super) fn layer(
+        &mut self,
+        layer: usize,
+    ) -> (&mut [f32], LayerTape<'_>, &mut [f32], &mut Work<'w>) {
+        let lengths = &self.lengths;
+        let input = layer.wrapping_mul(lengths.input);
+        let input = self.inputs.get_mut(input..).unwrap_or_default();
+        let place = if lengths.tapes > 1 { layer } else { 0 };
+        let mut rest = self
+            .tapes
+            .get_mut(place.wrapping_mul(lengths.tape())..)
+            .unwrap_or_default();
+        let tape = LayerTape {
+            queries: cut(&mut rest, lengths.queries),
+            attended: cut(&mut rest, lengths.queries),
+            middle: cut(&mut rest, lengths.input),
+            gate: cut(&mut rest, lengths.hidden),
+            up: cut(&mut rest, lengths.hidden),
+        };
+        let input = input.get_mut(..lengths.input).unwrap_or_default();
+        (input, tape, self.dx, &mut self.work)
+    }
+
+    /// Whether tapes of all layers are kept.
+    pub(super) const fn keeps_all(&self) -> bool {
+        self.lengths.tapes >= self.lengths.layers
+    }
+}
+
+/// Refuses memory of less than a step needs.
+pub(super) const fn check(memory: &Memory<'_>, needs: &Needs) -> Result<(), ModelError> {
+    let parts = [
+        (
+            "a training step's floats",
+            needs.floats,
+            memory.floats.len(),
+        ),
+        ("a training step's bytes", needs.bytes, memory.bytes.len()),
+        ("a training step's ints", needs.ints, memory.ints.len()),
+        ("a training step's longs", needs.longs, memory.longs.len()),
+    ];
+    let mut at = 0;
+    while at < parts.len() {
+        let (memory, needed, found) = parts[at];
+        if found < needed {
+            return Err(ModelError::Room {
+                memory,
+                needed,
+                found,
+            });
+        }
+        at += 1;
+    }
+    memory.model.check(&needs.model)
+}

@@ -1,0 +1,51 @@
+//! Training of `bitnet` models: every sum over tokens is a sum of integers, so that the trained model has the same bits for any split of a
+//! batch, any number of threads and any engine.
+//!
+//! The forward pass is [`crate::model`]'s. What follows are the rules of the backward pass and of the update; `fl` is one rounding to f32, and nothing is
+//! fused. The loss is the sum of the costs of all targets; their number divides once, in the update.
+//! 1. **A group of gradients** has int8 codes times a power of two: the least e with max |v| ≤ 127 · 2ᵉ ([`exponent`]), codes half even of v · 2⁻ᵉ. Rounding
+//!    passes gradients through.
+//! 2. **Cross-entropy**: [`loss`].
+//! 3. **Input of a matrix**: c and e are the codes of a row of dy; fl(f32(Σ c · w) · s) · 2ᵉ, s the matrix' scale. For the head the codes are of
+//!    fl(dy · d), d the scale of the embedding's row, have 16 bits (|v| ≤ 32,512 · 2ᵉ), and there is no s.
+//! 4. **Weights of a matrix**: groups of fl(dy · s), s the scale of the row's activations, have [`GROUP`] rows of a sequence and one output
+//!    ([`quantize`]); Σ c · x in integers, in units of 2 to the power of [`WEIGHT_FLOOR`] ([`accumulate`]).
+//! 5. **Norms**: [`norm`]. **The gate**: [`gate`]. **Attention**: [`AttentionGradient`].
+//! 6. **Rotation**: of a pair of gradients, fl(fl(a · cos) + fl(b · sin)) and fl(fl(b · cos) − fl(a · sin)).
+//! 7. **Order**: where matrices share an input, their gradients add as fl(gate + up) and fl(fl(q + k) + v); those of norms are added to the residual's.
+//! 8. **Look-up in the embedding**: each row's gradient is rounded once to units of 2 to the power of [`WEIGHT_FLOOR`], and added to the head's sums.
+//! 9. **Update**: [`AdamW`], [`Schedule`]. **Codes**: [`ternary`], [`row_codes`].
+//!
+//! An exponent above its ceiling, a number that is not finite, or a term too large for its units ends the step as a [`Fault`] that names tensor and
+//! layer. Exponents have floors, without which sums would not fit 64 bits.
+
+mod attention;
+mod backward;
+mod codes;
+mod gate;
+mod linear;
+mod loss;
+mod memory;
+mod norm;
+mod optimizer;
+mod power;
+mod shapes;
+mod step;
+
+pub use attention::{
+    AttentionGradient, Gradients as AttentionGradients, Scratch as AttentionScratch,
+    ScratchLengths as AttentionLengths,
+};
+pub use codes::{LEAST_SCALE, row_codes, ternary, transpose};
+pub use gate::gate;
+pub use linear::{GROUP, Inputs, accumulate, quantize};
+pub use loss::loss;
+pub use memory::{Memory, Needs, Transposed};
+pub use norm::{GAIN_UNIT, norm};
+pub use optimizer::{AdamW, Schedule, Update, gradient, squares, unit};
+pub use power::{
+    ATTENTION_CEILING, ATTENTION_FLOOR, FREE_FLOOR, WEIGHT_CEILING, WEIGHT_FLOOR, code, exponent,
+    fixed, row as power_row, row_wide as power_row_wide,
+};
+pub use shapes::{Part, Shapes, Tensor};
+pub use step::{Batch, Fault, Loss, gradients};

@@ -1,0 +1,214 @@
+//! The driver: a batch forwards and backwards through a model, written once for all engines.
+
+#[cfg(doc)]
+use super::WEIGHT_FLOOR;
+use super::backward::Backward;
+use super::memory::{Lengths, Room, Transposed, check};
+use super::{Memory, Needs, Shapes};
+use crate::engine::TrainEngine;
+use crate::model::{
+    Architecture, Cache, CacheType, Model, ModelError, Pass, Pattern, Place, Sequence, Span, Step,
+    Vectors, copy,
+};
+
+/// Tokens of sequences of one length, and the token that follows each.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'b> {
+    /// One sequence after another.
+    pub tokens: &'b [u32],
+    /// What is to be foretold, one for each token.
+    pub targets: &'b [u32],
+    /// Tokens of a sequence.
+    pub length: usize,
+    /// Whether layers' forward passes are computed twice, to keep only their inputs. No bit depends on it.
+    pub recompute: bool,
+}
+
+error_enum! {
+    /// Why a step gave no gradients. Layers count from 0.
+    pub enum Fault {
+        /// Something of the forward pass was not finite.
+        NotFinite {
+            /// The layer.
+            layer: usize,
+            /// What was not.
+            step: Step,
+            /// The lowest position.
+            position: u32,
+        } => "layer {layer}, position {position}: {step} is not finite",
+        /// The logits of a token were not finite.
+        Logits {
+            /// Its number in the batch.
+            row: usize,
+        } => "the logits of token {row} of the batch are not finite",
+        /// Gradients that lead to a tensor are not finite or too large for their sums.
+        Diverged {
+            /// The layer; the number of layers for a tensor that is of none.
+            layer: usize,
+            /// The tensor's name behind `blk.N.`.
+            tensor: &'static str,
+        } => "the gradients at {tensor} (layer {layer}) are not finite or too large",
+    }
+}
+
+/// What a batch cost: the sum over all its targets, in units of [`NLL_UNIT`](crate::model::NLL_UNIT).
+pub type Loss = i64;
+
+/// Adds the gradients of a batch's cost to `sums`, which has one for each value of [`Shapes::values`], and gives the cost.
+///
+/// Units are 2 to the power of [`WEIGHT_FLOOR`] for matrices and the embedding, of [`GAIN_UNIT`](super::GAIN_UNIT) for gains. `sequences`, one for each of the batch's
+/// at least, are begun anew; the cache has int8 keys and values. If a [`Fault`] is given, what the sums hold is left open.
+///
+/// Sums of batches add to those of both together: how a batch is cut does not show, and neither does who computes which part.
+///
+/// O(tokens · (weights + length · heads · values of a head)).
+///
+/// # Errors
+/// [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`], [`ModelError::Context`], [`ModelError::Chunk`], [`ModelError::CacheFull`];
+/// [`ModelError::Architecture`] for a model that is no `bitnet`; the engine's own.
+pub fn gradients<E: TrainEngine>(
+    engine: &mut E,
+    (model, transposed): (&Model<'_, '_>, &Transposed<'_>),
+    batch: &Batch<'_>,
+    (cache, sequences): (&mut Cache<'_>, &mut [Sequence<'_>]),
+    memory: &mut Memory<'_>,
+    sums: &mut [i64],
+) -> Result<Result<Loss, Fault>, E::Failure> {
+    let config = model.config();
+    let (rows, length) = (batch.tokens.len(), batch.length);
+    refuse(model, batch, cache, sums)?;
+    let needs = Needs::of(engine, model, transposed, (length, rows), batch.recompute)?;
+    check(memory, &needs)?;
+    let span = Span::new(Pattern::FULL, length as u32);
+    let (places, mut vectors, work) = Vectors::cut(model, span, rows, &mut memory.model);
+    for (index, place) in places.iter_mut().enumerate() {
+        let (sequence, position) = (index / length.max(1), index % length.max(1));
+        *place = Place {
+            sequence,
+            position: position as u32,
+            fault: None,
+        };
+        let found = sequences.get_mut(sequence);
+        let found = found.ok_or(ModelError::NoSequence { row: index })?;
+        if position == 0 {
+            found.reset(cache);
+        }
+        found.extend(sequence, position as u32, cache)?;
+    }
+    let lengths = Lengths::of(config, length, rows, batch.recompute);
+    let mut room = Room::cut(
+        lengths,
+        memory.floats,
+        memory.bytes,
+        memory.ints,
+        memory.longs,
+    );
+    let mut pass = Pass {
+        engine,
+        model,
+        places,
+        work,
+    };
+    pass.embed(batch.tokens.iter().copied(), vectors.x)?;
+    pass.angles(sequences, vectors.angles);
+    for (index, layer) in model.layers().iter().enumerate() {
+        let (input, mut tape, ..) = room.layer(index);
+        copy(input, vectors.x);
+        pass.layer((index, layer), (cache, sequences), &mut vectors, &mut tape)?;
+    }
+    if let Some(fault) = forward_fault(pass.places) {
+        return Ok(Err(fault));
+    }
+    let mut backward = Backward {
+        pass,
+        shapes: Shapes::new(config),
+        transposed,
+        length,
+        sums,
+        fault: None,
+    };
+    let cost = backward.head(batch, vectors.x, room.dx, &mut room.work)?;
+    for (index, layer) in model.layers().iter().enumerate().rev() {
+        if backward.fault.is_some() {
+            break;
+        }
+        let all = room.keeps_all();
+        let (input, mut tape, dx, work) = room.layer(index);
+        if !all {
+            copy(vectors.x, input);
+            backward
+                .pass
+                .layer((index, layer), (cache, sequences), &mut vectors, &mut tape)?;
+        }
+        let caches = (&*cache, &*sequences);
+        backward.layer(
+            (index, layer),
+            caches,
+            (input, &mut tape),
+            dx,
+            (&mut vectors, work),
+        )?;
+    }
+    backward.look_up(batch.tokens, room.dx);
+    Ok(match backward.fault {
+        Some(fault) => Err(fault),
+        None => Ok(cost),
+    })
+}
+
+/// Refuses what is no batch of this model, before anything is computed.
+fn refuse(
+    model: &Model<'_, '_>,
+    batch: &Batch<'_>,
+    cache: &Cache<'_>,
+    sums: &[i64],
+) -> Result<(), ModelError> {
+    let config = model.config();
+    if config.architecture != Architecture::BitNet {
+        return Err(ModelError::Architecture);
+    }
+    if cache.shape().kind != CacheType::Int8 {
+        return Err(ModelError::OwnKey {
+            key: "tercet.cache",
+            expected: "int8",
+        });
+    }
+    let room = |memory, needed: usize, found: usize| match found < needed {
+        true => Err(ModelError::Room {
+            memory,
+            needed,
+            found,
+        }),
+        false => Ok(()),
+    };
+    room(
+        "sums of gradients",
+        Shapes::new(config).values(),
+        sums.len(),
+    )?;
+    let whole = batch.tokens.len().next_multiple_of(batch.length.max(1));
+    room("tokens of whole sequences", whole, batch.tokens.len())?;
+    room("targets", batch.tokens.len(), batch.targets.len())?;
+    let pairs = batch.tokens.iter().zip(batch.targets).enumerate();
+    for (row, (&token, &target)) in pairs {
+        let token = token.max(target);
+        if token as usize >= config.vocabulary {
+            return Err(ModelError::Token { row, token });
+        }
+    }
+    Ok(())
+}
+
+/// The fault of the lowest position, then layer, then step.
+fn forward_fault(places: &[Place]) -> Option<Fault> {
+    let faults = places.iter().filter_map(|place| {
+        let (layer, step) = place.fault?;
+        Some((place.position, layer, step))
+    });
+    let (position, layer, step) = faults.min_by_key(|&(position, layer, _)| (position, layer))?;
+    Some(Fault::NotFinite {
+        layer,
+        step,
+        position,
+    })
+}

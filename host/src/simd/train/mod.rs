@@ -1,0 +1,197 @@
+//! Steps of training: core's loops, compiled for each set, and the gradient of a matrix by a set's own products.
+
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+mod avx2;
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+mod avx512;
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+mod weights;
+
+use tercet_core::model::Gate;
+use tercet_core::quant::activations::Norm;
+use tercet_core::train::{self, AttentionGradient, AttentionGradients, AttentionScratch, Inputs};
+
+/// What one instruction set takes these steps with. The functions may use that set, so they are called through [`Backend`](super::Backend).
+#[derive(Debug)]
+pub(super) struct Steps {
+    /// None for core's own.
+    weights: Option<Weights>,
+    power_row: unsafe fn(&[f32], &mut [i8]) -> Option<f32>,
+    power_row_wide: WideRow,
+    norm: NormGradient,
+    gate: unsafe fn(Gate, &mut [f32], &mut [f32], &[f32]),
+    attention: Attention,
+}
+
+/// [`train::power_row_wide`].
+type WideRow = unsafe fn(&[f32], &mut [i8], &mut [i8]) -> Option<f32>;
+
+/// [`train::norm`].
+type NormGradient =
+    unsafe fn(&[f32], Norm<'_>, &[f32], (&mut [f32], bool), &mut [i64], &mut [f32]) -> bool;
+
+/// The gradient of a matrix: as [`TrainEngine::weight_gradient`](tercet_core::engine::TrainEngine::weight_gradient), in memory that grows as needed.
+type Weights = unsafe fn(&[f32], &Inputs<'_>, &mut Room, &mut [i64]) -> bool;
+
+/// [`AttentionGradient::head_by`].
+type Attention = unsafe fn(
+    &AttentionGradient<'_, '_, '_>,
+    (usize, usize),
+    &mut AttentionScratch<'_>,
+    &mut AttentionGradients<'_>,
+) -> bool;
+
+/// What gradients of matrices are computed in.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    /// Pairs of rows of codes that went in.
+    inputs: Vec<i32>,
+    /// Pairs of codes of gradients, of some outputs.
+    pairs: Vec<i32>,
+    /// Sums of some outputs.
+    sums: Vec<i64>,
+    partial: Vec<i32>,
+}
+
+/// As the target's baseline has them.
+pub(super) const SCALAR: Steps = {
+    use tercet_core::model::attention::PlainProducts;
+
+    Steps {
+        weights: None,
+        power_row: |dy, codes| train::power_row(dy, train::FREE_FLOOR, codes),
+        power_row_wide: |dy, high, low| train::power_row_wide(dy, high, low),
+        norm: |x, norm, dy, dx, gains, scratch| train::norm(x, norm, dy, dx, gains, scratch),
+        gate: |gate, x, up, dh| train::gate(gate, x, up, dh),
+        attention: |job, head, scratch, out| job.head_by(PlainProducts, head, scratch, out),
+    }
+};
+
+/// The steps of a set, by its features and the module of its products.
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+macro_rules! steps {
+    ($name:ident, $module:ident, $features:literal) => {
+        pub(super) const $name: Steps = {
+            #[target_feature(enable = $features)]
+            fn weights(dy: &[f32], x: &Inputs<'_>, room: &mut Room, sums: &mut [i64]) -> bool {
+                weights::gradient($module::Pairs::here(), dy, x, room, sums)
+            }
+
+            #[target_feature(enable = $features)]
+            fn power_row(dy: &[f32], codes: &mut [i8]) -> Option<f32> {
+                train::power_row(dy, train::FREE_FLOOR, codes)
+            }
+
+            #[target_feature(enable = $features)]
+            fn power_row_wide(dy: &[f32], high: &mut [i8], low: &mut [i8]) -> Option<f32> {
+                train::power_row_wide(dy, high, low)
+            }
+
+            #[target_feature(enable = $features)]
+            fn norm(
+                x: &[f32],
+                norm: Norm<'_>,
+                dy: &[f32],
+                dx: (&mut [f32], bool),
+                gains: &mut [i64],
+                scratch: &mut [f32],
+            ) -> bool {
+                train::norm(x, norm, dy, dx, gains, scratch)
+            }
+
+            #[target_feature(enable = $features)]
+            fn attention(
+                job: &AttentionGradient<'_, '_, '_>,
+                head: (usize, usize),
+                scratch: &mut AttentionScratch<'_>,
+                out: &mut AttentionGradients<'_>,
+            ) -> bool {
+                let products = super::model::avx2::Products::here();
+                job.head_by(products, head, scratch, out)
+            }
+
+            Steps {
+                weights: Some(weights),
+                power_row,
+                power_row_wide,
+                norm,
+                gate,
+                attention,
+            }
+        };
+    };
+}
+
+/// [`train::gate`] in vectors of 32 bytes, as [`super::model`] says.
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
+fn gate(gate: Gate, x: &mut [f32], up: &mut [f32], dh: &[f32]) {
+    train::gate(gate, x, up, dh);
+}
+
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+steps!(AVX2, avx2, "avx2,bmi1,bmi2,fma,lzcnt,popcnt");
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+steps!(
+    AVX512,
+    avx512,
+    "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,fma,lzcnt,popcnt"
+);
+
+impl super::Backend {
+    /// The gradient of a matrix; `None` if this set has nothing faster than core.
+    pub(crate) fn weight_gradient(
+        self,
+        dy: &[f32],
+        x: &Inputs<'_>,
+        room: &mut Room,
+        sums: &mut [i64],
+    ) -> Option<bool> {
+        let weights = self.kernels().train.weights?;
+        // SAFETY: a table is only reached through a `Backend` that was found to run its set.
+        Some(unsafe { weights(dy, x, room, sums) })
+    }
+
+    /// [`train::power_row`].
+    pub(crate) fn power_row(self, dy: &[f32], codes: &mut [i8]) -> Option<f32> {
+        // SAFETY: as above.
+        unsafe { (self.kernels().train.power_row)(dy, codes) }
+    }
+
+    /// [`train::power_row_wide`].
+    pub(crate) fn power_row_wide(self, dy: &[f32], high: &mut [i8], low: &mut [i8]) -> Option<f32> {
+        // SAFETY: as above.
+        unsafe { (self.kernels().train.power_row_wide)(dy, high, low) }
+    }
+
+    /// [`train::norm`].
+    pub(crate) fn norm_gradient(
+        self,
+        (x, norm): (&[f32], Norm<'_>),
+        dy: &[f32],
+        dx: (&mut [f32], bool),
+        gains: &mut [i64],
+        scratch: &mut [f32],
+    ) -> bool {
+        // SAFETY: as above.
+        unsafe { (self.kernels().train.norm)(x, norm, dy, dx, gains, scratch) }
+    }
+
+    /// [`train::gate`].
+    pub(crate) fn gate_gradient(self, gate: Gate, x: &mut [f32], up: &mut [f32], dh: &[f32]) {
+        // SAFETY: as above.
+        unsafe { (self.kernels().train.gate)(gate, x, up, dh) }
+    }
+
+    /// [`AttentionGradient::head_by`].
+    pub(crate) fn attention_gradient(
+        self,
+        job: &AttentionGradient<'_, '_, '_>,
+        head: (usize, usize),
+        scratch: &mut AttentionScratch<'_>,
+        out: &mut AttentionGradients<'_>,
+    ) -> bool {
+        // SAFETY: as above.
+        unsafe { (self.kernels().train.attention)(job, head, scratch, out) }
+    }
+}

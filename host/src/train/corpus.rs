@@ -1,0 +1,135 @@
+//! The tokens of a text, and which of them a batch takes.
+
+use tercet_core::number::counter;
+
+use crate::Error;
+
+/// The stream of draws that order a corpus; each has a number of its own.
+const ORDER: u32 = 1;
+/// The stream of draws that say where an epoch's windows begin.
+const OFFSET: u32 = 2;
+/// Rounds of the permutation.
+const ROUNDS: u64 = 6;
+
+/// A text as tokens, cut into windows of which every epoch takes each once, in an order of its own.
+#[derive(Clone, Debug)]
+pub struct Corpus {
+    tokens: Vec<u32>,
+    context: usize,
+    begin: Option<u32>,
+    seed: u64,
+}
+
+impl Corpus {
+    /// Takes the tokens of a text, for windows of `context` positions that begin with the token `begin`, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if there are fewer tokens than two windows take.
+    pub fn new(
+        tokens: Vec<u32>,
+        context: usize,
+        begin: Option<u32>,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        let needed = 2 * context + 1;
+        if context == 0 || tokens.len() < needed {
+            let found = tokens.len();
+            return Err(Error::options(format!(
+                "a text of {found} tokens is too short to train on; windows of {context} take {needed} at least"
+            )));
+        }
+        Ok(Self {
+            tokens,
+            context,
+            begin,
+            seed,
+        })
+    }
+
+    /// The tokens.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    /// Windows of an epoch, which begins at one of the first window's tokens.
+    pub const fn windows(&self) -> u64 {
+        ((self.tokens.len() - 1 - self.context) / self.context + 1) as u64 - 1
+    }
+
+    /// The inputs and targets of the window that comes at a place in the whole run, from 0; both slices have one for each position. Only
+    /// the seed and the place decide which window it is. O(context).
+    pub fn window(&self, place: u64, inputs: &mut [u32], targets: &mut [u32]) {
+        let (epoch, index) = (place / self.windows(), place % self.windows());
+        let offset = counter(self.seed, OFFSET, epoch)[0] as usize % self.context;
+        let window = permuted(index, self.windows(), self.seed ^ epoch.rotate_left(32));
+        let first = offset + window as usize * self.context;
+        let text = &self.tokens[first..];
+        match self.begin {
+            Some(begin) => {
+                inputs[0] = begin;
+                inputs[1..].copy_from_slice(&text[..self.context - 1]);
+                targets.copy_from_slice(&text[..self.context]);
+            }
+            None => {
+                inputs.copy_from_slice(&text[..self.context]);
+                targets.copy_from_slice(&text[1..=self.context]);
+            }
+        }
+    }
+}
+
+/// The place of `index` in an order of 0..`count` that the seed names: a Feistel network over the smallest even number of bits, walked until it
+/// is below `count` (Black and Rogaway, *Ciphers with arbitrary finite domains*, 2002).
+fn permuted(index: u64, count: u64, seed: u64) -> u64 {
+    let half = (64 - count.saturating_sub(1).leading_zeros())
+        .div_ceil(2)
+        .max(1);
+    let mask = (1 << half) - 1;
+    let mut place = index;
+    loop {
+        let (mut left, mut right) = (place >> half, place & mask);
+        for round in 0..ROUNDS {
+            let draw = u64::from(counter(seed, ORDER, round << 32 | right)[0]);
+            (left, right) = (right, left ^ (draw & mask));
+        }
+        place = left << half | right;
+        if place < count {
+            return place;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_takes_every_window_once() {
+        for count in [1, 2, 3, 17, 64, 1000] {
+            let mut seen: Vec<u64> = (0..count).map(|index| permuted(index, count, 7)).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..count).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn windows_lie_within_the_text_and_targets_follow_inputs() {
+        for begin in [None, Some(9999)] {
+            let corpus = Corpus::new((0..101).collect(), 10, begin, 3).unwrap();
+            assert_eq!(corpus.windows(), 9);
+            let (mut inputs, mut targets) = ([0; 10], [0; 10]);
+            for place in 0..50 {
+                corpus.window(place, &mut inputs, &mut targets);
+                let first = begin.unwrap_or(targets[0].wrapping_sub(1));
+                assert_eq!(inputs[0], first);
+                assert_eq!(inputs[1..], targets[..9]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_text_is_refused() {
+        let error = Corpus::new(vec![1; 20], 10, None, 0).unwrap_err();
+        assert!(error.to_string().contains("20 tokens"), "{error}");
+    }
+}

@@ -1,0 +1,134 @@
+//! What a run is made of.
+
+use tercet_core::train::AdamW;
+
+use crate::language::{Architecture, Parameters};
+
+/// A size of model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Preset {
+    /// 1.2 M ternary weights: for a microcontroller with 512 KiB of flash.
+    Nano,
+    /// 3.1 M: for one with 2 MiB; a laptop trains it in minutes.
+    Tiny,
+    /// 24 M: for a laptop.
+    Small,
+    /// 190 M: for a GPU.
+    Base,
+}
+
+impl Preset {
+    /// Every size, the smallest first.
+    pub const ALL: [Self; 4] = [Self::Nano, Self::Tiny, Self::Small, Self::Base];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nano => "nano",
+            Self::Tiny => "tiny",
+            Self::Small => "small",
+            Self::Base => "base",
+        }
+    }
+
+    /// The size of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|preset| preset.name() == name)
+    }
+
+    /// The hyper-parameters for a vocabulary of so many tokens.
+    pub const fn parameters(self, tokens: u32) -> Parameters {
+        let (width, hidden, layers, heads, kv_heads, context) = match self {
+            Self::Nano => (256, 512, 2, 4, 2, 128),
+            Self::Tiny => (256, 768, 4, 4, 2, 256),
+            Self::Small => (512, 1536, 8, 8, 2, 512),
+            Self::Base => (1024, 3072, 16, 16, 4, 1024),
+        };
+        Parameters {
+            architecture: Architecture::Bitnet,
+            context_length: context,
+            embedding_length: width,
+            block_count: layers,
+            feed_forward_length: hidden,
+            head_count: heads,
+            head_count_kv: kv_heads,
+            head_length: 64,
+            vocab_size: tokens,
+            rms_epsilon: 1e-5,
+            rope_base: 10_000.0,
+            rope_factor: None,
+        }
+    }
+}
+
+/// What decides the bits of a run, beside the data: of everything but [`TrainOptions::micro`] and [`TrainOptions::recompute`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrainOptions {
+    /// The size of the model.
+    pub preset: Preset,
+    /// Positions of a sequence, at most those of the model.
+    pub context: usize,
+    /// Steps of the whole run, which the learning rate's schedule is made for.
+    pub steps: u64,
+    /// Sequences of a step.
+    pub batch: usize,
+    /// Draws weights and the order of the data.
+    pub seed: u64,
+    /// The highest learning rate.
+    pub rate: f32,
+    /// Steps until the highest.
+    pub warmup: u64,
+    /// The share of the highest rate that is left at the end.
+    pub last: f32,
+    /// How gradients become updates.
+    pub adamw: AdamW,
+    /// Sequences that a worker takes at a time; only memory and time depend on it.
+    pub micro: usize,
+    /// Whether layers are computed twice, to keep only what goes into them; only memory and time depend on it.
+    pub recompute: bool,
+}
+
+impl TrainOptions {
+    /// The defaults of a size: 1,000 steps of 16 sequences.
+    pub const fn new(preset: Preset) -> Self {
+        Self {
+            preset,
+            context: preset.parameters(1).context_length as usize,
+            steps: 1000,
+            batch: 16,
+            seed: 1,
+            rate: 2e-3,
+            warmup: 50,
+            last: 0.1,
+            adamw: AdamW::DEFAULT,
+            micro: 4,
+            recompute: false,
+        }
+    }
+
+    /// What contradicts itself, in one line.
+    pub(super) fn refusal(&self) -> Option<String> {
+        let most = self.preset.parameters(1).context_length as usize;
+        if self.context < 2 || self.context > most {
+            return Some(format!(
+                "a context of {} positions; {} takes 2 to {most}",
+                self.context,
+                self.preset.name()
+            ));
+        }
+        if self.batch == 0 || self.micro == 0 || self.steps == 0 {
+            return Some("steps, batch and sequences at a time are 1 at least".into());
+        }
+        // Groups of 64 rows, 2^13 of which sums of gradients have room for.
+        let groups = self.batch.saturating_mul(self.context.div_ceil(64));
+        if groups > 1 << 13 {
+            return Some(format!(
+                "a step of {groups} groups of 64 tokens; sums of gradients have room for {}",
+                1 << 13
+            ));
+        }
+        let positive = |x: f32| x > 0.0 && x.is_finite();
+        (!positive(self.rate)).then(|| format!("a learning rate of {}", self.rate))
+    }
+}

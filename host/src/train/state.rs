@@ -1,0 +1,178 @@
+//! Weights as floats, what the optimizer remembers, and the codes that they make.
+
+use half::f16;
+use rayon::prelude::*;
+use tercet_core::model::Config;
+use tercet_core::number::counter;
+use tercet_core::train::{
+    AdamW, GAIN_UNIT, Part, Shapes, Tensor, Transposed, Update, WEIGHT_FLOOR, row_codes, squares,
+    ternary, transpose, unit,
+};
+
+use super::image::{Image, NAME};
+use crate::Error;
+
+/// The stream of draws of the first weights.
+const WEIGHTS: u32 = 3;
+/// The root mean square of the first weights.
+const DEVIATION: f32 = 0.02;
+
+/// All that a run changes.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) weights: Vec<f32>,
+    pub(super) first: Vec<f32>,
+    pub(super) second: Vec<f32>,
+    /// β₁ and β₂ to the power of the steps done.
+    pub(super) powers: [f64; 2],
+    pub(super) steps: u64,
+    /// Codes of matrices by columns, as bytes.
+    transposed: Vec<u8>,
+    scales: Vec<f32>,
+    rows: Vec<f32>,
+}
+
+impl State {
+    /// The first weights of a seed: uniform draws, a function of their place alone; gains are 1.
+    pub(super) fn new(config: &Config, seed: u64) -> Self {
+        let shapes = Shapes::new(config);
+        let values = shapes.values();
+        let mut weights = vec![1.0; values];
+        for tensor in shapes.iter().filter(|tensor| !tensor.part.is_gains()) {
+            let places = (tensor.first as u64..).zip(tensor.of_mut(&mut weights));
+            for (place, weight) in places {
+                // From −1 to 1 in steps of 2⁻²³, times √3 · the deviation.
+                let draw = (counter(seed, WEIGHTS, place)[0] >> 8) as i32 - (1 << 23);
+                *weight = draw as f32 * (1.0 / (1 << 23) as f32) * (1.732_050_8 * DEVIATION);
+            }
+        }
+        Self {
+            weights,
+            first: vec![0.0; values],
+            second: vec![0.0; values],
+            powers: [1.0; 2],
+            steps: 0,
+            transposed: vec![0; values],
+            scales: vec![0.0; shapes.count()],
+            rows: vec![0.0; config.vocabulary],
+        }
+    }
+
+    /// The codes for gradients of inputs.
+    pub(super) fn transposed(&self) -> Transposed<'_> {
+        Transposed {
+            codes: &self.transposed,
+            scales: &self.scales,
+            rows: &self.rows,
+        }
+    }
+
+    /// Makes the codes of all weights, for gradients and for the file.
+    pub(super) fn encode(&mut self, config: &Config, image: &mut Image) -> Result<(), Error> {
+        let shapes = Shapes::new(config);
+        let mut codes = Vec::new();
+        for (number, tensor) in shapes.iter().enumerate() {
+            let weights = tensor.of(&self.weights);
+            if tensor.part.is_gains() {
+                image.floats(number, weights);
+                continue;
+            }
+            codes.resize(tensor.len(), 0);
+            if tensor.part == Part::Embedding {
+                let rows = weights.chunks_exact(tensor.cols);
+                let mut scales = vec![f16::ZERO; tensor.rows];
+                for ((row, codes), scale) in rows
+                    .zip(codes.chunks_exact_mut(tensor.cols))
+                    .zip(&mut scales)
+                {
+                    *scale = row_codes(row, codes)
+                        .ok_or_else(|| refused(&tensor, "a weight is not finite or too large"))?;
+                }
+                for (row, scale) in self.rows.iter_mut().zip(&scales) {
+                    *row = scale.to_f32();
+                }
+                image.rows(number, tensor.cols, &codes, &scales);
+            } else {
+                let scale = ternary(weights, &mut codes).ok_or_else(|| {
+                    refused(
+                        &tensor,
+                        "the mean of its magnitudes is below 2^-14, or not finite",
+                    )
+                })?;
+                self.scales[number] = scale.to_f32();
+                image.ternary(number, &codes, scale);
+            }
+            transpose(&codes, tensor.cols, tensor.of_mut(&mut self.transposed));
+        }
+        Ok(())
+    }
+
+    /// Updates all weights from sums of gradients of so many targets, and gives the norm of the gradients.
+    pub(super) fn update(
+        &mut self,
+        config: &Config,
+        adamw: &AdamW,
+        rate: f32,
+        (sums, targets): (&[i64], u64),
+    ) -> f64 {
+        let shapes = Shapes::new(config);
+        let unit_of = |tensor: &Tensor| {
+            unit(
+                if tensor.part.is_gains() {
+                    GAIN_UNIT
+                } else {
+                    WEIGHT_FLOOR
+                },
+                targets,
+            )
+        };
+        let tensors: Vec<Tensor> = shapes.iter().collect();
+        let squares: Vec<f32> = tensors
+            .par_iter()
+            .map(|tensor| squares(tensor.of(sums), unit_of(tensor)))
+            .collect();
+        let total: f64 = squares.iter().fold(0.0, |sum, &own| sum + f64::from(own));
+        self.powers[0] *= f64::from(adamw.beta1);
+        self.powers[1] *= f64::from(adamw.beta2);
+        let update = Update {
+            rate,
+            clip: adamw.clip(total),
+            powers: self.powers,
+        };
+        const PIECE: usize = 1 << 14;
+        for tensor in &tensors {
+            let own = unit_of(tensor);
+            let decays = !tensor.part.is_gains();
+            let weights = tensor.of_mut(&mut self.weights).par_chunks_mut(PIECE);
+            let first = tensor.of_mut(&mut self.first).par_chunks_mut(PIECE);
+            let second = tensor.of_mut(&mut self.second).par_chunks_mut(PIECE);
+            let sums = tensor.of(sums).par_chunks(PIECE);
+            weights
+                .zip(sums)
+                .zip(first.zip(second))
+                .for_each(|((weights, sums), moments)| {
+                    // The processor's root is rounded as core's is.
+                    adamw.update(f32::sqrt, &update, (sums, own), decays, weights, moments);
+                });
+        }
+        self.steps += 1;
+        total.sqrt()
+    }
+}
+
+/// The error of a tensor of the model in training.
+fn refused(tensor: &Tensor, reason: &str) -> Error {
+    Error::tensor(
+        std::path::Path::new(NAME),
+        &name(tensor.layer, tensor.part),
+        reason,
+    )
+}
+
+/// A tensor's name in the file.
+pub(super) fn name(layer: usize, part: Part) -> String {
+    match part {
+        Part::Embedding | Part::OutputNorm => part.name().to_owned(),
+        _ => format!("blk.{layer}.{}", part.name()),
+    }
+}
