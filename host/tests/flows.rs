@@ -38,4 +38,6 @@ mod search;
 mod speculate;
 mod tokenizer;
 #[cfg(not(sanitized))]
+mod training;
+#[cfg(not(sanitized))]
 mod with_engine;

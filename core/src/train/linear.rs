@@ -30,8 +30,10 @@ impl Inputs<'_> {
 
     /// How many groups there are.
     pub fn group_count(&self) -> usize {
-        let sequences = self.scales.len().checked_div(self.length).unwrap_or(0);
-        sequences.saturating_mul(self.length.div_ceil(GROUP))
+        // The last sequence may be cut.
+        let (rows, length) = (self.scales.len(), self.length.max(1));
+        let whole = (rows / length).saturating_mul(length.div_ceil(GROUP));
+        whole.saturating_add((rows % length).div_ceil(GROUP))
     }
 }
 

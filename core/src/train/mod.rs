@@ -44,8 +44,8 @@ pub use memory::{Memory, Needs, Transposed};
 pub use norm::{GAIN_UNIT, norm};
 pub use optimizer::{AdamW, Schedule, Update, gradient, squares, unit};
 pub use power::{
-    ATTENTION_CEILING, ATTENTION_FLOOR, FREE_FLOOR, WEIGHT_CEILING, WEIGHT_FLOOR, code, exponent,
-    fixed, row as power_row, row_wide as power_row_wide,
+    ATTENTION_CEILING, ATTENTION_FLOOR, ATTENTION_GROUPS, FREE_FLOOR, WEIGHT_CEILING, WEIGHT_FLOOR,
+    code, exponent, fixed, row as power_row, row_wide as power_row_wide,
 };
 pub use shapes::{Part, Shapes, Tensor};
 pub use step::{Batch, Fault, Loss, gradients};

@@ -11,8 +11,10 @@ pub const WEIGHT_FLOOR: i32 = -33;
 pub const WEIGHT_CEILING: i32 = -4;
 /// The least exponent of a group in a gradient of keys and values.
 pub const ATTENTION_FLOOR: i32 = -41;
-/// The largest exponent of such a group: 64 products of 127 · 32,767 below 2²⁸, times 2²⁵, leave room for 2¹⁰ groups.
-pub const ATTENTION_CEILING: i32 = -16;
+/// The largest exponent of such a group: 64 products of 127 · 32,767 below 2²⁸, times 2²⁹, leave room for [`ATTENTION_GROUPS`].
+pub const ATTENTION_CEILING: i32 = -12;
+/// The most groups of rows, of all heads of queries that share a head of keys, in a sequence.
+pub const ATTENTION_GROUPS: usize = 64;
 
 /// The largest magnitude of some values, as a pattern ([`bits::magnitude`]).
 #[inline(always)]

@@ -4,7 +4,7 @@
 use super::WEIGHT_FLOOR;
 use super::backward::Backward;
 use super::memory::{Lengths, Room, Transposed, check};
-use super::{Memory, Needs, Shapes};
+use super::{ATTENTION_GROUPS, GROUP, Memory, Needs, Shapes};
 use crate::engine::TrainEngine;
 use crate::model::{
     Architecture, Cache, CacheType, Model, ModelError, Pass, Pattern, Place, Sequence, Span, Step,
@@ -65,7 +65,8 @@ pub type Loss = i64;
 ///
 /// # Errors
 /// [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`], [`ModelError::Context`], [`ModelError::Chunk`], [`ModelError::CacheFull`];
-/// [`ModelError::Architecture`] for a model that is no `bitnet`; the engine's own.
+/// [`ModelError::Architecture`] for a model that is no `bitnet`; [`ModelError::CacheRange`] for sequences of more than [`ATTENTION_GROUPS`] groups of rows of
+/// heads that share keys; the engine's own.
 pub fn gradients<E: TrainEngine>(
     engine: &mut E,
     (model, transposed): (&Model<'_, '_>, &Transposed<'_>),
@@ -172,6 +173,16 @@ fn refuse(
             key: "tercet.cache",
             expected: "int8",
         });
+    }
+    let shared = config
+        .heads
+        .checked_div(config.kv_heads)
+        .unwrap_or(1)
+        .max(1);
+    let groups = ATTENTION_GROUPS / shared;
+    if batch.length.div_ceil(GROUP) > groups {
+        let positions = groups.saturating_mul(GROUP) as u32;
+        return Err(ModelError::CacheRange { positions });
     }
     let room = |memory, needed: usize, found: usize| match found < needed {
         true => Err(ModelError::Room {

@@ -38,6 +38,14 @@ impl LanguageFile {
         })
     }
 
+    /// A file in memory, which `path` stands for in messages.
+    pub fn made(path: &Path, bytes: Vec<u8>) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            map: Map::made(path, bytes),
+        }
+    }
+
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path

@@ -1,8 +1,8 @@
 //! The vocabulary of a model, as the metadata of a GGUF file holds it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use tercet_core::gguf::Value;
+use tercet_core::gguf::{Reader, Value};
 
 use crate::file::gguf::Pair;
 
@@ -22,6 +22,25 @@ pub enum TokenKind {
     Unused = 5,
     /// One byte, written `<0xNN>`.
     Byte = 6,
+}
+
+impl TokenKind {
+    /// The kind of GGUF's number; what is none counts as text.
+    fn of(number: &Value<'_>) -> Self {
+        let kinds = [
+            Self::Normal,
+            Self::Unknown,
+            Self::Control,
+            Self::UserDefined,
+            Self::Unused,
+            Self::Byte,
+        ];
+        let found = match number {
+            Value::I32(number) => kinds.into_iter().find(|kind| *kind as i32 == *number),
+            _ => None,
+        };
+        found.unwrap_or(Self::Normal)
+    }
 }
 
 /// How pieces of a text become tokens.
@@ -103,6 +122,105 @@ impl Vocabulary {
             add_eos: false,
             chat_template: None,
         }
+    }
+
+    /// [`Vocabulary::bytes`] and, behind its tokens, those that pairs of tokens merge into, the first to merge first; a pair whose
+    /// text is a token already adds none. Texts are cut as GPT-2 cuts them.
+    ///
+    /// ```
+    /// let vocabulary = tercet_host::language::Vocabulary::merged(&[(104, 105), (32, 259)]);
+    /// assert_eq!(vocabulary.tokens[259..], ["hi", "Ġhi"]);
+    /// ```
+    ///
+    /// # Panics
+    /// If a pair names a token that is not there yet.
+    pub fn merged(pairs: &[(u32, u32)]) -> Self {
+        let mut vocabulary = Self::bytes();
+        let mut known: HashSet<String> = vocabulary.tokens.iter().cloned().collect();
+        let mut merges = Vec::with_capacity(pairs.len());
+        for &(left, right) in pairs {
+            let parts = [left, right].map(|token| vocabulary.tokens[token as usize].clone());
+            merges.push(parts.join(" "));
+            let text = parts.concat();
+            if known.insert(text.clone()) {
+                vocabulary.tokens.push(text);
+                vocabulary.kinds.push(TokenKind::Normal);
+            }
+        }
+        vocabulary.merging = Merging::Bpe {
+            pre: "gpt-2".into(),
+            merges,
+        };
+        vocabulary
+    }
+
+    /// The vocabulary of a model's file, to write another file with it.
+    ///
+    /// # Errors
+    /// What is missing or of another type, and vocabularies of other kinds than SentencePiece's and byte-level BPE, in one line.
+    pub fn read(reader: &Reader<'_>) -> Result<Self, String> {
+        let value = |key: &str| reader.get(&format!("tokenizer.ggml.{key}"));
+        let list = |key: &str| {
+            let array = value(key).and_then(|value| value.as_array());
+            array.ok_or_else(|| format!("tokenizer.ggml.{key} is missing or no list"))
+        };
+        let texts = |key: &str| -> Result<Vec<String>, String> {
+            let items = list(key)?.iter();
+            let texts = items.map(|item| item.as_str().map(str::to_owned));
+            let texts: Option<_> = texts.collect();
+            texts.ok_or_else(|| format!("tokenizer.ggml.{key} is no list of texts"))
+        };
+        let flag = |key: &str| match value(key) {
+            Some(Value::Bool(flag)) => Some(flag),
+            _ => None,
+        };
+        let id = |key: &str| value(key)?.as_u64()?.try_into().ok();
+        let tokens = texts("tokens")?;
+        let kinds = match list("token_type") {
+            Ok(kinds) => kinds.iter().map(|kind| TokenKind::of(&kind)).collect(),
+            Err(_) => vec![TokenKind::Normal; tokens.len()],
+        };
+        let (merging, adds_bos) = match value("model").and_then(|value| value.as_str()) {
+            Some("gpt2") => {
+                let pre = value("pre").and_then(|value| value.as_str());
+                let pre = pre.unwrap_or("gpt-2").to_owned();
+                let merges = texts("merges").unwrap_or_default();
+                (Merging::Bpe { pre, merges }, false)
+            }
+            Some("llama") => {
+                let scores = list("scores")?.iter().map(|score| match score {
+                    Value::F32(score) => Some(score),
+                    _ => None,
+                });
+                let scores: Option<_> = scores.collect();
+                let merging = Merging::Spm {
+                    scores: scores.ok_or("tokenizer.ggml.scores is no list of f32")?,
+                    add_space_prefix: flag("add_space_prefix").unwrap_or(true),
+                };
+                (merging, true)
+            }
+            other => {
+                let other = other.unwrap_or("missing");
+                return Err(format!(
+                    "tokenizer.ggml.model is {other}, not gpt2 or llama"
+                ));
+            }
+        };
+        let template = reader.get("tokenizer.chat_template");
+        Ok(Self {
+            tokens,
+            kinds,
+            merging,
+            bos: id("bos_token_id"),
+            eos: id("eos_token_id"),
+            eot: id("eot_token_id"),
+            eom: id("eom_token_id"),
+            unknown: id("unknown_token_id"),
+            padding: id("padding_token_id"),
+            add_bos: flag("add_bos_token").unwrap_or(adds_bos),
+            add_eos: flag("add_eos_token").unwrap_or(false),
+            chat_template: template.and_then(|text| text.as_str().map(str::to_owned)),
+        })
     }
 
     /// What no program reads, in one line.

@@ -1,5 +1,6 @@
 //! The tokens of a text, and which of them a batch takes.
 
+use tercet_core::conformance::Digest;
 use tercet_core::number::counter;
 
 use crate::Error;
@@ -46,6 +47,20 @@ impl Corpus {
         })
     }
 
+    /// Positions of a window.
+    pub const fn context(&self) -> usize {
+        self.context
+    }
+
+    /// FNV-1a of 64 bits over the tokens, as four little-endian bytes each.
+    pub fn digest(&self) -> u64 {
+        let mut digest = Digest::new();
+        for token in &self.tokens {
+            digest.bytes(&token.to_le_bytes());
+        }
+        digest.value()
+    }
+
     /// The tokens.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
@@ -53,7 +68,7 @@ impl Corpus {
 
     /// Windows of an epoch, which begins at one of the first window's tokens.
     pub const fn windows(&self) -> u64 {
-        ((self.tokens.len() - 1 - self.context) / self.context + 1) as u64 - 1
+        ((self.tokens.len() - 1) / self.context) as u64 - 1
     }
 
     /// The inputs and targets of the window that comes at a place in the whole run, from 0; both slices have one for each position. Only

@@ -26,9 +26,12 @@ pub(super) struct Image {
 
 impl Image {
     /// A file of zeros.
-    pub(super) fn new(options: &TrainOptions, vocabulary: Vocabulary) -> Result<Self, Error> {
-        let parameters = options.preset.parameters(vocabulary.tokens.len() as u32);
-        let format = Format::Tq2_0;
+    pub(super) fn new(
+        options: &TrainOptions,
+        vocabulary: Vocabulary,
+        format: Format,
+    ) -> Result<Self, Error> {
+        let parameters = options.parameters;
         let slots = parameters.tensors(Extras::default());
         let types: Vec<(&Slot, DType)> = slots
             .iter()
@@ -67,6 +70,11 @@ impl Image {
     /// The file.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The file, alone.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Writes a ternary tensor.

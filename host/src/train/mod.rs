@@ -6,25 +6,24 @@
 //! backwards in integers. So what is trained is what is saved.
 //!
 //! ```
+//! use std::sync::Arc;
+//!
+//! use tercet_host::language::{Parameters, Vocabulary};
 //! use tercet_host::parallel::Threads;
-//! use tercet_host::train::{Corpus, Preset, TrainOptions, Trainer};
-//! use tercet_host::language::Vocabulary;
+//! use tercet_host::train::{Batches, Corpus, Preset, TrainOptions, Trainer};
 //!
 //! let text = b"the cat sat on the mat. ".repeat(40);
 //! let tokens: Vec<u32> = text.iter().map(|&byte| byte.into()).collect();
-//! let options = TrainOptions {
-//!     steps: 2,
-//!     batch: 2,
-//!     context: 16,
-//!     ..TrainOptions::new(Preset::Nano)
-//! };
+//! let parameters = Parameters { context_length: 16, ..Preset::Nano.parameters(259) };
+//! let options = TrainOptions { steps: 2, batch: 2, ..TrainOptions::new(parameters) };
+//! let corpus = Arc::new(Corpus::new(tokens, options.context(), Some(256), options.seed)?);
 //! let mut files = Vec::new();
 //! for workers in [1, 2] {
-//!     let corpus = Corpus::new(tokens.clone(), options.context, Some(256), options.seed)?;
+//!     let batches = Batches::new(&corpus, options.batch, 0);
 //!     let engines = vec![Threads::alone(); workers];
 //!     let mut trainer = Trainer::new(engines, &options, Vocabulary::bytes())?;
 //!     while trainer.steps() < options.steps {
-//!         trainer.step(&corpus)?;
+//!         trainer.step(&batches)?;
 //!     }
 //!     files.push(trainer.file().to_vec());
 //! }
@@ -33,13 +32,18 @@
 //! # Ok::<(), tercet_host::Error>(())
 //! ```
 
+mod batches;
+mod checkpoint;
 mod corpus;
 mod image;
 mod options;
 mod state;
 mod trainer;
+mod vocabulary;
 mod worker;
 
+pub use batches::Batches;
 pub use corpus::Corpus;
 pub use options::{Preset, TrainOptions};
 pub use trainer::{StepReport, Trainer};
+pub use vocabulary::vocabulary;

@@ -4,6 +4,9 @@ use tercet_core::train::AdamW;
 
 use crate::language::{Architecture, Parameters};
 
+/// The most positions of a sequence.
+const MOST_CONTEXT: usize = 1024;
+
 /// A size of model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -62,13 +65,11 @@ impl Preset {
     }
 }
 
-/// What decides the bits of a run, beside the data: of everything but [`TrainOptions::micro`] and [`TrainOptions::recompute`].
+/// What decides the bits of a run, beside the data: all but [`TrainOptions::micro`] and [`TrainOptions::recompute`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrainOptions {
-    /// The size of the model.
-    pub preset: Preset,
-    /// Positions of a sequence, at most those of the model.
-    pub context: usize,
+    /// The model. Its context is the length of the sequences that it is trained on, at most 1,024.
+    pub parameters: Parameters,
     /// Steps of the whole run, which the learning rate's schedule is made for.
     pub steps: u64,
     /// Sequences of a step.
@@ -90,11 +91,10 @@ pub struct TrainOptions {
 }
 
 impl TrainOptions {
-    /// The defaults of a size: 1,000 steps of 16 sequences.
-    pub const fn new(preset: Preset) -> Self {
+    /// The defaults for a model: 1,000 steps of 16 sequences.
+    pub const fn new(parameters: Parameters) -> Self {
         Self {
-            preset,
-            context: preset.parameters(1).context_length as usize,
+            parameters,
             steps: 1000,
             batch: 16,
             seed: 1,
@@ -107,21 +107,54 @@ impl TrainOptions {
         }
     }
 
+    /// Positions of a sequence.
+    pub const fn context(&self) -> usize {
+        self.parameters.context_length as usize
+    }
+
+    /// What decides the bits, by name: a run is resumed with the same. What the model's file says is compared with it.
+    pub(super) fn identity(&self) -> Vec<(&'static str, String)> {
+        // Of a float the shortest digits that name it alone.
+        let float = |x: f32| format!("{x:?}");
+        let AdamW {
+            beta1,
+            beta2,
+            eps,
+            decay,
+            clip,
+        } = self.adamw;
+        vec![
+            ("steps", self.steps.to_string()),
+            ("batch", self.batch.to_string()),
+            ("seed", self.seed.to_string()),
+            ("rate", float(self.rate)),
+            ("warmup", self.warmup.to_string()),
+            ("last", float(self.last)),
+            ("beta1", float(beta1)),
+            ("beta2", float(beta2)),
+            ("eps", float(eps)),
+            ("decay", float(decay)),
+            ("clip", float(clip)),
+        ]
+    }
+
     /// What contradicts itself, in one line.
     pub(super) fn refusal(&self) -> Option<String> {
-        let most = self.preset.parameters(1).context_length as usize;
-        if self.context < 2 || self.context > most {
+        if self.parameters.architecture != Architecture::Bitnet {
+            let name = self.parameters.architecture.name();
+            return Some(format!("a {name} is not trained; a bitnet is"));
+        }
+        let context = self.context();
+        if !(2..=MOST_CONTEXT).contains(&context) {
             return Some(format!(
-                "a context of {} positions; {} takes 2 to {most}",
-                self.context,
-                self.preset.name()
+                "a context of {context} positions; 2 to {MOST_CONTEXT} are possible"
             ));
         }
         if self.batch == 0 || self.micro == 0 || self.steps == 0 {
             return Some("steps, batch and sequences at a time are 1 at least".into());
         }
         // Groups of 64 rows, 2^13 of which sums of gradients have room for.
-        let groups = self.batch.saturating_mul(self.context.div_ceil(64));
+        let groups = self.batch.saturating_mul(context.div_ceil(64));
         if groups > 1 << 13 {
             return Some(format!(
                 "a step of {groups} groups of 64 tokens; sums of gradients have room for {}",

@@ -85,8 +85,9 @@ impl State {
                     .zip(codes.chunks_exact_mut(tensor.cols))
                     .zip(&mut scales)
                 {
-                    *scale = row_codes(row, codes)
-                        .ok_or_else(|| refused(&tensor, "a weight is not finite or too large"))?;
+                    *scale = row_codes(row, codes).ok_or_else(|| {
+                        self.refused(&tensor, "a weight is not finite or too large")
+                    })?;
                 }
                 for (row, scale) in self.rows.iter_mut().zip(&scales) {
                     *row = scale.to_f32();
@@ -94,7 +95,7 @@ impl State {
                 image.rows(number, tensor.cols, &codes, &scales);
             } else {
                 let scale = ternary(weights, &mut codes).ok_or_else(|| {
-                    refused(
+                    self.refused(
                         &tensor,
                         "the mean of its magnitudes is below 2^-14, or not finite",
                     )
@@ -105,6 +106,16 @@ impl State {
             transpose(&codes, tensor.cols, tensor.of_mut(&mut self.transposed));
         }
         Ok(())
+    }
+
+    /// The error of a tensor whose weights have no codes.
+    fn refused(&self, tensor: &Tensor, reason: &str) -> Error {
+        let name = name(tensor.layer, tensor.part);
+        Error::tensor(
+            NAME.as_ref(),
+            &name,
+            format!("after step {}: {reason}", self.steps),
+        )
     }
 
     /// Updates all weights from sums of gradients of so many targets, and gives the norm of the gradients.
@@ -158,15 +169,6 @@ impl State {
         self.steps += 1;
         total.sqrt()
     }
-}
-
-/// The error of a tensor of the model in training.
-fn refused(tensor: &Tensor, reason: &str) -> Error {
-    Error::tensor(
-        std::path::Path::new(NAME),
-        &name(tensor.layer, tensor.part),
-        reason,
-    )
 }
 
 /// A tensor's name in the file.

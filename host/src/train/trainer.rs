@@ -1,22 +1,27 @@
 //! A run, step by step.
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
+use tercet_core::block::Format;
+use tercet_core::conformance::Digest;
 use tercet_core::engine::TrainEngine;
 use tercet_core::gguf::Reader;
 use tercet_core::model::{Layer, Model, NLL_UNIT};
 use tercet_core::train::{Batch, Fault, Schedule};
 
+use super::batches::Batches;
+use super::checkpoint;
 use super::corpus::Corpus;
 use super::image::{Image, NAME};
 use super::options::TrainOptions;
 use super::state::State;
 use super::worker::{Worker, values};
 use crate::Error;
-use crate::engine::EngineError;
-use crate::language::Vocabulary;
+use crate::engine::{EngineError, FlowEngine};
+use crate::language::{Cost, LanguageFile, RunOptions, View, Vocabulary, Windows, perplexity, run};
 
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +50,7 @@ impl StepReport {
 pub struct Trainer<E> {
     options: TrainOptions,
     workers: Vec<Worker<E>>,
+    vocabulary: Vocabulary,
     image: Image,
     state: State,
 }
@@ -66,19 +72,27 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         if engines.is_empty() {
             return Err(Error::options("a run has a worker at least"));
         }
-        let mut image = Image::new(options, vocabulary)?;
+        let image = Image::new(options, vocabulary.clone(), Format::Tq2_0)?;
         let state = with_model(image.bytes(), |model| {
             Ok(State::new(model.config(), options.seed))
-        });
+        })?;
         let mut trainer = Self {
             options: *options,
             workers: engines.into_iter().map(Worker::new).collect(),
-            state: state?,
-            image: Image::new(options, Vocabulary::bytes())?,
+            vocabulary,
+            image,
+            state,
         };
-        std::mem::swap(&mut trainer.image, &mut image);
         trainer.encode()?;
         Ok(trainer)
+    }
+
+    /// A file of zeros with all that a run's file says about itself: its tokenizer, for one.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for a vocabulary that contradicts itself.
+    pub fn header(options: &TrainOptions, vocabulary: &Vocabulary) -> Result<Vec<u8>, Error> {
+        Ok(Image::new(options, vocabulary.clone(), Format::Tq2_0)?.into_bytes())
     }
 
     /// Steps done.
@@ -91,20 +105,123 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         self.image.bytes()
     }
 
+    /// The model's file as it is now, with its matrices in another ternary type: the same model.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`] if rows do not divide into blocks of that type.
+    pub fn export(&mut self, format: Format) -> Result<Vec<u8>, Error> {
+        let mut image = Image::new(&self.options, self.vocabulary.clone(), format)?;
+        let config = with_model(self.image.bytes(), |model| Ok(*model.config()))?;
+        self.state.encode(&config, &mut image)?;
+        Ok(image.into_bytes())
+    }
+
     fn encode(&mut self) -> Result<(), Error> {
         let config = with_model(self.image.bytes(), |model| Ok(*model.config()))?;
         self.state.encode(&config, &mut self.image)
     }
 
-    /// Takes the next batch: its gradients, and an update of all weights. If it fails, the weights are as before.
+    /// What a checkpoint is of: options, data, and the vocabulary with all else that the file says about itself.
+    fn origin(&self, corpus: &Corpus) -> Result<Vec<(&'static str, String)>, Error> {
+        let mut origin = self.options.identity();
+        origin.push(("data", format!("{:016x}", corpus.digest())));
+        let reader =
+            Reader::new(self.file()).map_err(|error| Error::bad(NAME.as_ref(), "GGUF", error))?;
+        let mut digest = Digest::new();
+        digest.bytes(&self.file()[..self.file().len() - reader.data().len()]);
+        origin.push(("model", format!("{:016x}", digest.value())));
+        Ok(origin)
+    }
+
+    /// Writes all that the run needs to go on, in place of what is there, whole or not at all; returns the file's size.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for numbers that are not finite or too large, with step, layer and tensor.
-    pub fn step(&mut self, corpus: &Corpus) -> Result<StepReport, Error> {
+    /// [`Error::Io`].
+    pub fn save(&self, path: &Path, corpus: &Corpus) -> Result<u64, Error> {
+        checkpoint::write(path, &self.state, &self.origin(corpus)?)
+    }
+
+    /// Goes on where a checkpoint was written: what follows has the bits of a run that was not interrupted. Engines, their number,
+    /// [`TrainOptions::micro`] and [`TrainOptions::recompute`] may be others.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::UnknownFile`]; [`Error::BadFile`] for a torn or foreign file; [`Error::Unsupported`] for a run of other options, data or
+    /// vocabulary, with what differs. The run is then as it was.
+    pub fn resume(&mut self, path: &Path, corpus: &Corpus) -> Result<(), Error> {
+        let origin = self.origin(corpus)?;
+        checkpoint::read(path, &mut self.state, &origin)?;
+        self.encode()
+    }
+
+    /// What a text costs by the model as it is now: what `tercet perplexity` says of its file and that text. `bytes` says what a token stands for.
+    /// Its windows are shared out to the threads of the current rayon pool; the sum is one of integers.
+    ///
+    /// # Errors
+    /// Those of [`perplexity`]; for no tokens too.
+    pub fn evaluate<F: FlowEngine>(
+        &self,
+        engine: impl Fn() -> F + Sync,
+        tokens: &[u32],
+        begin: Option<u32>,
+        bytes: &(dyn Fn(u32) -> usize + Sync),
+    ) -> Result<Cost, Error> {
+        let file = LanguageFile::made(NAME.as_ref(), self.file().to_vec());
+        let windows = Windows {
+            context: self.options.context(),
+            begin,
+            second_half: false,
+        };
+        let own = windows.context - usize::from(begin.is_some());
+        let parts = tokens
+            .len()
+            .div_ceil(own)
+            .div_ceil(rayon::current_num_threads().max(1));
+        let pieces: Vec<&[u32]> = tokens.chunks(own * parts.max(1)).collect();
+        let costs = pieces.par_iter().map(|tokens| {
+            let mut view = View::of(&file)?;
+            let model = view.model(&file)?;
+            // Alone: steps of one model do not wake the threads that have windows of their own.
+            let (cost, _) = run(
+                &mut engine(),
+                &file,
+                &model,
+                &RunOptions::default(),
+                |decoder| perplexity(decoder, tokens, &windows, bytes, &mut |_| {}),
+            )?;
+            Ok(cost)
+        });
+        let costs: Vec<Cost> = costs.collect::<Result<_, Error>>()?;
+        if costs.is_empty() {
+            return Err(Error::options("there is no text to evaluate on"));
+        }
+        Ok(costs.iter().fold(Cost::default(), |all, own| Cost {
+            sum: all.sum + own.sum,
+            count: all.count + own.count,
+            bytes: all.bytes + own.bytes,
+        }))
+    }
+
+    /// Takes the next batch: its gradients, and an update of all weights. If gradients fail, the weights are as before.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for numbers that are not finite or too large, with step, layer and tensor; [`Error::Tensor`] for weights that have no codes
+    /// after the update, which ends the run; [`Error::Options`] for batches of another size, or of
+    /// another step than comes next.
+    pub fn step(&mut self, batches: &Batches) -> Result<StepReport, Error> {
         let options = &self.options;
-        let (length, micro) = (options.context, options.micro.min(options.batch));
+        let (length, micro) = (options.context(), options.micro.min(options.batch));
+        let tokens = batches.next();
+        if batches.shape() != (options.batch, length) || tokens.step != self.state.steps {
+            return Err(Error::options(
+                "these batches are not those of the run's next step",
+            ));
+        }
         let (state, workers) = (&self.state, &mut self.workers);
-        let parts = options.batch.div_ceil(micro);
+        let pieces: Vec<(&[u32], &[u32])> = tokens
+            .inputs
+            .chunks(micro * length)
+            .zip(tokens.targets.chunks(micro * length))
+            .collect();
         let next = AtomicUsize::new(0);
         let fault: Mutex<Option<(usize, Fault)>> = Mutex::new(None);
         let config = with_model(self.image.bytes(), |model| {
@@ -112,31 +229,22 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             let count = values(model);
             workers.par_iter_mut().try_for_each(|worker| {
                 worker.begin(count);
-                let mut inputs = vec![0; micro * length];
-                let mut targets = inputs.clone();
                 loop {
-                    let part = next.fetch_add(1, Ordering::Relaxed);
-                    if part >= parts {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&(tokens, targets)) = pieces.get(index) else {
                         return Ok(());
-                    }
-                    let own = part * micro..options.batch.min((part + 1) * micro);
-                    let tokens = own.len() * length;
-                    let windows = inputs.chunks_mut(length).zip(targets.chunks_mut(length));
-                    for (window, (inputs, targets)) in own.zip(windows) {
-                        let place = state.steps * options.batch as u64 + window as u64;
-                        corpus.window(place, inputs, targets);
-                    }
+                    };
                     let batch = Batch {
-                        tokens: &inputs[..tokens],
-                        targets: &targets[..tokens],
+                        tokens,
+                        targets,
                         length,
                         recompute: options.recompute,
                     };
                     if let Err(found) = worker.add(model, &transposed, &batch)? {
                         let mut first = fault.lock().expect("no holder panics");
                         // The first of the batch, whoever came upon it.
-                        if first.is_none_or(|(earlier, _)| part < earlier) {
-                            *first = Some((part, found));
+                        if first.is_none_or(|(earlier, _)| index < earlier) {
+                            *first = Some((index, found));
                         }
                     }
                 }

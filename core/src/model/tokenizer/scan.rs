@@ -21,6 +21,24 @@ pub enum Scanner {
 }
 
 impl Scanner {
+    /// The pieces of a text, one after another: what a vocabulary of merges is made of, and what merges do not cross.
+    ///
+    /// ```
+    /// use tercet_core::model::tokenizer::Scanner;
+    ///
+    /// let pieces: Vec<&[u8]> = Scanner::Gpt2.pieces(b"it's 42").collect();
+    /// assert_eq!(pieces, [&b"it"[..], b"'s", b" 42"]);
+    /// ```
+    pub fn pieces(self, text: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        core::iter::from_fn(move || {
+            let end = self.end(text, start);
+            let piece = text.get(start..end).filter(|piece| !piece.is_empty());
+            start = end;
+            piece
+        })
+    }
+
     /// Where the piece ends that begins at `start`: past it, unless the text ends there. Linear in the piece.
     pub(super) fn end(self, text: &[u8], start: usize) -> usize {
         let from = text.get(start..).unwrap_or_default();

@@ -19,6 +19,7 @@ enum Kind {
     Failed,
     Usage,
     ReaderLeft,
+    Interrupted,
 }
 
 impl Failure {
@@ -67,6 +68,14 @@ impl Failure {
         }
     }
 
+    /// An interrupt that was waited for.
+    pub(crate) fn interrupted(message: impl fmt::Display) -> Self {
+        Self {
+            kind: Kind::Interrupted,
+            ..Self::new(message)
+        }
+    }
+
     /// Tells the failure on stderr, unless nobody is left to hear it, and gives the exit status.
     pub(crate) fn report(&self) -> ExitCode {
         if self.kind != Kind::ReaderLeft {
@@ -76,6 +85,7 @@ impl Failure {
             Kind::Failed => ExitCode::FAILURE,
             Kind::Usage => ExitCode::from(2),
             Kind::ReaderLeft => ExitCode::SUCCESS,
+            Kind::Interrupted => ExitCode::from(130),
         }
     }
 }

@@ -42,6 +42,7 @@ mod search;
 mod table;
 mod tokenize;
 mod trace;
+mod train;
 mod tune;
 mod verify;
 mod words;
@@ -64,6 +65,7 @@ Examples:
   tercet kmeans images.npy -k 10 --report clusters.html        groups, in exact integers, with pictures
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
   tercet generate stories15M.gguf -p \"Once upon a time\"        a text, the same on every machine
+  tercet train book.txt -o book.gguf                           a ternary model of a text, in integers
   tercet chat SmolLM2.gguf                                     a conversation, by the model's own template
   tercet bench --quick                                         how fast this machine is
   tercet info                                                  processor, instruction sets, GPUs
@@ -112,6 +114,7 @@ enum Command {
     Chat(Box<chat::Arguments>),
     Perplexity(perplexity::Arguments),
     Tokenize(tokenize::Arguments),
+    Train(Box<train::Arguments>),
     Bench(bench::Arguments),
     Info(info::Arguments),
     Tune(tune::Arguments),
@@ -214,6 +217,7 @@ fn work(command: Command, threads: &[u16]) -> Result<(), Failure> {
         Command::Chat(arguments) => chat::run(&arguments),
         Command::Perplexity(arguments) => perplexity::run(&arguments),
         Command::Tokenize(arguments) => tokenize::run(&arguments),
+        Command::Train(arguments) => train::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments, threads),
         Command::Info(arguments) => info::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),

@@ -1,0 +1,223 @@
+//! `tercet train`: a ternary language model of texts, in integers.
+
+mod run;
+mod texts;
+mod told;
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tercet_core::block::Format;
+use tercet_core::train::AdamW;
+use tercet_host::language::Parameters;
+use tercet_host::simd::Isa;
+use tercet_host::train::{Preset, TrainOptions};
+
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  tercet train book.txt -o book.gguf                                   a small model, some minutes on a laptop
+  tercet train texts/ -o model.gguf --preset tiny --minutes 30
+  tercet train book.txt -o book.gguf --checkpoint run                  Ctrl-C writes run/checkpoint.safetensors ...
+  tercet train book.txt -o book.gguf --checkpoint run --resume         ... from where this goes on
+  cat *.txt | tercet train - -o model.gguf --steps 500 --report run    curves, and the text that was held out
+  tercet generate book.gguf -p \"The \" --temp 0.8                       what it writes
+
+The file's bytes depend on the texts, in their order, and the options up to --seed alone: not on threads, --accumulate, --recompute, the \
+processor, or interruptions. Products are of integers, and every sum over tokens is one of integers; the model that is trained is the file's \
+own, so what is told of the text that was held out is what `tercet perplexity` says of the file.
+
+DATA are text files, folders (all files in them, by their paths' bytes) or -, standard input. The last --hold of the text is held out: no \
+gradient sees it. The vocabulary is made of the rest: bytes, and what pairs of them come most often; or a model's, by --tokenizer.
+
+The learning rate rises over --warmup steps and falls as a cosine to --last of it; --two-stage lets it fall to a quarter in the \
+first half and drops the decay of weights in the second (as BitNet b1.58 was trained).
+
+Presets (width, feed-forward, layers, heads, tokens, context): nano 256, 512, 2, 4:2, 512, 128; tiny 256, 768, 4, 4:2, 1024, 256; small 512, 1536, \
+8, 8:2, 4096, 512; base 1024, 3072, 16, 16:4, 16384, 1024.
+
+JSON (--json), a line each: begun (parameters, tokens, held_out_tokens, steps, batch); step, loss (a sum of units of 2^-32 nats), \
+targets, mean, rate, norm, tokens_per_second; evaluated (the step), sum, count, bytes, mean, bits_per_byte; done (steps), file and digest (null unless all steps are done; \
+FNV-1a of 64 bits over its bytes), bytes, seconds.";
+
+/// Train a ternary language model, with the same bytes on every machine
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Texts: files, folders, or - for standard input
+    #[arg(value_name = "DATA", required = true)]
+    data: Vec<PathBuf>,
+    /// The file to write, .gguf; whole or not at all
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// The size of the model
+    #[arg(long, value_name = "SIZE", value_parser = preset(), default_value = "nano")]
+    preset: Preset,
+    /// Steps of the whole run, for which the learning rate is planned [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "minutes")]
+    steps: Option<u64>,
+    /// Measure some steps, and take as many as this time allows
+    #[arg(long, value_name = "M", value_parser = minutes)]
+    minutes: Option<f64>,
+    /// Sequences of a step
+    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 16)]
+    batch: u32,
+    /// Tokens of a sequence, which become the model's context [default: the preset's]
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(2..=1024))]
+    context: Option<u32>,
+    /// The most tokens of the vocabulary; 259 are bytes alone [default: the preset's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(259..=65_536), conflicts_with = "tokenizer")]
+    vocabulary: Option<u32>,
+    /// Take the vocabulary of this model, a GGUF file
+    #[arg(long, value_name = "MODEL")]
+    tokenizer: Option<PathBuf>,
+    /// The share of the text that is held out, from its end
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.05)]
+    hold: f64,
+    /// The highest learning rate
+    #[arg(long, value_name = "R", value_parser = positive, default_value_t = 2e-3)]
+    rate: f32,
+    /// Steps until the highest learning rate [default: a twentieth of all]
+    #[arg(long, value_name = "N")]
+    warmup: Option<u64>,
+    /// The share of the highest rate that is left at the end
+    #[arg(long, value_name = "SHARE", value_parser = fraction, default_value_t = 0.1)]
+    last: f32,
+    /// The share of a weight that a learning rate of 1 takes away in a step
+    #[arg(long, value_name = "W", value_parser = fraction, default_value_t = 0.1)]
+    decay: f32,
+    /// The norm to which gradients are cut
+    #[arg(long, value_name = "NORM", value_parser = positive, default_value_t = 1.0)]
+    clip: f32,
+    /// Draws the first weights and the order of the text
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Cut a step's sequences into so many parts, one after another, to take less memory [default: four sequences a part]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    accumulate: Option<u32>,
+    /// Compute layers twice, to take less memory (gradient checkpointing)
+    #[arg(long)]
+    recompute: bool,
+    /// Write what the run needs to go on into this folder, at every evaluation and when it is interrupted
+    #[arg(long, value_name = "DIR")]
+    checkpoint: Option<PathBuf>,
+    /// Go on with the run in --checkpoint
+    #[arg(long, requires = "checkpoint")]
+    resume: bool,
+    /// End after so many steps of the whole run, with a checkpoint
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "checkpoint")]
+    stop_after: Option<u64>,
+    /// Evaluate on the text that was held out, every so many steps [default: a tenth of all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    every: Option<u64>,
+    /// The type of the matrices: the same model in 2.06 or 1.69 bits a weight
+    #[arg(long, value_name = "TYPE", value_parser = format(), default_value = "tq2_0")]
+    to: Format,
+    /// The instruction set to compute with, on --threads threads; no bit depends on it [default: the best here]
+    #[arg(long, value_name = "NAME", value_parser = isa())]
+    backend: Option<Isa>,
+    /// Write report.html, with curves, and held-out.txt into this folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Replace OUT, and a checkpoint that is not resumed
+    #[arg(long)]
+    force: bool,
+    /// Report as JSON lines
+    #[arg(long)]
+    json: bool,
+}
+
+fn preset() -> impl TypedValueParser<Value = Preset> {
+    PossibleValuesParser::new(Preset::ALL.map(Preset::name))
+        .try_map(|name| Preset::from_name(&name).ok_or("not one of the sizes"))
+}
+
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(["tq2_0", "tq1_0"]).map(|name| match name.as_str() {
+        "tq1_0" => Format::Tq1_0,
+        _ => Format::Tq2_0,
+    })
+}
+
+fn isa() -> impl TypedValueParser<Value = Isa> {
+    PossibleValuesParser::new(Isa::ALL.map(Isa::name))
+        .try_map(|name| Isa::from_name(&name).ok_or("not one of the instruction sets"))
+}
+
+/// A number of which `right` says whether it will do.
+fn number<T: std::str::FromStr>(
+    text: &str,
+    right: impl Fn(&T) -> bool,
+    what: &str,
+) -> Result<T, String> {
+    let number = text.parse().ok().filter(right);
+    number.ok_or_else(|| format!("{what} is expected"))
+}
+
+fn minutes(text: &str) -> Result<f64, String> {
+    number(
+        text,
+        |x: &f64| *x > 0.0 && x.is_finite(),
+        "a number above 0",
+    )
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    number(
+        text,
+        |x: &f64| *x > 0.0 && *x < 1.0,
+        "a number between 0 and 1",
+    )
+}
+
+fn positive(text: &str) -> Result<f32, String> {
+    number(
+        text,
+        |x: &f32| *x > 0.0 && x.is_finite(),
+        "a number above 0",
+    )
+}
+
+fn fraction(text: &str) -> Result<f32, String> {
+    number(
+        text,
+        |x: &f32| (0.0..=1.0).contains(x),
+        "a number from 0 to 1",
+    )
+}
+
+impl Arguments {
+    /// The options of a run of so many steps with a vocabulary of so many tokens.
+    fn options(&self, steps: u64, tokens: u32) -> TrainOptions {
+        let parameters = self.preset.parameters(tokens);
+        let defaults = TrainOptions::new(Parameters {
+            context_length: self.context.unwrap_or(parameters.context_length),
+            ..parameters
+        });
+        let batch = self.batch as usize;
+        TrainOptions {
+            steps,
+            batch,
+            seed: self.seed,
+            rate: self.rate,
+            warmup: self.warmup.unwrap_or(steps.div_ceil(20)),
+            last: self.last,
+            adamw: AdamW {
+                decay: self.decay,
+                clip: self.clip,
+                ..AdamW::DEFAULT
+            },
+            micro: match self.accumulate {
+                Some(parts) => batch.div_ceil(parts as usize),
+                None => defaults.micro.min(batch),
+            },
+            recompute: self.recompute,
+            ..defaults
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    run::run(arguments)
+}

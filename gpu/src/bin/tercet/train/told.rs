@@ -1,0 +1,217 @@
+//! What is told of a run: lines for people or machines, a bar on a terminal, and curves.
+
+use std::path::Path;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use tercet_host::language::{Cost, Parameters};
+use tercet_host::points::Destination;
+use tercet_host::report::{Curves, Line, Panel};
+use tercet_host::train::StepReport;
+
+use crate::failure::Failure;
+use crate::{format, output};
+
+/// How a run begins.
+#[derive(Debug, Serialize)]
+pub(super) struct Begun {
+    pub(super) begun: u64,
+    pub(super) parameters: Parameters,
+    pub(super) tokens: usize,
+    pub(super) held_out_tokens: usize,
+    pub(super) steps: u64,
+    pub(super) batch: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Stepped {
+    step: u64,
+    loss: i64,
+    targets: u64,
+    mean: f64,
+    rate: f32,
+    norm: f64,
+    tokens_per_second: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Evaluated {
+    evaluated: u64,
+    sum: i64,
+    count: u64,
+    bytes: u64,
+    mean: f64,
+    bits_per_byte: f64,
+}
+
+/// How it ended.
+#[derive(Debug, Serialize)]
+pub(super) struct Done {
+    pub(super) done: u64,
+    pub(super) file: Option<String>,
+    pub(super) bytes: u64,
+    pub(super) digest: Option<String>,
+    pub(super) seconds: f64,
+}
+
+/// Who tells it.
+pub(super) struct Told {
+    json: bool,
+    bar: ProgressBar,
+    start: Instant,
+    /// Steps that were done before.
+    first: u64,
+    /// Nats a token by step, and bits a byte of what was held out.
+    steps: Vec<(f64, f64)>,
+    evaluations: Vec<(f64, f64)>,
+    last: String,
+}
+
+impl Told {
+    pub(super) fn new(json: bool, steps: u64, first: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
+        let style =
+            ProgressStyle::with_template("{bar:30} {pos:>5} / {len}  {eta:>5} left  {wide_msg}");
+        bar.set_position(first);
+        Self {
+            json,
+            bar: match style {
+                Ok(style) => bar.with_style(style),
+                Err(_) => bar,
+            },
+            start: Instant::now(),
+            first,
+            steps: Vec::new(),
+            evaluations: Vec::new(),
+            last: String::new(),
+        }
+    }
+
+    pub(super) fn begun(&self, begun: &Begun) -> Result<(), Failure> {
+        if self.json {
+            return output::json_line(begun);
+        }
+        let parameters = &begun.parameters;
+        output::text(&format!(
+            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}\n",
+            parameters.embedding_length,
+            parameters.feed_forward_length,
+            parameters.block_count,
+            parameters.head_count,
+            parameters.head_count_kv,
+            parameters.vocab_size,
+            parameters.context_length,
+            format::counted(begun.tokens as u64, "token"),
+            format::counted(begun.held_out_tokens as u64, "token"),
+            begun.steps,
+            begun.batch,
+            parameters.context_length,
+        ))
+    }
+
+    pub(super) fn step(&mut self, report: &StepReport) -> Result<(), Failure> {
+        let done = (report.step - self.first) * report.targets;
+        let speed = done as f64 / self.start.elapsed().as_secs_f64();
+        self.steps.push((report.step as f64, report.mean()));
+        self.bar.set_position(report.step);
+        self.bar.set_message(format!(
+            "{:.3} nats a token, {}{:.0} tokens/s",
+            report.mean(),
+            self.last,
+            speed
+        ));
+        if !self.json {
+            return Ok(());
+        }
+        output::json_line(&Stepped {
+            step: report.step,
+            loss: report.loss,
+            targets: report.targets,
+            mean: report.mean(),
+            rate: report.rate,
+            norm: report.norm,
+            tokens_per_second: speed,
+        })
+    }
+
+    pub(super) fn evaluated(&mut self, step: u64, cost: &Cost) -> Result<(), Failure> {
+        self.evaluations
+            .push((step.max(1) as f64, cost.bits_per_byte()));
+        self.last = format!("{:.4} bits a byte held out, ", cost.bits_per_byte());
+        if self.json {
+            return output::json_line(&Evaluated {
+                evaluated: step,
+                sum: cost.sum,
+                count: cost.count,
+                bytes: cost.bytes,
+                mean: cost.mean(),
+                bits_per_byte: cost.bits_per_byte(),
+            });
+        }
+        let recent = &self.steps[self.steps.len().saturating_sub(20)..];
+        let mean = recent.iter().map(|(_, mean)| mean).sum::<f64>() / recent.len().max(1) as f64;
+        let line = format!(
+            "step {step:>6}: {mean:.4} nats a token; held out {:.4} bits a byte (sum {} over {} tokens), {:.0} s\n",
+            cost.bits_per_byte(),
+            cost.sum,
+            cost.count,
+            self.start.elapsed().as_secs_f64(),
+        );
+        self.bar.suspend(|| output::text(&line))
+    }
+
+    pub(super) fn done(&self, done: &Done) -> Result<(), Failure> {
+        self.bar.finish_and_clear();
+        if self.json {
+            return output::json_line(done);
+        }
+        match (&done.file, &done.digest) {
+            (Some(file), Some(digest)) => output::text(&format!(
+                "{file}: {}, digest {digest}, {} steps in {} s\n",
+                format::bytes(done.bytes),
+                done.done,
+                format::significant(done.seconds)
+            )),
+            _ => output::text(&format!(
+                "stopped after step {}; --resume goes on\n",
+                done.done
+            )),
+        }
+    }
+
+    /// Seconds since the beginning.
+    pub(super) fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// Curves of what was told.
+    pub(super) fn report(&self, path: &Path, line: String) -> Result<(), Failure> {
+        let panel = |name: &str, points: &[(f64, f64)]| Panel {
+            name: name.to_owned(),
+            below: "steps",
+            lines: vec![Line {
+                name: String::new(),
+                points: points.to_vec(),
+            }],
+            marks: Vec::new(),
+        };
+        let page = Curves {
+            title: "Training".to_owned(),
+            line,
+            up: "cost",
+            names: ["what", "line"],
+            panels: vec![
+                panel("training, nats a token", &self.steps),
+                panel("held out, bits a byte", &self.evaluations),
+            ],
+        }
+        .page();
+        page.write(Destination {
+            path,
+            inputs: &[],
+            overwrite: true,
+        })?;
+        Ok(())
+    }
+}
