@@ -13,6 +13,8 @@ pub const WEIGHT_CEILING: i32 = -4;
 pub const ATTENTION_FLOOR: i32 = -41;
 /// The largest exponent of such a group: 64 products of 127 · 32,767 below 2²⁸, times 2²⁵, leave room for 2¹⁰ groups.
 pub const ATTENTION_CEILING: i32 = -16;
+/// The most groups, of all heads that share keys, whose sums fit 64 bits.
+pub(super) const ATTENTION_GROUPS: usize = 1 << 10;
 
 /// The largest magnitude of some values, as a pattern ([`bits::magnitude`]).
 #[inline(always)]
