@@ -34,4 +34,6 @@ mod quant_ternary;
 mod search;
 mod support;
 mod tokenizer;
+mod train_attention;
 mod train_model;
+mod train_steps;
