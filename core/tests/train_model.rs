@@ -357,12 +357,15 @@ fn what_is_no_batch_of_the_model_is_refused() {
         context: 4097,
         ..default
     };
-    let text = super::train_model::text(4097);
+    let (tokens, targets) = self::text(4097);
     let expected = ModelError::Context {
         sequence: 0,
         positions: 4096,
     };
-    assert_eq!(refused(TERNARY, &batch(&text, 4097), long), expected);
+    assert_eq!(
+        refused(TERNARY, &batch(&(tokens, targets), 4097), long),
+        expected
+    );
 }
 
 #[test]

@@ -8,7 +8,9 @@
 //! 3. Queries: fl(f32(Σₜ cₜ · kₜⱼ) · fl(2ᵉ · fl(1 / √d))), c and e of fl(dsₜ · ksₜ) by row and head.
 //! 4. Keys: Σᵢ c · qᵢⱼ, c the codes of fl(dsₜ · qsᵢ) by group, head and t.
 //!
-//! Sums over rows are of integers, of all groups and heads that share a key or value, in units of 2 to the power of [`ATTENTION_FLOOR`].
+//! Sums over rows are of integers, of all groups and heads that share a key or value, in units of 2 to the power of [`ATTENTION_FLOOR`], which is the floor
+//! of 1 and 4 too; rounded to f32 once, they are the gradients of values and of rotated keys. A group is [`GROUP`] rows of a sequence from its first or a
+//! multiple of as many on.
 
 use super::linear::GROUP;
 use super::power::{self, ATTENTION_CEILING, ATTENTION_FLOOR, FREE_FLOOR, exponent, two_to};
