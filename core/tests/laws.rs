@@ -1,4 +1,4 @@
-//! What core computes, in one binary: numbers, quantizers, blocks, palettes, files, layers, clusters, searches and tokenizers. Memory is in `pools`.
+//! What core computes, in one binary: numbers, quantizers, blocks, palettes, files, layers, clusters, searches, tokenizers and training. Memory is in `pools`.
 
 mod bitnet;
 mod block;
@@ -34,3 +34,6 @@ mod quant_ternary;
 mod search;
 mod support;
 mod tokenizer;
+mod train_attention;
+mod train_model;
+mod train_steps;

@@ -18,4 +18,5 @@ mod reference_network;
 mod reference_palette;
 mod reference_search;
 mod reference_tokenizer;
+mod reference_training;
 mod support;

@@ -121,6 +121,11 @@ error_enum! {
             /// Positions that it has.
             positions: u32,
         } => "sequence {sequence} has no room for more than {positions} tokens; a window has no end",
+        /// A sequence that is to be trained on does not attend to every position.
+        Windowed {
+            /// The sequence.
+            sequence: usize,
+        } => "sequence {sequence} has a window; training attends to every position",
         /// More rows of a sequence in one step than its window has room for.
         Chunk {
             /// The sequence.

@@ -3,17 +3,20 @@
 //! With p and Σp as [`crate::model::attention`] has them, o the head's output of a row i, v, k, q codes, vs, ks, qs their
 //! scales (qs by 1 / √d already), and groups of [`GROUP`] rows of a sequence:
 //! 1. Values: Σᵢ min(32767, p >> 9) · c, c the codes of fl(doᵢⱼ · fl(512 / f32(Σp))) by group, head and column.
-//! 2. Scores: dpₜ = fl(f32(Σⱼ cⱼ · vₜⱼ) · fl(2ᵉ · vsₜ)), c and e the codes of do by row and head; dsₜ = fl(fl(f32(p) / f32(Σp)) · fl(dpₜ − D)), D the
-//!    sum of do · o in the order of [`crate::number::lanes`].
+//! 2. Scores: dpₜ = fl(f32(Σⱼ cⱼ · vₜⱼ) · fl(2ᵉ · vsₜ)), c and e the codes of do by row and head; dsₜ = fl(fl(f32(p) / f32(Σp)) · fl(dpₜ − D)),
+//!    D = 2ᵉ · the sum of fl(cⱼ · oⱼ) in the order of [`crate::number::lanes`]: of the same codes, so that ds sums to 0 but for roundings.
 //! 3. Queries: fl(f32(Σₜ cₜ · kₜⱼ) · fl(2ᵉ · fl(1 / √d))), c and e of fl(dsₜ · ksₜ) by row and head.
 //! 4. Keys: Σᵢ c · qᵢⱼ, c the codes of fl(dsₜ · qsᵢ) by group, head and t.
 //!
-//! Sums over rows are of integers, of all groups and heads that share a key or value, in units of 2 to the power of [`ATTENTION_FLOOR`].
+//! Sums over rows are of integers, of all groups and heads that share a key or value, in units of 2 to the power of [`ATTENTION_FLOOR`], which is the floor
+//! of 1 and 4 too; rounded to f32 once, they are the gradients of values and of rotated keys. A group is [`GROUP`] rows of a sequence from its first or a
+//! multiple of as many on.
 
 use super::linear::GROUP;
 use super::power::{self, ATTENTION_CEILING, ATTENTION_FLOOR, FREE_FLOOR, exponent, two_to};
 use crate::model::attention::{Attention, HeadProducts};
 use crate::model::{PAGE, PageCodes};
+use crate::number::lanes::LANES;
 use crate::number::root::sqrt_f32;
 use crate::number::{Lanes, bits};
 
@@ -346,14 +349,11 @@ impl Head<'_, '_, '_, '_> {
             rows.zip(powers.zip(room.scores.chunks_exact_mut(padded)))
         {
             let d_out = self.of(self.job.d_out, position, head);
-            let mut lanes = Lanes::<f32>::new();
-            // Of one length.
-            let _ = lanes.dot(d_out, self.of(self.job.out, position, head));
-            let whole = lanes.total();
             let Some(unit) = power::row(d_out, FREE_FLOOR, codes) else {
                 within = false;
                 continue;
             };
+            let whole = dot_floats(codes, self.of(self.job.out, position, head)) * unit;
             for (first, page) in self.pages(position) {
                 let (values, scales) =
                     self.job
@@ -496,6 +496,21 @@ fn to_exponent(most: &mut i32) -> bool {
 /// A sum of a group, in units of 2 to the power of the floor.
 fn shifted(sum: i32, exponent: i32) -> i64 {
     i64::from(sum) << ((exponent - ATTENTION_FLOOR) as u32 & 31)
+}
+
+/// Σ fl(code · b) in the order of [`crate::number::lanes`].
+#[inline(always)]
+fn dot_floats(codes: &[i8], b: &[f32]) -> f32 {
+    let mut lanes = Lanes::<f32>::new();
+    let mut values = [0.0; LANES];
+    for (codes, b) in codes.chunks(LANES).zip(b.chunks(LANES)) {
+        for (value, &code) in values.iter_mut().zip(codes) {
+            *value = f32::from(code);
+        }
+        // Of one length.
+        let _ = lanes.dot(values.get(..b.len()).unwrap_or_default(), b);
+    }
+    lanes.total()
 }
 
 /// Below 2³¹ for the longest head.

@@ -72,7 +72,8 @@ pub fn squares(sums: &[i64], unit: f32) -> f32 {
 }
 
 impl AdamW {
-    /// The factor that cuts gradients to [`AdamW::clip`], from the sums of squares of all tensors, added in f64 in their order: min(1, clip / √sum).
+    /// The factor that cuts gradients to [`AdamW::clip`], from the sums of squares of all tensors, added in f64 in their order: fl(clip / f32(√sum)), the
+    /// root in f64, and 1 at most.
     pub fn clip(&self, squares: f64) -> f32 {
         let norm = sqrt_f64(squares) as f32;
         // A norm of 0 makes it infinite or NaN, of which neither is below 1.
@@ -81,7 +82,8 @@ impl AdamW {
     }
 
     /// Updates a tensor's weights and the means of gradients and of their squares, all of one length with the sums. Each operation is rounded once:
-    /// m = β₁m + (1 − β₁)g, v = β₂v + (1 − β₂)g², w = (w − (rate · decay) · w) − rate · ((m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)), g cut already. O(n).
+    /// m = β₁m + (1 − β₁)g, v = β₂v + (1 − β₂)g², w = (w − (rate · decay) · w) − rate · ((m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)), g cut already:
+    /// fl([`gradient`] · [`Update::clip`]). 1 − βᵗ is of f64, rounded to f32; 1 − β is of f32. O(n).
     ///
     /// `root` is the square root, rounded once: [`sqrt_f32`], or a processor's own.
     #[inline(always)]

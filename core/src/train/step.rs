@@ -64,9 +64,9 @@ pub type Loss = i64;
 /// O(tokens · (weights + length · heads · values of a head)).
 ///
 /// # Errors
-/// [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`], [`ModelError::Context`], [`ModelError::Chunk`], [`ModelError::CacheFull`];
-/// [`ModelError::Architecture`] for a model that is no `bitnet`; [`ModelError::CacheRange`] for sequences of more than [`ATTENTION_GROUPS`] groups of rows of
-/// heads that share keys; the engine's own.
+/// [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`], [`ModelError::Windowed`], [`ModelError::Chunk`], [`ModelError::CacheFull`];
+/// [`ModelError::Context`] too for sequences of which sums of attention could leave 64 bits;
+/// [`ModelError::Architecture`] for a model that is no `bitnet`; the engine's own.
 pub fn gradients<E: TrainEngine>(
     engine: &mut E,
     (model, transposed): (&Model<'_, '_>, &Transposed<'_>),
@@ -77,7 +77,7 @@ pub fn gradients<E: TrainEngine>(
 ) -> Result<Result<Loss, Fault>, E::Failure> {
     let config = model.config();
     let (rows, length) = (batch.tokens.len(), batch.length);
-    refuse(model, batch, cache, sums)?;
+    refuse((model, transposed), batch, cache, sums)?;
     let needs = Needs::of(engine, model, transposed, (length, rows), batch.recompute)?;
     check(memory, &needs)?;
     let span = Span::new(Pattern::FULL, length as u32);
@@ -91,6 +91,9 @@ pub fn gradients<E: TrainEngine>(
         };
         let found = sequences.get_mut(sequence);
         let found = found.ok_or(ModelError::NoSequence { row: index })?;
+        if *found.pattern() != Pattern::FULL {
+            return Err(ModelError::Windowed { sequence }.into());
+        }
         if position == 0 {
             found.reset(cache);
         }
@@ -159,7 +162,7 @@ pub fn gradients<E: TrainEngine>(
 
 /// Refuses what is no batch of this model, before anything is computed.
 fn refuse(
-    model: &Model<'_, '_>,
+    (model, transposed): (&Model<'_, '_>, &Transposed<'_>),
     batch: &Batch<'_>,
     cache: &Cache<'_>,
     sums: &[i64],
@@ -174,16 +177,6 @@ fn refuse(
             expected: "int8",
         });
     }
-    let shared = config
-        .heads
-        .checked_div(config.kv_heads)
-        .unwrap_or(1)
-        .max(1);
-    let groups = ATTENTION_GROUPS / shared;
-    if batch.length.div_ceil(GROUP) > groups {
-        let positions = groups.saturating_mul(GROUP) as u32;
-        return Err(ModelError::CacheRange { positions });
-    }
     let room = |memory, needed: usize, found: usize| match found < needed {
         true => Err(ModelError::Room {
             memory,
@@ -192,11 +185,23 @@ fn refuse(
         }),
         false => Ok(()),
     };
-    room(
-        "sums of gradients",
-        Shapes::new(config).values(),
-        sums.len(),
-    )?;
+    let shapes = Shapes::new(config);
+    room("sums of gradients", shapes.values(), sums.len())?;
+    room("scales of tensors", shapes.count(), transposed.scales.len())?;
+    let rows = transposed.rows.len();
+    room("scales of the embedding's rows", config.vocabulary, rows)?;
+    if !batch.tokens.is_empty() {
+        room("tokens of a sequence", 1, batch.length)?;
+    }
+    let shared = config.heads.checked_div(config.kv_heads).unwrap_or(1);
+    let most = (GROUP * ATTENTION_GROUPS).checked_div(shared).unwrap_or(0) / GROUP * GROUP;
+    if batch.length > most {
+        let positions = most as u32;
+        return Err(ModelError::Context {
+            sequence: 0,
+            positions,
+        });
+    }
     let whole = batch.tokens.len().next_multiple_of(batch.length.max(1));
     room("tokens of whole sequences", whole, batch.tokens.len())?;
     room("targets", batch.tokens.len(), batch.targets.len())?;

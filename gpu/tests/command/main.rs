@@ -40,6 +40,7 @@ mod signals;
 mod support;
 mod tokenize;
 mod trace;
+mod train;
 mod transcripts;
 mod tune;
 mod verify;

@@ -43,13 +43,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .checkpoint
         .as_deref()
         .map(|folder| folder.join(CHECKPOINT));
-    if let Some(path) = &checkpoint {
-        if path.exists() && !arguments.resume && !arguments.force {
-            return Err(Failure::new(format_args!(
-                "{}: exists already (--resume goes on with it, --force overwrites)",
-                path.display()
-            )));
-        }
+    if let Some(path) = &checkpoint
+        && path.exists()
+        && !arguments.resume
+        && !arguments.force
+    {
+        return Err(Failure::new(format_args!(
+            "{}: exists already (--resume goes on with it, --force overwrites)",
+            path.display()
+        )));
     }
     for folder in [&arguments.checkpoint, &arguments.report]
         .into_iter()
@@ -75,6 +77,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let path = checkpoint.as_deref().unwrap_or(Path::new(CHECKPOINT));
         trainer.resume(path, &material.corpus)?;
     }
+    // Without a folder to save it in, an interrupt ends the run at once.
+    let answering = checkpoint.is_some().then(Answering::begin);
     let mut told = Told::new(arguments.json, steps, trainer.steps());
     told.begun(&Begun {
         begun: trainer.steps(),
@@ -87,8 +91,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let every = arguments.every.unwrap_or(steps.div_ceil(10));
     let last = arguments.stop_after.unwrap_or(steps).min(steps);
     let batches = Batches::new(&material.corpus, options.batch, trainer.steps());
-    // Without a folder to save it in, an interrupt ends the run at once.
-    let answering = checkpoint.is_some().then(Answering::begin);
     let save = |trainer: &Trainer<Threads>| match &checkpoint {
         Some(path) => trainer.save(path, &material.corpus).map(|_| ()),
         None => Ok(()),

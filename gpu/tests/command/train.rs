@@ -1,0 +1,280 @@
+//! `tercet train`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::support::Folder;
+
+const TEXT: &str = "Call me Ishmael. Some years ago, never mind how long precisely, having little or no money in my purse, and \
+    nothing particular to interest me on shore, I thought I would sail about a little and see the watery part of the world. It is a \
+    way I have of driving off the spleen and regulating the circulation. Whenever I find myself growing grim about the mouth; whenever \
+    it is a damp, drizzly November in my soul; then, I account it high time to get to sea as soon as I can.";
+
+/// A folder with a text.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    fs::write(folder.path("text.txt"), TEXT).unwrap();
+    folder
+}
+
+/// A short run, and options of one's own.
+fn arguments<'a>(out: &'a str, own: &[&'a str]) -> Vec<&'a str> {
+    let common = [
+        "train",
+        "text.txt",
+        "-o",
+        out,
+        "--steps",
+        "3",
+        "--batch",
+        "4",
+        "--context",
+        "16",
+        "--every",
+        "2",
+    ];
+    [&common[..], own].concat()
+}
+
+/// The lines that a run prints.
+fn lines(folder: &Folder, arguments: &[&str]) -> Vec<Value> {
+    let out = folder.ok(&[arguments, &["--json"]].concat());
+    out.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn bytes(folder: &Folder, name: &str) -> Vec<u8> {
+    fs::read(folder.path(name)).unwrap()
+}
+
+#[test]
+fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
+    let folder = folder();
+    let own = ["--vocabulary", "280", "--report", "run"];
+    let lines = lines(&folder, &arguments("model.gguf", &own));
+    let names = |line: &Value| {
+        line.as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let firsts: Vec<String> = lines.iter().map(|line| names(line)[0].clone()).collect();
+    // Sorted by name.
+    assert_eq!(
+        firsts,
+        [
+            "batch",
+            "loss",
+            "loss",
+            "bits_per_byte",
+            "loss",
+            "bits_per_byte",
+            "bytes"
+        ]
+    );
+    assert_eq!(
+        names(&lines[0]),
+        [
+            "batch",
+            "begun",
+            "held_out_tokens",
+            "parameters",
+            "steps",
+            "tokens"
+        ]
+    );
+    assert_eq!(
+        names(&lines[1]),
+        [
+            "loss",
+            "mean",
+            "norm",
+            "rate",
+            "step",
+            "targets",
+            "tokens_per_second"
+        ]
+    );
+    assert_eq!(
+        names(&lines[3]),
+        [
+            "bits_per_byte",
+            "bytes",
+            "count",
+            "evaluated",
+            "mean",
+            "sum"
+        ]
+    );
+    assert_eq!(
+        names(&lines[6]),
+        ["bytes", "digest", "done", "file", "seconds"]
+    );
+    let vocabulary = lines[0]["parameters"]["vocab_size"].as_u64().unwrap();
+    assert!(vocabulary > 259 && vocabulary <= 280, "{vocabulary}");
+    assert_eq!(lines[6]["bytes"], bytes(&folder, "model.gguf").len() as u64);
+    let held_out = bytes(&folder, "run/held-out.txt");
+    assert!(TEXT.as_bytes().ends_with(&held_out) && held_out.len() == TEXT.len() / 20);
+    let scored = folder.json(&["perplexity", "model.gguf", "run/held-out.txt", "--json"]);
+    for field in ["sum", "count", "bytes", "bits_per_byte"] {
+        assert_eq!(lines[5][field], scored[field], "{field}");
+    }
+    let page = String::from_utf8(bytes(&folder, "run/report.html")).unwrap();
+    assert!(page.contains("held out, bits a byte"));
+    // The other type is the same model.
+    let own = ["--vocabulary", "280", "--to", "tq1_0"];
+    folder.ok(&arguments("small.gguf", &own));
+    assert!(bytes(&folder, "small.gguf").len() < bytes(&folder, "model.gguf").len());
+    let small = folder.json(&["perplexity", "small.gguf", "run/held-out.txt", "--json"]);
+    assert_eq!(small["sum"], scored["sum"]);
+    // A vocabulary that another model has.
+    let own = ["--tokenizer", "model.gguf"];
+    folder.ok(&arguments("other.gguf", &own));
+    assert!(bytes(&folder, "other.gguf") == bytes(&folder, "model.gguf"));
+}
+
+#[test]
+fn threads_parts_and_interruptions_do_not_show_in_the_file() {
+    let folder = folder();
+    let of = |out: &str, own: &[&str]| {
+        folder.ok(&arguments(out, &[&["--vocabulary", "259"], own].concat()))
+    };
+    of("model.gguf", &["--threads", "1"]);
+    let expected = bytes(&folder, "model.gguf");
+    of(
+        "parts.gguf",
+        &["--threads", "3", "--accumulate", "4", "--recompute"],
+    );
+    assert!(bytes(&folder, "parts.gguf") == expected);
+    of("scalar.gguf", &["--backend", "scalar", "--accumulate", "2"]);
+    assert!(bytes(&folder, "scalar.gguf") == expected);
+    let out = of(
+        "stopped.gguf",
+        &["--checkpoint", "run", "--stop-after", "1"],
+    );
+    assert!(
+        out.ends_with("stopped after step 1; --resume goes on\n"),
+        "{out}"
+    );
+    assert!(!folder.path("stopped.gguf").exists());
+    let again = arguments(
+        "stopped.gguf",
+        &["--vocabulary", "259", "--checkpoint", "run"],
+    );
+    let refused = folder.fails(&again);
+    assert!(refused.contains("--resume goes on with it"), "{refused}");
+    let mut other = [&again[..], &["--resume"]].concat();
+    other[5] = "4";
+    let refused = folder.fails(&other);
+    assert!(refused.contains("its steps is `3`, not `4`"), "{refused}");
+    folder.ok(&[&again[..], &["--resume", "--threads", "2"]].concat());
+    assert!(bytes(&folder, "stopped.gguf") == expected);
+    let refused = folder.fails(&arguments("model.gguf", &[]));
+    assert!(refused.contains("--force overwrites"), "{refused}");
+}
+
+#[test]
+fn texts_are_files_folders_and_standard_input_in_their_order() {
+    let folder = folder();
+    fs::create_dir_all(folder.path("texts/b")).unwrap();
+    let (first, second) = TEXT.split_at(200);
+    fs::write(folder.path("texts/a.txt"), first).unwrap();
+    fs::write(folder.path("texts/b/c.txt"), second).unwrap();
+    let run = |data: &[&str], out: &str| {
+        let tail = arguments(out, &["--vocabulary", "259", "--steps", "1"]);
+        let tail: Vec<&str> = tail
+            .into_iter()
+            .skip(2)
+            .filter(|&word| word != "3")
+            .collect();
+        // The first `--steps` is left out with its number.
+        let at = tail.iter().position(|&word| word == "--steps").unwrap();
+        let tail = [&tail[..at], &tail[at + 1..]].concat();
+        folder.ok(&[&["train"], data, &tail].concat());
+        bytes(&folder, out)
+    };
+    let together = run(&["texts"], "folder.gguf");
+    assert!(run(&["texts/a.txt", "texts/b/c.txt"], "files.gguf") == together);
+    assert!(run(&["texts/b/c.txt", "texts/a.txt"], "turned.gguf") != together);
+}
+
+#[test]
+fn texts_that_cannot_be_trained_on_are_refused() {
+    let folder = folder();
+    fs::write(folder.path("empty.txt"), "").unwrap();
+    fs::write(folder.path("byte.txt"), "x").unwrap();
+    let fails = |data: &str| folder.fails(&["train", data, "-o", "out.gguf"]);
+    assert!(fails("empty.txt").contains("the texts are empty"));
+    let missing = fails("missing.txt");
+    assert!(missing.contains("missing.txt: cannot read"), "{missing}");
+    let run = folder.run(&["train", "byte.txt", "-o", "out.gguf"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("0 tokens is too short"), "{}", run.err);
+    // Bytes that are no text are bytes.
+    let noise: Vec<u8> = (0..1000u32).map(|at| (at * at % 251) as u8).collect();
+    fs::write(folder.path("text.txt"), noise).unwrap();
+    folder.ok(&arguments(
+        "noise.gguf",
+        &["--stop-after", "1", "--checkpoint", "run"],
+    ));
+    for (option, value) in [
+        ("--hold", "1"),
+        ("--rate", "0"),
+        ("--context", "1"),
+        ("--minutes", "-1"),
+    ] {
+        let run = folder.run(&["train", "text.txt", "-o", "out.gguf", option, value]);
+        assert_eq!(run.code, Some(2), "{option}: {run:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_a_checkpoint_to_go_on_from() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+
+    use super::signals::interruptible;
+
+    let folder = folder();
+    // More steps than it will take.
+    let run = |name| {
+        let mut run = arguments(
+            "model.gguf",
+            &["--vocabulary", "259", "--json", "--checkpoint", name],
+        );
+        run[5] = "100000";
+        run
+    };
+    let mut command = folder.command(&run("run"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = interruptible(&mut command).spawn().unwrap();
+    // From the line of how it begins on, it is patient.
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    out.read_to_string(&mut String::new()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{error}");
+    let number: String = error.chars().filter(char::is_ascii_digit).collect();
+    assert_eq!(
+        error,
+        format!("error: interrupted after step {number}; the same command with --resume goes on\n")
+    );
+    assert!(!folder.path("model.gguf").exists());
+    // What it left is what a run leaves that is to stop there.
+    folder.ok(&[&run("other")[..], &["--stop-after", &number]].concat());
+    let checkpoint = |name: &str| bytes(&folder, &format!("{name}/checkpoint.safetensors"));
+    assert!(checkpoint("run") == checkpoint("other"));
+}
