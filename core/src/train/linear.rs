@@ -13,7 +13,7 @@ pub struct Inputs<'a> {
     pub codes: &'a [i8],
     /// A scale for each row.
     pub scales: &'a [f32],
-    /// Rows of a sequence, which begins a group.
+    /// Rows of a sequence, which begins a group; the last may have fewer.
     pub length: usize,
 }
 
@@ -30,8 +30,9 @@ impl Inputs<'_> {
 
     /// How many groups there are.
     pub fn group_count(&self) -> usize {
-        let sequences = self.scales.len().checked_div(self.length).unwrap_or(0);
-        sequences.saturating_mul(self.length.div_ceil(GROUP))
+        let (rows, length) = (self.scales.len(), self.length.max(1));
+        let whole = (rows / length).saturating_mul(length.div_ceil(GROUP));
+        whole.saturating_add((rows % length).div_ceil(GROUP))
     }
 }
 
