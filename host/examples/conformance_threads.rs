@@ -39,6 +39,7 @@ fn main() -> ExitCode {
     };
     conformance::run_engine(&mut Threads::default(), &mut report);
     conformance::run_models(&mut Threads::default(), &mut report);
+    conformance::run_training(&mut Threads::default(), &mut report);
     tercet_host::conformance::run(&Threads::default(), &mut |operation, agrees| {
         println!(
             "# {operation}: {}",
