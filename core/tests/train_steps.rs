@@ -212,9 +212,18 @@ fn weights(dy: &[f32], outputs: usize, x: &Inputs<'_>) -> Option<Vec<i64>> {
 #[test]
 fn gradients_of_weights_are_the_products_within_half_a_code() {
     let unit = 2f64.powi(WEIGHT_FLOOR);
-    for (length, sequences) in [(1, 3), (63, 1), (64, 2), (65, 2), (130, 1)] {
+    // The last two have a last sequence of fewer rows.
+    let sizes = [
+        (1, 3),
+        (63, 63),
+        (64, 128),
+        (65, 130),
+        (130, 130),
+        (64, 6),
+        (70, 145),
+    ];
+    for (length, rows) in sizes {
         for (outputs, cols) in [(1, 1), (17, 33)] {
-            let rows = length * sequences;
             let (dy, codes, scales) = shape(rows, outputs, cols);
             let x = Inputs {
                 codes: &codes,

@@ -318,16 +318,15 @@ fn language_models_have_the_table_s_bits_on_any_backend() {
         // Of the sanitizer's minutes this would take most.
         let engines = engines.into_iter().take(1 + usize::from(!cfg!(sanitized)));
         for threads in engines {
-            let mut operations = 0;
-            conformance::run_models(&mut threads.with_backend(backend), &mut |name, found| {
-                assert_eq!(
-                    conformance::expected(name),
-                    Some(found),
-                    "{name}, {backend}"
-                );
+            let (mut threads, mut operations) = (threads.with_backend(backend), 0);
+            let mut agrees = |name, found| {
+                let expected = conformance::expected(name);
+                assert_eq!(expected, Some(found), "{name}, {backend}");
                 operations += 1;
-            });
-            assert!(operations > 20, "{backend}");
+            };
+            conformance::run_models(&mut threads, &mut agrees);
+            conformance::run_training(&mut threads, &mut agrees);
+            assert!(operations > 30, "{backend}");
         }
     }
 }

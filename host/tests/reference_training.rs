@@ -19,6 +19,7 @@ use tercet_core::train::{
 use tercet_host::DType;
 use tercet_host::language::{Architecture, Parameters, tiny};
 use tercet_host::parallel::Threads;
+use tercet_host::simd::Backend;
 
 /// More than a group and a page.
 const LENGTH: usize = 70;
@@ -76,13 +77,14 @@ impl Weights {
     }
 }
 
-/// The cost and the sums of gradients.
+/// The cost and the sums of gradients, by a set of instructions.
 fn gradients(
+    backend: Backend,
     model: &Model<'_, '_>,
     weights: &Weights,
     (tokens, targets): (&[u32], &[u32]),
 ) -> (i64, Vec<i64>) {
-    let mut engine = Threads::alone();
+    let mut engine = Threads::alone().with_backend(backend);
     let transposed = Transposed {
         codes: &weights.transposed,
         scales: &weights.scales,
@@ -244,20 +246,23 @@ fn equals_numpy(python: &Path, parameters: Parameters, seed: u64) {
     ];
     let said = support::run(python, "training.py", arguments);
 
-    let (cost, sums) = gradients(&model, &weights, (&tokens, &targets));
-    assert_eq!(said.trim_end(), cost.to_string());
     let theirs = fs::read(path("sums")).unwrap();
-    for tensor in shapes.iter() {
-        let ours = bytes!(tensor.of(&sums));
-        let theirs = theirs[tensor.first * 8..].chunks(8);
-        let wrong = ours.chunks(8).zip(theirs).filter(|(a, b)| a != b).count();
-        let (layer, name) = (tensor.layer, tensor.part.name());
-        assert_eq!(
-            wrong,
-            0,
-            "of {} sums of {name} of layer {layer}",
-            tensor.len()
-        );
+    let mut sums = Vec::new();
+    for backend in Backend::all() {
+        let (cost, found) = gradients(backend, &model, &weights, (&tokens, &targets));
+        assert_eq!(said.trim_end(), cost.to_string(), "{backend}");
+        for tensor in shapes.iter() {
+            let ours = bytes!(tensor.of(&found));
+            let theirs = theirs[tensor.first * 8..].chunks(8);
+            let wrong = ours.chunks(8).zip(theirs).filter(|(a, b)| a != b);
+            let (wrong, all) = (wrong.count(), tensor.len());
+            let (layer, name) = (tensor.layer, tensor.part.name());
+            assert_eq!(
+                wrong, 0,
+                "of {all} sums of {name}, layer {layer}, {backend}"
+            );
+        }
+        sums = found;
     }
     let weights = updated(&shapes, &adamw, &weights.masters, &sums);
     assert!(

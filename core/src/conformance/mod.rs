@@ -19,7 +19,7 @@ pub use digest::Digest;
 #[cfg(feature = "conformance")]
 pub use suite::{
     CASE_BYTES, Memory, Part, Quantized, check, check_engine, online, run, run_engine, run_models,
-    run_part,
+    run_part, run_training,
 };
 
 /// The committed digests: a line an operation, `name`, a space, 16 hexadecimal digits; `#` starts a comment.
@@ -68,7 +68,7 @@ pub fn expected(name: &str) -> Option<u64> {
 /// ```
 pub fn is_small(name: &str) -> bool {
     name != "model/llama/batch"
-        && !["/threes", "/sinks", "/517", "/639"]
+        && !["/threes", "/sinks", "/517", "/639", "/130", "/step"]
             .iter()
             .any(|end| name.ends_with(end))
 }

@@ -13,7 +13,7 @@ pub struct Inputs<'a> {
     pub codes: &'a [i8],
     /// A scale for each row.
     pub scales: &'a [f32],
-    /// Rows of a sequence, which begins a group.
+    /// Rows of a sequence, which begins a group; the last may have fewer.
     pub length: usize,
 }
 

@@ -17,9 +17,12 @@ mod quant;
 mod quantized;
 mod score;
 mod search;
+mod train;
+mod train_attention;
+mod train_step;
 
 use super::{Digest, Mismatch, expected};
-use crate::engine::{Engine, ModelEngine};
+use crate::engine::{Engine, ModelEngine, TrainEngine};
 use crate::scalar::Scalar;
 
 pub use online::{Memory, online};
@@ -41,9 +44,9 @@ pub enum Part {
     Weights,
     /// Clustering and search.
     Points,
-    /// Language models in little memory.
+    /// Language models in little memory, and the steps that train them.
     Models,
-    /// Language models in steps and at lengths that take more memory than the boards of the suite have: 512 KiB of stack.
+    /// Language models in steps and at lengths that take more memory than the boards of the suite have, and in training: 640 KiB of stack.
     LongModels,
 }
 
@@ -51,12 +54,12 @@ impl Part {
     /// All, in the order in which [`run`] has them.
     pub const ALL: [Self; 4] = [Self::Weights, Self::Points, Self::Models, Self::LongModels];
 
-    /// Bytes of RAM that no case exceeds: [`CASE_BYTES`], 15.5 KiB with a language model's cache, or 512 KiB at many positions.
+    /// Bytes of RAM that no case exceeds: [`CASE_BYTES`], 15.5 KiB with a language model's cache, or 640 KiB at many positions and in training.
     pub const fn case_bytes(self) -> usize {
         match self {
             Self::Weights | Self::Points => CASE_BYTES,
             Self::Models => 15_872,
-            Self::LongModels => 512 * 1024,
+            Self::LongModels => 640 * 1024,
         }
     }
 }
@@ -94,8 +97,15 @@ pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
         Part::Models => {
             model::run(report);
             model::run_engine(&mut Scalar, report);
+            train::run(report);
+            train::run_engine(&mut Scalar, report);
+            train_attention::run_engine(&mut Scalar, report);
         }
-        Part::LongModels => model::run_long(&mut Scalar, report),
+        Part::LongModels => {
+            model::run_long(&mut Scalar, report);
+            train_attention::run_long(&mut Scalar, report);
+            train_step::run_long(&mut Scalar, report);
+        }
     }
 }
 
@@ -109,6 +119,14 @@ pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str
 pub fn run_models<E: ModelEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     model::run_engine(engine, report);
     model::run_long(engine, report);
+}
+
+/// Runs the training of [`Part::Models`] and [`Part::LongModels`] on an engine, which has then to report what the table says. Takes 640 KiB of stack.
+pub fn run_training<E: TrainEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
+    train::run_engine(engine, report);
+    train_attention::run_engine(engine, report);
+    train_attention::run_long(engine, report);
+    train_step::run_long(engine, report);
 }
 
 fn weights<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {

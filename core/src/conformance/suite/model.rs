@@ -12,7 +12,7 @@ use crate::model::{
 use crate::number::Random;
 
 /// Width 64, 2 layers, 16 heads on one of keys, Q2_0 with a scale a tensor.
-static TERNARY: [u8; include_bytes!("../models/ternary.gguf").len()] =
+pub(super) static TERNARY: [u8; include_bytes!("../models/ternary.gguf").len()] =
     *include_bytes!("../models/ternary.gguf");
 /// Width 32, a layer, 8 heads on two of keys; Q8_0, Q4_1, Q5_0, Q5_1, BF16, F16, F32; biases and factors of frequencies.
 static LLAMA: [u8; include_bytes!("../models/llama.gguf").len()] =
