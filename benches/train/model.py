@@ -1,5 +1,5 @@
-"""A decoder of the architecture `bitnet` whose operations come in four kinds: `Float`, `Qat`, `Integer`, and `Reference`, which has the values of
-`Integer` and the gradients of PyTorch's own differentiation."""
+"""A decoder of the architecture `bitnet` whose operations come in four kinds: `Float`, `Qat`, `Integer`, and
+`Reference`, which has the values of `Integer` and the gradients of PyTorch's own differentiation."""
 
 import torch
 import torch.nn.functional as F
@@ -130,7 +130,7 @@ class Float:
 
 
 class Qat(Float):
-    """Quantization-aware training as BitNet's: codes of weights, embedding and activations, the rest and all gradients in float."""
+    """Quantization-aware training: weights, embedding and activations are codes, the rest and all gradients floats."""
 
     def __init__(self, weights, quantizers):
         super().__init__(weights, quantizers)
@@ -184,7 +184,7 @@ class Integer:
 
 
 class Reference(Qat):
-    """The values of `Integer`, bit for bit, at every operation; the gradients are `Qat`'s, and those of q, k and v go through their codes."""
+    """Every operation has the value of `Integer`, bit for bit, and the gradient of `Qat`, with codes of q, k and v."""
 
     def __init__(self, weights, quantizers):
         super().__init__(weights, quantizers)

@@ -1,10 +1,11 @@
-"""Trains a small language model of bytes by float gradients, by quantization-aware training, or by the rules of training in integers.
+"""Trains a small language model of bytes by float gradients, by quantization-aware training, or by the rules of
+training in integers.
 
     python pytorch.py --variant integer --seed 1 --text TEXT
 
-Prints the held-out bits per byte every 100 steps, and at the end a line of JSON. The last 5 % of TEXT are held out. All variants begin with the
-same weights and see the same windows in the same order. `--check` compares the gradients of one batch at the end: `--steps 0 --check` those of the
-initial weights.
+Prints the held-out bits per byte every 100 steps, and at the end a line of JSON. The last 5 % of TEXT are held out. All
+variants begin with the same weights and see the same windows in the same order. `--check` compares the gradients of one
+batch at the end: `--steps 0 --check` those of the initial weights.
 """
 
 import argparse
@@ -36,7 +37,7 @@ def options():
     parser.add_argument("--floor-weights", type=int, default=-25)
     parser.add_argument("--floor-values", type=int, default=-33)
     parser.add_argument("--floor-keys", type=int, default=-33)
-    parser.add_argument("--head-bits", type=int, default=16, help="of the codes that give the gradient of the head's input")
+    parser.add_argument("--head-bits", type=int, default=16, help="of the codes for the gradient of the head's input")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--check", action="store_true")
     return parser.parse_args()
@@ -46,11 +47,12 @@ def quantizers(config):
     """Floors of exponents and largest codes, by kind of group."""
     kinds = ("q", "k", "v", "o", "gate", "up", "down", "head")
     found = {f"dw.{kind}": config.floor_weights for kind in kinds}
-    return found | {"at.dv": config.floor_values, "at.dk": config.floor_keys}, {"dx.head": 2 ** (config.head_bits - 1) - 1}
+    found |= {"at.dv": config.floor_values, "at.dk": config.floor_keys}
+    return found, {"dx.head": 2 ** (config.head_bits - 1) - 1}
 
 
 def windows(text, context):
-    """Inputs and targets of all whole windows: a window is BOS and all bytes but the last; each byte is a target once."""
+    """Inputs and targets of all whole windows: BOS and all bytes but the last; each byte is a target once."""
     targets = torch.from_numpy(text[: len(text) // context * context].reshape(-1, context).astype(numpy.int64))
     return torch.cat((torch.full((len(targets), 1), BOS), targets[:, :-1]), 1), targets
 
@@ -125,15 +127,15 @@ def batch_gradients(kind, weights, config, inputs, targets):
 
 
 def summary(counts, floor):
-    """Of groups by exponent: least, median, largest, quantiles of 1 in 10,000, shares below the floor and of zeros alone."""
+    """Of groups, their exponents: least, median, largest, quantiles of 1 in 10,000, and the share below the floor."""
     counts, zeros = counts[:256].double(), counts[256].item()
     total = counts.sum().item()
     if not total:
         return {"groups": 0, "zeros": zeros}
     seen, along = counts.nonzero().flatten() - 128, counts.cumsum(0) / total
     quantile = [int((along >= share).nonzero()[0]) - 128 for share in (1e-4, 0.5, 1 - 1e-4)]
-    found = {"min": int(seen[0]), "q0.0001": quantile[0], "median": quantile[1], "q0.9999": quantile[2], "max": int(seen[-1])}
-    found |= {"groups": int(total), "zeros": zeros}
+    found = {"min": int(seen[0]), "q0.0001": quantile[0], "median": quantile[1], "q0.9999": quantile[2]}
+    found |= {"max": int(seen[-1]), "groups": int(total), "zeros": zeros}
     if floor is not None:
         found["floor"], found["below_floor"] = floor, round(counts[: floor + 128].sum().item() / total, 6)
     return found
@@ -174,7 +176,8 @@ def main():
         if step % config.every == 0 or step == config.steps:
             curve.append((step, round(bits_per_byte(config.variant, weights, config, held), 4)))
             loss = loss / math.log(2) / targets[picked].numel()
-            print(f"{step} held-out {curve[-1][1]:.4f} batch {loss:.4f} norm {norms[-1]:.3f} {1000 * spent / step:.0f} ms a step", flush=True)
+            pace = f"norm {norms[-1]:.3f} {1000 * spent / step:.0f} ms a step"
+            print(f"{step} held-out {curve[-1][1]:.4f} batch {loss:.4f} {pace}", flush=True)
     if config.check:
         picked = next(order)
         check(weights, config, inputs[picked], targets[picked])

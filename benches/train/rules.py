@@ -1,8 +1,9 @@
 """The rules of training in integers, as functions that PyTorch differentiates by the rules and not by itself.
 
-Every float is f32 and every operation rounds once (eager PyTorch fuses nothing). Every sum over tokens is a sum of integers: in f32 where it
-stays below 2²⁴, else in f64, where it stays below 2⁵³. Sums over channels that the rules give 64 lanes are PyTorch's own: they differ in the last
-bit. `exp2_neg` is f64's, rounded. Weights and gains get their gradients in `Record.sums`, in f64, not in `.grad`.
+Every float is f32 and every operation rounds once (eager PyTorch fuses nothing). Every sum over tokens is a sum of
+integers: in f32 if it stays below 2²⁴, else in f64, whose 53 bits it fits. Sums over channels that the rules give 64
+lanes are PyTorch's own: they differ in the last bit. `exp2_neg` is f64's, rounded. Weights and gains get their
+gradients in `Record.sums`, in f64, not in `.grad`.
 """
 
 import torch
@@ -90,7 +91,7 @@ class Norm(torch.autograd.Function):
 
 
 def weight_gradient(record, kind, gradient, codes, scale):
-    """Σ over groups of 64 positions × one output of exact sums: (sequences, positions, out) × (sequences, positions, in)."""
+    """Exact sums, group by group of 64 positions × one output; operands are (sequences, positions, channels)."""
     groups = (gradient * scale).unflatten(1, (-1, PAGE))
     part, exponent = record.quantize(kind, groups, 2)
     part = scaled(part, exponent).flatten(0, 2).double()
@@ -188,7 +189,7 @@ class Loss(torch.autograd.Function):
 
 
 class Attention(torch.autograd.Function):
-    """Of q (sequences, key heads, queries a key head, positions, head) and of k and v (sequences, key heads, 1, positions, head), all causal."""
+    """Causal; q is (sequences, key heads, queries a key head, positions, head), k and v have one in the third place."""
 
     @staticmethod
     def forward(ctx, record, q, k, v):
