@@ -102,9 +102,9 @@ impl EngineFound {
         Self::of(name, |report| {
             digests(AnyEngine::Threads(engine), report);
             let mut threads = AnyEngine::<First>::Threads(engine);
-            conformance::run_models(&mut threads, &mut |operation, digest| {
-                report(operation, Found::Digest(digest));
-            });
+            let mut digest = |operation, digest| report(operation, Found::Digest(digest));
+            conformance::run_models(&mut threads, &mut digest);
+            conformance::run_training(&mut { engine }, &mut digest);
             tercet_host::conformance::run(&engine, &mut |operation, same| {
                 report(operation, Found::Same(same));
             });
