@@ -62,56 +62,55 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
             .collect::<Vec<_>>()
     };
     let firsts: Vec<String> = lines.iter().map(|line| names(line)[0].clone()).collect();
-    // Sorted by name.
     assert_eq!(
         firsts,
         [
-            "batch",
-            "loss",
-            "loss",
-            "bits_per_byte",
-            "loss",
-            "bits_per_byte",
-            "bytes"
+            "begun",
+            "step",
+            "step",
+            "evaluated",
+            "step",
+            "evaluated",
+            "done"
         ]
     );
     assert_eq!(
         names(&lines[0]),
         [
-            "batch",
             "begun",
-            "held_out_tokens",
             "parameters",
+            "tokens",
+            "held_out_tokens",
             "steps",
-            "tokens"
+            "batch"
         ]
     );
     assert_eq!(
         names(&lines[1]),
         [
-            "loss",
-            "mean",
-            "norm",
-            "rate",
             "step",
+            "loss",
             "targets",
+            "mean",
+            "rate",
+            "norm",
             "tokens_per_second"
         ]
     );
     assert_eq!(
         names(&lines[3]),
         [
-            "bits_per_byte",
-            "bytes",
-            "count",
             "evaluated",
+            "sum",
+            "count",
+            "bytes",
             "mean",
-            "sum"
+            "bits_per_byte"
         ]
     );
     assert_eq!(
         names(&lines[6]),
-        ["bytes", "digest", "done", "file", "seconds"]
+        ["done", "file", "bytes", "digest", "seconds"]
     );
     let vocabulary = lines[0]["parameters"]["vocab_size"].as_u64().unwrap();
     assert!(vocabulary > 259 && vocabulary <= 280, "{vocabulary}");

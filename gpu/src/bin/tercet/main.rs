@@ -156,7 +156,10 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     interrupt::handle()?;
-    let alone = (cli.command.engine()).map_or(Ok(None), engine::Named::settle)?;
+    let alone = match &cli.command {
+        Command::Train(arguments) => arguments.settle().map(|()| None)?,
+        command => (command.engine()).map_or(Ok(None), engine::Named::settle)?,
+    };
     // A wrong name is told before any work.
     Backend::chosen()?;
     if cli.threads.len() > 1 && !matches!(cli.command, Command::Bench(_)) {

@@ -10,7 +10,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tercet_core::block::Format;
 use tercet_core::train::AdamW;
 use tercet_host::language::Parameters;
-use tercet_host::simd::Isa;
+use tercet_host::simd::{Backend, Isa};
 use tercet_host::train::{Preset, TrainOptions};
 
 use crate::failure::Failure;
@@ -214,6 +214,16 @@ impl Arguments {
             },
             recompute: self.recompute,
             ..defaults
+        }
+    }
+}
+
+impl Arguments {
+    /// Makes the instruction set that was named that of the whole process, before any work.
+    pub(crate) fn settle(&self) -> Result<(), Failure> {
+        match self.backend {
+            Some(isa) => Ok(Backend::new(isa)?.choose()?),
+            None => Ok(()),
         }
     }
 }

@@ -11,7 +11,6 @@ use tercet_host::file::output::Output;
 use tercet_host::language::tokenizer::{Encoding, Specials, Tokenizer};
 use tercet_host::language::{LanguageFile, Vocabulary};
 use tercet_host::parallel::Threads;
-use tercet_host::simd::Backend;
 use tercet_host::train::{Batches, Corpus, Preset, TrainOptions, Trainer, vocabulary};
 
 use super::Arguments;
@@ -34,9 +33,6 @@ struct Material {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if let Some(isa) = arguments.backend {
-        Backend::new(isa)?.choose()?;
-    }
     // Refused before the work, not after it.
     let output = Output::create(&arguments.output, [], arguments.force)?;
     let checkpoint = arguments
