@@ -31,16 +31,16 @@ struct Room<'r> {
     scratch: AttentionScratch<'r>,
 }
 
-/// Functions with memory for shapes: pages and codes of a page, rows, elements of a row's queries and keys, and of the scratch.
+/// Functions with memory for shapes: pages, codes of a page and its scales, rows, elements of a row's queries and keys, and of the scratch.
 macro_rules! rooms {
-    ($($name:ident: $pages:literal pages of $codes:literal codes, $rows:literal rows of $queries:literal and $keys:literal values, $floats:literal floats, $bytes:literal bytes, $ints:literal ints, $longs:literal longs;)+) => {
+    ($($name:ident: $pages:literal pages of $codes:literal codes and $scales:literal scales, $rows:literal rows of $queries:literal and $keys:literal values, $floats:literal floats, $bytes:literal bytes, $ints:literal ints, $longs:literal longs;)+) => {
         $(#[inline(never)]
         fn $name<E: TrainEngine>(engine: &mut E, shapes: &[Shape]) -> u64 {
             let mut digest = Digest::new();
             let mut room = Room {
                 keys: &mut [0; $pages * $codes],
                 values: &mut [0; $pages * $codes],
-                scales: &mut [0.0; $pages * 4 * PAGE as usize],
+                scales: &mut [0.0; $pages * $scales],
                 free: &mut [0; $pages],
                 tables: &mut [0; $pages],
                 places: &mut [Place::default(); $rows],
@@ -68,8 +68,8 @@ macro_rules! rooms {
 }
 
 rooms! {
-    little: 2 pages of 256 codes, 10 rows of 8 and 4 values, 645 floats, 20 bytes, 324 ints, 512 longs;
-    long: 3 pages of 3072 codes, 130 rows of 96 and 48 values, 24640 floats, 1536 bytes, 4824 ints, 9216 longs;
+    little: 2 pages of 256 codes and 128 scales, 10 rows of 8 and 4 values, 645 floats, 20 bytes, 324 ints, 512 longs;
+    long: 3 pages of 3072 codes and 256 scales, 130 rows of 96 and 48 values, 24640 floats, 1536 bytes, 4824 ints, 9216 longs;
 }
 
 pub(super) fn run_engine<E: TrainEngine>(
