@@ -44,7 +44,7 @@ pub struct Gradients<'a> {
     pub values: &'a mut [f32],
 }
 
-/// What a head is computed in; [`Scratch::LENGTHS`] says how much.
+/// What a head is computed in; [`ScratchLengths`] says how much.
 #[derive(Debug)]
 pub struct Scratch<'a> {
     /// Powers and gradients of scores of a group of rows.
@@ -177,6 +177,11 @@ impl AttentionGradient<'_, '_, '_> {
 }
 
 impl Head<'_, '_, '_, '_> {
+    /// Values of a head, said to be no 0 where the compiler sees it.
+    const fn len(&self) -> usize {
+        if self.len == 0 { 1 } else { self.len }
+    }
+
     #[inline(always)]
     fn gradients<P: HeadProducts>(
         &self,
@@ -204,17 +209,17 @@ impl Head<'_, '_, '_, '_> {
                 within &= self.keys(head, rows.clone(), room);
             }
         }
-        let width = kv_heads.wrapping_mul(self.len);
+        let width = kv_heads.wrapping_mul(self.len());
         let at = |row: usize| {
             let row = self.row(row).wrapping_mul(width);
-            row.wrapping_add(self.kv.wrapping_mul(self.len))
+            row.wrapping_add(self.kv.wrapping_mul(self.len()))
         };
         let unit = two_to(ATTENTION_FLOOR);
         for (sums, out) in [
             (&*room.keys, &mut *gradients.keys),
             (&*room.values, &mut *gradients.values),
         ] {
-            for (row, sums) in sums.chunks_exact(self.len).take(job.length).enumerate() {
+            for (row, sums) in sums.chunks_exact(self.len()).take(job.length).enumerate() {
                 let out = out.get_mut(at(row)..).unwrap_or_default();
                 for (out, &sum) in out.iter_mut().zip(sums) {
                     *out = sum as f32 * unit;
@@ -237,9 +242,9 @@ impl Head<'_, '_, '_, '_> {
             .row(position)
             .wrapping_mul(self.job.attention.heads)
             .wrapping_add(head);
-        let from = at.wrapping_mul(self.len);
+        let from = at.wrapping_mul(self.len());
         all.get(from..)
-            .and_then(|rest| rest.get(..self.len))
+            .and_then(|rest| rest.get(..self.len()))
             .unwrap_or_default()
     }
 
@@ -285,7 +290,7 @@ impl Head<'_, '_, '_, '_> {
     /// Adds to the gradients of values.
     #[inline(always)]
     fn values(&self, head: usize, rows: core::ops::Range<usize>, room: &mut Room<'_>) -> bool {
-        let len = self.len;
+        let len = self.len();
         let mut within = true;
         let totals = rows.clone().zip(room.totals.iter());
         // The largest magnitudes, and then exponents.
@@ -339,7 +344,7 @@ impl Head<'_, '_, '_, '_> {
     /// Writes the gradients of scores.
     #[inline(always)]
     fn scores(&self, head: usize, rows: core::ops::Range<usize>, room: &mut Room<'_>) -> bool {
-        let (len, padded) = (self.len, self.padded());
+        let (len, padded) = (self.len(), self.padded());
         let mut within = true;
         let powers = room.powers.chunks_exact(padded).zip(room.totals.iter());
         let Some(codes) = room.codes.get_mut(..len) else {
@@ -385,7 +390,7 @@ impl Head<'_, '_, '_, '_> {
         room: &mut Room<'_>,
         out: &mut [f32],
     ) -> bool {
-        let len = self.len;
+        let len = self.len();
         let inverse = 1.0 / sqrt_f32(len as f32);
         let mut within = true;
         let (cache, layer) = (self.job.attention.cache, self.job.attention.layer);
@@ -437,7 +442,7 @@ impl Head<'_, '_, '_, '_> {
     /// Adds to the gradients of keys.
     #[inline(always)]
     fn keys(&self, head: usize, rows: core::ops::Range<usize>, room: &mut Room<'_>) -> bool {
-        let (len, padded) = (self.len, self.padded());
+        let (len, padded) = (self.len(), self.padded());
         let end = rows.end;
         let attention = &self.job.attention;
         let scale_of = |position: usize| {

@@ -1,4 +1,4 @@
-//! Every public function of core's GGUF files, language models and tokenizers, linked and not called: with those of `no_panic` they would not fit the micro:bit.
+//! Every public function of core's GGUF files, language models, tokenizers and training, linked and not called: with those of `no_panic` they would not fit the micro:bit.
 
 #![no_std]
 #![no_main]
@@ -16,6 +16,7 @@ mod model;
 #[path = "../no_panic/reach.rs"]
 mod reach;
 mod tokenizer;
+mod train;
 
 use cortex_m_rt::entry;
 use tercet_firmware::text::Text;
@@ -28,10 +29,12 @@ fn main() -> ! {
     gguf::link();
     model::link();
     tokenizer::link();
+    train::link();
     let mut name = |name: &str| Text::new().str("reached ").str(name).end();
     gguf::names(&mut name);
     model::names(&mut name);
     tokenizer::names(&mut name);
+    train::names(&mut name);
     report::footprint(0, 0);
     exit::success()
 }

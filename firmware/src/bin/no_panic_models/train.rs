@@ -1,0 +1,85 @@
+//! Training: its steps, its driver and its updates.
+
+use tercet_core::engine::TrainEngine;
+use tercet_core::model::attention::PlainProducts;
+use tercet_core::number::root::sqrt_f32;
+use tercet_core::scalar::Scalar;
+use tercet_core::train::{
+    AdamW, AttentionGradient, AttentionLengths, Inputs, Needs, Part, Schedule, Shapes, Tensor,
+    Update, accumulate, code, exponent, fixed, gate, gradient, gradients, loss, norm, power_row,
+    power_row_wide, quantize, row_codes, squares, ternary, transpose, unit,
+};
+
+use crate::reach::reach;
+
+reach! {
+    <Scalar as TrainEngine>::attention_gradient,
+    <Scalar as TrainEngine>::gate_gradient,
+    <Scalar as TrainEngine>::norm_gradient,
+    <Scalar as TrainEngine>::power_planes,
+    <Scalar as TrainEngine>::power_rows,
+    <Scalar as TrainEngine>::weight_gradient,
+    AdamW::clip,
+    each_update,
+    AttentionGradient::head_by::<PlainProducts>,
+    AttentionGradient::sequences,
+    AttentionLengths::of,
+    Inputs::cols,
+    Inputs::group_count,
+    each_group,
+    Needs::of::<Scalar>,
+    Needs::total_bytes,
+    Part::is_gains,
+    Part::is_ternary,
+    Part::name,
+    Schedule::at,
+    Shapes::count,
+    each_tensor,
+    Shapes::new,
+    Shapes::number,
+    Shapes::tensor,
+    Shapes::values,
+    Tensor::is_empty,
+    Tensor::len,
+    Tensor::of::<u8>,
+    Tensor::of_mut::<u8>,
+    accumulate,
+    code,
+    exponent,
+    fixed,
+    gate,
+    gradient,
+    gradients::<Scalar>,
+    loss,
+    norm,
+    power_row,
+    power_row_wide,
+    quantize,
+    row_codes,
+    squares,
+    ternary,
+    transpose,
+    unit,
+}
+
+fn each_group(inputs: &Inputs<'_>) {
+    inputs.groups().for_each(|group| {
+        core::hint::black_box(group);
+    });
+}
+
+fn each_tensor(shapes: &Shapes<'_>) {
+    shapes.iter().for_each(|tensor| {
+        core::hint::black_box(tensor);
+    });
+}
+
+/// Its root's type cannot be written out.
+fn each_update(
+    adamw: &AdamW,
+    update: &Update,
+    (sums, weights): (&[i64], &mut [f32]),
+    moments: (&mut [f32], &mut [f32]),
+) {
+    adamw.update(sqrt_f32, update, (sums, 1.0), true, weights, moments);
+}
