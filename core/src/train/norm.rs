@@ -26,8 +26,12 @@ pub fn norm(
 ) -> bool {
     let cols = norm.gains.len().max(1);
     let mut within = true;
-    let rows = x.chunks_exact(cols).zip(dy.chunks_exact(cols));
-    for ((x, dy), dx) in rows.zip(dx.chunks_exact_mut(cols)) {
+    // Not zipped: a zip divides by the rows' length, which the compiler does not know not to be 0.
+    let (mut x, mut dy) = (x.chunks_exact(cols), dy.chunks_exact(cols));
+    for dx in dx.chunks_exact_mut(cols) {
+        let (Some(x), Some(dy)) = (x.next(), dy.next()) else {
+            break;
+        };
         let count = cols as f32;
         let mut squares = Lanes::<f32>::new();
         squares.squares(x);
