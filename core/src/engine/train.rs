@@ -5,6 +5,7 @@ use crate::model::Gate;
 use crate::model::attention::PlainProducts;
 use crate::quant::activations::Norm;
 use crate::scalar::Scalar;
+use crate::train::rows::{each_row, each_row_mut};
 use crate::train::{self, AttentionGradient, AttentionGradients, AttentionScratch, Inputs};
 
 /// What [`TrainEngine::weight_gradient`] works in.
@@ -35,7 +36,7 @@ pub trait TrainEngine: ModelEngine {
     ) -> Result<bool, Self::Failure> {
         let cols = dy.len().checked_div(scales.len()).unwrap_or(0).max(1);
         let mut within = true;
-        let rows = dy.chunks_exact(cols).zip(codes.chunks_exact_mut(cols));
+        let rows = each_row(dy, cols).zip(each_row_mut(codes, cols));
         for ((dy, codes), scale) in rows.zip(scales) {
             let found = train::power_row(dy, train::FREE_FLOOR, codes);
             within &= found.is_some();
@@ -57,8 +58,8 @@ pub trait TrainEngine: ModelEngine {
         let cols = dy.len().checked_div(scales.len()).unwrap_or(0).max(1);
         let (high, low) = planes.split_at_mut_checked(dy.len()).unwrap_or_default();
         let mut within = true;
-        let planes = high.chunks_exact_mut(cols).zip(low.chunks_exact_mut(cols));
-        for ((dy, (high, low)), scale) in dy.chunks_exact(cols).zip(planes).zip(scales) {
+        let planes = each_row_mut(high, cols).zip(each_row_mut(low, cols));
+        for ((dy, (high, low)), scale) in each_row(dy, cols).zip(planes).zip(scales) {
             let found = train::power_row_wide(dy, high, low);
             within &= found.is_some();
             *scale = found.unwrap_or(0.0);
@@ -81,9 +82,9 @@ pub trait TrainEngine: ModelEngine {
         let (rows, cols, groups) = (x.scales.len().max(1), x.cols().max(1), x.group_count());
         let within = train::quantize(dy, dy.len() / rows, x, scratch.codes, scratch.exponents);
         let partial = scratch.partial.get_mut(..cols).unwrap_or_default();
-        let outputs = scratch.codes.chunks_exact(rows);
-        let outputs = outputs.zip(scratch.exponents.chunks_exact(groups.max(1)));
-        for ((codes, exponents), sums) in outputs.zip(sums.chunks_exact_mut(cols)) {
+        let outputs = each_row(scratch.codes, rows);
+        let outputs = outputs.zip(each_row(scratch.exponents, groups));
+        for ((codes, exponents), sums) in outputs.zip(each_row_mut(sums, cols)) {
             train::accumulate(codes, exponents, x, partial, sums);
         }
         Ok(within)

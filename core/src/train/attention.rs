@@ -14,6 +14,7 @@
 
 use super::linear::GROUP;
 use super::power::{self, ATTENTION_CEILING, ATTENTION_FLOOR, FREE_FLOOR, exponent, two_to};
+use super::rows::{each_row, each_row_mut};
 use crate::model::attention::{Attention, HeadProducts};
 use crate::model::{PAGE, PageCodes};
 use crate::number::lanes::LANES;
@@ -219,7 +220,7 @@ impl Head<'_, '_, '_, '_> {
             (&*room.keys, &mut *gradients.keys),
             (&*room.values, &mut *gradients.values),
         ] {
-            for (row, sums) in sums.chunks_exact(self.len()).take(job.length).enumerate() {
+            for (row, sums) in each_row(sums, self.len()).take(job.length).enumerate() {
                 let out = out.get_mut(at(row)..).unwrap_or_default();
                 for (out, &sum) in out.iter_mut().zip(sums) {
                     *out = sum as f32 * unit;
@@ -272,7 +273,7 @@ impl Head<'_, '_, '_, '_> {
         room: &mut Room<'_>,
     ) -> bool {
         let mut within = true;
-        let mut powers = room.powers.chunks_exact_mut(self.padded());
+        let mut powers = each_row_mut(room.powers, self.padded());
         for (position, total) in rows.zip(room.totals.iter_mut()) {
             let Some(powers) = powers.next() else {
                 return false;
@@ -308,7 +309,7 @@ impl Head<'_, '_, '_, '_> {
         for most in room.by_column.iter_mut() {
             within &= to_exponent(most);
         }
-        for ((position, &total), codes) in totals.zip(room.codes.chunks_exact_mut(len)) {
+        for ((position, &total), codes) in totals.zip(each_row_mut(room.codes, len)) {
             let factor = 512.0 / total;
             let d_out = self.of(self.job.d_out, position, head);
             for ((code, &d), &exponent) in codes.iter_mut().zip(d_out).zip(room.by_column.iter()) {
@@ -317,9 +318,9 @@ impl Head<'_, '_, '_, '_> {
         }
         let end = rows.end;
         room.partial.fill(0);
-        let powers = room.powers.chunks_exact(self.padded());
-        for ((position, powers), codes) in rows.zip(powers).zip(room.codes.chunks_exact(len)) {
-            let partial = room.partial.chunks_exact_mut(len);
+        let powers = each_row(room.powers, self.padded());
+        for ((position, powers), codes) in rows.zip(powers).zip(each_row(room.codes, len)) {
+            let partial = each_row_mut(room.partial, len);
             for (&p, partial) in powers.iter().zip(partial).take(position.wrapping_add(1)) {
                 let p = (p as i32 >> 9).min(32_767);
                 for (sum, &code) in partial.iter_mut().zip(codes) {
@@ -327,10 +328,7 @@ impl Head<'_, '_, '_, '_> {
                 }
             }
         }
-        let sums = room
-            .values
-            .chunks_exact_mut(len)
-            .zip(room.partial.chunks_exact(len));
+        let sums = each_row_mut(room.values, len).zip(each_row(room.partial, len));
         for (sums, partial) in sums.take(end) {
             for ((sum, &partial), &exponent) in
                 sums.iter_mut().zip(partial).zip(room.by_column.iter())
@@ -346,12 +344,12 @@ impl Head<'_, '_, '_, '_> {
     fn scores(&self, head: usize, rows: core::ops::Range<usize>, room: &mut Room<'_>) -> bool {
         let (len, padded) = (self.len(), self.padded());
         let mut within = true;
-        let powers = room.powers.chunks_exact(padded).zip(room.totals.iter());
+        let powers = each_row(room.powers, padded).zip(room.totals.iter());
         let Some(codes) = room.codes.get_mut(..len) else {
             return false;
         };
         for (position, ((powers, &total), scores)) in
-            rows.zip(powers.zip(room.scores.chunks_exact_mut(padded)))
+            rows.zip(powers.zip(each_row_mut(room.scores, padded)))
         {
             let d_out = self.of(self.job.d_out, position, head);
             let Some(unit) = power::row(d_out, FREE_FLOOR, codes) else {
@@ -370,7 +368,7 @@ impl Head<'_, '_, '_, '_> {
                 };
                 let scores = scores.get_mut(first..).unwrap_or_default().iter_mut();
                 let powers = powers.get(first..).unwrap_or_default();
-                let values = values.chunks_exact(len).zip(scales);
+                let values = each_row(values, len).zip(scales);
                 let left = position.wrapping_sub(first).wrapping_add(1);
                 for ((score, &p), (value, &scale)) in scores.zip(powers).zip(values).take(left) {
                     let gradient = dot(codes, value) as f32 * (unit * scale);
@@ -394,7 +392,7 @@ impl Head<'_, '_, '_, '_> {
         let inverse = 1.0 / sqrt_f32(len as f32);
         let mut within = true;
         let (cache, layer) = (self.job.attention.cache, self.job.attention.layer);
-        for (position, scores) in rows.zip(room.scores.chunks_exact(self.padded())) {
+        for (position, scores) in rows.zip(each_row(room.scores, self.padded())) {
             let keys = || {
                 self.pages(position).flat_map(|(first, page)| {
                     let (keys, scales) = cache.keys(page, layer, self.kv);
@@ -407,7 +405,7 @@ impl Head<'_, '_, '_, '_> {
                     scores
                         .iter()
                         .zip(scales)
-                        .zip(keys.chunks_exact(len))
+                        .zip(each_row(keys, len))
                         .take(left)
                 })
             };
@@ -454,7 +452,7 @@ impl Head<'_, '_, '_, '_> {
         };
         let mut within = true;
         room.by_key.fill(0);
-        for (position, scores) in rows.clone().zip(room.scores.chunks_exact(padded)) {
+        for (position, scores) in rows.clone().zip(each_row(room.scores, padded)) {
             let scale = scale_of(position);
             let scores = scores.iter().take(position.wrapping_add(1));
             for (most, &score) in room.by_key.iter_mut().zip(scores) {
@@ -465,10 +463,10 @@ impl Head<'_, '_, '_, '_> {
             within &= to_exponent(most);
         }
         room.partial.fill(0);
-        for (position, scores) in rows.zip(room.scores.chunks_exact(padded)) {
+        for (position, scores) in rows.zip(each_row(room.scores, padded)) {
             let scale = scale_of(position);
             let query = self.of(attention.queries, position, head);
-            let sums = room.partial.chunks_exact_mut(len).zip(room.by_key.iter());
+            let sums = each_row_mut(room.partial, len).zip(room.by_key.iter());
             for (&score, (sums, &exponent)) in
                 scores.iter().zip(sums).take(position.wrapping_add(1))
             {
@@ -478,10 +476,7 @@ impl Head<'_, '_, '_, '_> {
                 }
             }
         }
-        let sums = room
-            .keys
-            .chunks_exact_mut(len)
-            .zip(room.partial.chunks_exact(len));
+        let sums = each_row_mut(room.keys, len).zip(each_row(room.partial, len));
         for ((sums, partial), &exponent) in sums.zip(room.by_key.iter()).take(end) {
             for (sum, &partial) in sums.iter_mut().zip(partial) {
                 *sum = sum.wrapping_add(shifted(partial, exponent));

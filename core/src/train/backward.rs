@@ -4,6 +4,7 @@ use super::attention::{AttentionGradient, Gradients};
 use super::linear::groups;
 use super::memory::{LayerTape, Transposed, Work};
 use super::power::{WEIGHT_FLOOR, fixed};
+use super::rows::{each_row, each_row_mut};
 use super::step::{Batch, Fault, Loss};
 use super::{GROUP, Inputs, Part, Shapes};
 use crate::engine::{TrainEngine, WeightScratch};
@@ -62,10 +63,8 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
                 .work
                 .product(self.pass.engine, config.wide(), rows, head, logits)?;
             let targets = batch.targets.iter().skip(first);
-            for (row, (logits, &target)) in logits
-                .chunks_exact_mut(vocabulary.max(1))
-                .zip(targets)
-                .enumerate()
+            for (row, (logits, &target)) in
+                each_row_mut(logits, vocabulary).zip(targets).enumerate()
             {
                 match super::loss(logits, target as usize).and_then(|own| cost.checked_add(own)) {
                     Some(sum) => cost = sum,
@@ -91,7 +90,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
                 .pass
                 .engine
                 .weight_gradient(logits, &inputs, &mut scratch, sums)?;
-            for logits in logits.chunks_exact_mut(vocabulary.max(1)) {
+            for logits in each_row_mut(logits, vocabulary) {
                 for (logit, &scale) in logits.iter_mut().zip(self.transposed.rows) {
                     *logit *= scale;
                 }
@@ -284,9 +283,9 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
             (&mut *tape.queries, config.heads),
             (&mut *vectors.keys, config.kv_heads),
         ] {
-            let rows = all.chunks_exact_mut(heads.saturating_mul(head).max(1));
-            for (row, angles) in rows.zip(vectors.angles.chunks_exact(head.max(1))) {
-                for head in row.chunks_exact_mut(head.max(1)) {
+            let rows = each_row_mut(all, heads.saturating_mul(head));
+            for (row, angles) in rows.zip(each_row(vectors.angles, head)) {
+                for head in each_row_mut(row, head) {
                     rotate_back(head, &rope, angles);
                 }
             }
@@ -300,9 +299,8 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         let width = embedding.cols.max(1);
         let mut within = true;
         let sums = embedding.of_mut(self.sums);
-        for (&token, dx) in tokens.iter().zip(dx.chunks_exact(width)) {
-            let sums = sums
-                .chunks_exact_mut(width)
+        for (&token, dx) in tokens.iter().zip(each_row(dx, width)) {
+            let sums = each_row_mut(sums, width)
                 .nth(token as usize)
                 .unwrap_or_default();
             for (sum, &dx) in sums.iter_mut().zip(dx) {
@@ -333,9 +331,9 @@ fn rotate_back(head: &mut [f32], rope: &Rope<'_>, angles: &[f32]) {
             (*a, *b) = (*a * cosine + *b * sine, *b * cosine - *a * sine);
         }
     };
-    let angles = angles.chunks_exact(2);
+    let angles = each_row(angles, 2);
     if rope.neighbours {
-        for (pair, angle) in head.chunks_exact_mut(2).zip(angles) {
+        for (pair, angle) in each_row_mut(head, 2).zip(angles) {
             if let [a, b] = pair {
                 turn(a, b, angle);
             }

@@ -1,6 +1,7 @@
 //! The gradient of a matrix of weights.
 
 use super::power::{self, WEIGHT_CEILING, WEIGHT_FLOOR, exponent, two_to};
+use super::rows::each_row;
 use crate::number::bits;
 
 /// Rows of a sequence whose gradients share an exponent per output.
@@ -121,7 +122,7 @@ pub fn accumulate(
         partial.fill(0);
         let codes = codes.get(range.clone()).unwrap_or_default();
         let from = range.start.wrapping_mul(cols);
-        let rows = x.codes.get(from..).unwrap_or_default().chunks_exact(cols);
+        let rows = each_row(x.codes.get(from..).unwrap_or_default(), cols);
         for (&code, row) in codes.iter().zip(rows) {
             if code == 0 {
                 continue;

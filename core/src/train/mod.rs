@@ -32,6 +32,7 @@ mod memory;
 mod norm;
 mod optimizer;
 mod power;
+pub(crate) mod rows;
 mod shapes;
 mod step;
 

@@ -1,7 +1,7 @@
 //! Tokenizers.
 
 use tercet_core::model::tokenizer::{
-    Decoder, Encoding, Piece, Pieces, Tokenizer, Tokens, Vocabulary,
+    Decoder, Encoding, Piece, Pieces, Scanner, Tokenizer, Tokens, Vocabulary,
 };
 
 use crate::reach::reach;
@@ -25,6 +25,8 @@ reach! {
     Pieces::score,
     Pieces::text,
     Pieces::vocabulary,
+    Scanner::pieces => fn(Scanner, &'static [u8]) -> _,
+    each_piece,
     Vocabulary::adds_bos,
     Vocabulary::adds_eos,
     Vocabulary::adds_space_prefix,
@@ -42,4 +44,10 @@ reach! {
     Vocabulary::tokens,
     Vocabulary::unknown,
     Vocabulary::with_pre,
+}
+
+fn each_piece(scanner: Scanner, text: &[u8]) {
+    scanner.pieces(text).for_each(|piece| {
+        core::hint::black_box(piece);
+    });
 }
