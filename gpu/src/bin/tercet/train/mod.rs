@@ -31,8 +31,7 @@ own, so what is told of the text that was held out is what `tercet perplexity` s
 DATA are text files, folders (all files in them, by their paths' bytes) or -, standard input. The last --hold of the text is held out: no \
 gradient sees it. The vocabulary is made of the rest: bytes, and what pairs of them come most often; or a model's, by --tokenizer.
 
-The learning rate rises over --warmup steps and falls as a cosine to --last of it; --two-stage lets it fall to a quarter in the \
-first half and drops the decay of weights in the second (as BitNet b1.58 was trained).
+The learning rate rises over --warmup steps and falls as a cosine to --last of it.
 
 Presets (width, feed-forward, layers, heads, tokens, context): nano 256, 512, 2, 4:2, 512, 128; tiny 256, 768, 4, 4:2, 1024, 256; small 512, 1536, \
 8, 8:2, 4096, 512; base 1024, 3072, 16, 16:4, 16384, 1024.
