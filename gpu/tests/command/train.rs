@@ -123,6 +123,12 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
     }
     let page = String::from_utf8(bytes(&folder, "run/report.html")).unwrap();
     assert!(page.contains("held out, bits a byte"));
+    let again = arguments("again.gguf", &["--report", "run"]);
+    let refused = folder.fails(&again);
+    assert!(
+        refused.contains("held-out.txt: exists already"),
+        "{refused}"
+    );
     // The other type is the same model.
     let own = ["--vocabulary", "280", "--to", "tq1_0"];
     folder.ok(&arguments("small.gguf", &own));

@@ -92,7 +92,7 @@ pub(crate) struct Arguments {
     /// Draws the first weights and the order of the text
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Cut a step's sequences into so many parts, one after another, to take less memory [default: four sequences a part]
+    /// Cut a step's sequences into so many parts, to take less memory: each thread takes one part at a time [default: four sequences a part]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     accumulate: Option<u32>,
     /// Compute layers twice, to take less memory (gradient checkpointing)
@@ -102,7 +102,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     checkpoint: Option<PathBuf>,
     /// Go on with the run in --checkpoint
-    #[arg(long, requires = "checkpoint")]
+    #[arg(long, requires = "checkpoint", conflicts_with = "minutes")]
     resume: bool,
     /// End after so many steps of the whole run, with a checkpoint
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "checkpoint")]
@@ -119,7 +119,7 @@ pub(crate) struct Arguments {
     /// Write report.html, with curves, and held-out.txt into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Replace OUT, and a checkpoint that is not resumed
+    /// Replace OUT, a checkpoint that is not resumed, and the files of --report
     #[arg(long)]
     force: bool,
     /// Report as JSON lines

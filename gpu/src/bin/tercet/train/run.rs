@@ -24,6 +24,10 @@ const MEASURED: u64 = 3;
 /// The file in the folder of --checkpoint.
 const CHECKPOINT: &str = "checkpoint.safetensors";
 
+/// The files in the folder of --report.
+const HELD_OUT: &str = "held-out.txt";
+const REPORT: &str = "report.html";
+
 /// What a run is made of.
 struct Material {
     vocabulary: Vocabulary,
@@ -49,6 +53,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             path.display()
         )));
     }
+    if let Some(folder) = &arguments.report
+        && !arguments.resume
+        && !arguments.force
+    {
+        let written = [HELD_OUT, REPORT].map(|name| folder.join(name));
+        if let Some(path) = written.iter().find(|path| path.exists()) {
+            return Err(Failure::new(format_args!(
+                "{}: exists already (--force overwrites)",
+                path.display()
+            )));
+        }
+    }
     for folder in [&arguments.checkpoint, &arguments.report]
         .into_iter()
         .flatten()
@@ -57,8 +73,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let texts = Texts::read(&arguments.data, arguments.hold)?;
     if let Some(folder) = &arguments.report {
-        let path = folder.join("held-out.txt");
-        fs::write(&path, &texts.held_out).map_err(|error| Failure::io(&path, "write", &error))?;
+        let mut output = Output::create(&folder.join(HELD_OUT), [], true)?;
+        output.write(&texts.held_out)?;
+        output.finish()?;
     }
     let material = Material::new(arguments, &texts)?;
     drop(texts);
@@ -102,8 +119,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         if is_over {
             drop(told);
             return Err(Failure::interrupted(format_args!(
-                "interrupted after step {}; the same command with --resume goes on",
-                report.step
+                "interrupted after step {}; the same command with --resume{} goes on",
+                report.step,
+                match arguments.minutes {
+                    Some(_) => format!(", and --steps {steps} in place of --minutes,"),
+                    None => String::new(),
+                }
             )));
         }
         if report.step.is_multiple_of(every) || is_last {
@@ -118,7 +139,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             arguments.preset.name(),
             trainer.steps()
         );
-        told.report(&folder.join("report.html"), line)?;
+        told.report(&folder.join(REPORT), line)?;
     }
     let mut done = Done {
         done: trainer.steps(),
