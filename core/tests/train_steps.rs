@@ -5,8 +5,8 @@ use tercet_core::number::Random;
 use tercet_core::number::root::sqrt_f32;
 use tercet_core::quant::activations::Norm;
 use tercet_core::train::{
-    self, AdamW, FREE_FLOOR, GAIN_UNIT, GROUP, Inputs, LEAST_SCALE, Schedule, Update, WEIGHT_FLOOR,
-    power_row, power_row_wide,
+    self, AdamW, FREE_FLOOR, Fall, GAIN_UNIT, GROUP, Inputs, LEAST_SCALE, Schedule, Update,
+    WEIGHT_FLOOR, power_row, power_row_wide,
 };
 
 /// The largest difference, as a part of the largest magnitude.
@@ -378,6 +378,7 @@ fn an_update_is_adamw_s() {
 #[test]
 fn a_rate_rises_in_a_line_and_falls_as_a_cosine() {
     let schedule = Schedule {
+        fall: Fall::Cosine,
         rate: 3e-3,
         last: 0.1,
         warmup: 20,
@@ -394,6 +395,34 @@ fn a_rate_rises_in_a_line_and_falls_as_a_cosine() {
         let off = (f64::from(schedule.at(step)) / exact - 1.0).abs();
         assert!(off < 4e-7, "{step}: {off:e}");
     }
+}
+
+#[test]
+fn a_second_stage_takes_two_thirds_of_a_line_without_decay() {
+    let schedule = Schedule {
+        fall: Fall::TwoStage,
+        rate: 3e-3,
+        last: 0.1,
+        warmup: 20,
+        steps: 301,
+    };
+    for step in 0..=320u64 {
+        let gone = (step.clamp(20, 301) - 20) as f64 / 281.0;
+        let exact = match step {
+            0..20 => 3e-3 * (step + 1) as f64 / 20.0,
+            20..150 => 3e-3 * (0.1 + 0.9 * (1.0 - gone)),
+            _ => 2e-3 * (0.1 + 0.9 * (1.0 - gone)),
+        };
+        let off = (f64::from(schedule.at(step)) / exact - 1.0).abs();
+        assert!(off < 4e-7, "{step}: {off:e}");
+        assert_eq!(schedule.decays(step), step < 150);
+    }
+    // A warm-up that never ends has no line to fall along.
+    let all = Schedule {
+        warmup: 301,
+        ..schedule
+    };
+    assert!((all.at(301) / 2e-4 - 1.0).abs() < 1e-6);
 }
 
 #[test]

@@ -1,17 +1,24 @@
 //! Training: one file for any number of workers, any split of the batch, any engine, and for a run that was interrupted.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
+use tercet_core::block::Format;
 use tercet_core::engine::TrainEngine;
 use tercet_core::scalar::Scalar;
+use tercet_core::train::{Fall, Schedule};
+use tercet_host::convert::{DequantizeOptions, FloatType};
+use tercet_host::dequantize;
 use tercet_host::engine::EngineError;
 use tercet_host::language::{
     LanguageFile, Parameters, RunOptions, View, Vocabulary, Windows, perplexity, run, tiny,
 };
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
-use tercet_host::train::{Batches, Corpus, TrainOptions, Trainer};
+use tercet_host::train::{
+    Batches, Corpus, TokenFile, TokenWriter, Tokens, TrainOptions, Trainer, Verdict, Watch,
+};
 
 use crate::files::Folder;
 
@@ -41,8 +48,14 @@ fn tokens(text: &[u8]) -> Vec<u32> {
     text.iter().map(|&byte| byte.into()).collect()
 }
 
+/// A text, of which 77 tokens are held out too.
+fn corpus_of(text: &[u8], options: &TrainOptions) -> Arc<Corpus> {
+    let (train, held_out) = (Tokens::Held(tokens(text)), tokens(&TEXT[..77]));
+    Arc::new(Corpus::new(train, held_out, options.context(), Some(256), options.seed).unwrap())
+}
+
 fn corpus(options: &TrainOptions) -> Arc<Corpus> {
-    Arc::new(Corpus::new(tokens(TEXT), options.context(), Some(256), options.seed).unwrap())
+    corpus_of(TEXT, options)
 }
 
 fn begun<E: TrainEngine<Failure: Into<EngineError>> + Send>(
@@ -176,8 +189,7 @@ fn a_checkpoint_of_another_run_or_a_torn_one_is_refused() {
         let error = refusal(&other, &corpus);
         assert!(error.contains(what), "{error}");
     }
-    let data = Corpus::new(tokens(&TEXT[1..]), options.context(), Some(256), 1).unwrap();
-    let error = refusal(&options, &Arc::new(data));
+    let error = refusal(&options, &corpus_of(&TEXT[1..], &options));
     assert!(error.contains("its data is"), "{error}");
     let narrow = Parameters {
         rms_epsilon: 1e-6,
@@ -208,7 +220,7 @@ fn a_checkpoint_of_another_run_or_a_torn_one_is_refused() {
     }
     fs::write(&path, trainer.file()).unwrap();
     let error = refusal(&options, &corpus);
-    assert!(error.contains("tercet training 1"), "{error}");
+    assert!(error.contains("tercet training 2"), "{error}");
 }
 
 #[test]
@@ -220,7 +232,8 @@ fn what_an_evaluation_costs_is_what_perplexity_says_of_the_file() {
         .num_threads(3)
         .build()
         .unwrap();
-    let evaluate = || trainer.evaluate(Threads::alone, &text, Some(256), &|_| 1);
+    let corpus = corpus(&options);
+    let evaluate = || trainer.evaluate(Threads::alone, &corpus, &|_| 1);
     let found = pool.install(evaluate).unwrap();
     let file = LanguageFile::made("model.gguf".as_ref(), trainer.file().to_vec());
     let mut view = View::of(&file).unwrap();
@@ -239,6 +252,162 @@ fn what_an_evaluation_costs_is_what_perplexity_says_of_the_file() {
     )
     .unwrap();
     assert_eq!((found, found.count), (expected, 77));
+}
+
+#[test]
+fn a_run_that_waits_for_evaluations_goes_on_with_the_same_bits() {
+    let options = TrainOptions {
+        steps: 12,
+        fall: Fall::TwoStage,
+        // Too high to get better.
+        rate: 0.5,
+        watch: Watch {
+            every: 1,
+            plateau: Some(2),
+            patience: Some(5),
+        },
+        ..options()
+    };
+    let (corpus, folder) = (corpus(&options), Folder::new());
+    let path = folder.file("checkpoint.safetensors");
+    // Each step anew from a checkpoint, or all at once.
+    let run = |interrupted: bool| {
+        let mut trainer = begun(vec![Threads::alone()], &options);
+        let mut told = Vec::new();
+        let mut best = trainer.file().to_vec();
+        let mut rates = Vec::new();
+        while !trainer.is_over() {
+            let batches = Batches::new(&corpus, options.batch, trainer.steps());
+            let report = trainer.step(&batches).unwrap();
+            rates.push(report.rate);
+            assert!(options.watch.is_due(report.step, options.steps));
+            let cost = trainer.evaluate(Threads::alone, &corpus, &|_| 1).unwrap();
+            let verdict = trainer.watch(&cost);
+            if verdict == Verdict::Best {
+                best = trainer.file().to_vec();
+                assert_eq!(trainer.best(), Some(report.step));
+            }
+            told.push((cost.sum, verdict));
+            if interrupted {
+                trainer.save(&path, &corpus).unwrap();
+                trainer = begun(vec![Threads::alone()], &options);
+                trainer.resume(&path, &corpus).unwrap();
+            }
+        }
+        let last = trainer.file().to_vec();
+        assert!(trainer.export(Format::Tq2_0).unwrap() == best);
+        // The weights of the last step are still there.
+        assert!(trainer.file() == last && last != best);
+        (told, rates, best)
+    };
+    let whole = run(false);
+    let verdicts: Vec<Verdict> = whole.0.iter().map(|&(_, verdict)| verdict).collect();
+    let end = [
+        Verdict::Best,
+        Verdict::Waited(1),
+        Verdict::Halved,
+        Verdict::Waited(3),
+        Verdict::Halved,
+        Verdict::Over,
+    ];
+    assert!(verdicts.ends_with(&end), "{verdicts:?}");
+    assert!(run(true) == whole);
+    // The rate of the schedule, halved as often.
+    let schedule = Schedule {
+        fall: Fall::TwoStage,
+        rate: 0.5,
+        last: options.last,
+        warmup: 1,
+        steps: 12,
+    };
+    let last = verdicts.len() as u64 - 1;
+    let halved = verdicts[..verdicts.len() - 1].iter();
+    let halved = halved
+        .filter(|&&verdict| verdict == Verdict::Halved)
+        .count();
+    let expected = schedule.at(last) * 0.5f32.powi(halved as i32);
+    assert_eq!(whole.1.last(), Some(&expected));
+}
+
+#[test]
+fn a_model_is_trained_on_from_where_it_is() {
+    let (options, folder) = (options(), Folder::new());
+    let corpus = corpus(&options);
+    let mut trainer = begun(vec![Threads::alone()], &options);
+    go(&mut trainer, &corpus, &options, 2);
+    let path = folder.file("model.gguf");
+    fs::write(&path, trainer.export(Format::Tq1_0).unwrap()).unwrap();
+    let from = |path: &Path, options: &TrainOptions| {
+        let model = tercet_host::Model::open(path).unwrap();
+        Trainer::from_model(vec![Threads::alone()], options, Vocabulary::bytes(), &model)
+    };
+    let mut second = from(&path, &options).unwrap();
+    // The same codes and scales; the moments begin anew.
+    assert!(second.file() == trainer.file());
+    go(&mut second, &corpus, &options, 1);
+    assert!(second.file() != trainer.file());
+    // Floats are taken as they are.
+    let floats = folder.file("floats.gguf");
+    let as_floats = DequantizeOptions {
+        dtype: FloatType::F32,
+        force: false,
+    };
+    let model = tercet_host::Model::open(&path).unwrap();
+    dequantize(&mut Threads::default(), &model, &as_floats, &floats, &()).unwrap();
+    assert!(from(&floats, &options).unwrap().file() == trainer.file());
+    // A checkpoint of the one does not go on as the other.
+    let checkpoint = folder.file("checkpoint.safetensors");
+    trainer.save(&checkpoint, &corpus).unwrap();
+    let error = second.resume(&checkpoint, &corpus).unwrap_err().to_string();
+    assert!(error.contains("its first weights is `the seed`"), "{error}");
+    let wide = TrainOptions {
+        parameters: Parameters {
+            feed_forward_length: 512,
+            ..PARAMETERS
+        },
+        ..options
+    };
+    let error = from(&path, &wide).unwrap_err().to_string();
+    assert!(
+        error.contains("blk.0.ffn_gate.weight") && error.contains("[256, 256], not [512, 256]"),
+        "{error}"
+    );
+}
+
+#[test]
+fn tokens_in_a_file_train_as_tokens_in_memory() {
+    let (options, folder) = (options(), Folder::new());
+    let path = folder.file("tokens");
+    let held = corpus(&options);
+    let mut writer = TokenWriter::create(&path, 7, held.held_out()).unwrap();
+    let all = tokens(TEXT);
+    writer.extend(&all[..100]).unwrap();
+    writer.extend(&all[100..]).unwrap();
+    let bytes = writer.finish().unwrap();
+    assert_eq!(bytes, 32 + 4 * (77 + all.len() as u64));
+    // Those of other texts are not taken.
+    assert!(TokenFile::open(&path, 8).unwrap().is_none());
+    let file = TokenFile::open(&path, 7).unwrap().unwrap();
+    let held_out = file.held_out();
+    let mapped = Tokens::Mapped(file);
+    let mapped = Corpus::new(mapped, held_out, options.context(), Some(256), options.seed).unwrap();
+    assert_eq!(mapped.digest(), held.digest());
+    let mut trainer = begun(vec![Threads::alone()], &options);
+    go(&mut trainer, &Arc::new(mapped), &options, options.steps);
+    assert!(trainer.file() == self::file(vec![Threads::alone()], &options));
+    // Torn anywhere, or of another kind.
+    let whole = fs::read(&path).unwrap();
+    for bytes in [
+        &whole[..20],
+        &whole[..whole.len() - 3],
+        &whole[..32 + 8],
+        &whole[1..],
+        &[],
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let error = TokenFile::open(&path, 7).unwrap_err().to_string();
+        assert!(error.contains("file of tokens"), "{error}");
+    }
 }
 
 #[test]

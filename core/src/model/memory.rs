@@ -287,20 +287,25 @@ impl Memory<'_> {
             ("longs", needs.least_longs, self.longs.len()),
             ("words", needs.words, self.words.len()),
         ];
-        let mut at = 0;
-        while at < parts.len() {
-            let (memory, needed, found) = parts[at];
-            if found < needed {
-                return Err(ModelError::Room {
-                    memory,
-                    needed,
-                    found,
-                });
-            }
-            at += 1;
-        }
-        Ok(())
+        enough(&parts)
     }
+}
+
+/// Refuses the first part of a memory that has less than is needed: what it is, how much is needed, how much there is.
+pub(crate) const fn enough(parts: &[(&'static str, usize, usize)]) -> Result<(), ModelError> {
+    let mut at = 0;
+    while at < parts.len() {
+        let (memory, needed, found) = parts[at];
+        if found < needed {
+            return Err(ModelError::Room {
+                memory,
+                needed,
+                found,
+            });
+        }
+        at += 1;
+    }
+    Ok(())
 }
 
 impl<'a> Model<'a, '_> {

@@ -96,7 +96,7 @@ mod weights;
 mod work;
 
 pub(crate) use layer::{Kept, Tape, add, copy};
-pub(crate) use memory::{Span, Vectors, cut};
+pub(crate) use memory::{Span, Vectors, cut, enough};
 pub(crate) use pass::Pass;
 pub(crate) use work::symmetric;
 

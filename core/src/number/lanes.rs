@@ -128,7 +128,7 @@ macro_rules! lanes_of {
 
             /// Adds `term(a, b)` of every pair; `None`, and nothing added, when the lengths differ.
             #[inline]
-            fn add_pairs<A: Copy, B: Copy>(
+            pub(crate) fn add_pairs<A: Copy, B: Copy>(
                 &mut self,
                 a: &[A],
                 b: &[B],

@@ -4,7 +4,7 @@ use super::attention::ScratchLengths;
 use super::{GROUP, Shapes, Tensor};
 use crate::engine::TrainEngine;
 use crate::linear::{self, Layout, Matrix};
-use crate::model::{self, Config, Kept, Model, ModelError, Pattern, Tape, cut};
+use crate::model::{self, Config, Kept, Model, ModelError, Pattern, Tape, cut, enough};
 
 /// The codes of all matrices with columns as rows, for gradients of inputs, and their scales.
 #[derive(Clone, Copy, Debug)]
@@ -329,17 +329,5 @@ pub(super) const fn check(memory: &Memory<'_>, needs: &Needs) -> Result<(), Mode
         ("a training step's ints", needs.ints, memory.ints.len()),
         ("a training step's longs", needs.longs, memory.longs.len()),
     ];
-    let mut at = 0;
-    while at < parts.len() {
-        let (memory, needed, found) = parts[at];
-        if found < needed {
-            return Err(ModelError::Room {
-                memory,
-                needed,
-                found,
-            });
-        }
-        at += 1;
-    }
-    memory.model.check(&needs.model)
+    enough(&parts)
 }

@@ -33,6 +33,7 @@ mod norm;
 mod optimizer;
 mod power;
 pub(crate) mod rows;
+mod schedule;
 mod shapes;
 mod step;
 
@@ -46,10 +47,11 @@ pub use linear::{GROUP, Inputs, accumulate, quantize};
 pub use loss::loss;
 pub use memory::{Memory, Needs, Transposed};
 pub use norm::{GAIN_UNIT, norm};
-pub use optimizer::{AdamW, Schedule, Update, gradient, squares, unit};
+pub use optimizer::{AdamW, Update, gradient, squares, unit};
 pub use power::{
     ATTENTION_CEILING, ATTENTION_FLOOR, ATTENTION_GROUPS, FREE_FLOOR, WEIGHT_CEILING, WEIGHT_FLOOR,
     code, exponent, fixed, row as power_row, row_wide as power_row_wide,
 };
+pub use schedule::{Fall, Schedule};
 pub use shapes::{Part, Shapes, Tensor};
 pub use step::{Batch, Fault, Loss, gradients};

@@ -41,8 +41,8 @@ pub fn norm(
         }
         let a = scratch.get(..cols).unwrap_or_default();
         let mut products = Lanes::<f32>::new();
-        // Of one length.
-        let _ = products.dot(a, x);
+        // Of one length. Not as `dot`, whose loop searches would then no longer have inlined.
+        let _ = products.add_pairs(a, x, |a, x| a * x);
         let factor = (products.total() / count) * (inverse * inverse);
         for ((dx, &a), &x) in dx.iter_mut().zip(a).zip(x) {
             let own = (a - x * factor) * inverse;

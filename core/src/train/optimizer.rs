@@ -4,7 +4,6 @@ use crate::number::Lanes;
 #[cfg(doc)]
 use crate::number::root::sqrt_f32;
 use crate::number::root::sqrt_f64;
-use crate::number::sin_cos;
 
 /// What stays the same over a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,43 +111,5 @@ impl AdamW {
             let step = (*m / corrections.0) / (root(*v / corrections.1) + self.eps);
             *weight = (*weight - decay * *weight) - update.rate * step;
         }
-    }
-}
-
-/// A learning rate that rises in a line and falls as a cosine.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Schedule {
-    /// The highest rate.
-    pub rate: f32,
-    /// The share of it that is left at the end.
-    pub last: f32,
-    /// Steps until the highest.
-    pub warmup: u64,
-    /// All steps.
-    pub steps: u64,
-}
-
-impl Schedule {
-    /// The rate of a step, the first of which is 0: fl(rate · fl(fl(step + 1) / fl(warmup))) up to the highest, then
-    /// fl(rate · fl(last + fl(fl(1 − last) · fl(fl(1 + cos) · 0.5)))), the cosine of half a turn's part that [`sin_cos`] gives.
-    ///
-    /// ```
-    /// use tercet_core::train::Schedule;
-    ///
-    /// let schedule = Schedule { rate: 1.0, last: 0.0, warmup: 2, steps: 10 };
-    /// assert_eq!([0, 1, 2, 6, 10].map(|step| schedule.at(step)), [0.5, 1.0, 1.0, 0.5, 0.0]);
-    /// ```
-    pub fn at(&self, step: u64) -> f32 {
-        if step < self.warmup {
-            return self.rate * (step.saturating_add(1) as f32 / self.warmup as f32);
-        }
-        let (gone, all) = (step - self.warmup, self.steps.saturating_sub(self.warmup));
-        // Of 2⁶³, which is half a turn.
-        let phase = (u128::from(gone.min(all)) << 63)
-            .checked_div(all.into())
-            .unwrap_or(1 << 63);
-        let (_, cosine) = sin_cos(phase as u64);
-        self.rate * (self.last + (1.0 - self.last) * ((1.0 + cosine) * 0.5))
     }
 }

@@ -8,7 +8,7 @@ use super::{ATTENTION_GROUPS, GROUP, Memory, Needs, Shapes};
 use crate::engine::TrainEngine;
 use crate::model::{
     Architecture, Cache, CacheType, Model, ModelError, Pass, Pattern, Place, Sequence, Span, Step,
-    Vectors, copy,
+    Vectors, copy, enough,
 };
 
 /// Tokens of sequences of one length, and the token that follows each.
@@ -177,22 +177,21 @@ fn refuse(
             expected: "int8",
         });
     }
-    let room = |memory, needed: usize, found: usize| match found < needed {
-        true => Err(ModelError::Room {
-            memory,
-            needed,
-            found,
-        }),
-        false => Ok(()),
-    };
     let shapes = Shapes::new(config);
-    room("sums of gradients", shapes.values(), sums.len())?;
-    room("scales of tensors", shapes.count(), transposed.scales.len())?;
-    let rows = transposed.rows.len();
-    room("scales of the embedding's rows", config.vocabulary, rows)?;
-    if !batch.tokens.is_empty() {
-        room("tokens of a sequence", 1, batch.length)?;
-    }
+    enough(&[
+        ("sums of gradients", shapes.values(), sums.len()),
+        ("scales of tensors", shapes.count(), transposed.scales.len()),
+        (
+            "scales of the embedding's rows",
+            config.vocabulary,
+            transposed.rows.len(),
+        ),
+        (
+            "tokens of a sequence",
+            usize::from(!batch.tokens.is_empty()),
+            batch.length,
+        ),
+    ])?;
     let shared = config.heads.checked_div(config.kv_heads).unwrap_or(1);
     let most = (GROUP * ATTENTION_GROUPS).checked_div(shared).unwrap_or(0) / GROUP * GROUP;
     if batch.length > most {
@@ -203,8 +202,10 @@ fn refuse(
         });
     }
     let whole = batch.tokens.len().next_multiple_of(batch.length.max(1));
-    room("tokens of whole sequences", whole, batch.tokens.len())?;
-    room("targets", batch.tokens.len(), batch.targets.len())?;
+    enough(&[
+        ("tokens of whole sequences", whole, batch.tokens.len()),
+        ("targets", batch.tokens.len(), batch.targets.len()),
+    ])?;
     let pairs = batch.tokens.iter().zip(batch.targets).enumerate();
     for (row, (&token, &target)) in pairs {
         let token = token.max(target);

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tercet_core::gguf::Value;
+use tercet_core::model::{self, Config, Gate};
 
 use crate::file::gguf::Pair;
 
@@ -65,6 +66,29 @@ pub struct Parameters {
 }
 
 impl Parameters {
+    /// Those of a model that was read.
+    pub fn of(config: &Config) -> Self {
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Self {
+            architecture: match (config.architecture, config.gate) {
+                (model::Architecture::Llama, _) => Architecture::Llama,
+                (model::Architecture::BitNet, Gate::SquaredRelu) => Architecture::BitnetSquaredRelu,
+                (model::Architecture::BitNet, _) => Architecture::Bitnet,
+            },
+            context_length: config.context,
+            embedding_length: count(config.width),
+            block_count: count(config.layers),
+            feed_forward_length: count(config.hidden),
+            head_count: count(config.heads),
+            head_count_kv: count(config.kv_heads),
+            head_length: count(config.head),
+            vocab_size: count(config.vocabulary),
+            rms_epsilon: config.eps,
+            rope_base: config.rope_base,
+            rope_factor: (config.rope_factor != 1.0).then_some(config.rope_factor),
+        }
+    }
+
     /// Values of all heads of queries.
     pub const fn query_length(&self) -> u64 {
         self.head_count as u64 * self.head_length as u64

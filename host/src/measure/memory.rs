@@ -27,6 +27,11 @@ impl Growth {
     }
 }
 
+/// The most memory that this process had so far, in bytes; `None` where the system does not tell (only Linux does).
+pub fn peak_resident() -> Option<u64> {
+    status("VmHWM:")
+}
+
 /// A field of `/proc/self/status`, in bytes.
 fn status(field: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;

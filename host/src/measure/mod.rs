@@ -46,7 +46,7 @@ pub use contender::Contender;
 pub use device::{Device, DeviceError, DeviceRun, Stopped};
 pub use machine::{Machine, date, slug};
 pub use measured::Measured;
-pub use memory::Growth;
+pub use memory::{Growth, peak_resident};
 pub use operation::Bits;
 pub use peak::{BackendPeak, Peak, peak};
 pub use processor::{Cache, Processor};

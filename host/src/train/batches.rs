@@ -11,7 +11,7 @@ const AHEAD: usize = 2;
 
 /// The tokens of a step.
 #[derive(Debug)]
-pub(super) struct Tokens {
+pub(super) struct BatchTokens {
     /// The step, from 0.
     pub(super) step: u64,
     /// Sequences one after another.
@@ -23,7 +23,7 @@ pub(super) struct Tokens {
 /// The batches of a corpus from a step on.
 #[derive(Debug)]
 pub struct Batches {
-    next: Receiver<Tokens>,
+    next: Receiver<BatchTokens>,
     size: usize,
     context: usize,
 }
@@ -41,7 +41,7 @@ impl Batches {
                 for (place, (inputs, targets)) in (step * size as u64..).zip(windows) {
                     corpus.window(place, inputs, targets);
                 }
-                let tokens = Tokens {
+                let tokens = BatchTokens {
                     step,
                     inputs,
                     targets,
@@ -63,7 +63,7 @@ impl Batches {
         (self.size, self.context)
     }
 
-    pub(super) fn next(&self) -> Tokens {
+    pub(super) fn next(&self) -> BatchTokens {
         self.next
             .recv()
             .expect("the reader sends as long as there is who receives")

@@ -5,14 +5,17 @@ use std::path::Path;
 use tercet_core::conformance::Digest;
 
 use super::state::State;
+use super::watch::{Best, Watched};
 use crate::file::output::Output;
 use crate::file::{Part, safetensors};
 use crate::model::Container;
 use crate::{DType, Error, Model};
 
 /// What the file says it is.
-const FORMAT: &str = "tercet training 1";
+const FORMAT: &str = "tercet training 2";
 const NAMES: [&str; 3] = ["weights", "first_moments", "second_moments"];
+/// The weights when an evaluation cost the least, where a run keeps them.
+const BEST: &str = "best_weights";
 
 /// Writes the state of a run, whole or not at all. `origin` says what it is of: names and values, all of which must be the same to resume.
 pub(super) fn write(
@@ -21,15 +24,25 @@ pub(super) fn write(
     origin: &[(&'static str, String)],
 ) -> Result<u64, Error> {
     let output = Output::create(path, [], true)?;
+    let Watched {
+        best,
+        waited,
+        halvings,
+    } = &state.watched;
+    let kept = best.as_ref().filter(|best| !best.weights.is_empty());
     let all = [&state.weights, &state.first, &state.second];
-    let all = all.map(|values| {
-        values
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect::<Vec<u8>>()
-    });
+    let all = all.into_iter().chain(kept.map(|best| &best.weights));
+    let all: Vec<Vec<u8>> = all
+        .map(|values| {
+            values
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect()
+        })
+        .collect();
     let parts: Vec<Part> = NAMES
         .iter()
+        .chain([&BEST])
         .zip(&all)
         .map(|(name, bytes)| Part {
             name: (*name).to_owned(),
@@ -41,7 +54,13 @@ pub(super) fn write(
     let mut metadata: Vec<(String, String)> = vec![
         ("format".into(), FORMAT.into()),
         ("step".into(), state.steps.to_string()),
+        ("waited".into(), waited.to_string()),
+        ("halvings".into(), halvings.to_string()),
     ];
+    if let Some(best) = best {
+        metadata.push(("best_sum".into(), best.sum.to_string()));
+        metadata.push(("best_step".into(), best.step.to_string()));
+    }
     for (name, power) in ["beta1_power", "beta2_power"].into_iter().zip(state.powers) {
         metadata.push((name.into(), format!("{:016x}", power.to_bits())));
     }
@@ -75,7 +94,7 @@ pub(super) fn read(
             .map(|(_, value)| value.as_str())
     };
     if model.container() != Container::Safetensors || value("format") != Some(FORMAT) {
-        return Err(bad("it does not say that it is `tercet training 1`"));
+        return Err(bad(&format!("it does not say that it is `{FORMAT}`")));
     }
     for (name, expected) in origin {
         let found = value(name).unwrap_or_default();
@@ -86,19 +105,22 @@ pub(super) fn read(
             return Err(Error::unsupported(path, reason));
         }
     }
-    let mut all: Vec<&[u8]> = Vec::new();
-    for name in NAMES {
+    let values = |name: &str| {
         let tensor = model.get(name).filter(|tensor| tensor.dtype == DType::F32);
         let tensor =
             tensor.ok_or_else(|| Error::tensor(path, name, "it is missing, or not of f32"))?;
-        if tensor.bytes.len() != 4 * state.weights.len() {
-            return Err(Error::tensor(
-                path,
-                name,
-                "it has another number of values than the model",
-            ));
+        match tensor.bytes.len() == 4 * state.weights.len() {
+            true => Ok(tensor.bytes),
+            false => {
+                let reason = "it has another number of values than the model";
+                Err(Error::tensor(path, name, reason))
+            }
         }
-        all.push(tensor.bytes);
+    };
+    let mut all: Vec<&[u8]> = NAMES.into_iter().map(values).collect::<Result<_, _>>()?;
+    let has_best = model.get(BEST).is_some();
+    if has_best {
+        all.push(values(BEST)?);
     }
     let metadata: Vec<(String, String)> = model
         .metadata()
@@ -111,20 +133,41 @@ pub(super) fn read(
     }
     let number =
         |name: &str, radix| value(name).and_then(|text| u64::from_str_radix(text, radix).ok());
+    let count = |name: &str| value(name).and_then(|text| text.parse().ok());
     let numbers = (
         number("step", 10),
         number("beta1_power", 16),
         number("beta2_power", 16),
+        count("waited"),
+        count("halvings"),
     );
-    let (Some(steps), Some(first), Some(second)) = numbers else {
+    let (Some(steps), Some(first), Some(second), Some(waited), Some(halvings)) = numbers else {
         return Err(bad("it does not say which step it is of"));
     };
-    let slots = [&mut state.weights, &mut state.first, &mut state.second];
-    for (slot, bytes) in slots.into_iter().zip(all) {
-        for (value, &bytes) in slot.iter_mut().zip(bytes.as_chunks().0) {
-            *value = f32::from_le_bytes(bytes);
-        }
+    let sum = value("best_sum").and_then(|text| text.parse().ok());
+    let mut best = sum.zip(number("best_step", 10)).map(|(sum, step)| Best {
+        sum,
+        step,
+        weights: Vec::new(),
+    });
+    let floats = |bytes: &[u8]| {
+        let values = bytes.as_chunks().0.iter();
+        values
+            .map(|&bytes| f32::from_le_bytes(bytes))
+            .collect::<Vec<f32>>()
+    };
+    if let (Some(best), [_, _, _, weights]) = (&mut best, &all[..]) {
+        best.weights = floats(weights);
     }
+    let slots = [&mut state.weights, &mut state.first, &mut state.second];
+    for (slot, bytes) in slots.into_iter().zip(&all) {
+        *slot = floats(bytes);
+    }
+    state.watched = Watched {
+        best,
+        waited,
+        halvings,
+    };
     state.steps = steps;
     state.powers = [f64::from_bits(first), f64::from_bits(second)];
     Ok(())

@@ -3,6 +3,7 @@
 use tercet_core::conformance::Digest;
 use tercet_core::number::counter;
 
+use super::tokens::Tokens;
 use crate::Error;
 
 /// The stream of draws that order a corpus; each has a number of its own.
@@ -13,21 +14,24 @@ const OFFSET: u32 = 2;
 const ROUNDS: u64 = 6;
 
 /// A text as tokens, cut into windows of which every epoch takes each once, in an order of its own.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Corpus {
-    tokens: Vec<u32>,
+    tokens: Tokens,
+    held_out: Vec<u32>,
     context: usize,
     begin: Option<u32>,
     seed: u64,
 }
 
 impl Corpus {
-    /// Takes the tokens of a text, for windows of `context` positions that begin with the token `begin`, if there is one.
+    /// Takes the tokens of a text, for windows of `context` positions that begin with the token `begin`, if there is one, and those of another
+    /// that is held out.
     ///
     /// # Errors
     /// [`Error::Options`] if there are fewer tokens than two windows take.
     pub fn new(
-        tokens: Vec<u32>,
+        tokens: Tokens,
+        held_out: Vec<u32>,
         context: usize,
         begin: Option<u32>,
         seed: u64,
@@ -41,6 +45,7 @@ impl Corpus {
         }
         Ok(Self {
             tokens,
+            held_out,
             context,
             begin,
             seed,
@@ -52,22 +57,43 @@ impl Corpus {
         self.context
     }
 
-    /// FNV-1a of 64 bits over the tokens, as four little-endian bytes each.
+    /// The token that windows begin with.
+    pub const fn begin(&self) -> Option<u32> {
+        self.begin
+    }
+
+    /// FNV-1a of 64 bits over the tokens, as four little-endian bytes each: those that are trained on, and then the others.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::new();
-        for token in &self.tokens {
+        let mut piece = [0; 1 << 12];
+        for first in (0..self.tokens.len()).step_by(piece.len()) {
+            let piece = match self.tokens.len() - first {
+                left if left < piece.len() => &mut piece[..left],
+                _ => &mut piece,
+            };
+            self.tokens.copy(first, piece);
+            for token in piece {
+                digest.bytes(&token.to_le_bytes());
+            }
+        }
+        for token in &self.held_out {
             digest.bytes(&token.to_le_bytes());
         }
         digest.value()
     }
 
-    /// The tokens.
-    pub fn tokens(&self) -> &[u32] {
-        &self.tokens
+    /// Tokens to train on.
+    pub fn tokens(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The tokens that are held out.
+    pub fn held_out(&self) -> &[u32] {
+        &self.held_out
     }
 
     /// Windows of an epoch, which begins at one of the first window's tokens.
-    pub const fn windows(&self) -> u64 {
+    pub fn windows(&self) -> u64 {
         ((self.tokens.len() - 1) / self.context) as u64 - 1
     }
 
@@ -78,16 +104,15 @@ impl Corpus {
         let offset = counter(self.seed, OFFSET, epoch)[0] as usize % self.context;
         let window = permuted(index, self.windows(), self.seed ^ epoch.rotate_left(32));
         let first = offset + window as usize * self.context;
-        let text = &self.tokens[first..];
         match self.begin {
             Some(begin) => {
                 inputs[0] = begin;
-                inputs[1..].copy_from_slice(&text[..self.context - 1]);
-                targets.copy_from_slice(&text[..self.context]);
+                self.tokens.copy(first, &mut inputs[1..]);
+                self.tokens.copy(first, targets);
             }
             None => {
-                inputs.copy_from_slice(&text[..self.context]);
-                targets.copy_from_slice(&text[1..=self.context]);
+                self.tokens.copy(first, inputs);
+                self.tokens.copy(first + 1, targets);
             }
         }
     }
@@ -130,7 +155,8 @@ mod tests {
     #[test]
     fn windows_lie_within_the_text_and_targets_follow_inputs() {
         for begin in [None, Some(9999)] {
-            let corpus = Corpus::new((0..101).collect(), 10, begin, 3).unwrap();
+            let corpus =
+                Corpus::new(Tokens::Held((0..101).collect()), Vec::new(), 10, begin, 3).unwrap();
             assert_eq!(corpus.windows(), 9);
             let (mut inputs, mut targets) = ([0; 10], [0; 10]);
             for place in 0..50 {
@@ -144,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_short_text_is_refused() {
-        let error = Corpus::new(vec![1; 20], 10, None, 0).unwrap_err();
+        let error = Corpus::new(Tokens::Held(vec![1; 20]), Vec::new(), 10, None, 0).unwrap_err();
         assert!(error.to_string().contains("20 tokens"), "{error}");
     }
 }

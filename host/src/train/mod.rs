@@ -10,13 +10,13 @@
 //!
 //! use tercet_host::language::{Parameters, Vocabulary};
 //! use tercet_host::parallel::Threads;
-//! use tercet_host::train::{Batches, Corpus, Preset, TrainOptions, Trainer};
+//! use tercet_host::train::{Batches, Corpus, Preset, Tokens, TrainOptions, Trainer};
 //!
 //! let text = b"the cat sat on the mat. ".repeat(40);
-//! let tokens: Vec<u32> = text.iter().map(|&byte| byte.into()).collect();
+//! let tokens = Tokens::Held(text.iter().map(|&byte| byte.into()).collect());
 //! let parameters = Parameters { context_length: 16, ..Preset::Nano.parameters(259) };
 //! let options = TrainOptions { steps: 2, batch: 2, ..TrainOptions::new(parameters) };
-//! let corpus = Arc::new(Corpus::new(tokens, options.context(), Some(256), options.seed)?);
+//! let corpus = Arc::new(Corpus::new(tokens, vec![], options.context(), Some(256), options.seed)?);
 //! let mut files = Vec::new();
 //! for workers in [1, 2] {
 //!     let batches = Batches::new(&corpus, options.batch, 0);
@@ -35,15 +35,20 @@
 mod batches;
 mod checkpoint;
 mod corpus;
+mod from;
 mod image;
 mod options;
 mod state;
+mod tokens;
 mod trainer;
 mod vocabulary;
+mod watch;
 mod worker;
 
 pub use batches::Batches;
 pub use corpus::Corpus;
 pub use options::{Preset, TrainOptions};
+pub use tokens::{TokenFile, TokenWriter, Tokens};
 pub use trainer::{StepReport, Trainer};
 pub use vocabulary::vocabulary;
+pub use watch::{Verdict, Watch};

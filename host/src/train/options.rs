@@ -1,7 +1,8 @@
 //! What a run is made of.
 
-use tercet_core::train::AdamW;
+use tercet_core::train::{AdamW, Fall};
 
+use super::watch::Watch;
 use crate::language::{Architecture, Parameters};
 
 /// The most positions of a sequence.
@@ -76,6 +77,8 @@ pub struct TrainOptions {
     pub batch: usize,
     /// Draws weights and the order of the data.
     pub seed: u64,
+    /// How the learning rate falls from the highest.
+    pub fall: Fall,
     /// The highest learning rate.
     pub rate: f32,
     /// Steps until the highest.
@@ -84,6 +87,8 @@ pub struct TrainOptions {
     pub last: f32,
     /// How gradients become updates.
     pub adamw: AdamW,
+    /// What evaluations decide.
+    pub watch: Watch,
     /// Sequences that a worker takes at a time; only memory and time depend on it.
     pub micro: usize,
     /// Whether layers are computed twice, to keep only what goes into them; only memory and time depend on it.
@@ -98,10 +103,16 @@ impl TrainOptions {
             steps: 1000,
             batch: 16,
             seed: 1,
+            fall: Fall::Cosine,
             rate: 2e-3,
             warmup: 50,
             last: 0.1,
             adamw: AdamW::DEFAULT,
+            watch: Watch {
+                every: 100,
+                plateau: None,
+                patience: None,
+            },
             micro: 4,
             recompute: false,
         }
@@ -123,10 +134,22 @@ impl TrainOptions {
             decay,
             clip,
         } = self.adamw;
+        let Watch {
+            every,
+            plateau,
+            patience,
+        } = self.watch;
+        let count = |x: Option<u32>| x.map_or_else(|| "none".to_owned(), |x| x.to_string());
+        // Evaluations that decide nothing may come at other steps.
+        let every = (plateau.is_some() || patience.is_some()).then(|| every.to_string());
         vec![
+            ("every", every.unwrap_or_else(|| "any".to_owned())),
+            ("plateau", count(plateau)),
+            ("patience", count(patience)),
             ("steps", self.steps.to_string()),
             ("batch", self.batch.to_string()),
             ("seed", self.seed.to_string()),
+            ("schedule", self.fall.name().to_owned()),
             ("rate", float(self.rate)),
             ("warmup", self.warmup.to_string()),
             ("last", float(self.last)),
@@ -140,7 +163,7 @@ impl TrainOptions {
 
     /// What contradicts itself, in one line.
     pub(super) fn refusal(&self) -> Option<String> {
-        if self.parameters.architecture != Architecture::Bitnet {
+        if !self.parameters.architecture.is_bitnet() {
             let name = self.parameters.architecture.name();
             return Some(format!("a {name} is not trained; a bitnet is"));
         }
@@ -152,6 +175,9 @@ impl TrainOptions {
         }
         if self.batch == 0 || self.micro == 0 || self.steps == 0 {
             return Some("steps, batch and sequences at a time are 1 at least".into());
+        }
+        if self.watch.every == 0 || [self.watch.plateau, self.watch.patience].contains(&Some(0)) {
+            return Some("evaluations to wait for, and steps between them, are 1 at least".into());
         }
         // Groups of 64 rows, 2^13 of which sums of gradients have room for.
         let groups = self.batch.saturating_mul(context.div_ceil(64));

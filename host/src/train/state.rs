@@ -10,6 +10,7 @@ use tercet_core::train::{
 };
 
 use super::image::{Image, NAME};
+use super::watch::Watched;
 use crate::Error;
 
 /// The stream of draws of the first weights.
@@ -26,6 +27,7 @@ pub(super) struct State {
     /// β₁ and β₂ to the power of the steps done.
     pub(super) powers: [f64; 2],
     pub(super) steps: u64,
+    pub(super) watched: Watched,
     /// Codes of matrices by columns, as bytes.
     transposed: Vec<u8>,
     scales: Vec<f32>,
@@ -36,8 +38,7 @@ impl State {
     /// The first weights of a seed: uniform draws, a function of their place alone; gains are 1.
     pub(super) fn new(config: &Config, seed: u64) -> Self {
         let shapes = Shapes::new(config);
-        let values = shapes.values();
-        let mut weights = vec![1.0; values];
+        let mut weights = vec![1.0; shapes.values()];
         for tensor in shapes.iter().filter(|tensor| !tensor.part.is_gains()) {
             let places = (tensor.first as u64..).zip(tensor.of_mut(&mut weights));
             for (place, weight) in places {
@@ -46,12 +47,19 @@ impl State {
                 *weight = draw as f32 * (1.0 / (1 << 23) as f32) * (1.732_050_8 * DEVIATION);
             }
         }
+        Self::of(config, weights)
+    }
+
+    /// First weights that there are: a value for each of the model's.
+    pub(super) fn of(config: &Config, weights: Vec<f32>) -> Self {
+        let (shapes, values) = (Shapes::new(config), weights.len());
         Self {
             weights,
             first: vec![0.0; values],
             second: vec![0.0; values],
             powers: [1.0; 2],
             steps: 0,
+            watched: Watched::default(),
             transposed: vec![0; values],
             scales: vec![0.0; shapes.count()],
             rows: vec![0.0; config.vocabulary],

@@ -10,14 +10,16 @@ use tercet_core::conformance::Digest;
 use tercet_core::engine::TrainEngine;
 use tercet_core::gguf::Reader;
 use tercet_core::model::{Layer, Model, NLL_UNIT};
-use tercet_core::train::{Batch, Fault, Schedule};
+use tercet_core::train::{AdamW, Batch, Fault, Schedule};
 
 use super::batches::Batches;
 use super::checkpoint;
 use super::corpus::Corpus;
+use super::from;
 use super::image::{Image, NAME};
 use super::options::TrainOptions;
 use super::state::State;
+use super::watch::Verdict;
 use super::worker::{Worker, values};
 use crate::Error;
 use crate::engine::{EngineError, FlowEngine};
@@ -53,6 +55,8 @@ pub struct Trainer<E> {
     vocabulary: Vocabulary,
     image: Image,
     state: State,
+    /// The weights it began with: a digest, unless they were the seed's.
+    from: Option<u64>,
 }
 
 impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
@@ -66,6 +70,29 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         options: &TrainOptions,
         vocabulary: Vocabulary,
     ) -> Result<Self, Error> {
+        Self::begin(engines, options, vocabulary, None)
+    }
+
+    /// As [`Trainer::new`], with the weights of a model (fine-tuning), of any type that is read: a model that is ternary begins as it is. Its shape is that of
+    /// the options.
+    ///
+    /// # Errors
+    /// Those of [`Trainer::new`]; [`Error::Tensor`] for a tensor that is missing, of another shape or of a type that is not read.
+    pub fn from_model(
+        engines: Vec<E>,
+        options: &TrainOptions,
+        vocabulary: Vocabulary,
+        model: &crate::Model,
+    ) -> Result<Self, Error> {
+        Self::begin(engines, options, vocabulary, Some(model))
+    }
+
+    fn begin(
+        engines: Vec<E>,
+        options: &TrainOptions,
+        vocabulary: Vocabulary,
+        model: Option<&crate::Model>,
+    ) -> Result<Self, Error> {
         if let Some(reason) = options.refusal() {
             return Err(Error::options(reason));
         }
@@ -73,8 +100,22 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             return Err(Error::options("a run has a worker at least"));
         }
         let image = Image::new(options, vocabulary.clone(), Format::Tq2_0)?;
+        let weights = model
+            .map(|model| from::weights(model, options))
+            .transpose()?;
+        let from = weights.as_ref().map(|weights| {
+            let mut digest = Digest::new();
+            for weight in weights {
+                digest.bytes(&weight.to_le_bytes());
+            }
+            digest.value()
+        });
         let state = with_model(image.bytes(), |model| {
-            Ok(State::new(model.config(), options.seed))
+            let config = model.config();
+            Ok(match weights {
+                Some(weights) => State::of(config, weights),
+                None => State::new(config, options.seed),
+            })
         })?;
         let mut trainer = Self {
             options: *options,
@@ -82,6 +123,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             vocabulary,
             image,
             state,
+            from,
         };
         trainer.encode()?;
         Ok(trainer)
@@ -105,15 +147,48 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         self.image.bytes()
     }
 
-    /// The model's file as it is now, with its matrices in another ternary type: the same model.
+    /// The model's file, with its matrices in a ternary type: as it is now, or for a run with [`Watch::patience`](super::Watch::patience) as it was when an
+    /// evaluation cost the least.
     ///
     /// # Errors
     /// [`Error::Tensor`] if rows do not divide into blocks of that type.
     pub fn export(&mut self, format: Format) -> Result<Vec<u8>, Error> {
         let mut image = Image::new(&self.options, self.vocabulary.clone(), format)?;
         let config = with_model(self.image.bytes(), |model| Ok(*model.config()))?;
-        self.state.encode(&config, &mut image)?;
+        let best = self.state.watched.best.take();
+        let mut best = best.filter(|best| !best.weights.is_empty());
+        let mut swap = |state: &mut State| {
+            if let Some(best) = &mut best {
+                std::mem::swap(&mut state.weights, &mut best.weights);
+            }
+        };
+        swap(&mut self.state);
+        let encoded = self.state.encode(&config, &mut image);
+        swap(&mut self.state);
+        if best.is_some() {
+            self.state.watched.best = best;
+            // The codes that steps take.
+            self.encode()?;
+        }
+        encoded?;
         Ok(image.into_bytes())
+    }
+
+    /// Takes what an evaluation that was due cost ([`Watch::is_due`](super::Watch::is_due)), and says what it led to: the run goes on accordingly.
+    pub fn watch(&mut self, cost: &Cost) -> Verdict {
+        let state = &mut self.state;
+        let (watch, step) = (&self.options.watch, state.steps);
+        state.watched.take(watch, cost.sum, step, &state.weights)
+    }
+
+    /// Whether all steps are done, or evaluations ended the run.
+    pub fn is_over(&self) -> bool {
+        self.steps() >= self.options.steps || self.state.watched.is_over(&self.options.watch)
+    }
+
+    /// The step after which an evaluation cost the least.
+    pub fn best(&self) -> Option<u64> {
+        self.state.watched.best.as_ref().map(|best| best.step)
     }
 
     fn encode(&mut self) -> Result<(), Error> {
@@ -130,6 +205,10 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         let mut digest = Digest::new();
         digest.bytes(&self.file()[..self.file().len() - reader.data().len()]);
         origin.push(("model", format!("{:016x}", digest.value())));
+        let from = self
+            .from
+            .map_or_else(|| "the seed".into(), |from| format!("{from:016x}"));
+        origin.push(("first weights", from));
         Ok(origin)
     }
 
@@ -153,7 +232,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         self.encode()
     }
 
-    /// What a text costs by the model as it is now: what `tercet perplexity` says of its file and that text. `bytes` says what a token stands for.
+    /// What the text that is held out costs by the model as it is now: what `tercet perplexity` says of its file and that text. `bytes` says what a token stands for.
     /// Its windows are shared out to the threads of the current rayon pool; the sum is one of integers.
     ///
     /// # Errors
@@ -161,11 +240,11 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     pub fn evaluate<F: FlowEngine>(
         &self,
         engine: impl Fn() -> F + Sync,
-        tokens: &[u32],
-        begin: Option<u32>,
+        corpus: &Corpus,
         bytes: &(dyn Fn(u32) -> usize + Sync),
     ) -> Result<Cost, Error> {
         let file = LanguageFile::made(NAME.as_ref(), self.file().to_vec());
+        let (tokens, begin) = (corpus.held_out(), corpus.begin());
         let windows = Windows {
             context: self.options.context(),
             begin,
@@ -273,15 +352,23 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         }
         let targets = (options.batch * length) as u64;
         let schedule = Schedule {
+            fall: options.fall,
             rate: options.rate,
             last: options.last,
             warmup: options.warmup.min(options.steps),
             steps: options.steps,
         };
-        let rate = schedule.at(self.state.steps);
+        let rate = schedule.at(self.state.steps) * self.state.watched.factor();
+        let adamw = match schedule.decays(self.state.steps) {
+            true => options.adamw,
+            false => AdamW {
+                decay: 0.0,
+                ..options.adamw
+            },
+        };
         let norm = self
             .state
-            .update(&config, &options.adamw, rate, (&first.sums, targets));
+            .update(&config, &adamw, rate, (&first.sums, targets));
         self.state.encode(&config, &mut self.image)?;
         Ok(StepReport {
             step: number,

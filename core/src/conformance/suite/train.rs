@@ -6,7 +6,7 @@ use crate::model::Gate;
 use crate::number::Random;
 use crate::number::root::sqrt_f32;
 use crate::quant::activations::Norm;
-use crate::train::{self, AdamW, GROUP, Inputs, Schedule, Update, WEIGHT_FLOOR};
+use crate::train::{self, AdamW, Fall, GROUP, Inputs, Schedule, Update, WEIGHT_FLOOR};
 
 /// Into how many rows values are divided.
 const ROWS: [usize; 3] = [1, 3, 5];
@@ -79,6 +79,7 @@ fn update() -> u64 {
             powers[0] *= f64::from(adamw.beta1);
             powers[1] *= f64::from(adamw.beta2);
             let schedule = Schedule {
+                fall: Fall::Cosine,
                 rate: 3e-3,
                 last: 0.1,
                 warmup: 1,

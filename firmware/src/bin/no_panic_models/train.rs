@@ -5,7 +5,7 @@ use tercet_core::model::attention::PlainProducts;
 use tercet_core::number::root::sqrt_f32;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
-    AdamW, AttentionGradient, AttentionLengths, Inputs, Needs, Part, Schedule, Shapes, Tensor,
+    AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, Needs, Part, Schedule, Shapes, Tensor,
     Update, accumulate, code, exponent, fixed, gate, gradient, gradients, loss, norm, power_row,
     power_row_wide, quantize, row_codes, squares, ternary, transpose, unit,
 };
@@ -24,6 +24,7 @@ reach! {
     AttentionGradient::head_by::<PlainProducts>,
     AttentionGradient::sequences,
     AttentionLengths::of,
+    Fall::name,
     Inputs::cols,
     Inputs::group_count,
     Inputs::groups => fn(&'static Inputs<'static>) -> _,
@@ -34,6 +35,7 @@ reach! {
     Part::is_ternary,
     Part::name,
     Schedule::at,
+    Schedule::decays,
     Shapes::count,
     Shapes::iter => fn(&'static Shapes<'static>) -> _,
     each_tensor,

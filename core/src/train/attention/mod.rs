@@ -12,6 +12,12 @@
 //! of 1 and 4 too; rounded to f32 once, they are the gradients of values and of rotated keys. A group is [`GROUP`] rows of a sequence from its first or a
 //! multiple of as many on.
 
+mod scratch;
+
+pub use scratch::{Scratch, ScratchLengths};
+
+use scratch::Room;
+
 use super::linear::GROUP;
 use super::power::{self, ATTENTION_CEILING, ATTENTION_FLOOR, FREE_FLOOR, exponent, two_to};
 use super::rows::{each_row, each_row_mut};
@@ -43,92 +49,6 @@ pub struct Gradients<'a> {
     pub keys: &'a mut [f32],
     /// Of values.
     pub values: &'a mut [f32],
-}
-
-/// What a head is computed in; [`ScratchLengths`] says how much.
-#[derive(Debug)]
-pub struct Scratch<'a> {
-    /// Powers and gradients of scores of a group of rows.
-    pub floats: &'a mut [f32],
-    /// Codes.
-    pub bytes: &'a mut [i8],
-    /// Partial sums, and exponents.
-    pub ints: &'a mut [i32],
-    /// Sums of keys and values.
-    pub longs: &'a mut [i64],
-}
-
-/// Elements of each slice of a [`Scratch`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScratchLengths {
-    /// Of [`Scratch::floats`].
-    pub floats: usize,
-    /// Of [`Scratch::bytes`].
-    pub bytes: usize,
-    /// Of [`Scratch::ints`].
-    pub ints: usize,
-    /// Of [`Scratch::longs`].
-    pub longs: usize,
-}
-
-impl ScratchLengths {
-    /// For sequences of `length` rows and heads of `head` values.
-    pub const fn of(length: usize, head: usize) -> Self {
-        let padded = length.next_multiple_of(PAGE as usize);
-        let group = if length < GROUP { length } else { GROUP };
-        let codes = padded.saturating_mul(head);
-        Self {
-            floats: group
-                .saturating_mul(padded)
-                .saturating_mul(2)
-                .saturating_add(group),
-            bytes: group.saturating_mul(head),
-            ints: codes.saturating_add(padded).saturating_add(head),
-            longs: codes.saturating_mul(2),
-        }
-    }
-}
-
-/// The slices of a [`Scratch`], cut.
-struct Room<'a> {
-    powers: &'a mut [f32],
-    scores: &'a mut [f32],
-    totals: &'a mut [f32],
-    codes: &'a mut [i8],
-    partial: &'a mut [i32],
-    /// Exponents of keys.
-    by_key: &'a mut [i32],
-    /// Exponents of values' columns; sums of queries.
-    by_column: &'a mut [i32],
-    keys: &'a mut [i64],
-    values: &'a mut [i64],
-}
-
-impl<'a> Room<'a> {
-    fn cut(scratch: &'a mut Scratch<'_>, length: usize, head: usize) -> Option<Self> {
-        let padded = length.next_multiple_of(PAGE as usize);
-        let group = length.min(GROUP);
-        let codes = padded.checked_mul(head)?;
-        let scores = group.checked_mul(padded)?;
-        let (powers, rest) = scratch.floats.split_at_mut_checked(scores)?;
-        let (scores, rest) = rest.split_at_mut_checked(scores)?;
-        let totals = rest.get_mut(..group)?;
-        let (partial, rest) = scratch.ints.split_at_mut_checked(codes)?;
-        let (by_key, rest) = rest.split_at_mut_checked(padded)?;
-        let by_column = rest.get_mut(..head)?;
-        let (keys, rest) = scratch.longs.split_at_mut_checked(codes)?;
-        Some(Self {
-            powers,
-            scores,
-            totals,
-            codes: scratch.bytes.get_mut(..group.checked_mul(head)?)?,
-            partial,
-            by_key,
-            by_column,
-            keys,
-            values: rest.get_mut(..codes)?,
-        })
-    }
 }
 
 /// A head of keys of a sequence.
@@ -508,7 +428,8 @@ fn dot_floats(codes: &[i8], b: &[f32]) -> f32 {
             *value = f32::from(code);
         }
         // Of one length.
-        let _ = lanes.dot(values.get(..b.len()).unwrap_or_default(), b);
+        let values = values.get(..b.len()).unwrap_or_default();
+        let _ = lanes.add_pairs(values, b, |value, b| value * b);
     }
     lanes.total()
 }

@@ -1,0 +1,142 @@
+//! The tokens of a text, in memory or in a file that is mapped.
+
+use std::path::Path;
+
+use crate::Error;
+use crate::file::map::Map;
+use crate::file::output::Output;
+
+/// What the file begins with: then a digest of what its tokens were made of, how many of them are held out, these, and the others; the numbers of
+/// 64 bits and tokens of 32, all little-endian.
+const MAGIC: &[u8; 16] = b"tercet tokens 1\n";
+const HEAD: usize = MAGIC.len() + 16;
+
+/// Tokens of a text, one after another.
+#[derive(Debug)]
+pub enum Tokens {
+    /// In memory.
+    Held(Vec<u32>),
+    /// In a file, from a byte on.
+    Mapped(TokenFile),
+}
+
+impl Tokens {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Held(tokens) => tokens.len(),
+            Self::Mapped(file) => file.bytes().len(),
+        }
+    }
+
+    /// True for none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies those from `first` on; there are as many as `to` takes.
+    pub(super) fn copy(&self, first: usize, to: &mut [u32]) {
+        match self {
+            Self::Held(tokens) => to.copy_from_slice(&tokens[first..][..to.len()]),
+            Self::Mapped(file) => {
+                let from = &file.bytes()[first..][..to.len()];
+                for (to, &bytes) in to.iter_mut().zip(from) {
+                    *to = u32::from_le_bytes(bytes);
+                }
+            }
+        }
+    }
+}
+
+/// A file of tokens, mapped: what is read of it is in memory as long as the system has room.
+#[derive(Debug)]
+pub struct TokenFile {
+    map: Map,
+    held_out: usize,
+}
+
+impl TokenFile {
+    /// Opens a file that [`TokenWriter`] wrote; `None` if there is none, or one of other texts.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::UnknownFile`]; [`Error::BadFile`] for a file of another kind or a torn one.
+    pub fn open(path: &Path, made_of: u64) -> Result<Option<Self>, Error> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let map = Map::open(path)?;
+        let bad = |reason| Error::bad(path, "file of tokens", reason);
+        let head = map.bytes().first_chunk::<HEAD>();
+        let numbers = head.and_then(|head| head.strip_prefix(MAGIC));
+        let Some([found, held_out]) = numbers.map(|numbers| numbers.as_chunks::<8>().0) else {
+            return Err(bad("it does not begin as one"));
+        };
+        let held_out = u64::from_le_bytes(*held_out);
+        let (tokens, rest) = map.bytes()[HEAD..].as_chunks::<4>();
+        let held_out = usize::try_from(held_out)
+            .ok()
+            .filter(|&count| count <= tokens.len() && rest.is_empty());
+        let held_out = held_out.ok_or_else(|| bad("it ends before its last token"))?;
+        Ok((u64::from_le_bytes(*found) == made_of).then_some(Self { map, held_out }))
+    }
+
+    /// The tokens that are held out.
+    pub fn held_out(&self) -> Vec<u32> {
+        let all = self.all()[..self.held_out].iter();
+        all.map(|&bytes| u32::from_le_bytes(bytes)).collect()
+    }
+
+    fn all(&self) -> &[[u8; 4]] {
+        self.map.bytes()[HEAD..].as_chunks().0
+    }
+
+    /// Those that are trained on.
+    fn bytes(&self) -> &[[u8; 4]] {
+        &self.all()[self.held_out..]
+    }
+}
+
+/// Writes a file of tokens, whole or not at all.
+#[derive(Debug)]
+pub struct TokenWriter {
+    output: Output,
+}
+
+impl TokenWriter {
+    /// Begins a file, in place of what is there, with the tokens that are held out. `made_of` is a digest of all that decides the tokens.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn create(path: &Path, made_of: u64, held_out: &[u32]) -> Result<Self, Error> {
+        let mut output = Output::create(path, [], true)?;
+        output.write(MAGIC)?;
+        output.write(&made_of.to_le_bytes())?;
+        output.write(&(held_out.len() as u64).to_le_bytes())?;
+        let mut writer = Self { output };
+        writer.extend(held_out)?;
+        Ok(writer)
+    }
+
+    /// Adds tokens to train on.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn extend(&mut self, tokens: &[u32]) -> Result<(), Error> {
+        for tokens in tokens.chunks(1 << 14) {
+            let bytes: Vec<u8> = tokens
+                .iter()
+                .flat_map(|token| token.to_le_bytes())
+                .collect();
+            self.output.write(&bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn finish(self) -> Result<u64, Error> {
+        self.output.finish()
+    }
+}
