@@ -439,6 +439,10 @@ fn a_run_that_diverges_is_ended_by_name() {
     let corpus = corpus(&options);
     let batches = Batches::new(&corpus, options.batch, 0);
     let mut trainer = begun(vec![Threads::alone()], &options);
+    let folder = Folder::new();
+    let path = folder.file("checkpoint.safetensors");
+    trainer.save(&path, &corpus).unwrap();
+    let before = trainer.file().to_vec();
     let error = (0..3)
         .find_map(|_| trainer.step(&batches).err())
         .unwrap()
@@ -447,6 +451,9 @@ fn a_run_that_diverges_is_ended_by_name() {
         error.contains("tensor `token_embd.weight`: after step 1"),
         "{error}"
     );
+    // The last good checkpoint stands.
+    trainer.resume(&path, &corpus).unwrap();
+    assert_eq!((trainer.steps(), trainer.file()), (0, &before[..]));
 }
 
 #[test]

@@ -82,7 +82,8 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
             "tokens",
             "held_out_tokens",
             "steps",
-            "batch"
+            "batch",
+            "rate"
         ]
     );
     assert_eq!(
@@ -94,7 +95,8 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
             "mean",
             "rate",
             "norm",
-            "tokens_per_second"
+            "tokens_per_second",
+            "memory"
         ]
     );
     assert_eq!(
@@ -105,13 +107,19 @@ fn a_run_tells_what_it_does_and_evaluates_as_perplexity_does() {
             "count",
             "bytes",
             "mean",
-            "bits_per_byte"
+            "bits_per_byte",
+            "verdict"
         ]
     );
     assert_eq!(
         names(&lines[6]),
-        ["done", "file", "bytes", "digest", "seconds"]
+        [
+            "done", "kept", "file", "digest", "bytes", "memory", "seconds"
+        ]
     );
+    assert_eq!(lines[6]["kept"], 3);
+    // The root of 4 sequences by 16.
+    assert_eq!(lines[0]["rate"], 0.001);
     let vocabulary = lines[0]["parameters"]["vocab_size"].as_u64().unwrap();
     assert!(vocabulary > 259 && vocabulary <= 280, "{vocabulary}");
     assert_eq!(lines[6]["bytes"], bytes(&folder, "model.gguf").len() as u64);
@@ -234,6 +242,128 @@ fn texts_that_cannot_be_trained_on_are_refused() {
         let run = folder.run(&["train", "text.txt", "-o", "out.gguf", option, value]);
         assert_eq!(run.code, Some(2), "{option}: {run:?}");
     }
+}
+
+#[test]
+fn a_model_is_trained_on_until_it_gets_no_better() {
+    let folder = folder();
+    folder.ok(&arguments("first.gguf", &["--vocabulary", "270"]));
+    // No step changes a weight, so that none gets better.
+    let own = [
+        "--from",
+        "first.gguf",
+        "--rate",
+        "1e-30",
+        "--steps",
+        "9",
+        "--every",
+        "1",
+        "--plateau",
+        "2",
+        "--patience",
+        "3",
+    ];
+    let all = [
+        &["train", "text.txt", "-o", "second.gguf", "--batch", "4"],
+        &own[..],
+    ]
+    .concat();
+    let told = lines(&folder, &all);
+    assert_eq!(told[0]["parameters"]["context_length"], 16);
+    let verdicts: Vec<&Value> = told.iter().filter_map(|line| line.get("verdict")).collect();
+    assert_eq!(verdicts, ["best", "waited", "halved", "over"]);
+    let rates: Vec<f64> = told
+        .iter()
+        .filter_map(|line| line["rate"].as_f64())
+        .skip(1)
+        .collect();
+    assert!(rates[3] < rates[2] * 0.6, "{rates:?}");
+    let done = told.last().unwrap();
+    assert_eq!((&done["done"], &done["kept"]), (&4.into(), &1.into()));
+    assert!(bytes(&folder, "second.gguf") == bytes(&folder, "first.gguf"));
+    let out = folder.ok(&[&all[..], &["--force"]].concat());
+    assert!(
+        out.contains("; not the best: half the learning rate from here on\n"),
+        "{out}"
+    );
+    assert!(
+        out.contains("4 steps in ") && out.contains(", as it was after step 1"),
+        "{out}"
+    );
+    // A stage of its own, and a decay that ends.
+    let schedule = |fall: &str, out: &str| {
+        folder.ok(&arguments(
+            out,
+            &["--vocabulary", "270", "--schedule", fall],
+        ));
+        bytes(&folder, out)
+    };
+    assert!(schedule("cosine", "cosine.gguf") == bytes(&folder, "first.gguf"));
+    assert!(schedule("two-stage", "stages.gguf") != bytes(&folder, "first.gguf"));
+}
+
+#[test]
+fn tokens_are_written_once() {
+    let folder = folder();
+    let run = ["--vocabulary", "270", "--checkpoint", "run"];
+    folder.ok(&arguments(
+        "model.gguf",
+        &[&run[..], &["--stop-after", "1"]].concat(),
+    ));
+    let tokens = folder.path("run/tokens.bin");
+    let written = fs::metadata(&tokens).unwrap().modified().unwrap();
+    let again = [&run[..], &["--resume"]].concat();
+    folder.ok(&arguments("model.gguf", &again));
+    assert_eq!(fs::metadata(&tokens).unwrap().modified().unwrap(), written);
+    folder.ok(&arguments("plain.gguf", &["--vocabulary", "270"]));
+    assert!(bytes(&folder, "model.gguf") == bytes(&folder, "plain.gguf"));
+    // A torn file is refused by name, and nothing is lost.
+    let whole = fs::read(&tokens).unwrap();
+    fs::write(&tokens, &whole[..whole.len() - 1]).unwrap();
+    let refused = folder.fails(&arguments("other.gguf", &again));
+    assert!(
+        refused.contains("tokens.bin") && refused.contains("ends before"),
+        "{refused}"
+    );
+}
+
+/// A limit to what files may take is what a full disk is to a program: a write that fails.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_fills_leaves_what_was_there() {
+    use std::process::Command;
+
+    let folder = folder();
+    let own = ["--vocabulary", "259", "--checkpoint", "run"];
+    folder.ok(&arguments(
+        "model.gguf",
+        &[&own[..], &["--stop-after", "1"]].concat(),
+    ));
+    let before = bytes(&folder, "run/checkpoint.safetensors");
+    let resumed = arguments("model.gguf", &[&own[..], &["--resume"]].concat());
+    let command = folder.command(&resumed);
+    let program = command.get_program().to_str().unwrap().to_owned();
+    // 64 blocks of 512 bytes at least; the signal that would end the program is ignored.
+    let mut limited = Command::new("sh");
+    limited.args([
+        "-c",
+        "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"",
+        &program,
+    ]);
+    limited.args(command.get_args());
+    limited.current_dir(command.get_current_dir().unwrap());
+    let ended = limited.output().unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("checkpoint.safetensors") && error.contains("cannot write"),
+        "{error}"
+    );
+    assert!(bytes(&folder, "run/checkpoint.safetensors") == before);
+    let left: Vec<_> = fs::read_dir(folder.path("run")).unwrap().collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(!folder.path("model.gguf").exists());
+    folder.ok(&resumed);
 }
 
 #[cfg(unix)]

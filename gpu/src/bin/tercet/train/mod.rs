@@ -1,5 +1,6 @@
 //! `tercet train`: a ternary language model of texts, in integers.
 
+mod material;
 mod run;
 mod texts;
 mod told;
@@ -8,12 +9,15 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tercet_core::block::Format;
-use tercet_core::train::AdamW;
+use tercet_core::train::{AdamW, Fall};
 use tercet_host::language::Parameters;
 use tercet_host::simd::{Backend, Isa};
-use tercet_host::train::{Preset, TrainOptions};
+use tercet_host::train::{Preset, TrainOptions, Watch};
 
 use crate::failure::Failure;
+
+/// The most tokens of a sequence.
+const MOST_CONTEXT: u32 = 1024;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +26,8 @@ Examples:
   tercet train book.txt -o book.gguf --checkpoint run                  Ctrl-C writes run/checkpoint.safetensors ...
   tercet train book.txt -o book.gguf --checkpoint run --resume         ... from where this goes on
   cat *.txt | tercet train - -o model.gguf --steps 500 --report run    curves, and the text that was held out
+  tercet train more.txt --from book.gguf -o more.gguf                  goes on with a model's weights
+  tercet train book.txt -o book.gguf --steps 9000 --every 100 --plateau 3 --patience 9
   tercet generate book.gguf -p \"The \" --temp 0.8                       what it writes
 
 The file's bytes depend on the texts, in their order, and the options up to --seed alone: not on threads, --accumulate, --recompute, the \
@@ -31,14 +37,19 @@ own, so what is told of the text that was held out is what `tercet perplexity` s
 DATA are text files, folders (all files in them, by their paths' bytes) or -, standard input. The last --hold of the text is held out: no \
 gradient sees it. The vocabulary is made of the rest: bytes, and what pairs of them come most often; or a model's, by --tokenizer.
 
-The learning rate rises over --warmup steps and falls as a cosine to --last of it.
+The learning rate rises over --warmup steps and falls to --last of it: as a cosine, or by --schedule two-stage in a line, of which the second half takes \
+two thirds and without weight decay, as BitNet's. --plateau halves it when evaluations get no better, --patience ends the run; what \
+evaluations cost are integers, so no machine decides otherwise.
+
+With --checkpoint the text's tokens are in a file of that folder, which is mapped, and not in memory.
 
 Presets (width, feed-forward, layers, heads, tokens, context): nano 256, 512, 2, 4:2, 512, 128; tiny 256, 768, 4, 4:2, 1024, 256; small 512, 1536, \
 8, 8:2, 4096, 512; base 1024, 3072, 16, 16:4, 16384, 1024.
 
-JSON (--json), a line each: begun (parameters, tokens, held_out_tokens, steps, batch); step, loss (a sum of units of 2^-32 nats), \
-targets, mean, rate, norm, tokens_per_second; evaluated (the step), sum, count, bytes, mean, bits_per_byte; done (steps), file and digest (null unless all steps are done; \
-FNV-1a of 64 bits over its bytes), bytes, seconds.";
+JSON (--json), a line each: begun (at which step), parameters, tokens, held_out_tokens, steps, batch, rate; step, loss (a sum of units of 2^-32 nats), \
+targets, mean, rate, norm, tokens_per_second, memory (the most bytes that the process had; null where the system does not say); evaluated (the step), \
+sum, count, bytes, mean, bits_per_byte, verdict (best, waited, halved, over; null where none was due); done (steps), kept (the step whose weights the file \
+has), file, digest (null, as kept, unless the run is over; FNV-1a of 64 bits over the file's bytes), bytes, memory, seconds.";
 
 /// Train a ternary language model, with the same bytes on every machine
 #[derive(Debug, clap::Args)]
@@ -50,9 +61,12 @@ pub(crate) struct Arguments {
     /// The file to write, .gguf; whole or not at all
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// The size of the model
-    #[arg(long, value_name = "SIZE", value_parser = preset(), default_value = "nano")]
-    preset: Preset,
+    /// The size of the model [default: nano]
+    #[arg(long, value_name = "SIZE", value_parser = preset())]
+    preset: Option<Preset>,
+    /// Begin with the weights of this model, a GGUF file of a bitnet, and its size and vocabulary
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["preset", "vocabulary", "tokenizer"])]
+    from: Option<PathBuf>,
     /// Steps of the whole run, for which the learning rate is planned [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "minutes")]
     steps: Option<u64>,
@@ -74,15 +88,24 @@ pub(crate) struct Arguments {
     /// The share of the text that is held out, from its end
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.05)]
     hold: f64,
-    /// The highest learning rate
-    #[arg(long, value_name = "R", value_parser = positive, default_value_t = 2e-3)]
-    rate: f32,
+    /// How the learning rate falls
+    #[arg(long, value_name = "FALL", value_parser = fall(), default_value = "cosine")]
+    schedule: Fall,
+    /// The highest learning rate [default: 0.002, with --from 0.0005; times the root of --batch / 16]
+    #[arg(long, value_name = "R", value_parser = positive)]
+    rate: Option<f32>,
     /// Steps until the highest learning rate [default: a twentieth of all]
     #[arg(long, value_name = "N")]
     warmup: Option<u64>,
     /// The share of the highest rate that is left at the end
     #[arg(long, value_name = "SHARE", value_parser = fraction, default_value_t = 0.1)]
     last: f32,
+    /// Halve the learning rate when so many evaluations in a row are no better than the best
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    plateau: Option<u32>,
+    /// End when so many are not; OUT is then the model as it was when it was best
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    patience: Option<u32>,
     /// The share of a weight that a learning rate of 1 takes away in a step
     #[arg(long, value_name = "W", value_parser = fraction, default_value_t = 0.1)]
     decay: f32,
@@ -130,6 +153,13 @@ pub(crate) struct Arguments {
 fn preset() -> impl TypedValueParser<Value = Preset> {
     PossibleValuesParser::new(Preset::ALL.map(Preset::name))
         .try_map(|name| Preset::from_name(&name).ok_or("not one of the sizes"))
+}
+
+fn fall() -> impl TypedValueParser<Value = Fall> {
+    PossibleValuesParser::new(Fall::ALL.map(Fall::name)).map(|name| {
+        let mut all = Fall::ALL.into_iter();
+        all.find(|fall| fall.name() == name).unwrap_or(Fall::Cosine)
+    })
 }
 
 fn format() -> impl TypedValueParser<Value = Format> {
@@ -187,25 +217,41 @@ fn fraction(text: &str) -> Result<f32, String> {
 }
 
 impl Arguments {
-    /// The options of a run of so many steps with a vocabulary of so many tokens.
-    fn options(&self, steps: u64, tokens: u32) -> TrainOptions {
-        let parameters = self.preset.parameters(tokens);
+    /// The size of the model.
+    fn preset(&self) -> Preset {
+        self.preset.unwrap_or(Preset::Nano)
+    }
+
+    /// The options of a run of so many steps for a model of such parameters.
+    fn options(&self, steps: u64, parameters: Parameters) -> TrainOptions {
         let defaults = TrainOptions::new(Parameters {
-            context_length: self.context.unwrap_or(parameters.context_length),
+            context_length: self
+                .context
+                .unwrap_or(parameters.context_length.min(MOST_CONTEXT)),
             ..parameters
         });
+        let rate = if self.from.is_some() { 5e-4 } else { 2e-3 };
         let batch = self.batch as usize;
         TrainOptions {
             steps,
             batch,
             seed: self.seed,
-            rate: self.rate,
+            fall: self.schedule,
+            // A root is rounded once on any machine.
+            rate: self
+                .rate
+                .unwrap_or(rate * (self.batch as f32 / 16.0).sqrt()),
             warmup: self.warmup.unwrap_or(steps.div_ceil(20)),
             last: self.last,
             adamw: AdamW {
                 decay: self.decay,
                 clip: self.clip,
                 ..AdamW::DEFAULT
+            },
+            watch: Watch {
+                every: self.every.unwrap_or(steps.div_ceil(10)),
+                plateau: self.plateau,
+                patience: self.patience,
             },
             micro: match self.accumulate {
                 Some(parts) => batch.div_ceil(parts as usize),

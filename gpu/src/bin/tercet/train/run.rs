@@ -2,18 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use tercet_core::conformance::Digest;
-use tercet_core::gguf::Reader;
 use tercet_host::file::output::Output;
-use tercet_host::language::tokenizer::{Encoding, Specials, Tokenizer};
-use tercet_host::language::{LanguageFile, Vocabulary};
-use tercet_host::parallel::Threads;
-use tercet_host::train::{Batches, Corpus, Preset, TrainOptions, Trainer, vocabulary};
+use tercet_host::measure::peak_resident;
+use tercet_host::train::Batches;
 
 use super::Arguments;
+use super::material::Material;
 use super::texts::Texts;
 use super::told::{Begun, Done, Told};
 use crate::failure::Failure;
@@ -27,14 +24,6 @@ const CHECKPOINT: &str = "checkpoint.safetensors";
 /// The files in the folder of --report.
 const HELD_OUT: &str = "held-out.txt";
 const REPORT: &str = "report.html";
-
-/// What a run is made of.
-struct Material {
-    vocabulary: Vocabulary,
-    tokenizer: Tokenizer,
-    corpus: Arc<Corpus>,
-    held_out: Vec<u32>,
-}
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Refused before the work, not after it.
@@ -84,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (None, Some(minutes)) => measure(arguments, &material, minutes)?,
         (None, None) => 1000,
     };
-    let options = arguments.options(steps, material.tokens());
+    let options = arguments.options(steps, material.parameters);
     let mut trainer = material.trainer(&options)?;
     if arguments.resume {
         let path = checkpoint.as_deref().unwrap_or(Path::new(CHECKPOINT));
@@ -96,27 +85,31 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     told.begun(&Begun {
         begun: trainer.steps(),
         parameters: options.parameters,
-        tokens: material.corpus.tokens().len(),
-        held_out_tokens: material.held_out.len(),
+        tokens: material.corpus.tokens(),
+        held_out_tokens: material.corpus.held_out().len(),
         steps,
         batch: options.batch,
+        rate: options.rate,
     })?;
-    let every = arguments.every.unwrap_or(steps.div_ceil(10));
     let last = arguments.stop_after.unwrap_or(steps).min(steps);
     let batches = Batches::new(&material.corpus, options.batch, trainer.steps());
-    let save = |trainer: &Trainer<Threads>| match &checkpoint {
-        Some(path) => trainer.save(path, &material.corpus).map(|_| ()),
-        None => Ok(()),
-    };
-    while trainer.steps() < last {
+    while trainer.steps() < last && !trainer.is_over() {
         let report = trainer.step(&batches)?;
         told.step(&report)?;
-        let is_over = answering.as_ref().is_some_and(Answering::is_over);
-        let is_last = report.step == last;
-        if report.step.is_multiple_of(every) || is_last || is_over {
-            save(&trainer)?;
+        let is_due = options.watch.is_due(report.step, steps);
+        let is_interrupted = answering.as_ref().is_some_and(Answering::is_over);
+        if is_due || (report.step == last && !is_interrupted) {
+            let cost = material.evaluate(&trainer)?;
+            // An evaluation that no other run makes decides nothing.
+            let verdict = is_due.then(|| trainer.watch(&cost));
+            told.evaluated(report.step, &cost, verdict)?;
         }
-        if is_over {
+        if let Some(path) = &checkpoint
+            && (is_due || is_interrupted || report.step == last)
+        {
+            trainer.save(path, &material.corpus)?;
+        }
+        if is_interrupted {
             drop(told);
             return Err(Failure::interrupted(format_args!(
                 "interrupted after step {}; the same command with --resume{} goes on",
@@ -127,28 +120,26 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 }
             )));
         }
-        if report.step.is_multiple_of(every) || is_last {
-            let cost = material.evaluate(&trainer)?;
-            told.evaluated(report.step, &cost)?;
-        }
     }
     drop(answering);
     if let Some(folder) = &arguments.report {
-        let line = format!(
-            "{} model, {} of {steps} steps",
-            arguments.preset.name(),
-            trainer.steps()
-        );
+        let name = match &arguments.from {
+            Some(path) => format!("{}, trained on", path.display()),
+            None => format!("{} model", arguments.preset().name()),
+        };
+        let line = format!("{name}, {} of {steps} steps", trainer.steps());
         told.report(&folder.join(REPORT), line)?;
     }
     let mut done = Done {
         done: trainer.steps(),
+        kept: None,
         file: None,
-        bytes: 0,
         digest: None,
+        bytes: 0,
+        memory: peak_resident(),
         seconds: told.seconds(),
     };
-    if trainer.steps() == steps {
+    if trainer.is_over() {
         let file = trainer.export(arguments.to)?;
         let mut digest = Digest::new();
         digest.bytes(&file);
@@ -157,13 +148,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         done.bytes = output.finish()?;
         done.file = Some(arguments.output.display().to_string());
         done.digest = Some(format!("{:016x}", digest.value()));
+        let best = trainer.best().filter(|_| arguments.patience.is_some());
+        done.kept = Some(best.unwrap_or(done.done));
     }
     told.done(&done)
 }
 
 /// Steps that a time allows, by how long some take.
 fn measure(arguments: &Arguments, material: &Material, minutes: f64) -> Result<u64, Failure> {
-    let options = arguments.options(1000, material.tokens());
+    let options = arguments.options(1000, material.parameters);
     let mut trainer = material.trainer(&options)?;
     let batches = Batches::new(&material.corpus, options.batch, 0);
     trainer.step(&batches)?;
@@ -179,75 +172,4 @@ fn measure(arguments: &Arguments, material: &Material, minutes: f64) -> Result<u
     let steps = ((left / step) as u64).max(1);
     eprintln!("--steps {steps}: a step takes {:.3} s here", step);
     Ok(steps)
-}
-
-impl Material {
-    fn new(arguments: &Arguments, texts: &Texts) -> Result<Self, Failure> {
-        let vocabulary = match &arguments.tokenizer {
-            Some(path) => {
-                let file = LanguageFile::open(path)?;
-                Vocabulary::read(&file.reader()?)
-                    .map_err(|reason| Failure::new(format_args!("{}: {reason}", path.display())))?
-            }
-            None => {
-                let most = arguments.vocabulary.unwrap_or(match arguments.preset {
-                    Preset::Nano => 512,
-                    Preset::Tiny => 1024,
-                    Preset::Small => 4096,
-                    _ => 16_384,
-                });
-                vocabulary(&texts.train.concat(), most)
-            }
-        };
-        let options = arguments.options(1, vocabulary.tokens.len() as u32);
-        let header = Trainer::<Threads>::header(&options, &vocabulary)?;
-        let reader = Reader::new(&header).map_err(Failure::new)?;
-        let tokenizer = Tokenizer::read(&reader, &header, None).map_err(Failure::new)?;
-        let encode = |text: &[u8]| {
-            let encoding = Encoding {
-                ends: false,
-                ..Encoding::default()
-            };
-            tokenizer.encode(text, encoding).map_err(Failure::new)
-        };
-        let mut tokens = Vec::new();
-        for text in &texts.train {
-            tokens.extend(encode(text)?);
-            if texts.train.len() > 1 {
-                tokens.extend(vocabulary.eos);
-            }
-        }
-        let held_out = encode(&texts.held_out)?;
-        let begin = vocabulary.bos.filter(|_| vocabulary.add_bos);
-        let corpus = Corpus::new(tokens, options.context(), begin, options.seed)?;
-        Ok(Self {
-            vocabulary,
-            tokenizer,
-            corpus: Arc::new(corpus),
-            held_out,
-        })
-    }
-
-    /// Tokens of the vocabulary.
-    fn tokens(&self) -> u32 {
-        self.vocabulary.tokens.len() as u32
-    }
-
-    fn trainer(&self, options: &TrainOptions) -> Result<Trainer<Threads>, Failure> {
-        let parts = options.batch.div_ceil(options.micro);
-        let workers = rayon::current_num_threads().min(parts);
-        let engines = vec![Threads::alone(); workers];
-        Ok(Trainer::new(engines, options, self.vocabulary.clone())?)
-    }
-
-    fn evaluate(&self, trainer: &Trainer<Threads>) -> Result<tercet_host::language::Cost, Failure> {
-        let pieces = *self.tokenizer.view().pieces();
-        let bytes = |token| {
-            pieces
-                .piece(token, Specials::Shown)
-                .map_or(0, Iterator::count)
-        };
-        let begin = self.vocabulary.bos.filter(|_| self.vocabulary.add_bos);
-        Ok(trainer.evaluate(Threads::alone, &self.held_out, begin, &bytes)?)
-    }
 }

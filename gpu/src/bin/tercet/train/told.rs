@@ -6,9 +6,10 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use tercet_host::language::{Cost, Parameters};
+use tercet_host::measure::peak_resident;
 use tercet_host::points::Destination;
 use tercet_host::report::{Curves, Line, Panel};
-use tercet_host::train::StepReport;
+use tercet_host::train::{StepReport, Verdict};
 
 use crate::failure::Failure;
 use crate::{format, output};
@@ -22,6 +23,7 @@ pub(super) struct Begun {
     pub(super) held_out_tokens: usize,
     pub(super) steps: u64,
     pub(super) batch: usize,
+    pub(super) rate: f32,
 }
 
 #[derive(Debug, Serialize)]
@@ -33,6 +35,7 @@ struct Stepped {
     rate: f32,
     norm: f64,
     tokens_per_second: f64,
+    memory: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -43,15 +46,18 @@ struct Evaluated {
     bytes: u64,
     mean: f64,
     bits_per_byte: f64,
+    verdict: Option<&'static str>,
 }
 
 /// How it ended.
 #[derive(Debug, Serialize)]
 pub(super) struct Done {
     pub(super) done: u64,
+    pub(super) kept: Option<u64>,
     pub(super) file: Option<String>,
-    pub(super) bytes: u64,
     pub(super) digest: Option<String>,
+    pub(super) bytes: u64,
+    pub(super) memory: Option<u64>,
     pub(super) seconds: f64,
 }
 
@@ -94,7 +100,7 @@ impl Told {
         }
         let parameters = &begun.parameters;
         output::text(&format!(
-            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}\n",
+            "width {}, feed-forward {}, {} layers, heads {}:{}, {} tokens, context {}\n{} to train on, {} held out; {} steps of {} x {}, a learning rate of {}\n",
             parameters.embedding_length,
             parameters.feed_forward_length,
             parameters.block_count,
@@ -107,6 +113,7 @@ impl Told {
             begun.steps,
             begun.batch,
             parameters.context_length,
+            begun.rate,
         ))
     }
 
@@ -115,11 +122,13 @@ impl Told {
         let speed = done as f64 / self.start.elapsed().as_secs_f64();
         self.steps.push((report.step as f64, report.mean()));
         self.bar.set_position(report.step);
+        let memory = peak_resident();
         self.bar.set_message(format!(
-            "{:.3} nats a token, {}{:.0} tokens/s",
+            "{:.3} nats a token, {}{:.0} tokens/s{}",
             report.mean(),
             self.last,
-            speed
+            speed,
+            memory.map_or_else(String::new, |bytes| format!(", {}", format::bytes(bytes))),
         ));
         if !self.json {
             return Ok(());
@@ -132,10 +141,17 @@ impl Told {
             rate: report.rate,
             norm: report.norm,
             tokens_per_second: speed,
+            memory,
         })
     }
 
-    pub(super) fn evaluated(&mut self, step: u64, cost: &Cost) -> Result<(), Failure> {
+    /// What an evaluation came to, and if it was due what it led to.
+    pub(super) fn evaluated(
+        &mut self,
+        step: u64,
+        cost: &Cost,
+        verdict: Option<Verdict>,
+    ) -> Result<(), Failure> {
         self.evaluations
             .push((step.max(1) as f64, cost.bits_per_byte()));
         self.last = format!("{:.4} bits a byte held out, ", cost.bits_per_byte());
@@ -147,16 +163,28 @@ impl Told {
                 bytes: cost.bytes,
                 mean: cost.mean(),
                 bits_per_byte: cost.bits_per_byte(),
+                verdict: verdict.map(|verdict| match verdict {
+                    Verdict::Best => "best",
+                    Verdict::Waited(_) => "waited",
+                    Verdict::Halved => "halved",
+                    Verdict::Over => "over",
+                }),
             });
         }
         let recent = &self.steps[self.steps.len().saturating_sub(20)..];
         let mean = recent.iter().map(|(_, mean)| mean).sum::<f64>() / recent.len().max(1) as f64;
         let line = format!(
-            "step {step:>6}: {mean:.4} nats a token; held out {:.4} bits a byte (sum {} over {} tokens), {:.0} s\n",
+            "step {step:>6}: {mean:.4} nats a token; held out {:.4} bits a byte (sum {} over {} tokens), {:.0} s{}\n",
             cost.bits_per_byte(),
             cost.sum,
             cost.count,
             self.start.elapsed().as_secs_f64(),
+            match verdict {
+                None | Some(Verdict::Best) => "",
+                Some(Verdict::Waited(_)) => "; not the best",
+                Some(Verdict::Halved) => "; not the best: half the learning rate from here on",
+                Some(Verdict::Over) => "; not the best: the run ends",
+            },
         );
         self.bar.suspend(|| output::text(&line))
     }
@@ -166,18 +194,24 @@ impl Told {
         if self.json {
             return output::json_line(done);
         }
-        match (&done.file, &done.digest) {
-            (Some(file), Some(digest)) => output::text(&format!(
-                "{file}: {}, digest {digest}, {} steps in {} s\n",
-                format::bytes(done.bytes),
-                done.done,
-                format::significant(done.seconds)
-            )),
-            _ => output::text(&format!(
-                "stopped after step {}; --resume goes on\n",
-                done.done
-            )),
-        }
+        let (Some(file), Some(digest), Some(kept)) = (&done.file, &done.digest, done.kept) else {
+            let line = format!("stopped after step {}; --resume goes on\n", done.done);
+            return output::text(&line);
+        };
+        output::text(&format!(
+            "{file}: {}, digest {digest}, {} steps in {} s{}{}\n",
+            format::bytes(done.bytes),
+            done.done,
+            format::significant(done.seconds),
+            match kept == done.done {
+                true => String::new(),
+                false => format!(", as it was after step {kept}"),
+            },
+            match done.memory {
+                Some(bytes) => format!(", {} of memory", format::bytes(bytes)),
+                None => String::new(),
+            },
+        ))
     }
 
     /// Seconds since the beginning.

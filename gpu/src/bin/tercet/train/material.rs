@@ -1,0 +1,180 @@
+//! What a run is made of: a vocabulary, the model's size, tokens.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tercet_core::conformance::Digest;
+use tercet_core::gguf::Reader;
+use tercet_host::Model;
+use tercet_host::language::tokenizer::{Encoding, Specials, Tokenizer};
+use tercet_host::language::{Cost, LanguageFile, Parameters, View, Vocabulary};
+use tercet_host::parallel::Threads;
+use tercet_host::train::{
+    Corpus, Preset, TokenFile, TokenWriter, Tokens, TrainOptions, Trainer, vocabulary,
+};
+
+use super::Arguments;
+use super::texts::Texts;
+use crate::failure::Failure;
+
+/// The file of tokens in the folder of --checkpoint.
+const TOKENS: &str = "tokens.bin";
+
+/// All that a run has before it begins.
+pub(super) struct Material {
+    vocabulary: Vocabulary,
+    tokenizer: Tokenizer,
+    /// The model to begin with.
+    from: Option<Model>,
+    pub(super) parameters: Parameters,
+    pub(super) corpus: Arc<Corpus>,
+}
+
+impl Material {
+    pub(super) fn new(arguments: &Arguments, texts: &Texts) -> Result<Self, Failure> {
+        let named = arguments.from.as_ref().or(arguments.tokenizer.as_ref());
+        let file = named.map(|path| LanguageFile::open(path)).transpose()?;
+        let vocabulary = match &file {
+            Some(file) => {
+                let path = file.path().display();
+                Vocabulary::read(&file.reader()?)
+                    .map_err(|reason| Failure::new(format_args!("{path}: {reason}")))?
+            }
+            None => {
+                let most = arguments.vocabulary.unwrap_or(match arguments.preset() {
+                    Preset::Nano => 512,
+                    Preset::Tiny => 1024,
+                    Preset::Small => 4096,
+                    _ => 16_384,
+                });
+                vocabulary(&texts.train.concat(), most)
+            }
+        };
+        let parameters = match (&file, &arguments.from) {
+            (Some(file), Some(_)) => {
+                let mut view = View::of(file)?;
+                Parameters::of(view.model(file)?.config())
+            }
+            _ => arguments
+                .preset()
+                .parameters(vocabulary.tokens.len() as u32),
+        };
+        let options = arguments.options(1, parameters);
+        let header = Trainer::<Threads>::header(&options, &vocabulary)?;
+        let reader = Reader::new(&header).map_err(Failure::new)?;
+        let tokenizer = Tokenizer::read(&reader, &header, None).map_err(Failure::new)?;
+        let (tokens, held_out) = match &arguments.checkpoint {
+            Some(folder) => {
+                let known = arguments.resume;
+                mapped(&folder.join(TOKENS), known, &tokenizer, (texts, &header))?
+            }
+            None => {
+                let mut tokens = Vec::new();
+                encode(&tokenizer, texts, &mut |some| {
+                    tokens.extend(some);
+                    Ok(())
+                })?;
+                (Tokens::Held(tokens), held_out(&tokenizer, texts)?)
+            }
+        };
+        let begin = vocabulary.bos.filter(|_| vocabulary.add_bos);
+        let corpus = Corpus::new(tokens, held_out, options.context(), begin, options.seed)?;
+        Ok(Self {
+            vocabulary,
+            tokenizer,
+            from: arguments.from.as_ref().map(Model::open).transpose()?,
+            parameters,
+            corpus: Arc::new(corpus),
+        })
+    }
+
+    pub(super) fn trainer(&self, options: &TrainOptions) -> Result<Trainer<Threads>, Failure> {
+        let parts = options.batch.div_ceil(options.micro);
+        let workers = rayon::current_num_threads().min(parts);
+        let engines = vec![Threads::alone(); workers];
+        let vocabulary = self.vocabulary.clone();
+        Ok(match &self.from {
+            Some(model) => Trainer::from_model(engines, options, vocabulary, model)?,
+            None => Trainer::new(engines, options, vocabulary)?,
+        })
+    }
+
+    /// What the text that is held out costs.
+    pub(super) fn evaluate(&self, trainer: &Trainer<Threads>) -> Result<Cost, Failure> {
+        let pieces = *self.tokenizer.view().pieces();
+        let bytes = |token| {
+            pieces
+                .piece(token, Specials::Shown)
+                .map_or(0, Iterator::count)
+        };
+        Ok(trainer.evaluate(Threads::alone, &self.corpus, &bytes)?)
+    }
+}
+
+/// The tokens of a text, without those of its beginning and end.
+fn tokens_of(tokenizer: &Tokenizer, text: &[u8]) -> Result<Vec<u32>, Failure> {
+    let encoding = Encoding {
+        ends: false,
+        ..Encoding::default()
+    };
+    tokenizer.encode(text, encoding).map_err(Failure::new)
+}
+
+/// The tokens to train on, text by text; where there are several, each ends.
+fn encode(
+    tokenizer: &Tokenizer,
+    texts: &Texts,
+    take: &mut dyn FnMut(&[u32]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let end = tokenizer
+        .vocabulary()
+        .eos()
+        .filter(|_| texts.train.len() > 1);
+    for text in &texts.train {
+        take(&tokens_of(tokenizer, text)?)?;
+        take(end.as_slice())?;
+    }
+    Ok(())
+}
+
+fn held_out(tokenizer: &Tokenizer, texts: &Texts) -> Result<Vec<u32>, Failure> {
+    tokens_of(tokenizer, &texts.held_out)
+}
+
+/// Tokens in a file: those that are there, if they may be and are of these texts and this vocabulary (which the model's header says), or new ones.
+fn mapped(
+    path: &Path,
+    known: bool,
+    tokenizer: &Tokenizer,
+    (texts, header): (&Texts, &[u8]),
+) -> Result<(Tokens, Vec<u32>), Failure> {
+    let mut digest = Digest::new();
+    let all = texts
+        .train
+        .iter()
+        .chain([&texts.held_out])
+        .map(Vec::as_slice);
+    for bytes in all.chain([header]) {
+        digest.bytes(&(bytes.len() as u64).to_le_bytes());
+        digest.bytes(bytes);
+    }
+    let made_of = digest.value();
+    let found = match known {
+        true => TokenFile::open(path, made_of)?,
+        false => None,
+    };
+    let file = match found {
+        Some(file) => file,
+        None => {
+            let mut writer = TokenWriter::create(path, made_of, &held_out(tokenizer, texts)?)?;
+            encode(tokenizer, texts, &mut |tokens| Ok(writer.extend(tokens)?))?;
+            writer.finish()?;
+            let written = TokenFile::open(path, made_of)?;
+            written.ok_or_else(|| {
+                Failure::new(format_args!("{}: it was written over", path.display()))
+            })?
+        }
+    };
+    let held_out = file.held_out();
+    Ok((Tokens::Mapped(file), held_out))
+}
