@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The AMX kernels in an emulated processor, since few machines have one: the conformance table, and products of all sizes against the
-# reference engine's. What the processor is made of, and so what this shows: .ci/amx/README.md
+# The AMX kernels in an emulated processor, since few machines have one: the conformance table, products of all sizes against the
+# reference engine's, and a training run. What the processor is made of, and so what this shows: .ci/amx/README.md
 . .ci/lib.sh
 
 python=${TERCET_PYTHON:-python3}
@@ -15,7 +15,7 @@ cc -O1 -shared -fPIC -o "$TERCET_ISOC23" .ci/amx/isoc23.c
 "$python" .ci/amx/test_linux.py
 
 # Static, at a fixed address: no loader to emulate. Copied, since they are linked over those that the step `conformance:host` runs.
-for program in conformance_threads compare_products; do
+for program in conformance_threads compare_products trained; do
     released rustc --bin $program -- -C target-feature=+crt-static -C relocation-model=static
     cp "$released/$program" "target/ci/amx-$program"
 done
@@ -37,3 +37,4 @@ emulate conformance_threads >target/ci/conformance-amx.txt
 note "$(grep -vc '^#' target/ci/conformance-amx.txt) digests agree"
 emulate compare_products | tee target/ci/amx-compared.txt
 note "$(sed -n 's/^amx: //p' target/ci/amx-compared.txt)"
+note "$(emulate trained)"

@@ -1,5 +1,6 @@
 //! Batches that are read while others are trained on.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
@@ -23,36 +24,36 @@ pub(super) struct BatchTokens {
 /// The batches of a corpus from a step on.
 #[derive(Debug)]
 pub struct Batches {
-    next: Receiver<BatchTokens>,
+    from: From,
     size: usize,
     context: usize,
 }
 
+/// Where batches come from.
+#[derive(Debug)]
+enum From {
+    /// A thread that reads ahead.
+    Ahead(Receiver<BatchTokens>),
+    /// This one, where the system gives no other: the step that comes next.
+    Here(Arc<Corpus>, Cell<u64>),
+}
+
 impl Batches {
-    /// Batches of `size` windows, the first that of `step`. A thread of its own reads them: it ends with this.
+    /// Batches of `size` windows, the first that of `step`. A thread of its own reads them, if the system gives one: it ends with this.
     pub fn new(corpus: &Arc<Corpus>, size: usize, step: u64) -> Self {
         let (sender, next) = sync_channel(AHEAD);
-        let (corpus, context) = (Arc::clone(corpus), corpus.context());
-        thread::spawn(move || {
-            for step in step.. {
-                let mut inputs = vec![0; size * context];
-                let mut targets = inputs.clone();
-                let windows = inputs.chunks_mut(context).zip(targets.chunks_mut(context));
-                for (place, (inputs, targets)) in (step * size as u64..).zip(windows) {
-                    corpus.window(place, inputs, targets);
-                }
-                let tokens = BatchTokens {
-                    step,
-                    inputs,
-                    targets,
-                };
-                if sender.send(tokens).is_err() {
-                    return;
-                }
-            }
+        let context = corpus.context();
+        let ahead = Arc::clone(corpus);
+        let reads = thread::Builder::new().spawn(move || {
+            let mut all = (step..).map(|step| read(&ahead, size, step));
+            while all.next().is_some_and(|tokens| sender.send(tokens).is_ok()) {}
         });
+        let from = match reads {
+            Ok(_) => From::Ahead(next),
+            Err(_) => From::Here(Arc::clone(corpus), Cell::new(step)),
+        };
         Self {
-            next,
+            from,
             size,
             context,
         }
@@ -64,8 +65,31 @@ impl Batches {
     }
 
     pub(super) fn next(&self) -> BatchTokens {
-        self.next
-            .recv()
-            .expect("the reader sends as long as there is who receives")
+        match &self.from {
+            From::Ahead(next) => next
+                .recv()
+                .expect("the reader sends as long as there is who receives"),
+            From::Here(corpus, step) => {
+                let tokens = read(corpus, self.size, step.get());
+                step.set(step.get() + 1);
+                tokens
+            }
+        }
+    }
+}
+
+/// The batch of a step.
+fn read(corpus: &Corpus, size: usize, step: u64) -> BatchTokens {
+    let context = corpus.context();
+    let mut inputs = vec![0; size * context];
+    let mut targets = inputs.clone();
+    let windows = inputs.chunks_mut(context).zip(targets.chunks_mut(context));
+    for (place, (inputs, targets)) in (step * size as u64..).zip(windows) {
+        corpus.window(place, inputs, targets);
+    }
+    BatchTokens {
+        step,
+        inputs,
+        targets,
     }
 }
