@@ -40,16 +40,16 @@ def initial(config, generator):
     return made
 
 
-def turns(config):
+def turns(config, positions):
     """Cosine and sine by (position, pair)."""
     pairs = config.width // config.heads // 2
-    angle = torch.arange(config.context).double()[:, None] * 10000.0 ** (-torch.arange(pairs).double() / pairs)
+    angle = torch.arange(positions).double()[:, None] * 10000.0 ** (-torch.arange(pairs).double() / pairs)
     return angle.cos().float(), angle.sin().float()
 
 
 def forward(ops, config, tokens):
     """Logits of (sequences, positions)."""
-    cos, sin = turns(config)
+    cos, sin = turns(config, tokens.shape[-1])
     groups = config.heads // config.kv_heads
 
     def split(x, queries):
@@ -118,9 +118,9 @@ class Float:
         return F.silu(gate) * up
 
     def attention(self, q, k, v):
-        score = q @ k.mT * q.shape[-1] ** -0.5
-        hidden = torch.ones(score.shape[-2:], dtype=torch.bool).triu(1)
-        return score.masked_fill(hidden, float("-inf")).softmax(-1) @ v
+        k, v = (x.expand_as(q).flatten(1, 2) for x in (k, v))
+        mixed = F.scaled_dot_product_attention(q.flatten(1, 2), k, v, is_causal=True)
+        return mixed.unflatten(1, q.shape[1:3])
 
     def loss(self, logits, targets):
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")

@@ -31,8 +31,7 @@ def options():
     parser.add_argument("--kv-heads", type=int, default=2)
     parser.add_argument("--vocabulary", type=int, default=259)
     parser.add_argument("--lr", type=float, default=2e-3)
-    parser.add_argument("--decay", type=float, default=0.1)
-    parser.add_argument("--clip", type=float, default=1.0)
+    learning(parser)
     parser.add_argument("--deviation", type=float, default=0.06, help="of initial weights")
     parser.add_argument("--floor-weights", type=int, default=-25)
     parser.add_argument("--floor-values", type=int, default=-33)
@@ -41,6 +40,13 @@ def options():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--check", action="store_true")
     return parser.parse_args()
+
+
+def learning(parser):
+    """The options of `AdamW` that have one default for all runs."""
+    parser.add_argument("--schedule", choices=("cosine", "two-stage"), default="cosine")
+    for name, default in dict(last=0.1, decay=0.1, clip=1.0).items():
+        parser.add_argument(f"--{name}", type=float, default=default)
 
 
 def quantizers(config):
@@ -69,16 +75,20 @@ def batches(config, count):
         order = order[config.batch :]
 
 
-def bits_per_byte(kind, weights, config, held):
-    """By the forward pass of a kind, over all windows held out."""
-    nll, (inputs, targets) = 0.0, held
+def nats(kind, weights, config, inputs, targets):
+    """What all targets cost together by the forward pass of a kind."""
+    total = 0.0
     with torch.no_grad():
         ops = model.KINDS[kind](weights, ({}, {}))
-        for at in range(0, len(inputs), config.batch):
-            logits = model.forward(ops, config, inputs[at : at + config.batch]).double()
-            wanted = targets[at : at + config.batch]
-            nll -= logits.log_softmax(-1).gather(-1, wanted[..., None]).sum().item()
-    return nll / math.log(2) / targets.numel()
+        for some, wanted in zip(inputs.split(config.batch), targets.split(config.batch)):
+            logits = model.forward(ops, config, some).double()
+            total -= logits.log_softmax(-1).gather(-1, wanted[..., None]).sum().item()
+    return total
+
+
+def bits_per_byte(kind, weights, config, held):
+    """Over all windows held out, whose tokens are bytes."""
+    return nats(kind, weights, config, *held) / math.log(2) / held[1].numel()
 
 
 class AdamW:
@@ -94,11 +104,17 @@ class AdamW:
         if at < config.warmup:
             return config.lr * (at + 1) / config.warmup
         done = (at - config.warmup) / max(1, config.steps - config.warmup)
-        return config.lr * (0.1 + 0.45 * (1 + math.cos(math.pi * done)))
+        left = 1 - done if config.schedule == "two-stage" else 0.5 * (1 + math.cos(math.pi * done))
+        return config.lr * (config.last + (1 - config.last) * left) * (2 / 3 if self.is_second() else 1)
+
+    def is_second(self):
+        """Whether the second of two stages has begun, in which nothing decays."""
+        return self.config.schedule == "two-stage" and self.step_number >= self.config.steps // 2
 
     @torch.no_grad()
     def step(self, sums, count):
         lr, (b1, b2) = self.rate(), (0.9, 0.95)
+        decay = 0.0 if self.is_second() else self.config.decay
         self.step_number += 1
         self.powers = [self.powers[0] * b1, self.powers[1] * b2]
         inverse = torch.tensor(1 / count, dtype=torch.float32)
@@ -111,19 +127,18 @@ class AdamW:
             v.mul_(b2).add_((gradient * gradient) * (1 - b2))
             change = (m / (1 - self.powers[0])) / ((v / (1 - self.powers[1])).sqrt() + 1e-8)
             if weight.dim() == 2:
-                weight.sub_(weight * (lr * self.config.decay))
+                weight.sub_(weight * (lr * decay))
             weight.sub_(change * lr)
         return norm
 
 
-def batch_gradients(kind, weights, config, inputs, targets):
-    """The operations of a step, its loss (a sum) and its gradients."""
-    for weight in weights.values():
+def batch_gradients(ops, config, inputs, targets):
+    """The loss (a sum) of a batch and its gradients."""
+    for weight in ops.weights.values():
         weight.grad = None
-    ops = model.KINDS[kind](weights, quantizers(config))
     loss = ops.loss(model.forward(ops, config, inputs), targets)
     loss.backward()
-    return ops, loss.item(), ops.gradients()
+    return loss.item(), ops.gradients()
 
 
 def summary(counts, floor):
@@ -146,7 +161,8 @@ def check(weights, config, inputs, targets):
     kinds = ("integer", "reference", "qat")
     losses, found = {}, {}
     for kind in kinds:
-        _, losses[kind], gradients = batch_gradients(kind, weights, config, inputs, targets)
+        ops = model.KINDS[kind](weights, quantizers(config))
+        losses[kind], gradients = batch_gradients(ops, config, inputs, targets)
         found[kind] = {name: gradient.double().flatten().clone() for name, gradient in gradients.items()}
     print("losses", {kind: round(loss / targets.numel() / math.log(2), 6) for kind, loss in losses.items()}, "bits")
     print(f"{'tensor':20} cosine: reference         qat  length ÷ reference's")
@@ -167,7 +183,8 @@ def main():
     curve, exponents, spent, norms = [], {}, 0.0, []
     for step in range(1, config.steps + 1):
         begun, picked = time.perf_counter(), next(order)
-        ops, loss, sums = batch_gradients(config.variant, weights, config, inputs[picked], targets[picked])
+        ops = model.KINDS[config.variant](weights, quantizers(config))
+        loss, sums = batch_gradients(ops, config, inputs[picked], targets[picked])
         norms.append(optimizer.step(sums, targets[picked].numel()))
         spent += time.perf_counter() - begun
         if config.variant == "integer":
