@@ -95,7 +95,9 @@ impl Attention<'_, '_> {
         let Some(largest) = ask.scores(products, scores) else {
             return out.fill(f32::NAN);
         };
-        let (total, largest) = ask.weights(largest, scores, |power, scale| power as f32 * scale);
+        let (total, largest) = ask.weights(products, largest, scores, |power, scale| {
+            power as f32 * scale
+        });
         if !largest.is_finite() {
             return out.fill(f32::NAN);
         }
@@ -123,7 +125,10 @@ impl Attention<'_, '_> {
     ) -> Option<u64> {
         let ask = self.ask(row, head)?;
         let largest = ask.scores(products, powers)?;
-        Some(ask.weights(largest, powers, |power, _| power as f32).0)
+        Some(
+            ask.weights(products, largest, powers, |power, _| power as f32)
+                .0,
+        )
     }
 
     /// A head of a row; `None` for a row that is not there.
@@ -225,8 +230,9 @@ impl Ask<'_, '_, '_> {
 
     /// Turns scores into what `weigh` makes of each p and its value's scale, and gives Σp and the largest of these.
     #[inline(always)]
-    fn weights(
+    fn weights<P: HeadProducts>(
         &self,
+        products: P,
         largest: f32,
         scores: &mut [f32],
         weigh: impl Fn(u32, f32) -> f32,
@@ -237,18 +243,10 @@ impl Ask<'_, '_, '_> {
         for (_, page) in self.pages() {
             let (_, scales) = attention.cache.values(page, attention.layer, self.kv);
             let Some(scores) = scores.next() else { break };
-            for (score, &scale) in scores.iter_mut().zip(scales) {
-                if *score == f32::NEG_INFINITY {
-                    *score = 0.0;
-                    continue;
-                }
-                let power = (exp2_neg(steps(largest - *score)) + 64) >> 7;
-                total = total.wrapping_add(u64::from(power));
-                let weight = weigh(power, scale);
-                if weight > most {
-                    most = weight;
-                }
-                *score = weight;
+            let (own, highest) = products.weights(largest, scores, scales, &weigh);
+            total = total.wrapping_add(own);
+            if highest > most {
+                most = highest;
             }
         }
         (total, most)
@@ -272,9 +270,7 @@ impl Ask<'_, '_, '_> {
             );
             let exponent = exponent(largest).max(most - range);
             let mut codes = [0; LEN];
-            for (code, &weight) in codes.iter_mut().zip(weights) {
-                *code = shifted(weight, exponent);
-            }
+            products.codes(weights, exponent, &mut codes);
             let shift = (exponent - most + range) as u32 & 31;
             products.values(kind, &codes, values, shift, sums);
         }
@@ -296,6 +292,41 @@ pub trait HeadProducts: Copy {
         let scales = scales.get(first..).unwrap_or_default();
         for ((index, score), &own) in (first..).zip(scores).zip(scales) {
             *score = dot(kind, keys, index, query) * (scale * own);
+        }
+    }
+
+    /// Turns the scores of a page into what `weigh` makes of each p and its value's scale, and those of −∞ into 0; gives Σp and the largest of what was
+    /// made. O(positions).
+    #[inline(always)]
+    fn weights(
+        self,
+        largest: f32,
+        scores: &mut [f32],
+        scales: &[f32],
+        weigh: &impl Fn(u32, f32) -> f32,
+    ) -> (u64, f32) {
+        let (mut total, mut most) = (0u64, 0.0);
+        for (score, &scale) in scores.iter_mut().zip(scales) {
+            if *score == f32::NEG_INFINITY {
+                *score = 0.0;
+                continue;
+            }
+            let power = power_of(largest - *score);
+            total = total.wrapping_add(u64::from(power));
+            let weight = weigh(power, scale);
+            if weight > most {
+                most = weight;
+            }
+            *score = weight;
+        }
+        (total, most)
+    }
+
+    /// The codes of a page's weights: half even of each · 2^−`exponent`, which is at most 32,767. O(positions).
+    #[inline(always)]
+    fn codes(self, weights: &[f32], exponent: i32, codes: &mut [i32; LEN]) {
+        for (code, &weight) in codes.iter_mut().zip(weights) {
+            *code = shifted(weight, exponent);
         }
     }
 
@@ -394,6 +425,12 @@ fn dot(kind: CacheType, keys: PageCodes<'_>, index: usize, query: &[i16]) -> f32
             sum as f32
         }
     }
+}
+
+/// p of what a score lies below the largest.
+#[inline(always)]
+fn power_of(below: f32) -> u32 {
+    (exp2_neg(steps(below)) + 64) >> 7
 }
 
 /// The least e with `a` ≤ 32,767 · 2ᵉ, of a positive normal number; of others something less.

@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 use tercet_core::model::CacheType;
 use tercet_core::model::PageCodes;
 use tercet_core::model::attention::{HeadProducts, PlainProducts};
+use tercet_core::number::exp2_neg;
 
 use crate::simd::avx2::linear::sums::{fold_eight, fold_four, four_sums};
 
@@ -65,6 +66,66 @@ impl HeadProducts for Products {
     }
 
     #[inline(always)]
+    fn weights(
+        self,
+        largest: f32,
+        scores: &mut [f32],
+        scales: &[f32],
+        weigh: &impl Fn(u32, f32) -> f32,
+    ) -> (u64, f32) {
+        let (Ok(scores), Ok(scales)) = (
+            <&mut [f32; 64]>::try_from(&mut *scores),
+            <&[f32; 64]>::try_from(scales),
+        ) else {
+            return PlainProducts.weights(largest, scores, scales, weigh);
+        };
+        // 64 powers of at most 2²⁴.
+        let mut totals = [0u32; 8];
+        let mut most = [0f32; 8];
+        let scales = scales.as_chunks::<8>().0;
+        for (scores, scales) in scores.as_chunks_mut::<8>().0.iter_mut().zip(scales) {
+            // SAFETY: the set runs here.
+            let powers = unsafe { powers(largest, scores) };
+            for lane in 0..8 {
+                let is_left_out = scores[lane] == f32::NEG_INFINITY;
+                let weight = weigh(powers[lane], scales[lane]);
+                let weight = if is_left_out { 0.0 } else { weight };
+                scores[lane] = weight;
+                totals[lane] += powers[lane];
+                most[lane] = if weight > most[lane] {
+                    weight
+                } else {
+                    most[lane]
+                };
+            }
+        }
+        let total = totals.iter().sum::<u32>();
+        let most = most
+            .into_iter()
+            .fold(0.0, |most, own| if own > most { own } else { most });
+        (total.into(), most)
+    }
+
+    #[inline(always)]
+    fn codes(self, weights: &[f32], exponent: i32, codes: &mut [i32; 64]) {
+        for (code, &weight) in codes.iter_mut().zip(weights) {
+            // The mantissa, shifted by 0 to 26, which leaves nothing of it.
+            let bits = weight.to_bits();
+            let field = bits >> 23;
+            let mantissa = match field {
+                0 => bits,
+                _ => bits & 0x7F_FFFF | 0x80_0000,
+            };
+            let shift = (exponent - (field.max(1) as i32 - 150)).clamp(0, 26) as u32;
+            // Half a unit less one, and one where the floor is odd: what is half a unit goes to the even neighbour.
+            let odd = mantissa >> shift & 1;
+            let half = 1 << shift >> 1;
+            let rounded = (mantissa + odd).wrapping_add(half).wrapping_sub(1) >> shift;
+            *code = if shift == 0 { mantissa } else { rounded } as i32;
+        }
+    }
+
+    #[inline(always)]
     fn values(
         self,
         kind: CacheType,
@@ -92,6 +153,53 @@ impl HeadProducts for Products {
             values => PlainProducts.values(kind, weights, values, shift, sums),
         }
     }
+}
+
+/// 2^(31 − i/256), which [`exp2_neg`] takes from its own table.
+const TABLE: [u32; 257] = {
+    let mut table = [0; 257];
+    let mut at = 0;
+    while at < table.len() {
+        table[at] = exp2_neg((at as u32) << 12);
+        at += 1;
+    }
+    table
+};
+
+/// (exp2_neg(steps(largest − s)) + 64) >> 7 of eight scores, as core's [attention](tercet_core::model::attention) has it: 0 for −∞.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn powers(largest: f32, scores: &[f32; 8]) -> [u32; 8] {
+    // SAFETY: eight scores lie there.
+    let scores = unsafe { _mm256_loadu_ps(scores.as_ptr()) };
+    let below = _mm256_sub_ps(_mm256_set1_ps(largest), scores);
+    let x = _mm256_mul_ps(below, _mm256_set1_ps(std::f32::consts::LOG2_E));
+    // The second of two where one is no number.
+    let x = _mm256_min_ps(x, _mm256_set1_ps(31.99));
+    let u = _mm256_cvttps_epi32(_mm256_mul_ps(x, _mm256_set1_ps(1_048_576.0)));
+    let step = _mm256_and_si256(_mm256_srli_epi32::<12>(u), _mm256_set1_epi32(255));
+    let low = _mm256_and_si256(u, _mm256_set1_epi32((1 << 12) - 1));
+    // SAFETY: the table has an element for each step, and one more.
+    let (high, next) = unsafe {
+        let table = TABLE.as_ptr().cast::<i32>();
+        (
+            _mm256_i32gather_epi32::<4>(table, step),
+            _mm256_i32gather_epi32::<4>(table.add(1), step),
+        )
+    };
+    let slope = _mm256_srli_epi32::<3>(_mm256_sub_epi32(high, next));
+    let chord = _mm256_srli_epi32::<9>(_mm256_mullo_epi32(slope, low));
+    let rest = _mm256_sub_epi32(_mm256_set1_epi32(1 << 12), low);
+    let bend = _mm256_srli_epi32::<12>(_mm256_mullo_epi32(low, rest));
+    let curved = _mm256_mullo_epi32(_mm256_srli_epi32::<18>(high), bend);
+    let curved = _mm256_mullo_epi32(curved, _mm256_set1_epi32(246));
+    let both = _mm256_add_epi32(chord, _mm256_srli_epi32::<20>(curved));
+    let value = _mm256_srlv_epi32(_mm256_sub_epi32(high, both), _mm256_srli_epi32::<20>(u));
+    let value = _mm256_srli_epi32::<7>(_mm256_add_epi32(value, _mm256_set1_epi32(64)));
+    let mut powers = [0; 8];
+    // SAFETY: eight powers fit there.
+    unsafe { _mm256_storeu_si256(powers.as_mut_ptr().cast(), value) };
+    powers
 }
 
 /// Scores of eight keys of bytes.
@@ -226,6 +334,79 @@ mod tests {
             products.values(kind, &weights, codes, 20, &mut found);
             PlainProducts.values(kind, &weights, codes, 20, &mut expected);
             assert_eq!(found, expected, "{head}");
+        }
+    }
+
+    /// Weights and codes of pages by both.
+    #[target_feature(enable = "avx2,fma")]
+    fn check_weights(random: &mut Random) {
+        let products = Products::here();
+        let weighs = [0, 1].map(|kind| {
+            move |power: u32, scale: f32| match kind {
+                0 => power as f32 * scale,
+                _ => power as f32,
+            }
+        });
+        for round in 0..200u32 {
+            let spread = 2f32.powi(round as i32 % 24 - 12);
+            let mut draw =
+                |most: f32| (random.below(1 << 24) as f32 / (1 << 23) as f32 - 1.0) * most;
+            let largest = draw(10.0);
+            let mut scores = [0.0; 64];
+            for score in &mut scores {
+                *score = largest - draw(spread).abs();
+            }
+            scores[3] = largest;
+            let kept = if round % 3 == 0 {
+                64
+            } else {
+                round as usize % 64 + 1
+            };
+            scores[kept..].fill(f32::NEG_INFINITY);
+            let exponent = -((round % 50) as i32) * 2;
+            let scales: [f32; 64] = std::array::from_fn(|_| draw(1.0).abs() * 2f32.powi(exponent));
+            for weigh in &weighs {
+                let (mut found, mut expected) = (scores, scores);
+                let sums = products.weights(largest, &mut found, &scales, weigh);
+                assert_eq!(
+                    sums,
+                    PlainProducts.weights(largest, &mut expected, &scales, weigh)
+                );
+                assert_eq!(
+                    found.map(f32::to_bits),
+                    expected.map(f32::to_bits),
+                    "{round}"
+                );
+                // As large as they may be for that power of two, which is what the driver takes, or smaller.
+                let (_, most) = sums;
+                let least = (most.to_bits() >> 23) as i32 - 140;
+                for more in [0, 1, 5, 12, 24, 31] {
+                    let (mut codes, mut plain) = ([0; 64], [1; 64]);
+                    products.codes(&found, least + more, &mut codes);
+                    PlainProducts.codes(&found, least + more, &mut plain);
+                    assert_eq!(codes, plain, "{round}, {more}");
+                }
+            }
+        }
+        // Half a unit goes to the even neighbour; what is subnormal, and what needs no shift.
+        let mut weights = [0.0; 64];
+        for (at, weight) in weights.iter_mut().enumerate() {
+            *weight = at as f32 * 0.5;
+        }
+        weights[60] = f32::from_bits(3);
+        for exponent in [-149, -126, -23, -10, 0, 1, 3, 100] {
+            let (mut codes, mut plain) = ([0; 64], [1; 64]);
+            products.codes(&weights, exponent, &mut codes);
+            PlainProducts.codes(&weights, exponent, &mut plain);
+            assert_eq!(codes, plain, "{exponent}");
+        }
+    }
+
+    #[test]
+    fn weights_of_pages_are_those_of_plain_loops() {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: the set runs here.
+            unsafe { check_weights(&mut Random::new(9)) };
         }
     }
 
