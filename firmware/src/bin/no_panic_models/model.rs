@@ -21,6 +21,7 @@ reach! {
     <ModelError as From<LinearError>>::from,
     <ModelError as From<QuantError>>::from,
     <Sampler as Default>::default,
+    <PlainProducts as HeadProducts>::codes,
     <PlainProducts as HeadProducts>::scores,
     <PlainProducts as HeadProducts>::values,
     Matrix::wide_sum_bits,
