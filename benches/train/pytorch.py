@@ -36,7 +36,7 @@ def options():
     parser.add_argument("--floor-weights", type=int, default=-25)
     parser.add_argument("--floor-values", type=int, default=-33)
     parser.add_argument("--floor-keys", type=int, default=-33)
-    parser.add_argument("--head-bits", type=int, default=16, help="of the codes for the gradients of the head's input and weights")
+    parser.add_argument("--head-bits", type=int, default=16, help="of the codes for the gradient of the head's input")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--check", action="store_true")
     return parser.parse_args()
@@ -54,9 +54,7 @@ def quantizers(config):
     kinds = ("q", "k", "v", "o", "gate", "up", "down", "head")
     found = {f"dw.{kind}": config.floor_weights for kind in kinds}
     found |= {"at.dv": config.floor_values, "at.dk": config.floor_keys}
-    # Codes of 16 bits are those of 8 with 8 bits more.
-    limit = 127 << config.head_bits - 8
-    return found, {"dx.head": limit, "dw.head": limit}
+    return found, {"dx.head": 2 ** (config.head_bits - 1) - 1}
 
 
 def windows(text, context):

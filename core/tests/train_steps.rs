@@ -199,17 +199,11 @@ fn shape(rows: usize, outputs: usize, cols: usize) -> (Vec<f32>, Vec<i8>, Vec<f3
 /// The sums of gradients of a matrix.
 fn weights(dy: &[f32], outputs: usize, x: &Inputs<'_>) -> Option<Vec<i64>> {
     let (rows, cols) = (x.scales.len(), x.cols());
-    let (mut codes, mut exponents) = (
-        vec![99; x.code_count(outputs)],
-        vec![99; outputs * x.group_count()],
-    );
+    let (mut codes, mut exponents) = (vec![99; dy.len()], vec![99; outputs * x.group_count()]);
     let within = train::quantize(dy, outputs, x, &mut codes, &mut exponents);
     let (mut sums, mut partial) = (vec![0; outputs * cols], vec![77; cols]);
-    let (codes, low) = codes.split_at(dy.len());
-    let mut low = low.chunks(rows);
     let all = codes.chunks(rows).zip(exponents.chunks(x.group_count()));
     for ((codes, exponents), sums) in all.zip(sums.chunks_mut(cols)) {
-        let codes = (codes, low.next().unwrap_or_default());
         train::accumulate(codes, exponents, x, &mut partial, sums);
     }
     within.then_some(sums)
@@ -229,15 +223,13 @@ fn gradients_of_weights_are_the_products_within_half_a_code() {
         (70, 145),
     ];
     for (length, rows) in sizes {
-        for (outputs, cols, wide) in [(1, 1, false), (17, 33, false), (17, 33, true)] {
+        for (outputs, cols) in [(1, 1), (17, 33)] {
             let (dy, codes, scales) = shape(rows, outputs, cols);
             let x = Inputs {
                 codes: &codes,
                 scales: &scales,
                 length,
-                wide,
             };
-            let most_code = if wide { 32_512.0 } else { 127.0 };
             let sums = weights(&dy, outputs, &x).unwrap();
             for output in 0..outputs {
                 let of = |row: usize| f64::from(dy[row * outputs + output] * scales[row]);
@@ -247,12 +239,8 @@ fn gradients_of_weights_are_the_products_within_half_a_code() {
                         let most = range
                             .clone()
                             .fold(0f64, |most, row| most.max(of(row).abs()));
-                        // The least power of two whose codes hold it, no less than the floor.
-                        let power = (most / most_code)
-                            .log2()
-                            .ceil()
-                            .max(WEIGHT_FLOOR.into())
-                            .exp2();
+                        // The least power of two whose 127 hold it, no less than the floor.
+                        let power = (most / 127.0).log2().ceil().max(WEIGHT_FLOOR.into()).exp2();
                         for row in range {
                             let code = f64::from(codes[row * cols + col]);
                             exact += of(row) * code;
@@ -280,7 +268,6 @@ fn no_split_of_sequences_shows_in_gradients_of_weights() {
             codes: &codes[rows.start * 7..rows.end * 7],
             scales: &scales[rows.clone()],
             length: LENGTH,
-            wide: false,
         };
         weights(&dy[rows.start * 5..rows.end * 5], 5, &x).unwrap()
     };
@@ -290,18 +277,15 @@ fn no_split_of_sequences_shows_in_gradients_of_weights() {
 
 #[test]
 fn gradients_of_weights_above_the_ceiling_are_told() {
-    for wide in [false, true] {
-        let x = Inputs {
-            codes: &[1],
-            scales: &[1.0],
-            length: 1,
-            wide,
-        };
-        // 127 · 2⁻⁴ is the most.
-        assert_eq!(weights(&[127.0 / 16.0], 1, &x), Some(vec![127 << 29]));
-        for dy in [127.1 / 16.0, f32::INFINITY, f32::NAN] {
-            assert_eq!(weights(&[dy], 1, &x), None, "{dy}");
-        }
+    let x = Inputs {
+        codes: &[1],
+        scales: &[1.0],
+        length: 1,
+    };
+    // 127 · 2⁻⁴ is the most.
+    assert_eq!(weights(&[127.0 / 16.0], 1, &x), Some(vec![127 << 29]));
+    for dy in [127.1 / 16.0, f32::INFINITY, f32::NAN] {
+        assert_eq!(weights(&[dy], 1, &x), None, "{dy}");
     }
 }
 

@@ -11,7 +11,7 @@ use crate::train::{self, AttentionGradient, AttentionGradients, AttentionScratch
 /// What [`TrainEngine::weight_gradient`] works in.
 #[derive(Debug)]
 pub struct WeightScratch<'a> {
-    /// Codes, as many as [`Inputs::code_count`] says.
+    /// Codes: outputs · rows.
     pub codes: &'a mut [i8],
     /// Exponents: outputs · groups of rows.
     pub exponents: &'a mut [i32],
@@ -82,14 +82,9 @@ pub trait TrainEngine: ModelEngine {
         let (rows, cols, groups) = (x.scales.len().max(1), x.cols().max(1), x.group_count());
         let within = train::quantize(dy, dy.len() / rows, x, scratch.codes, scratch.exponents);
         let partial = scratch.partial.get_mut(..cols).unwrap_or_default();
-        let (high, low) = match x.wide {
-            true => scratch.codes.split_at_checked(dy.len()).unwrap_or_default(),
-            false => (&*scratch.codes, &[][..]),
-        };
-        let mut low = each_row(low, rows);
-        let outputs = each_row(high, rows).zip(each_row(scratch.exponents, groups));
+        let outputs = each_row(scratch.codes, rows);
+        let outputs = outputs.zip(each_row(scratch.exponents, groups));
         for ((codes, exponents), sums) in outputs.zip(each_row_mut(sums, cols)) {
-            let codes = (codes, low.next().unwrap_or_default());
             train::accumulate(codes, exponents, x, partial, sums);
         }
         Ok(within)

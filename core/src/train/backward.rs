@@ -79,7 +79,6 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
                 codes: plane(self.pass.work.bytes, rows, width),
                 scales: self.pass.work.scales.get(..rows).unwrap_or_default(),
                 length: GROUP,
-                wide: true,
             };
             let mut scratch = WeightScratch {
                 codes: work.group_codes,
@@ -207,7 +206,6 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
             codes: plane(self.pass.work.bytes, rows, tensor.cols),
             scales: self.pass.work.scales.get(..rows).unwrap_or_default(),
             length: self.length,
-            wide: false,
         };
         let mut scratch = WeightScratch {
             codes: work.group_codes,

@@ -1,6 +1,6 @@
 //! The gradient of a matrix of weights.
 
-use super::power::{self, WEIGHT_CEILING, WEIGHT_FLOOR, WIDE_BITS, exponent, two_to};
+use super::power::{self, WEIGHT_CEILING, WEIGHT_FLOOR, exponent, two_to};
 use super::rows::each_row;
 use crate::number::bits;
 
@@ -16,9 +16,6 @@ pub struct Inputs<'a> {
     pub scales: &'a [f32],
     /// Rows of a sequence, which begins a group; the last may have fewer.
     pub length: usize,
-    /// Whether the codes of gradients have 16 bits, in two planes: those of the head, for the reason that
-    /// [`power_row_wide`](super::power_row_wide) gives.
-    pub wide: bool,
 }
 
 impl Inputs<'_> {
@@ -30,23 +27,6 @@ impl Inputs<'_> {
     /// The rows of each group: [`GROUP`] of a sequence, its last group of fewer.
     pub fn groups(&self) -> impl Iterator<Item = core::ops::Range<usize>> + use<> {
         groups(self.scales.len(), self.length)
-    }
-
-    /// The codes of gradients: of outputs · rows, and as many low ones of 16 bits.
-    pub fn code_count(&self, outputs: usize) -> usize {
-        let planes = if self.wide { 2 } else { 1 };
-        outputs
-            .saturating_mul(self.scales.len())
-            .saturating_mul(planes)
-    }
-
-    /// The power of two of a group's codes, in units of which its sums are, from the largest magnitude ([`exponent`]); `None` for one that is not finite
-    /// or above [`WEIGHT_CEILING`].
-    #[inline(always)]
-    pub fn unit(&self, magnitude: u32) -> Option<i32> {
-        let more = if self.wide { WIDE_BITS } else { 0 };
-        let found = exponent(magnitude, WEIGHT_FLOOR + more)?;
-        (found <= WEIGHT_CEILING).then_some(found - more)
     }
 
     /// How many groups there are.
@@ -70,8 +50,7 @@ pub(super) fn groups(rows: usize, length: usize) -> impl Iterator<Item = core::o
 }
 
 /// Writes the codes of fl(dy · scale), a row of `codes` for each output with one for each row of `dy`, and an exponent for each output and
-/// group of rows. Of 16 bits a code is 255 times one plus another that lies as many further as there are ([`Inputs::code_count`]). False if a number is
-/// not finite or an exponent above [`WEIGHT_CEILING`]. O(n).
+/// group of rows. False if one is not finite or above [`WEIGHT_CEILING`]. O(n).
 #[inline(always)]
 pub fn quantize(
     dy: &[f32],
@@ -83,12 +62,6 @@ pub fn quantize(
     const WIDE: usize = 16;
     let rows = x.scales.len();
     let group_count = x.group_count();
-    let (codes, low) = match x.wide {
-        true => codes
-            .split_at_mut_checked(outputs.wrapping_mul(rows))
-            .unwrap_or_default(),
-        false => (codes, &mut [][..]),
-    };
     let mut within = true;
     for (group, range) in x.groups().enumerate() {
         // Some outputs at a time, which lie side by side in a row of dy.
@@ -110,9 +83,10 @@ pub fn quantize(
             let mut factors = [0.0; WIDE];
             let outputs = (first..).zip(factors.iter_mut().zip(largest)).take(width);
             for (output, (factor, largest)) in outputs {
-                let found = x.unit(largest);
+                let found =
+                    exponent(largest, WEIGHT_FLOOR).filter(|&found| found <= WEIGHT_CEILING);
                 within &= found.is_some();
-                let found = found.unwrap_or(WEIGHT_FLOOR);
+                let found = found.unwrap_or(WEIGHT_CEILING);
                 *factor = two_to(-found);
                 let at = output.wrapping_mul(group_count).wrapping_add(group);
                 if let Some(exponent) = exponents.get_mut(at) {
@@ -124,17 +98,8 @@ pub fn quantize(
                 let at = first.wrapping_mul(rows).wrapping_add(row);
                 let column = codes.get_mut(at..).unwrap_or_default();
                 let to = column.iter_mut().step_by(rows.max(1));
-                let values = row_of(row).iter().map(|&dy| dy * scale).zip(factors);
-                if x.wide {
-                    let column = low.get_mut(at..).unwrap_or_default();
-                    let planes = to.zip(column.iter_mut().step_by(rows.max(1)));
-                    for ((high, low), (value, factor)) in planes.zip(values) {
-                        (*high, *low) = power::code_wide(value, factor);
-                    }
-                } else {
-                    for (to, (value, factor)) in to.zip(values) {
-                        *to = power::code(value, factor);
-                    }
+                for ((to, &dy), factor) in to.zip(row_of(row)).zip(factors) {
+                    *to = power::code(dy * scale, factor);
                 }
             }
         }
@@ -143,10 +108,10 @@ pub fn quantize(
 }
 
 /// Adds to the sums of an output's weights what its codes come to: of each group the exact sum of code · input, in units of 2 to the power of
-/// [`WEIGHT_FLOOR`]. `codes` has one for each row, `low` too if codes have 16 bits and else none, `exponents` one for each group, `partial` an element for
-/// each column, as `sums` has. O(rows · columns).
+/// [`WEIGHT_FLOOR`]. `codes` has one for each row, `exponents` one for each group, `partial` an element for each column, as
+/// `sums` has. O(rows · columns).
 pub fn accumulate(
-    (codes, low): (&[i8], &[i8]),
+    codes: &[i8],
     exponents: &[i32],
     x: &Inputs<'_>,
     partial: &mut [i32],
@@ -156,18 +121,13 @@ pub fn accumulate(
     for (range, &exponent) in x.groups().zip(exponents) {
         partial.fill(0);
         let codes = codes.get(range.clone()).unwrap_or_default();
-        let mut low = low.iter().skip(range.start);
         let from = range.start.wrapping_mul(cols);
         let rows = each_row(x.codes.get(from..).unwrap_or_default(), cols);
         for (&code, row) in codes.iter().zip(rows) {
-            // 64 products of 32,512 · 127 fit 31 bits.
-            let code = match low.next() {
-                Some(&low) => i32::from(code).wrapping_mul(255).wrapping_add(low.into()),
-                None => code.into(),
-            };
             if code == 0 {
                 continue;
             }
+            let code = i32::from(code);
             for (sum, &x) in partial.iter_mut().zip(row) {
                 *sum = sum.wrapping_add(code.wrapping_mul(i32::from(x)));
             }

@@ -11,8 +11,7 @@
 //!    fl(dy · d), d the scale of the embedding's row, have 16 bits (|v| ≤ 127 · 2ᵉ⁺⁸, and 8 less is the floor of e), and there is no s.
 //! 4. **Weights of a matrix**, the head's too: groups of fl(dy · s), s the scale of the row's activations, have [`GROUP`] rows of a sequence from its first
 //!    or a multiple of as many on, and one output
-//!    ([`quantize`]); Σ c · x in integers, in units of 2 to the power of [`WEIGHT_FLOOR`] ([`accumulate`]). The head's codes have 16 bits too, with the same
-//!    floor of e.
+//!    ([`quantize`]); Σ c · x in integers, in units of 2 to the power of [`WEIGHT_FLOOR`] ([`accumulate`]).
 //! 5. **Norms**: [`norm`]. **The gate**: [`gate`]. **Attention**: [`AttentionGradient`].
 //! 6. **Rotation**: of a pair of gradients, fl(fl(a · cos) + fl(b · sin)) and fl(fl(b · cos) − fl(a · sin)).
 //! 7. **Order**: where matrices share an input, their gradients add as fl(gate + up) and fl(fl(q + k) + v); those of the norms before attention and before

@@ -7,15 +7,12 @@ use crate::number::round::half_even_small;
 pub const FREE_FLOOR: i32 = -100;
 /// The least exponent of a group in a gradient of weights; its sums count in units of 2 to this power.
 pub const WEIGHT_FLOOR: i32 = -33;
-/// The largest exponent of such a group: 64 products of 127 · 127 below 2²⁰, times 2²⁹, leave room for 2¹³ groups, and twice for the embedding. Of codes of 16
-/// bits it is 8 less.
+/// The largest exponent of such a group: 64 products of 127 · 127 below 2²⁰, times 2²⁹, leave room for 2¹³ groups, and twice for the embedding.
 pub const WEIGHT_CEILING: i32 = -4;
 /// The least exponent of a group in a gradient of keys and values.
 pub const ATTENTION_FLOOR: i32 = -41;
 /// The largest exponent of such a group: 64 products of 127 · 32,767 below 2²⁸, times 2²⁹, leave room for [`ATTENTION_GROUPS`].
 pub const ATTENTION_CEILING: i32 = -12;
-/// By how many bits codes of 16 are longer than others: their power of two is as many times smaller.
-pub(super) const WIDE_BITS: i32 = 8;
 /// The most groups of rows, of all heads of queries that share a head of keys, in a sequence.
 pub const ATTENTION_GROUPS: usize = 64;
 
@@ -88,21 +85,15 @@ pub fn row_wide(values: &[f32], high: &mut [i8], low: &mut [i8]) -> Option<f32> 
         low.fill(0);
         return None;
     };
-    let factor = two_to(WIDE_BITS - exponent);
+    let factor = two_to(8 - exponent);
     for ((&value, high), low) in values.iter().zip(high).zip(low) {
-        (*high, *low) = code_wide(value, factor);
+        // Within ±32,512, whose quotient by 255 this gives to the nearest.
+        let code = half_even_small(value * factor);
+        let nearest = code.wrapping_mul(65_793).wrapping_add(1 << 23) >> 24;
+        *high = nearest as i8;
+        *low = code.wrapping_sub(nearest.wrapping_mul(255)) as i8;
     }
-    Some(two_to(exponent - WIDE_BITS))
-}
-
-/// The code of 16 bits of a value, as [`code`], in two planes.
-#[inline(always)]
-pub(super) fn code_wide(value: f32, factor: f32) -> (i8, i8) {
-    // Within ±32,512, whose quotient by 255 this gives to the nearest.
-    let code = half_even_small(value * factor);
-    let nearest = code.wrapping_mul(65_793).wrapping_add(1 << 23) >> 24;
-    let low = code.wrapping_sub(nearest.wrapping_mul(255));
-    (nearest as i8, low as i8)
+    Some(two_to(exponent - 8))
 }
 
 /// A value in units of 2^`unit`, rounded half to even; `None` unless it is below 2⁴³ of them, of which 2¹⁹ add within 64 bits.

@@ -275,16 +275,14 @@ def input_back(dy, weights):
     return (sums.astype(f32) * f32(weights[1])) * power(exponent)
 
 
-def weights_back(dy, codes, scales, length, wide=False):
-    """With codes of 8 bits, or of 16."""
-    most, more = (32_512, 8) if wide else (127, 0)
+def weights_back(dy, codes, scales, length):
     sums = 0
     for sequence in range(0, len(dy), length):
         for first in range(sequence, sequence + length, GROUP):
             rows = slice(first, min(first + GROUP, sequence + length))
             g = dy[rows] * scales[rows, None]
-            exponent = least(np.abs(g).max(0), most, WEIGHT_FLOOR)
-            assert exponent.max() <= WEIGHT_CEILING - more
+            exponent = least(np.abs(g).max(0), 127, WEIGHT_FLOOR)
+            assert exponent.max() <= WEIGHT_CEILING
             own = rounded(g, exponent).T @ codes[rows].astype(f64)
             sums = sums + (own.astype(i64) << (exponent - WEIGHT_FLOOR)[:, None])
     return sums
@@ -402,7 +400,7 @@ class Step(Model):
             cost += round(nats * 2**32)
         dy = q.astype(f32) / total.astype(f32)[:, None]
         dy[np.arange(len(dy)), targets] -= f32(1)
-        self.sums["token_embd"] = weights_back(dy, *inputs, self.length, wide=True)
+        self.sums["token_embd"] = weights_back(dy, *inputs, self.length)
         dy = dy * scales.astype(f32)
         # 16 bits: 256 times as fine.
         exponent = least(np.abs(dy).max(-1), 127, FREE_FLOOR)[:, None] - 8

@@ -231,7 +231,7 @@ fn weights<E: TrainEngine>(engine: &mut E) -> u64 {
             dy: &mut [0.0; 195],
             x: &mut [0; 1105],
             scales: &mut [0.0; 65],
-            codes: &mut [0; 390],
+            codes: &mut [0; 195],
             exponents: &mut [0; 34],
             partial: &mut [0; 33],
             sums: &mut [0; 561],
@@ -266,7 +266,7 @@ impl Weights<'_> {
             self.dy.get_mut(..rows * outputs),
             self.x.get_mut(..rows * cols),
             self.scales.get_mut(..rows),
-            self.codes.get_mut(..2 * rows * outputs),
+            self.codes.get_mut(..rows * outputs),
             self.exponents.get_mut(..outputs * groups),
             self.sums.get_mut(..outputs * cols),
         ) else {
@@ -285,11 +285,7 @@ impl Weights<'_> {
             *scale = scale.abs() * factor;
         }
         sums.fill(-3);
-        let cases = [(0.01, 0.0), (1.0e-9, 0.0), (1.0, 1.0e9), (1.0, f32::NAN)];
-        for ((unit, last), wide) in cases
-            .into_iter()
-            .flat_map(|case| [(case, false), (case, true)])
-        {
+        for (unit, last) in [(0.01, 0.0), (1.0e-9, 0.0), (1.0, 1.0e9), (1.0, f32::NAN)] {
             input::Family::Bell.fill(93, dy);
             dy.iter_mut().for_each(|dy| *dy *= unit);
             if let Some(dy) = dy.last_mut().filter(|_| last != 0.0) {
@@ -299,7 +295,6 @@ impl Weights<'_> {
                 codes: x,
                 scales,
                 length,
-                wide,
             };
             let mut scratch = WeightScratch {
                 codes,

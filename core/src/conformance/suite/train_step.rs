@@ -45,7 +45,7 @@ fn weights<E: TrainEngine>(engine: &mut E) -> u64 {
             dy: &mut [0.0; 130 * 64],
             x: &mut [0; 130 * 100],
             scales: &mut [0.0; 130],
-            codes: &mut [0; 2 * 130 * 64],
+            codes: &mut [0; 130 * 64],
             exponents: &mut [0; 64 * 4],
             partial: &mut [0; 100],
             sums: &mut [0; 64 * 64],

@@ -5,9 +5,9 @@ use tercet_core::model::attention::PlainProducts;
 use tercet_core::number::root::sqrt_f32;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{
-    AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, Needs, Part, Schedule, Shapes, Tensor,
-    Update, accumulate, code, exponent, fixed, gate, gradient, gradients, loss, norm, power_row,
-    power_row_wide, quantize, row_codes, squares, ternary, transpose, unit,
+    AdamW, AttentionGradient, AttentionLengths, Fall, Inputs, Needs, Part, Schedule, Shapes,
+    Tensor, Update, accumulate, code, exponent, fixed, gate, gradient, gradients, loss, norm,
+    power_row, power_row_wide, quantize, row_codes, squares, ternary, transpose, unit,
 };
 
 use crate::reach::reach;
@@ -26,9 +26,7 @@ reach! {
     AttentionLengths::of,
     Fall::name,
     Inputs::cols,
-    Inputs::code_count,
     Inputs::group_count,
-    Inputs::unit,
     Inputs::groups => fn(&'static Inputs<'static>) -> _,
     each_group,
     Needs::of::<Scalar>,

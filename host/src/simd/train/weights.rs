@@ -1,7 +1,6 @@
 //! The gradient of a matrix by products of pairs: two rows at a time, of which an instruction multiplies a column's two codes by an output's two and adds.
 
-use tercet_core::number::round::half_even_small;
-use tercet_core::train::{Inputs, WEIGHT_FLOOR};
+use tercet_core::train::{Inputs, WEIGHT_CEILING, WEIGHT_FLOOR, code, exponent};
 
 use super::Room;
 
@@ -31,7 +30,7 @@ pub(super) trait PairProducts: Copy {
 
 /// Two codes as a pair.
 #[inline(always)]
-const fn pair(first: i16, second: i16) -> i32 {
+const fn pair(first: i8, second: i8) -> i32 {
     (first as i32 & 0xFFFF) | (second as i32) << 16
 }
 
@@ -71,11 +70,11 @@ pub(super) fn gradient<P: PairProducts>(
             to[cols..].fill(0);
             if other.is_empty() {
                 for (to, &one) in to.iter_mut().zip(one) {
-                    *to = pair(one.into(), 0);
+                    *to = pair(one, 0);
                 }
             } else {
                 for ((to, &one), &other) in to.iter_mut().zip(one).zip(other) {
-                    *to = pair(one.into(), other.into());
+                    *to = pair(one, other);
                 }
             }
         }
@@ -99,17 +98,17 @@ pub(super) fn gradient<P: PairProducts>(
             let mut factors = [0.0; STRIP];
             for ((factor, shift), &most) in factors.iter_mut().zip(shifts.iter_mut()).zip(&largest)
             {
-                let found = x.unit(most);
+                let found = exponent(most, WEIGHT_FLOOR).filter(|&found| found <= WEIGHT_CEILING);
                 within &= found.is_some();
-                let found = found.unwrap_or(WEIGHT_FLOOR);
+                let found = found.unwrap_or(WEIGHT_CEILING);
                 *factor = f32::from_bits(((127 - found) as u32) << 23);
                 *shift = (found - WEIGHT_FLOOR) as u32;
             }
             let to = room.pairs[first_pair * STRIP..].as_chunks_mut::<STRIP>().0;
             let codes_of = |at: usize| {
-                let (mut codes, scale) = ([0i16; STRIP], x.scales[at]);
+                let (mut codes, scale) = ([0i8; STRIP], x.scales[at]);
                 for ((to, &dy), &factor) in codes.iter_mut().zip(row(at)).zip(&factors) {
-                    *to = half_even_small(dy * scale * factor) as i16;
+                    *to = code(dy * scale, factor);
                 }
                 codes
             };
@@ -165,7 +164,7 @@ pub(super) fn gradient<P: PairProducts>(
     within
 }
 
-/// The sums of some outputs and columns over a group. Below 2³¹: 64 products of 32,512 · 127.
+/// The sums of some outputs and columns over a group. Below 2³¹: 64 products of 127 · 127.
 #[inline(always)]
 fn block<P: PairProducts>(
     products: P,
