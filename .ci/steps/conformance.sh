@@ -31,6 +31,7 @@ host)
     for backend in $($released/conformance_threads backends); do
         TERCET_BACKEND=$backend trained $released/trained
     done
+    trained $released/trained gpu/models
     ;;
 aarch64-unknown-linux-gnu | i686-unknown-linux-gnu | s390x-unknown-linux-gnu)
     # QEMU 7.2 computes s390x's MDEBR (f32 times f32 to f64) wrongly: a digest that differs there alone may be QEMU's

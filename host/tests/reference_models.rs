@@ -309,13 +309,13 @@ fn perplexities_of_stories_are_llama_cpp_s() {
     }
 }
 
-/// Trained here, in types that llama.cpp reads: on the text that was held out from it.
+/// Trained here, in types that llama.cpp reads: on the text that was held out from it. 0.0022 was found; on a fifth of it 0.008.
 #[test]
 fn the_perplexity_of_the_bundled_model_is_llama_cpp_s() {
     let Some(models) = Models::find() else { return };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/models");
     let text = fs::read(folder.join("shakespeare.txt")).unwrap();
-    let held_out = &text[text.len() - text.len() / 20..][..12_000];
+    let held_out = &text[text.len() - text.len() / 20..];
     let model = folder.join("nano.gguf");
     // Windows begin with a token of their own.
     let own = tokens(&model, held_out).split_off(1);

@@ -5,6 +5,7 @@ mod auto;
 mod backend;
 mod bad_input;
 mod bench;
+mod bundled;
 mod calibrate;
 mod chat;
 mod checkpoints;
