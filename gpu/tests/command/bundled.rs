@@ -18,8 +18,8 @@ fn the_readme_shows_what_the_bundled_model_writes() {
     let (shown, _) = rest.split_once("\n```").expect("the text's end");
     let mut arguments = vec!["generate", MODEL];
     arguments.extend(options.split_whitespace().map(|word| word.trim_matches('"')));
-    let printed = Folder::new().ok(&arguments);
-    assert_eq!(printed.trim_end(), shown);
+    let run = Folder::new().run(&arguments);
+    assert_eq!(run.out.trim_end(), shown, "{}", run.err);
     let bytes = fs::metadata(MODEL).unwrap().len();
     assert!(bytes <= MOST_BYTES, "{bytes}");
 }
