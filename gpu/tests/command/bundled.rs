@@ -17,7 +17,11 @@ fn the_readme_shows_what_the_bundled_model_writes() {
     let (_, rest) = rest.split_once("```text\n").expect("a text");
     let (shown, _) = rest.split_once("\n```").expect("the text's end");
     let mut arguments = vec!["generate", MODEL];
-    arguments.extend(options.split_whitespace().map(|word| word.trim_matches('"')));
+    arguments.extend(
+        options
+            .split_whitespace()
+            .map(|word| word.trim_matches('"')),
+    );
     let run = Folder::new().run(&arguments);
     assert_eq!(run.out.trim_end(), shown, "{}", run.err);
     let bytes = fs::metadata(MODEL).unwrap().len();
