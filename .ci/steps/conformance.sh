@@ -8,7 +8,10 @@ printed=target/ci/conformance-$target.txt
 
 # trained PROGRAM…: a training run, which compares by itself.
 trained() {
-    note "$("$@")"
+    local said
+    # By itself: a failure within another command's argument is none.
+    said=$("$@")
+    note "$said"
 }
 
 # backends PROGRAM…: the threads' engine, which compares by itself, with each instruction set that it lists.

@@ -12,7 +12,8 @@ use tercet_host::convert::{DequantizeOptions, FloatType};
 use tercet_host::dequantize;
 use tercet_host::engine::EngineError;
 use tercet_host::language::{
-    LanguageFile, Parameters, RunOptions, View, Vocabulary, Windows, perplexity, run, tiny,
+    Architecture, LanguageFile, Parameters, RunOptions, View, Vocabulary, Windows, perplexity, run,
+    tiny,
 };
 use tercet_host::parallel::Threads;
 use tercet_host::simd::Backend;
@@ -375,6 +376,30 @@ fn a_model_is_trained_on_from_where_it_is() {
         error.contains("blk.0.ffn_gate.weight") && error.contains("[256, 256], not [512, 256]"),
         "{error}"
     );
+}
+
+#[test]
+fn the_other_gate_is_trained_too() {
+    let parameters = Parameters {
+        architecture: Architecture::BitnetSquaredRelu,
+        ..PARAMETERS
+    };
+    let options = TrainOptions {
+        steps: 2,
+        parameters,
+        ..options()
+    };
+    let found = file(vec![Threads::alone()], &options);
+    assert!(found == file(vec![Scalar], &options));
+    let silu = TrainOptions {
+        parameters: PARAMETERS,
+        ..options
+    };
+    assert_ne!(found.len(), file(vec![Scalar], &silu).len());
+    let file = LanguageFile::made("model.gguf".as_ref(), found);
+    let mut view = View::of(&file).unwrap();
+    let config = *view.model(&file).unwrap().config();
+    assert_eq!(Parameters::of(&config), parameters);
 }
 
 #[test]
