@@ -35,5 +35,6 @@ mod search;
 mod support;
 mod tokenizer;
 mod train_attention;
+mod train_autograd;
 mod train_model;
 mod train_steps;

@@ -11,23 +11,23 @@ use tercet_core::train::{
     AttentionGradient, AttentionGradients, AttentionLengths, AttentionScratch,
 };
 
-const HEADS: usize = 4;
-const KV: usize = 2;
-const LEN: usize = 24;
+pub(crate) const HEADS: usize = 4;
+pub(crate) const KV: usize = 2;
+pub(crate) const LEN: usize = 24;
 
 /// Queries, keys and values of sequences: codes and scales.
-struct Case {
-    length: usize,
-    sequences: usize,
-    queries: Vec<i16>,
+pub(crate) struct Case {
+    pub(crate) length: usize,
+    pub(crate) sequences: usize,
+    pub(crate) queries: Vec<i16>,
     /// By 1 / √d already.
-    query_scales: Vec<f32>,
+    pub(crate) query_scales: Vec<f32>,
     /// Rows · heads · values of a head.
-    keys: Vec<i8>,
-    key_scales: Vec<f32>,
-    values: Vec<i8>,
-    value_scales: Vec<f32>,
-    d_out: Vec<f32>,
+    pub(crate) keys: Vec<i8>,
+    pub(crate) key_scales: Vec<f32>,
+    pub(crate) values: Vec<i8>,
+    pub(crate) value_scales: Vec<f32>,
+    pub(crate) d_out: Vec<f32>,
 }
 
 impl Case {
@@ -62,7 +62,7 @@ impl Case {
     }
 
     /// What core gives: gradients of queries, keys and values.
-    fn found(&self) -> Option<[Vec<f32>; 3]> {
+    pub(crate) fn found(&self) -> Option<[Vec<f32>; 3]> {
         let rows = self.length * self.sequences;
         let shape = CacheShape {
             kind: CacheType::Int8,

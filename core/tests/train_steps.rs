@@ -197,7 +197,7 @@ fn shape(rows: usize, outputs: usize, cols: usize) -> (Vec<f32>, Vec<i8>, Vec<f3
 }
 
 /// The sums of gradients of a matrix.
-fn weights(dy: &[f32], outputs: usize, x: &Inputs<'_>) -> Option<Vec<i64>> {
+pub(crate) fn weights(dy: &[f32], outputs: usize, x: &Inputs<'_>) -> Option<Vec<i64>> {
     let (rows, cols) = (x.scales.len(), x.cols());
     let (mut codes, mut exponents) = (vec![99; dy.len()], vec![99; outputs * x.group_count()]);
     let within = train::quantize(dy, outputs, x, &mut codes, &mut exponents);
