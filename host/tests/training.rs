@@ -4,8 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use tercet_core::block::Format;
+use tercet_core::block::{self, Format};
 use tercet_core::engine::TrainEngine;
+use tercet_core::f16;
+use tercet_core::gguf::Reader;
+use tercet_core::quant::ternary::Rule;
 use tercet_core::scalar::Scalar;
 use tercet_core::train::{Fall, Schedule};
 use tercet_host::convert::{DequantizeOptions, FloatType};
@@ -379,6 +382,68 @@ fn a_model_is_trained_on_from_where_it_is() {
 }
 
 #[test]
+fn weights_are_ternary_by_the_rule_that_is_asked_for() {
+    let folder = Folder::new();
+    let two = TrainOptions {
+        steps: 2,
+        ..options()
+    };
+    let optimal = TrainOptions {
+        rule: Rule::Optimal,
+        ..two
+    };
+    let corpus = corpus(&optimal);
+    let mut trainer = begun(vec![Threads::alone()], &optimal);
+    go(&mut trainer, &corpus, &optimal, 2);
+    assert!(trainer.file() != file(vec![Threads::alone()], &two));
+    let path = folder.file("checkpoint.safetensors");
+    trainer.save(&path, &corpus).unwrap();
+    let checkpoint = tercet_host::Model::open(&path).unwrap();
+    let masters = checkpoint.get("weights").unwrap().bytes;
+    let mut masters = masters
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()).abs());
+    let reader = Reader::new(trainer.file()).unwrap();
+    let mut matrices = 0;
+    for tensor in reader.tensors() {
+        let count = tensor.shape.elements() as usize;
+        let mut magnitudes: Vec<f32> = masters.by_ref().take(count).collect();
+        if !tensor.name.starts_with("blk.") || tensor.name.contains("norm") {
+            continue;
+        }
+        // The best k of the largest magnitudes: the sum's square over k is the greatest.
+        magnitudes.sort_by(|a, b| b.total_cmp(a));
+        let (mut sum, mut best) = (0.0, (0.0, 0, 0.0));
+        for (k, &magnitude) in (1u32..).zip(&magnitudes) {
+            sum += f64::from(magnitude);
+            if sum * sum / f64::from(k) > best.0 {
+                best = (sum * sum / f64::from(k), k, sum / f64::from(k));
+            }
+        }
+        let (_, coded, scale) = best;
+        let mut values = vec![0.0; count];
+        block::decode(Format::Tq2_0, tensor.data, &mut values).unwrap();
+        let kept = values.iter().filter(|&&value| value != 0.0);
+        assert_eq!(kept.count(), coded as usize, "{:?}", tensor.name);
+        let scale = f16::from_f32(scale as f32).to_f32();
+        assert!(
+            values
+                .iter()
+                .all(|value| [0.0, scale].contains(&value.abs()))
+        );
+        matrices += 1;
+    }
+    assert_eq!(matrices, 7);
+    // A model begins as it is by this rule too.
+    let path = folder.file("model.gguf");
+    fs::write(&path, trainer.file()).unwrap();
+    let model = tercet_host::Model::open(&path).unwrap();
+    let engines = vec![Threads::alone()];
+    let second = Trainer::from_model(engines, &optimal, Vocabulary::bytes(), &model).unwrap();
+    assert!(second.file() == trainer.file());
+}
+
+#[test]
 fn the_other_gate_is_trained_too() {
     let parameters = Parameters {
         architecture: Architecture::BitnetSquaredRelu,
@@ -511,6 +576,11 @@ fn options_that_cannot_be_are_refused() {
         ..options
     });
     assert!(none.contains("1 at least"), "{none}");
+    let rule = refusal(TrainOptions {
+        rule: Rule::AbsMax,
+        ..options
+    });
+    assert!(rule.contains("by absmean, or"), "{rule}");
     let many = refusal(TrainOptions {
         batch: 8193,
         ..options

@@ -290,6 +290,22 @@ fn a_model_is_trained_on_until_it_gets_no_better() {
         out.contains("4 steps in ") && out.contains(", as it was after step 1"),
         "{out}"
     );
+    // What is no bitnet is not trained on.
+    fs::write(folder.path("none.gguf"), b"GGUF").unwrap();
+    let llama = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../core/src/conformance/models/llama.gguf"
+    );
+    // By its name where that is so, and as a file where it is no model.
+    for (from, code, reason) in [
+        ("none.gguf", 1, "none.gguf: "),
+        (llama, 2, "a llama is not trained; a bitnet is"),
+    ] {
+        let run = folder.run(&["train", "text.txt", "-o", "third.gguf", "--from", from]);
+        assert_eq!(run.code, Some(code), "{run:?}");
+        assert!(run.err.contains(reason), "{run:?}");
+        assert!(!folder.path("third.gguf").exists());
+    }
     // A stage of its own, and a decay that ends.
     let schedule = |fall: &str, out: &str| {
         folder.ok(&arguments(
@@ -300,6 +316,9 @@ fn a_model_is_trained_on_until_it_gets_no_better() {
     };
     assert!(schedule("cosine", "cosine.gguf") == bytes(&folder, "first.gguf"));
     assert!(schedule("two-stage", "stages.gguf") != bytes(&folder, "first.gguf"));
+    let options = ["--vocabulary", "270", "--rule", "optimal"];
+    folder.ok(&arguments("optimal.gguf", &options));
+    assert!(bytes(&folder, "optimal.gguf") != bytes(&folder, "first.gguf"));
 }
 
 #[test]

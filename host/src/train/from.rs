@@ -1,12 +1,14 @@
 //! First weights that another model has.
 
+use tercet_core::quant::ternary::Rule;
+
 use super::options::TrainOptions;
 use crate::language::{Extras, Role, Slot};
 use crate::source::Source;
 use crate::{Error, Model, floats};
 
 /// The values of a model's tensors, in the file's order. A ternary matrix' are divided by the share of weights that are not 0: their mean magnitude is
-/// then the scale that they have, so that the run begins with the model as it is.
+/// then the scale that they have, so that the run begins with the model as it is; the optimal rule has that scale without it.
 ///
 /// # Errors
 /// [`Error::Tensor`] for a tensor that is missing, of another shape or of a type that is not read.
@@ -15,12 +17,12 @@ pub(super) fn weights(model: &Model, options: &TrainOptions) -> Result<Vec<f32>,
     for slot in options.parameters.tensors(Extras::default()) {
         let first = weights.len();
         weights.resize(first + slot.values(), 0.0);
-        read(model, &slot, &mut weights[first..])?;
+        read(model, &slot, options.rule, &mut weights[first..])?;
     }
     Ok(weights)
 }
 
-fn read(model: &Model, slot: &Slot, values: &mut [f32]) -> Result<(), Error> {
+fn read(model: &Model, slot: &Slot, rule: Rule, values: &mut [f32]) -> Result<(), Error> {
     let refuse = |reason: String| Error::tensor(model.path(), &slot.name, reason);
     let tensor = model
         .get(&slot.name)
@@ -42,7 +44,10 @@ fn read(model: &Model, slot: &Slot, values: &mut [f32]) -> Result<(), Error> {
         .get(&scale)
         .filter(|scale| scale.dtype.is_float() && scale.values() == 1);
     let scale = scale.map_or(1.0, |scale| floats::one(scale.dtype, scale.bytes));
-    let factor = scale * spread(values);
+    let factor = match rule {
+        Rule::AbsMean => scale * spread(values),
+        _ => scale,
+    };
     for value in values {
         *value *= factor;
     }

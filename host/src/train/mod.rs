@@ -38,6 +38,7 @@ mod corpus;
 mod from;
 mod image;
 mod options;
+mod rule;
 mod state;
 mod tokens;
 mod trainer;

@@ -1,5 +1,6 @@
 //! What a run is made of.
 
+use tercet_core::quant::ternary::Rule;
 use tercet_core::train::{AdamW, Fall};
 
 use super::watch::Watch;
@@ -75,6 +76,8 @@ pub struct TrainOptions {
     pub steps: u64,
     /// Sequences of a step.
     pub batch: usize,
+    /// Which weights are ±1: [`Rule::AbsMean`], or [`Rule::Optimal`]; their scale is the rule's own, in f16.
+    pub rule: Rule,
     /// Draws weights and the order of the data.
     pub seed: u64,
     /// How the learning rate falls from the highest.
@@ -102,6 +105,7 @@ impl TrainOptions {
             parameters,
             steps: 1000,
             batch: 16,
+            rule: Rule::AbsMean,
             seed: 1,
             fall: Fall::Cosine,
             rate: 2e-3,
@@ -148,6 +152,7 @@ impl TrainOptions {
             ("patience", count(patience)),
             ("steps", self.steps.to_string()),
             ("batch", self.batch.to_string()),
+            ("rule", format!("{:?}", self.rule).to_lowercase()),
             ("seed", self.seed.to_string()),
             ("schedule", self.fall.name().to_owned()),
             ("rate", float(self.rate)),
@@ -172,6 +177,9 @@ impl TrainOptions {
             return Some(format!(
                 "a context of {context} positions; 2 to {MOST_CONTEXT} are possible"
             ));
+        }
+        if !matches!(self.rule, Rule::AbsMean | Rule::Optimal) {
+            return Some("weights are ternary by absmean, or by the optimal rule".into());
         }
         if self.batch == 0 || self.micro == 0 || self.steps == 0 {
             return Some("steps, batch and sequences at a time are 1 at least".into());

@@ -4,12 +4,14 @@ use half::f16;
 use rayon::prelude::*;
 use tercet_core::model::Config;
 use tercet_core::number::counter;
+use tercet_core::quant::ternary::Rule;
 use tercet_core::train::{
     AdamW, GAIN_UNIT, Part, Shapes, Tensor, Transposed, Update, WEIGHT_FLOOR, row_codes, squares,
-    ternary, transpose, unit,
+    transpose, unit,
 };
 
 use super::image::{Image, NAME};
+use super::rule;
 use super::watch::Watched;
 use crate::Error;
 
@@ -76,7 +78,12 @@ impl State {
     }
 
     /// Makes the codes of all weights, for gradients and for the file.
-    pub(super) fn encode(&mut self, config: &Config, image: &mut Image) -> Result<(), Error> {
+    pub(super) fn encode(
+        &mut self,
+        config: &Config,
+        rule: Rule,
+        image: &mut Image,
+    ) -> Result<(), Error> {
         let shapes = Shapes::new(config);
         let mut codes = Vec::new();
         for (number, tensor) in shapes.iter().enumerate() {
@@ -102,11 +109,8 @@ impl State {
                 }
                 image.rows(number, tensor.cols, &codes, &scales);
             } else {
-                let scale = ternary(weights, &mut codes).ok_or_else(|| {
-                    self.refused(
-                        &tensor,
-                        "the mean of its magnitudes is below 2^-14, or not finite",
-                    )
+                let scale = rule::codes(rule, weights, &mut codes).ok_or_else(|| {
+                    self.refused(&tensor, "its scale is below 2^-14, or not finite")
                 })?;
                 self.scales[number] = scale.to_f32();
                 image.ternary(number, &codes, scale);

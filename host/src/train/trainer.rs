@@ -132,8 +132,11 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
     /// A file of zeros with all that a run's file says about itself: its tokenizer, for one.
     ///
     /// # Errors
-    /// [`Error::Options`] for a vocabulary that contradicts itself.
+    /// [`Error::Options`] for options that contradict each other, and for a vocabulary that does.
     pub fn header(options: &TrainOptions, vocabulary: &Vocabulary) -> Result<Vec<u8>, Error> {
+        if let Some(reason) = options.refusal() {
+            return Err(Error::options(reason));
+        }
         Ok(Image::new(options, vocabulary.clone(), Format::Tq2_0)?.into_bytes())
     }
 
@@ -163,7 +166,7 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
             }
         };
         swap(&mut self.state);
-        let encoded = self.state.encode(&config, &mut image);
+        let encoded = self.state.encode(&config, self.options.rule, &mut image);
         swap(&mut self.state);
         if best.is_some() {
             self.state.watched.best = best;
@@ -193,7 +196,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
 
     fn encode(&mut self) -> Result<(), Error> {
         let config = with_model(self.image.bytes(), |model| Ok(*model.config()))?;
-        self.state.encode(&config, &mut self.image)
+        self.state
+            .encode(&config, self.options.rule, &mut self.image)
     }
 
     /// What a checkpoint is of: options, data, and the vocabulary with all else that the file says about itself.
@@ -369,7 +373,8 @@ impl<E: TrainEngine<Failure: Into<EngineError>> + Send> Trainer<E> {
         let norm = self
             .state
             .update(&config, &adamw, rate, (&first.sums, targets));
-        self.state.encode(&config, &mut self.image)?;
+        self.state
+            .encode(&config, self.options.rule, &mut self.image)?;
         Ok(StepReport {
             step: number,
             loss,

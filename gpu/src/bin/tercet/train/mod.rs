@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tercet_core::block::Format;
+use tercet_core::quant::ternary::Rule;
 use tercet_core::train::{AdamW, Fall};
 use tercet_host::language::Parameters;
 use tercet_host::simd::{Backend, Isa};
@@ -88,6 +89,9 @@ pub(crate) struct Arguments {
     /// The share of the text that is held out, from its end
     #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.05)]
     hold: f64,
+    /// Which weights are 1 or -1: those above half of the mean magnitude, as BitNet's, or those that leave the least squared error
+    #[arg(long, value_name = "RULE", value_parser = rule(), default_value = "absmean")]
+    rule: Rule,
     /// How the learning rate falls
     #[arg(long, value_name = "FALL", value_parser = fall(), default_value = "cosine")]
     schedule: Fall,
@@ -160,6 +164,10 @@ fn fall() -> impl TypedValueParser<Value = Fall> {
         let mut all = Fall::ALL.into_iter();
         all.find(|fall| fall.name() == name).unwrap_or(Fall::Cosine)
     })
+}
+
+fn rule() -> impl TypedValueParser<Value = Rule> {
+    crate::words::words(&[("absmean", Rule::AbsMean), ("optimal", Rule::Optimal)])
 }
 
 fn format() -> impl TypedValueParser<Value = Format> {
@@ -235,6 +243,7 @@ impl Arguments {
         TrainOptions {
             steps,
             batch,
+            rule: self.rule,
             seed: self.seed,
             fall: self.schedule,
             // A root is rounded once on any machine.
