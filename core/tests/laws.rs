@@ -8,6 +8,7 @@ mod gguf_hostile;
 mod gguf_laws;
 mod linear;
 mod linear_network;
+mod model_generator;
 mod model_laws;
 mod model_refusals;
 mod model_rope;

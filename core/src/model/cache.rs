@@ -218,7 +218,10 @@ impl<'m> Cache<'m> {
             half.and_then(|half| half.checked_mul(2)),
             scales.len(),
         )?;
-        let (key_scales, value_scales) = scales.split_at_mut(half.unwrap_or(0));
+        // There are as many, as was seen.
+        let (key_scales, value_scales) = scales
+            .split_at_mut_checked(half.unwrap_or(0))
+            .unwrap_or_default();
         let mut cache = Self {
             shape,
             keys,

@@ -119,8 +119,14 @@ impl Config {
     }
 
     /// The largest of the widths.
-    pub(crate) fn widest(&self) -> usize {
-        self.width.max(self.hidden).max(self.query_width())
+    pub(crate) const fn widest(&self) -> usize {
+        let (width, queries) = (self.width, self.query_width());
+        let most = if width < self.hidden {
+            self.hidden
+        } else {
+            width
+        };
+        if most < queries { queries } else { most }
     }
 
     /// Reads what the metadata say; the vocabulary is the embedding's and still 0. O(metadata).

@@ -40,10 +40,53 @@ pub fn decode<E: ModelEngine>(
     logits: &mut [f32],
     report: &mut dyn FnMut(ModelError),
 ) -> Result<(), E::Failure> {
+    let mut progress = Progress::default();
+    let mut done = false;
+    while !done {
+        let caches = (&mut *cache, &mut *sequences);
+        done = decode_piece(
+            engine,
+            model,
+            caches,
+            rows,
+            memory,
+            logits,
+            report,
+            &mut progress,
+        )?;
+    }
+    Ok(())
+}
+
+/// How far a step of [`decode_piece`] is: at its beginning, which is the default, or behind so many pieces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Progress(pub(super) usize);
+
+/// The next piece of what [`decode`] does, so that a machine with one thread stays free for other work: rows of the embedding, a layer, or logits. Says
+/// whether that was the last. Until then all that is given must be what it was, its contents too; afterwards, and after an error, `progress` is at the
+/// beginning of another step.
+///
+/// # Errors
+/// Those of [`decode`].
+#[allow(
+    clippy::too_many_arguments,
+    reason = "those of decode, and where it stands"
+)]
+pub fn decode_piece<E: ModelEngine>(
+    engine: &mut E,
+    model: &Model<'_, '_>,
+    (cache, sequences): (&mut Cache<'_>, &mut [Sequence<'_>]),
+    rows: &[Row],
+    memory: &mut Memory<'_>,
+    logits: &mut [f32],
+    report: &mut dyn FnMut(ModelError),
+    progress: &mut Progress,
+) -> Result<bool, E::Failure> {
+    let Progress(piece) = core::mem::take(progress);
     let span = sequences.iter().fold(Span::default(), |span, sequence| {
         span.merge(sequence.span())
     });
-    memory.check(&Needs::of_span(engine, model, span, rows.len())?)?;
     let asked = rows.iter().filter(|row| row.logits).count();
     let needed = asked.saturating_mul(model.config().vocabulary);
     let found = logits.len();
@@ -52,8 +95,11 @@ pub fn decode<E: ModelEngine>(
         needed,
         found,
     })?;
-    let places = memory.places.get_mut(..rows.len()).unwrap_or_default();
-    place(model, cache, sequences, rows, places)?;
+    if piece == 0 {
+        memory.check(&Needs::of_span(engine, model, span, rows.len())?)?;
+        let places = memory.places.get_mut(..rows.len()).unwrap_or_default();
+        place(model, cache, sequences, rows, places)?;
+    }
     let (places, mut vectors, work) = Vectors::cut(model, span, rows.len(), memory);
     let mut step = Pass {
         engine,
@@ -61,14 +107,25 @@ pub fn decode<E: ModelEngine>(
         places,
         work,
     };
-    step.embed(rows.iter().map(|row| row.token), vectors.x)?;
-    step.angles(sequences, vectors.angles);
-    for (index, layer) in model.layers().iter().enumerate() {
-        step.layer((index, layer), (cache, sequences), &mut vectors, &mut ())?;
+    let layer = piece
+        .checked_sub(1)
+        .map(|index| (index, model.layers().get(index)));
+    match layer {
+        None => {
+            step.embed(rows.iter().map(|row| row.token), vectors.x)?;
+            step.angles(sequences, vectors.angles);
+        }
+        Some((index, Some(layer))) => {
+            step.layer((index, layer), (cache, sequences), &mut vectors, &mut ())?;
+        }
+        Some((_, None)) => {
+            step.head(rows, vectors.x, logits)?;
+            finish(sequences, step.places, report);
+            return Ok(true);
+        }
     }
-    step.head(rows, vectors.x, logits)?;
-    finish(sequences, step.places, report);
-    Ok(())
+    *progress = Progress(piece.saturating_add(1));
+    Ok(false)
 }
 
 /// Gives each row its position, and makes room for it in the cache.

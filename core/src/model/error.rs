@@ -161,6 +161,8 @@ error_enum! {
             /// The position that it was to go on with.
             position: u32,
         } => "keys and values that position {position} attends to were overwritten by later ones",
+        /// A sampler draws none of these logits.
+        Logits => "no token can be drawn: no logit is a number, there is too little scratch, or the sampler's numbers are out of their ranges",
         /// Codes and scales are not such as a cache keeps.
         Stored {
             /// What they should be.

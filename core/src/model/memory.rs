@@ -6,6 +6,7 @@ use super::work::Work;
 use super::{Config, Layer, Model, ModelError, Pattern, Sequence, Step};
 use crate::engine::LinearEngine;
 use crate::engine::{GROUP, PART};
+use crate::linear::network::LayerSize;
 
 /// Where a row of a step stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,9 +83,12 @@ struct Lengths {
 
 impl Lengths {
     fn of(model: &Model<'_, '_>, span: Span, rows: usize) -> Self {
-        let config = model.config();
-        let sets = 1 + usize::from(span.sinks);
         let takes_floats = model.all_weights().any(Weights::takes_floats);
+        Self::of_config(model.config(), takes_floats, span, rows)
+    }
+
+    const fn of_config(config: &Config, takes_floats: bool, span: Span, rows: usize) -> Self {
+        let sets = 1 + span.sinks as usize;
         Self {
             row: rows.saturating_mul(config.width),
             queries: rows.saturating_mul(config.query_width()),
@@ -99,8 +103,8 @@ impl Lengths {
         }
     }
 
-    fn total(&self) -> usize {
-        [
+    const fn total(&self) -> usize {
+        let parts = [
             self.row.saturating_mul(2),
             self.queries,
             self.keys.saturating_mul(2),
@@ -111,9 +115,13 @@ impl Lengths {
             self.query_scales,
             self.angles,
             self.scores,
-        ]
-        .into_iter()
-        .fold(0, usize::saturating_add)
+        ];
+        let (mut total, mut at) = (0usize, 0);
+        while at < parts.len() {
+            total = total.saturating_add(parts[at]);
+            at += 1;
+        }
+        total
     }
 }
 
@@ -199,45 +207,97 @@ impl Needs {
         span: Span,
         rows: usize,
     ) -> Result<Self, ModelError> {
-        let config = model.config();
-        let sets = 1 + usize::from(span.sinks);
-        let wide = usize::from(config.wide());
-        let inputs = rows.saturating_mul(config.widest());
-        let queries = rows
-            .saturating_mul(config.query_width())
-            .saturating_mul(sets);
         let (mut words, mut outputs) = (0, 0);
         for weights in model.all_weights() {
             if let Values::Blocks(layer) = &weights.values {
                 words = words.max(engine.product_scratch_len(layer.weights()));
-                outputs = outputs.max(layer.weights().rows().next_multiple_of(GROUP).min(PART));
+                outputs = outputs.max(layer.weights().rows());
             }
         }
-        // The sums of both planes of activations, which matrices of floats have none of.
-        let least = if outputs == 0 { 0 } else { 2 * GROUP * wide };
-        let needs = Self {
-            places: rows,
-            floats: Lengths::of(model, span, rows).total(),
-            bytes: inputs.saturating_mul(1 + wide),
-            halves: queries.max(inputs.saturating_mul(wide)),
-            longs: outputs
-                .saturating_mul(2 * wide)
-                .saturating_mul(rows)
-                .max(config.head),
-            least_longs: rows.saturating_mul(least).max(config.head),
-            words,
-        };
-        let all = [
-            needs.floats,
-            needs.bytes,
-            needs.halves,
-            needs.longs,
-            needs.words,
-        ];
-        match all.contains(&usize::MAX) {
+        let lengths = Lengths::of(model, span, rows);
+        let needs = Self::of_parts(model.config(), &lengths, (outputs, words), span, rows);
+        match needs.is_too_large() {
             true => Err(ModelError::TooLarge),
             false => Ok(needs),
         }
+    }
+
+    /// As [`Needs::of`], of a model that no file is read of yet: for statics. `matrices` are all that are multiplied by, the head too, none of them of floats;
+    /// words are those that kernels of the processor that this is compiled for make use of. What does not fit an address is `usize::MAX`.
+    ///
+    /// ```
+    /// use tercet_core::block::Format;
+    /// use tercet_core::linear::{Layout, network::LayerSize};
+    /// use tercet_core::model::{Architecture, CacheType, Config, Gate, Needs, Pattern};
+    ///
+    /// const CONFIG: Config = Config {
+    ///     architecture: Architecture::BitNet, gate: Gate::Silu, layers: 2, width: 256, hidden: 512, heads: 4, kv_heads: 2, head: 64,
+    ///     context: 128, vocabulary: 512, eps: 1e-5, rope_base: 10_000.0, rope_factor: 1.0, cache: CacheType::Int8, pattern: Pattern::FULL,
+    /// };
+    /// const MATRICES: [LayerSize; 2] = [
+    ///     LayerSize::new(Layout::Block(Format::Tq1_0), 512, 256),
+    ///     LayerSize::new(Layout::Block(Format::Q8_0), 512, 256),
+    /// ];
+    /// const NEEDS: Needs = Needs::of_sizes(&CONFIG, &MATRICES, Pattern::FULL, CONFIG.context, 1);
+    /// static FLOATS: [f32; NEEDS.floats] = [0.0; NEEDS.floats];
+    /// assert_eq!(FLOATS.len(), 3013);
+    /// ```
+    pub const fn of_sizes(
+        config: &Config,
+        matrices: &[LayerSize],
+        pattern: Pattern,
+        context: u32,
+        rows: usize,
+    ) -> Self {
+        let (mut outputs, mut at) = (0, 0);
+        while at < matrices.len() {
+            outputs = most(outputs, matrices[at].rows);
+            at += 1;
+        }
+        let span = Span::new(pattern, context);
+        let lengths = Lengths::of_config(config, false, span, rows);
+        let words = LayerSize::fast_scratch_len(matrices);
+        Self::of_parts(config, &lengths, (outputs, words), span, rows)
+    }
+
+    const fn of_parts(
+        config: &Config,
+        lengths: &Lengths,
+        (outputs, words): (usize, usize),
+        span: Span,
+        rows: usize,
+    ) -> Self {
+        let (sets, wide) = (1 + span.sinks as usize, config.wide() as usize);
+        let inputs = rows.saturating_mul(config.widest());
+        let queries = rows
+            .saturating_mul(config.query_width())
+            .saturating_mul(sets);
+        let groups = if outputs < PART {
+            outputs.next_multiple_of(GROUP)
+        } else {
+            PART
+        };
+        // The sums of both planes of activations, which matrices of floats have none of.
+        let least = if outputs == 0 { 0 } else { 2 * GROUP * wide };
+        let longs = groups.saturating_mul(2 * wide).saturating_mul(rows);
+        Self {
+            places: rows,
+            floats: lengths.total(),
+            bytes: inputs.saturating_mul(1 + wide),
+            halves: most(queries, inputs.saturating_mul(wide)),
+            longs: most(longs, config.head),
+            least_longs: most(rows.saturating_mul(least), config.head),
+            words,
+        }
+    }
+
+    const fn is_too_large(&self) -> bool {
+        const NONE: usize = usize::MAX;
+        self.floats == NONE
+            || self.bytes == NONE
+            || self.halves == NONE
+            || self.longs == NONE
+            || self.words == NONE
     }
 
     /// All of it in bytes.
@@ -289,6 +349,10 @@ impl Memory<'_> {
         ];
         enough(&parts)
     }
+}
+
+const fn most(a: usize, b: usize) -> usize {
+    if a < b { b } else { a }
 }
 
 /// Refuses the first part of a memory that has less than is needed: what it is, how much is needed, how much there is.

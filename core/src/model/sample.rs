@@ -84,7 +84,7 @@ impl Sampler {
         logits: &mut [f32],
         recent: &[u32],
         position: u64,
-        scratch: &mut [u64],
+        scratch: &mut [u32],
     ) -> Option<u32> {
         if !self.is_valid() || u32::try_from(logits.len()).is_err() {
             return None;
@@ -93,8 +93,9 @@ impl Sampler {
         if self.temperature == 0.0 {
             return argmax(logits);
         }
+        let logits = &*logits;
         let mut heap = Heap::new(logits, scratch)?;
-        let (first, _) = heap.peek()?;
+        let first = heap.peek()?;
         let largest = *logits.get(first as usize)?;
         let weight = |token: u32| {
             let logit = logits
@@ -184,29 +185,31 @@ pub fn argmax(logits: &[f32]) -> Option<u32> {
 
 /// Tokens by falling logit, the lower token first of equals: those that came off, in order, behind a heap of the others.
 struct Heap<'s> {
-    /// Keys, logits before tokens.
-    keys: &'s mut [u64],
+    logits: &'s [f32],
+    tokens: &'s mut [u32],
     /// How many are in the heap still.
     left: usize,
 }
 
 impl<'s> Heap<'s> {
     /// Of all logits that are numbers. O(V).
-    fn new(logits: &[f32], scratch: &'s mut [u64]) -> Option<Self> {
+    fn new(logits: &'s [f32], scratch: &'s mut [u32]) -> Option<Self> {
         let mut count = 0usize;
         let room = scratch.get_mut(..logits.len())?;
         let mut slots = room.iter_mut();
-        for (token, &logit) in (0u32..).zip(logits) {
+        for (token, logit) in (0u32..).zip(logits) {
             if !logit.is_nan()
                 && let Some(slot) = slots.next()
             {
-                // −0 is 0.
-                *slot = u64::from(bits::ordered(logit + 0.0)) << 32 | u64::from(!token);
+                *slot = token;
                 count = count.wrapping_add(1);
             }
         }
-        let keys = room.get_mut(..count)?;
-        let mut heap = Self { keys, left: count };
+        let mut heap = Self {
+            logits,
+            tokens: room.get_mut(..count)?,
+            left: count,
+        };
         for root in (0..count / 2).rev() {
             heap.sink(root);
         }
@@ -214,62 +217,70 @@ impl<'s> Heap<'s> {
     }
 
     const fn len(&self) -> usize {
-        self.keys.len()
+        self.tokens.len()
     }
 
-    fn peek(&self) -> Option<(u32, u64)> {
-        let key = self.keys.first().copied()?;
-        Some((!(key as u32), key))
+    fn peek(&self) -> Option<u32> {
+        self.tokens.first().copied()
     }
 
     /// The tokens, in no order.
     fn tokens(&self) -> impl Iterator<Item = u32> {
-        self.keys.iter().map(|&key| !(key as u32))
+        self.tokens.iter().copied()
     }
 
     /// Takes the largest off, and puts it down at the end.
     fn pop(&mut self) -> Option<u32> {
         let last = self.left.checked_sub(1)?;
-        let key = self.keys.first().copied()?;
-        let other = self.keys.get(last).copied()?;
-        *self.keys.first_mut()? = other;
-        *self.keys.get_mut(last)? = key;
+        let token = self.tokens.first().copied()?;
+        let other = self.tokens.get(last).copied()?;
+        *self.tokens.first_mut()? = other;
+        *self.tokens.get_mut(last)? = token;
         self.left = last;
         self.sink(0);
-        Some(!(key as u32))
+        Some(token)
     }
 
     /// The token at a place in the order.
     fn nth(&mut self, index: usize) -> Option<u32> {
-        while self.keys.len().saturating_sub(self.left) <= index {
+        while self.tokens.len().saturating_sub(self.left) <= index {
             self.pop()?;
         }
-        let from_end = self.keys.len().checked_sub(index.checked_add(1)?)?;
-        self.keys.get(from_end).map(|&key| !(key as u32))
+        let from_end = self.tokens.len().checked_sub(index.checked_add(1)?)?;
+        self.tokens.get(from_end).copied()
     }
 
     fn sink(&mut self, root: usize) {
-        let heap = self.keys.get_mut(..self.left).unwrap_or_default();
-        let (mut root, mut key) = (root, None);
+        let logits = self.logits;
+        // Logits before tokens.
+        let key = |token: u32| {
+            let logit = logits.get(token as usize).copied().unwrap_or(f32::NAN);
+            // −0 is 0.
+            u64::from(bits::ordered(logit + 0.0)) << 32 | u64::from(!token)
+        };
+        let heap = self.tokens.get_mut(..self.left).unwrap_or_default();
+        let Some(&own) = heap.get(root) else { return };
+        let (mut root, own_key) = (root, key(own));
         loop {
-            let Some(&own) = heap.get(root) else { return };
-            let own = *key.get_or_insert(own);
             let left = root.saturating_mul(2).saturating_add(1);
             let Some(&first) = heap.get(left) else { break };
-            let (child, larger) = match heap.get(left.saturating_add(1)) {
-                Some(&second) if second > first => (left.saturating_add(1), second),
-                _ => (left, first),
-            };
-            if own >= larger {
+            let first_key = key(first);
+            let (mut child, mut token, mut larger) = (left, first, first_key);
+            if let Some(&second) = heap.get(left.saturating_add(1))
+                && key(second) > first_key
+            {
+                (child, token, larger) = (left.saturating_add(1), second, key(second));
+            }
+            if own_key >= larger {
                 break;
             }
             if let Some(slot) = heap.get_mut(root) {
-                *slot = larger;
+                *slot = token;
             }
             root = child;
         }
-        if let (Some(slot), Some(key)) = (heap.get_mut(root), key) {
-            *slot = key;
+        if let Some(slot) = heap.get_mut(root) {
+            *slot = own;
         }
     }
 }

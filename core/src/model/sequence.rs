@@ -103,6 +103,11 @@ impl<'m> Sequence<'m> {
         self.len == 0
     }
 
+    /// Whether there is no position for another token.
+    pub(super) const fn is_full(&self) -> bool {
+        self.len >= self.limit
+    }
+
     /// What is attended to.
     pub const fn pattern(&self) -> &Pattern {
         &self.pattern

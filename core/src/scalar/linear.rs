@@ -1,8 +1,11 @@
 //! The linear layer as an [`crate::engine`] value, of all layouts and of some.
 
-use super::Scalar;
-use crate::engine::LinearEngine;
+use super::{Scalar, Tensor};
+use crate::engine::{LinearEngine, ModelEngine, Output, QuantizeEngine};
 use crate::linear::{I8Sym, Layer, LinearError, Rescale, product};
+use crate::model::ModelError;
+use crate::number::Element;
+use crate::quant::{Groups, QuantError};
 
 /// The reference engine of some layouts alone: those that firmware has, so that the code of the others is not linked.
 ///
@@ -67,4 +70,24 @@ macro_rules! of_a_set {
     };
 }
 of_a_set!(SET, impl [const SET: u32] for Only<SET>);
+
+impl<const SET: u32> QuantizeEngine for Only<SET> {
+    type Error = QuantError;
+    type Tensor<'a, T: Element> = Tensor<'a, T>;
+
+    fn tensor<'a, T: Element>(
+        &'a mut self,
+        values: &'a [T],
+        groups: Groups,
+        out: Output<'a>,
+    ) -> Result<Tensor<'a, T>, QuantError> {
+        Tensor::new(values, groups, out.codes, out.scales, out.zero_points)
+    }
+}
+
+/// Language models whose matrices have these layouts.
+impl<const SET: u32> ModelEngine for Only<SET> {
+    type Failure = ModelError;
+}
+
 of_a_set!(u32::MAX, impl for Scalar);

@@ -80,7 +80,7 @@ pub struct DraftModel<'a, 'd, 'f, E> {
     recent: usize,
     /// The tokens in its cache.
     held: Vec<u32>,
-    scratch: Vec<u64>,
+    scratch: Vec<u32>,
 }
 
 impl<'a, 'd, 'f, E: FlowEngine> DraftModel<'a, 'd, 'f, E> {

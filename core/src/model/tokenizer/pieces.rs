@@ -20,7 +20,7 @@ pub enum Specials {
     Shown,
 }
 
-/// The texts of a vocabulary: what decoding needs, in one element of index a token.
+/// The texts of a vocabulary: what decoding needs, in one element of index a token, or fewer.
 ///
 /// Pieces are those of llama.cpp's `llama_token_to_piece`. Its `llama_detokenize` then drops some spaces before
 /// punctuation where the pre-tokenizer asks for it; decoding here gives back what was encoded.
@@ -28,12 +28,15 @@ pub enum Specials {
 pub struct Pieces<'a> {
     vocabulary: &'a Vocabulary,
     file: &'a [u8],
+    /// Where the texts of every so many-th token begin.
     offsets: &'a [u32],
+    stride: u32,
 }
 
 impl<'a> Pieces<'a> {
-    /// Fills `index`, of exactly [`Vocabulary::pieces_index_len`] elements, with where each token's text begins in
-    /// `file`, the bytes that the vocabulary was read from (or those before the tensors' data).
+    /// Fills `index` with where tokens' texts begin in `file`, the bytes that the vocabulary was read from (or those before the tensors' data). It has
+    /// [`Vocabulary::pieces_index_len`] elements, one a token; with fewer, 1 at least, texts between those that it has room for are looked for, in O(tokens
+    /// an element).
     ///
     /// # Errors
     /// [`TokenizerError::Index`], [`TokenizerError::File`].
@@ -43,8 +46,8 @@ impl<'a> Pieces<'a> {
         index: &'a mut [u32],
     ) -> Result<Self, TokenizerError> {
         let expected = vocabulary.pieces_index_len();
-        if index.len() != expected {
-            let found = index.len();
+        let found = index.len();
+        if found == 0 || found > expected {
             return Err(TokenizerError::Index { expected, found });
         }
         Self::fill(vocabulary, file, index)?;
@@ -58,10 +61,15 @@ impl<'a> Pieces<'a> {
         offsets: &mut [u32],
     ) -> Result<(), TokenizerError> {
         let texts = vocabulary.texts(file);
-        let mut offset = 0;
-        for slot in offsets {
-            // The whole array is below 4 GiB.
-            *slot = offset as u32;
+        let stride = Self::stride(vocabulary, offsets) as usize;
+        let (mut offset, mut slots) = (0, offsets.iter_mut());
+        for token in 0..vocabulary.pieces_index_len() {
+            if token.is_multiple_of(stride)
+                && let Some(slot) = slots.next()
+            {
+                // The whole array is below 4 GiB.
+                *slot = offset as u32;
+            }
             (_, offset) = string(texts, offset).ok_or(TokenizerError::File)?;
         }
         Ok(())
@@ -77,7 +85,15 @@ impl<'a> Pieces<'a> {
             vocabulary,
             file,
             offsets,
+            stride: Self::stride(vocabulary, offsets),
         }
+    }
+
+    /// Tokens an element, at least 1.
+    const fn stride(vocabulary: &Vocabulary, offsets: &[u32]) -> u32 {
+        let len = if offsets.is_empty() { 1 } else { offsets.len() };
+        let stride = vocabulary.pieces_index_len().div_ceil(len) as u32;
+        if stride == 0 { 1 } else { stride }
     }
 
     /// What the file says of its tokenizer.
@@ -88,8 +104,16 @@ impl<'a> Pieces<'a> {
     /// A token's text as the vocabulary has it, in UTF-8; `None` for an id that no token has.
     #[inline]
     pub fn text(&self, id: u32) -> Option<&'a [u8]> {
-        let offset = *self.offsets.get(id as usize)?;
-        let (text, _) = string(self.vocabulary.texts(self.file), offset as usize)?;
+        if id >= self.vocabulary.tokens() {
+            return None;
+        }
+        let texts = self.vocabulary.texts(self.file);
+        let place = id.checked_div(self.stride)?;
+        let offset = *self.offsets.get(place as usize)?;
+        let (mut text, mut next) = string(texts, offset as usize)?;
+        for _ in place.wrapping_mul(self.stride)..id {
+            (text, next) = string(texts, next)?;
+        }
         Some(text)
     }
 

@@ -17,6 +17,7 @@ use crate::reach::reach;
 
 reach! {
     linear::blocks => fn(Format, &'static Matrix<'static>, I8Sym<'static>, &'static mut Seen),
+    <Only<{ u32::MAX }> as QuantizeEngine>::tensor::<f32>,
     <Only<{ u32::MAX }> as LinearEngine>::sums,
     <Only<{ u32::MAX }> as LinearEngine>::matvec,
     <Only<{ u32::MAX }> as LinearEngine>::dense,

@@ -6,8 +6,9 @@ use tercet_core::linear::{self, LinearError, Matrix};
 use tercet_core::model::attention::{Attention, HeadProducts, PlainProducts};
 use tercet_core::model::gate::steps;
 use tercet_core::model::{
-    Cache, CacheShape, CacheType, Config, FloatMatrix, FloatType, Gate, Layer, Model, ModelError,
-    Needs, Pattern, Rope, Sampler, Sequence, Weights, argmax, decode, nll, rotate,
+    Cache, CacheShape, CacheType, Config, FloatMatrix, FloatType, Gate, Generator, Layer, Model,
+    ModelError, Needs, Pattern, Rope, Sampler, Sequence, Weights, argmax, decode, decode_piece,
+    nll, rotate,
 };
 use tercet_core::number::{counter, exp2_neg, rope_step, sin_cos};
 use tercet_core::quant::QuantError;
@@ -57,10 +58,18 @@ reach! {
     Pattern::is_ring,
     Pattern::sink_position,
     decode::<Scalar>,
+    decode_piece::<Scalar>,
+    Generator::<Scalar>::new,
+    Generator::<Scalar>::begin,
+    Generator::<Scalar>::poll,
+    Generator::<Scalar>::logits,
+    Generator::<Scalar>::len,
+    Generator::<Scalar>::is_empty,
     Gate::apply,
     Gate::of,
     steps,
     Needs::of::<Scalar>,
+    Needs::of_sizes,
     Needs::total_bytes,
     nll,
     Rope::angles,
