@@ -8,6 +8,7 @@ use core::slice::IterMut;
 use super::layer::{Biases, shifted};
 use super::requantize::RowScales;
 use super::{Layer, Matrix, Requantize, Rescale, Sums};
+use crate::number::round::nearest_f32;
 
 /// What takes the sums that an engine finds, and leaves a layer's outputs. The rows come in order from the first; there must be an
 /// output for each, and those that no sum came for stay as they were.
@@ -102,7 +103,7 @@ impl<'a> Scaled<'a> {
     fn finish(&mut self, sums: impl ExactSizeIterator<Item = i64>) {
         for (out, sum) in self.next(sums.len()).iter_mut().zip(sums) {
             // The conversion rounds; the unit is a power of two.
-            let sum = (sum + self.biases.next()) as f32 * self.unit;
+            let sum = nearest_f32(sum + self.biases.next()) * self.unit;
             *out = sum * self.weights.scale(self.row) * self.x_scale;
             self.row += 1;
         }
@@ -127,7 +128,7 @@ impl Sums for Scaled<'_> {
         };
         let (unit, x_scale) = (self.unit, self.x_scale);
         for (out, &sum) in self.next(sums.len()).iter_mut().zip(sums) {
-            *out = sum as f32 * unit * scale * x_scale;
+            *out = nearest_f32(sum) * unit * scale * x_scale;
         }
     }
 }

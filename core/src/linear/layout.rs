@@ -236,7 +236,7 @@ impl Layout {
     }
 
     /// The most words of scratch that a product makes use of: at least [`Layout::scratch_len`], and more where kernels for
-    /// Cortex-M with the DSP extension put tables.
+    /// Cortex-M with the DSP extension put tables or widened activations.
     ///
     /// Products take any number of words from `scratch_len` on and give the same bits. With fewer than these, those kernels leave
     /// the product to the loops of other processors; no other processor has a use for more than `scratch_len`.
@@ -254,6 +254,8 @@ impl Layout {
         let words = match self {
             Self::FiveTrits => 3,
             Self::Block(Format::Tq1_0) => 4,
+            // Pairs.
+            Self::Block(Format::Q8_0) => return cols.div_ceil(4) * 2,
             _ => return self.scratch_len(rows, cols),
         };
         if rows < 4 {

@@ -46,7 +46,7 @@ fn dot(weights: &[u8], x: &[i8]) -> i32 {
 
 /// Each four columns as two words: the even ones, the odd ones.
 #[inline(never)]
-fn widen(x: &[i8], out: &mut [u32]) {
+pub(super) fn widen(x: &[i8], out: &mut [u32]) {
     let mut out = out.chunks_exact_mut(2);
     for_each_word(x, |word| {
         if let Some([even, odd]) = out.next() {
@@ -82,6 +82,8 @@ macro_rules! four_columns {
         )
     };
 }
+
+pub(super) use four_columns;
 
 /// The loop, four times eight columns a round, entered where a multiple of them remains.
 macro_rules! rounds {

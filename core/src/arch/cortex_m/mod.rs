@@ -14,6 +14,7 @@ mod int8;
 mod int8_pairs;
 #[cfg(not(tercet_mve))]
 mod nearest;
+mod q8_0;
 mod ternary_lanes;
 mod tq1_0;
 mod tq2_0;
@@ -38,6 +39,7 @@ pub fn sums<const SET: u32>(
 ) -> bool {
     const TQ1_0: Layout = Layout::Block(Format::Tq1_0);
     const TQ2_0: Layout = Layout::Block(Format::Tq2_0);
+    const Q8_0: Layout = Layout::Block(Format::Q8_0);
     // Each arm's guard is a constant.
     match matrix.layout() {
         Layout::Int8 if Layout::Int8.is_in(SET) => {
@@ -66,6 +68,7 @@ pub fn sums<const SET: u32>(
         }
         TQ1_0 if TQ1_0.is_in(SET) => tq1_0::sums(matrix, x, scratch, out),
         TQ2_0 if TQ2_0.is_in(SET) => tq2_0::sums(matrix, x, scratch, out),
+        Q8_0 if Q8_0.is_in(SET) => q8_0::sums(matrix, x, scratch, out),
         _ => false,
     }
 }

@@ -9,7 +9,6 @@
 
 use core::arch::asm;
 
-use super::batch::Batch;
 use super::trits::{self, Rows, TABLE};
 use crate::linear::{I8Sym, Matrix, Sums};
 
@@ -26,19 +25,28 @@ pub(super) fn sums(
     out: &mut impl Sums,
 ) -> bool {
     let row_bytes = matrix.cols() / VALUES * BYTES;
-    let mut out = Batch::new(out);
-    let done = trits::for_each_tile(matrix, row_bytes, 2, scratch, |mut rows, skip| {
+    trits::for_each_tile(matrix, row_bytes, 2, scratch, |mut rows, skip| {
         for (block, x) in x.get().chunks_exact(VALUES).enumerate() {
             rows.add_block(block * BYTES, x);
         }
-        rows.totals(|row, total| {
-            if row >= skip {
-                out.push(total);
-            }
-        });
-    });
-    out.flush();
-    done
+        let [first, rest] = rows.in_order();
+        for places in [skip..first.end, rest] {
+            let words = 2 * places.start..2 * places.end;
+            hand_on(rows.totals.get(words).unwrap_or_default(), out);
+        }
+    })
+}
+
+/// Gives `out` totals, eight at a time: halves of the unit, 64 bits a place, the low word first.
+#[inline(never)]
+fn hand_on(totals: &[u32], out: &mut impl Sums) {
+    for totals in totals.as_chunks::<2>().0.chunks(8) {
+        let mut sums = [0; 8];
+        for (sum, &[low, high]) in sums.iter_mut().zip(totals) {
+            *sum = (u64::from(high) << 32 | u64::from(low)) as i64 >> 1;
+        }
+        out.wide(sums.get(..totals.len()).unwrap_or_default());
+    }
 }
 
 impl Rows<'_> {
@@ -55,18 +63,6 @@ impl Rows<'_> {
             trits::fill(x, (240 + 2 * pair, 4, 4), table);
         }
         self.add_last(at + 48);
-    }
-
-    /// Calls `emit` with each row and its total: halves of the unit, 64 bits a place, the low word first.
-    fn totals(&self, mut emit: impl FnMut(usize, i64)) {
-        let places = self.in_order().into_iter().flatten();
-        for (row, place) in places.enumerate() {
-            if let Some(&[low, high]) = self.totals.get(2 * place..).and_then(<[u32]>::first_chunk)
-            {
-                let total = (u64::from(high) << 32 | u64::from(low)) as i64;
-                emit(row, total >> 1);
-            }
-        }
     }
 
     /// Adds to each row's sums what the first two tables say of its bytes `at`..`at` + 4, and the sum of both times the

@@ -1,8 +1,9 @@
-//! TQ1_0 and TQ2_0 as they lie in a file: two rows at a time, one in each half of a word.
+//! TQ1_0 and TQ2_0 as they lie in a file: two rows at a time, one in each half of a word; Q8_0, by the loop of int8.
 //!
 //! A field of 16 bits collects Σ c·x of a row, c = 0..=3 the code, modulo 2¹⁶; it began with −Σx, so it ends as Σ (c − 1)·x.
 //! That fits 16 bits signed over a TQ1_0 block (256·127) and over half a TQ2_0 block (128·254).
 
+use super::dot;
 use crate::linear::{I8Sym, Matrix, Sums};
 
 /// Values of a block.
@@ -40,6 +41,11 @@ fn scale(block: &[u8]) -> i64 {
     let bits = block
         .last_chunk()
         .map_or(0, |&bits| u16::from_le_bytes(bits));
+    fixed(bits)
+}
+
+/// An f16 times 2²⁴.
+pub(crate) fn fixed(bits: u16) -> i64 {
     let exponent = (bits >> 10) & 31;
     let mantissa = i64::from(bits & 1023);
     let magnitude = match exponent {
@@ -51,6 +57,30 @@ fn scale(block: &[u8]) -> i64 {
         magnitude
     } else {
         -magnitude
+    }
+}
+
+/// The sums of a matrix in Q8_0, a row at a time: blocks that follow one another with one scale are one sum of 32 bits (2¹⁶ columns at most), which is
+/// multiplied by it once.
+pub(super) fn q8_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
+    const BYTES: usize = 34;
+    let row_bytes = matrix.cols() / 32 * BYTES;
+    for row in matrix.bytes().chunks_exact(row_bytes.max(1)) {
+        let (mut total, mut sum, mut run, mut before) = (0i64, 0i32, 0u32, 0u16);
+        let blocks = row
+            .chunks_exact(BYTES)
+            .filter_map(<[u8]>::first_chunk::<BYTES>);
+        for (&block, x) in blocks.zip(x.get().as_chunks::<32>().0) {
+            let [low, high, values @ ..] = block;
+            let scale = u16::from_le_bytes([low, high]);
+            if scale != before || run == 2048 {
+                total += i64::from(sum) * fixed(before);
+                (sum, run, before) = (0, 0, scale);
+            }
+            sum += dot(&values, x);
+            run += 1;
+        }
+        out.wide(&[total + i64::from(sum) * fixed(before)]);
     }
 }
 

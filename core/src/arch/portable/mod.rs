@@ -10,6 +10,8 @@ pub mod int8;
 mod nearest;
 mod ternary_lanes;
 
+#[cfg(tercet_dsp)]
+pub(crate) use blocks::fixed;
 pub use dot::{dot, dots, norm};
 pub use nearest::nearest;
 
@@ -27,6 +29,7 @@ pub(crate) fn sums<const SET: u32>(
 ) -> bool {
     const TQ1_0: Layout = Layout::Block(Format::Tq1_0);
     const TQ2_0: Layout = Layout::Block(Format::Tq2_0);
+    const Q8_0: Layout = Layout::Block(Format::Q8_0);
     // Each arm's guard is a constant.
     match matrix.layout() {
         // Where there is an operating system there are vectors, and compilers make better ones of a single row's loop.
@@ -39,6 +42,7 @@ pub(crate) fn sums<const SET: u32>(
         Layout::FiveTrits if Layout::FiveTrits.is_in(SET) => five_trits::sums(matrix, x, out),
         TQ1_0 if TQ1_0.is_in(SET) => blocks::sums::<54>(matrix, x, blocks::tq1_0, out),
         TQ2_0 if TQ2_0.is_in(SET) => blocks::sums::<66>(matrix, x, blocks::tq2_0, out),
+        Q8_0 if Q8_0.is_in(SET) && cfg!(target_os = "none") => blocks::q8_0(matrix, x, out),
         _ => return false,
     }
     true

@@ -69,6 +69,7 @@ reach! {
     round::half_even_small,
     round::half_even_i8,
     round::half_away_i8,
+    round::nearest_f32,
     round::saturate_i8,
     round::saturate_i32,
     round::clamp_i8,
