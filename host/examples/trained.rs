@@ -1,8 +1,8 @@
 //! Trains a small model for a few steps and fails unless its file has the digest that it has on every machine: a vocabulary that is made of the text,
 //! two stages of the learning rate, halved by evaluations, and an export in the other type.
 //!
-//! With a folder (`gpu/models`) it begins the training of the `nano` model there in its place, and fails unless the vocabulary and the first steps' costs
-//! are those that are told in it: the whole run takes a quarter of an hour.
+//! With a folder (`gpu/models`) it begins the training of the models there in its place, and fails unless the vocabularies and the first steps' costs
+//! are those that are told in it: whole runs take half an hour each.
 //!
 //! `TERCET_BACKEND=avx2 cargo run -p tercet-host --example trained`
 
@@ -24,8 +24,9 @@ const TEXT: &[u8] = b"Call me Ishmael. Some years ago, never mind how long preci
     nothing particular to interest me on shore, I thought I would sail about a little and see the watery part of the world. It is \
     a way I have of driving off the spleen and regulating the circulation.";
 
-/// Steps of the bundled model's run.
-const STEPS: u64 = 4000;
+/// A bundled model: its size, tokens, steps of its run, and how many are taken here.
+const BUNDLED: [(Preset, usize, u64, usize); 2] =
+    [(Preset::Nano, 512, 4000, 2), (Preset::Tiny, 1024, 1000, 1)];
 
 /// What the file's bytes come to, and what the text that was held out costs by each evaluation.
 const FILE: u64 = 0x32b6_a707_875c_ea33;
@@ -38,13 +39,13 @@ const COSTS: [i64; 4] = [
 
 fn main() -> ExitCode {
     if let Some(folder) = std::env::args().nth(1) {
-        return match begin(Path::new(&folder)) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
+        for bundled in BUNDLED {
+            if let Err(error) = begin(Path::new(&folder), bundled) {
+                eprintln!("{}: {error}", bundled.0.name());
+                return ExitCode::FAILURE;
             }
-        };
+        }
+        return ExitCode::SUCCESS;
     }
     match run() {
         Ok((file, costs)) if (file, &costs[..]) == (FILE, &COSTS) => {
@@ -115,16 +116,20 @@ fn run() -> Result<(u64, Vec<i64>), tercet_host::Error> {
     Ok((digest.value(), costs))
 }
 
-/// Begins the run of `tercet train shakespeare.txt --steps 4000`, and compares.
-fn begin(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+/// Begins a model's run by `tercet train shakespeare.txt`, and compares.
+fn begin(
+    folder: &Path,
+    (preset, most, steps, taken): (Preset, usize, u64, usize),
+) -> Result<(), Box<dyn std::error::Error>> {
+    let name = preset.name();
     let text = std::fs::read(folder.join("shakespeare.txt"))?;
-    let told = std::fs::read_to_string(folder.join("nano.jsonl"))?;
-    let file = LanguageFile::open(&folder.join("nano.gguf"))?;
+    let told = std::fs::read_to_string(folder.join(format!("{name}.jsonl")))?;
+    let file = LanguageFile::open(&folder.join(format!("{name}.gguf")))?;
     // A twentieth of the text is held out.
     let (train, held_out) = text.split_at(text.len() - text.len() / 20);
-    let vocabulary = vocabulary(train, 512);
+    let vocabulary = vocabulary(train, most);
     if vocabulary != Vocabulary::read(&file.reader()?)? {
-        return Err("nano.gguf has another vocabulary than the text makes".into());
+        return Err("its file has another vocabulary than the text makes".into());
     }
     let reader = file.reader()?;
     let tokenizer = Tokenizer::read(&reader, file.bytes(), None)?;
@@ -136,22 +141,22 @@ fn begin(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
         tokenizer.encode(text, encoding)
     };
     let options = TrainOptions {
-        steps: STEPS,
-        warmup: STEPS / 20,
-        ..TrainOptions::new(Preset::Nano.parameters(512))
+        steps,
+        warmup: steps / 20,
+        ..TrainOptions::new(preset.parameters(vocabulary.tokens.len() as u32))
     };
     let (begin, context) = (vocabulary.bos, options.context());
     let (train, held_out) = (Tokens::Held(encode(train)?), encode(held_out)?);
     let corpus = Arc::new(Corpus::new(train, held_out, context, begin, options.seed)?);
     let batches = Batches::new(&corpus, options.batch, 0);
     let mut trainer = Trainer::new(vec![Threads::alone(); 2], &options, vocabulary)?;
-    for _ in 0..2 {
+    for _ in 0..taken {
         let report = trainer.step(&batches)?;
         let line = format!("{{\"step\":{},\"loss\":{},", report.step, report.loss);
         if !told.contains(&line) {
-            return Err(format!("nano.jsonl does not tell {line}").into());
+            return Err(format!("{name}.jsonl does not tell {line}").into());
         }
     }
-    println!("nano begins as it is told");
+    println!("{name} begins as it is told");
     Ok(())
 }
