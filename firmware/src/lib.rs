@@ -9,6 +9,7 @@ pub mod bus;
 pub mod digits;
 pub mod motion;
 pub mod node;
+pub mod story;
 
 #[cfg(all(feature = "qemu", target_os = "none"))]
 pub mod clock;

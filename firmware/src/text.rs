@@ -70,7 +70,8 @@ impl Text {
         self.bytes(b"\n");
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    /// Adds bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) {
         if let Some(out) = &mut self.out {
             let _ = out.write_all(bytes);
         }

@@ -1,0 +1,283 @@
+//! Writes a text: the bundled language model in flash, as its GGUF file lies there, continues a prompt.
+//!
+//! What it writes is what `tercet generate gpu/models/nano.gguf -p ROMEO: -n 110 --temp 0.8 --seed 1` does, and so is the digest of all logits.
+//! Sizes of all memory are constants of the file, which the build script reads.
+
+use tercet_core::conformance::Digest;
+use tercet_core::gguf::{GgufError, Reader};
+use tercet_core::model::tokenizer::{Decoder, Pieces, Specials, TokenizerError, Vocabulary};
+use tercet_core::model::{
+    Cache, CacheShape, Codes, Draws, End, Event, Generator, Layer, Memory as ModelMemory, Model,
+    ModelError, Needs, Pattern, Place, Sampler, Sequence,
+};
+use tercet_core::scalar::Only;
+
+use crate::aligned::Aligned;
+
+mod model {
+    //! What the build script read in the file.
+    include!(concat!(env!("OUT_DIR"), "/story.rs"));
+}
+use model::{CONFIG, ENDS, LAYOUTS, MATRICES, PROMPT};
+
+// By value, so that the image names it and its bytes are counted as data (`firmware/programs.toml`).
+static FILE: Aligned<[u8; include_bytes!("../../gpu/models/nano.gguf").len()]> =
+    Aligned(*include_bytes!("../../gpu/models/nano.gguf"));
+
+/// Tokens to draw.
+const TOKENS: u32 = 110;
+const SAMPLER: Sampler = Sampler {
+    temperature: 0.8,
+    seed: 1,
+    ..Sampler::GREEDY
+};
+
+const NEEDS: Needs = Needs::of_sizes(&CONFIG, &MATRICES, Pattern::FULL, CONFIG.context, 1);
+/// Scratch of products, and of draws.
+const WORDS: usize = if NEEDS.words < CONFIG.vocabulary {
+    CONFIG.vocabulary
+} else {
+    NEEDS.words
+};
+/// An index of tokens' texts, in which every eighth begins.
+const TEXTS: usize = CONFIG.vocabulary.div_ceil(8);
+const PAGES: usize = Sequence::pages(Pattern::FULL, CONFIG.context, 1);
+const SHAPE: CacheShape = CacheShape::new(&CONFIG, CONFIG.cache);
+
+/// All RAM of the work but the stack.
+#[derive(Debug)]
+pub struct Memory {
+    floats: [f32; NEEDS.floats],
+    bytes: [i8; NEEDS.bytes],
+    halves: [i16; NEEDS.halves],
+    longs: [i64; NEEDS.longs],
+    words: [u32; WORDS],
+    keys: [i8; PAGES * SHAPE.codes()],
+    values: [i8; PAGES * SHAPE.codes()],
+    scales: [f32; 2 * PAGES * SHAPE.scales()],
+    free: [u32; PAGES],
+    table: [u32; PAGES],
+    steps: [u64; CONFIG.head / 2],
+    logits: [f32; CONFIG.vocabulary],
+    texts: [u32; TEXTS],
+}
+
+impl Memory {
+    /// Zeros, so that a static takes no flash.
+    pub const fn new() -> Self {
+        Self {
+            floats: [0.0; NEEDS.floats],
+            bytes: [0; NEEDS.bytes],
+            halves: [0; NEEDS.halves],
+            longs: [0; NEEDS.longs],
+            words: [0; WORDS],
+            keys: [0; PAGES * SHAPE.codes()],
+            values: [0; PAGES * SHAPE.codes()],
+            scales: [0.0; 2 * PAGES * SHAPE.scales()],
+            free: [0; PAGES],
+            table: [0; PAGES],
+            steps: [0; CONFIG.head / 2],
+            logits: [0.0; CONFIG.vocabulary],
+            texts: [0; TEXTS],
+        }
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What happens while a text is written.
+#[derive(Debug)]
+pub enum Told<'t> {
+    /// The next bytes of it; not always whole characters.
+    Text(&'t [u8]),
+    /// A token was taken in: how many there are.
+    Taken(u32),
+}
+
+/// Why nothing more was written; the committed file gives none of these.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Error {
+    /// The file is cut or no GGUF file.
+    File(GgufError),
+    /// The file is no model that is run, or too large for the memory.
+    Model(ModelError),
+    /// The file's vocabulary is not read.
+    Vocabulary(TokenizerError),
+}
+
+impl From<GgufError> for Error {
+    fn from(error: GgufError) -> Self {
+        Self::File(error)
+    }
+}
+
+impl From<ModelError> for Error {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
+impl From<TokenizerError> for Error {
+    fn from(error: TokenizerError) -> Self {
+        Self::Vocabulary(error)
+    }
+}
+
+impl Error {
+    /// In a few words, without `core::fmt`; [`ModelError::Room`] has figures beside them.
+    pub const fn text(&self) -> &'static str {
+        match self {
+            Self::File(_) => "the file is cut or no GGUF file",
+            Self::Model(ModelError::Architecture) => "the file's architecture is none that is run",
+            Self::Model(ModelError::Room { memory, .. }) => memory,
+            Self::Model(ModelError::Layers { .. }) => {
+                "the file has more layers than there is room for"
+            }
+            Self::Model(ModelError::NotFinite { .. }) => "the model came to something not finite",
+            Self::Model(_) => "the file is no model that is run here",
+            Self::Vocabulary(_) => "the file's vocabulary is not read",
+        }
+    }
+}
+
+/// Writes the text: calls `told` with what happens, and `piece` with each piece of work, which it is to do, so that it can measure it, or do something
+/// else before. Returns the digest of all logits.
+///
+/// # Errors
+/// See [`Error`]: of the file before the first token.
+pub fn write(
+    memory: &mut Memory,
+    piece: &mut dyn FnMut(&mut dyn FnMut()),
+    told: &mut dyn FnMut(Told<'_>),
+) -> Result<u64, Error> {
+    write_file(&FILE.0, memory, piece, told)
+}
+
+/// As [`write`], by the model of a file that is no larger than the bundled one.
+///
+/// # Errors
+/// See [`Error`]: of the file before the first token.
+pub fn write_file(
+    file: &[u8],
+    memory: &mut Memory,
+    piece: &mut dyn FnMut(&mut dyn FnMut()),
+    told: &mut dyn FnMut(Told<'_>),
+) -> Result<u64, Error> {
+    let reader = Reader::new(file)?;
+    let mut layers = [Layer::EMPTY; CONFIG.layers];
+    let model = Model::new(&reader, &mut layers, &mut memory.steps)?;
+    let vocabulary = Vocabulary::new(&reader, file)?;
+    let mut decoder = Decoder::new(
+        Pieces::new(&vocabulary, file, &mut memory.texts)?,
+        Specials::Hidden,
+    );
+    let shape = CacheShape::new(model.config(), CONFIG.cache);
+    let (keys, values) = (
+        Codes::Narrow(&mut memory.keys),
+        Codes::Narrow(&mut memory.values),
+    );
+    let cache = Cache::new(shape, keys, values, &mut memory.scales, &mut memory.free)?;
+    let sequence = Sequence::new(
+        Pattern::FULL,
+        CONFIG.cache,
+        CONFIG.context,
+        1,
+        &mut memory.table,
+    )?;
+    let room = ModelMemory {
+        // A place without a fault is not all zeros, and would make a static one that takes flash.
+        places: &mut [Place::default(); NEEDS.places],
+        floats: &mut memory.floats,
+        bytes: &mut memory.bytes,
+        halves: &mut memory.halves,
+        longs: &mut memory.longs,
+        words: &mut memory.words,
+    };
+    let draws = Draws {
+        logits: &mut memory.logits,
+        recent: &mut [],
+        sampler: SAMPLER,
+        ends: &ENDS,
+    };
+    let engine = Only::<LAYOUTS>;
+    let mut generator = Generator::new(engine, &model, (cache, sequence), room, draws);
+    generator.begin(&PROMPT, TOKENS);
+    let mut digest = Digest::new();
+    let mut taken = 0;
+    let mut write = |token, told: &mut dyn FnMut(Told<'_>)| {
+        for byte in decoder.next(token)? {
+            told(Told::Text(&[byte]));
+        }
+        Ok::<(), TokenizerError>(())
+    };
+    for &token in &PROMPT {
+        write(token, told)?;
+    }
+    loop {
+        let mut event = Ok(Event::Over(End::Failed));
+        piece(&mut || event = generator.poll());
+        let event = event?;
+        let len = generator.len();
+        if len != taken {
+            taken = len;
+            told(Told::Taken(len));
+        }
+        match event {
+            Event::Working => {}
+            Event::Logits => digest.f32s(generator.logits()),
+            // What ends a text is no part of it, as `tercet generate` has it.
+            Event::Token(token) if ENDS.contains(&token) => {}
+            Event::Token(token) => write(token, told)?,
+            Event::Over(_) => return Ok(digest.value()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::boxed::Box;
+    use std::string::String;
+    use std::vec::Vec;
+
+    fn written(file: &[u8]) -> (Result<u64, Error>, String) {
+        let mut memory = Box::new(Memory::new());
+        let mut text = Vec::new();
+        let result = write_file(file, &mut memory, &mut |work| work(), &mut |told| {
+            if let Told::Text(bytes) = told {
+                text.extend(bytes);
+            }
+        });
+        (result, String::from_utf8(text).unwrap())
+    }
+
+    #[test]
+    fn the_text_is_that_of_the_boards() {
+        let (digest, text) = written(&FILE.0);
+        let committed = include_str!("../snapshots/story.txt");
+        assert!(committed.starts_with(&text), "{text}");
+        let end = std::format!("\nlogits {:016x}\n", digest.unwrap());
+        assert!(committed.ends_with(&end), "{end}");
+    }
+
+    #[test]
+    fn a_file_that_is_no_such_model_is_refused_before_the_first_token() {
+        let cut = &FILE.0[..FILE.0.len() - 1];
+        let mut other = FILE.0;
+        let name = b"bitnet";
+        let place = other.windows(6).position(|bytes| bytes == name).unwrap();
+        other[place] = b'g';
+        for (file, expected) in [
+            (cut, "the file is cut or no GGUF file"),
+            (&other, "the file's architecture is none that is run"),
+        ] {
+            let (result, text) = written(file);
+            assert_eq!((result.unwrap_err().text(), &text[..]), (expected, ""));
+        }
+    }
+}
