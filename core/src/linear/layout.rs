@@ -236,10 +236,9 @@ impl Layout {
     }
 
     /// The most words of scratch that a product makes use of: at least [`Layout::scratch_len`], and more where kernels for
-    /// Cortex-M with the DSP extension put tables or widened activations.
+    /// Cortex-M with the DSP extension put tables or widened activations, and those for processors without vectors the tables of TQ1_0.
     ///
-    /// Products take any number of words from `scratch_len` on and give the same bits. With fewer than these, those kernels leave
-    /// the product to the loops of other processors; no other processor has a use for more than `scratch_len`.
+    /// Products take any number of words from `scratch_len` on and give the same bits, with fewer than these by slower loops.
     ///
     /// ```
     /// use tercet_core::block::Format;

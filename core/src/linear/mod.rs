@@ -42,7 +42,6 @@ mod table;
 
 pub use error::LinearError;
 pub use layer::{Layer, MAX_BIAS_SHIFT};
-#[cfg(tercet_dsp)]
 pub(crate) use layout::TABLE_ROWS;
 pub use layout::{Layout, MAX_COLS};
 pub use matrix::Matrix;

@@ -37,7 +37,7 @@ pub(super) fn sums<const BYTES: usize>(
 }
 
 /// The f16 at a block's end times 2²⁴.
-fn scale(block: &[u8]) -> i64 {
+pub(super) fn scale(block: &[u8]) -> i64 {
     let bits = block
         .last_chunk()
         .map_or(0, |&bits| u16::from_le_bytes(bits));

@@ -9,6 +9,7 @@ mod five_trits;
 pub mod int8;
 mod nearest;
 mod ternary_lanes;
+mod tq1_0;
 
 #[cfg(tercet_dsp)]
 pub(crate) use blocks::fixed;
@@ -40,7 +41,11 @@ pub(crate) fn sums<const SET: u32>(
             ternary_lanes::sums(matrix, x, scratch, out);
         }
         Layout::FiveTrits if Layout::FiveTrits.is_in(SET) => five_trits::sums(matrix, x, out),
-        TQ1_0 if TQ1_0.is_in(SET) => blocks::sums::<54>(matrix, x, blocks::tq1_0, out),
+        TQ1_0 if TQ1_0.is_in(SET) => {
+            if !tq1_0::sums(matrix, x, scratch, out) {
+                blocks::sums::<54>(matrix, x, blocks::tq1_0, out);
+            }
+        }
         TQ2_0 if TQ2_0.is_in(SET) => blocks::sums::<66>(matrix, x, blocks::tq2_0, out),
         Q8_0 if Q8_0.is_in(SET) && cfg!(target_os = "none") => blocks::q8_0(matrix, x, out),
         _ => return false,

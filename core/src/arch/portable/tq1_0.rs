@@ -1,0 +1,196 @@
+//! TQ1_0 as it lies in a file, by tables: what a byte's five digits come to is looked up, so that five products are a load and an addition.
+//!
+//! Two neighbouring bytes share a table: word b is Σ (d − 1)·x of the digits d that byte value b stands for and the first byte's columns, plus 2¹⁶ times
+//! that of the second's, modulo 2³². A row adds the words that its even bytes select to [0], those of its odd bytes to [2¹⁵]: the low half of the first,
+//! read as signed, is the sum of even bytes, and the high half of the second that of odd bytes, since a block has 26 of either and an entry is at most
+//! 5·127, so that neither leaves 16 bits. Tables serve a tile of [`TABLE_ROWS`] rows.
+//!
+//! Scratch: two tables of 256 words; for each row of a tile two words for its sums and those of its total.
+
+use super::blocks::scale;
+use crate::linear::{I8Sym, Matrix, Sums, TABLE_ROWS};
+
+/// Values and bytes of a block, of which the last two are its scale.
+const VALUES: usize = 256;
+const BYTES: usize = 54;
+/// Words of a table.
+const TABLE: usize = 256;
+/// With fewer rows tables are not worth making.
+const LEAST_ROWS: usize = 32;
+
+/// The sums of a matrix. False, and nothing done, for few rows or too little scratch.
+pub(super) fn sums(
+    matrix: &Matrix<'_>,
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+    out: &mut impl Sums,
+) -> bool {
+    let rows = matrix.rows().min(TABLE_ROWS);
+    let row_bytes = matrix.cols() / VALUES * BYTES;
+    let Some((tables, work)) = scratch.split_first_chunk_mut::<{ 2 * TABLE }>() else {
+        return false;
+    };
+    if rows < LEAST_ROWS || work.len() < 4 * rows {
+        return false;
+    }
+    let (tables, _) = tables.as_chunks_mut::<TABLE>();
+    let [first, second] = tables else {
+        return false;
+    };
+    for tile in matrix.bytes().chunks((TABLE_ROWS * row_bytes).max(1)) {
+        let rows = tile.len() / row_bytes.max(1);
+        let pairs = work.as_chunks_mut::<2>().0;
+        let (sums, rest) = pairs.split_at_mut_checked(rows).unwrap_or_default();
+        let totals = rest.get_mut(..rows).unwrap_or_default();
+        totals.fill([0; 2]);
+        for (block, x) in x.get().chunks_exact(VALUES).enumerate() {
+            let from = tile.get(block * BYTES..).unwrap_or_default();
+            sums.fill([0, 1 << 15]);
+            for at in (0..BYTES - 2).step_by(4) {
+                let (column, stride, digits) = match at {
+                    0..32 => (at, 32, 5),
+                    32..48 => (160 - 32 + at, 16, 5),
+                    _ => (240 - 48 + at, 4, 4),
+                };
+                fill(x, (column, stride, digits), first);
+                fill(x, (column + 2, stride, digits), second);
+                add(
+                    from.get(at..).unwrap_or_default(),
+                    row_bytes,
+                    (first, second),
+                    sums,
+                );
+            }
+            finish(from, row_bytes, sums, totals);
+        }
+        hand_on(totals, out);
+    }
+    true
+}
+
+/// Which of nine values is that of two bytes, for each 27th of all; 9 for none. Byte b stands for ⌊243·b/256⌋.
+const TWICE: [u8; 27] = {
+    let mut twice = [9; 27];
+    let mut byte = 1;
+    while byte < 256 {
+        let value = 243 * byte >> 8;
+        if value == 243 * (byte - 1) >> 8 {
+            twice[value / 9] = (value % 9) as u8;
+        }
+        byte += 1;
+    }
+    twice
+};
+
+/// Fills a table for the columns `at`, `at + stride` and so on, `digits` (4 or 5) of them, of the first byte, and for those after each of the second.
+#[inline(never)]
+fn fill(x: &[i8], (at, stride, digits): (usize, usize, usize), table: &mut [u32; TABLE]) {
+    let pair = |digit: usize| {
+        let pair = x.get(at + digit * stride..).and_then(<[i8]>::first_chunk);
+        let &[first, second] = pair.unwrap_or(&[0; 2]);
+        (first as u32).wrapping_add((second as u32) << 16)
+    };
+    let [a, b, c, d] = [0, 1, 2, 3].map(pair);
+    let e = if digits == 5 { pair(4) } else { 0 };
+    // The sums of the last two digits, with those of 0 in the others.
+    let mut n = [0u32
+        .wrapping_sub(a)
+        .wrapping_sub(b)
+        .wrapping_sub(c)
+        .wrapping_sub(d)
+        .wrapping_sub(e); 9];
+    for (at, n) in n.iter_mut().enumerate() {
+        for _ in 0..at / 3 {
+            *n = n.wrapping_add(d);
+        }
+        for _ in 0..at % 3 {
+            *n = n.wrapping_add(e);
+        }
+    }
+    let mut rest = &mut table[..];
+    for (group, &twice) in TWICE.iter().enumerate() {
+        let len = if twice < 9 { 10 } else { 9 };
+        let Some((to, after)) = core::mem::take(&mut rest).split_at_mut_checked(len) else {
+            return;
+        };
+        if let Some(to) = to.first_chunk_mut() {
+            *to = n;
+        }
+        // The one that comes twice, and those behind it.
+        let late = n.get(usize::from(twice)..).unwrap_or_default();
+        for (to, &n) in to.iter_mut().skip(usize::from(twice) + 1).zip(late) {
+            *to = n;
+        }
+        rest = after;
+        // The next value of the first three digits.
+        let mut by = c;
+        if group % 3 == 2 {
+            by = b.wrapping_sub(c).wrapping_sub(c);
+        }
+        if group % 9 == 8 {
+            by = a
+                .wrapping_sub(b)
+                .wrapping_sub(b)
+                .wrapping_sub(c)
+                .wrapping_sub(c);
+        }
+        let [n0, n1, n2, n3, n4, n5, n6, n7, n8] = n;
+        n = [
+            n0.wrapping_add(by),
+            n1.wrapping_add(by),
+            n2.wrapping_add(by),
+            n3.wrapping_add(by),
+            n4.wrapping_add(by),
+            n5.wrapping_add(by),
+            n6.wrapping_add(by),
+            n7.wrapping_add(by),
+            n8.wrapping_add(by),
+        ];
+    }
+}
+
+/// Adds to each row's sums what the tables say of its four bytes; `bytes` begins with the first row's.
+#[inline(never)]
+fn add(
+    bytes: &[u8],
+    row_bytes: usize,
+    (first, second): (&[u32; TABLE], &[u32; TABLE]),
+    sums: &mut [[u32; 2]],
+) {
+    let rows = bytes.chunks(row_bytes.max(1));
+    for (row, [even, odd]) in rows.zip(sums) {
+        let Some(&[a, b, c, d]) = row.first_chunk() else {
+            return;
+        };
+        *even = even
+            .wrapping_add(first[usize::from(a)])
+            .wrapping_add(second[usize::from(c)]);
+        *odd = odd
+            .wrapping_add(first[usize::from(b)])
+            .wrapping_add(second[usize::from(d)]);
+    }
+}
+
+/// Adds to each row's total, the low word first, its block's sum times the scale behind it; `bytes` begins with the first row's block.
+#[inline(never)]
+fn finish(bytes: &[u8], row_bytes: usize, sums: &[[u32; 2]], totals: &mut [[u32; 2]]) {
+    let rows = bytes.chunks(row_bytes.max(1));
+    for ((row, &[even, odd]), [low, high]) in rows.zip(sums).zip(totals) {
+        let sum = i32::from(even as i16) + (odd as i32 >> 16);
+        let total = u64::from(*high) << 32 | u64::from(*low);
+        let block = row.get(..BYTES).unwrap_or_default();
+        let total = total.wrapping_add((i64::from(sum) * scale(block)) as u64);
+        (*low, *high) = (total as u32, (total >> 32) as u32);
+    }
+}
+
+/// Gives `out` totals, eight at a time.
+fn hand_on(totals: &[[u32; 2]], out: &mut impl Sums) {
+    for totals in totals.chunks(8) {
+        let mut sums = [0; 8];
+        for (sum, &[low, high]) in sums.iter_mut().zip(totals) {
+            *sum = (u64::from(high) << 32 | u64::from(low)) as i64;
+        }
+        out.wide(sums.get(..totals.len()).unwrap_or_default());
+    }
+}
