@@ -79,6 +79,18 @@ def attention() -> None:
         told(f"attention.{name}", x.grad[[0, 1, 31, 63, 64, 69]])
 
 
+def rotation() -> None:
+    """A head of 16 values by angles of simple fractions, which `core/src/train/backward.rs` makes again."""
+    place = torch.arange(16)
+    dy, pair = (place * 5 % 11 - 5) / 8, torch.arange(8)
+    cosine, sine = (pair - 3) / 8, (7 - pair) / 16
+    for name, shape, axis in (("halves", (2, 8), 0), ("neighbours", (8, 2), 1)):
+        x = leaf(draws(23, 16))
+        a, b = x.reshape(shape).unbind(axis)
+        torch.stack((a * cosine - b * sine, b * cosine + a * sine), axis).flatten().backward(dy)
+        told(f"rotation.{name}", x.grad)
+
+
 def adamw() -> None:
     """Three updates with clipping; the second gradient is too small to be cut."""
     weights = leaf(draws(19, 40) / 16)
@@ -92,5 +104,5 @@ def adamw() -> None:
 
 
 if __name__ == "__main__":
-    for made in (norm, gates, loss, linear, attention, adamw):
+    for made in (norm, gates, loss, linear, rotation, attention, adamw):
         made()

@@ -356,6 +356,25 @@ mod tests {
     use super::*;
     use crate::model::rotate;
 
+    /// What PyTorch's autograd says, by `benches/train/autograd.py`: exactly, since no sum here is rounded.
+    #[test]
+    fn rotating_back_is_autograd_s() {
+        let of = |at: usize| (at * 5 % 11) as f32 / 8.0 - 0.625;
+        let angles = core::array::from_fn::<f32, 16, _>(|at| match at % 2 {
+            0 => (at / 2) as f32 / 8.0 - 0.375,
+            _ => (7 - at / 2) as f32 / 16.0,
+        });
+        for (neighbours, name) in [(false, "rotation.halves "), (true, "rotation.neighbours ")] {
+            let mut head = core::array::from_fn::<f32, 16, _>(of);
+            let steps = &[];
+            rotate_back(&mut head, &Rope { steps, neighbours }, &angles);
+            let said = include_str!("../../tests/train_autograd.txt");
+            let said = said.lines().find_map(|line| line.strip_prefix(name));
+            let mut said = said.unwrap().split(' ').map(|x| x.parse::<f32>().unwrap());
+            assert_eq!(head, [(); 16].map(|()| said.next().unwrap()), "{name}");
+        }
+    }
+
     #[test]
     fn rotating_back_undoes_a_rotation() {
         let head = [0.5f32, -1.0, 0.25, 3.0, -0.125, 2.0, 1.5, -0.75];
