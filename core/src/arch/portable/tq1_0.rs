@@ -16,7 +16,7 @@ const BYTES: usize = 54;
 /// Words of a table.
 const TABLE: usize = 256;
 /// With fewer rows tables are not worth making.
-const LEAST_ROWS: usize = 32;
+const LEAST_ROWS: usize = 96;
 
 /// The sums of a matrix. False, and nothing done, for few rows or too little scratch.
 pub(super) fn sums(
