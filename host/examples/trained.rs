@@ -25,7 +25,7 @@ const TEXT: &[u8] = b"Call me Ishmael. Some years ago, never mind how long preci
     a way I have of driving off the spleen and regulating the circulation.";
 
 /// A bundled model: its size, tokens, steps of its run, and how many are taken here.
-const BUNDLED: [(Preset, usize, u64, usize); 2] =
+const BUNDLED: [(Preset, u32, u64, usize); 2] =
     [(Preset::Nano, 512, 4000, 2), (Preset::Tiny, 1024, 1000, 1)];
 
 /// What the file's bytes come to, and what the text that was held out costs by each evaluation.
@@ -119,7 +119,7 @@ fn run() -> Result<(u64, Vec<i64>), tercet_host::Error> {
 /// Begins a model's run by `tercet train shakespeare.txt`, and compares.
 fn begin(
     folder: &Path,
-    (preset, most, steps, taken): (Preset, usize, u64, usize),
+    (preset, most, steps, taken): (Preset, u32, u64, usize),
 ) -> Result<(), Box<dyn std::error::Error>> {
     let name = preset.name();
     let text = std::fs::read(folder.join("shakespeare.txt"))?;

@@ -73,8 +73,8 @@ const TWICE: [u8; 27] = {
     let mut twice = [9; 27];
     let mut byte = 1;
     while byte < 256 {
-        let value = 243 * byte >> 8;
-        if value == 243 * (byte - 1) >> 8 {
+        let value = (243 * byte) >> 8;
+        if value == (243 * (byte - 1)) >> 8 {
             twice[value / 9] = (value % 9) as u8;
         }
         byte += 1;
