@@ -13,7 +13,7 @@ import matplotlib
 matplotlib.use("svg")
 from matplotlib import pyplot
 
-# Steps over which training losses are averaged.
+# Steps over which losses of training are averaged.
 SMOOTH = 20
 
 
@@ -40,7 +40,7 @@ def main() -> None:
         means = [(group[-1][0], sum(cost for _, cost in group) / len(group)) for group in groups]
         training.plot(*zip(*means), label=name)
     held.set_ylabel("held out, bits a byte")
-    training.set_ylabel(f"in training, bits a token, means of {SMOOTH} steps")
+    training.set_ylabel("in training, bits a token")
     for axes in (held, training):
         axes.set_xlabel("step")
         axes.grid(alpha=0.3)
