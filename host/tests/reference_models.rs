@@ -309,7 +309,7 @@ fn perplexities_of_stories_are_llama_cpp_s() {
     }
 }
 
-/// Trained here, in types that llama.cpp reads: on the text that was held out from them. BOUNDS
+/// Trained here, in types that llama.cpp reads: on the text that was held out from them. 0.0002 was found.
 #[test]
 fn the_perplexities_of_the_bundled_models_are_llama_cpp_s() {
     let Some(models) = Models::find() else { return };

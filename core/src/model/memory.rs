@@ -240,7 +240,7 @@ impl Needs {
     /// ];
     /// const NEEDS: Needs = Needs::of_sizes(&CONFIG, &MATRICES, Pattern::FULL, CONFIG.context, 1);
     /// static FLOATS: [f32; NEEDS.floats] = [0.0; NEEDS.floats];
-    /// assert_eq!(FLOATS.len(), 3013);
+    /// assert_eq!(FLOATS.len(), 2757);
     /// ```
     pub const fn of_sizes(
         config: &Config,

@@ -42,7 +42,8 @@ fn boards_write_what_the_command_does() {
     let folder = Folder::new();
     let own = ["-p", "ROMEO:", "-n", "110", "--temp", "0.8", "--seed", "1"];
     let arguments = [&["generate", MODEL], &own[..]].concat();
-    assert_eq!(folder.ok(&arguments).trim_end(), text.trim_end());
+    // Figures go to stderr.
+    assert_eq!(folder.run(&arguments).out.trim_end(), text.trim_end());
     let found = folder.ok(&[&arguments[..], &["--digest"]].concat());
     assert_eq!(found.trim_end(), digest);
 }

@@ -42,12 +42,15 @@ pub(crate) fn sums<const SET: u32>(
         }
         Layout::FiveTrits if Layout::FiveTrits.is_in(SET) => five_trits::sums(matrix, x, out),
         TQ1_0 if TQ1_0.is_in(SET) => {
-            if !tq1_0::sums(matrix, x, scratch, out) {
+            // What kernels for the DSP extension leave has too little scratch for tables.
+            if cfg!(tercet_dsp) || !tq1_0::sums(matrix, x, scratch, out) {
                 blocks::sums::<54>(matrix, x, blocks::tq1_0, out);
             }
         }
         TQ2_0 if TQ2_0.is_in(SET) => blocks::sums::<66>(matrix, x, blocks::tq2_0, out),
-        Q8_0 if Q8_0.is_in(SET) && cfg!(target_os = "none") => blocks::q8_0(matrix, x, out),
+        Q8_0 if Q8_0.is_in(SET) && cfg!(target_os = "none") && !cfg!(tercet_dsp) => {
+            blocks::q8_0(matrix, x, out);
+        }
         _ => return false,
     }
     true
