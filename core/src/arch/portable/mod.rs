@@ -48,9 +48,7 @@ pub(crate) fn sums<const SET: u32>(
             }
         }
         TQ2_0 if TQ2_0.is_in(SET) => blocks::sums::<66>(matrix, x, blocks::tq2_0, out),
-        Q8_0 if Q8_0.is_in(SET) && cfg!(target_os = "none") && !cfg!(tercet_dsp) => {
-            blocks::q8_0(matrix, x, out);
-        }
+        Q8_0 if Q8_0.is_in(SET) && cfg!(target_os = "none") => blocks::q8_0(matrix, x, out),
         _ => return false,
     }
     true
