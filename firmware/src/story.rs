@@ -215,13 +215,18 @@ pub fn write_file(
         }
         Ok::<(), TokenizerError>(())
     };
-    for &token in &PROMPT {
-        write(token, told)?;
-    }
+    let mut begun = false;
     loop {
         let mut event = Ok(Event::Over(End::Failed));
         piece(&mut || event = generator.poll());
         let event = event?;
+        // Nothing is written of a model that there is no room for, as the first piece of work would have told.
+        if !begun {
+            begun = true;
+            for &token in &PROMPT {
+                write(token, told)?;
+            }
+        }
         let len = generator.len();
         if len != taken {
             taken = len;
@@ -272,9 +277,12 @@ mod tests {
         let name = b"bitnet";
         let place = other.windows(6).position(|bytes| bytes == name).unwrap();
         other[place] = b'g';
+        let deep = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu/models/tiny.gguf");
+        let deep = std::fs::read(deep).unwrap();
         for (file, expected) in [
             (cut, "the file is cut or no GGUF file"),
             (&other, "the file's architecture is none that is run"),
+            (&deep, "the file has more layers than there is room for"),
         ] {
             let (result, text) = written(file);
             assert_eq!((result.unwrap_err().text(), &text[..]), (expected, ""));

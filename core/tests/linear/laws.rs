@@ -4,10 +4,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tercet_core::arch::plain;
 use tercet_core::arch::portable;
+use tercet_core::block::Format;
 use tercet_core::engine::LinearEngine;
+use tercet_core::f16;
 use tercet_core::linear::{
     I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Sums, Table, argmax, dense, matvec, sums,
 };
+use tercet_core::number::Random;
 use tercet_core::scalar::Scalar;
 
 use super::matrices::{Weights, activations, any_weights};
@@ -220,6 +223,39 @@ fn long_rows_of_extremes_do_not_wrap() {
                 sums(&Layer::new(matrix), x_sym, &mut out, &mut scratch(&matrix)).unwrap();
                 assert_eq!(out, [worth * i64::from(x) * cols as i64; 9]);
             }
+        }
+    }
+}
+
+/// TQ1_0 of many rows goes by tables where there is scratch for them: with any bytes, and tiles of 256 rows of which the last has any number.
+#[test]
+fn many_rows_of_five_digits_a_byte_are_summed_by_tables() {
+    let layout = Layout::Block(Format::Tq1_0);
+    let mut random = Random::new(9);
+    for rows in [95, 96, 97, 256, 257, 300, 513] {
+        let cols = 512;
+        let mut bytes: Vec<u8> = (0..layout.bytes(rows, cols).unwrap())
+            .map(|_| random.below(256) as u8)
+            .collect();
+        for block in bytes.chunks_exact_mut(54) {
+            let scale = f16::from_f32(random.normal());
+            block[52..].copy_from_slice(&scale.to_le_bytes());
+        }
+        // Extremes among them.
+        let x: Vec<i8> = (0..cols)
+            .map(|at| match at % 3 {
+                0 => [-127, 127][at % 2],
+                _ => (random.below(255) as i64 - 127) as i8,
+            })
+            .collect();
+        let matrix = Matrix::new(layout, rows, cols, &bytes).unwrap();
+        let x = I8Sym::new(&x).unwrap();
+        let mut expected = vec![0; rows];
+        plain::linear::for_each_sum(&matrix, x, |row, sum| expected[row] = sum);
+        for words in [matrix.fast_scratch_len(), matrix.scratch_len()] {
+            let mut out = vec![-1; rows];
+            sums(&Layer::new(matrix), x, &mut out, &mut vec![7; words]).unwrap();
+            assert_eq!(out, expected, "{rows} rows, {words} words");
         }
     }
 }
