@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 use tercet_core::conformance;
 use tercet_core::gguf::Reader;
+use tercet_core::model::gate::steps;
 use tercet_core::model::{
     Cache, CacheShape, CacheType, Codes, Gate, Layer, Memory, Model, ModelError, NLL_UNIT, Needs,
     PAGE, PageCodes, Pattern, Place, Row, Sampler, Sequence, Step, argmax, decode, nll,
 };
+use tercet_core::number::{counter, exp2_neg};
 use tercet_core::scalar::Scalar;
 
 const TERNARY: &[u8] = include_bytes!("../src/conformance/models/ternary.gguf");
@@ -230,6 +232,48 @@ fn a_prompt_in_chunks_is_one_token_by_token() {
     }
 }
 
+/// What [`Sampler::draw`] says, word for word: all tokens in order, and then from the first on.
+fn sorted_draw(sampler: &Sampler, logits: &[f32], position: u64) -> Option<u32> {
+    let mut tokens: Vec<usize> = (0..logits.len())
+        .filter(|&token| !logits[token].is_nan())
+        .collect();
+    tokens.sort_by(|&a, &b| logits[b].partial_cmp(&logits[a]).unwrap().then(a.cmp(&b)));
+    let largest = logits[*tokens.first()?];
+    let weight = |&token: &usize| {
+        u64::from(exp2_neg(steps(
+            (largest - logits[token]) / sampler.temperature,
+        )))
+    };
+    if sampler.top_k > 0 {
+        tokens.truncate(sampler.top_k);
+    }
+    let share = |share: f32, total: u64| {
+        let parts = u128::from((f64::from(share) * 2f64.powi(32)) as u64);
+        (parts * u128::from(total)).div_ceil(1 << 32) as u64
+    };
+    let enough = share(sampler.top_p, tokens.iter().map(weight).sum());
+    let least = share(sampler.min_p, weight(&tokens[0]));
+    let mut sum = 0;
+    let mut count = 0;
+    while count < tokens.len() && (count == 0 || (sum < enough && weight(&tokens[count]) >= least))
+    {
+        sum += weight(&tokens[count]);
+        count += 1;
+    }
+    let [low, high, ..] = counter(sampler.seed, sampler.stream, position);
+    let draw = u128::from(u64::from(high) << 32 | u64::from(low)) * u128::from(sum);
+    let mut place = (draw >> 64) as u64;
+    tokens[..count]
+        .iter()
+        .find(|token| {
+            let own = weight(token);
+            let here = place < own;
+            place = place.wrapping_sub(own);
+            here
+        })
+        .map(|&token| token as u32)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
@@ -407,6 +451,23 @@ proptest! {
             // Six standard deviations.
             let bound = 6.0 * (share * (1.0 - share) / f64::from(DRAWS)).sqrt() + 1e-3;
             prop_assert!((f64::from(*count) / f64::from(DRAWS) - share).abs() < bound);
+        }
+    }
+
+    #[test]
+    fn draws_are_those_of_a_sorted_list(
+        logits in proptest::collection::vec(prop_oneof![-9.0f32..9.0, (-3i8..3).prop_map(f32::from), Just(-0.0), Just(f32::NAN), Just(f32::NEG_INFINITY)], 1..300),
+        temperature in prop_oneof![0.01f32..4.0, Just(1e-30)],
+        top_k in prop_oneof![Just(0usize), 1usize..320],
+        top_p in prop_oneof![Just(1.0f32), 0.0f32..1.0],
+        min_p in prop_oneof![Just(0.0f32), 0.0f32..1.0],
+        seed in any::<u64>(),
+    ) {
+        let sampler = Sampler { temperature, top_k, top_p, min_p, seed, ..Sampler::GREEDY };
+        let mut scratch = vec![0; logits.len()];
+        for position in 0..8 {
+            let found = sampler.draw(&mut logits.clone(), &[], position, &mut scratch);
+            prop_assert_eq!(found, sorted_draw(&sampler, &logits, position));
         }
     }
 

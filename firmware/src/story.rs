@@ -162,6 +162,8 @@ pub fn write(
 ///
 /// # Errors
 /// See [`Error`]: of the file before the first token.
+// A frame of its own, so that the stack that is told is that of all of this.
+#[inline(never)]
 pub fn write_file(
     file: &[u8],
     memory: &mut Memory,

@@ -12,13 +12,43 @@ pub mod portable;
 #[cfg(tercet_thumb1)]
 mod thumb1;
 
-use crate::linear::{I8Sym, Matrix, Sums};
+use crate::block::Format;
+use crate::linear::{I8Sym, Layout, Matrix, Sums};
 use plain::Nearest;
 
 /// [`plain::linear::sums`] by the best code here, of the layouts in a set; false, and nothing done, for another. `scratch` has
 /// [`Matrix::scratch_len`] words or more, and `x` an activation a column.
 #[inline]
 pub(crate) fn sums<const SET: u32>(
+    matrix: &Matrix<'_>,
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+    out: &mut impl Sums,
+) -> bool {
+    sums_each::<SET, _>(&mut [(matrix, out)], x, scratch)
+}
+
+/// [`sums`] of matrices of as many columns, each into what stands beside it.
+#[inline]
+pub(crate) fn sums_each<const SET: u32, S: Sums>(
+    products: &mut [(&Matrix<'_>, S)],
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+) -> bool {
+    #[cfg(tercet_dsp)]
+    use cortex_m::Tq1_0;
+    #[cfg(not(tercet_dsp))]
+    use portable::Tq1_0;
+    if Layout::Block(Format::Tq1_0).is_in(SET)
+        && portable::one_scale::sums::<Tq1_0, S>(products, x, scratch)
+    {
+        return true;
+    }
+    let mut products = products.iter_mut();
+    products.all(|(matrix, out)| sums_alone::<SET>(matrix, x, scratch, out))
+}
+
+fn sums_alone<const SET: u32>(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
     scratch: &mut [u32],
@@ -47,6 +77,12 @@ pub(crate) use mve::{dot, nearest, norm};
 pub(crate) use plain::{dot, nearest, norm};
 #[cfg(all(not(any(tercet_dsp, tercet_mve)), target_os = "none"))]
 pub(crate) use portable::{dot, nearest, norm};
+
+#[cfg(not(tercet_dsp))]
+pub(crate) use crate::model::attention::PlainProducts as Products;
+/// What attention multiplies with.
+#[cfg(tercet_dsp)]
+pub(crate) use cortex_m::Products;
 
 /// Calls `each` with what [`plain::nearest`] gives for each point, in order, by the best code here.
 #[inline]

@@ -134,4 +134,24 @@ pub trait LinearEngine {
             self.matvec(layer, x, x_scale, out, scratch)
         })
     }
+
+    /// [`LinearEngine::matmat`] of several layers with the same rows of activations, each into the outputs beside it, for engines that do less together. O(the
+    /// products').
+    ///
+    /// Provided as one after another, which says what any engine must give.
+    ///
+    /// # Errors
+    /// Those of [`LinearEngine::matmat`].
+    fn matmat_each<const N: usize>(
+        &mut self,
+        products: [(&Layer<'_>, &mut [f32]); N],
+        x: I8Sym<'_>,
+        x_scales: &[f32],
+        scratch: &mut [u32],
+    ) -> Result<(), Self::Error> {
+        for (layer, out) in products {
+            self.matmat(layer, x, x_scales, out, scratch)?;
+        }
+        Ok(())
+    }
 }

@@ -48,6 +48,8 @@ pub trait ModelEngine: LinearEngine + QuantizeEngine {
     ///
     /// # Errors
     /// The engine's own, those of [`LinearEngine::sums_many`] among them.
+    // A frame of its own, which products of activations of 8 bits do not need.
+    #[inline(never)]
     fn matmat_wide(
         &mut self,
         layer: &Layer<'_>,

@@ -5,9 +5,13 @@
 use core::mem;
 use core::slice::IterMut;
 
+use half::f16;
+
 use super::layer::{Biases, shifted};
+use super::matrix::Scales;
 use super::requantize::RowScales;
-use super::{Layer, Matrix, Requantize, Rescale, Sums};
+use super::{Layer, Requantize, Rescale, Sums};
+use crate::arch::portable::fixed;
 use crate::number::round::nearest_f32;
 
 /// What takes the sums that an engine finds, and leaves a layer's outputs. The rows come in order from the first; there must be an
@@ -73,7 +77,7 @@ impl Sums for Exact<'_> {
 
 /// Their products with two scales.
 pub(super) struct Scaled<'a> {
-    weights: Matrix<'a>,
+    scales: Scales<'a>,
     unit: f32,
     x_scale: f32,
     biases: Biases<'a>,
@@ -84,7 +88,7 @@ pub(super) struct Scaled<'a> {
 impl<'a> Scaled<'a> {
     pub(super) fn new(layer: &Layer<'a>, x_scale: f32, out: &'a mut [f32]) -> Self {
         Self {
-            weights: *layer.weights(),
+            scales: layer.weights().scales(),
             unit: layer.weights().layout().unit(),
             x_scale,
             biases: layer.biases(0),
@@ -104,7 +108,7 @@ impl<'a> Scaled<'a> {
         for (out, sum) in self.next(sums.len()).iter_mut().zip(sums) {
             // The conversion rounds; the unit is a power of two.
             let sum = nearest_f32(sum + self.biases.next()) * self.unit;
-            *out = sum * self.weights.scale(self.row) * self.x_scale;
+            *out = sum * self.scales.of(self.row) * self.x_scale;
             self.row += 1;
         }
     }
@@ -113,7 +117,7 @@ impl<'a> Scaled<'a> {
 /// What most layers have, one scale and no bias, in a loop of its own, in vectors where there are some.
 impl Sums for Scaled<'_> {
     fn narrow(&mut self, sums: &[i32]) {
-        let (Some(scale), true) = (self.weights.one_scale(), self.biases.are_none()) else {
+        let (Some(scale), true) = (self.scales.one(), self.biases.are_none()) else {
             return self.finish(sums.iter().map(|&sum| i64::from(sum)));
         };
         let x_scale = self.x_scale;
@@ -123,12 +127,31 @@ impl Sums for Scaled<'_> {
     }
 
     fn wide(&mut self, sums: &[i64]) {
-        let (Some(scale), true) = (self.weights.one_scale(), self.biases.are_none()) else {
+        let (Some(scale), true) = (self.scales.one(), self.biases.are_none()) else {
             return self.finish(sums.iter().copied());
         };
         let (unit, x_scale) = (self.unit, self.x_scale);
         for (out, &sum) in self.next(sums.len()).iter_mut().zip(sums) {
             *out = nearest_f32(sum) * unit * scale * x_scale;
+        }
+    }
+
+    /// A scale of 11 bits times a sum mostly fits 32 bits, and what is left of it is a power of two, which is exact before and after rounding.
+    fn by_scale(&mut self, sums: impl ExactSizeIterator<Item = i32>, by: f16) {
+        let by = fixed(by.to_bits());
+        let shift = by.trailing_zeros().min(62);
+        let mantissa = (by >> shift) as i32;
+        let (Some(scale), true) = (self.scales.one(), self.biases.are_none()) else {
+            return self.finish(sums.map(|sum| i64::from(sum).wrapping_mul(by)));
+        };
+        let unit = self.unit * f32::from_bits((127 + shift) << 23);
+        let x_scale = self.x_scale;
+        for (out, sum) in self.next(sums.len()).iter_mut().zip(sums) {
+            let product = match sum.checked_mul(mantissa) {
+                Some(product) => product as f32,
+                None => nearest_f32(i64::from(sum) * i64::from(mantissa)),
+            };
+            *out = product * unit * scale * x_scale;
         }
     }
 }

@@ -19,6 +19,9 @@ pub struct Layer<'a> {
 pub const MAX_BIAS_SHIFT: u8 = 30;
 
 impl<'a> Layer<'a> {
+    /// A layer without rows.
+    pub(crate) const NONE: &'static Layer<'static> = &Layer::new(Matrix::NONE);
+
     /// A layer without a bias.
     pub const fn new(weights: Matrix<'a>) -> Self {
         Self {

@@ -28,18 +28,61 @@ pub struct Matrix<'a> {
     cols: usize,
     bytes: &'a [u8],
     scales: Scales<'a>,
-    /// Bits of the largest sum of a row of blocks with activations of 8 bits; 0 for other layouts.
-    block_bits: u8,
+    /// What the blocks' scales are; that of none for other layouts.
+    blocks: Blocks,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-enum Scales<'a> {
+pub(super) enum Scales<'a> {
     One(f32),
     Rows(Table<'a>),
 }
 
+impl Scales<'_> {
+    /// The scale of a row; 1 past the last.
+    #[inline]
+    pub(super) fn of(&self, row: usize) -> f32 {
+        match self {
+            Self::One(scale) => *scale,
+            Self::Rows(table) => table.get_f32(row).unwrap_or(1.0),
+        }
+    }
+
+    /// The scale of every row, where there is one.
+    #[inline]
+    pub(super) const fn one(&self) -> Option<f32> {
+        match self {
+            Self::One(scale) => Some(*scale),
+            Self::Rows(_) => None,
+        }
+    }
+}
+
+/// What a scan of blocks found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+struct Blocks {
+    /// Bits of the largest sum of a row with activations of 8 bits.
+    bits: u8,
+    /// The bits of the f16 that all blocks have for their scale.
+    scale: Option<u16>,
+}
+
 impl<'a> Matrix<'a> {
+    /// No rows.
+    pub(super) const NONE: Self = Self {
+        layout: Layout::Int8,
+        rows: 0,
+        cols: 0,
+        bytes: &[],
+        scales: Scales::One(1.0),
+        blocks: Blocks {
+            bits: 0,
+            scale: None,
+        },
+    };
+
     /// Borrows a matrix after one scan. O(rows · cols).
     ///
     /// # Errors
@@ -52,13 +95,16 @@ impl<'a> Matrix<'a> {
         bytes: &'a [u8],
     ) -> Result<Self, LinearError> {
         super::expect(layout.bytes(rows, cols)?, bytes.len())?;
-        let mut block_bits = 0;
+        let mut blocks = Blocks {
+            bits: 0,
+            scale: None,
+        };
         match layout {
             // Every pattern stands for weights.
             Layout::Int8 | Layout::Int8Pairs | Layout::Int4 | Layout::FiveTrits => {}
             Layout::TernaryLanes => pack::check_ternary_lanes(cols, bytes)?,
             Layout::Block(format) => {
-                block_bits = check_blocks(format, layout.group_bytes(cols)?, bytes, 127)?;
+                blocks = check_blocks(format, layout.group_bytes(cols)?, bytes, 127)?;
             }
         }
         Ok(Self {
@@ -67,7 +113,7 @@ impl<'a> Matrix<'a> {
             cols,
             bytes,
             scales: Scales::One(1.0),
-            block_bits,
+            blocks,
         })
     }
 
@@ -103,7 +149,7 @@ impl<'a> Matrix<'a> {
     pub const fn wide_sum_bits(&self) -> u32 {
         // 32,512 is 127 · 2⁸.
         let eight = match self.layout {
-            Layout::Block(_) => self.block_bits as u32,
+            Layout::Block(_) => self.blocks.bits as u32,
             layout => {
                 let (lowest, highest) = layout.codes();
                 let (lowest, highest) = (lowest.unsigned_abs(), highest.unsigned_abs());
@@ -186,18 +232,21 @@ impl<'a> Matrix<'a> {
     /// The scale of a row; 1 past the last.
     #[inline]
     pub fn scale(&self, row: usize) -> f32 {
-        match &self.scales {
-            Scales::One(scale) => *scale,
-            Scales::Rows(table) => table.get_f32(row).unwrap_or(1.0),
-        }
+        self.scales.of(row)
     }
 
-    /// The scale of every row, where there is one.
+    /// All of them.
     #[inline]
-    pub(super) const fn one_scale(&self) -> Option<f32> {
-        match &self.scales {
-            Scales::One(scale) => Some(*scale),
-            Scales::Rows(_) => None,
+    pub(super) const fn scales(&self) -> Scales<'a> {
+        self.scales
+    }
+
+    /// The f16 that is the scale of every block, where all have the same: of a ternary tensor with one scale.
+    #[inline]
+    pub(crate) const fn one_block_scale(&self) -> Option<f16> {
+        match self.blocks.scale {
+            Some(bits) => Some(f16::from_bits(bits)),
+            None => None,
         }
     }
 
@@ -230,13 +279,13 @@ impl<'a> Matrix<'a> {
 const MOST_BITS: u32 = 62;
 
 /// Refuses rows whose scales or minima are not finite, or so large that Σ |d|·2²⁴·max|dot| + |m|·2²⁴·max|Σx| over the parts of their blocks could
-/// reach 2⁶² for activations within ±`largest`; of others the bits of the largest such sum.
+/// reach 2⁶² for activations within ±`largest`; of others says what they have.
 fn check_blocks(
     format: Format,
     row_bytes: usize,
     bytes: &[u8],
     largest: u64,
-) -> Result<u8, LinearError> {
+) -> Result<Blocks, LinearError> {
     let (lowest, highest) = format.codes();
     let largest_code = lowest.unsigned_abs().max(highest.unsigned_abs());
     let largest_sum = largest * format.part_len() as u64;
@@ -244,6 +293,10 @@ fn check_blocks(
     let fixed = |f16: f16| (f16.to_f32().abs() * 16_777_216.0) as u64;
     let parts = format.parts();
     let mut largest_bits = 0;
+    let first = bytes
+        .get(..format.bytes())
+        .map(|block| format.scale(block).to_bits());
+    let mut alike = true;
     for (row, bytes) in bytes.chunks_exact(row_bytes.max(1)).enumerate() {
         let (mut scales, mut mins) = (0u64, 0u64);
         for block in bytes.chunks_exact(format.bytes().max(1)) {
@@ -251,6 +304,7 @@ fn check_blocks(
             if !scale.is_finite() || !min.is_finite() {
                 return Err(LinearError::ScaleNotFinite { row });
             }
+            alike &= first == Some(scale.to_bits());
             // At most 2⁷ a part.
             let (mut of_scale, mut of_min) = if parts == 1 { (1, 1) } else { (0, 0) };
             for part in (0..parts).filter(|_| parts > 1) {
@@ -270,5 +324,8 @@ fn check_blocks(
         }
         largest_bits = largest_bits.max(bits);
     }
-    Ok(largest_bits as u8)
+    Ok(Blocks {
+        bits: largest_bits as u8,
+        scale: first.filter(|_| alike),
+    })
 }

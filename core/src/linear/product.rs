@@ -72,10 +72,33 @@ pub(crate) fn matvec_of<const SET: u32>(
     out: &mut [f32],
     scratch: &mut [u32],
 ) -> Result<(), LinearError> {
-    layer.check(x, out.len())?;
-    check_scratch(layer.weights().scratch_len(), scratch.len())?;
-    let mut out = Scaled::new(layer, x_scale, out);
-    done(arch::sums::<SET>(layer.weights(), x, scratch, &mut out))
+    matvec_each_of::<SET, 1>([(layer, out)], x, x_scale, scratch)
+}
+
+/// [`matvec`] of several layers with the same activations, each into the outputs beside it.
+pub(crate) fn matvec_each_of<const SET: u32, const N: usize>(
+    products: [(&Layer<'_>, &mut [f32]); N],
+    x: I8Sym<'_>,
+    x_scale: f32,
+    scratch: &mut [u32],
+) -> Result<(), LinearError> {
+    for (layer, out) in &products {
+        layer.check(x, out.len())?;
+        check_scratch(layer.weights().scratch_len(), scratch.len())?;
+    }
+    let mut products =
+        products.map(|(layer, out)| (layer.weights(), Scaled::new(layer, x_scale, out)));
+    scaled_of::<SET>(&mut products, x, scratch)
+}
+
+/// One body for any number of products.
+#[inline(never)]
+fn scaled_of<const SET: u32>(
+    products: &mut [(&Matrix<'_>, Scaled<'_>)],
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+) -> Result<(), LinearError> {
+    done(arch::sums_each::<SET, _>(products, x, scratch))
 }
 
 /// The product in int8, ready for the next layer: [`Rescale::apply`] of each sum, bias included.

@@ -18,7 +18,9 @@ use super::cache::{Cache, CacheType, PAGE, PageCodes, fp8_integer, part};
 use super::gate::steps;
 use super::memory::Place;
 use super::sequence::Sequence;
+use crate::arch;
 use crate::number::exp2_neg;
+use crate::number::round::nearest_f32;
 
 /// The most values of a head: 512 · 32,512 · 127 fits 31 bits.
 pub const MAX_HEAD: usize = 512;
@@ -72,7 +74,7 @@ impl Attention<'_, '_> {
         sums: &mut [i64],
         out: &mut [f32],
     ) {
-        self.head_by(PlainProducts, row, head, scores, sums, out);
+        self.head_by(arch::Products, row, head, scores, sums, out);
     }
 
     /// [`Attention::head`] by an engine's products, for it to compile for its processor.
@@ -109,7 +111,7 @@ impl Attention<'_, '_> {
         ask.sum(products, most, scores, sums);
         let scale = power(most - range) / total as f32;
         for (out, &sum) in out.iter_mut().zip(sums.iter()) {
-            *out = sum as f32 * scale;
+            *out = nearest_f32(sum) * scale;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Rows through one layer, written once for running a model and for training it.
 
-use super::memory::Vectors;
+use super::memory::{Gates, Heads, Vectors};
 use super::pass::Pass;
 use super::{Cache, Layer, Sequence, Step};
 use crate::engine::ModelEngine;
@@ -43,36 +43,40 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         let norm = (layer.attention_norm, index, Step::AttentionNorm);
         let inputs = [&layer.query, &layer.key, &layer.value];
         self.norm(norm, vectors.x, &inputs)?;
-        self.product(&layer.query, vectors.queries)?;
-        self.product(&layer.key, vectors.keys)?;
-        self.product(&layer.value, vectors.values)?;
-        tape.keep(Kept::Queries, vectors.queries);
-        self.keep(
-            (cache, sequences),
-            index,
-            (vectors.keys, vectors.values, vectors.angles),
-        );
-        self.ask(sequences, index, (vectors.queries, vectors.angles));
-        self.attend((cache, sequences), index, vectors.queries)?;
-        tape.keep(Kept::Attended, vectors.queries);
+        let Heads {
+            queries,
+            keys,
+            values,
+        } = vectors.parts.heads();
+        self.products([
+            (&layer.query, &mut *queries),
+            (&layer.key, &mut *keys),
+            (&layer.value, &mut *values),
+        ])?;
+        tape.keep(Kept::Queries, queries);
+        self.keep((cache, sequences), index, (keys, values, vectors.angles));
+        self.ask(sequences, index, (queries, vectors.angles));
+        self.attend((cache, sequences), index, queries)?;
+        tape.keep(Kept::Attended, queries);
         let norm = (layer.attention_sub_norm, index, Step::Attention);
-        self.norm(norm, vectors.queries, &[&layer.output])?;
-        self.product(&layer.output, vectors.y)?;
-        add(vectors.x, vectors.y);
+        self.norm(norm, queries, &[&layer.output])?;
+        let y = vectors.parts.sum();
+        self.product(&layer.output, y)?;
+        add(vectors.x, y);
         tape.keep(Kept::Middle, vectors.x);
         // The feed-forward network.
         let norm = (layer.feed_forward_norm, index, Step::FeedForwardNorm);
         self.norm(norm, vectors.x, &[&layer.gate, &layer.up])?;
-        self.product(&layer.gate, vectors.gate)?;
-        self.product(&layer.up, vectors.up)?;
-        tape.keep(Kept::Gate, vectors.gate);
-        tape.keep(Kept::Up, vectors.up);
-        let gate = self.model.config().gate;
-        self.engine.gate(gate, vectors.gate, vectors.up)?;
+        let Gates { gate, up } = vectors.parts.gates();
+        self.products([(&layer.gate, &mut *gate), (&layer.up, &mut *up)])?;
+        tape.keep(Kept::Gate, gate);
+        tape.keep(Kept::Up, up);
+        self.engine.gate(self.model.config().gate, gate, up)?;
         let norm = (layer.feed_forward_sub_norm, index, Step::Gate);
-        self.norm(norm, vectors.gate, &[&layer.down])?;
-        self.product(&layer.down, vectors.y)?;
-        add(vectors.x, vectors.y);
+        self.norm(norm, gate, &[&layer.down])?;
+        let y = vectors.parts.sum();
+        self.product(&layer.down, y)?;
+        add(vectors.x, y);
         Ok(())
     }
 }

@@ -103,12 +103,16 @@ impl Lengths {
         }
     }
 
+    /// Of [`Parts`]: queries, keys and values, or gate and up, or what is added to residuals.
+    const fn parts(&self) -> usize {
+        let heads = self.queries.saturating_add(self.keys.saturating_mul(2));
+        most(most(heads, self.hidden.saturating_mul(2)), self.row)
+    }
+
     const fn total(&self) -> usize {
         let parts = [
-            self.row.saturating_mul(2),
-            self.queries,
-            self.keys.saturating_mul(2),
-            self.hidden.saturating_mul(2),
+            self.row,
+            self.parts(),
             self.input,
             self.gains,
             self.scales,
@@ -129,16 +133,54 @@ impl Lengths {
 pub(crate) struct Vectors<'w> {
     /// Residuals.
     pub(crate) x: &'w mut [f32],
-    /// What is added to them.
-    pub(crate) y: &'w mut [f32],
-    /// Queries, and what attention gives.
-    pub(crate) queries: &'w mut [f32],
-    pub(crate) keys: &'w mut [f32],
-    pub(crate) values: &'w mut [f32],
-    pub(crate) gate: &'w mut [f32],
-    pub(crate) up: &'w mut [f32],
+    /// What a layer makes on the way.
+    pub(crate) parts: Parts<'w>,
     /// Cosines and sines.
     pub(crate) angles: &'w mut [f32],
+}
+
+/// The vectors of half a layer, which lie where those of the other half do.
+pub(crate) struct Parts<'w> {
+    room: &'w mut [f32],
+    lengths: Lengths,
+}
+
+/// Those of attention.
+pub(crate) struct Heads<'v> {
+    /// Queries, and what attention gives.
+    pub(crate) queries: &'v mut [f32],
+    pub(crate) keys: &'v mut [f32],
+    pub(crate) values: &'v mut [f32],
+}
+
+/// Those of the feed-forward network.
+pub(crate) struct Gates<'v> {
+    pub(crate) gate: &'v mut [f32],
+    pub(crate) up: &'v mut [f32],
+}
+
+impl Parts<'_> {
+    pub(crate) fn heads(&mut self) -> Heads<'_> {
+        let mut rest = &mut *self.room;
+        Heads {
+            queries: cut(&mut rest, self.lengths.queries),
+            keys: cut(&mut rest, self.lengths.keys),
+            values: cut(&mut rest, self.lengths.keys),
+        }
+    }
+
+    pub(crate) fn gates(&mut self) -> Gates<'_> {
+        let mut rest = &mut *self.room;
+        Gates {
+            gate: cut(&mut rest, self.lengths.hidden),
+            up: cut(&mut rest, self.lengths.hidden),
+        }
+    }
+
+    /// What is added to residuals, once all that it is made of has been quantized.
+    pub(crate) fn sum(&mut self) -> &mut [f32] {
+        self.room.get_mut(..self.lengths.row).unwrap_or_default()
+    }
 }
 
 /// Takes so many elements off the front.
@@ -161,12 +203,10 @@ impl<'w> Vectors<'w> {
         let mut rest = &mut *memory.floats;
         let vectors = Self {
             x: cut(&mut rest, lengths.row),
-            y: cut(&mut rest, lengths.row),
-            queries: cut(&mut rest, lengths.queries),
-            keys: cut(&mut rest, lengths.keys),
-            values: cut(&mut rest, lengths.keys),
-            gate: cut(&mut rest, lengths.hidden),
-            up: cut(&mut rest, lengths.hidden),
+            parts: Parts {
+                room: cut(&mut rest, lengths.parts()),
+                lengths,
+            },
             angles: cut(&mut rest, lengths.angles),
         };
         let work = Work {
@@ -240,7 +280,7 @@ impl Needs {
     /// ];
     /// const NEEDS: Needs = Needs::of_sizes(&CONFIG, &MATRICES, Pattern::FULL, CONFIG.context, 1);
     /// static FLOATS: [f32; NEEDS.floats] = [0.0; NEEDS.floats];
-    /// assert_eq!(FLOATS.len(), 2757);
+    /// assert_eq!(FLOATS.len(), 1989);
     /// ```
     pub const fn of_sizes(
         config: &Config,

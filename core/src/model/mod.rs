@@ -39,7 +39,7 @@
 //! let shape = CacheShape::new(config, kind);
 //! let pages = Sequence::pages(pattern, context, rows);
 //! let needs = Needs::of(&Scalar, &model, pattern, context, rows as usize)?;
-//! assert_eq!((pages * shape.bytes(), needs.total_bytes()), (2048, 5404));
+//! assert_eq!((pages * shape.bytes(), needs.total_bytes()), (2048, 3772));
 //!
 //! // The memory is the caller's. This file names no type of cache, so keys and values are int8, as `bitnet` has them.
 //! let codes = pages * shape.codes();
@@ -97,7 +97,7 @@ mod weights;
 mod work;
 
 pub(crate) use layer::{Kept, Tape, add, copy};
-pub(crate) use memory::{Span, Vectors, cut, enough};
+pub(crate) use memory::{Gates, Heads, Span, Vectors, cut, enough};
 pub(crate) use pass::Pass;
 pub(crate) use work::symmetric;
 

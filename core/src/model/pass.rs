@@ -88,6 +88,15 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         self.work.product(self.engine, wide, rows, weights, out)
     }
 
+    /// Those of several matrices of as many columns.
+    pub(crate) fn products<const N: usize>(
+        &mut self,
+        products: [(&Weights<'_>, &mut [f32]); N],
+    ) -> Result<(), E::Failure> {
+        let size = (self.model.config().wide(), self.places.len());
+        self.work.products(self.engine, size, products)
+    }
+
     /// Rotates keys and keeps them and the values.
     pub(crate) fn keep(
         &mut self,

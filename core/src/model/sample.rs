@@ -11,8 +11,10 @@
 //!
 //! So a token depends on logits, text and position alone. At a temperature of 0 it is the largest logit's, the lowest of equals.
 
-use super::gate::steps;
-use crate::number::{bits, counter, exp2_neg};
+mod ranked;
+
+use crate::number::counter;
+use ranked::{Next, OCTAVES, Octave, Octaves, Ranked, Weights};
 
 /// How tokens are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,6 +81,8 @@ impl Sampler {
     /// let warm = Sampler { temperature: 1.0, top_k: 2, seed: 7, ..Sampler::GREEDY };
     /// assert!((0..50).all(|at| warm.draw(&mut [1.0, 3.0, 3.0], &[], at, &mut scratch) != Some(0)));
     /// ```
+    // A frame of its own, which products do not need at the same time.
+    #[inline(never)]
     pub fn draw(
         &self,
         logits: &mut [f32],
@@ -93,57 +97,55 @@ impl Sampler {
         if self.temperature == 0.0 {
             return argmax(logits);
         }
-        let logits = &*logits;
-        let mut heap = Heap::new(logits, scratch)?;
-        let first = heap.peek()?;
-        let largest = *logits.get(first as usize)?;
-        let weight = |token: u32| {
-            let logit = logits
-                .get(token as usize)
-                .copied()
-                .unwrap_or(f32::NEG_INFINITY);
-            exp2_neg(steps((largest - logit) / self.temperature))
+        let weights = Weights {
+            largest: *logits.get(argmax(logits)? as usize)?,
+            temperature: self.temperature,
         };
-        let all = heap.len();
-        let keep = if self.top_k == 0 {
-            all
-        } else {
-            self.top_k.min(all)
+        let mut octaves: Octaves = [Octave::EMPTY; OCTAVES];
+        let mut ranked = Ranked::new(logits, weights, &mut octaves, scratch)?;
+        let keep = match self.top_k {
+            0 => u32::MAX,
+            keep => u32::try_from(keep).unwrap_or(u32::MAX),
         };
-        // The kept ones' sum: of all, in any order; else of those that come off first, which are put down in order behind the heap.
-        let total: u64 = if keep == all {
-            heap.tokens().map(|token| u64::from(weight(token))).sum()
-        } else {
-            (0..keep)
-                .filter_map(|_| heap.pop())
-                .map(|token| u64::from(weight(token)))
-                .sum()
-        };
+        // The sum of those that top-k keeps.
+        let (mut kept, mut total) = (0u32, 0u64);
+        ranked.walk(|count, sum, _| {
+            if kept.saturating_add(count) > keep {
+                return Next::Inside;
+            }
+            kept = kept.saturating_add(count);
+            total = total.wrapping_add(sum);
+            Next::Taken
+        });
         let enough = share(self.top_p, total);
-        let least = share(self.min_p, u64::from(weight(first))) as u32;
-        // Those that are left, from the largest on.
-        let (mut sum, mut count) = (0u64, 0usize);
-        while count < keep && (count == 0 || sum < enough) {
-            let Some(token) = heap.nth(count) else { break };
-            let own = weight(token);
-            if count > 0 && own < least {
-                break;
+        let least = share(self.min_p, u64::from(weights.of(weights.largest))) as u32;
+        // And of those of them that are left: the largest always is.
+        let (mut kept, mut left) = (0u32, 0u64);
+        ranked.walk(|count, sum, lowest| {
+            let after = left.wrapping_add(sum);
+            let whole = kept.saturating_add(count) <= keep
+                && (least == 0 || weights.of(lowest) >= least)
+                // One more is taken while there is not enough. What an octave has behind enough counts nothing if that is its sum.
+                && left < enough
+                && (count == 1 || after <= enough);
+            let first = kept == 0 && count == 1;
+            if !(whole || first) {
+                return Next::Inside;
             }
-            sum = sum.wrapping_add(u64::from(own));
-            count = count.wrapping_add(1);
-        }
+            kept = kept.saturating_add(count);
+            left = after;
+            Next::Taken
+        });
         let [low, high, ..] = counter(self.seed, self.stream, position);
-        let draw = u128::from(u64::from(high) << 32 | u64::from(low)) * u128::from(sum);
+        let draw = u128::from(u64::from(high) << 32 | u64::from(low)) * u128::from(left);
         let mut place = (draw >> 64) as u64;
-        for index in 0..count {
-            let token = heap.nth(index)?;
-            let own = u64::from(weight(token));
-            if place < own {
-                return Some(token);
+        ranked.walk(|_, sum, _| {
+            if place < sum {
+                return Next::Inside;
             }
-            place = place.wrapping_sub(own);
-        }
-        None
+            place = place.wrapping_sub(sum);
+            Next::Taken
+        })
     }
 
     fn penalize(&self, logits: &mut [f32], recent: &[u32]) {
@@ -181,106 +183,4 @@ pub fn argmax(logits: &[f32]) -> Option<u32> {
         }
     }
     best.map(|(token, _)| token)
-}
-
-/// Tokens by falling logit, the lower token first of equals: those that came off, in order, behind a heap of the others.
-struct Heap<'s> {
-    logits: &'s [f32],
-    tokens: &'s mut [u32],
-    /// How many are in the heap still.
-    left: usize,
-}
-
-impl<'s> Heap<'s> {
-    /// Of all logits that are numbers. O(V).
-    fn new(logits: &'s [f32], scratch: &'s mut [u32]) -> Option<Self> {
-        let mut count = 0usize;
-        let room = scratch.get_mut(..logits.len())?;
-        let mut slots = room.iter_mut();
-        for (token, logit) in (0u32..).zip(logits) {
-            if !logit.is_nan()
-                && let Some(slot) = slots.next()
-            {
-                *slot = token;
-                count = count.wrapping_add(1);
-            }
-        }
-        let mut heap = Self {
-            logits,
-            tokens: room.get_mut(..count)?,
-            left: count,
-        };
-        for root in (0..count / 2).rev() {
-            heap.sink(root);
-        }
-        Some(heap)
-    }
-
-    const fn len(&self) -> usize {
-        self.tokens.len()
-    }
-
-    fn peek(&self) -> Option<u32> {
-        self.tokens.first().copied()
-    }
-
-    /// The tokens, in no order.
-    fn tokens(&self) -> impl Iterator<Item = u32> {
-        self.tokens.iter().copied()
-    }
-
-    /// Takes the largest off, and puts it down at the end.
-    fn pop(&mut self) -> Option<u32> {
-        let last = self.left.checked_sub(1)?;
-        let token = self.tokens.first().copied()?;
-        let other = self.tokens.get(last).copied()?;
-        *self.tokens.first_mut()? = other;
-        *self.tokens.get_mut(last)? = token;
-        self.left = last;
-        self.sink(0);
-        Some(token)
-    }
-
-    /// The token at a place in the order.
-    fn nth(&mut self, index: usize) -> Option<u32> {
-        while self.tokens.len().saturating_sub(self.left) <= index {
-            self.pop()?;
-        }
-        let from_end = self.tokens.len().checked_sub(index.checked_add(1)?)?;
-        self.tokens.get(from_end).copied()
-    }
-
-    fn sink(&mut self, root: usize) {
-        let logits = self.logits;
-        // Logits before tokens.
-        let key = |token: u32| {
-            let logit = logits.get(token as usize).copied().unwrap_or(f32::NAN);
-            // −0 is 0.
-            u64::from(bits::ordered(logit + 0.0)) << 32 | u64::from(!token)
-        };
-        let heap = self.tokens.get_mut(..self.left).unwrap_or_default();
-        let Some(&own) = heap.get(root) else { return };
-        let (mut root, own_key) = (root, key(own));
-        loop {
-            let left = root.saturating_mul(2).saturating_add(1);
-            let Some(&first) = heap.get(left) else { break };
-            let first_key = key(first);
-            let (mut child, mut token, mut larger) = (left, first, first_key);
-            if let Some(&second) = heap.get(left.saturating_add(1))
-                && key(second) > first_key
-            {
-                (child, token, larger) = (left.saturating_add(1), second, key(second));
-            }
-            if own_key >= larger {
-                break;
-            }
-            if let Some(slot) = heap.get_mut(root) {
-                *slot = token;
-            }
-            root = child;
-        }
-        if let Some(slot) = heap.get_mut(root) {
-            *slot = own;
-        }
-    }
 }

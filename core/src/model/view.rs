@@ -94,6 +94,8 @@ impl<'a, 'l> Model<'a, 'l> {
     ///
     /// # Errors
     /// The first thing found wrong, with its key or tensor; [`ModelError::Layers`] and [`ModelError::Room`] for slices that are too short.
+    // A frame of its own: a program's main loop would keep all of it.
+    #[inline(never)]
     pub fn new(
         file: &Reader<'a>,
         layers: &'l mut [Layer<'a>],

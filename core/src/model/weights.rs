@@ -219,6 +219,14 @@ impl<'a> Weights<'a> {
         }
     }
 
+    /// Low-bit weights, if that is what they are.
+    pub(super) const fn layer(&self) -> Option<&Layer<'a>> {
+        match &self.values {
+            Values::Blocks(layer) => Some(layer),
+            Values::None | Values::Floats(_) => None,
+        }
+    }
+
     /// Whether activations are taken as floats, and not as codes.
     pub(super) const fn takes_floats(&self) -> bool {
         matches!(self.values, Values::Floats(_))

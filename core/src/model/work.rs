@@ -4,7 +4,7 @@ use super::attention::Attention;
 use super::weights::{Values, Weights, floats};
 use super::{Cache, Config, ModelError, Place, Sequence, norm};
 use crate::engine::ModelEngine;
-use crate::linear::I8Sym;
+use crate::linear::{I8Sym, Layer};
 use crate::quant::QuantError;
 use crate::quant::activations::{self, Activations, Norm};
 
@@ -149,6 +149,37 @@ impl Work<'_> {
             }
         }
         weights.finish(out);
+        Ok(())
+    }
+
+    /// [`Work::product`] of several matrices, each into what stands beside it.
+    pub(crate) fn products<E: ModelEngine, const N: usize>(
+        &mut self,
+        engine: &mut E,
+        (wide, rows): (bool, usize),
+        products: [(&Weights<'_>, &mut [f32]); N],
+    ) -> Result<(), E::Failure> {
+        let are_blocks = |(weights, _): &(&Weights<'_>, _)| weights.layer().is_some();
+        if wide || !products.iter().all(are_blocks) {
+            for (weights, out) in products {
+                self.product(engine, wide, rows, weights, out)?;
+            }
+            return Ok(());
+        }
+        let mut products = products.map(|(weights, out)| {
+            let outputs = rows.saturating_mul(weights.rows());
+            (weights, out.get_mut(..outputs).unwrap_or_default())
+        });
+        let cols = products.first().map_or(0, |(weights, _)| weights.cols());
+        let x = symmetric(self.bytes, rows.saturating_mul(cols))?;
+        let scales = self.scales.get(..rows).unwrap_or_default();
+        let layers = products
+            .each_mut()
+            .map(|(weights, out)| (weights.layer().unwrap_or(Layer::NONE), &mut **out));
+        engine.matmat_each(layers, x, scales, self.words)?;
+        for (weights, out) in products {
+            weights.finish(out);
+        }
         Ok(())
     }
 }

@@ -56,6 +56,22 @@ macro_rules! of_a_set {
                 product::matvec_of::<{ $set }>(layer, x, x_scale, out, scratch)
             }
 
+            fn matmat_each<const N: usize>(
+                &mut self,
+                products: [(&Layer<'_>, &mut [f32]); N],
+                x: I8Sym<'_>,
+                x_scales: &[f32],
+                scratch: &mut [u32],
+            ) -> Result<(), LinearError> {
+                if let &[x_scale] = x_scales {
+                    return product::matvec_each_of::<{ $set }, N>(products, x, x_scale, scratch);
+                }
+                for (layer, out) in products {
+                    self.matmat(layer, x, x_scales, out, scratch)?;
+                }
+                Ok(())
+            }
+
             fn dense(
                 &mut self,
                 layer: &Layer<'_>,

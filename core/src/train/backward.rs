@@ -9,7 +9,7 @@ use super::step::{Batch, Fault, Loss};
 use super::{GROUP, Inputs, Part, Shapes};
 use crate::engine::{TrainEngine, WeightScratch};
 use crate::model::{
-    Cache, Layer, Pass, Rope, Sequence, Step, Vectors, Weights, add, copy, symmetric,
+    Cache, Gates, Heads, Layer, Pass, Rope, Sequence, Step, Vectors, Weights, add, copy, symmetric,
 };
 use crate::quant::activations::Norm;
 
@@ -133,16 +133,20 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
     ) -> Result<(), E::Failure> {
         let gate = self.pass.model.config().gate;
         // The feed-forward network. What down took in is computed again.
-        copy(vectors.gate, tape.gate);
-        self.pass.engine.gate(gate, vectors.gate, tape.up)?;
+        let Gates {
+            gate: gated,
+            up: d_gated,
+        } = vectors.parts.gates();
+        copy(gated, tape.gate);
+        self.pass.engine.gate(gate, gated, tape.up)?;
         let norm = (layer.feed_forward_sub_norm, index, Step::Gate);
-        self.pass.norm(norm, vectors.gate, &[&layer.down])?;
+        self.pass.norm(norm, gated, &[&layer.down])?;
         self.matrix((index, Part::Down), dx, Into::A, work)?;
         let gains = (index, Part::FeedForwardSubNorm);
-        self.norm(gains, vectors.gate, (vectors.up, false), work)?;
+        self.norm(gains, gated, (&mut *d_gated, false), work)?;
         self.pass
             .engine
-            .gate_gradient(gate, tape.gate, tape.up, vectors.up)?;
+            .gate_gradient(gate, tape.gate, tape.up, d_gated)?;
         let norm = (layer.feed_forward_norm, index, Step::FeedForwardNorm);
         self.pass
             .norm(norm, tape.middle, &[&layer.gate, &layer.up])?;
@@ -159,14 +163,16 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         self.pass.norm(norm, tape.attended, &[&layer.output])?;
         self.matrix((index, Part::Output), dx, Into::A, work)?;
         let gains = (index, Part::AttentionSubNorm);
-        self.norm(gains, tape.attended, (vectors.queries, false), work)?;
+        let Heads { queries, .. } = vectors.parts.heads();
+        self.norm(gains, tape.attended, (queries, false), work)?;
         self.attention(index, (cache, sequences), tape, (vectors, work))?;
         let norm = (layer.attention_norm, index, Step::AttentionNorm);
         let inputs: [&Weights<'_>; 3] = [&layer.query, &layer.key, &layer.value];
         self.pass.norm(norm, input, &inputs)?;
         self.matrix((index, Part::Query), tape.queries, Into::A, work)?;
-        self.matrix((index, Part::Key), vectors.keys, Into::B, work)?;
-        self.matrix((index, Part::Value), vectors.values, Into::B, work)?;
+        let Heads { keys, values, .. } = vectors.parts.heads();
+        self.matrix((index, Part::Key), keys, Into::B, work)?;
+        self.matrix((index, Part::Value), values, Into::B, work)?;
         self.norm((index, Part::AttentionNorm), input, (dx, true), work)
     }
 
@@ -255,6 +261,11 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
     ) -> Result<(), E::Failure> {
         self.pass
             .ask(sequences, index, (tape.queries, vectors.angles));
+        let Heads {
+            queries,
+            keys,
+            values,
+        } = vectors.parts.heads();
         let config = self.pass.model.config();
         let caches = (cache, sequences);
         let (attention, ..) = self
@@ -265,12 +276,12 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
             attention,
             length: self.length,
             out: tape.attended,
-            d_out: vectors.queries,
+            d_out: queries,
         };
         let mut out = Gradients {
             queries: work.b,
-            keys: vectors.keys,
-            values: vectors.values,
+            keys: &mut *keys,
+            values,
         };
         let within = self
             .pass
@@ -279,10 +290,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         self.note(index, Part::AttentionSubNorm, within);
         let (head, rope) = (config.head, *self.pass.model.rope());
         copy(tape.queries, work.b);
-        for (all, heads) in [
-            (&mut *tape.queries, config.heads),
-            (&mut *vectors.keys, config.kv_heads),
-        ] {
+        for (all, heads) in [(&mut *tape.queries, config.heads), (keys, config.kv_heads)] {
             let rows = each_row_mut(all, heads.saturating_mul(head));
             for (row, angles) in rows.zip(each_row(vectors.angles, head)) {
                 for head in each_row_mut(row, head) {

@@ -72,6 +72,48 @@ proptest! {
     }
 
     #[test]
+    fn ternary_layers_of_one_scale_give_together_what_each_gives(
+        fours in vec(0usize..20, 3),
+        blocks in 1usize..5,
+        bytes in vec(any::<u8>(), 1024),
+        scales in vec(0u16..0x5C00, 3),
+        extreme in any::<bool>(),
+        x in vec(-127i8..=127, 1024),
+        x_scale in 0f32..10.0,
+    ) {
+        let layout = Layout::Block(Format::Tq1_0);
+        let cols = 256 * blocks;
+        let x: Vec<i8> = x[..cols].iter().map(|&x| if extreme { 127 } else { x }).collect();
+        let x = I8Sym::new(&x).unwrap();
+        let all: Vec<Vec<u8>> = fours.iter().zip(&scales).map(|(&fours, scale)| {
+            let mut rows: Vec<u8> = bytes.iter().copied().cycle().take(4 * fours * blocks * 54).collect();
+            for (at, block) in rows.chunks_exact_mut(54).enumerate() {
+                if extreme {
+                    block.fill(if at % 3 == 0 { 0 } else { 255 });
+                }
+                block[52..].copy_from_slice(&scale.to_le_bytes());
+            }
+            rows
+        }).collect();
+        let layers: Vec<Layer<'_>> = all.iter().zip(&fours).map(|(bytes, fours)| {
+            Layer::new(Matrix::new(layout, 4 * fours, cols, bytes).unwrap())
+        }).collect();
+        // Tiles of all rows, of some, and none.
+        let most = layout.fast_scratch_len(256, cols);
+        for words in [most, 6 * 256 + 4 * 30, 0] {
+            let mut scratch = vec![0xDEAD_BEEF; words];
+            let mut products = [0, 1, 2].map(|at| (&layers[at], vec![f32::NAN; 4 * fours[at]]));
+            let each = products.each_mut().map(|(layer, out)| (*layer, &mut out[..]));
+            Scalar.matmat_each(each, x, &[x_scale], &mut scratch).unwrap();
+            for (layer, out) in &products {
+                plain::linear::for_each_sum(layer.weights(), x, |row, sum| {
+                    assert_eq!(out[row].to_bits(), layer.value(row, sum, x_scale).to_bits());
+                });
+            }
+        }
+    }
+
+    #[test]
     fn int8_four_rows_at_once_gives_the_sums((weights, x) in problem()) {
         let matrix = matrix(&weights);
         let mut found = Collect(Vec::new());

@@ -14,7 +14,7 @@ use tercet_core::number::Random;
 
 program!(main);
 
-const ROWS: [usize; 11] = [1, 2, 3, 4, 5, 7, 8, 9, 17, 257, 262];
+const ROWS: [usize; 12] = [1, 2, 3, 4, 5, 7, 8, 9, 17, 257, 262, 516];
 const COLS: [usize; 10] = [1, 2, 3, 63, 64, 65, 256, 1024, 1025, 2050];
 /// Of rows beyond 17, where the tiles of kernels end.
 const FEW_COLS: [usize; 2] = [65, 1024];
@@ -24,14 +24,17 @@ const FEW_COLS: [usize; 2] = [65, 1024];
 enum Data {
     /// Any, at an address that is this much more than a multiple of 16.
     Any(usize),
+    /// Any weights, and one scale for all blocks.
+    OneScale,
     /// All bits of the weights this, and all activations this; large scales.
     Same(u8, i8),
 }
 
-const DATA: [Data; 7] = [
+const DATA: [Data; 8] = [
     Data::Any(0),
     Data::Any(1),
     Data::Any(2),
+    Data::OneScale,
     Data::Same(0, 127),
     Data::Same(0, -127),
     Data::Same(255, 127),
@@ -75,12 +78,12 @@ fn agree(
     let mut memory = memory.fork();
     let offset = match data {
         Data::Any(offset) => offset,
-        Data::Same(..) => 0,
+        Data::OneScale | Data::Same(..) => 0,
     };
     let len = layout.bytes(rows, cols).expect("a legal shape");
     let bytes = &mut memory.slice::<u8>(offset + len)[offset..];
     match data {
-        Data::Any(_) => bytes.fill_with(|| random.next_u64() as u8),
+        Data::Any(_) | Data::OneScale => bytes.fill_with(|| random.next_u64() as u8),
         Data::Same(byte, _) => bytes.fill(byte),
     }
     match layout {
@@ -91,7 +94,7 @@ fn agree(
             let mut memory = memory.fork();
             let codes = memory.slice(rows * cols);
             codes.fill_with(|| match data {
-                Data::Any(_) => random.below(3) as i8 - 1,
+                Data::Any(_) | Data::OneScale => random.below(3) as i8 - 1,
                 Data::Same(byte, _) => (byte & 2) as i8 - 1,
             });
             pack::ternary_lanes(rows, cols, codes, bytes).expect("ternary codes");
@@ -99,7 +102,7 @@ fn agree(
     }
     let x = memory.slice(cols);
     x.fill_with(|| match data {
-        Data::Any(_) => (random.below(255) as i64 - 127) as i8,
+        Data::Any(_) | Data::OneScale => (random.below(255) as i64 - 127) as i8,
         Data::Same(_, x) => x,
     });
     let x = I8Sym::new(x).expect("-127 to 127");
@@ -128,6 +131,7 @@ fn agree(
 
 /// Scales of any sign, a quarter of them subnormal, or large ones of one sign.
 fn set_scales(format: Format, data: Data, random: &mut Random, bytes: &mut [u8]) {
+    let one = random.next_u64() as u16 & 0xDFFF;
     for block in bytes.chunks_exact_mut(format.bytes()) {
         for at in [Some(format.scale_offset()), format.min_offset()]
             .into_iter()
@@ -139,6 +143,7 @@ fn set_scales(format: Format, data: Data, random: &mut Random, bytes: &mut [u8])
                     // Below 2⁹, so that no row's scales are refused.
                     (bits, _) => bits & 0xDFFF,
                 },
+                Data::OneScale => one,
                 Data::Same(byte, _) => u16::from(byte & 0x80) << 8 | 0x5BFF,
             };
             block[at..at + 2].copy_from_slice(&bits.to_le_bytes());

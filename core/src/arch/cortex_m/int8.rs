@@ -129,7 +129,7 @@ macro_rules! rounds {
 
 /// The sums of two rows over the whole eights of columns that `x` has words for.
 #[inline(never)]
-fn two_rows(a: &[u8], b: &[u8], x: &[u32]) -> [i32; 2] {
+pub(super) fn two_rows(a: &[u8], b: &[u8], x: &[u32]) -> [i32; 2] {
     let steps = (x.len() / 4).min(a.len() / 8).min(b.len() / 8);
     if steps == 0 {
         return [0; 2];

@@ -4,6 +4,7 @@
     reason = "inline assembly: compilers' scalar code takes several times the instructions"
 )]
 
+mod attention;
 mod batch;
 #[cfg(not(tercet_mve))]
 mod dot;
@@ -20,10 +21,12 @@ mod tq1_0;
 mod tq2_0;
 mod trits;
 
+pub(crate) use attention::Products;
 #[cfg(not(tercet_mve))]
 pub(crate) use dot::{dot, norm};
 #[cfg(not(tercet_mve))]
 pub(crate) use nearest::{for_each_nearest, nearest};
+pub(crate) use tq1_0::Dsp as Tq1_0;
 
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};

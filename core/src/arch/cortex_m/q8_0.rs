@@ -3,7 +3,8 @@
 //!
 //! Eight columns of two rows are 21 instructions, and two blocks of them 4 more.
 //!
-//! Why it is exact. Every lane is a sign-extended byte, a product at most 128 · 127, and [`MOST`] blocks of them stay below 2³¹, so no `SMLAD` wraps. Times
+//! Why it is exact. Every lane is a sign-extended byte, a product at most 128 · 127, and a row's 2¹⁶ of them at most
+//! ([`MAX_COLS`](crate::linear::MAX_COLS)) stay below 2³¹, so no `SMLAD` wraps. Times
 //! 41 bits of scale a run's sum stays within 64 bits where a [`Matrix`] keeps the total of all magnitudes below 2⁶³.
 
 #![allow(unsafe_code, reason = "a loop in assembler")]
@@ -18,8 +19,6 @@ use crate::linear::{I8Sym, Matrix, Sums};
 /// Values and bytes of a block, the first two its scale.
 const VALUES: usize = 32;
 const BYTES: usize = 34;
-/// The most blocks of a run: 2¹⁶ columns.
-const MOST: usize = 2048;
 
 /// [`crate::arch::plain::linear::blocks`] of Q8_0. False, and nothing done, with fewer than [`Matrix::fast_scratch_len`] words of scratch.
 pub(super) fn sums(
@@ -49,57 +48,51 @@ pub(super) fn sums(
 
 /// The sums of two rows.
 fn two_rows(mut a: &[u8], mut b: &[u8], mut x: &[u32]) -> [i64; 2] {
-    let mut totals = [0; 2];
-    while let (Some(scale_a), Some(scale_b)) = (scale(a, 0), scale(b, 0)) {
-        let mut blocks = 1;
-        while blocks < MOST
-            && scale(a, blocks) == Some(scale_a)
-            && scale(b, blocks) == Some(scale_b)
-        {
-            blocks += 1;
-        }
-        let (Some((run_a, rest_a)), Some((run_b, rest_b)), Some((run_x, rest_x))) = (
-            a.split_at_checked(blocks * BYTES),
-            b.split_at_checked(blocks * BYTES),
-            x.split_at_checked(blocks * VALUES / 2),
-        ) else {
+    let (mut total_a, mut total_b) = (0, 0);
+    while let (Some(scale_a), Some(scale_b)) = (scale(a), scale(b)) {
+        let (sum_a, sum_b, words) = run(a, b, x, u32::from(scale_a) | u32::from(scale_b) << 16);
+        total_a += i64::from(sum_a) * fixed(scale_a);
+        total_b += i64::from(sum_b) * fixed(scale_b);
+        let bytes = words / (VALUES / 2) * BYTES;
+        a = a.get(bytes..).unwrap_or_default();
+        b = b.get(bytes..).unwrap_or_default();
+        x = x.get(words..).unwrap_or_default();
+        if x.is_empty() {
             break;
-        };
-        let sums = run(run_a, run_b, run_x);
-        let scales = [scale_a, scale_b].map(fixed);
-        for ((total, sum), scale) in totals.iter_mut().zip(sums).zip(scales) {
-            *total += i64::from(sum) * scale;
         }
-        (a, b, x) = (rest_a, rest_b, rest_x);
     }
-    totals
+    [total_a, total_b]
 }
 
-/// The scale of a block of a row.
+/// The scale of the first block.
 #[inline(always)]
-fn scale(row: &[u8], block: usize) -> Option<u16> {
-    let bytes = row.get(block * BYTES..)?.first_chunk()?;
-    Some(u16::from_le_bytes(*bytes))
+fn scale(row: &[u8]) -> Option<u16> {
+    row.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
 }
 
-/// The sums of a run of blocks of two rows, without scales.
+/// The sums of blocks of two rows, without scales, as long as both scales are those of `scales`, the first row's in the low half; and how many words of `x`
+/// that took, which are at least those of a block where the first has them.
 #[inline(never)]
-fn run(a: &[u8], b: &[u8], x: &[u32]) -> [i32; 2] {
+fn run(a: &[u8], b: &[u8], x: &[u32], scales: u32) -> (i32, i32, usize) {
     let blocks = (x.len() * 2 / VALUES)
         .min(a.len() / BYTES)
         .min(b.len() / BYTES);
     if blocks == 0 {
-        return [0; 2];
+        return (0, 0, x.len());
     }
-    let (sum_a, sum_b);
+    let (sum_a, sum_b): (i32, i32);
+    let end: usize;
     // SAFETY: Both rows have 34 · blocks bytes and x has 16 · blocks words, of which there is one block at least. LDR takes any address on these cores, as
     // compiled code for this target takes for granted. All registers written are named here but r6 and r7, which are restored.
     unsafe {
         asm!(
             "push {{r6, r7}}",
             "2:",
-            "add r0, r0, #2",
-            "add r1, r1, #2",
+            "ldrh r3, [r0], #2",
+            "ldrh r4, [r1], #2",
+            "orr r3, r3, r4, lsl #16",
+            "cmp r3, lr",
+            "bne 3f",
             ".rept 4",
             "ldmia.w r2!, {{r3, r4, r5, r6}}",
             "ldr.w r7, [r0], #4\nldr.w r9, [r0], #4",
@@ -111,16 +104,18 @@ fn run(a: &[u8], b: &[u8], x: &[u32]) -> [i32; 2] {
             ".endr",
             "cmp r2, r12",
             "bne 2b",
+            "3:",
             "pop {{r6, r7}}",
             inout("r0") a.as_ptr() => _,
             inout("r1") b.as_ptr() => _,
-            inout("r2") x.as_ptr() => _,
+            inout("r2") x.as_ptr() => end,
             in("r12") x.as_ptr().wrapping_add(VALUES / 2 * blocks),
             inout("r10") 0 => sum_a,
             inout("r11") 0 => sum_b,
+            inout("lr") scales => _,
             out("r3") _, out("r4") _, out("r5") _, out("r8") _, out("r9") _,
             options(readonly),
         );
     }
-    [sum_a, sum_b]
+    (sum_a, sum_b, (end - x.as_ptr().addr()) / 4)
 }

@@ -10,11 +10,35 @@
 use core::arch::asm;
 
 use super::trits::{self, Rows, TABLE};
+use crate::arch::portable::one_scale::Loops;
 use crate::linear::{I8Sym, Matrix, Sums};
 
 /// Values and bytes of a block.
 const VALUES: usize = 256;
 const BYTES: usize = 54;
+
+/// Those of blocks that have one scale.
+pub(crate) struct Dsp;
+
+impl Loops for Dsp {
+    const PAIRS: usize = 6;
+    const LEAST_ROWS: usize = 4;
+
+    #[inline]
+    fn fill(x: &[i8], columns: (usize, usize, usize), table: &mut [u32]) {
+        trits::fill(x, columns, table);
+    }
+
+    #[inline]
+    fn add((tables, pairs): (&[u32], usize), bytes: (&[u8], usize), sums: &mut [u32], begin: bool) {
+        match pairs {
+            Self::PAIRS if begin => trits::begin_twelve(tables, bytes, sums),
+            Self::PAIRS => trits::add_twelve(tables, bytes, sums),
+            // What a block has behind four times twelve.
+            _ => trits::add_four(tables, bytes, sums),
+        }
+    }
+}
 
 /// [`crate::arch::plain::linear::blocks`] of TQ1_0. False, and nothing done, with fewer than four rows or fewer than
 /// [`Matrix::fast_scratch_len`] words of scratch.

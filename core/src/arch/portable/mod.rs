@@ -8,13 +8,15 @@ mod dot;
 mod five_trits;
 pub mod int8;
 mod nearest;
+pub(crate) mod one_scale;
 mod ternary_lanes;
 mod tq1_0;
 
-#[cfg(tercet_dsp)]
 pub(crate) use blocks::fixed;
 pub use dot::{dot, dots, norm};
 pub use nearest::nearest;
+#[cfg(not(tercet_dsp))]
+pub(crate) use tq1_0::Portable as Tq1_0;
 
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};

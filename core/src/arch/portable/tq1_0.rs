@@ -11,12 +11,43 @@ use super::blocks::scale;
 use crate::linear::{I8Sym, Matrix, Sums, TABLE_ROWS};
 
 /// Values and bytes of a block, of which the last two are its scale.
-const VALUES: usize = 256;
-const BYTES: usize = 54;
+pub(super) const VALUES: usize = 256;
+pub(super) const BYTES: usize = 54;
 /// Words of a table.
-const TABLE: usize = 256;
+pub(super) const TABLE: usize = 256;
 /// With fewer rows tables are not worth making.
 const LEAST_ROWS: usize = 96;
+
+/// Those of blocks that have one scale.
+#[cfg(not(tercet_dsp))]
+pub(crate) struct Portable;
+
+#[cfg(not(tercet_dsp))]
+impl super::one_scale::Loops for Portable {
+    const PAIRS: usize = 2;
+    const LEAST_ROWS: usize = LEAST_ROWS;
+
+    fn fill(x: &[i8], columns: (usize, usize, usize), table: &mut [u32]) {
+        if let Some(table) = table.first_chunk_mut() {
+            fill(x, columns, table);
+        }
+    }
+
+    fn add(
+        (tables, _): (&[u32], usize),
+        (bytes, row_bytes): (&[u8], usize),
+        sums: &mut [u32],
+        begin: bool,
+    ) {
+        let sums = sums.as_chunks_mut().0;
+        if begin {
+            sums.fill([0; 2]);
+        }
+        if let [first, second, ..] = tables.as_chunks().0 {
+            add(bytes, row_bytes, (first, second), sums);
+        }
+    }
+}
 
 /// The sums of a matrix. False, and nothing done, for few rows or too little scratch.
 pub(super) fn sums(

@@ -40,6 +40,8 @@ impl<'a> Pieces<'a> {
     ///
     /// # Errors
     /// [`TokenizerError::Index`], [`TokenizerError::File`].
+    // A frame of its own: a program's main loop would keep all of it.
+    #[inline(never)]
     pub fn new(
         vocabulary: &'a Vocabulary,
         file: &'a [u8],

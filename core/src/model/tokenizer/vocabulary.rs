@@ -48,6 +48,8 @@ impl Vocabulary {
     /// A [`TokenizerError`] that names the entry at fault. A byte-level vocabulary with merges and without
     /// `tokenizer.ggml.pre` is [`TokenizerError::Missing`]: llama.cpp would cut its texts by rules that no model was
     /// trained with. [`Vocabulary::with_pre`] takes the name from the caller.
+    // A frame of its own: a program's main loop would keep all of it.
+    #[inline(never)]
     pub fn new(reader: &Reader<'_>, file: &[u8]) -> Result<Self, TokenizerError> {
         Self::read(&Entries::new(reader), file, None)
     }

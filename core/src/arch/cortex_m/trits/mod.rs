@@ -18,7 +18,7 @@ mod rows;
 mod table;
 
 use crate::linear::{Matrix, TABLE_ROWS};
-pub(super) use rows::Rows;
+pub(super) use rows::{Rows, add_four, add_twelve, begin_twelve};
 pub(super) use table::{TABLE, fill};
 
 /// The most bytes of a row whose sums fit.

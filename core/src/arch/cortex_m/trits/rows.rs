@@ -87,9 +87,26 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Adds the entries of two bytes to a sum; r11 and r12 are lost.
+/// Adds the entries of two bytes to a sum; r11 and r12 are lost. `begin` begins with them.
 macro_rules! two_entries {
+    (begin $sum:literal, $first:literal, $table:literal, $second:literal, $next:literal) => {
+        concat!(
+            two_entries!(load $first, $table, $second, $next),
+            "add ",
+            $sum,
+            ", r11, r12\n",
+        )
+    };
     ($sum:literal, $first:literal, $table:literal, $second:literal, $next:literal) => {
+        concat!(
+            two_entries!(load $first, $table, $second, $next),
+            // The sum of all three; r11 becomes the carry.
+            "umaal ",
+            $sum,
+            ", r11, r12, r10\n",
+        )
+    };
+    (load $first:literal, $table:literal, $second:literal, $next:literal) => {
         concat!(
             "ldrb r11, [lr, #",
             $first,
@@ -103,21 +120,29 @@ macro_rules! two_entries {
             "ldr r12, [",
             $next,
             ", r12, lsl #2]\n",
-            // The sum of all three; r11 becomes the carry.
-            "umaal ",
-            $sum,
-            ", r11, r12, r10\n",
         )
     };
 }
 
-/// A row's twelve bytes.
+/// A row's twelve bytes, to sums that are there or as their beginning.
 macro_rules! row {
     () => {
         concat!(
             "ldrd r6, r7, [r8]\n",
             two_entries!("r6", 0, "r0", 2, "r1"),
             two_entries!("r7", 1, "r0", 3, "r1"),
+            row!(rest),
+        )
+    };
+    (begin) => {
+        concat!(
+            two_entries!(begin "r6", 0, "r0", 2, "r1"),
+            two_entries!(begin "r7", 1, "r0", 3, "r1"),
+            row!(rest),
+        )
+    };
+    (rest) => {
+        concat!(
             two_entries!("r6", 4, "r2", 6, "r3"),
             two_entries!("r7", 5, "r2", 7, "r3"),
             two_entries!("r6", 8, "r4", 10, "r5"),
@@ -137,44 +162,145 @@ impl Rows<'_> {
             let (Some(bytes), Some(sums)) = (bytes, sums) else {
                 return;
             };
-            if sums.is_empty() || bytes.len() < (places.len() - 1) * self.row_bytes + 12 {
-                continue;
-            }
-            let ends = sums.as_mut_ptr_range();
-            // SAFETY: reads twelve bytes of each of `places.len()` rows, which lie in `bytes` as was checked, and words of
-            // the six tables by bytes; reads and writes the places' sums, a multiple of four places. The stack comes back
-            // as it was, and so do r6, r7 and r9, which cannot be operands.
-            unsafe {
-                asm!(
-                    "push {{r5, r6, r7, r9}}",
-                    "mov r9, r4",
-                    "add r1, r0, #1024",
-                    "add r2, r0, #2048",
-                    "add r3, r0, #3072",
-                    "add r4, r0, #4096",
-                    "add r5, r0, #5120",
-                    "2:",
-                    row!(),
-                    row!(),
-                    row!(),
-                    row!(),
-                    "ldr r7, [sp]",
-                    "cmp r8, r7",
-                    "bne 2b",
-                    "pop {{r5, r6, r7, r9}}",
-                    in("r0") self.tables.as_ptr(),
-                    out("r1") _,
-                    out("r2") _,
-                    out("r3") _,
-                    inout("r4") self.row_bytes => _,
-                    in("r5") ends.end,
-                    inout("r8") ends.start => _,
-                    in("r10") 1,
-                    out("r11") _,
-                    out("r12") _,
-                    inout("lr") bytes.as_ptr() => _,
-                );
+            if !sums.is_empty() {
+                add_twelve(self.tables, (bytes, self.row_bytes), sums);
             }
         }
+    }
+}
+
+/// What loops over rows read: `sums` has places, a multiple of four and at least as many, and `bytes` so many bytes of each one's row.
+#[inline]
+fn are_there((bytes, row_bytes): (&[u8], usize), sums: &[u32], len: usize) -> bool {
+    let places = sums.len() / 2;
+    places > 0 && places % 4 == 0 && bytes.len() >= (places - 1) * row_bytes + len
+}
+
+/// Adds to the sums of rows, a multiple of four, what six tables say of the first twelve of `bytes` in each; `bytes` begins with the first row's.
+#[inline(never)]
+pub(in super::super) fn add_twelve(
+    tables: &[u32],
+    (bytes, row_bytes): (&[u8], usize),
+    sums: &mut [u32],
+) {
+    if !are_there((bytes, row_bytes), sums, 12) || tables.len() < TABLES {
+        return;
+    }
+    let ends = sums.as_mut_ptr_range();
+    // SAFETY: reads twelve bytes of each place's row, which lie in `bytes`, and words of the six tables by bytes; reads and writes the places' sums, a
+    // multiple of four places: all was checked. The stack comes back as it was, and so do r6, r7 and r9, which cannot be operands.
+    unsafe {
+        asm!(
+            "push {{r5, r6, r7, r9}}",
+            "mov r9, r4",
+            "add r1, r0, #1024",
+            "add r2, r0, #2048",
+            "add r3, r0, #3072",
+            "add r4, r0, #4096",
+            "add r5, r0, #5120",
+            "2:",
+            row!(),
+            row!(),
+            row!(),
+            row!(),
+            "ldr r7, [sp]",
+            "cmp r8, r7",
+            "bne 2b",
+            "pop {{r5, r6, r7, r9}}",
+            in("r0") tables.as_ptr(),
+            out("r1") _,
+            out("r2") _,
+            out("r3") _,
+            inout("r4") row_bytes => _,
+            in("r5") ends.end,
+            inout("r8") ends.start => _,
+            in("r10") 1,
+            out("r11") _,
+            out("r12") _,
+            inout("lr") bytes.as_ptr() => _,
+        );
+    }
+}
+
+/// As [`add_twelve`], but begins the sums, whatever they were; 2¹⁵ below those of odd bytes is not there.
+#[inline(never)]
+pub(in super::super) fn begin_twelve(
+    tables: &[u32],
+    (bytes, row_bytes): (&[u8], usize),
+    sums: &mut [u32],
+) {
+    if !are_there((bytes, row_bytes), sums, 12) || tables.len() < TABLES {
+        return;
+    }
+    let ends = sums.as_mut_ptr_range();
+    // SAFETY: as in `add_twelve`; the places' sums are only written.
+    unsafe {
+        asm!(
+            "push {{r5, r6, r7, r9}}",
+            "mov r9, r4",
+            "add r1, r0, #1024",
+            "add r2, r0, #2048",
+            "add r3, r0, #3072",
+            "add r4, r0, #4096",
+            "add r5, r0, #5120",
+            "2:",
+            row!(begin),
+            row!(begin),
+            "ldr r7, [sp]",
+            "cmp r8, r7",
+            "bne 2b",
+            "pop {{r5, r6, r7, r9}}",
+            in("r0") tables.as_ptr(),
+            out("r1") _,
+            out("r2") _,
+            out("r3") _,
+            inout("r4") row_bytes => _,
+            in("r5") ends.end,
+            inout("r8") ends.start => _,
+            in("r10") 1,
+            out("r11") _,
+            out("r12") _,
+            inout("lr") bytes.as_ptr() => _,
+        );
+    }
+}
+
+/// As [`add_twelve`], of four bytes and two tables.
+#[inline(never)]
+pub(in super::super) fn add_four(
+    tables: &[u32],
+    (bytes, row_bytes): (&[u8], usize),
+    sums: &mut [u32],
+) {
+    if !are_there((bytes, row_bytes), sums, 4) || tables.len() < 2 * TABLE {
+        return;
+    }
+    let ends = sums.as_mut_ptr_range();
+    // SAFETY: as in `add_twelve`, of four bytes of each row and two tables.
+    unsafe {
+        asm!(
+            "push {{r6, r7}}",
+            "add r1, r0, #1024",
+            "2:",
+            ".rept 2",
+            "ldrd r6, r7, [r8]",
+            two_entries!("r6", 0, "r0", 2, "r1"),
+            two_entries!("r7", 1, "r0", 3, "r1"),
+            "add lr, lr, r4",
+            "strd r6, r7, [r8], #8",
+            ".endr",
+            "cmp r8, r5",
+            "bne 2b",
+            "pop {{r6, r7}}",
+            in("r0") tables.as_ptr(),
+            out("r1") _,
+            in("r4") row_bytes,
+            in("r5") ends.end,
+            inout("r8") ends.start => _,
+            in("r10") 1,
+            out("r11") _,
+            out("r12") _,
+            inout("lr") bytes.as_ptr() => _,
+        );
     }
 }

@@ -1,0 +1,159 @@
+//! TQ1_0 whose blocks all have one scale, as a ternary tensor with a scale has them: sums stay 32 bits, and tables serve the rows of all matrices that
+//! take the same activations.
+//!
+//! Tables and sums are those of [`super::tq1_0`], by loops of any processor's ([`Loops`]). Why it is exact. Even bytes of two blocks hold 2 · (24 · 5 + 2 · 4) =
+//! 256 columns, and so do odd ones; their sums are at most 256 · 127 < 2¹⁵. What two blocks come to is added in 32 bits: |Σ| ≤ 127 · 2¹⁶.
+//!
+//! Scratch: the tables of a pass; for each row of a tile two words for its sums, and of more than two blocks one for its total.
+
+use super::tq1_0::{BYTES, TABLE, VALUES};
+use crate::block::Format;
+use crate::linear::{I8Sym, Layout, Matrix, Sums};
+
+/// The most matrices whose rows share tables.
+const MOST: usize = 3;
+
+/// A processor's loops.
+pub(crate) trait Loops {
+    /// Tables of a pass, each of two neighbouring bytes.
+    const PAIRS: usize;
+
+    /// With fewer rows tables are not worth making.
+    const LEAST_ROWS: usize;
+
+    /// Fills a table of 256 words for the columns `at`, `at + stride` and so on, `digits` (4 or 5) of them, of the first byte, and for those after each of
+    /// the second.
+    fn fill(x: &[i8], columns: (usize, usize, usize), table: &mut [u32]);
+
+    /// Adds to each row's sums what the first `pairs` tables say of its bytes, or begins them so; `bytes` begins with those of the first row, and sums are
+    /// of whole fours of rows.
+    fn add(tables: (&[u32], usize), bytes: (&[u8], usize), sums: &mut [u32], begin: bool);
+}
+
+/// Gives each output the sums of its matrix. False, and nothing done, unless these are at most [`MOST`] in TQ1_0, of one scale each and whole fours of
+/// rows, or with too little scratch for four rows.
+pub(crate) fn sums<L: Loops, S: Sums>(
+    products: &mut [(&Matrix<'_>, S)],
+    x: I8Sym<'_>,
+    scratch: &mut [u32],
+) -> bool {
+    let x = x.get();
+    let row_bytes = x.len() / VALUES * BYTES;
+    let fits = |matrix: &Matrix<'_>| {
+        matrix.layout() == Layout::Block(Format::Tq1_0)
+            && matrix.one_block_scale().is_some()
+            && matrix.rows().is_multiple_of(4)
+            && matrix.cols() == x.len()
+            && matrix.bytes().len() == matrix.rows() * row_bytes
+    };
+    let Some((tables, rest)) = scratch.split_at_mut_checked(L::PAIRS * TABLE) else {
+        return false;
+    };
+    // Of more than two blocks a total is kept beside.
+    let totals = usize::from(x.len() > 2 * VALUES);
+    let most = rest.len() / (2 + totals) / 4 * 4;
+    let rows = products
+        .iter()
+        .fold(0, |sum, (matrix, _)| sum + matrix.rows());
+    if most.min(rows) < L::LEAST_ROWS.max(1)
+        || products.len() > MOST
+        || !products.iter().all(|(matrix, _)| fits(matrix))
+    {
+        return false;
+    }
+    let (sums, totals) = rest.split_at_mut_checked(2 * most).unwrap_or_default();
+    let mut first = 0;
+    while first < rows {
+        let tile = tile(products, first, most, row_bytes);
+        add_blocks::<L>(
+            &tile,
+            row_bytes,
+            x,
+            (&mut *tables, &mut *sums, &mut *totals),
+        );
+        let (mut sums, mut totals) = (&*sums, &*totals);
+        for ((matrix, out), bytes) in products.iter_mut().zip(tile) {
+            let rows = bytes.len() / row_bytes.max(1);
+            let scale = matrix.one_block_scale().unwrap_or_default();
+            if totals.is_empty() {
+                let (own, rest) = sums.split_at_checked(2 * rows).unwrap_or_default();
+                sums = rest;
+                out.by_scale(own.as_chunks().0.iter().map(sum), scale);
+            } else {
+                let (own, rest) = totals.split_at_checked(rows).unwrap_or_default();
+                totals = rest;
+                out.by_scale(own.iter().map(|&total| total as i32), scale);
+            }
+        }
+        first += most;
+    }
+    true
+}
+
+/// The bytes of at most `most` rows from the row `first` of all on, by matrix.
+fn tile<'a, S>(
+    products: &[(&Matrix<'a>, S)],
+    first: usize,
+    most: usize,
+    row_bytes: usize,
+) -> [&'a [u8]; MOST] {
+    let (mut skip, mut left) = (first, most);
+    let mut tile = [&[][..]; MOST];
+    for (part, (matrix, _)) in tile.iter_mut().zip(products) {
+        let from = skip.min(matrix.rows());
+        let count = (matrix.rows() - from).min(left);
+        skip -= from;
+        left -= count;
+        let bytes = matrix.bytes().get(from * row_bytes..);
+        *part = bytes
+            .and_then(|bytes| bytes.get(..count * row_bytes))
+            .unwrap_or_default();
+    }
+    tile
+}
+
+/// What both sums of a row come to.
+fn sum(&[even, odd]: &[u32; 2]) -> i32 {
+    i32::from(even as i16) + (odd.wrapping_add(1 << 15) as i32 >> 16)
+}
+
+/// Sums, or of more than two blocks totals, of the rows of a tile, in their order.
+fn add_blocks<L: Loops>(
+    tile: &[&[u8]],
+    row_bytes: usize,
+    x: &[i8],
+    (tables, sums, totals): (&mut [u32], &mut [u32], &mut [u32]),
+) {
+    totals.fill(0);
+    let cols = x.len();
+    for (block, x) in x.chunks_exact(VALUES).enumerate() {
+        for at in (0..BYTES - 2).step_by(2 * L::PAIRS) {
+            let pairs = L::PAIRS.min((BYTES - 2 - at) / 2);
+            for (pair, table) in tables.chunks_exact_mut(TABLE).take(pairs).enumerate() {
+                let byte = at + 2 * pair;
+                let columns = match byte {
+                    0..32 => (byte, 32, 5),
+                    32..48 => (160 - 32 + byte, 16, 5),
+                    _ => (240 - 48 + byte, 4, 4),
+                };
+                L::fill(x, columns, table);
+            }
+            let mut rest = &mut *sums;
+            for bytes in tile {
+                let rows = bytes.len() / row_bytes.max(1);
+                let (own, after) = rest.split_at_mut_checked(2 * rows).unwrap_or_default();
+                rest = after;
+                if let Some(bytes) = bytes.get(block * BYTES + at..) {
+                    let begin = at == 0 && block % 2 == 0;
+                    L::add((tables, pairs), (bytes, row_bytes), own, begin);
+                }
+            }
+        }
+        let last = block % 2 == 1 || (block + 1) * VALUES == cols;
+        if last && !totals.is_empty() {
+            for (total, sums) in totals.iter_mut().zip(sums.as_chunks().0) {
+                *total = total.wrapping_add_signed(sum(sums));
+            }
+        }
+    }
+}
