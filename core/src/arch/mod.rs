@@ -12,8 +12,9 @@ pub mod portable;
 #[cfg(tercet_thumb1)]
 mod thumb1;
 
-use crate::block::Format;
-use crate::linear::{I8Sym, Layout, Matrix, Sums};
+use crate::linear::{I8Sym, Matrix, Sums};
+#[cfg(not(tercet_mve))]
+use crate::{block::Format, linear::Layout};
 use plain::Nearest;
 
 /// [`plain::linear::sums`] by the best code here, of the layouts in a set; false, and nothing done, for another. `scratch` has
@@ -35,10 +36,12 @@ pub(crate) fn sums_each<const SET: u32, S: Sums>(
     x: I8Sym<'_>,
     scratch: &mut [u32],
 ) -> bool {
-    #[cfg(tercet_dsp)]
+    #[cfg(all(tercet_dsp, not(tercet_mve)))]
     use cortex_m::Tq1_0;
-    #[cfg(not(tercet_dsp))]
+    #[cfg(not(any(tercet_dsp, tercet_mve)))]
     use portable::Tq1_0;
+    // Vectors take TQ1_0 without tables.
+    #[cfg(not(tercet_mve))]
     if Layout::Block(Format::Tq1_0).is_in(SET)
         && portable::one_scale::sums::<Tq1_0, S>(products, x, scratch)
     {

@@ -56,6 +56,13 @@ pub(super) fn word(values: &[i8; 4]) -> u32 {
     u32::from_le_bytes(values.map(|value| value as u8))
 }
 
+/// int8 as bytes.
+pub(super) fn bytes(values: &[i8]) -> &[u8] {
+    // SAFETY: Every pattern of an i8 is a u8, of the same size and alignment.
+    let (_, bytes, _) = unsafe { values.align_to() };
+    bytes
+}
+
 /// Up to four values as a word, 0 for those that are missing.
 #[inline]
 pub(super) fn partial_word(values: &[i8]) -> u32 {

@@ -26,6 +26,7 @@ pub(crate) use attention::Products;
 pub(crate) use dot::{dot, norm};
 #[cfg(not(tercet_mve))]
 pub(crate) use nearest::{for_each_nearest, nearest};
+#[cfg(not(tercet_mve))]
 pub(crate) use tq1_0::Dsp as Tq1_0;
 
 use crate::block::Format;

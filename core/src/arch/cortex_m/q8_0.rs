@@ -9,16 +9,28 @@
 
 #![allow(unsafe_code, reason = "a loop in assembler")]
 
+#[cfg(not(tercet_mve))]
 use core::arch::asm;
 
 use super::batch::Batch;
+#[cfg(not(tercet_mve))]
 use super::int8::{four_columns, widen};
+#[cfg(tercet_mve)]
+use crate::arch::mve::q8_0::{STEP, run};
 use crate::arch::portable::fixed;
 use crate::linear::{I8Sym, Matrix, Sums};
 
 /// Values and bytes of a block, the first two its scale.
 const VALUES: usize = 32;
 const BYTES: usize = 34;
+
+/// Activations as a run takes them, and how many elements are a block's.
+#[cfg(not(tercet_mve))]
+type X = u32;
+#[cfg(not(tercet_mve))]
+const STEP: usize = VALUES / 2;
+#[cfg(tercet_mve)]
+type X = i8;
 
 /// [`crate::arch::plain::linear::blocks`] of Q8_0. False, and nothing done, with fewer than [`Matrix::fast_scratch_len`] words of scratch.
 pub(super) fn sums(
@@ -30,7 +42,10 @@ pub(super) fn sums(
     let Some(words) = scratch.get_mut(..matrix.cols() / 2) else {
         return false;
     };
+    #[cfg(not(tercet_mve))]
     widen(x.get(), words);
+    #[cfg(tercet_mve)]
+    let words = x.get();
     let mut out = Batch::new(out);
     let row_bytes = matrix.cols() / VALUES * BYTES;
     let mut rows = matrix.bytes().chunks_exact(row_bytes.max(1));
@@ -47,19 +62,18 @@ pub(super) fn sums(
 }
 
 /// The sums of two rows.
-fn two_rows(mut a: &[u8], mut b: &[u8], mut x: &[u32]) -> [i64; 2] {
+fn two_rows(mut a: &[u8], mut b: &[u8], mut x: &[X]) -> [i64; 2] {
     let (mut total_a, mut total_b) = (0, 0);
     while let (Some(scale_a), Some(scale_b)) = (scale(a), scale(b)) {
-        let (sum_a, sum_b, words) = run(a, b, x, u32::from(scale_a) | u32::from(scale_b) << 16);
-        total_a += i64::from(sum_a) * fixed(scale_a);
-        total_b += i64::from(sum_b) * fixed(scale_b);
-        let bytes = words / (VALUES / 2) * BYTES;
-        a = a.get(bytes..).unwrap_or_default();
-        b = b.get(bytes..).unwrap_or_default();
-        x = x.get(words..).unwrap_or_default();
-        if x.is_empty() {
+        let (sum_a, sum_b, blocks) = run(a, b, x, u32::from(scale_a) | u32::from(scale_b) << 16);
+        if blocks == 0 {
             break;
         }
+        total_a += i64::from(sum_a) * fixed(scale_a);
+        total_b += i64::from(sum_b) * fixed(scale_b);
+        a = a.get(blocks * BYTES..).unwrap_or_default();
+        b = b.get(blocks * BYTES..).unwrap_or_default();
+        x = x.get(blocks * STEP..).unwrap_or_default();
     }
     [total_a, total_b]
 }
@@ -70,15 +84,15 @@ fn scale(row: &[u8]) -> Option<u16> {
     row.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
 }
 
-/// The sums of blocks of two rows, without scales, as long as both scales are those of `scales`, the first row's in the low half; and how many words of `x`
-/// that took, which are at least those of a block where the first has them.
+/// The sums of blocks of two rows, without scales, as long as both scales are those of `scales`, the first row's in the low half; and of how many.
+#[cfg(not(tercet_mve))]
 #[inline(never)]
 fn run(a: &[u8], b: &[u8], x: &[u32], scales: u32) -> (i32, i32, usize) {
     let blocks = (x.len() * 2 / VALUES)
         .min(a.len() / BYTES)
         .min(b.len() / BYTES);
     if blocks == 0 {
-        return (0, 0, x.len());
+        return (0, 0, 0);
     }
     let (sum_a, sum_b): (i32, i32);
     let end: usize;
@@ -109,7 +123,7 @@ fn run(a: &[u8], b: &[u8], x: &[u32], scales: u32) -> (i32, i32, usize) {
             inout("r0") a.as_ptr() => _,
             inout("r1") b.as_ptr() => _,
             inout("r2") x.as_ptr() => end,
-            in("r12") x.as_ptr().wrapping_add(VALUES / 2 * blocks),
+            in("r12") x.as_ptr().wrapping_add(STEP * blocks),
             inout("r10") 0 => sum_a,
             inout("r11") 0 => sum_b,
             inout("lr") scales => _,
@@ -117,5 +131,5 @@ fn run(a: &[u8], b: &[u8], x: &[u32], scales: u32) -> (i32, i32, usize) {
             options(readonly),
         );
     }
-    (sum_a, sum_b, (end - x.as_ptr().addr()) / 4)
+    (sum_a, sum_b, (end - x.as_ptr().addr()) / (4 * STEP))
 }

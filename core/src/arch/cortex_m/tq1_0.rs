@@ -10,6 +10,7 @@
 use core::arch::asm;
 
 use super::trits::{self, Rows, TABLE};
+#[cfg(not(tercet_mve))]
 use crate::arch::portable::one_scale::Loops;
 use crate::linear::{I8Sym, Matrix, Sums};
 
@@ -18,8 +19,10 @@ const VALUES: usize = 256;
 const BYTES: usize = 54;
 
 /// Those of blocks that have one scale.
+#[cfg(not(tercet_mve))]
 pub(crate) struct Dsp;
 
+#[cfg(not(tercet_mve))]
 impl Loops for Dsp {
     const PAIRS: usize = 6;
     const LEAST_ROWS: usize = 4;

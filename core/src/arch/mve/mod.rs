@@ -4,9 +4,12 @@
 //! says that the processor does.
 #![allow(unsafe_code, reason = "calls of functions in assembly")]
 
+pub(super) mod attention;
 mod dot;
 mod int8;
 mod nearest;
+pub(super) mod q8_0;
+mod tq1_0;
 mod tq2_0;
 
 pub(crate) use dot::{dot, norm};
@@ -25,9 +28,11 @@ pub fn sums<const SET: u32>(
     scratch: &mut [u32],
     out: &mut impl Sums,
 ) -> bool {
+    const TQ1_0: Layout = Layout::Block(Format::Tq1_0);
     const TQ2_0: Layout = Layout::Block(Format::Tq2_0);
     match matrix.layout() {
         Layout::Int8 if Layout::Int8.is_in(SET) => int8(matrix, x, out),
+        TQ1_0 if TQ1_0.is_in(SET) => return tq1_0::tq1_0(matrix, x, out),
         TQ2_0 if TQ2_0.is_in(SET) => tq2_0(matrix, x, scratch, out),
         _ => return false,
     }

@@ -8,6 +8,7 @@ mod dot;
 mod five_trits;
 pub mod int8;
 mod nearest;
+#[cfg(not(tercet_mve))]
 pub(crate) mod one_scale;
 mod ternary_lanes;
 mod tq1_0;
@@ -15,7 +16,7 @@ mod tq1_0;
 pub(crate) use blocks::fixed;
 pub use dot::{dot, dots, norm};
 pub use nearest::nearest;
-#[cfg(not(tercet_dsp))]
+#[cfg(not(any(tercet_dsp, tercet_mve)))]
 pub(crate) use tq1_0::Portable as Tq1_0;
 
 use crate::block::Format;

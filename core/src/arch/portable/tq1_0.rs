@@ -19,10 +19,10 @@ pub(super) const TABLE: usize = 256;
 const LEAST_ROWS: usize = 96;
 
 /// Those of blocks that have one scale.
-#[cfg(not(tercet_dsp))]
+#[cfg(not(any(tercet_dsp, tercet_mve)))]
 pub(crate) struct Portable;
 
-#[cfg(not(tercet_dsp))]
+#[cfg(not(any(tercet_dsp, tercet_mve)))]
 impl super::one_scale::Loops for Portable {
     const PAIRS: usize = 2;
     const LEAST_ROWS: usize = LEAST_ROWS;

@@ -18,7 +18,9 @@ mod rows;
 mod table;
 
 use crate::linear::{Matrix, TABLE_ROWS};
-pub(super) use rows::{Rows, add_four, add_twelve, begin_twelve};
+pub(super) use rows::Rows;
+#[cfg(not(tercet_mve))]
+pub(super) use rows::{add_four, add_twelve, begin_twelve};
 pub(super) use table::{TABLE, fill};
 
 /// The most bytes of a row whose sums fit.

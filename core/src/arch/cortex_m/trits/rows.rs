@@ -223,6 +223,7 @@ pub(in super::super) fn add_twelve(
 }
 
 /// As [`add_twelve`], but begins the sums, whatever they were; 2¹⁵ below those of odd bytes is not there.
+#[cfg(not(tercet_mve))]
 #[inline(never)]
 pub(in super::super) fn begin_twelve(
     tables: &[u32],
@@ -266,6 +267,7 @@ pub(in super::super) fn begin_twelve(
 }
 
 /// As [`add_twelve`], of four bytes and two tables.
+#[cfg(not(tercet_mve))]
 #[inline(never)]
 pub(in super::super) fn add_four(
     tables: &[u32],
