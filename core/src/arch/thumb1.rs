@@ -1,7 +1,7 @@
-//! Two dot products at once for Thumb-1 code (Cortex-M0, M0+, M23), which compilers keep half in memory: eight registers are all.
+//! Loops for Thumb-1 code (Cortex-M0, M0+, M23), which compilers keep half in memory: eight registers are all.
 //!
-//! Contract: [`crate::arch::plain::dot`] of each row with `x`; sums wrap where its sums do. One value of `x` times two rows is 8
-//! instructions, so 4.06 a multiplication with the branch.
+//! Two dot products at once: [`crate::arch::plain::dot`] of each row with `x`; sums wrap where its sums do. One value of `x` times two rows is 8
+//! instructions, so 4.06 a multiplication with the branch. Entries of tables of TQ1_0: four bytes of a row are 22 instructions.
 //!
 //! Exact: every lane is a sign-extended byte, and MULS and ADDS are the operations modulo 2³² of the plain loop.
 
@@ -49,6 +49,58 @@ pub(crate) fn two(a: &[u8], b: &[u8], x: &[i8]) -> ([i32; 2], usize) {
         }
     }
     (sums, len)
+}
+
+/// Adds to each row's sums what two tables say of its four bytes, as [`super::portable`] has it for TQ1_0; `bytes` begins with the first row's.
+pub(crate) fn add_entries(
+    bytes: &[u8],
+    row_bytes: usize,
+    (first, second): (&[u32; 256], &[u32; 256]),
+    sums: &mut [[u32; 2]],
+) {
+    if sums.is_empty() || bytes.len() < (sums.len() - 1) * row_bytes + 4 {
+        return;
+    }
+    let ends = sums.as_mut_ptr_range();
+    // SAFETY: reads four bytes of each row, which lie in `bytes` as was checked, and words of both tables by bytes; reads and writes the sums of as many
+    // rows. r6 and r7, of which compilers keep one to themselves, are saved and restored; no operand is relative to the stack's pointer.
+    unsafe {
+        asm!(
+            "push {{r6, r7}}",
+            "mov r12, r5",
+            "2:",
+            "ldr r5, [r2]",
+            "ldr r6, [r2, #4]",
+            "ldrb r7, [r0]",
+            "lsls r7, r7, #2",
+            "ldr r7, [r1, r7]",
+            "adds r5, r5, r7",
+            "ldrb r7, [r0, #2]",
+            "lsls r7, r7, #2",
+            "ldr r7, [r4, r7]",
+            "adds r5, r5, r7",
+            "ldrb r7, [r0, #1]",
+            "lsls r7, r7, #2",
+            "ldr r7, [r1, r7]",
+            "adds r6, r6, r7",
+            "ldrb r7, [r0, #3]",
+            "lsls r7, r7, #2",
+            "ldr r7, [r4, r7]",
+            "adds r6, r6, r7",
+            "stm r2!, {{r5, r6}}",
+            "adds r0, r0, r3",
+            "cmp r2, r12",
+            "bne 2b",
+            "pop {{r6, r7}}",
+            inout("r0") bytes.as_ptr() => _,
+            in("r1") first.as_ptr(),
+            inout("r2") ends.start => _,
+            in("r3") row_bytes,
+            in("r4") second.as_ptr(),
+            inout("r5") ends.end => _,
+            out("r12") _,
+        );
+    }
 }
 
 /// An int8 vector's bytes.

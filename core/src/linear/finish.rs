@@ -114,7 +114,7 @@ impl<'a> Scaled<'a> {
     }
 }
 
-/// What most layers have, one scale and no bias, in a loop of its own, in vectors where there are some.
+/// What most layers have, one scale and no bias, in loops of their own, in vectors where there are some.
 impl Sums for Scaled<'_> {
     fn narrow(&mut self, sums: &[i32]) {
         let (Some(scale), true) = (self.scales.one(), self.biases.are_none()) else {
@@ -127,12 +127,12 @@ impl Sums for Scaled<'_> {
     }
 
     fn wide(&mut self, sums: &[i64]) {
-        let (Some(scale), true) = (self.scales.one(), self.biases.are_none()) else {
+        let factor = factor(self.unit, &self.scales, self.x_scale);
+        let (Some(factor), true) = (factor, self.biases.are_none()) else {
             return self.finish(sums.iter().copied());
         };
-        let (unit, x_scale) = (self.unit, self.x_scale);
         for (out, &sum) in self.next(sums.len()).iter_mut().zip(sums) {
-            *out = nearest_f32(sum) * unit * scale * x_scale;
+            *out = nearest_f32(sum) * factor;
         }
     }
 
@@ -141,19 +141,29 @@ impl Sums for Scaled<'_> {
         let by = fixed(by.to_bits());
         let shift = by.trailing_zeros().min(62);
         let mantissa = (by >> shift) as i32;
-        let (Some(scale), true) = (self.scales.one(), self.biases.are_none()) else {
+        let unit = self.unit * f32::from_bits((127 + shift) << 23);
+        let factor = factor(unit, &self.scales, self.x_scale);
+        let (Some(factor), true) = (factor, self.biases.are_none()) else {
             return self.finish(sums.map(|sum| i64::from(sum).wrapping_mul(by)));
         };
-        let unit = self.unit * f32::from_bits((127 + shift) << 23);
-        let x_scale = self.x_scale;
         for (out, sum) in self.next(sums.len()).iter_mut().zip(sums) {
-            let product = match sum.checked_mul(mantissa) {
-                Some(product) => product as f32,
-                None => nearest_f32(i64::from(sum) * i64::from(mantissa)),
+            // 2²⁰ · 2¹¹ fit; told apart without a product of 64 bits, which is a function on the smallest processors.
+            let product = match sum.unsigned_abs() <= 1 << 20 {
+                true => (sum * mantissa) as f32,
+                false => nearest_f32(i64::from(sum) * i64::from(mantissa)),
             };
-            *out = product * unit * scale * x_scale;
+            *out = product * factor;
         }
     }
+}
+
+/// What rounded sums are multiplied by in place of a unit, a scale of 1 and the activations' scale: a unit is a power of two and rounds nothing, so there is one
+/// rounding, where the product of both is exact, which it is unless it is subnormal.
+#[inline]
+fn factor(unit: f32, scales: &Scales<'_>, x_scale: f32) -> Option<f32> {
+    let factor = unit * x_scale;
+    let exact = factor.is_normal() || x_scale == 0.0;
+    (exact && scales.one() == Some(1.0)).then_some(factor)
 }
 
 /// Rounded to int8.

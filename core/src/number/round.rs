@@ -37,15 +37,17 @@ pub const fn nearest_f32(n: i64) -> f32 {
 
 /// `n as f32` in registers of 32 bits.
 ///
-/// Exact: what is shifted out of the upper 32 bits is below the 24 that stay, and matters only for being there; a power of two multiplies without
-/// rounding, since the result is at most 2⁶³.
+/// Exact: what is shifted out of the upper 32 bits is below the 24 that stay, and matters only for being there; the exponent takes
+/// the rest, since the result is at most 2⁶³.
 #[inline]
 const fn by_halves(n: i64) -> f32 {
     let magnitude = n.unsigned_abs();
     let shift = u32::BITS - ((magnitude >> 32) as u32).leading_zeros();
     let lost = magnitude & ((1 << shift) - 1);
     let top = (magnitude >> shift) as u32 | (lost != 0) as u32;
-    let rounded = top as f32 * f32::from_bits((127 + shift) << 23);
+    // Without a multiplication and a comparison of floats, which are functions where there is no hardware for them.
+    let bits = (top as f32).to_bits();
+    let rounded = f32::from_bits(if bits == 0 { 0 } else { bits + (shift << 23) });
     if n < 0 { -rounded } else { rounded }
 }
 

@@ -3,6 +3,7 @@
 //! A field of 16 bits collects Σ c·x of a row, c = 0..=3 the code, modulo 2¹⁶; it began with −Σx, so it ends as Σ (c − 1)·x.
 //! That fits 16 bits signed over a TQ1_0 block (256·127) and over half a TQ2_0 block (128·254).
 
+#[cfg(not(tercet_thumb1))]
 use super::dot;
 use crate::linear::{I8Sym, Matrix, Sums};
 
@@ -60,28 +61,48 @@ pub(crate) fn fixed(bits: u16) -> i64 {
     }
 }
 
-/// The sums of a matrix in Q8_0, a row at a time: blocks that follow one another with one scale are one sum of 32 bits (2¹⁶ columns at most), which is
-/// multiplied by it once.
+/// The sums of a matrix in Q8_0, two rows at a time: blocks that follow one another with one scale in each of the two are one sum of 32 bits (2¹⁶ columns
+/// at most), which is multiplied by it once.
 pub(super) fn q8_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     const BYTES: usize = 34;
     let row_bytes = matrix.cols() / 32 * BYTES;
-    for row in matrix.bytes().chunks_exact(row_bytes.max(1)) {
-        let (mut total, mut sum, mut run, mut before) = (0i64, 0i32, 0u32, 0u16);
-        let blocks = row
-            .chunks_exact(BYTES)
-            .filter_map(<[u8]>::first_chunk::<BYTES>);
-        for (&block, x) in blocks.zip(x.get().as_chunks::<32>().0) {
-            let [low, high, values @ ..] = block;
-            let scale = u16::from_le_bytes([low, high]);
-            if scale != before || run == 2048 {
-                total += i64::from(sum) * fixed(before);
-                (sum, run, before) = (0, 0, scale);
+    for rows in matrix.bytes().chunks((2 * row_bytes).max(1)) {
+        let (first, second) = rows.split_at_checked(row_bytes).unwrap_or_default();
+        // The last of an odd number keeps itself company; what comes past the last row is left out.
+        let second = if second.is_empty() { first } else { second };
+        let (mut totals, mut sums, mut before) = ([0i64; 2], [0i32; 2], [0u16; 2]);
+        let blocks = |row| <[u8]>::as_chunks::<BYTES>(row).0.iter();
+        let x = x.get().as_chunks::<32>().0;
+        for ((a, b), x) in blocks(first).zip(blocks(second)).zip(x) {
+            let (&[low_a, high_a, ref a @ ..], &[low_b, high_b, ref b @ ..]) = (a, b);
+            let scales = [[low_a, high_a], [low_b, high_b]].map(u16::from_le_bytes);
+            if scales != before {
+                end(&mut totals, &mut sums, before);
+                before = scales;
             }
-            sum += dot(&values, x);
-            run += 1;
+            let [dot_a, dot_b] = two(a, b, x);
+            sums = [sums[0] + dot_a, sums[1] + dot_b];
         }
-        out.wide(&[total + i64::from(sum) * fixed(before)]);
+        end(&mut totals, &mut sums, before);
+        out.wide(&totals);
     }
+}
+
+/// Adds sums times scales to totals, and begins them again.
+fn end(totals: &mut [i64; 2], sums: &mut [i32; 2], scales: [u16; 2]) {
+    for ((total, sum), scale) in totals.iter_mut().zip(sums).zip(scales) {
+        *total += i64::from(*sum) * fixed(scale);
+        *sum = 0;
+    }
+}
+
+/// The products of a block of two rows.
+#[inline(always)]
+fn two(a: &[u8; 32], b: &[u8; 32], x: &[i8; 32]) -> [i32; 2] {
+    #[cfg(tercet_thumb1)]
+    return crate::arch::thumb1::two(a, b, x).0;
+    #[cfg(not(tercet_thumb1))]
+    [dot(a, x), dot(b, x)]
 }
 
 /// What both fields begin with: −Σx.

@@ -99,14 +99,14 @@ pub(super) fn sums(
     true
 }
 
-/// Which of nine values is that of two bytes, for each 27th of all; 9 for none. Byte b stands for ⌊243·b/256⌋.
-const TWICE: [u8; 27] = {
-    let mut twice = [9; 27];
+/// Which of three values is that of two bytes, for each third of all; 3 for none. Byte b stands for ⌊243·b/256⌋.
+const TWICE: [u8; 81] = {
+    let mut twice = [3; 81];
     let mut byte = 1;
     while byte < 256 {
         let value = (243 * byte) >> 8;
         if value == (243 * (byte - 1)) >> 8 {
-            twice[value / 9] = (value % 9) as u8;
+            twice[value / 3] = (value % 3) as u8;
         }
         byte += 1;
     }
@@ -114,6 +114,8 @@ const TWICE: [u8; 27] = {
 };
 
 /// Fills a table for the columns `at`, `at + stride` and so on, `digits` (4 or 5) of them, of the first byte, and for those after each of the second.
+///
+/// The sums of the first digits become three times as many by one digit more, from the last on, so that they lie where they lay.
 #[inline(never)]
 fn fill(x: &[i8], (at, stride, digits): (usize, usize, usize), table: &mut [u32; TABLE]) {
     let pair = |digit: usize| {
@@ -121,62 +123,37 @@ fn fill(x: &[i8], (at, stride, digits): (usize, usize, usize), table: &mut [u32;
         let &[first, second] = pair.unwrap_or(&[0; 2]);
         (first as u32).wrapping_add((second as u32) << 16)
     };
-    let [a, b, c, d] = [0, 1, 2, 3].map(pair);
-    let e = if digits == 5 { pair(4) } else { 0 };
-    // The sums of the last two digits, with those of 0 in the others.
-    let mut n = [0u32
-        .wrapping_sub(a)
-        .wrapping_sub(b)
-        .wrapping_sub(c)
-        .wrapping_sub(d)
-        .wrapping_sub(e); 9];
-    for (at, n) in n.iter_mut().enumerate() {
-        for _ in 0..at / 3 {
-            *n = n.wrapping_add(d);
-        }
-        for _ in 0..at % 3 {
-            *n = n.wrapping_add(e);
+    table[0] = 0;
+    for (digit, len) in [1, 3, 9, 27].into_iter().enumerate() {
+        let x = pair(digit);
+        for at in (0..len).rev() {
+            let sum = table[at & 31];
+            let three = table.get_mut(3 * at..);
+            if let Some(three) = three.and_then(<[u32]>::first_chunk_mut) {
+                *three = [sum.wrapping_sub(x), sum, sum.wrapping_add(x)];
+            }
         }
     }
-    let mut rest = &mut table[..];
-    for (group, &twice) in TWICE.iter().enumerate() {
-        let len = if twice < 9 { 10 } else { 9 };
-        let Some((to, after)) = core::mem::take(&mut rest).split_at_mut_checked(len) else {
-            return;
-        };
-        if let Some(to) = to.first_chunk_mut() {
-            *to = n;
+    let x = if digits == 5 { pair(4) } else { 0 };
+    let mut to = TABLE;
+    for (at, &twice) in TWICE.iter().enumerate().rev() {
+        let sum = table[at];
+        let (low, high) = (sum.wrapping_sub(x), sum.wrapping_add(x));
+        if twice == 3 {
+            to -= 3;
+            if let Some(three) = table.get_mut(to..).and_then(<[u32]>::first_chunk_mut) {
+                *three = [low, sum, high];
+            }
+            continue;
         }
-        // The one that comes twice, and those behind it.
-        let late = n.get(usize::from(twice)..).unwrap_or_default();
-        for (to, &n) in to.iter_mut().skip(usize::from(twice) + 1).zip(late) {
-            *to = n;
+        to -= 4;
+        if let Some(four) = table.get_mut(to..).and_then(<[u32]>::first_chunk_mut) {
+            *four = match twice {
+                0 => [low, low, sum, high],
+                1 => [low, sum, sum, high],
+                _ => [low, sum, high, high],
+            };
         }
-        rest = after;
-        // The next value of the first three digits.
-        let mut by = c;
-        if group % 3 == 2 {
-            by = b.wrapping_sub(c).wrapping_sub(c);
-        }
-        if group % 9 == 8 {
-            by = a
-                .wrapping_sub(b)
-                .wrapping_sub(b)
-                .wrapping_sub(c)
-                .wrapping_sub(c);
-        }
-        let [n0, n1, n2, n3, n4, n5, n6, n7, n8] = n;
-        n = [
-            n0.wrapping_add(by),
-            n1.wrapping_add(by),
-            n2.wrapping_add(by),
-            n3.wrapping_add(by),
-            n4.wrapping_add(by),
-            n5.wrapping_add(by),
-            n6.wrapping_add(by),
-            n7.wrapping_add(by),
-            n8.wrapping_add(by),
-        ];
     }
 }
 
@@ -188,8 +165,10 @@ fn add(
     (first, second): (&[u32; TABLE], &[u32; TABLE]),
     sums: &mut [[u32; 2]],
 ) {
-    let rows = bytes.chunks(row_bytes.max(1));
-    for (row, [even, odd]) in rows.zip(sums) {
+    #[cfg(tercet_thumb1)]
+    return crate::arch::thumb1::add_entries(bytes, row_bytes, (first, second), sums);
+    #[cfg(not(tercet_thumb1))]
+    for (row, [even, odd]) in bytes.chunks(row_bytes.max(1)).zip(sums) {
         let Some(&[a, b, c, d]) = row.first_chunk() else {
             return;
         };
