@@ -136,23 +136,19 @@ impl Sums for Scaled<'_> {
         }
     }
 
-    /// A scale of 11 bits times a sum mostly fits 32 bits, and what is left of it is a power of two, which is exact before and after rounding.
-    fn by_scale(&mut self, sums: impl ExactSizeIterator<Item = i32>, by: f16) {
-        let by = fixed(by.to_bits());
-        let shift = by.trailing_zeros().min(62);
-        let mantissa = (by >> shift) as i32;
+    /// A scale of 11 bits times a sum of at most 2²⁰ fits 32 bits, and what is left of it is a power of two, which is exact before and after rounding.
+    fn by_scale(&mut self, sums: impl ExactSizeIterator<Item = i32>, (scale, most): (f16, u32)) {
+        let scale = fixed(scale.to_bits());
+        let shift = scale.trailing_zeros().min(62);
+        let mantissa = (scale >> shift) as i32;
         let unit = self.unit * f32::from_bits((127 + shift) << 23);
         let factor = factor(unit, &self.scales, self.x_scale);
-        let (Some(factor), true) = (factor, self.biases.are_none()) else {
-            return self.finish(sums.map(|sum| i64::from(sum).wrapping_mul(by)));
+        let fits = most <= 1 << 20 && self.biases.are_none();
+        let (Some(factor), true) = (factor, fits) else {
+            return self.finish(sums.map(|sum| i64::from(sum).wrapping_mul(scale)));
         };
         for (out, sum) in self.next(sums.len()).iter_mut().zip(sums) {
-            // 2²⁰ · 2¹¹ fit; told apart without a product of 64 bits, which is a function on the smallest processors.
-            let product = match sum.unsigned_abs() <= 1 << 20 {
-                true => (sum * mantissa) as f32,
-                false => nearest_f32(i64::from(sum) * i64::from(mantissa)),
-            };
-            *out = product * factor;
+            *out = sum.wrapping_mul(mantissa) as f32 * factor;
         }
     }
 }

@@ -13,10 +13,10 @@ pub trait Sums {
     /// Sums of the next rows, of blocks.
     fn wide(&mut self, sums: &[i64]);
 
-    /// Sums of the next rows, of blocks that all have the scale `scale`, without it: times 2²⁴ · `scale` they are what [`Sums::wide`] takes, and so it
-    /// is done here.
+    /// Sums of the next rows, of blocks that all have the scale `scale`, without it, and of magnitudes up to `most`: times 2²⁴ · `scale` they are what
+    /// [`Sums::wide`] takes, and so it is done here.
     #[inline]
-    fn by_scale(&mut self, sums: impl ExactSizeIterator<Item = i32>, scale: f16)
+    fn by_scale(&mut self, sums: impl ExactSizeIterator<Item = i32>, (scale, _most): (f16, u32))
     where
         Self: Sized,
     {
@@ -48,8 +48,8 @@ impl<S: Sums> Sums for &mut S {
     }
 
     #[inline]
-    fn by_scale(&mut self, sums: impl ExactSizeIterator<Item = i32>, scale: f16) {
-        (**self).by_scale(sums, scale);
+    fn by_scale(&mut self, sums: impl ExactSizeIterator<Item = i32>, (scale, most): (f16, u32)) {
+        (**self).by_scale(sums, (scale, most));
     }
 }
 

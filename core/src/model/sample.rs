@@ -122,13 +122,16 @@ impl Sampler {
         // And of those of them that are left: the largest always is.
         let (mut kept, mut left) = (0u32, 0u64);
         ranked.walk(|count, sum, lowest| {
+            let first = kept == 0 && count == 1;
+            // One more is taken while there is not enough.
+            if kept > 0 && left >= enough {
+                return Next::Over;
+            }
             let after = left.wrapping_add(sum);
             let whole = kept.saturating_add(count) <= keep
                 && (least == 0 || weights.of(lowest) >= least)
-                // One more is taken while there is not enough. What an octave has behind enough counts nothing if that is its sum.
-                && left < enough
+                // What an octave has behind enough counts nothing if that is its sum.
                 && (count == 1 || after <= enough);
-            let first = kept == 0 && count == 1;
             if !(whole || first) {
                 return Next::Inside;
             }
@@ -176,11 +179,13 @@ fn share(share: f32, total: u64) -> u64 {
 
 /// The token of the largest logit, the lowest of equals; NaN is passed over. `None` where there is no other.
 pub fn argmax(logits: &[f32]) -> Option<u32> {
-    let mut best: Option<(u32, f32)> = None;
-    for (token, &logit) in (0..).zip(logits) {
-        if !logit.is_nan() && best.is_none_or(|(_, largest)| logit > largest) {
-            best = Some((token, logit));
+    let first = logits.iter().position(|logit| !logit.is_nan())?;
+    let (mut best, mut largest) = (first, *logits.get(first)?);
+    for (token, &logit) in logits.iter().enumerate() {
+        // Not so of NaN.
+        if logit > largest {
+            (best, largest) = (token, logit);
         }
     }
-    best.map(|(token, _)| token)
+    u32::try_from(best).ok()
 }

@@ -199,7 +199,7 @@ pub fn row<C: Code>(x: &[f32], norm: Option<Norm<'_>>, codes: &mut [C]) -> f32 {
         Some(norm) => {
             let mut lanes = Lanes::<f32>::new();
             lanes.squares(x);
-            let largest = largest(x.iter().zip(norm.gains).map(|(&x, &gain)| x * gain));
+            let largest = largest_product(x, norm.gains);
             let root = sqrt_f32(lanes.total() / x.len() as f32 + norm.eps);
             (largest, root)
         }
@@ -210,10 +210,7 @@ pub fn row<C: Code>(x: &[f32], norm: Option<Norm<'_>>, codes: &mut [C]) -> f32 {
         return f32::NAN;
     };
     match norm {
-        Some(norm) => {
-            let values = x.iter().zip(norm.gains);
-            write(values.map(|(&x, &gain)| x * gain), factor, codes);
-        }
+        Some(norm) => write_products(x, norm.gains, factor, codes),
         None => write(x.iter().copied(), factor, codes),
     }
     scale
@@ -239,6 +236,33 @@ fn decide<C: Code>((largest, root): (u32, f32)) -> Option<(f32, f32)> {
 #[inline(always)]
 fn largest(values: impl Iterator<Item = f32>) -> u32 {
     values.fold(0, |max, y| bits::magnitude(y).max(max))
+}
+
+/// [`largest`] of products, four a step: a loop of its own takes a third more on processors without vectors.
+#[inline(always)]
+fn largest_product(x: &[f32], gains: &[f32]) -> u32 {
+    let ((x, x_rest), (gains, gains_rest)) = (x.as_chunks(), gains.as_chunks());
+    let rest = x_rest.iter().zip(gains_rest).map(|(&x, &gain)| x * gain);
+    let fours = x.iter().zip(gains);
+    fours.fold(largest(rest), |most, (&[a, b, c, d], &[e, f, g, h])| {
+        let (a, b) = (bits::magnitude(a * e), bits::magnitude(b * f));
+        let (c, d) = (bits::magnitude(c * g), bits::magnitude(d * h));
+        most.max(a).max(b).max(c).max(d)
+    })
+}
+
+/// [`write`] of products, four a step.
+#[inline(always)]
+fn write_products<C: Code>(x: &[f32], gains: &[f32], factor: f32, codes: &mut [C]) {
+    let (codes, codes_rest) = codes.as_chunks_mut();
+    let ((x, x_rest), (gains, gains_rest)) = (x.as_chunks(), gains.as_chunks());
+    let rest = x_rest.iter().zip(gains_rest).map(|(&x, &gain)| x * gain);
+    write(rest, factor, codes_rest);
+    for ((codes, &[a, b, c, d]), &[e, f, g, h]) in codes.iter_mut().zip(x).zip(gains) {
+        let code = |y: f32| C::of(half_even_small(y * factor));
+        // Not mapped: an array that is not written out takes a loop and memory where code is to be small.
+        *codes = [code(a * e), code(b * f), code(c * g), code(d * h)];
+    }
 }
 
 #[inline(always)]

@@ -57,6 +57,7 @@ pub(super) fn word(values: &[i8; 4]) -> u32 {
 }
 
 /// int8 as bytes.
+#[cfg(not(tercet_mve))]
 pub(super) fn bytes(values: &[i8]) -> &[u8] {
     // SAFETY: Every pattern of an i8 is a u8, of the same size and alignment.
     let (_, bytes, _) = unsafe { values.align_to() };

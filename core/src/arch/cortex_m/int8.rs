@@ -83,6 +83,7 @@ macro_rules! four_columns {
     };
 }
 
+#[cfg(not(tercet_mve))]
 pub(super) use four_columns;
 
 /// The loop, four times eight columns a round, entered where a multiple of them remains.

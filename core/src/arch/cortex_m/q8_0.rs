@@ -42,10 +42,7 @@ pub(super) fn sums(
     let Some(words) = scratch.get_mut(..matrix.cols() / 2) else {
         return false;
     };
-    #[cfg(not(tercet_mve))]
-    widen(x.get(), words);
-    #[cfg(tercet_mve)]
-    let words = x.get();
+    let words = activations(x.get(), words);
     let mut out = Batch::new(out);
     let row_bytes = matrix.cols() / VALUES * BYTES;
     let mut rows = matrix.bytes().chunks_exact(row_bytes.max(1));
@@ -59,6 +56,19 @@ pub(super) fn sums(
     }
     out.flush();
     true
+}
+
+/// Activations as a run takes them.
+#[cfg(not(tercet_mve))]
+fn activations<'a>(x: &[i8], words: &'a mut [u32]) -> &'a [X] {
+    widen(x, words);
+    words
+}
+
+/// Activations as a run takes them: as they are.
+#[cfg(tercet_mve)]
+fn activations<'a>(x: &'a [i8], _: &mut [u32]) -> &'a [X] {
+    x
 }
 
 /// The sums of two rows.

@@ -76,11 +76,20 @@ global_asm!(
     ".global tercet_mve_tq1_0",
     ".type tercet_mve_tq1_0,%function",
     ".thumb_func",
-    // r0: first row, r1: bytes to the next, r2: x, r3: blocks, at least 1; on the stack: −Σ x, sums, fours of rows, at least 1.
+    // r0: first row, r1: bytes to the next, r2: x, r3: blocks, at least 1; on the stack: sums, fours of rows, at least 1.
     "tercet_mve_tq1_0:",
     "push {{r1-r11, lr}}",
     "vpush {{d8-d15}}",
-    // The arguments lie at 64 and 112 from here.
+    // Σ x; the arguments lie at 72 and 120 from here.
+    "mov r4, #0",
+    "mov r5, r2",
+    "lsl r6, r3, #4",
+    "dls lr, r6",
+    "4:",
+    "vldrb.u8 q0, [r5], #16",
+    "vaddva.s8 r4, q0",
+    "le lr, 4b",
+    "push {{r4, r5}}",
     "mov r4, #3",
     "vdup.8 q7, r4",
     "mov r4, #0x01010101",
@@ -92,13 +101,14 @@ global_asm!(
     "vmov.32 q6[2], r6",
     "vmov.32 q6[3], r7",
     "3:",
-    "ldrd r1, r2, [sp, #64]",
-    "ldr lr, [sp, #72]",
+    "ldrd r1, r2, [sp, #72]",
+    "ldr lr, [sp, #80]",
     "add r5, r0, r1",
     "add r7, r5, r1",
     "add r9, r7, r1",
     "add r11, r9, r1",
-    "ldr r4, [sp, #112]",
+    "ldr r4, [sp]",
+    "rsb r4, r4, #0",
     "mov r6, r4",
     "mov r8, r4",
     "mov r10, r4",
@@ -119,12 +129,13 @@ global_asm!(
     "add r2, r2, #256",
     "add r12, r12, #256",
     "le lr, 2b",
-    "ldrd r1, r2, [sp, #116]",
+    "ldrd r1, r2, [sp, #120]",
     "stm r1!, {{r4, r6, r8, r10}}",
     "subs r2, #1",
-    "strd r1, r2, [sp, #116]",
+    "strd r1, r2, [sp, #120]",
     "mov r0, r11",
     "bne 3b",
+    "add sp, #8",
     "vpop {{d8-d15}}",
     "pop {{r1-r11, pc}}",
     ".size tercet_mve_tq1_0, . - tercet_mve_tq1_0",
@@ -137,14 +148,13 @@ unsafe extern "C" {
         stride: usize,
         x: *const i8,
         blocks: usize,
-        begin: i32,
         out: *mut i32,
         fours: usize,
     );
 }
 
 /// The most rows of a call.
-const ROWS: usize = 32;
+const ROWS: usize = 64;
 
 /// The sums of a matrix in TQ1_0, four rows at once. False, and nothing done, unless all blocks have one scale.
 pub(super) fn tq1_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) -> bool {
@@ -156,7 +166,6 @@ pub(super) fn tq1_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) -> b
     if blocks == 0 || x.len() != blocks * LEN {
         return false;
     }
-    let begin = x.iter().fold(0, |sum, &x| sum - i32::from(x));
     let row_bytes = blocks * BYTES;
     let most = matrix.bytes().chunks_exact((ROWS * row_bytes).max(1));
     let fours = most.remainder().chunks_exact((4 * row_bytes).max(1));
@@ -165,8 +174,9 @@ pub(super) fn tq1_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) -> b
     let fours = fours.map(|rows| (rows, row_bytes, 4));
     // One row is four rows no bytes apart.
     let rest = rest.map(|rows| (rows, 0, 1));
+    let scale = (scale, 127 * x.len() as u32);
+    let mut sums = [0; ROWS];
     for (rows, stride, count) in most.chain(fours).chain(rest) {
-        let mut sums = [0; ROWS];
         // SAFETY: The rows of `blocks` blocks, `stride` bytes apart, lie in `rows`, `x` has 256 activations for each block, and `sums` has room for whole
         // fours of rows. Bytes need no alignment. The function keeps the registers that its caller owns.
         unsafe {
@@ -175,7 +185,6 @@ pub(super) fn tq1_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) -> b
                 stride,
                 x.as_ptr(),
                 blocks,
-                begin,
                 sums.as_mut_ptr(),
                 count.div_ceil(4),
             );

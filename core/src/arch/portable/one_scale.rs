@@ -75,6 +75,7 @@ pub(crate) fn sums<L: Loops, S: Sums>(
         for ((matrix, out), bytes) in products.iter_mut().zip(tile) {
             let rows = bytes.len() / row_bytes.max(1);
             let scale = matrix.one_block_scale().unwrap_or_default();
+            let scale = (scale, 127 * x.len() as u32);
             if totals.is_empty() {
                 let (own, rest) = sums.split_at_checked(2 * rows).unwrap_or_default();
                 sums = rest;

@@ -51,6 +51,8 @@ pub(super) enum Next {
     Taken,
     /// Looks at its tokens one by one; of one token, ends there.
     Inside,
+    /// Ends before it.
+    Over,
 }
 
 /// Tokens by falling logit, the lower token first of equals.
@@ -112,16 +114,20 @@ impl<'s> Ranked<'s> {
                 continue;
             }
             let least = bits::from_ordered(octave.least);
-            if let Next::Taken = next(octave.count, octave.sum, least) {
-                continue;
+            match next(octave.count, octave.sum, least) {
+                Next::Taken => continue,
+                Next::Inside => {}
+                Next::Over => return None,
             }
             self.open(index, octave.least);
             for place in 0..self.count {
                 let token = self.nth(place)?;
                 let logit = *self.logits.get(token as usize)?;
                 let own = u64::from(self.weights.of(logit));
-                if let Next::Inside = next(1, own, logit) {
-                    return Some(token);
+                match next(1, own, logit) {
+                    Next::Taken => {}
+                    Next::Inside => return Some(token),
+                    Next::Over => return None,
                 }
             }
         }

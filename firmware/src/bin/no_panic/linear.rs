@@ -1,16 +1,21 @@
 //! Layers, their layouts and networks.
 
 use core::hint::black_box;
+use core::iter::Copied;
+use core::slice::Iter;
 
+use tercet_core::f16;
 use tercet_core::linear::network::{LayerSize, Network};
 use tercet_core::linear::{
-    I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale, Table, argmax, dense, matvec,
-    pack, row_sums, sums,
+    I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Rescale, Sums, Table, argmax, dense,
+    matvec, pack, row_sums, sums,
 };
 use tercet_core::scalar::Scalar;
 
 use crate::given::Seen;
 use crate::reach::reach;
+
+type Codes = Copied<Iter<'static, i32>>;
 
 reach! {
     LayerSize::new,
@@ -82,6 +87,10 @@ reach! {
     matvec,
     row_sums => fn(&'static Matrix<'static>, I8Sym<'static>, &'static mut [u32], &'static mut Seen) -> Result<(), LinearError>,
     sums,
+    <&'static mut Seen as Sums>::narrow,
+    <&'static mut Seen as Sums>::wide,
+    <&'static mut Seen as Sums>::by_scale => fn(&'static mut &'static mut Seen, Codes, (f16, u32)),
+    <Seen as Sums>::by_scale => fn(&'static mut Seen, Codes, (f16, u32)),
     Requantize::new,
     Requantize::from_scale,
     Requantize::multiplier,
