@@ -23,12 +23,12 @@ near() {
     (($1 <= $2 + $2 / 50 && $2 <= $1 + $1 / 50))
 }
 
-for program in "tercet-$package" digits; do
+for program in "tercet-$package" digits story; do
     takes=$(python3 .ci/image.py "$images/$program" "$room/memory.x")
     note "$program: $takes"
     read -r _ flash _ statics _ <<<"$takes"
     case $program in
-    digits) row="| \`$package\`, \`digits\` |" ;;
+    digits | story) row="| \`$package\`, \`$program\` |" ;;
     *) row="| \`$package\`, motion |" ;;
     esac
     if [[ ${TERCET_OVERWRITE:-} ]]; then

@@ -154,7 +154,7 @@ unsafe extern "C" {
 }
 
 /// The most rows of a call.
-const ROWS: usize = 64;
+const ROWS: usize = 32;
 
 /// The sums of a matrix in TQ1_0, four rows at once. False, and nothing done, unless all blocks have one scale.
 pub(super) fn tq1_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) -> bool {

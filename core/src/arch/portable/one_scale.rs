@@ -6,6 +6,8 @@
 //!
 //! Scratch: the tables of a pass; for each row of a tile two words for its sums, and of more than two blocks one for its total.
 
+use half::f16;
+
 use super::tq1_0::{BYTES, TABLE, VALUES};
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
@@ -32,12 +34,45 @@ pub(crate) trait Loops {
 
 /// Gives each output the sums of its matrix. False, and nothing done, unless these are at most [`MOST`] in TQ1_0, of one scale each and whole fours of
 /// rows, or with too little scratch for four rows.
+#[inline]
 pub(crate) fn sums<L: Loops, S: Sums>(
     products: &mut [(&Matrix<'_>, S)],
     x: I8Sym<'_>,
     scratch: &mut [u32],
 ) -> bool {
-    let x = x.get();
+    let mut matrices = [None; MOST];
+    if products.len() > MOST {
+        return false;
+    }
+    for (place, (matrix, _)) in matrices.iter_mut().zip(&*products) {
+        *place = Some(*matrix);
+    }
+    all::<L>(&matrices, x.get(), scratch, &mut |part, found, scale| {
+        if let Some((_, out)) = products.get_mut(part) {
+            match found {
+                Found::Sums(sums) => out.by_scale(sums.iter().map(sum), scale),
+                Found::Totals(totals) => {
+                    out.by_scale(totals.iter().map(|&total| total as i32), scale);
+                }
+            }
+        }
+    })
+}
+
+/// Sums of the next rows of a matrix.
+enum Found<'a> {
+    Sums(&'a [[u32; 2]]),
+    Totals(&'a [u32]),
+}
+
+/// As [`sums`], telling `each` what was found of which matrix, its scale, and up to what: one body for whatever takes it.
+#[inline(never)]
+fn all<L: Loops>(
+    matrices: &[Option<&Matrix<'_>>; MOST],
+    x: &[i8],
+    scratch: &mut [u32],
+    each: &mut dyn FnMut(usize, Found<'_>, (f16, u32)),
+) -> bool {
     let row_bytes = x.len() / VALUES * BYTES;
     let fits = |matrix: &Matrix<'_>| {
         matrix.layout() == Layout::Block(Format::Tq1_0)
@@ -52,38 +87,44 @@ pub(crate) fn sums<L: Loops, S: Sums>(
     // Of more than two blocks a total is kept beside.
     let totals = usize::from(x.len() > 2 * VALUES);
     let most = rest.len() / (2 + totals) / 4 * 4;
-    let rows = products
-        .iter()
-        .fold(0, |sum, (matrix, _)| sum + matrix.rows());
-    if most.min(rows) < L::LEAST_ROWS.max(1)
-        || products.len() > MOST
-        || !products.iter().all(|(matrix, _)| fits(matrix))
-    {
+    let mut rows = 0;
+    for matrix in matrices.iter().flatten() {
+        if !fits(matrix) {
+            return false;
+        }
+        rows += matrix.rows();
+    }
+    if most.min(rows) < L::LEAST_ROWS.max(1) {
         return false;
     }
     let (sums, totals) = rest.split_at_mut_checked(2 * most).unwrap_or_default();
     let mut first = 0;
     while first < rows {
-        let tile = tile(products, first, most, row_bytes);
+        let tile = tile(matrices, first, most, row_bytes);
         add_blocks::<L>(
             &tile,
             row_bytes,
             x,
             (&mut *tables, &mut *sums, &mut *totals),
         );
-        let (mut sums, mut totals) = (&*sums, &*totals);
-        for ((matrix, out), bytes) in products.iter_mut().zip(tile) {
+        let (mut sums, mut totals) = (sums.as_chunks().0, &*totals);
+        for (part, (matrix, bytes)) in matrices.iter().zip(tile).enumerate() {
             let rows = bytes.len() / row_bytes.max(1);
-            let scale = matrix.one_block_scale().unwrap_or_default();
-            let scale = (scale, 127 * x.len() as u32);
-            if totals.is_empty() {
-                let (own, rest) = sums.split_at_checked(2 * rows).unwrap_or_default();
-                sums = rest;
-                out.by_scale(own.as_chunks().0.iter().map(sum), scale);
-            } else {
+            let scale = matrix.and_then(|matrix| matrix.one_block_scale());
+            let (own, rest) = sums.split_at_checked(rows).unwrap_or_default();
+            sums = rest;
+            let mut found = Found::Sums(own);
+            if !totals.is_empty() {
                 let (own, rest) = totals.split_at_checked(rows).unwrap_or_default();
                 totals = rest;
-                out.by_scale(own.iter().map(|&total| total as i32), scale);
+                found = Found::Totals(own);
+            }
+            if rows > 0 {
+                each(
+                    part,
+                    found,
+                    (scale.unwrap_or_default(), 127 * x.len() as u32),
+                );
             }
         }
         first += most;
@@ -92,15 +133,15 @@ pub(crate) fn sums<L: Loops, S: Sums>(
 }
 
 /// The bytes of at most `most` rows from the row `first` of all on, by matrix.
-fn tile<'a, S>(
-    products: &[(&Matrix<'a>, S)],
+fn tile<'a>(
+    matrices: &[Option<&Matrix<'a>>; MOST],
     first: usize,
     most: usize,
     row_bytes: usize,
 ) -> [&'a [u8]; MOST] {
     let (mut skip, mut left) = (first, most);
     let mut tile = [&[][..]; MOST];
-    for (part, (matrix, _)) in tile.iter_mut().zip(products) {
+    for (part, matrix) in tile.iter_mut().zip(matrices.iter().flatten()) {
         let from = skip.min(matrix.rows());
         let count = (matrix.rows() - from).min(left);
         skip -= from;

@@ -1,6 +1,5 @@
 //! What callers give: the compiler must assume that it does anything but panic.
 
-use core::hash::Hasher;
 use core::hint::black_box;
 
 use tercet_core::linear::Sums;
@@ -17,19 +16,6 @@ impl Sums for Seen {
 
     fn wide(&mut self, sums: &[i64]) {
         black_box(sums);
-    }
-}
-
-/// Takes bytes to hash.
-pub struct Mix(u64);
-
-impl Hasher for Mix {
-    fn write(&mut self, bytes: &[u8]) {
-        black_box(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 

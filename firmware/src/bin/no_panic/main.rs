@@ -28,8 +28,6 @@ mod given;
 mod linear;
 mod number;
 mod palette;
-mod pool;
-mod pool_blocks;
 mod quant;
 mod reach;
 mod scalar;
@@ -53,7 +51,7 @@ macro_rules! topics {
         }
     };
 }
-topics!(arch block cluster conformance engine linear number palette pool pool_blocks quant scalar scalar_cluster search);
+topics!(arch block cluster conformance engine linear number palette quant scalar scalar_cluster search);
 
 /// Whether to print what the image holds: the names do not fit into 256 KiB of flash beside the functions.
 const NAMES: bool = !matches!(env!("TERCET_BOARD").as_bytes(), b"microbit");

@@ -1,4 +1,5 @@
-//! Every public function of core's GGUF files, language models, tokenizers and training, linked and not called: with those of `no_panic` they would not fit the micro:bit.
+//! Every public function of core's GGUF files, language models, tokenizers, training and pools, linked and not called: with those of `no_panic` they would not
+//! fit the micro:bit.
 
 #![no_std]
 #![no_main]
@@ -6,9 +7,15 @@
     elided_lifetimes_in_paths,
     reason = "a list of functions of any lifetime"
 )]
+#![allow(
+    clippy::type_complexity,
+    reason = "types as they are, so that inference finds the function"
+)]
 
 mod gguf;
 mod model;
+mod pool;
+mod pool_blocks;
 #[allow(
     dead_code,
     reason = "functions of types that cannot be written out are listed in `no_panic` alone"
@@ -28,11 +35,15 @@ no_panic!();
 fn main() -> ! {
     gguf::link();
     model::link();
+    pool::link();
+    pool_blocks::link();
     tokenizer::link();
     train::link();
     let mut name = |name: &str| Text::new().str("reached ").str(name).end();
     gguf::names(&mut name);
     model::names(&mut name);
+    pool::names(&mut name);
+    pool_blocks::names(&mut name);
     tokenizer::names(&mut name);
     train::names(&mut name);
     report::footprint(0, 0);

@@ -1,7 +1,8 @@
 //! Pools of blocks and of shapes.
 
 use core::borrow::{Borrow, BorrowMut};
-use core::hash::Hash;
+use core::hash::{Hash, Hasher};
+use core::hint::black_box;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
 
@@ -10,7 +11,6 @@ use tercet_core::pool::{
     ShapePool, SharedBlockPool,
 };
 
-use crate::given::Mix;
 use crate::reach::reach;
 
 reach! {
@@ -64,4 +64,17 @@ reach! {
     <Buffer<'static, i8, Critical> as DerefMut>::deref_mut,
     <Buffer<'static, i8, Local> as Deref>::deref,
     <Buffer<'static, i8, Local> as DerefMut>::deref_mut,
+}
+
+/// Takes bytes to hash.
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        black_box(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
