@@ -65,8 +65,8 @@ impl Scales<'_> {
 struct Blocks {
     /// Bits of the largest sum of a row with activations of 8 bits.
     bits: u8,
-    /// The bits of the f16 that all blocks have for their scale.
-    scale: Option<u16>,
+    /// Whether all blocks have one scale.
+    alike: bool,
 }
 
 impl<'a> Matrix<'a> {
@@ -79,7 +79,7 @@ impl<'a> Matrix<'a> {
         scales: Scales::One(1.0),
         blocks: Blocks {
             bits: 0,
-            scale: None,
+            alike: false,
         },
     };
 
@@ -97,7 +97,7 @@ impl<'a> Matrix<'a> {
         super::expect(layout.bytes(rows, cols)?, bytes.len())?;
         let mut blocks = Blocks {
             bits: 0,
-            scale: None,
+            alike: false,
         };
         match layout {
             // Every pattern stands for weights.
@@ -243,10 +243,10 @@ impl<'a> Matrix<'a> {
 
     /// The f16 that is the scale of every block, where all have the same: of a ternary tensor with one scale.
     #[inline]
-    pub(crate) const fn one_block_scale(&self) -> Option<f16> {
-        match self.blocks.scale {
-            Some(bits) => Some(f16::from_bits(bits)),
-            None => None,
+    pub(crate) fn one_block_scale(&self) -> Option<f16> {
+        match self.layout {
+            Layout::Block(format) if self.blocks.alike => Some(format.scale(self.bytes)),
+            _ => None,
         }
     }
 
@@ -296,7 +296,7 @@ fn check_blocks(
     let first = bytes
         .get(..format.bytes())
         .map(|block| format.scale(block).to_bits());
-    let mut alike = true;
+    let mut alike = first.is_some();
     for (row, bytes) in bytes.chunks_exact(row_bytes.max(1)).enumerate() {
         let (mut scales, mut mins) = (0u64, 0u64);
         for block in bytes.chunks_exact(format.bytes().max(1)) {
@@ -326,6 +326,6 @@ fn check_blocks(
     }
     Ok(Blocks {
         bits: largest_bits as u8,
-        scale: first.filter(|_| alike),
+        alike,
     })
 }

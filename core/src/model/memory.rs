@@ -142,7 +142,10 @@ pub(crate) struct Vectors<'w> {
 /// The vectors of half a layer, which lie where those of the other half do.
 pub(crate) struct Parts<'w> {
     room: &'w mut [f32],
-    lengths: Lengths,
+    row: usize,
+    queries: usize,
+    keys: usize,
+    hidden: usize,
 }
 
 /// Those of attention.
@@ -163,23 +166,23 @@ impl Parts<'_> {
     pub(crate) fn heads(&mut self) -> Heads<'_> {
         let mut rest = &mut *self.room;
         Heads {
-            queries: cut(&mut rest, self.lengths.queries),
-            keys: cut(&mut rest, self.lengths.keys),
-            values: cut(&mut rest, self.lengths.keys),
+            queries: cut(&mut rest, self.queries),
+            keys: cut(&mut rest, self.keys),
+            values: cut(&mut rest, self.keys),
         }
     }
 
     pub(crate) fn gates(&mut self) -> Gates<'_> {
         let mut rest = &mut *self.room;
         Gates {
-            gate: cut(&mut rest, self.lengths.hidden),
-            up: cut(&mut rest, self.lengths.hidden),
+            gate: cut(&mut rest, self.hidden),
+            up: cut(&mut rest, self.hidden),
         }
     }
 
     /// What is added to residuals, once all that it is made of has been quantized.
     pub(crate) fn sum(&mut self) -> &mut [f32] {
-        self.room.get_mut(..self.lengths.row).unwrap_or_default()
+        self.room.get_mut(..self.row).unwrap_or_default()
     }
 }
 
@@ -205,7 +208,10 @@ impl<'w> Vectors<'w> {
             x: cut(&mut rest, lengths.row),
             parts: Parts {
                 room: cut(&mut rest, lengths.parts()),
-                lengths,
+                row: lengths.row,
+                queries: lengths.queries,
+                keys: lengths.keys,
+                hidden: lengths.hidden,
             },
             angles: cut(&mut rest, lengths.angles),
         };

@@ -137,6 +137,7 @@ impl<'w> Weights<'w> {
     }
 
     /// Σ w · v of sixteen columns: those that `values` begins with of each position, `stride` bytes apart. Zeros where there are fewer.
+    #[inline(always)]
     pub(in super::super) fn sums(&self, values: &[i8], stride: usize) -> [i32; COLUMNS] {
         let mut sums = [0; COLUMNS];
         let positions = self.0.len();

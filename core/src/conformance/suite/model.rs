@@ -124,7 +124,7 @@ rooms! {
     ternary_pages: 2 pages of 1024 and 0 codes, 2 rows of 224 floats, 64 bytes, 64 halves, 8 sums;
     ternary_long: 10 pages of 1024 and 0 codes, 64 rows of 256 floats, 64 bytes, 128 halves, 8 sums;
     llama_page: 1 pages of 1024 and 1024 codes, 1 rows of 240 floats, 128 bytes, 64 halves, 16 sums;
-    llama_pages: 2 pages of 512 and 512 codes, 1 rows of 304 floats, 128 bytes, 64 halves, 16 sums;
+    llama_pages: 2 pages of 512 and 512 codes, 1 rows of 301 floats, 128 bytes, 64 halves, 16 sums;
     llama_long: 10 pages of 512 and 512 codes, 64 rows of 256 floats, 128 bytes, 64 halves, 16 sums;
 }
 
