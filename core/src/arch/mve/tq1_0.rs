@@ -189,7 +189,8 @@ pub(super) fn tq1_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) -> b
                 count.div_ceil(4),
             );
         }
-        out.by_scale(sums.iter().take(count).copied(), scale);
+        let sums = sums.get(..count).unwrap_or_default();
+        out.by_scale(sums.iter().copied(), scale);
     }
     true
 }
