@@ -65,13 +65,16 @@ enum Found<'a> {
     Totals(&'a [u32]),
 }
 
+/// Takes which matrix, what was found of it, its scale, and up to what magnitude.
+type Each<'e> = dyn FnMut(usize, Found<'_>, (f16, u32)) + 'e;
+
 /// As [`sums`], telling `each` what was found of which matrix, its scale, and up to what: one body for whatever takes it.
 #[inline(never)]
 fn all<L: Loops>(
     matrices: &[Option<&Matrix<'_>>; MOST],
     x: &[i8],
     scratch: &mut [u32],
-    each: &mut dyn FnMut(usize, Found<'_>, (f16, u32)),
+    each: &mut Each<'_>,
 ) -> bool {
     let row_bytes = x.len() / VALUES * BYTES;
     let fits = |matrix: &Matrix<'_>| {
