@@ -105,7 +105,7 @@ fn calls(dispatcher: &Dispatcher) -> Result<Vec<(Operation, String)>, DispatchEr
     dispatcher.decode(Format::Tq2_0, &blocks, &mut back)?;
     add(Operation::Decode, format!("{back:?}"));
     let mut options = KmeansOptions::new(3);
-    options.max_iter = 2;
+    options.run.lloyd.max_iter = 2;
     let found = dispatcher.kmeans(&points, 9, None, &options)?;
     add(Operation::Kmeans, format!("{found:?}"));
     let (mut labels, mut distances) = (vec![0; 72], vec![0; 72]);
@@ -362,7 +362,7 @@ fn resident(handles: &Handles<'_>) -> Result<Vec<String>, DispatchError> {
     } = handles;
     let mut all = Vec::new();
     let mut options = KmeansOptions::new(5);
-    options.max_iter = 3;
+    options.run.lloyd.max_iter = 3;
     let found = points.kmeans(&options)?;
     let (mut labels, mut distances) = (vec![0; 900], vec![0; 900]);
     points.assign(&found.centroids, &mut labels, &mut distances)?;

@@ -13,14 +13,18 @@
 //! # Ok::<(), tercet_core::cluster::ClusterError>(())
 //! ```
 
-pub mod data;
+mod assigned;
+mod fit;
 mod score;
+mod units;
 
+pub use assigned::{Assigned, assign_points};
+pub use fit::{KMeans, KMeansFit};
 pub use score::{davies_bouldin, silhouette};
 
 use tercet_core::cluster::float::Labelled;
 use tercet_core::cluster::{
-    self, BATCH_CAP, ClusterError, Init, Kmeans, Lloyd, Outcome, Points, Sphere, Steps, Update,
+    self, BATCH_CAP, ClusterError, Init, Kmeans, Outcome, Points, Sphere, Steps, Update,
 };
 use tercet_core::engine::{ClusterEngine, ClusterProblem};
 use tercet_core::number::{Element, Lanes, RUN};
@@ -29,58 +33,41 @@ use crate::engine::Memory;
 use crate::parallel::each::{chunks, numbers};
 use crate::points::TILE;
 
-/// Where clustering starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Start {
-    /// Greedy k-means++, as in scikit-learn.
-    Greedy,
-    /// k-means++ as published.
-    PlusPlus,
-    /// Distinct points, drawn by weight.
-    Random,
-    /// These centroids, k · d.
-    Given(Vec<i8>),
-}
-
-/// How to cluster.
+/// How to cluster int8 points.
 #[derive(Clone, Debug)]
 pub struct KmeansOptions {
     /// k.
     pub clusters: usize,
-    /// The first centroids.
-    pub start: Start,
-    /// Restarts, of which the best is returned; given centroids run once.
-    pub restarts: u32,
-    /// The most steps of a restart; epochs where there are batches.
-    pub max_iter: u32,
-    /// Stop where inertia fell by no more than that many millionths; 0: only where it did not fall.
-    pub tol_ppm: u32,
-    /// Seeds every draw.
-    pub seed: u64,
+    /// First centroids, restarts, end and seed.
+    pub run: Kmeans,
+    /// The first centroids, k · d, for [`Init::Given`].
+    pub given: Vec<i8>,
     /// Points in a mini-batch; `None`: Lloyd's loop over all of them.
     pub batch: Option<usize>,
     /// The count at which mini-batches halve sums and counts.
     pub cap: u32,
-    /// The length of the points where they were normalized ([`tercet_core::cluster::normalize`]): spherical k-means.
+    /// The length of the points if they were normalized ([`tercet_core::cluster::normalize`]): spherical k-means.
     pub sphere: Option<Sphere>,
 }
 
 impl KmeansOptions {
-    /// One run of greedy k-means++ and Lloyd's loop for `clusters` clusters, seed 0, at most 300 steps.
+    /// [`Kmeans::default`] for `clusters` clusters: one run of greedy k-means++ and Lloyd's loop, seed 0, at most 300 steps.
     pub fn new(clusters: usize) -> Self {
-        let Lloyd { max_iter, tol_ppm } = Lloyd::default();
         Self {
             clusters,
-            start: Start::Greedy,
-            restarts: 1,
-            max_iter,
-            tol_ppm,
-            seed: 0,
+            run: Kmeans::default(),
+            given: Vec::new(),
             batch: None,
             cap: BATCH_CAP,
             sphere: None,
         }
+    }
+
+    /// The same from these first centroids, k · d.
+    pub fn from(mut self, centroids: Vec<i8>) -> Self {
+        self.run.init = Init::Given;
+        self.given = centroids;
+        self
     }
 }
 
@@ -155,7 +142,7 @@ pub fn kmeans<E: ClusterEngine>(
     observe: &mut dyn FnMut(Step),
 ) -> Result<Clustering, E::Error> {
     let points = points(codes, dims, weights)?;
-    let keeps = options.restarts > 1 || options.batch.is_some() || options.sphere.is_some();
+    let keeps = options.run.restarts > 1 || options.batch.is_some() || options.sphere.is_some();
     let mut memory = Memory::of(engine, &points, options.clusters, keeps)?;
     let in_memory = engine.needs_buffers();
     let update = options.sphere.map_or(Update::Mean, Update::Sphere);
@@ -217,24 +204,9 @@ fn run<P: ClusterProblem>(
     options: &KmeansOptions,
     observe: &mut dyn FnMut(Step),
 ) -> Result<(Outcome, Vec<Step>), P::Error> {
-    let init = match &options.start {
-        Start::Greedy => Init::Greedy,
-        Start::PlusPlus => Init::PlusPlus,
-        Start::Random => Init::Random,
-        Start::Given(centroids) => {
-            clusters.set_centroids(centroids)?;
-            Init::Given
-        }
-    };
-    let run = Kmeans {
-        init,
-        restarts: options.restarts,
-        lloyd: Lloyd {
-            max_iter: options.max_iter,
-            tol_ppm: options.tol_ppm,
-        },
-        seed: options.seed,
-    };
+    if options.run.init == Init::Given {
+        clusters.set_centroids(&options.given)?;
+    }
     let mut batch = vec![0; options.batch.unwrap_or(0)];
     let mut steps = match options.batch {
         None => Steps::Full,
@@ -244,15 +216,20 @@ fn run<P: ClusterProblem>(
         },
     };
     let mut curve = Vec::new();
-    let outcome = cluster::kmeans(clusters, &run, &mut steps, &mut |restart, step, inertia| {
-        let step = Step {
-            restart,
-            step,
-            inertia,
-        };
-        curve.push(step);
-        observe(step);
-    })?;
+    let outcome = cluster::kmeans(
+        clusters,
+        &options.run,
+        &mut steps,
+        &mut |restart, step, inertia| {
+            let step = Step {
+                restart,
+                step,
+                inertia,
+            };
+            curve.push(step);
+            observe(step);
+        },
+    )?;
     Ok((outcome, curve))
 }
 

@@ -88,6 +88,7 @@ mod palette;
 pub mod parallel;
 pub mod points;
 mod progress;
+pub mod quantized;
 #[cfg(feature = "reports")]
 pub mod report;
 #[cfg(feature = "search")]
@@ -97,6 +98,7 @@ pub mod simd;
 mod source;
 #[cfg(feature = "train")]
 pub mod train;
+pub mod weights;
 
 #[cfg(feature = "files")]
 pub use self::{
@@ -107,8 +109,16 @@ pub use self::{
     model::{Container, DType, Metadata, Model, Reading, Tensor},
     source::{Amount, Amounts},
 };
+#[cfg(feature = "clustering")]
+pub use cluster::{KMeans, KMeansFit};
 pub use error::Error;
+#[cfg(feature = "files")]
+pub use language::LanguageModel;
 pub use progress::Progress;
+pub use quantized::{Quantized, Quantizer};
+#[cfg(feature = "search")]
+pub use search::Index;
+pub use weights::Weights;
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

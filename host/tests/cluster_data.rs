@@ -4,17 +4,12 @@ use proptest::prelude::*;
 use tercet_core::cluster::ClusterError;
 use tercet_core::number::Random;
 use tercet_host::Error;
-use tercet_host::cluster::data::{Fit, Found, assign, fit};
-use tercet_host::cluster::{KmeansOptions, kmeans};
+use tercet_host::cluster::{KMeans, KMeansFit, KmeansOptions, assign_points, kmeans};
 use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};
 
-fn quiet(points: &Points, how: &Fit<'_>) -> Result<Found, Error> {
-    fit(&mut Threads::default(), points, how, &mut |_, _| ())
-}
-
-fn plain(points: &Points, k: usize) -> Found {
-    quiet(points, &Fit::new(KmeansOptions::new(k))).unwrap()
+fn plain(points: &Points, k: usize) -> KMeansFit {
+    KMeans::new(k).fit(points).unwrap()
 }
 
 /// Points around k centres, in 64ths.
@@ -114,7 +109,7 @@ fn small_whole_numbers_have_fine_centroids() {
             found.inertia,
             found.codes.squared(found.clustering.outcome.inertia)
         );
-        let again = assign(
+        let again = assign_points(
             &mut Threads::default(),
             &points,
             &Points::new("c", 5, 4, Values::F32(found.centroids.clone())).unwrap(),
@@ -137,12 +132,11 @@ proptest! {
     ) {
         let values = blobs(seed, 120, dims, spread);
         let points = Points::new("p", 120, dims, Values::F32(values.clone())).unwrap();
-        let mut how = Fit::new(KmeansOptions::new(4));
-        how.spherical = spherical;
         // Fewer distinct points than clusters may be left.
-        let Ok(found) = quiet(&points, &how) else { return Ok(()) };
+        let Ok(found) = KMeans::new(4).spherical(spherical).fit(&points) else { return Ok(()) };
+        prop_assert_eq!(&found.predict(&points).unwrap()[..], found.labels());
         let written = Points::new("c", 4, dims, Values::F32(found.centroids.clone())).unwrap();
-        let again = assign(&mut Threads::default(), &points, &written, spherical).unwrap();
+        let again = assign_points(&mut Threads::default(), &points, &written, spherical).unwrap();
         prop_assert_eq!(&again.assignment.labels, &found.clustering.labels);
         prop_assert_eq!(again.inertia, found.inertia);
         if !spherical {
@@ -166,9 +160,8 @@ fn directions_do_not_depend_on_lengths() {
         })
         .collect();
     let scaled = Points::new("s", 200, 8, Values::F32(scaled)).unwrap();
-    let mut how = Fit::new(KmeansOptions::new(4));
-    how.spherical = true;
-    let (a, b) = (quiet(&points, &how).unwrap(), quiet(&scaled, &how).unwrap());
+    let fit = |points| KMeans::new(4).spherical(true).fit(points).unwrap();
+    let (a, b) = (fit(&points), fit(&scaled));
     assert_eq!(a.clustering, b.clustering);
     for centroid in a.centroids.chunks(8) {
         let length: f32 = centroid.iter().map(|x| x * x).sum();
@@ -180,9 +173,11 @@ fn directions_do_not_depend_on_lengths() {
 fn what_cannot_be_clustered_is_refused_with_its_name() {
     let points = Points::new("few", 3, 1, Values::int8(vec![1, 2, 3])).unwrap();
     let refused = |k, weights: Option<&[u32]>| {
-        let mut how = Fit::new(KmeansOptions::new(k));
-        how.weights = weights;
-        quiet(&points, &how).unwrap_err().to_string()
+        let mut kmeans = KMeans::new(k);
+        if let Some(weights) = weights {
+            kmeans = kmeans.weights(weights);
+        }
+        kmeans.fit(&points).unwrap_err().to_string()
     };
     let told = ClusterError::Clusters {
         clusters: 4,

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 use tercet_core::cluster::float::Labelled;
-use tercet_core::cluster::{Stop, means};
+use tercet_core::cluster::{Lloyd, Stop, means};
 use tercet_core::quant::{Groups, int8};
 use tercet_core::scalar::Tensor;
-use tercet_host::cluster::{self, Clustering, KmeansOptions, Start, kmeans};
+use tercet_host::cluster::{self, Clustering, KmeansOptions, kmeans};
 use tercet_host::parallel::Threads;
 
 /// What the script prints.
@@ -79,12 +79,11 @@ fn against_scikit_learn(dataset: &str, seeds: usize) {
             .iter()
             .flat_map(|&i| codes[i as usize * d..][..d].to_vec())
             .collect();
-        let options = KmeansOptions {
-            start: Start::Given(init.clone()),
+        let mut options = KmeansOptions::new(k).from(init.clone());
+        options.run.lloyd = Lloyd {
             max_iter: 1000,
             // The last steps of a large set move a handful of points.
             tol_ppm: if n > 10_000 { 20 } else { 0 },
-            ..KmeansOptions::new(k)
         };
         let labels = read(folder, &format!("labels.{seed}"), i32::from_le_bytes);
         let ties = one_step(
@@ -157,11 +156,8 @@ fn one_step(codes: &[i8], d: usize, init: &[i8], labels: &[i32], centers: &[f64]
         }
     }
     let k = init.len() / d;
-    let options = KmeansOptions {
-        start: Start::Given(init.to_vec()),
-        max_iter: 1,
-        ..KmeansOptions::new(k)
-    };
+    let mut options = KmeansOptions::new(k).from(init.to_vec());
+    options.run.lloyd.max_iter = 1;
     let step = kmeans(
         &mut Threads::default(),
         codes,

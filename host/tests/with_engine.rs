@@ -11,8 +11,7 @@ use tercet_core::palette::Width;
 use tercet_core::quant::{Rule, ScaleRule};
 use tercet_core::scalar::Scalar;
 use tercet_core::search::MetricKind;
-use tercet_host::cluster::data::{Fit, assign, fit};
-use tercet_host::cluster::{self, KmeansOptions, Start, kmeans};
+use tercet_host::cluster::{self, KMeans, KmeansOptions, assign_points, kmeans};
 use tercet_host::convert::{Grid, Per, Target};
 use tercet_host::engine::FlowEngine;
 use tercet_host::parallel::Threads;
@@ -224,10 +223,10 @@ fn clusters_are_the_same() {
     let (n, dims) = (700, 5);
     let codes = cloud(1, n, dims);
     let weights: Vec<u32> = (0..n as u32).map(|i| i % 4).collect();
-    let mut given = KmeansOptions::new(3);
-    given.start = Start::Given(codes[..3 * dims].to_vec());
+    let given = KmeansOptions::new(3).from(codes[..3 * dims].to_vec());
     let mut batches = KmeansOptions::new(6);
-    (batches.batch, batches.restarts, batches.max_iter) = (Some(50), 2, 4);
+    batches.batch = Some(50);
+    (batches.run.restarts, batches.run.lloyd.max_iter) = (2, 4);
     for options in [KmeansOptions::new(40), given, batches] {
         for weights in [None, Some(&weights[..])] {
             let (mut expected, mut heard) = (Vec::new(), Vec::new());
@@ -292,11 +291,10 @@ fn floats(name: &str, seed: u64, rows: usize, dims: usize) -> Points {
 #[test]
 fn clustering_in_the_datas_own_units_says_who_did_it() {
     let points = floats("points", 1, 300, 6);
-    let mut how = Fit::new(KmeansOptions::new(5));
     for spherical in [false, true] {
-        how.spherical = spherical;
-        let expected = fit(&mut Threads::default(), &points, &how, &mut |_, _| ()).unwrap();
-        let found = fit(&mut Scalar, &points, &how, &mut |_, _| ()).unwrap();
+        let mut kmeans = KMeans::new(5).spherical(spherical);
+        let expected = kmeans.fit(&points).unwrap();
+        let found = kmeans.fit_on(&mut Scalar, &points).unwrap();
         assert_eq!(found.clustering, expected.clustering);
         assert_eq!(found.inertia.to_bits(), expected.inertia.to_bits());
         assert_eq!(
@@ -306,15 +304,16 @@ fn clustering_in_the_datas_own_units_says_who_did_it() {
         assert_eq!(expected.by.engine, Backend::default().to_string());
 
         let centroids = floats("centroids", 7, 4, 6);
-        let expected = assign(&mut Threads::default(), &points, &centroids, spherical).unwrap();
-        let found = assign(&mut Scalar, &points, &centroids, spherical).unwrap();
+        let expected =
+            assign_points(&mut Threads::default(), &points, &centroids, spherical).unwrap();
+        let found = assign_points(&mut Scalar, &points, &centroids, spherical).unwrap();
         assert_eq!(found.assignment, expected.assignment);
         assert_eq!(found.by.engine, "scalar");
     }
     // What every engine refuses names the data.
-    let how = Fit::new(KmeansOptions::new(301));
-    let refused = fit(&mut Scalar, &points, &how, &mut |_, _| ()).unwrap_err();
-    let expected = fit(&mut Threads::default(), &points, &how, &mut |_, _| ()).unwrap_err();
+    let mut kmeans = KMeans::new(301);
+    let refused = kmeans.fit_on(&mut Scalar, &points).unwrap_err();
+    let expected = kmeans.fit(&points).unwrap_err();
     assert_eq!(refused.to_string(), expected.to_string());
 }
 

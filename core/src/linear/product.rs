@@ -2,12 +2,14 @@
 
 use super::finish::{Exact, Rounded, Scaled};
 use super::many::check_scratch;
-use super::{I8Sym, Layer, LinearError, Matrix, Rescale, Sums};
+use super::{I8Sym, Layer, Layout, LinearError, Matrix, Rescale, Sums};
 use crate::arch;
+use crate::block::Format;
 
-/// The exact sums of a layer, bias included, one a row: Σ w·x, or Σ d·2²⁴·(Σ w·x) over the blocks of GGUF's formats.
+/// Computes the exact sums of a layer, bias included, one per row: Σ w·x, or Σ d·2²⁴·(Σ w·x) over the blocks of
+/// GGUF's formats.
 ///
-/// O(rows · cols); scratch as [`Matrix::scratch_len`] says. |sum| < 2⁶³ always.
+/// O(rows · cols), with scratch of length [`Matrix::scratch_len`]. |sum| < 2⁶³ always.
 ///
 /// # Errors
 /// Those of [`Layer::check`]; [`LinearError::Scratch`].
@@ -20,12 +22,13 @@ pub fn sums(
     sums_of::<{ u32::MAX }>(layer, x, out, scratch)
 }
 
-/// Gives `out` the exact sums of the rows, in order, without a bias, by the best code of the core: what an engine falls back on.
+/// Passes the exact sums of the rows, in order and without a bias, to `out`. It uses the core's best code, and
+/// engines without their own use it.
 ///
 /// O(rows · cols).
 ///
 /// # Errors
-/// [`LinearError::Length`] unless there is an activation a column, [`LinearError::Scratch`].
+/// [`LinearError::Length`] unless there is one activation per column; [`LinearError::Scratch`].
 pub fn row_sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
@@ -37,7 +40,7 @@ pub fn row_sums(
     done(arch::sums::<{ u32::MAX }>(matrix, x, scratch, out))
 }
 
-/// [`sums`] of the layouts in a set.
+/// Does [`sums`] for the layouts in a set.
 pub(crate) fn sums_of<const SET: u32>(
     layer: &Layer<'_>,
     x: I8Sym<'_>,
@@ -50,7 +53,8 @@ pub(crate) fn sums_of<const SET: u32>(
     done(arch::sums::<SET>(layer.weights(), x, scratch, &mut out))
 }
 
-/// The product in f32: `fl(fl(f32(sum) · scale) · x_scale)`, the sum exact, bias included, and rounded once.
+/// Computes the product in f32: `fl(fl(f32(sum) · scale) · x_scale)`. The sum is exact, bias included, and rounded
+/// once.
 ///
 /// # Errors
 /// Those of [`Layer::check`]; [`LinearError::Scratch`].
@@ -64,7 +68,7 @@ pub fn matvec(
     matvec_of::<{ u32::MAX }>(layer, x, x_scale, out, scratch)
 }
 
-/// [`matvec`] of the layouts in a set.
+/// Does [`matvec`] for the layouts in a set.
 pub(crate) fn matvec_of<const SET: u32>(
     layer: &Layer<'_>,
     x: I8Sym<'_>,
@@ -72,10 +76,17 @@ pub(crate) fn matvec_of<const SET: u32>(
     out: &mut [f32],
     scratch: &mut [u32],
 ) -> Result<(), LinearError> {
-    matvec_each_of::<SET, 1>([(layer, out)], x, x_scale, scratch)
+    // Only TQ1_0 shares tables between products; without it a call that is known takes what it needs and no more.
+    if Layout::Block(Format::Tq1_0).is_in(SET) {
+        return matvec_each_of::<SET, 1>([(layer, out)], x, x_scale, scratch);
+    }
+    layer.check(x, out.len())?;
+    check_scratch(layer.weights().scratch_len(), scratch.len())?;
+    let mut out = Scaled::new(layer, x_scale, out);
+    done(arch::sums::<SET>(layer.weights(), x, scratch, &mut out))
 }
 
-/// [`matvec`] of several layers with the same activations, each into the outputs beside it.
+/// Does [`matvec`] for several layers with the same activations, each into its own outputs.
 pub(crate) fn matvec_each_of<const SET: u32, const N: usize>(
     products: [(&Layer<'_>, &mut [f32]); N],
     x: I8Sym<'_>,
@@ -91,7 +102,7 @@ pub(crate) fn matvec_each_of<const SET: u32, const N: usize>(
     scaled_of::<SET>(&mut products, x, scratch)
 }
 
-/// One body for any number of products.
+/// One function body for any number of products.
 #[inline(never)]
 fn scaled_of<const SET: u32>(
     products: &mut [(&Matrix<'_>, Scaled<'_>)],
@@ -101,7 +112,7 @@ fn scaled_of<const SET: u32>(
     done(arch::sums_each::<SET, _>(products, x, scratch))
 }
 
-/// The product in int8, ready for the next layer: [`Rescale::apply`] of each sum, bias included.
+/// Computes the product in int8, ready for the next layer: [`Rescale::apply`] of each sum, bias included.
 ///
 /// # Errors
 /// Those of [`Layer::check`]; [`LinearError::Scratch`]; those of [`Rescale::check`].
@@ -115,7 +126,7 @@ pub fn dense(
     dense_of::<{ u32::MAX }>(layer, rescale, x, out, scratch)
 }
 
-/// [`dense`] of the layouts in a set.
+/// Does [`dense`] for the layouts in a set.
 pub(crate) fn dense_of<const SET: u32>(
     layer: &Layer<'_>,
     rescale: &Rescale<'_>,
@@ -137,11 +148,11 @@ const fn done(taken: bool) -> Result<(), LinearError> {
     }
 }
 
-/// The index of the largest value, the lowest of equals; NaN is passed over. 0 where there is no other.
+/// Returns the index of the largest value, the lowest of equal ones. Ignores NaN; returns 0 if all are NaN.
 pub fn argmax<T: PartialOrd + Copy>(values: &[T]) -> usize {
     let mut best: Option<(usize, T)> = None;
     for (index, &value) in values.iter().enumerate() {
-        // NaN does not compare even with itself.
+        // NaN does not even compare with itself.
         let number = value.partial_cmp(&value).is_some();
         if number && best.is_none_or(|(_, largest)| value > largest) {
             best = Some((index, value));

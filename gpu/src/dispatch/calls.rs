@@ -1,4 +1,4 @@
-//! The operations as calls.
+//! The dispatcher's methods for each operation.
 
 use std::ops::RangeInclusive;
 
@@ -19,14 +19,15 @@ use super::engine::Device;
 use super::notice::DispatchError;
 use super::{Engine, Job, Profile};
 
-/// Bins for the optimal rule beyond those it must have: fewer passes over the values, in 64 KiB.
+/// Extra bins for the optimal rule, beyond the required ones: they save passes over the values, for 64 KiB.
 const BINS: usize = 4096;
 
 impl<D: Device> Dispatcher<D> {
-    /// Quantizes a tensor in groups: codes, scales and zero points into `out`, as [`tercet_core::quant::quantize`] has them.
+    /// Quantizes a tensor in groups, as [`tercet_core::quant::quantize`] does: writes codes, scales and zero points to
+    /// `out`.
     ///
     /// # Errors
-    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`], and the errors of [`Dispatcher::run`].
     pub fn quantize<T: Element>(
         &self,
         values: &[T],
@@ -34,7 +35,7 @@ impl<D: Device> Dispatcher<D> {
         method: Method,
         out: Output<'_>,
     ) -> Result<Report, DispatchError> {
-        // Fixed memory is the least that will do.
+        // With fixed memory, use the smallest scratch that is enough.
         let edge = self.settings().profile == Profile::Edge;
         let bins = match method.scratch_len(groups.len) {
             0 => 0,
@@ -58,23 +59,24 @@ impl<D: Device> Dispatcher<D> {
     /// Counts the next values of a stream: [`Histogram::push`].
     ///
     /// # Errors
-    /// [`DispatchError::Refused`] at the first value that is not finite, those before it being counted; those of
-    /// [`Dispatcher::run`], after which none of these values is.
+    /// [`DispatchError::Refused`] at the first value that is not finite: the values before it are counted. Also the
+    /// errors of [`Dispatcher::run`]: then none of these values is counted.
     pub fn histogram<T: Element, const B: u32>(
         &self,
         values: &[T],
         histogram: &mut Histogram<'_, B>,
     ) -> Result<(), DispatchError> {
-        // An engine that fails by itself has counted nothing, so that the next begins where it began.
+        // An engine that fails by itself has counted nothing, so the next engine starts from the same state.
         self.run(Job::histogram(values.len(), size_of::<T>()), |engine| {
             engine.histogram(values, histogram)
         })
     }
 
-    /// Writes `fl((code − zero_point) · scale)`, for codes of a range: [`tercet_core::quant::ternary::RANGE`], `int8`'s or `int4`'s.
+    /// Writes `fl((code − zero_point) · scale)` for codes of one range: [`tercet_core::quant::ternary::RANGE`],
+    /// `int8`'s or `int4`'s.
     ///
     /// # Errors
-    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`], and the errors of [`Dispatcher::run`].
     pub fn dequantize(
         &self,
         codes: Codes<'_>,
@@ -90,7 +92,7 @@ impl<D: Device> Dispatcher<D> {
     /// Encodes values into GGUF blocks: [`tercet_core::block::encode`].
     ///
     /// # Errors
-    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`], and the errors of [`Dispatcher::run`].
     pub fn encode<T: Element>(
         &self,
         format: Format,
@@ -108,7 +110,7 @@ impl<D: Device> Dispatcher<D> {
     /// Decodes GGUF blocks: [`tercet_core::block::decode`].
     ///
     /// # Errors
-    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`], and the errors of [`Dispatcher::run`].
     pub fn decode(
         &self,
         format: Format,
@@ -120,10 +122,11 @@ impl<D: Device> Dispatcher<D> {
         })
     }
 
-    /// Clusters int8 points, row-major with `dims` coordinates each, with their weights: [`tercet_host::cluster::kmeans`].
+    /// Clusters int8 points, row-major with `dims` coordinates each, with their weights:
+    /// [`tercet_host::cluster::kmeans`].
     ///
     /// # Errors
-    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`], and the errors of [`Dispatcher::run`].
     pub fn kmeans(
         &self,
         codes: &[i8],
@@ -136,11 +139,11 @@ impl<D: Device> Dispatcher<D> {
         })
     }
 
-    /// Gives every point the nearest of `centroids` (k · d codes), the lowest of equals, and its squared distance to that. Both slices are as
-    /// long as there are points.
+    /// Assigns every point to the nearest of `centroids` (k · d codes) and writes its squared distance to it. Ties go
+    /// to the lowest index. Both output slices have one element per point.
     ///
     /// # Errors
-    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`], and the errors of [`Dispatcher::run`].
     pub fn assign(
         &self,
         points: Points<'_>,
@@ -154,11 +157,11 @@ impl<D: Device> Dispatcher<D> {
         )
     }
 
-    /// Writes the `k` best rows for each of many queries that lie one after another, and returns how many there are for each:
-    /// [`tercet_core::engine::SearchBase::top_k_all`].
+    /// Writes the `k` best rows for each query, and returns the number of hits of each; the queries are stored one
+    /// after another. See [`tercet_core::engine::SearchBase::top_k_all`].
     ///
     /// # Errors
-    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`], and the errors of [`Dispatcher::run`].
     pub fn search<M: Metric, R: Rows>(
         &self,
         rows: R,
@@ -172,10 +175,10 @@ impl<D: Device> Dispatcher<D> {
         })
     }
 
-    /// A layer times a row of activations, scaled: [`tercet_core::linear::matvec`].
+    /// Multiplies a layer with one row of activations and scales the result: [`tercet_core::linear::matvec`].
     ///
     /// # Errors
-    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`], and the errors of [`Dispatcher::run`].
     pub fn matvec(
         &self,
         layer: &Layer<'_>,
@@ -189,10 +192,11 @@ impl<D: Device> Dispatcher<D> {
         })
     }
 
-    /// A layer times many rows of activations, one after another in `x` with a scale each: [`tercet_core::engine::LinearEngine::matmat`].
+    /// Multiplies a layer with many rows of activations, stored one after another in `x`, each with its own scale:
+    /// [`tercet_core::engine::LinearEngine::matmat`].
     ///
     /// # Errors
-    /// [`DispatchError::Refused`]; those of [`Dispatcher::run`].
+    /// [`DispatchError::Refused`], and the errors of [`Dispatcher::run`].
     pub fn matmul(
         &self,
         layer: &Layer<'_>,
@@ -206,19 +210,19 @@ impl<D: Device> Dispatcher<D> {
         })
     }
 
-    /// What would do an operation of this job, without doing it: a call with such a job is done by the same engine.
+    /// Returns the engine that would do an operation of this job, without running it. A call with the same job runs on
+    /// the same engine.
     pub fn choice(&self, job: &Job) -> Option<Engine> {
         self.explain(job).chosen
     }
 }
 
-/// Clustering so many coordinates. Scratch is what comes beside labels, distances and centroids, which come back: the best
-/// centroids so far, lengths, sums and counts.
+/// Returns the job of clustering so many coordinates. Its scratch comes beside the returned labels, distances and
+/// centroids: it holds the best centroids so far, lengths, sums and counts.
 pub(super) fn kmeans_job(coordinates: usize, dims: usize, options: &KmeansOptions) -> Job {
     let KmeansOptions {
         clusters,
-        max_iter,
-        restarts,
+        run,
         batch,
         ..
     } = *options;
@@ -231,8 +235,8 @@ pub(super) fn kmeans_job(coordinates: usize, dims: usize, options: &KmeansOption
         coordinates / dims.max(1),
         dims,
         clusters,
-        max_iter,
-        restarts,
+        run.lloyd.max_iter,
+        run.restarts,
     )
     .with_scratch(scratch)
 }

@@ -6,6 +6,7 @@ use tercet_core::gguf::Reader;
 use tercet_core::model::{Layer, Model, ModelError};
 
 use super::run::room;
+use super::tokenizer::Tokenizer;
 use crate::Error;
 use crate::file::map::Map;
 
@@ -65,6 +66,15 @@ impl LanguageFile {
             Some(number) => self.tensor(number, &error),
             None => Error::bad(&self.path, "GGUF", error),
         })
+    }
+
+    /// Its tokenizer.
+    ///
+    /// # Errors
+    /// [`Error::BadFile`]; [`Error::Unsupported`] for a tokenizer that is none of those that are known.
+    pub fn tokenizer(&self) -> Result<Tokenizer, Error> {
+        Tokenizer::read(&self.reader()?, self.bytes(), None)
+            .map_err(|error| Error::unsupported(&self.path, error))
     }
 
     /// The error of a tensor, by its number.

@@ -94,6 +94,20 @@ impl Tokenizer {
         &self.vocabulary
     }
 
+    /// The tokens that end a text.
+    pub fn ends(&self) -> Vec<u32> {
+        let pieces = *self.view().pieces();
+        let all = 0..self.vocabulary.tokens();
+        all.filter(|&token| pieces.is_end(token)).collect()
+    }
+
+    /// Number of bytes that a token stands for, marks of control tokens included; 0 for an id that no token has.
+    pub fn bytes(&self, token: u32) -> usize {
+        let pieces = *self.view().pieces();
+        let piece = pieces.piece(token, Specials::Shown);
+        piece.map_or(0, Iterator::count)
+    }
+
     /// The tokens of a text, which need not be UTF-8.
     ///
     /// # Errors

@@ -81,6 +81,24 @@ impl Values {
     }
 }
 
+impl From<Vec<f32>> for Values {
+    fn from(values: Vec<f32>) -> Self {
+        Self::F32(values)
+    }
+}
+
+impl From<Vec<i8>> for Values {
+    fn from(values: Vec<i8>) -> Self {
+        Self::int8(values)
+    }
+}
+
+impl From<Vec<u8>> for Values {
+    fn from(values: Vec<u8>) -> Self {
+        Self::U8(values)
+    }
+}
+
 /// n points of d values each, and where they came from.
 #[derive(Clone, Debug)]
 pub struct Points {
@@ -116,6 +134,24 @@ impl Points {
             ))),
             None => Ok(points),
         }
+    }
+
+    /// Points of `dims` values each in memory, one after another, of floats or of eight-bit integers.
+    ///
+    /// ```
+    /// use tercet_host::points::Points;
+    ///
+    /// let points = Points::from_rows(2, vec![0.0, 0.5, 1.0, 1.5])?;
+    /// assert_eq!((points.rows(), points.dims()), (2, 2));
+    /// # Ok::<(), tercet_host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Options`] if there are no values, if `dims` does not divide their number, and for a value that is not
+    /// finite.
+    pub fn from_rows(dims: usize, values: impl Into<Values>) -> Result<Self, Error> {
+        let values = values.into();
+        Self::new("points", values.len() / dims.max(1), dims, values)
     }
 
     /// The file they came from; empty for points made in memory.

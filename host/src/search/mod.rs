@@ -26,6 +26,7 @@
 //! ```
 
 mod codes;
+mod index;
 mod run;
 #[cfg(feature = "files")]
 mod write;
@@ -36,6 +37,7 @@ use crate::engine::FlowEngine;
 use crate::points::Points;
 use crate::{Error, Progress};
 
+pub use index::Index;
 #[cfg(feature = "files")]
 pub use write::HitsFile;
 

@@ -366,7 +366,7 @@ fn recall(found: &[Neighbour], truth: &[Neighbour]) -> usize {
 }
 
 /// Adds hits, a score of 1 standing for `unit`.
-fn neighbours<S: Score>(hits: &[Hit<S>], unit: f64, all: &mut Vec<Neighbour>) {
+pub(super) fn neighbours<S: Score>(hits: &[Hit<S>], unit: f64, all: &mut Vec<Neighbour>) {
     for hit in hits {
         all.push(Neighbour {
             index: hit.index,

@@ -6,10 +6,9 @@ use std::time::Duration;
 use clap::builder::TypedValueParser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use tercet_core::cluster::Stop;
+use tercet_core::cluster::{Init, Stop};
 use tercet_core::quant::calibrate::Method;
-use tercet_host::cluster::data::{Fit, Found};
-use tercet_host::cluster::{KmeansOptions, Start};
+use tercet_host::cluster::{KMeans, KMeansFit};
 use tercet_host::points::{Codes, Destination, Points, ReadOptions, Values, read_weights};
 
 use crate::engine::Engine;
@@ -176,41 +175,39 @@ impl Ready<'_> {
         points: &Points,
         k: usize,
         spinner: &Spinner,
-    ) -> Result<Found, Failure> {
-        let Options {
-            seed,
-            n_init,
-            max_iter,
-            mini_batch,
-            ..
-        } = *self.options;
-        let mut options = KmeansOptions::new(k);
-        options.seed = seed;
-        options.restarts = n_init;
-        options.max_iter = max_iter;
-        options.tol_ppm = self.tol_ppm;
-        options.batch = mini_batch.map(|batch| batch as usize);
-        options.start = match self.options.init.as_str() {
-            "random" => Start::Random,
-            _ => Start::Greedy,
-        };
-        let mut how = Fit::new(options);
-        how.range = self.range;
-        how.spherical = self.options.spherical;
-        how.centroids = self.centroids.as_ref();
-        how.weights = self.weights.as_deref();
-        let found = engine.fit(points, &how, &mut |step, inertia| {
-            let restart = match n_init {
-                1 => String::new(),
-                n => format!("restart {} of {n}, ", step.restart + 1),
-            };
-            spinner.tell(format!(
-                "k = {k}, {restart}iteration {}, inertia {}",
-                step.step,
-                format::significant(inertia)
-            ));
-        })?;
-        Ok(found)
+    ) -> Result<KMeansFit, Failure> {
+        let restarts = self.options.n_init;
+        let mut kmeans = KMeans::new(k)
+            .seed(self.options.seed)
+            .restarts(restarts)
+            .max_iter(self.options.max_iter)
+            .tolerance_ppm(self.tol_ppm)
+            .range(self.range)
+            .spherical(self.options.spherical)
+            .on_step(|step, inertia| {
+                let restart = match restarts {
+                    1 => String::new(),
+                    n => format!("restart {} of {n}, ", step.restart + 1),
+                };
+                spinner.tell(format!(
+                    "k = {k}, {restart}iteration {}, inertia {}",
+                    step.step,
+                    format::significant(inertia)
+                ));
+            });
+        if self.options.init == "random" {
+            kmeans = kmeans.init(Init::Random);
+        }
+        if let Some(batch) = self.options.mini_batch {
+            kmeans = kmeans.batches(batch as usize);
+        }
+        if let Some(centroids) = &self.centroids {
+            kmeans = kmeans.centroids(centroids);
+        }
+        if let Some(weights) = &self.weights {
+            kmeans = kmeans.weights(weights);
+        }
+        Ok(engine.fit(&mut kmeans, points)?)
     }
 }
 

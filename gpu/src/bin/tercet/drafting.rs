@@ -11,7 +11,6 @@ use tercet_host::language::{
 use tercet_host::parallel::Threads;
 
 use crate::failure::Failure;
-use crate::language::tokenizer;
 
 /// The most tokens that `--lookup` looks for.
 const LONGEST: usize = 8;
@@ -34,7 +33,7 @@ impl Drafting {
             return Ok(None);
         };
         let file = LanguageFile::open(path)?;
-        same_vocabulary(model, &tokenizer(&file)?, path)?;
+        same_vocabulary(model, &file.tokenizer()?, path)?;
         Ok(Some(file))
     }
 }

@@ -24,7 +24,7 @@ const RANGE: usize = 1024;
 pub(crate) fn kmeans(points: usize, dims: usize, options: &KmeansOptions, sphere: bool) -> usize {
     let clusters = options.clusters;
     let table = clusters.saturating_mul(dims);
-    let keeps = options.restarts > 1 || options.batch.is_some() || sphere;
+    let keeps = options.run.restarts > 1 || options.batch.is_some() || sphere;
     let parts = [
         points.saturating_mul(dims),
         points.saturating_mul(4 + 4),

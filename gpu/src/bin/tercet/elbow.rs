@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tercet_core::cluster::ClusterError;
-use tercet_host::cluster::data::Found;
+use tercet_host::cluster::KMeansFit;
 use tercet_host::cluster::{davies_bouldin, silhouette};
 use tercet_host::report::{Elbow, Trial};
 
@@ -179,7 +179,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// One clustering and its scores, and how many points the silhouette is of where that is a sample.
 fn trial(
     ready: &Ready<'_>,
-    found: &Found,
+    found: &KMeansFit,
     k: usize,
     seed: u64,
     spinner: &Spinner,

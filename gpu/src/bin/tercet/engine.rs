@@ -11,8 +11,7 @@ use tercet_gpu::dispatch::{
     self, Builder, DispatchError, Dispatcher, First, Job, Notice, Operation, Place, Profile,
     Settings, SettingsError, Verbose, Wish,
 };
-use tercet_host::cluster::Step;
-use tercet_host::cluster::data::{self, Assigned, Fit, Found};
+use tercet_host::cluster::{self, Assigned, KMeans, KMeansFit};
 use tercet_host::convert::{Target, coded_values};
 use tercet_host::engine::{EngineError, FlowEngine};
 use tercet_host::points::Points;
@@ -239,29 +238,28 @@ impl Engine {
         }
     }
 
-    /// [`tercet_host::cluster::data::fit`].
+    /// [`KMeans::fit_on`].
     pub(crate) fn fit(
         &mut self,
+        kmeans: &mut KMeans<'_>,
         points: &Points,
-        fit: &Fit<'_>,
-        observe: &mut dyn FnMut(Step, f64),
-    ) -> Result<Found, Error> {
-        let options = &fit.options;
+    ) -> Result<KMeansFit, Error> {
+        let options = kmeans.options();
         let job = Job::kmeans(
             points.rows(),
             points.dims(),
             options.clusters,
-            options.max_iter,
-            options.restarts,
+            options.run.lloyd.max_iter,
+            options.run.restarts,
         );
-        let sphere = fit.spherical;
+        let sphere = kmeans.is_spherical();
         let scratch = edge::kmeans(points.rows(), points.dims(), options, sphere);
         self.run(job.with_scratch(scratch), |engine| {
-            data::fit(engine, points, fit, observe)
+            kmeans.fit_on(engine, points)
         })
     }
 
-    /// [`tercet_host::cluster::data::assign`].
+    /// [`cluster::assign_points`].
     pub(crate) fn assign(
         &mut self,
         points: &Points,
@@ -272,7 +270,7 @@ impl Engine {
         let job = Job::points(Operation::Assign, rows, dims, centroids.rows());
         let scratch = edge::assign(dims, centroids.rows());
         self.run(job.with_scratch(scratch), |engine| {
-            data::assign(engine, points, centroids, spherical)
+            cluster::assign_points(engine, points, centroids, spherical)
         })
     }
 

@@ -11,7 +11,7 @@ use tercet_host::language::{self, Generated, Generation, LanguageFile, RunOption
 
 use crate::drafting::{Drafting, Drafts};
 use crate::failure::Failure;
-use crate::language::{Running, ends, job, rate, shares, tokenizer};
+use crate::language::{Running, job, rate, shares};
 use crate::progress::Steps;
 use crate::sampling::Sampling;
 use crate::{drafting, engine, format, output};
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = LanguageFile::open(&arguments.model)?;
     let mut view = View::of(&file)?;
     let model = arguments.running.model(view.model(&file)?);
-    let tokenizer = tokenizer(&file)?;
+    let tokenizer = file.tokenizer()?;
     let encoding = Encoding {
         special: arguments.special,
         ..Encoding::default()
@@ -129,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         u32::try_from(positions).unwrap_or(u32::MAX),
         &engine,
     )?;
-    let ends = ends(&tokenizer);
+    let ends = tokenizer.ends();
     let draft_file = arguments.drafting.file(&tokenizer)?;
     let mut draft_view = draft_file.as_ref().map(View::of).transpose()?;
     let draft_model = match (&mut draft_view, &draft_file) {

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
-use tercet_host::cluster::Step;
-use tercet_host::cluster::data::Found;
+use tercet_host::cluster::{KMeansFit, Step};
 use tercet_host::points::{
     Points, side_files, write_centroids, write_labels, write_representatives,
 };
@@ -187,7 +186,7 @@ fn picture(arguments: &Arguments, points: &Points) -> Result<Option<Picture>, Fa
     }
 }
 
-fn summary(arguments: &Arguments, points: &Points, found: &Found, start: Instant) -> Summary {
+fn summary(arguments: &Arguments, points: &Points, found: &KMeansFit, start: Instant) -> Summary {
     let outcome = found.clustering.outcome;
     let clusters = found.clusters.iter().zip(found.radii());
     let clusters = clusters.map(|(cluster, radius)| Cluster {
@@ -273,7 +272,7 @@ fn facts(
 fn clusters<'a>(
     arguments: &Arguments,
     points: &'a Points,
-    found: &'a Found,
+    found: &'a KMeansFit,
     summary: &Summary,
     picture: Option<Picture>,
 ) -> Clusters<'a> {

@@ -6,9 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::{Deserialize, Serialize};
 use tercet_core::model::{CacheType, Gate, Layer, Model, Pattern, Values};
 use tercet_gpu::dispatch::Job;
-use tercet_host::Error;
-use tercet_host::language::tokenizer::Tokenizer;
-use tercet_host::language::{LanguageFile, RunOptions};
+use tercet_host::language::RunOptions;
 
 use crate::engine::Engine;
 use crate::failure::Failure;
@@ -154,21 +152,6 @@ impl Running {
             ..usual
         })
     }
-}
-
-/// The tokenizer of a model's file.
-pub(crate) fn tokenizer(file: &LanguageFile) -> Result<Tokenizer, Error> {
-    Tokenizer::read(&file.reader()?, file.bytes(), None).map_err(|error| Error::Unsupported {
-        path: file.path().to_path_buf(),
-        reason: error.to_string(),
-    })
-}
-
-/// The tokens that end texts.
-pub(crate) fn ends(tokenizer: &Tokenizer) -> Vec<u32> {
-    let view = tokenizer.view();
-    let all = 0..tokenizer.vocabulary().tokens();
-    all.filter(|&token| view.pieces().is_end(token)).collect()
 }
 
 /// Tokens a second; `None` where no time was taken, or no token.

@@ -7,12 +7,12 @@ use std::time::Instant;
 use serde::Serialize;
 use tercet_core::model::CacheType;
 use tercet_host::file::output::Output;
-use tercet_host::language::tokenizer::{Encoding, Specials};
+use tercet_host::language::tokenizer::Encoding;
 use tercet_host::language::{self, Cost, LanguageFile, View, Windows};
 
 use crate::engine::Engine;
 use crate::failure::Failure;
-use crate::language::{Running, job, name, shares, tokenizer};
+use crate::language::{Running, job, name, shares};
 use crate::progress::Steps;
 use crate::{engine, format, output};
 
@@ -159,7 +159,7 @@ fn score(
     let file = LanguageFile::open(path)?;
     let mut view = View::of(&file)?;
     let model = how.running.model(view.model(&file)?);
-    let tokenizer = tokenizer(&file)?;
+    let tokenizer = file.tokenizer()?;
     let vocabulary = tokenizer.vocabulary();
     let (source, tokens) = match text {
         Text::Of(path) => {
@@ -199,12 +199,7 @@ fn score(
         .map(|(out, force)| Output::create(out, [path, source], force))
         .transpose()?;
     let options = how.running.options(&model, context, engine)?;
-    let pieces = *tokenizer.view().pieces();
-    let bytes = |token| {
-        pieces
-            .piece(token, Specials::Shown)
-            .map_or(0, Iterator::count)
-    };
+    let bytes = |token| tokenizer.bytes(token);
     let scratch = options.fits(&tercet_core::scalar::Scalar, &file, &model)?;
     let chunk = options.chunk as usize;
     let job = job(&model, chunk, tokens.len().div_ceil(chunk))

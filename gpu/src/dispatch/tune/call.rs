@@ -1,4 +1,4 @@
-//! What is measured elsewhere, as calls to a dispatcher.
+//! Turns the cases of `tercet_host`'s measurements into calls of a dispatcher.
 
 use std::cell::RefCell;
 use std::error::Error as StdError;
@@ -8,27 +8,29 @@ use tercet_core::engine::Output;
 use tercet_core::linear::I8Sym;
 use tercet_core::quant::{HOST_BITS, Histogram, ScaleRule, int8};
 use tercet_core::search::{Dot, Hit, MetricKind, Rows};
-use tercet_host::cluster::{KmeansOptions, Start};
+use tercet_host::cluster::KmeansOptions;
 use tercet_host::measure::{Case, Floats, Searched, Task};
 
 use crate::dispatch::engine::Device;
 use crate::dispatch::{DispatchError, Dispatcher, Engine};
 
 thread_local! {
-    /// Kept while the thread lives: a new one is cleared first, half a mebibyte, which is more than most cases count.
+    /// Kept while the thread lives: a new histogram is cleared first, which is half a mebibyte, more than most cases
+    /// count.
     static COUNTED: RefCell<Option<Histogram<'static, HOST_BITS>>> = {
         let buckets = vec![0; Histogram::<HOST_BITS>::BUCKETS].leak();
         RefCell::new(Histogram::new(buckets).ok())
     };
 }
 
-/// A call that may be made again and again.
+/// A call that can be repeated.
 pub(super) type Call<'a, D> = dyn FnMut(&Dispatcher<D>) -> Result<(), DispatchError> + 'a;
 
-/// Gives `work` the call that does a case, whose memory is there.
+/// Calls `work` with the call that does a case, with its memory allocated.
 ///
 /// # Errors
-/// Those of `work`; [`DispatchError::Engine`] where core refuses the input, which it does of no shape that is tuned or checked.
+/// Those of `work`; [`DispatchError::Engine`] if core refuses the input, which never happens for the shapes that are
+/// tuned or checked.
 pub(super) fn with_call<D: Device>(
     case: &Case,
     work: impl FnOnce(&mut Call<'_, D>) -> Result<(), DispatchError>,
@@ -89,9 +91,9 @@ pub(super) fn with_call<D: Device>(
             clusters,
             steps,
         } => {
-            let mut options = KmeansOptions::new(clusters);
-            options.start = Start::Given(points[..clusters * dims].to_vec());
-            options.max_iter = steps;
+            let first = points[..clusters * dims].to_vec();
+            let mut options = KmeansOptions::new(clusters).from(first);
+            options.run.lloyd.max_iter = steps;
             work(&mut |dispatcher| {
                 let found = dispatcher.kmeans(points, dims, None, &options);
                 found.map(|_| ())

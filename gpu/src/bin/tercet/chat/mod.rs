@@ -14,7 +14,7 @@ use tercet_host::language::{self, Generation, LanguageFile, RunOptions, View};
 use crate::drafting::{Drafting, Drafts};
 use crate::engine;
 use crate::failure::Failure;
-use crate::language::{Running, ends, job, name, shares, tokenizer};
+use crate::language::{Running, job, name, shares};
 use crate::sampling::Sampling;
 use lines::Lines;
 use saved::{Files, Options};
@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = LanguageFile::open(&arguments.model)?;
     let mut view = View::of(&file)?;
     let model = view.model(&file)?;
-    let tokenizer = tokenizer(&file)?;
+    let tokenizer = file.tokenizer()?;
     let files = Files {
         save: arguments.save.as_deref(),
         resume: arguments.resume.as_deref(),
@@ -187,7 +187,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         beside: drafts.bytes()?,
         ..options
     };
-    let ends = ends(&tokenizer);
+    let ends = tokenizer.ends();
     let mut talk = Talk {
         prompts: Prompts::new(&template, &tokenizer),
         history: begun.history,

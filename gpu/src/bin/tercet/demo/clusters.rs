@@ -1,8 +1,7 @@
 //! The digits clustered without their labels, and how far the clusters are the digits.
 
 use serde::Serialize;
-use tercet_host::cluster::KmeansOptions;
-use tercet_host::cluster::data::Fit;
+use tercet_host::KMeans;
 use tercet_host::points::{Points, Values};
 use tercet_host::report::{Clusters, Picture};
 
@@ -48,9 +47,7 @@ pub(super) struct Outcome {
 pub(super) fn run(engine: &mut Engine) -> Result<(Outcome, String), Failure> {
     let pixels = Values::U8(digits::pixels().to_vec());
     let points = Points::new("digits", IMAGES, PIXELS, pixels)?;
-    let mut options = KmeansOptions::new(K);
-    options.restarts = RESTARTS;
-    let found = engine.fit(&points, &Fit::new(options), &mut |_, _| ())?;
+    let found = engine.fit(&mut KMeans::new(K).restarts(RESTARTS), &points)?;
     let table = Contingency::new(&found.clustering.labels, digits::labels());
     let outcome = Outcome {
         k: K,

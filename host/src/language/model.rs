@@ -1,0 +1,243 @@
+//! A language model with its tokenizer: texts in, texts out.
+
+use std::path::Path;
+
+use tercet_core::model::Sampler;
+
+use super::tokenizer::{Encoding, Specials, Tokenizer};
+use super::{Cost, Generation, LanguageFile, RunOptions, View, Windows, generate, perplexity, run};
+use crate::Error;
+use crate::engine::FlowEngine;
+use crate::parallel::Threads;
+
+/// A GGUF file of the architecture `bitnet` or `llama`, mapped, with the tokenizer that it holds.
+///
+/// ```
+/// use tercet_host::LanguageModel;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpu/models/nano.gguf");
+/// let model = LanguageModel::open(path)?;
+/// let written = model.prompt("ROMEO:").tokens(12).generate()?;
+/// // The same text and the same digest of logits on every machine.
+/// println!("{} {:016x}", written.text, written.digest);
+/// assert_eq!(written.tokens.len(), 12);
+/// # Ok::<(), tercet_host::Error>(())
+/// ```
+///
+/// Weights are multiplied where they lie in the file's map; each [`Prompt::generate`] checks them anew, which takes one
+/// pass over them, and takes the memory of its cache. Programs that keep a cache between texts, or run several at once, use
+/// [`run`].
+#[derive(Debug)]
+pub struct LanguageModel {
+    file: LanguageFile,
+    tokenizer: Tokenizer,
+    ends: Vec<u32>,
+}
+
+impl LanguageModel {
+    /// Opens a model and checks all of it.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::BadFile`] and [`Error::Tensor`] for a file that breaks its format's rules;
+    /// [`Error::Unsupported`] for another architecture or tokenizer, by its name.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let file = LanguageFile::open(path.as_ref())?;
+        View::of(&file)?.model(&file)?;
+        let tokenizer = file.tokenizer()?;
+        let ends = tokenizer.ends();
+        Ok(Self {
+            file,
+            tokenizer,
+            ends,
+        })
+    }
+
+    /// The tokenizer of the file.
+    pub const fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// The file, for [`View::of`] and [`run`].
+    pub const fn file(&self) -> &LanguageFile {
+        &self.file
+    }
+
+    /// The number of positions that the model was trained for.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and the others of [`LanguageModel::open`], if the file has changed since.
+    pub fn context(&self) -> Result<usize, Error> {
+        Ok(View::of(&self.file)?.model(&self.file)?.config().context as usize)
+    }
+
+    /// A text to continue: 128 tokens at most, each the likeliest, unless the [`Prompt`] is told otherwise.
+    pub fn prompt<'m>(&'m self, text: &'m str) -> Prompt<'m> {
+        Prompt {
+            model: self,
+            text,
+            tokens: 128,
+            sampler: Sampler::GREEDY,
+        }
+    }
+
+    /// How well the model foretells a text, in windows of its whole context: perplexity and bits per byte.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for a text of too few tokens; those of [`run`].
+    pub fn perplexity(&self, text: &str) -> Result<Cost, Error> {
+        let tokens = self.encode(text)?;
+        let mut view = View::of(&self.file)?;
+        let model = view.model(&self.file)?;
+        let vocabulary = self.tokenizer.vocabulary();
+        let windows = Windows {
+            context: model.config().context as usize,
+            begin: vocabulary.bos().filter(|_| vocabulary.adds_bos()),
+            second_half: false,
+        };
+        let bytes = |token| self.tokenizer.bytes(token);
+        let (cost, _) = run(
+            &mut Threads::default(),
+            &self.file,
+            &model,
+            &RunOptions::default(),
+            |decoder| perplexity(decoder, &tokens, &windows, &bytes, &mut |_| ()),
+        )?;
+        Ok(cost)
+    }
+
+    fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
+        let tokens = self.tokenizer.encode(text.as_bytes(), Encoding::default());
+        tokens.map_err(Error::options)
+    }
+}
+
+/// A text to continue, and how; [`Prompt::generate`] does it.
+#[derive(Clone, Copy, Debug)]
+pub struct Prompt<'m> {
+    model: &'m LanguageModel,
+    text: &'m str,
+    tokens: usize,
+    sampler: Sampler,
+}
+
+/// What a model wrote.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Written {
+    /// The text behind the prompt.
+    pub text: String,
+    /// Its tokens, the one that ended it included.
+    pub tokens: Vec<u32>,
+    /// True if a token ended it, false if the number of tokens or the model's context did.
+    pub ended: bool,
+    /// FNV-1a of 64 bits over the logits that every token was drawn from; see [`super::Generated::digest`].
+    pub digest: u64,
+}
+
+impl Prompt<'_> {
+    /// Writes at most so many tokens.
+    pub const fn tokens(mut self, tokens: usize) -> Self {
+        self.tokens = tokens;
+        self
+    }
+
+    /// Draws tokens so, in place of taking the likeliest. The same seed draws the same text on every machine.
+    ///
+    /// ```no_run
+    /// use tercet_host::LanguageModel;
+    /// use tercet_host::language::Sampler;
+    ///
+    /// let model = LanguageModel::open("stories15M.gguf")?;
+    /// let sampler = Sampler { temperature: 0.8, top_k: 40, seed: 7, ..Sampler::GREEDY };
+    /// println!("{}", model.prompt("Once upon a time").sample(sampler).generate()?.text);
+    /// # Ok::<(), tercet_host::Error>(())
+    /// ```
+    pub const fn sample(mut self, sampler: Sampler) -> Self {
+        self.sampler = sampler;
+        self
+    }
+
+    /// Writes the text on all threads.
+    ///
+    /// # Errors
+    /// As [`Prompt::generate_on`].
+    pub fn generate(&self) -> Result<Written, Error> {
+        self.generate_on(&mut Threads::default(), |_| true)
+    }
+
+    /// Writes the text by an engine and calls `on_text` with each piece of it as it comes; false ends the text there.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for an empty prompt if the model's texts begin with no token of their own, for a prompt longer
+    /// than the model's context, and for a sampler out of its ranges; [`Error::Memory`]; [`Error::Engine`].
+    pub fn generate_on<E: FlowEngine>(
+        &self,
+        engine: &mut E,
+        mut on_text: impl FnMut(&str) -> bool,
+    ) -> Result<Written, Error> {
+        let LanguageModel {
+            file,
+            tokenizer,
+            ends,
+        } = self.model;
+        let prompt = self.model.encode(self.text)?;
+        let mut view = View::of(file)?;
+        let model = view.model(file)?;
+        let context = model.config().context as usize;
+        let is_ring = model.config().pattern.is_ring();
+        if prompt.is_empty() || (prompt.len() > context && !is_ring) {
+            return Err(Error::options(format!(
+                "the prompt has {} tokens; this model takes 1 to {context}",
+                prompt.len()
+            )));
+        }
+        let room = match is_ring {
+            true => usize::MAX,
+            false => context - prompt.len() + 1,
+        };
+        let how = Generation {
+            sampler: self.sampler,
+            recent: 64,
+            tokens: self.tokens.min(room),
+            ends,
+        };
+        // The last token is not taken in.
+        let positions = prompt.len().saturating_add(how.tokens.saturating_sub(1));
+        let options = RunOptions {
+            context: Some(u32::try_from(positions).unwrap_or(u32::MAX)),
+            ..RunOptions::default()
+        };
+        let mut text = String::new();
+        let mut drawn = 0;
+        let mut stream = tokenizer.stream(Specials::Hidden);
+        // What decoding leaves out of a text's first token it then leaves out of the prompt's.
+        for &token in &prompt {
+            stream.push(token).map_err(Error::options)?;
+        }
+        let mut go_on = true;
+        let (generated, _) = run(engine, file, &model, &options, |decoder| {
+            let mut number = 0;
+            let mut each = |token| {
+                number += 1;
+                // Threads that take over from an engine begin anew, with the same tokens.
+                if number > drawn {
+                    drawn = number;
+                    if !ends.contains(&token) {
+                        let piece = stream.push(token).map_err(Error::options)?;
+                        go_on = on_text(&piece);
+                        text.push_str(&piece);
+                    }
+                }
+                Ok(go_on)
+            };
+            generate(decoder, &prompt, &how, None, &mut |_| (), &mut each)
+        })?;
+        text.push_str(&stream.finish());
+        Ok(Written {
+            text,
+            tokens: generated.tokens,
+            ended: generated.ended,
+            digest: generated.digest,
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! A quantized tensor in memory of its own.
+
+use tercet_core::engine::{Output, QuantizeEngine};
+use tercet_core::number::Element;
+use tercet_core::quant::{Codes, Comparison, Rule, ScaleRule};
+pub use tercet_core::quant::{Grid, Groups, Measures, Method, QuantError, Report};
+
+use crate::parallel::Threads;
+
+/// How to quantize a tensor: a method, and one scale for all of it or one per row.
+///
+/// ```
+/// use tercet_host::Quantizer;
+///
+/// // Two rows of four weights become codes of −1, 0 and +1 with one scale per row.
+/// let weights = [0.9, -0.1, 0.4, -1.1, 0.2, 0.0, -0.3, 0.25];
+/// let quantized = Quantizer::ternary().per_row(4).quantize(&weights)?;
+/// assert_eq!(quantized.codes(), [1, 0, 0, -1, 1, 0, -1, 1]);
+/// assert_eq!(quantized.scales(), [1.0, 0.25]);
+/// assert_eq!(quantized.restore()[..4], [1.0, 0.0, 0.0, -1.0]);
+/// # Ok::<(), tercet_host::quantized::QuantError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantizer {
+    method: Method,
+    cols: Option<usize>,
+}
+
+impl Quantizer {
+    /// A quantizer by any of the core's methods.
+    pub const fn new(method: Method) -> Self {
+        Self { method, cols: None }
+    }
+
+    /// int8 codes −127..=127 without a zero point; scale = largest magnitude / 127.
+    pub const fn int8() -> Self {
+        Self::new(Method::Symmetric { limit: 127 })
+    }
+
+    /// int8 codes −128..=127 with a zero point, over the smallest to the largest value.
+    pub const fn int8_affine() -> Self {
+        Self::new(Method::Affine)
+    }
+
+    /// Codes −7..=7 without a zero point.
+    pub const fn int4() -> Self {
+        Self::new(Method::Symmetric { limit: 7 })
+    }
+
+    /// Codes −1, 0 and +1 with the scale of least squared error, both the best that exist.
+    pub const fn ternary() -> Self {
+        Self::new(Method::ternary(Rule::Optimal, ScaleRule::Rule))
+    }
+
+    /// Codes −1, 0 and +1 by BitNet b1.58's rule: the mean magnitude is the scale.
+    pub const fn bitnet() -> Self {
+        Self::new(Method::ternary(Rule::AbsMean, ScaleRule::Rule))
+    }
+
+    /// int8 codes on a given grid, which calibration finds; values beyond its ends are clipped.
+    pub const fn fixed(grid: Grid) -> Self {
+        Self::new(Method::Fixed(grid))
+    }
+
+    /// Gives each row of `cols` values a scale of its own.
+    pub const fn per_row(mut self, cols: usize) -> Self {
+        self.cols = Some(cols);
+        self
+    }
+
+    /// Quantizes row-major values on all threads. The same bits on every machine, as by [`tercet_core::quant::quantize`].
+    ///
+    /// Two passes over the values, more for [`Quantizer::ternary`]; allocates one byte per value, and five per row.
+    ///
+    /// # Errors
+    /// [`QuantError::Empty`] without values; [`QuantError::GroupLength`] if the rows do not divide the values;
+    /// [`QuantError::NotFinite`] with the index of the first NaN or infinity; [`QuantError::Range`] for a limit or a grid
+    /// that is none.
+    pub fn quantize<T: Element>(&self, values: &[T]) -> Result<Quantized, QuantError> {
+        let groups = match self.cols {
+            None => Groups::tensor(values.len())?,
+            Some(cols) => Groups::rows(values.len() / cols.max(1), cols)?,
+        };
+        groups.check(values.len())?;
+        let mut quantized = Quantized {
+            method: self.method,
+            groups,
+            codes: vec![0; values.len()],
+            scales: vec![0.0; groups.count],
+            zero_points: vec![0; groups.count],
+            report: Report::default(),
+        };
+        let out = Output {
+            codes: &mut quantized.codes,
+            scales: &mut quantized.scales,
+            zero_points: &mut quantized.zero_points,
+        };
+        let mut threads = Threads::default();
+        quantized.report = threads.tensor(values, groups, out)?.quantize(self.method)?;
+        Ok(quantized)
+    }
+}
+
+/// Codes, scales and zero points of a tensor, which [`Quantizer::quantize`] makes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantized {
+    method: Method,
+    groups: Groups,
+    codes: Vec<i8>,
+    scales: Vec<f32>,
+    zero_points: Vec<i8>,
+    report: Report,
+}
+
+impl Quantized {
+    /// The method that made it.
+    pub const fn method(&self) -> Method {
+        self.method
+    }
+
+    /// The number of scales, and the number of values that share one.
+    pub const fn groups(&self) -> Groups {
+        self.groups
+    }
+
+    /// One code per value, row-major.
+    pub fn codes(&self) -> &[i8] {
+        &self.codes
+    }
+
+    /// The codes alone.
+    pub fn into_codes(self) -> Vec<i8> {
+        self.codes
+    }
+
+    /// One scale per group.
+    pub fn scales(&self) -> &[f32] {
+        &self.scales
+    }
+
+    /// One zero point per group; zeros unless the method has them.
+    pub fn zero_points(&self) -> &[i8] {
+        &self.zero_points
+    }
+
+    /// Counts of zero groups, of codes other than zero and of clipped values.
+    pub const fn report(&self) -> Report {
+        self.report
+    }
+
+    /// The values that the codes stand for: `(code − zero point) · scale`, rounded once. O(n).
+    pub fn restore(&self) -> Vec<f32> {
+        let mut out = vec![0.0; self.codes.len()];
+        let codes = Codes {
+            groups: self.groups,
+            codes: &self.codes,
+            scales: &self.scales,
+            zero_points: &self.zero_points,
+        };
+        Threads::default()
+            .dequantize(codes, i8::MIN..=i8::MAX, &mut out)
+            .expect("the lengths fit, and every i8 is in range");
+        out
+    }
+
+    /// How far the restored values are from the original ones: squared and relative error, SQNR, cosine, largest error.
+    ///
+    /// # Errors
+    /// [`QuantError::Length`] unless `original` has as many values; [`QuantError::NotFinite`].
+    pub fn compare<T: Element>(&self, original: &[T]) -> Result<Measures, QuantError> {
+        let mut comparison = Comparison::new();
+        Threads::default().compare(&mut comparison, original, &self.restore())?;
+        comparison.finish().ok_or(QuantError::Empty)
+    }
+}
