@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
-# core alone, as microcontrollers get it, with its pools in critical sections: in `test` the other crates switch its `std` feature on.
+# core alone, as microcontrollers get it, with its pools in critical sections: in `test` the other crates switch its `std` feature on. Its
+# examples run.
 . .ci/lib.sh
 
 cargo test --locked -p tercet-core --no-default-features --features critical-section,portable-atomic | tee target/ci/core.out
 tests=$(tests_in target/ci/core.out)
-note "$tests tests"
+examples=0
+for source in core/examples/*.rs; do
+    "target/debug/examples/$(basename "$source" .rs)" >target/ci/core-example.txt
+    examples=$((examples + 1))
+done
+note "$tests tests, $examples examples"

@@ -5,7 +5,7 @@
 
 soaks() {
     local source
-    for source in core/examples/*_soak.rs; do
+    for source in core/tests/programs/*_soak.rs; do
         cargo run --locked --release -p tercet-core --features critical-section --example "$(basename "$source" .rs)" -- "$1"
     done
 }

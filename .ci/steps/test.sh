@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Unit, integration and doc tests of the workspace, the outside references' among them where they are installed; core's are the step `core`.
+# Unit, integration and doc tests of the workspace, the outside references' among them where they are installed; core's are the step `core`. The examples run.
 . .ci/lib.sh
 
 out=target/ci/test.out
@@ -14,6 +14,12 @@ trap 'kill "$devices" 2>"$out.kill" || true; cat "$out.cuda"' EXIT
 # All that does not begin with `cu`.
 cargo "${workspace[@]}" --lib --bins --test '[!c]*' --test 'c[!u]*' | tee "$out"
 cargo "${workspace[@]}" --doc | tee -a "$out"
+# The examples to read, which were built above.
+examples=0
+for source in host/examples/*.rs; do
+    "target/debug/examples/$(basename "$source" .rs)" >"$out.example"
+    examples=$((examples + 1))
+done
 wait "$devices"
 cat "$out.cuda" >>"$out"
-note "$(tests_in "$out") tests"
+note "$(tests_in "$out") tests, $examples examples"

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 use tercet_core::cluster::ClusterError;
 use tercet_core::number::Random;
-use tercet_host::Error;
 use tercet_host::cluster::{KMeans, KMeansFit, KmeansOptions, assign_points, kmeans};
 use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, Values};

@@ -26,6 +26,8 @@ mod measure;
 mod network;
 #[cfg(not(sanitized))]
 mod output;
+#[cfg(not(sanitized))]
+mod owned;
 mod points;
 mod read;
 mod read_gguf;
