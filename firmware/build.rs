@@ -4,10 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use tercet_core::gguf::Reader;
-use tercet_core::linear::network::LayerSize;
-use tercet_core::model::tokenizer::{Encoding, Tokenizer, Vocabulary};
-use tercet_core::model::{Layer, Model, Values};
+use tercet_core::build_script;
 
 /// Programs that log by defmt, whose linker script keeps the strings out of the image.
 const LOGGING: [&str; 2] = ["costs", "motion"];
@@ -19,6 +16,9 @@ const LARGE: [&str; 1] = ["story"];
 const MODEL: &str = "../gpu/models/nano.gguf";
 const PROMPT: &[u8] = b"ROMEO:";
 
+/// The networks of `data`.
+const NETWORKS: [&str; 2] = ["digits", "motion"];
+
 /// What the others are linked with: they are built beside those, with defmt in their library, and are to be what they are without.
 const SILENT: &str = "SECTIONS { /DISCARD/ : { *(.defmt .defmt.*) } }\n";
 
@@ -27,8 +27,15 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=boards");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    println!("cargo:rerun-if-changed={MODEL}");
-    fs::write(out.join("story.rs"), sizes(Path::new(MODEL))).expect("OUT_DIR can be written");
+    constants(MODEL, &out.join("story.rs"), |file| {
+        build_script::model(file, PROMPT)
+    });
+    for name in NETWORKS {
+        let path = format!("data/{name}.gguf");
+        constants(&path, &out.join(name).with_extension("rs"), |file| {
+            Ok(build_script::network(file)?)
+        });
+    }
     let target = env::var("TARGET").expect("cargo sets TARGET");
     if !target.contains("-none-") || env::var_os("CARGO_FEATURE_QEMU").is_none() {
         // The library alone: on a desk, or in a package for a real board, which knows its own memory.
@@ -84,73 +91,14 @@ fn main() {
     println!("cargo:rustc-cfg=tercet_board=\"{board}\"");
 }
 
-/// What `src/story.rs` takes of the model's file: its shape, all matrices that are multiplied by, the prompt's tokens and those that end a text, as Rust.
-fn sizes(path: &Path) -> String {
-    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let refused = |error: &dyn std::fmt::Display| -> ! { panic!("{}: {error}", path.display()) };
-    let reader = Reader::new(&bytes).unwrap_or_else(|error| refused(&error));
-    let (layers, steps) = Model::lengths(&reader).unwrap_or_else(|error| refused(&error));
-    let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
-    let model =
-        Model::new(&reader, &mut layers, &mut steps).unwrap_or_else(|error| refused(&error));
-    let mut matrices: Vec<LayerSize> = Vec::new();
-    for weights in model
-        .layers()
-        .iter()
-        .flat_map(Layer::weights)
-        .chain([model.head()])
-    {
-        let Values::Blocks(layer) = &weights.values else {
-            refused(&"a matrix is of floats, which takes more than a microcontroller has")
-        };
-        let weights = layer.weights();
-        let size = LayerSize::new(weights.layout(), weights.rows(), weights.cols());
-        if !matrices.contains(&size) {
-            matrices.push(size);
-        }
-    }
-    let vocabulary = Vocabulary::new(&reader, &bytes).unwrap_or_else(|error| refused(&error));
-    let mut index = vec![0; vocabulary.index_len()];
-    let tokenizer =
-        Tokenizer::new(&vocabulary, &bytes, &mut index).unwrap_or_else(|error| refused(&error));
-    let encoding = Encoding::default();
-    let mut scratch = vec![0; encoding.scratch_len(PROMPT.len())];
-    let tokens = tokenizer
-        .encode(PROMPT, encoding, &mut scratch)
-        .unwrap_or_else(|error| refused(&error));
-    let prompt: Vec<u32> = tokens
-        .collect::<Result<_, _>>()
-        .unwrap_or_else(|error| refused(&error));
-    let ends: Vec<u32> = (0..vocabulary.tokens())
-        .filter(|&token| tokenizer.pieces().is_end(token))
-        .collect();
-    format!(
-        "use tercet_core::{{linear::network::LayerSize, model::Config}};
-pub(super) const CONFIG: Config = {{
-    #[allow(unused_imports, reason = \"names that another file may have\")]
-    use tercet_core::model::{{Architecture::*, CacheType::*, Gate::*, Pattern}};
-    {:?}
-}};
-pub(super) const MATRICES: [LayerSize; {}] = {{
-    #[allow(unused_imports, reason = \"names that another file may have\")]
-    use tercet_core::{{block::Format::*, linear::Layout::*}};
-    {matrices:?}
-}};
-pub(super) const LAYOUTS: u32 = {{
-    let (mut layouts, mut at) = ([MATRICES[0].layout; {}], 0);
-    while at < MATRICES.len() {{
-        layouts[at] = MATRICES[at].layout;
-        at += 1;
-    }}
-    tercet_core::linear::Layout::set(&layouts)
-}};
-pub(super) const PROMPT: [u32; {}] = {prompt:?};
-pub(super) const ENDS: [u32; {}] = {ends:?};
-",
-        model.config(),
-        matrices.len(),
-        matrices.len(),
-        prompt.len(),
-        ends.len()
-    )
+/// Writes the constants that `source` makes of a file's bytes.
+fn constants(
+    path: &str,
+    to: &Path,
+    source: impl Fn(&[u8]) -> Result<String, Box<dyn std::error::Error>>,
+) {
+    println!("cargo:rerun-if-changed={path}");
+    let file = fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let source = source(&file).unwrap_or_else(|error| panic!("{path}: {error}"));
+    fs::write(to, source).expect("OUT_DIR can be written");
 }

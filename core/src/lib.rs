@@ -2,7 +2,7 @@
 #![no_std]
 #![deny(unsafe_code)]
 
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
 
 #[macro_use]
@@ -10,6 +10,8 @@ mod macros;
 
 pub mod arch;
 pub mod block;
+#[cfg(feature = "std")]
+pub mod build_script;
 pub mod cluster;
 pub mod conformance;
 pub mod engine;

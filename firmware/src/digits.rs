@@ -4,7 +4,7 @@
 
 use tercet_core::conformance::Digest;
 use tercet_core::linear::network::{Buffers, LayerSize, Network, NetworkError};
-use tercet_core::linear::{I8Sym, Layout, LinearError};
+use tercet_core::linear::{I8Sym, LinearError};
 use tercet_core::scalar::Only;
 
 use crate::aligned::Aligned;
@@ -15,23 +15,19 @@ static FILE: Aligned<[u8; include_bytes!("../data/digits.gguf").len()]> =
 static IMAGES: [u8; include_bytes!("../data/digits.npy").len()] =
     *include_bytes!("../data/digits.npy");
 
-/// The layers that [`FILE`] holds: what memory is set aside for.
-const SIZES: [LayerSize; 2] = [
-    LayerSize::new(Layout::TernaryLanes, HIDDEN, FEATURES),
-    LayerSize::new(Layout::Int8, CLASSES, HIDDEN),
-];
-/// Their layouts: the code of others is not linked.
-const LAYOUTS: u32 = Layout::set(&[Layout::TernaryLanes, Layout::Int8]);
-const HIDDEN: usize = 64;
-const FEATURES: usize = 256;
-const CLASSES: usize = 10;
+mod network {
+    //! What the build script read in [`super::FILE`]: what memory is set aside for, and which code is linked.
+    include!(concat!(env!("OUT_DIR"), "/digits.rs"));
+}
+use network::{INPUTS, LAYERS, LAYOUTS, OUTPUTS, SIZES};
+
 const COUNT: usize = 32;
 
 /// All RAM of the work but the stack.
 #[derive(Debug)]
 pub struct Memory {
-    image: [i8; FEATURES],
-    sums: [i64; CLASSES],
+    image: [i8; INPUTS],
+    sums: [i64; OUTPUTS],
     activations: [i8; LayerSize::activations_len(&SIZES)],
     scratch: [u32; LayerSize::scratch_len(&SIZES)],
 }
@@ -40,8 +36,8 @@ impl Memory {
     /// Zeros, so that a static takes no flash.
     pub const fn new() -> Self {
         Self {
-            image: [0; FEATURES],
-            sums: [0; CLASSES],
+            image: [0; INPUTS],
+            sums: [0; OUTPUTS],
             activations: [0; LayerSize::activations_len(&SIZES)],
             scratch: [0; LayerSize::scratch_len(&SIZES)],
         }
@@ -92,12 +88,12 @@ impl From<LinearError> for Error {
 /// # Errors
 /// Those of [`Network::new`] and [`Network::run`].
 pub fn read(memory: &mut Memory, mut each: impl FnMut(Digit)) -> Result<u64, Error> {
-    let network = Network::<2>::new(&FILE.0)?;
+    let network = Network::<LAYERS>::new(&FILE.0)?;
     // An npy file of bytes ends in its data.
-    let first = IMAGES.len().saturating_sub(COUNT * FEATURES);
+    let first = IMAGES.len().saturating_sub(COUNT * INPUTS);
     let images = IMAGES.get(first..).unwrap_or_default();
     let mut all = Digest::new();
-    for (number, image) in (0..).zip(images.chunks_exact(FEATURES)) {
+    for (number, image) in (0..).zip(images.chunks_exact(INPUTS)) {
         for (code, &byte) in memory.image.iter_mut().zip(image) {
             *code = byte as i8;
         }

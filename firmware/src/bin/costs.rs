@@ -10,24 +10,17 @@ use core::hint::black_box;
 
 use static_cell::ConstStaticCell;
 use tercet_core::cluster::Online;
+use tercet_core::linear::I8Sym;
 use tercet_core::linear::network::{Buffers, LayerSize, Network};
-use tercet_core::linear::{I8Sym, Layout};
 use tercet_core::pool::Ring;
 use tercet_core::scalar::Only;
 use tercet_firmware::clock::Counter;
+use tercet_firmware::motion::sizes::{LAYERS, LAYOUTS, SIZES};
 use tercet_firmware::motion::{AXES, CLASSES, CLUSTERS, FEATURES, Sample, WINDOW, codes, values};
 use tercet_firmware::node::NETWORK;
 use tercet_firmware::{entry, exit, logs};
 
 logs!();
-
-/// Units between features and activities.
-const HIDDEN: usize = 32;
-const SIZES: [LayerSize; 2] = [
-    LayerSize::new(Layout::TernaryLanes, HIDDEN, FEATURES),
-    LayerSize::new(Layout::TernaryLanes, CLASSES, HIDDEN),
-];
-const LAYOUTS: u32 = Layout::set(&[Layout::TernaryLanes]);
 
 struct Memory {
     window: Ring<Sample, WINDOW>,
@@ -49,7 +42,7 @@ fn main() -> ! {
         defmt::error!("the board's timer does not follow instructions: run with -icount shift=7");
         exit::failure()
     };
-    let (Some(memory), Ok(network)) = (MEMORY.try_take(), Network::<2>::new(NETWORK)) else {
+    let (Some(memory), Ok(network)) = (MEMORY.try_take(), Network::<LAYERS>::new(NETWORK)) else {
         defmt::error!("the network is refused");
         exit::failure()
     };

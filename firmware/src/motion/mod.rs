@@ -49,7 +49,7 @@ pub use app::{App, Memory};
 pub use detector::{CLUSTERS, MARGIN, Phase};
 pub use error::Error;
 pub use features::{Codes, FEATURES, Values, codes, values};
-pub use network::{Activity, CLASSES};
+pub use network::{Activity, CLASSES, sizes};
 pub use recordings::{Recording, Recordings};
 pub use report::Report;
 pub use sensor::{AXES, PERIOD_MS, Sample};

@@ -1,25 +1,22 @@
 //! Which activity a window is of: a ternary network in flash.
 
+use tercet_core::linear::I8Sym;
 use tercet_core::linear::network::{Buffers, LayerSize, Network};
-use tercet_core::linear::{I8Sym, Layout};
 use tercet_core::scalar::Only;
 
 use super::{Codes, Error, FEATURES};
 
+pub mod sizes {
+    //! What the build script read in the network's file: what memory is set aside for, and which code is linked.
+    include!(concat!(env!("OUT_DIR"), "/motion.rs"));
+}
+use sizes::{LAYERS, LAYOUTS, SIZES};
+
 /// Activities that the network tells apart.
-pub const CLASSES: usize = 4;
+pub const CLASSES: usize = sizes::OUTPUTS;
 
-/// Units between features and activities.
-const HIDDEN: usize = 32;
-
-/// The layers that the file must have: what memory is set aside for.
-const SIZES: [LayerSize; 2] = [
-    LayerSize::new(Layout::TernaryLanes, HIDDEN, FEATURES),
-    LayerSize::new(Layout::TernaryLanes, CLASSES, HIDDEN),
-];
-
-/// Their layout: the code of others is not linked.
-const LAYOUTS: u32 = Layout::set(&[Layout::TernaryLanes]);
+// A window has as many features as the network takes.
+const _: () = assert!(sizes::INPUTS == FEATURES);
 
 /// What somebody does, in the order of the network's outputs and of the recordings' labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +61,7 @@ impl Scratch {
 /// A network of the right shape.
 #[derive(Clone, Debug)]
 pub(super) struct Classifier<'a> {
-    network: Network<'a, 2>,
+    network: Network<'a, LAYERS>,
 }
 
 impl<'a> Classifier<'a> {

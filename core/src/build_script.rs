@@ -1,0 +1,178 @@
+//! The sizes of a file's network or model as Rust constants, for a firmware's build script.
+//!
+//! Memory on a microcontroller is set aside when a program is compiled, so the sizes of a network or model have to be
+//! constants. A build script reads the file that goes to flash and writes them; nothing is counted by hand, and another
+//! file only needs another build. The crate is then a build-dependency with the feature `std`, and a dependency without.
+//!
+//! ```no_run
+//! // build.rs
+//! use std::{env, fs, path::Path};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     println!("cargo:rerun-if-changed=digits.gguf");
+//!     let sizes = tercet_core::build_script::network(&fs::read("digits.gguf")?)?;
+//!     fs::write(Path::new(&env::var("OUT_DIR")?).join("digits.rs"), sizes)?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! ```ignore
+//! // main.rs: SIZES, LAYOUTS, LAYERS, INPUTS and OUTPUTS
+//! include!(concat!(env!("OUT_DIR"), "/digits.rs"));
+//!
+//! static FILE: &[u8] = include_bytes!("../digits.gguf");
+//! let mut activations = [0; LayerSize::activations_len(&SIZES)];
+//! let mut scratch = [0; LayerSize::scratch_len(&SIZES)];
+//! let network = Network::<LAYERS>::new(FILE)?;
+//! // Code for other layouts than the file's is not linked.
+//! let mut engine = Only::<LAYOUTS>;
+//! ```
+
+use std::boxed::Box;
+use std::error::Error;
+use std::string::String;
+use std::vec::Vec;
+use std::{format, vec};
+
+use crate::gguf::Reader;
+use crate::linear::Matrix;
+use crate::linear::network::{LayerSize, Network, NetworkError};
+use crate::model::tokenizer::{Encoding, Tokenizer, Vocabulary};
+use crate::model::{Layer, Model, Values};
+
+/// Most layers of a network that is read here.
+const MAX_LAYERS: usize = 64;
+
+/// Returns the constants of a network's file ([`crate::linear::network`]) as Rust source.
+///
+/// | constant | type | value |
+/// |---|---|---|
+/// | `SIZES` | `[LayerSize; LAYERS]` | layout, rows and columns of each layer |
+/// | `LAYERS` | `usize` | number of layers, for [`Network`]'s parameter |
+/// | `INPUTS`, `OUTPUTS` | `usize` | values that go in, and logits that come out |
+/// | `LAYOUTS` | `u32` | the set of its layouts, for [`Only`](crate::scalar::Only) |
+///
+/// `LayerSize` is imported by it.
+///
+/// # Errors
+/// [`NetworkError`] for a file that is none, or has more than 64 layers.
+pub fn network(file: &[u8]) -> Result<String, NetworkError> {
+    let network = Network::<MAX_LAYERS>::new(file)?;
+    let sizes: Vec<LayerSize> = network
+        .layers()
+        .map(|layer| size(layer.weights()))
+        .collect();
+    let layers = sizes.len();
+    Ok(format!(
+        "use tercet_core::linear::network::LayerSize;
+/// Layout, rows and columns of each layer.
+pub const SIZES: [LayerSize; LAYERS] = {};
+/// Number of layers.
+pub const LAYERS: usize = {layers};
+/// Number of values that go in.
+pub const INPUTS: usize = {};
+/// Number of logits that come out.
+pub const OUTPUTS: usize = {};
+{}",
+        literal(&sizes),
+        network.inputs(),
+        network.outputs(),
+        layouts("SIZES", layers),
+    ))
+}
+
+/// Returns the constants of a language model's file ([`crate::model`]) and of a prompt as Rust source.
+///
+/// | constant | type | value |
+/// |---|---|---|
+/// | `CONFIG` | [`Config`](crate::model::Config) | the model's shape |
+/// | `MATRICES` | `[LayerSize; N]` | every layout and size of a matrix, for [`Needs::of_sizes`](crate::model::Needs::of_sizes) |
+/// | `LAYOUTS` | `u32` | the set of their layouts, for [`Only`](crate::scalar::Only) |
+/// | `PROMPT` | `[u32; N]` | the prompt's tokens |
+/// | `ENDS` | `[u32; N]` | the tokens that end a text |
+///
+/// # Errors
+/// Those of [`Reader::new`], [`Model::new`], [`Vocabulary::new`] and [`Tokenizer::encode`]; a model with a matrix of
+/// floats, which a microcontroller has no room for.
+pub fn model(file: &[u8], prompt: &[u8]) -> Result<String, Box<dyn Error>> {
+    let reader = Reader::new(file)?;
+    let (layers, steps) = Model::lengths(&reader)?;
+    let (mut layers, mut steps) = (vec![Layer::EMPTY; layers], vec![0; steps]);
+    let model = Model::new(&reader, &mut layers, &mut steps)?;
+    let mut matrices: Vec<LayerSize> = Vec::new();
+    let weights = model.layers().iter().flat_map(Layer::weights);
+    for weights in weights.chain([model.head()]) {
+        let Values::Blocks(layer) = &weights.values else {
+            return Err(
+                "a matrix is of floats, which takes more than a microcontroller has".into(),
+            );
+        };
+        let size = size(layer.weights());
+        if !matrices.contains(&size) {
+            matrices.push(size);
+        }
+    }
+    let vocabulary = Vocabulary::new(&reader, file)?;
+    let mut index = vec![0; vocabulary.index_len()];
+    let tokenizer = Tokenizer::new(&vocabulary, file, &mut index)?;
+    let encoding = Encoding::default();
+    let mut scratch = vec![0; encoding.scratch_len(prompt.len())];
+    let tokens = tokenizer.encode(prompt, encoding, &mut scratch)?;
+    let prompt = tokens.collect::<Result<Vec<u32>, _>>()?;
+    let ends: Vec<u32> = (0..vocabulary.tokens())
+        .filter(|&token| tokenizer.pieces().is_end(token))
+        .collect();
+    Ok(format!(
+        "use tercet_core::{{linear::network::LayerSize, model::Config}};
+/// The model's shape.
+pub const CONFIG: Config = {{
+    #[allow(unused_imports, reason = \"names that another file may have\")]
+    use tercet_core::model::{{Architecture::*, CacheType::*, Gate::*, Pattern}};
+    {:?}
+}};
+/// Every layout and size of a matrix.
+pub const MATRICES: [LayerSize; {}] = {};
+{}/// The prompt's tokens.
+pub const PROMPT: [u32; {}] = {prompt:?};
+/// The tokens that end a text.
+pub const ENDS: [u32; {}] = {ends:?};
+",
+        model.config(),
+        matrices.len(),
+        literal(&matrices),
+        layouts("MATRICES", matrices.len()),
+        prompt.len(),
+        ends.len()
+    ))
+}
+
+fn size(matrix: &Matrix<'_>) -> LayerSize {
+    LayerSize::new(matrix.layout(), matrix.rows(), matrix.cols())
+}
+
+/// An array of sizes, in which layouts and formats go by their last name.
+fn literal(sizes: &[LayerSize]) -> String {
+    format!(
+        "{{
+    #[allow(unused_imports, reason = \"names that another file may have\")]
+    use tercet_core::{{block::Format::*, linear::Layout::*}};
+    {sizes:?}
+}}"
+    )
+}
+
+/// `LAYOUTS`, the set of the layouts of the constant `sizes`.
+fn layouts(sizes: &str, count: usize) -> String {
+    format!(
+        "/// The set of its layouts.
+pub const LAYOUTS: u32 = {{
+    let (mut layouts, mut at) = ([{sizes}[0].layout; {count}], 0);
+    while at < {count} {{
+        layouts[at] = {sizes}[at].layout;
+        at += 1;
+    }}
+    tercet_core::linear::Layout::set(&layouts)
+}};
+"
+    )
+}
