@@ -4,18 +4,26 @@ use std::process::Stdio;
 
 use super::support::{Folder, finish};
 
-const SUBCOMMANDS: [&str; 13] = [
+const SUBCOMMANDS: [&str; 21] = [
     "quantize",
     "dequantize",
-    "import",
     "inspect",
     "compare",
     "calibrate",
+    "import",
     "generate",
+    "chat",
     "perplexity",
     "tokenize",
-    "bench",
+    "train",
+    "kmeans",
+    "assign",
+    "elbow",
+    "search",
     "info",
+    "bench",
+    "tune",
+    "verify",
     "demo",
     "completions",
 ];

@@ -1,4 +1,4 @@
-//! `tercet info`: what this machine has, and which engine works on it.
+//! `tercet info`: shows the machine, and the engine that works on it.
 
 use serde::Serialize;
 use tercet_host::measure::{Cache, Machine, Processor};
@@ -26,7 +26,7 @@ gpus[] (device, name, capability, memory, free, multiprocessors, cache, clock, m
 driver, refused (null, or why it cannot be used)), no_gpu (null, or why there is none), \
 tuning (file (null where TERCET_TUNING is off), made (null, or the day), device, refused (null, or why the file is not used)).";
 
-/// Show the processor, its instruction sets, the GPUs and the tuning file, and what would be used
+/// Show the processor, its instruction sets, GPUs, and the engines in use
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -40,7 +40,7 @@ struct Info {
     version: &'static str,
     processor: Described,
     instruction_sets: Sets,
-    /// Those that work is shared out to.
+    /// Threads that share the work.
     threads: usize,
     gpus: Vec<Gpu>,
     no_gpu: Option<String>,
@@ -143,7 +143,7 @@ impl Info {
     }
 }
 
-/// `L1 data 48 KiB`, and how many threads share it where several do.
+/// Formats `L1 data 48 KiB`, with the number of threads that share it if there are several.
 fn words(cache: &Cache) -> String {
     let Cache {
         level,

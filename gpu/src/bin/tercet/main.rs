@@ -1,8 +1,9 @@
-//! The `tercet` command: quantize, import, inspect, compare and calibrate models; cluster and search points; build and run integer networks;
-//! run language models; time it all, choose engines by it, and verify their bits.
+//! The `tercet` command: quantizes, imports, inspects, compares and calibrates models; clusters and searches points;
+//! builds and runs integer networks; trains and runs language models; times operations, tunes the choice of engines,
+//! and verifies their bits.
 //!
-//! One file a subcommand. What is computed is computed in `tercet-host`; here are words, tables and exit codes:
-//! 0 for success, 1 for a failure told in one line on stderr, 2 for wrong usage, 130 when interrupted.
+//! Each subcommand has one file. `tercet-host` does the computation; this crate has the messages, tables and exit
+//! codes: 0 for success, 1 for a failure with one line on stderr, 2 for wrong usage, 130 when interrupted.
 
 mod assign;
 mod bench;
@@ -22,6 +23,7 @@ mod failure;
 mod format;
 mod generate;
 mod gpus;
+mod groups;
 mod import;
 mod info;
 mod inspect;
@@ -50,7 +52,7 @@ mod words;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use tercet_host::simd::Backend;
 
 use failure::Failure;
@@ -61,16 +63,16 @@ Examples:
   tercet inspect model.safetensors                             what is inside
   tercet quantize model.safetensors -o model.gguf --to tq2_0   ternary blocks, ggml's bytes
   tercet compare model.safetensors model.gguf                  what it cost, tensor by tensor
-  tercet import llama2.data -o model.gguf                      a checkpoint of llama2.c for llama.cpp
-  tercet kmeans images.npy -k 10 --report clusters.html        groups, in exact integers, with pictures
+  tercet import llama2.data -o model.gguf                      a model that llama.cpp runs
+  tercet kmeans images.npy -k 10 --report clusters.html        groups, with pictures
   tercet search embeddings.npy queries.npy -k 10               the nearest rows, exactly
   tercet generate stories15M.gguf -p \"Once upon a time\"        a text, the same on every machine
-  tercet train book.txt -o book.gguf                           a ternary model of a text, in integers
-  tercet chat SmolLM2.gguf                                     a conversation, by the model's own template
+  tercet train book.txt -o book.gguf                           a ternary model of a text
+  tercet chat SmolLM2.gguf                                     a conversation
   tercet bench --quick                                         how fast this machine is
   tercet info                                                  processor, instruction sets, GPUs
-  tercet tune                                                  measure which engine is the fastest at which size
-  tercet verify                                                the same bits as everywhere, on every engine here
+  tercet tune                                                  which engine is the fastest
+  tercet verify                                                the same bits as everywhere
 
 Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 wrong usage, \
 130 interrupted.";
@@ -81,18 +83,19 @@ Exit status: 0 success, 1 failure (one line on stderr, nothing half-written), 2 
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Threads to use, for `bench` also several as 1,2,4; results do not depend on it [default: RAYON_NUM_THREADS, else one a core]
+    /// Number of threads, for `bench` also several as 1,2,4; results do not depend on it [default: RAYON_NUM_THREADS,
+    /// else one per core]
     #[arg(long, global = true, display_order = 900, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
-    /// Write what ran when, on the processor's threads and on devices, to a new JSON file; ui.perfetto.dev shows it
+    /// Write a timeline of the processor's threads and of devices to a new JSON file; ui.perfetto.dev shows it
     #[arg(long, global = true, display_order = 901, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write what was counted (calls, times, bytes, by operation and engine; a device's kernels, copies and memory) to a new file: JSON
-    /// where it is called .json, else the text that Prometheus reads
+    /// Write counters (calls, times, bytes, by operation and engine; a device's kernels, copies and memory) to a new
+    /// file: JSON if its name ends in .json, else Prometheus text
     #[arg(long, global = true, display_order = 902, value_name = "FILE")]
     metrics: Option<PathBuf>,
-    /// Say on stderr what the time went to, by operation, engine and what bounds them, and which one change would help most; each second
-    /// on a terminal, and at the end
+    /// Report on stderr where the time goes, by operation, engine and what limits them, and the one change that would
+    /// help most; each second on a terminal, and at the end
     #[arg(long, global = true, display_order = 903, value_name = "FORM", num_args = 0..=1, default_missing_value = "text", require_equals = true)]
     bottlenecks: Option<bottlenecks::Form>,
 }
@@ -124,7 +127,7 @@ enum Command {
 }
 
 impl Command {
-    /// The engine that was asked for, of the commands that let it be chosen.
+    /// Returns the requested engine, for commands that let it be chosen.
     fn engine(&self) -> Option<&engine::Named> {
         match self {
             Self::Quantize(arguments) => Some(&arguments.engine),
@@ -147,7 +150,8 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = groups::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
@@ -160,7 +164,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Train(arguments) => arguments.settle().map(|()| None)?,
         command => (command.engine()).map_or(Ok(None), engine::Named::settle)?,
     };
-    // A wrong name is told before any work.
+    // Report a wrong name before any work.
     Backend::chosen()?;
     if cli.threads.len() > 1 && !matches!(cli.command, Command::Bench(_)) {
         return Err(Failure::usage(
@@ -177,7 +181,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         )));
     }
     if let Some(threads) = threads.or(alone.map(|_| 1)) {
-        // Before any work, so that the pool is not there yet. One thread alone is this one, and none is started.
+        // Before any work, so that the pool does not exist yet. A single thread is this one, and none is started.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
         let pool = match alone {
             Some(_) => pool.use_current_thread(),
@@ -194,7 +198,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         .map(bottlenecks::Reports::start)
         .transpose()?;
     let done = work(cli.command, &cli.threads);
-    // Also of work that failed.
+    // Also for work that failed.
     if let Some(reports) = reports {
         reports.finish();
     }

@@ -1,4 +1,4 @@
-//! `tercet network`: integer networks, made from float models and run.
+//! `tercet network`: makes integer networks from float models, and runs them.
 
 mod build;
 mod run;
@@ -12,7 +12,7 @@ use tercet_gpu::dispatch::Job;
 use crate::engine;
 use crate::failure::Failure;
 
-/// Make an integer network that a microcontroller runs from flash, and run it here to the same bits
+/// Make an integer network for a microcontroller, and run it here with the same bits
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -26,7 +26,7 @@ enum Command {
 }
 
 impl Arguments {
-    /// The engine that was asked for.
+    /// Returns the requested engine.
     pub(crate) const fn engine(&self) -> &engine::Named {
         match &self.command {
             Command::Build(arguments) => &arguments.engine,
@@ -35,7 +35,7 @@ impl Arguments {
     }
 }
 
-/// The products of layers with so many points: each a matrix by a matrix, or by one vector.
+/// Returns the products of layers with so many points: each a matrix by a matrix, or by one vector.
 fn job(layers: &[LayerSize], points: usize) -> Job {
     let none = Job::products(0, 0, 0, points).with_items(0);
     layers.iter().fold(none, |all, size| {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_job_is_the_sum_of_its_layers() {
-        // Of three points, in 2 bits a weight and in 8.
+        // For three points, with 2 bits per weight and with 8.
         let layers = [
             LayerSize::new(Layout::TernaryLanes, 32, 64),
             LayerSize::new(Layout::Int8, 10, 32),
@@ -87,7 +87,7 @@ mod tests {
         };
         assert_eq!(three, expected);
         let one = job(&layers, 1);
-        // A row of weights each.
+        // One item per row of weights.
         assert_eq!((one.operation, one.items), (Operation::Matvec, 42));
         assert_eq!(one.work, 2048 + 320);
     }
