@@ -1,8 +1,9 @@
 //! The sizes of a file's network or model as Rust constants, for a firmware's build script.
 //!
-//! Memory on a microcontroller is set aside when a program is compiled, so the sizes of a network or model have to be
-//! constants. A build script reads the file that goes to flash and writes them; nothing is counted by hand, and another
-//! file only needs another build. The crate is then a build-dependency with the feature `std`, and a dependency without.
+//! Memory on a microcontroller is reserved when a program is compiled, so the sizes of a network or model must be
+//! constants. A build script reads the file for the flash and writes these constants. Nothing is counted by hand, and
+//! another file only needs another build. The crate is then a build-dependency with the feature `std`, and a
+//! dependency without it.
 //!
 //! ```no_run
 //! // build.rs
@@ -40,7 +41,7 @@ use crate::linear::network::{LayerSize, Network, NetworkError};
 use crate::model::tokenizer::{Encoding, Tokenizer, Vocabulary};
 use crate::model::{Layer, Model, Values};
 
-/// Most layers of a network that is read here.
+/// Largest number of layers of a network that this module reads.
 const MAX_LAYERS: usize = 64;
 
 /// Returns the constants of a network's file ([`crate::linear::network`]) as Rust source.
@@ -49,13 +50,13 @@ const MAX_LAYERS: usize = 64;
 /// |---|---|---|
 /// | `SIZES` | `[LayerSize; LAYERS]` | layout, rows and columns of each layer |
 /// | `LAYERS` | `usize` | number of layers, for [`Network`]'s parameter |
-/// | `INPUTS`, `OUTPUTS` | `usize` | values that go in, and logits that come out |
+/// | `INPUTS`, `OUTPUTS` | `usize` | number of input values, and number of logits |
 /// | `LAYOUTS` | `u32` | the set of its layouts, for [`Only`](crate::scalar::Only) |
 ///
-/// `LayerSize` is imported by it.
+/// The source imports `LayerSize`.
 ///
 /// # Errors
-/// [`NetworkError`] for a file that is none, or has more than 64 layers.
+/// [`NetworkError`] for a file that is not a network, or has more than 64 layers.
 pub fn network(file: &[u8]) -> Result<String, NetworkError> {
     let network = Network::<MAX_LAYERS>::new(file)?;
     let sizes: Vec<LayerSize> = network
@@ -92,8 +93,8 @@ pub const OUTPUTS: usize = {};
 /// | `ENDS` | `[u32; N]` | the tokens that end a text |
 ///
 /// # Errors
-/// Those of [`Reader::new`], [`Model::new`], [`Vocabulary::new`] and [`Tokenizer::encode`]; a model with a matrix of
-/// floats, which a microcontroller has no room for.
+/// Those of [`Reader::new`], [`Model::new`], [`Vocabulary::new`] and [`Tokenizer::encode`]; an error for a model with
+/// a matrix of floats, for which a microcontroller has no space.
 pub fn model(file: &[u8], prompt: &[u8]) -> Result<String, Box<dyn Error>> {
     let reader = Reader::new(file)?;
     let (layers, steps) = Model::lengths(&reader)?;
@@ -150,7 +151,7 @@ fn size(matrix: &Matrix<'_>) -> LayerSize {
     LayerSize::new(matrix.layout(), matrix.rows(), matrix.cols())
 }
 
-/// An array of sizes, in which layouts and formats go by their last name.
+/// Returns the source of an array of sizes, with layouts and formats by the last part of their path.
 fn literal(sizes: &[LayerSize]) -> String {
     format!(
         "{{
@@ -161,7 +162,7 @@ fn literal(sizes: &[LayerSize]) -> String {
     )
 }
 
-/// `LAYOUTS`, the set of the layouts of the constant `sizes`.
+/// Returns the source of `LAYOUTS`, the set of the layouts of the constant `sizes`.
 fn layouts(sizes: &str, count: usize) -> String {
     format!(
         "/// The set of its layouts.

@@ -1,9 +1,9 @@
-//! One way to declare an error enum.
+//! The macro that declares the crate's error enums.
 
 /// Declares a small `Copy` error enum with `Display`, `core::error::Error` and, behind the
 /// `defmt` feature, `defmt::Format`.
 ///
-/// Each variant carries its message once; fields appear in it by name.
+/// Each variant states its message once. The message refers to fields by name.
 macro_rules! error_enum {
     (
         $(#[$meta:meta])*

@@ -1,7 +1,8 @@
-//! Inner loops: plain ones ([`plain`]), kernels for one kind of processor each, and which of them the target takes.
+//! Inner loops: plain ones ([`plain`]), kernels for one kind of processor each, and the selection for the target.
 //!
-//! A kernel gives the plain loop's bits for every legal input; its proof of that is at its head. Which are compiled in,
-//! `build.rs` decides by the target. Nothing here knows a driver or an engine: both are built on these loops.
+//! A kernel returns the same bits as the plain loop for every valid input; the docs at its head prove this.
+//! `build.rs` decides by the target which ones are compiled. Nothing here knows a driver or an engine: both are built
+//! on these loops.
 
 #[cfg(tercet_dsp)]
 pub mod cortex_m;
@@ -17,8 +18,8 @@ use crate::linear::{I8Sym, Matrix, Sums};
 use crate::{block::Format, linear::Layout};
 use plain::Nearest;
 
-/// [`plain::linear::sums`] by the best code here, of the layouts in a set; false, and nothing done, for another. `scratch` has
-/// [`Matrix::scratch_len`] words or more, and `x` an activation a column.
+/// Does [`plain::linear::sums`] with the best code here, for the layouts in a set. Returns false and does nothing for
+/// another. `scratch` has at least [`Matrix::scratch_len`] words, and `x` has one activation per column.
 #[inline]
 pub(crate) fn sums<const SET: u32>(
     matrix: &Matrix<'_>,
@@ -29,7 +30,7 @@ pub(crate) fn sums<const SET: u32>(
     sums_each::<SET, _>(&mut [(matrix, out)], x, scratch)
 }
 
-/// [`sums`] of matrices of as many columns, each into what stands beside it.
+/// Does [`sums`] for matrices with the same number of columns, each into its own receiver.
 #[inline]
 pub(crate) fn sums_each<const SET: u32, S: Sums>(
     products: &mut [(&Matrix<'_>, S)],
@@ -40,7 +41,7 @@ pub(crate) fn sums_each<const SET: u32, S: Sums>(
     use cortex_m::Tq1_0;
     #[cfg(not(any(tercet_dsp, tercet_mve)))]
     use portable::Tq1_0;
-    // Vectors take TQ1_0 without tables.
+    // With vectors, TQ1_0 needs no tables.
     #[cfg(not(tercet_mve))]
     if Layout::Block(Format::Tq1_0).is_in(SET)
         && portable::one_scale::sums::<Tq1_0, S>(products, x, scratch)
@@ -75,7 +76,7 @@ fn sums_alone<const SET: u32>(
 pub(crate) use cortex_m::{dot, nearest, norm};
 #[cfg(tercet_mve)]
 pub(crate) use mve::{dot, nearest, norm};
-// As in `portable::sums`: only where there are no vectors.
+// As in `portable::sums`: targets with an operating system have vectors, for which the plain loops are better.
 #[cfg(all(not(any(tercet_dsp, tercet_mve)), not(target_os = "none")))]
 pub(crate) use plain::{dot, nearest, norm};
 #[cfg(all(not(any(tercet_dsp, tercet_mve)), target_os = "none"))]
@@ -83,11 +84,11 @@ pub(crate) use portable::{dot, nearest, norm};
 
 #[cfg(not(tercet_dsp))]
 pub(crate) use crate::model::attention::PlainProducts as Products;
-/// What attention multiplies with.
+/// Attention's products.
 #[cfg(tercet_dsp)]
 pub(crate) use cortex_m::Products;
 
-/// Calls `each` with what [`plain::nearest`] gives for each point, in order, by the best code here.
+/// Calls `each` with the result of [`plain::nearest`] for each point, in order, computed with the best code here.
 #[inline]
 pub(crate) fn for_each_nearest(
     points: &[i8],

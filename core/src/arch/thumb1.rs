@@ -1,7 +1,9 @@
-//! Loops for Thumb-1 code (Cortex-M0, M0+, M23), which compilers keep half in memory: eight registers are all.
+//! Loops for Thumb-1 code (Cortex-M0, M0+, M23), for which compilers keep half of the values in memory: there are
+//! only eight registers.
 //!
-//! Two dot products at once: [`crate::arch::plain::dot`] of each row with `x`; sums wrap where its sums do. One value of `x` times two rows is 8
-//! instructions, so 4.06 a multiplication with the branch. Entries of tables of TQ1_0: four bytes of a row are 22 instructions.
+//! Two dot products at once: [`crate::arch::plain::dot`] of each row with `x`; sums wrap where its sums do. One value
+//! of `x` times two rows takes 8 instructions, so 4.06 per multiplication with the branch. Entries of TQ1_0's tables:
+//! four bytes of a row take 22 instructions.
 //!
 //! Exact: every lane is a sign-extended byte, and MULS and ADDS are the operations modulo 2³² of the plain loop.
 
@@ -9,19 +11,20 @@
 
 use core::arch::asm;
 
-/// Values a step.
+/// Values per step.
 const STEP: usize = 8;
 
-/// Sums of the products of two rows with `x`, over the whole steps of the shortest, and how many values those are.
+/// Returns the sums of the products of two rows with `x`, over the whole steps of the shortest, and the number of
+/// these values.
 #[inline(never)]
 pub(crate) fn two(a: &[u8], b: &[u8], x: &[i8]) -> ([i32; 2], usize) {
     let len = a.len().min(b.len()).min(x.len()) & !(STEP - 1);
     let mut sums = [0; 2];
     if len > 0 {
         let [first, second] = &mut sums;
-        // SAFETY: The index goes from −len to 0, exclusive, and is added to what lies `len` bytes behind each slice's start, no
-        // slice being shorter. Bytes may lie at any address. r6 and r7, of which compilers keep one to themselves, are
-        // saved and restored; no operand is relative to the stack's pointer.
+        // SAFETY: The index goes from −len to 0, exclusive, and is added to what lies `len` bytes behind each slice's
+        // start, no slice being shorter. Bytes may lie at any address. r6 and r7, of which compilers keep one to
+        // themselves, are saved and restored; no operand is relative to the stack's pointer.
         unsafe {
             asm!(
                 "push {{r6, r7}}",
@@ -51,7 +54,8 @@ pub(crate) fn two(a: &[u8], b: &[u8], x: &[i8]) -> ([i32; 2], usize) {
     (sums, len)
 }
 
-/// Adds to each row's sums what two tables say of its four bytes, as [`super::portable`] has it for TQ1_0; `bytes` begins with the first row's.
+/// Adds the entries of two tables for each row's four bytes to its sums, as in [`super::portable`] for TQ1_0; `bytes`
+/// begins with the first row's.
 pub(crate) fn add_entries(
     bytes: &[u8],
     row_bytes: usize,
@@ -62,8 +66,9 @@ pub(crate) fn add_entries(
         return;
     }
     let ends = sums.as_mut_ptr_range();
-    // SAFETY: reads four bytes of each row, which lie in `bytes` as was checked, and words of both tables by bytes; reads and writes the sums of as many
-    // rows. r6 and r7, of which compilers keep one to themselves, are saved and restored; no operand is relative to the stack's pointer.
+    // SAFETY: reads four bytes of each row, which lie in `bytes` as was checked, and words of both tables by bytes;
+    // reads and writes the sums of as many rows. r6 and r7, of which compilers keep one to themselves, are saved and
+    // restored; no operand is relative to the stack's pointer.
     unsafe {
         asm!(
             "push {{r6, r7}}",
@@ -103,7 +108,7 @@ pub(crate) fn add_entries(
     }
 }
 
-/// An int8 vector's bytes.
+/// Returns an int8 vector's bytes.
 pub(crate) fn bytes(values: &[i8]) -> &[u8] {
     // SAFETY: The two types have one size, alignment and set of values.
     unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }

@@ -1,35 +1,35 @@
-//! The ternary tensors of Hugging Face's BitNet models: four rows a byte in a `uint8` tensor.
+//! The ternary tensors of Hugging Face's BitNet models: four rows per byte in a `uint8` tensor.
 //!
-//! A matrix of `rows` × `cols` (row-major, rows are output features) becomes ⌈rows / 4⌉ × `cols` bytes. With
-//! R = ⌈rows / 4⌉, byte row r holds rows r, r + R, r + 2 R and r + 3 R as `code + 1`, the first in its lowest
-//! two bits; rows past the last are bits 0. The tensor's shape says only R, so the number of rows comes from
-//! elsewhere or is 4 R.
+//! A matrix of `rows` × `cols` (row-major, rows are output features) becomes ⌈rows / 4⌉ × `cols` bytes. With R =
+//! ⌈rows / 4⌉, byte row r holds rows r, r + R, r + 2 R and r + 3 R as `code + 1`, the first in its lowest two bits.
+//! The bits of rows after the last are 0. The tensor's shape gives only R, so the number of rows comes from elsewhere
+//! or is 4 R.
 //!
-//! The quantizer is `s = fl(1 / max(mean|w|, 1e-5))` and `code = half_even(fl(w · s))`, clipped to −1..=1, in f32
-//! for bf16 and f16 tensors too. The mean here is the exact one, rounded once; `transformers` sums in floats,
-//! so its s may differ in the last place. For the same s the codes are the same.
+//! The quantizer is `s = fl(1 / max(mean|w|, 1e-5))` and `code = half_even(fl(w · s))`, clipped to −1..=1, computed
+//! in f32 for bf16 and f16 tensors too. The mean here is the exact one, rounded once. `transformers` sums in floats,
+//! so its s may differ in the last place. For the same s, the codes are the same.
 //!
-//! **Which of s and 1/s the file's `weight_scale` holds depends on the module that loads it**: see
-//! [`WeightScale`]. The bytes do not tell; the model's `quantization_config` does (`linear_class`).
+//! **The file's `weight_scale` is s or 1/s, depending on the module that loads it**: see [`WeightScale`]. The bytes
+//! do not show this; the model's `quantization_config` does (`linear_class`).
 
 use super::{BlockError, expect_len};
 use crate::number::{Element, Stats, bits};
 
-/// What the one value of a file's `weight_scale` means.
+/// Meaning of the one value in a file's `weight_scale`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum WeightScale {
-    /// It is s: `linear_class = "bitlinear"` (the default of `transformers`, packed weights) divides its
+    /// The value is s: `linear_class = "bitlinear"` (the default of `transformers`, packed weights) divides its
     /// products by it.
     #[default]
     Divisor,
-    /// It is 1/s, about mean|w|: `linear_class = "autobitlinear"`, `quantization_mode = "offline"` multiplies its
-    /// products by it.
+    /// The value is 1/s, about mean|w|: `linear_class = "autobitlinear"`, `quantization_mode = "offline"` multiplies
+    /// its products by it.
     Multiplier,
 }
 
 impl WeightScale {
-    /// What to store for the quantizer's `s`.
+    /// Returns the value to store for the quantizer's `s`.
     pub fn stored(self, s: f32) -> f32 {
         match self {
             Self::Divisor => s,
@@ -37,7 +37,7 @@ impl WeightScale {
         }
     }
 
-    /// What the code 1 stands for, given what is stored.
+    /// Returns the value of code 1 for a stored value.
     ///
     /// # Errors
     /// [`BlockError::Scale`] unless both are positive and finite.
@@ -54,10 +54,10 @@ impl WeightScale {
     }
 }
 
-/// Bytes of a packed matrix: ⌈rows / 4⌉ · cols.
+/// Returns the number of bytes of a packed matrix: ⌈rows / 4⌉ · cols.
 ///
 /// # Errors
-/// [`BlockError::TooLarge`] when `rows · cols` does not fit `usize`.
+/// [`BlockError::TooLarge`] if `rows · cols` does not fit `usize`.
 pub const fn packed_len(rows: usize, cols: usize) -> Result<usize, BlockError> {
     match rows.checked_mul(cols) {
         Some(_) => match rows.div_ceil(4).checked_mul(cols) {
@@ -81,7 +81,7 @@ pub const fn packed_len(rows: usize, cols: usize) -> Result<usize, BlockError> {
 /// ```
 ///
 /// # Errors
-/// [`BlockError::Length`], [`BlockError::CodeRange`] with the lowest index.
+/// [`BlockError::Length`]; [`BlockError::CodeRange`] with the lowest index.
 pub fn pack(rows: usize, cols: usize, codes: &[i8], out: &mut [u8]) -> Result<(), BlockError> {
     let quarter = packed_len(rows, cols)?;
     expect_len(rows * cols, codes.len())?;
@@ -90,7 +90,7 @@ pub fn pack(rows: usize, cols: usize, codes: &[i8], out: &mut [u8]) -> Result<()
         return Err(BlockError::CodeRange { index });
     }
     out.fill(0);
-    // `chunks` of a length 0 would panic; without bytes there are no codes either.
+    // `chunks` of length 0 would panic; without bytes there are no codes either.
     for (codes, shift) in codes.chunks(quarter.max(1)).zip(SHIFTS) {
         for (byte, &code) in out.iter_mut().zip(codes) {
             *byte |= ((code + 1) as u8) << shift;
@@ -99,18 +99,18 @@ pub fn pack(rows: usize, cols: usize, codes: &[i8], out: &mut [u8]) -> Result<()
     Ok(())
 }
 
-/// Unpacks [`packed_len`] bytes into `rows · cols` codes. The bits of rows past the last are not looked at.
+/// Unpacks [`packed_len`] bytes into `rows · cols` codes. Ignores the bits of rows after the last.
 ///
 /// # Errors
-/// [`BlockError::Length`], [`BlockError::CodeRange`] with the lowest index that holds the bits 3.
+/// [`BlockError::Length`]; [`BlockError::CodeRange`] with the lowest index that holds the bits 3.
 pub fn unpack(rows: usize, cols: usize, packed: &[u8], out: &mut [i8]) -> Result<(), BlockError> {
     unpack_as(rows, cols, packed, out, |code| code)
 }
 
-/// Decodes a packed matrix to f32: `code · unit`, where [`WeightScale::unit`] says what one code stands for.
+/// Decodes a packed matrix to f32: `code · unit`, with the value of code 1 from [`WeightScale::unit`].
 ///
 /// # Errors
-/// As [`unpack`].
+/// Those of [`unpack`].
 pub fn decode(
     rows: usize,
     cols: usize,
@@ -121,10 +121,10 @@ pub fn decode(
     unpack_as(rows, cols, packed, out, |code| f32::from(code) * unit)
 }
 
-/// The quantizer's s for `weights`: `fl(1 / max(mean|w|, 1e-5))` with the exact mean, rounded once.
+/// Returns the quantizer's s for `weights`: `fl(1 / max(mean|w|, 1e-5))` with the exact mean, rounded once.
 ///
 /// # Errors
-/// [`BlockError::Empty`], [`BlockError::NotFinite`] with the lowest index.
+/// [`BlockError::Empty`]; [`BlockError::NotFinite`] with the lowest index.
 pub fn scale<T: Element>(weights: &[T]) -> Result<f32, BlockError> {
     let stats = Stats::of(weights);
     if let Some(index) = stats.first_bad {
@@ -135,13 +135,13 @@ pub fn scale<T: Element>(weights: &[T]) -> Result<f32, BlockError> {
     Ok(scale_of_mean(stats.abs_mean().ok_or(BlockError::Empty)?))
 }
 
-/// The quantizer's s for a mean of |w|: `fl(1 / max(mean, 1e-5))`; for tensors that are read in parts.
+/// Returns the quantizer's s for a mean of |w|: `fl(1 / max(mean, 1e-5))`. For tensors that are read in parts.
 pub fn scale_of_mean(mean: f32) -> f32 {
     1.0 / mean.max(1e-5)
 }
 
-/// Quantizes a matrix of weights with the factor `s` and packs it: [`quantize`] and [`pack`] without room for all the codes
-/// between them. `out` has [`packed_len`] bytes. O(n), 64 bytes of stack for codes.
+/// Quantizes a matrix of weights with the factor `s` and packs it: [`quantize`] and [`pack`] without a buffer for all
+/// codes. `out` has [`packed_len`] bytes. O(n), 64 bytes of stack for codes.
 ///
 /// ```
 /// use tercet_core::block::bitnet_hf;
@@ -155,7 +155,8 @@ pub fn scale_of_mean(mean: f32) -> f32 {
 /// ```
 ///
 /// # Errors
-/// [`BlockError::TooLarge`], [`BlockError::Length`], then those of [`quantize`]; what `out` holds then is left open.
+/// [`BlockError::TooLarge`]; [`BlockError::Length`]; then those of [`quantize`], after which the content of `out` is
+/// unspecified.
 pub fn encode<T: Element>(
     rows: usize,
     cols: usize,
@@ -166,7 +167,7 @@ pub fn encode<T: Element>(
     let quarter = packed_len(rows, cols)?;
     expect_len(rows * cols, weights.len())?;
     expect_len(quarter, out.len())?;
-    // A factor that is refused is so without weights too.
+    // An invalid factor is an error without weights too.
     quantize::<T>(&[], s, &mut [])?;
     out.fill(0);
     let mut index = 0;
@@ -192,8 +193,8 @@ pub fn encode<T: Element>(
 /// Writes the code of every weight for a given `s`: `half_even(fl(w · s))` clipped to −1..=1.
 ///
 /// # Errors
-/// [`BlockError::Length`], [`BlockError::Scale`] unless s is positive and finite, [`BlockError::NotFinite`]
-/// with the lowest index.
+/// [`BlockError::Length`]; [`BlockError::Scale`] unless s is positive and finite; [`BlockError::NotFinite`] with the
+/// lowest index.
 pub fn quantize<T: Element>(weights: &[T], s: f32, codes: &mut [i8]) -> Result<(), BlockError> {
     expect_len(weights.len(), codes.len())?;
     if !(s > 0.0 && s < f32::INFINITY) {
@@ -204,7 +205,7 @@ pub fn quantize<T: Element>(weights: &[T], s: f32, codes: &mut [i8]) -> Result<(
         let w = w.to_f32();
         largest = largest.max(bits::magnitude(w));
         let scaled = w * s;
-        // ½ goes to the even 0, everything above it to 1 or is clipped to 1.
+        // ½ becomes 0, which is even. Everything above it becomes 1 or is clipped to 1.
         *code = i8::from(scaled > 0.5) - i8::from(scaled < -0.5);
     }
     if largest >= bits::INFINITE {
@@ -216,10 +217,10 @@ pub fn quantize<T: Element>(weights: &[T], s: f32, codes: &mut [i8]) -> Result<(
     Ok(())
 }
 
-/// Weights that are coded before they are packed.
+/// Number of weights that are coded before they are packed.
 const RUN: usize = 64;
 
-/// Where the four rows of a byte lie, in order.
+/// Places of the four rows in a byte, in order.
 const SHIFTS: [u8; 4] = [0, 2, 4, 6];
 
 fn unpack_as<T>(

@@ -1,9 +1,9 @@
-//! What a codec file supplies; the driver does the rest.
+//! The parts of a codec that differ by format; the driver does the rest.
 
 use super::Format;
 use crate::quant::{Rule, ScaleRule};
 
-/// How a block's codes and scale are chosen.
+/// Rules for the codes and the scale of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     pub(super) rule: Rule,
@@ -11,13 +11,13 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// True for ggml's own rule.
+    /// Returns true for ggml's own rule.
     pub(super) fn is_reference(self) -> bool {
         self.rule == Rule::AbsMax && self.scale == ScaleRule::Rule
     }
 }
 
-/// A block's scale and minimum before they are narrowed to f16; a format without a minimum leaves it 0.
+/// A block's scale and minimum before they are rounded to f16. A format without a minimum leaves it 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scales {
     pub(super) scale: f32,
@@ -30,28 +30,29 @@ impl From<f32> for Scales {
     }
 }
 
-/// The format of `LEN` values in `BYTES` bytes that [`Codec::FORMAT`] names. Scales lie where that says; the driver moves them.
+/// The codec of a format with `LEN` values in `BYTES` bytes; [`Codec::FORMAT`] names it. The driver reads and writes
+/// the scales, at the offsets in the format.
 pub(super) trait Codec<const LEN: usize, const BYTES: usize> {
-    /// Its name, size and places.
+    /// The format: its name, size and offsets.
     const FORMAT: Format;
 
-    /// Writes the codes of finite `values` and returns their scales; `None` where the block is too small for its scale's
-    /// reciprocal. Zeros always have a scale.
+    /// Writes the codes of finite `values` and returns their scales. Returns `None` if the block is too small for its
+    /// scale's reciprocal; zeros always have a scale.
     fn quantize(values: &[f32; LEN], choice: Choice, codes: &mut [i8; LEN]) -> Option<Scales>;
 
     /// Writes codes in range.
     fn pack(codes: &[i8; LEN], block: &mut [u8; BYTES]);
 
-    /// Reads any bytes as codes.
+    /// Reads codes from any bytes.
     fn unpack(block: &[u8; BYTES], codes: &mut [i8; LEN]);
 }
 
-/// A format that can be read: what a codec can do as well, and all that a format without an encoder can.
+/// A format that can be read: every codec, and formats without an encoder.
 pub(super) trait Decoder<const LEN: usize, const BYTES: usize> {
-    /// As [`Codec::FORMAT`].
+    /// Same as [`Codec::FORMAT`].
     const FORMAT: Format;
 
-    /// As [`Codec::unpack`].
+    /// Same as [`Codec::unpack`].
     fn unpack(block: &[u8; BYTES], codes: &mut [i8; LEN]);
 }
 

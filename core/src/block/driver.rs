@@ -56,14 +56,14 @@ where
     Ok(done)
 }
 
-/// Writes an f16 at a byte of a block.
+/// Writes an f16 at an offset of a block.
 fn put(block: &mut [u8], at: usize, value: f16) {
     if let Some(slot) = block.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
         *slot = value.to_le_bytes();
     }
 }
 
-/// What the codes of a part are multiplied by, and what is added: finite scales and minima, and their factors.
+/// Factor and summand of a part's codes: finite scale and minimum, and the part's factors.
 struct Part {
     scale: f16,
     min: f16,
@@ -71,7 +71,8 @@ struct Part {
 }
 
 impl Part {
-    /// Both as f32, exact: 11 bits by 7. A minimum of 0 is −0 where ggml subtracts +0, so that it leaves −0 as it is.
+    /// Returns both as f32, exact: 11 bits times 7. A minimum of 0 becomes −0 if ggml subtracts +0, so that −0 stays
+    /// unchanged.
     #[inline(always)]
     fn floats(&self) -> (f32, f32) {
         let (scale, min) = self.factors;
@@ -81,7 +82,7 @@ impl Part {
         )
     }
 
-    /// Both in units of 2⁻²⁴, of which a finite f16 is an integer number below 2⁴⁰.
+    /// Returns both in units of 2⁻²⁴. A finite f16 is an integer multiple of this unit, below 2⁴⁰.
     #[inline(always)]
     fn fixed(&self) -> (i64, i64) {
         let fixed = |f16: f16| (f16.to_f32() * 16_777_216.0) as i64;
@@ -93,7 +94,7 @@ impl Part {
     }
 }
 
-/// Calls `visit` with the codes of each part of each block, and what they are worth, in order.
+/// Calls `visit` with the codes of each part of each block and their scale and minimum, in order.
 fn for_each<C, const LEN: usize, const BYTES: usize>(
     bytes: &[u8],
     mut visit: impl FnMut(&[i8], Part),
@@ -116,7 +117,7 @@ where
             min,
             factors,
         };
-        // Not in a loop of one turn, which takes up to a tenth more.
+        // Not in a loop of one iteration, which takes up to a tenth more.
         if const { C::FORMAT.parts() == 1 } {
             visit(&codes, part((1, 1)));
             continue;
@@ -129,8 +130,8 @@ where
     Ok(())
 }
 
-/// Writes `code · scale`, or `code · scale + minimum`, whose product is exact: 5 bits by 11, or 4 by 17. (Where it is not, 6 bits by 19
-/// in Q6_K, there is no minimum, so a value is rounded once.)
+/// Writes `code · scale`, or `code · scale + minimum`, with an exact product: 5 bits times 11, or 4 times 17. (The
+/// exception is Q6_K, 6 bits times 19. It has no minimum, so a value is rounded once.)
 pub(super) fn decode<C, const LEN: usize, const BYTES: usize>(
     bytes: &[u8],
     out: &mut [f32],
@@ -143,7 +144,7 @@ where
         let (scale, min) = part.floats();
         // Not `flatten`: its inner loop does not vectorize.
         let Some(out) = parts.next() else { return };
-        // Where there is no minimum, adding 0 would make −0 of it a +0.
+        // Without a minimum, adding 0 would turn −0 into +0.
         let min = C::FORMAT.min_offset().map(|_| min);
         for (y, &code) in out.iter_mut().zip(codes) {
             let product = f32::from(code) * scale;
@@ -152,7 +153,7 @@ where
     })
 }
 
-/// Writes the codes; scales are not looked at.
+/// Writes the codes; ignores the scales.
 pub(super) fn codes<C, const LEN: usize, const BYTES: usize>(bytes: &[u8], out: &mut [i8])
 where
     C: Decoder<LEN, BYTES>,
@@ -162,13 +163,14 @@ where
     }
 }
 
-/// The exact Σ over parts of scale · 2²⁴ · Σ code · x + minimum · 2²⁴ · Σ x.
+/// Returns the exact Σ over parts of scale · 2²⁴ · Σ code · x + minimum · 2²⁴ · Σ x.
 ///
-/// A finite f16 times 2²⁴ is an integer below 2⁴⁰, and a part's integer product is at most 256 · 2 · 128 = 2¹⁶ (two-bit codes) or
-/// 32 · 128 · 128 = 2¹⁹ in magnitude, its Σ x at most 32 · 128 where there is a minimum, so one part's term is below 2⁶⁰. In Q4_K both
-/// are multiplied by at most 63, of a product of at most 32 · 15 · 128 < 2¹⁶: below 2⁶² + 2⁵⁸. In Q6_K a product of at most
-/// 16 · 32 · 128 = 2¹⁶ is, by at most 2⁷: 2²³ times the largest f16, which is less than 2⁴⁰, stays below 2⁶³. Terms add up in 64 bits;
-/// a sum that would wrap spills into 128, where 2⁶⁴ parts fit.
+/// A finite f16 times 2²⁴ is an integer below 2⁴⁰. A part's integer product is at most 256 · 2 · 128 = 2¹⁶ (two-bit
+/// codes) or 32 · 128 · 128 = 2¹⁹ in magnitude. Its Σ x is at most 32 · 128 if there is a minimum. So one part's term
+/// is below 2⁶⁰. In Q4_K both are multiplied by at most 63, for a product of at most 32 · 15 · 128 < 2¹⁶: below 2⁶² +
+/// 2⁵⁸. In Q6_K a product of at most 16 · 32 · 128 = 2¹⁶ is multiplied by at most 2⁷: 2²³ times the largest f16,
+/// which is less than 2⁴⁰, stays below 2⁶³. Terms add up in 64 bits. A sum that would wrap continues in 128 bits,
+/// which hold 2⁶⁴ parts.
 pub(super) fn dot<C, const LEN: usize, const BYTES: usize>(
     bytes: &[u8],
     x: &[i8],
@@ -201,12 +203,12 @@ where
     Ok(wide + i128::from(narrow))
 }
 
-/// Whole blocks of a slice.
+/// Returns the whole blocks of a slice.
 fn blocks_of<T, const N: usize>(slice: &[T]) -> impl Iterator<Item = &[T; N]> {
     slice.chunks_exact(N).filter_map(<[T]>::first_chunk)
 }
 
-/// Whole blocks of a mutable slice.
+/// Returns the whole blocks of a mutable slice.
 fn blocks_mut<T, const N: usize>(slice: &mut [T]) -> impl Iterator<Item = &mut [T; N]> {
     slice.chunks_exact_mut(N).filter_map(<[T]>::first_chunk_mut)
 }

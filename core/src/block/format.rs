@@ -1,4 +1,4 @@
-//! The block formats by name, number and size.
+//! The block formats: names, numbers and sizes.
 
 use half::f16;
 
@@ -6,7 +6,7 @@ use super::BlockError;
 
 /// A block format of GGUF files: a fixed number of values in a fixed number of bytes.
 ///
-/// | format | values | bytes | bits a value | codes | scale |
+/// | format | values | bytes | bits per value | codes | scale |
 /// |---|---|---|---|---|---|
 /// | TQ1_0 | 256 | 54 | 1.6875 | −1..=1 | max\|x\| |
 /// | TQ2_0 | 256 | 66 | 2.0625 | −1..=1, decodes −1..=2 | max\|x\| |
@@ -19,58 +19,59 @@ use super::BlockError;
 /// | Q4_K | 256 | 144 | 4.5 | 0..=15 | read only; 8 parts, and minima |
 /// | Q6_K | 256 | 210 | 6.5625 | −32..=31 | read only; 16 parts |
 ///
-/// A value is `code · scale`, or `code · scale + minimum` where a block has a minimum; both are f16. The blocks of K-quants are made
-/// of **parts** ([`Format::parts`]) with small integers of their own, by which the block's scale and minimum are multiplied
-/// ([`Format::factors`]); they are decoded and multiplied, not encoded ([`Format::can_encode`]). Forks of llama.cpp reuse type numbers
-/// for blocks of other sizes: compare a tensor's byte size with [`Format::encoded_len`] before decoding it.
+/// A value is `code · scale`, or `code · scale + minimum` if a block has a minimum; both are f16. The blocks of
+/// K-quants consist of **parts** ([`Format::parts`]) with their own small integers, which are factors of the block's
+/// scale and minimum ([`Format::factors`]). They can be decoded and multiplied, but not encoded
+/// ([`Format::can_encode`]). Forks of llama.cpp reuse type numbers for blocks of other sizes: compare a tensor's byte
+/// size with [`Format::encoded_len`] before decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Format {
-    /// Five ternary digits a byte.
+    /// Five ternary digits per byte.
     Tq1_0,
-    /// Four two-bit codes a byte, interleaved over 32 bytes.
+    /// Four two-bit codes per byte, interleaved over 32 bytes.
     Tq2_0,
-    /// Four two-bit codes a byte, in order; groups of 64.
+    /// Four two-bit codes per byte, in order; groups of 64.
     Q2_0,
-    /// Bytes.
+    /// One byte per code.
     Q8_0,
-    /// Two four-bit codes a byte, interleaved over 16 bytes.
+    /// Two four-bit codes per byte, interleaved over 16 bytes.
     Q4_0,
-    /// As Q4_0, with a minimum.
+    /// Like Q4_0, with a minimum.
     Q4_1,
-    /// Five bits: four as in Q4_0, the fifths side by side.
+    /// Five-bit codes: four bits as in Q4_0, the fifth bits together.
     Q5_0,
-    /// As Q5_0, with a minimum.
+    /// Like Q5_0, with a minimum.
     Q5_1,
-    /// Four bits; parts of 32 with six bits of scale and six of minimum.
+    /// Four-bit codes; parts of 32 with a six-bit scale and a six-bit minimum.
     Q4K,
-    /// Six bits; parts of 16 with a byte of scale.
+    /// Six-bit codes; parts of 16 with a byte of scale.
     Q6K,
 }
 
-/// What is known of a format.
+/// Properties of a format.
 struct Facts {
     name: &'static str,
-    /// The numbers of the tensor type, and of a file that is mostly of it.
+    /// Numbers of the tensor type, and of a file that consists mostly of it.
     gguf_type: u32,
     file_type: u32,
     len: usize,
     bytes: usize,
-    /// Where in a block the scale begins, and the minimum.
+    /// Offsets of the scale and of the minimum in a block.
     scale: usize,
     min: Option<usize>,
-    /// The lowest and the highest code that a block can hold.
+    /// Lowest and highest code that a block can hold.
     codes: (i8, i8),
     parts: Parts,
 }
 
-/// What the parts of a block multiply its scale and its minimum by.
+/// Factors of a block's scale and minimum, per part.
 enum Parts {
-    /// The block is one part, and takes both as they are.
+    /// The block is one part, with no factors.
     One,
-    /// Eight parts: twelve bytes, from this one on, of six-bit scales and minima.
+    /// Eight parts: twelve bytes, from this offset on, of six-bit scales and minima.
     Sixes(usize),
-    /// Sixteen parts: signed bytes, from this one on.
+    /// Sixteen parts: signed bytes, from this offset on.
     Bytes(usize),
 }
 
@@ -89,7 +90,7 @@ impl Format {
         Self::Q6K,
     ];
 
-    /// Those that values can be encoded in, in the order of [`Format::ALL`].
+    /// The formats with an encoder, in the order of [`Format::ALL`].
     pub const ENCODED: [Self; 8] = {
         let mut encoded = [Self::Tq1_0; 8];
         let (mut from, mut to) = (0, 0);
@@ -104,7 +105,7 @@ impl Format {
         encoded
     };
 
-    /// The longest block of any format, in values.
+    /// Largest number of values per block of any format.
     pub const MAX_LEN: usize = 256;
 
     #[inline]
@@ -156,20 +157,20 @@ impl Format {
         }
     }
 
-    /// Values in a block.
+    /// Returns the number of values per block.
     #[expect(clippy::len_without_is_empty, reason = "a block is never empty")]
     #[inline]
     pub const fn len(self) -> usize {
         not_zero(self.facts().len)
     }
 
-    /// Bytes of a block.
+    /// Returns the number of bytes per block.
     #[inline]
     pub const fn bytes(self) -> usize {
         not_zero(self.facts().bytes)
     }
 
-    /// Runs of values in a block that have a scale of their own: 1, but 8 in Q4_K and 16 in Q6_K.
+    /// Returns the number of parts of a block, which each have their own scale: 8 in Q4_K, 16 in Q6_K, otherwise 1.
     #[inline]
     pub const fn parts(self) -> usize {
         match self.facts().parts {
@@ -179,7 +180,7 @@ impl Format {
         }
     }
 
-    /// Values in a part; those of a block where it is one.
+    /// Returns the number of values per part; those of the block if it is one part.
     ///
     /// ```
     /// use tercet_core::block::Format;
@@ -196,25 +197,25 @@ impl Format {
         }
     }
 
-    /// Values in a block, and its bytes.
+    /// Returns the number of values and of bytes per block.
     pub const fn layout(self) -> (usize, usize) {
         (self.len(), self.bytes())
     }
 
-    /// The first byte of a block's scale, an f16, little-endian.
+    /// Returns the offset of a block's scale, a little-endian f16.
     #[inline]
     pub const fn scale_offset(self) -> usize {
         self.facts().scale
     }
 
-    /// The first byte of a block's minimum, an f16, little-endian; `None` where a value is `code · scale`. Q4_K subtracts what lies
-    /// there: its [`Format::factors`] of minima are negative.
+    /// Returns the offset of a block's minimum, a little-endian f16; `None` if a value is `code · scale`. Q4_K
+    /// subtracts its minimum: its [`Format::factors`] of minima are negative.
     #[inline]
     pub const fn min_offset(self) -> Option<usize> {
         self.facts().min
     }
 
-    /// The lowest and the highest code that a block can hold.
+    /// Returns the lowest and the highest code that a block can hold.
     ///
     /// ```
     /// use tercet_core::block::Format;
@@ -227,13 +228,14 @@ impl Format {
         self.facts().codes
     }
 
-    /// The scale of a block, as it is stored; 0 for fewer bytes than a block has.
+    /// Returns the stored scale of a block; 0 if there are fewer bytes than a block has.
     #[inline]
     pub fn scale(self, block: &[u8]) -> f16 {
         f16_at(block, self.scale_offset())
     }
 
-    /// The minimum of a block, as it is stored; 0 for a format that has none, and for fewer bytes than a block has.
+    /// Returns the stored minimum of a block; 0 for a format without one, and if there are fewer bytes than a block
+    /// has.
     #[inline]
     pub fn min(self, block: &[u8]) -> f16 {
         match self.min_offset() {
@@ -242,11 +244,11 @@ impl Format {
         }
     }
 
-    /// What part `part` of a block multiplies the block's scale by, and its minimum: (1, 1) where a block is one part.
+    /// Returns the factors of the block's scale and minimum for part `part`: (1, 1) if a block is one part.
     ///
-    /// A value of the part is `code · (scale · first) − minimum · −second`, both products exact in f32 (and so is written what ggml
-    /// makes of zeros). Q4_K: 0..=63 and −63..=0; Q6_K, without a minimum: −128..=127 and 0. (0, 0) for a part or a block that is not
-    /// there.
+    /// A value of the part is `code · (scale · first) − minimum · −second`, with both products exact in f32. (This
+    /// form writes what ggml computes for zeros.) Q4_K: 0..=63 and −63..=0. Q6_K, without a minimum: −128..=127
+    /// and 0. (0, 0) for a part or a block that does not exist.
     ///
     /// ```
     /// use tercet_core::block::Format;
@@ -272,51 +274,51 @@ impl Format {
         }
     }
 
-    /// The name as ggml writes it, in lower case.
+    /// Returns ggml's name of the format, in lower case.
     pub const fn name(self) -> &'static str {
         self.facts().name
     }
 
-    /// The format of a name, in either case.
+    /// Returns the format with this name, in either case.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|format| format.name().eq_ignore_ascii_case(name))
     }
 
-    /// The number of the type in a GGUF file.
+    /// Returns the number of the type in a GGUF file.
     pub const fn gguf_type(self) -> u32 {
         self.facts().gguf_type
     }
 
-    /// llama.cpp's number of a file whose tensors are mostly of this format, `general.file_type`.
+    /// Returns llama.cpp's number for a file whose tensors mostly have this format, `general.file_type`.
     pub const fn gguf_file_type(self) -> u32 {
         self.facts().file_type
     }
 
-    /// The format of a GGUF type number.
+    /// Returns the format with this GGUF type number.
     pub fn from_gguf_type(number: u32) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|format| format.gguf_type() == number)
     }
 
-    /// True for the formats that take a ternary [`Rule`](crate::quant::Rule).
+    /// Returns true for the formats that accept a ternary [`Rule`](crate::quant::Rule).
     pub const fn is_ternary(self) -> bool {
         self.codes().0 == -1
     }
 
-    /// Whether values can be encoded in the format; [`super::encode`] refuses the K-quants, which are read only.
+    /// Returns true if the format has an encoder. [`super::encode`] refuses the K-quants, which can only be read.
     #[inline]
     pub const fn can_encode(self) -> bool {
         !matches!(self, Self::Q4K | Self::Q6K)
     }
 
-    /// Bytes of `values` values.
+    /// Returns the number of bytes of `values` values.
     ///
     /// # Errors
-    /// [`BlockError::Partial`] when they are no whole number of blocks, [`BlockError::TooLarge`] when the
-    /// bytes do not fit `usize`.
+    /// [`BlockError::Partial`] unless they are a whole number of blocks; [`BlockError::TooLarge`] if the bytes do not
+    /// fit `usize`.
     pub const fn encoded_len(self, values: usize) -> Result<usize, BlockError> {
         let (len, bytes) = self.layout();
         if !values.is_multiple_of(len) {
@@ -332,7 +334,8 @@ impl Format {
     }
 }
 
-/// A size, which is not 0: said so that no division by it could panic where the compiler does not look into [`Facts`].
+/// Returns a size that is not 0. This makes division by it free of panics even if the compiler does not look into
+/// [`Facts`].
 #[inline]
 const fn not_zero(size: usize) -> usize {
     match size {
@@ -341,17 +344,18 @@ const fn not_zero(size: usize) -> usize {
     }
 }
 
-/// The f16 at a byte of a block.
+/// Returns the f16 at an offset of a block.
 #[inline]
 fn f16_at(block: &[u8], at: usize) -> f16 {
     let bytes = block.get(at..).and_then(<[u8]>::first_chunk);
     bytes.map_or(f16::ZERO, |&bytes| f16::from_le_bytes(bytes))
 }
 
-/// Q4_K's scale and minimum of a part, the minimum less than 0.
+/// Returns Q4_K's scale and minimum of a part, with the minimum negated.
 ///
-/// Bytes 0 to 3 hold the scales of parts 0 to 3 in their low six bits, bytes 4 to 7 the minima; bytes 8 to 11 the low four bits of the
-/// scales of parts 4 to 7, and above them those of the minima. The highest two bits of these are those of bytes 0 to 3, and 4 to 7.
+/// Bytes 0 to 3 hold the scales of parts 0 to 3 in their low six bits; bytes 4 to 7 hold the minima. Bytes 8 to 11
+/// hold the low four bits of the scales of parts 4 to 7, and above them those of the minima. The highest two bits of
+/// bytes 0 to 3 and 4 to 7 are the highest two bits of these.
 #[inline]
 fn sixes(bytes: &[u8; 12], part: usize) -> (i8, i8) {
     let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();

@@ -1,30 +1,30 @@
-//! I2_S, the ternary tensors of Microsoft's BitNet files (type 36 of that fork), decoded.
+//! Decodes I2_S, the ternary tensors of Microsoft's BitNet files (type 36 of that fork).
 //!
-//! A tensor of n values is n / 4 bytes of two-bit codes, one f32 scale, and 28 bytes that mean nothing:
-//! n / 4 + 32 bytes. The bits 0, 1, 2 stand for −1, 0, +1 times the scale. A byte holds four values of one
-//! group, the first in its highest bits; how far apart they lie depends on the machine the file was made
-//! for, and nothing in the file tells: the caller names the [`Layout`].
+//! A tensor of n values has n / 4 bytes of two-bit codes, one f32 scale, and 28 unused bytes: n / 4 + 32 bytes. The
+//! bits 0, 1, 2 mean −1, 0, +1 times the scale. A byte holds four values of one group, the first in its highest bits.
+//! The distance between them depends on the machine that the file was made for, and the file does not record it: the
+//! caller passes the [`Layout`].
 //!
-//! Not read: the newer x86 builds that put four rows into a byte. Their tensors have the same size.
+//! The newer x86 builds, which put four rows into a byte, are not supported. Their tensors have the same size.
 
 use super::{BlockError, expect_len};
 
-/// Bytes after the codes: the scale and what pads it.
+/// Bytes after the codes: the scale and its padding.
 const TAIL: usize = 32;
 
-/// How values interleave in the bytes of a group.
+/// Interleaving of values in the bytes of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Layout {
-    /// Groups of 128: byte m < 32 holds values m, m + 32, m + 64, m + 96. The fork's scalar decoder reads this
-    /// one on every machine.
+    /// Groups of 128: byte m < 32 holds values m, m + 32, m + 64, m + 96. The fork's scalar decoder reads this layout
+    /// on every machine.
     X86x128,
     /// Groups of 64: byte m < 16 holds values m, m + 16, m + 32, m + 48.
     Arm64,
 }
 
 impl Layout {
-    /// Values in a group.
+    /// Returns the number of values per group.
     pub const fn group(self) -> usize {
         match self {
             Self::X86x128 => 128,
@@ -32,7 +32,7 @@ impl Layout {
         }
     }
 
-    /// The name that commands and reports use.
+    /// Returns the name that commands and reports use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::X86x128 => "x86-128",
@@ -40,7 +40,7 @@ impl Layout {
         }
     }
 
-    /// The layout of a name.
+    /// Returns the layout with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::X86x128, Self::Arm64]
             .into_iter()
@@ -48,10 +48,10 @@ impl Layout {
     }
 }
 
-/// Bytes of a tensor of `values` values.
+/// Returns the number of bytes of a tensor of `values` values.
 ///
 /// # Errors
-/// [`BlockError::Partial`] when they are no whole number of groups.
+/// [`BlockError::Partial`] unless they are a whole number of groups.
 pub const fn encoded_len(layout: Layout, values: usize) -> Result<usize, BlockError> {
     if !values.is_multiple_of(layout.group()) {
         return Err(BlockError::Partial {
@@ -77,8 +77,8 @@ pub const fn encoded_len(layout: Layout, values: usize) -> Result<usize, BlockEr
 /// ```
 ///
 /// # Errors
-/// [`BlockError::Partial`] or [`BlockError::Length`] when the lengths do not fit, [`BlockError::Scale`] for a
-/// scale that is negative or not finite, [`BlockError::CodeRange`] with the lowest index that holds the bits 3.
+/// [`BlockError::Partial`] or [`BlockError::Length`] if the lengths do not fit; [`BlockError::Scale`] for a scale
+/// that is negative or not finite; [`BlockError::CodeRange`] with the lowest index that holds the bits 3.
 pub fn codes(layout: Layout, bytes: &[u8], out: &mut [i8]) -> Result<f32, BlockError> {
     let (packed, scale) = split(layout, bytes, out.len())?;
     unpack(layout, packed, out, |code| code);
@@ -88,14 +88,14 @@ pub fn codes(layout: Layout, bytes: &[u8], out: &mut [i8]) -> Result<f32, BlockE
 /// Decodes a tensor: `code · scale`, exact.
 ///
 /// # Errors
-/// As [`codes`].
+/// Those of [`codes`].
 pub fn decode(layout: Layout, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
     let (packed, scale) = split(layout, bytes, out.len())?;
     unpack(layout, packed, out, |code| f32::from(code) * scale);
     Ok(())
 }
 
-/// The checked codes and scale of a tensor of `values` values.
+/// Returns the checked codes and scale of a tensor of `values` values.
 fn split(layout: Layout, bytes: &[u8], values: usize) -> Result<(&[u8], f32), BlockError> {
     expect_len(encoded_len(layout, values)?, bytes.len())?;
     let packed = bytes.get(..values / 4).unwrap_or_default();
@@ -118,7 +118,7 @@ fn split(layout: Layout, bytes: &[u8], values: usize) -> Result<(&[u8], f32), Bl
     Ok((packed, scale))
 }
 
-/// Where the four values of a byte lie, in order.
+/// Places of the four values in a byte, in order.
 const SHIFTS: [u8; 4] = [6, 4, 2, 0];
 
 /// Writes `value(code)` for each code.

@@ -1,15 +1,16 @@
-//! GGUF's block formats: one codec a file, one driver for all.
+//! GGUF's block formats: one codec per file, one driver for all.
 //!
-//! [`encode`] makes the bytes of ggml's reference quantizers when asked for its rule
-//! ([`Rule::AbsMax`](crate::quant::Rule), [`ScaleRule::Rule`](crate::quant::ScaleRule)) of
-//! every [`Format`] but those that are read only, wherever the reference is defined. Decoding gives its floats, bit for bit. [`i2_s`] reads
-//! the tensors of Microsoft's BitNet files, [`bitnet_hf`] the packing of Hugging Face's.
+//! [`encode`] writes the bytes of ggml's reference quantizers if asked for its rule
+//! ([`Rule::AbsMax`](crate::quant::Rule), [`ScaleRule::Rule`](crate::quant::ScaleRule)), for every [`Format`] with an
+//! encoder and every input for which the reference is defined. Decoding returns the reference's floats, bit for bit.
+//! [`i2_s`] reads the tensors of Microsoft's BitNet files, [`bitnet_hf`] the packing of Hugging Face's.
 //!
-//! Rules for what the reference leaves open:
-//! - A NaN or an infinity is refused with its index.
-//! - A block so small that 1/scale overflows (a scale of at most 2⁻¹²⁸, under any rule) becomes what zeros become, and is counted
-//!   in [`Encoded::flushed`]. A scale that only underflows f16 keeps its codes, as in the reference.
-//! - A scale or a minimum that rounds to infinity in f16 is refused with its block.
+//! Rules for inputs that the reference leaves undefined:
+//! - A NaN or an infinity is an error with its index.
+//! - If a block is so small that 1/scale overflows (a scale of at most 2⁻¹²⁸, under any rule), it is encoded like
+//!   zeros and counted in [`Encoded::flushed`]. If the scale only underflows f16, the block keeps its codes, as in
+//!   the reference.
+//! - A scale or a minimum that rounds to infinity in f16 is an error with its block.
 //!
 //! ```
 //! use tercet_core::block::{self, Format};
@@ -26,7 +27,7 @@
 //! # Ok::<(), block::BlockError>(())
 //! ```
 
-/// Calls a generic function of [`driver`] with the codec of a format; with `else`, one for formats that can be encoded.
+/// Calls a generic function of [`driver`] with the codec of a format; with `else`, only for formats with an encoder.
 macro_rules! with_codec {
     ($format:expr, $function:ident $(::<$t:ty>)? ($($argument:expr),*)) => {
         with_codec!(@ $format, $function [$($t,)?] ($($argument),*)
@@ -87,7 +88,7 @@ use crate::number::Element;
 use crate::quant::{Rule, ScaleRule};
 use codec::Choice;
 
-/// What [`encode`] did.
+/// Result of [`encode`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Encoded {
@@ -97,16 +98,16 @@ pub struct Encoded {
     pub flushed: usize,
 }
 
-/// Encodes `values` into `out`, which must hold exactly [`Format::encoded_len`] bytes.
+/// Encodes `values` to `out`, which must hold exactly [`Format::encoded_len`] bytes.
 ///
-/// Ternary formats take every rule; `AbsMax` with the rule's own scale gives ggml's bytes. The others have
-/// one rule and take only those defaults. Indices in errors count from the start of `values`. Blocks do not depend
-/// on each other, so any split at block borders gives the same bytes. O(n), O(n log 256) for `Optimal`; stack
+/// Ternary formats accept every rule; `AbsMax` with the rule's own scale gives ggml's bytes. The other formats have
+/// one rule and accept only those defaults. Indices in errors count from the start of `values`. Blocks do not depend
+/// on each other, so any split at block borders gives the same bytes. O(n), or O(n log 256) for `Optimal`; stack
 /// below 4 KiB.
 ///
 /// # Errors
-/// [`BlockError::Partial`], [`BlockError::Length`], [`BlockError::ReadOnly`] for a format that has no encoder, [`BlockError::Rule`],
-/// [`BlockError::NotFinite`], [`BlockError::ScaleOverflow`], [`BlockError::MinOverflow`].
+/// [`BlockError::Partial`]; [`BlockError::Length`]; [`BlockError::ReadOnly`] for a format without an encoder;
+/// [`BlockError::Rule`]; [`BlockError::NotFinite`]; [`BlockError::ScaleOverflow`]; [`BlockError::MinOverflow`].
 pub fn encode<T: Element>(
     format: Format,
     rule: Rule,
@@ -119,32 +120,32 @@ pub fn encode<T: Element>(
     with_codec!(format, encode::<T>(choice, values, out), else Err(BlockError::ReadOnly))
 }
 
-/// Decodes `bytes` into `out`, one f32 a value: `code · scale`, or `code · scale + minimum`, those of its part, rounded once, bit for
-/// bit what ggml's reference gives.
+/// Decodes `bytes` to `out`, one f32 per value: `code · scale`, or `code · scale + minimum`, with the scale and
+/// minimum of its part. Each value is rounded once, and is bit-identical to ggml's reference.
 ///
 /// # Errors
-/// [`BlockError::Partial`] or [`BlockError::Length`] when the lengths do not fit,
-/// [`BlockError::ScaleNotFinite`], [`BlockError::MinNotFinite`].
+/// [`BlockError::Partial`] or [`BlockError::Length`] if the lengths do not fit; [`BlockError::ScaleNotFinite`];
+/// [`BlockError::MinNotFinite`].
 pub fn decode(format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
     expect_len(format.encoded_len(out.len())?, bytes.len())?;
     with_codec!(format, decode(bytes, out))
 }
 
-/// Writes the integer codes of `bytes` into `out`, one a value; see [`Format`] for their ranges.
+/// Writes the integer codes of `bytes` to `out`, one per value; see [`Format`] for their ranges.
 ///
 /// # Errors
-/// [`BlockError::Partial`] or [`BlockError::Length`] when the lengths do not fit.
+/// [`BlockError::Partial`] or [`BlockError::Length`] if the lengths do not fit.
 pub fn codes(format: Format, bytes: &[u8], out: &mut [i8]) -> Result<(), BlockError> {
     expect_len(format.encoded_len(out.len())?, bytes.len())?;
     with_codec!(format, codes(bytes, out));
     Ok(())
 }
 
-/// Writes the scales of `bytes` into `out`, one a block, or one a part where a block has several ([`Format::parts`]): what a code is
-/// multiplied by. Exact: an f16 widened, times at most 8 bits.
+/// Writes the scales of `bytes` to `out`: one factor of codes per block, or one per part if a block has several
+/// ([`Format::parts`]). Exact: an f16 converted to f32, times at most 8 bits.
 ///
 /// # Errors
-/// [`BlockError::Length`] unless there are [`Format::parts`] scales a block, [`BlockError::ScaleNotFinite`].
+/// [`BlockError::Length`] unless there are [`Format::parts`] scales per block; [`BlockError::ScaleNotFinite`].
 pub fn scales(format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), BlockError> {
     let parts = format.parts();
     let blocks = out.len() / parts;
@@ -165,30 +166,30 @@ pub fn scales(format: Format, bytes: &[u8], out: &mut [f32]) -> Result<(), Block
     Ok(())
 }
 
-/// The product of encoded weights with int8 activations that share one scale:
-/// `fl(fl(Σ scale_b · Σ code · x + minimum_b · Σ x) · x_scale)`, over parts where blocks have several.
+/// Returns the product of encoded weights and int8 activations that share one scale: `fl(fl(Σ scale_b · Σ code · x +
+/// minimum_b · Σ x) · x_scale)`, over parts if blocks have several.
 ///
-/// The inner sum is exact and rounded once, so the result depends on no order of summation.
+/// The inner sum is exact and rounded once, so the result does not depend on the order of summation.
 ///
 /// # Errors
-/// [`BlockError::Partial`] or [`BlockError::Length`] when the lengths do not fit,
-/// [`BlockError::ScaleNotFinite`], [`BlockError::MinNotFinite`].
+/// [`BlockError::Partial`] or [`BlockError::Length`] if the lengths do not fit; [`BlockError::ScaleNotFinite`];
+/// [`BlockError::MinNotFinite`].
 pub fn dot(format: Format, bytes: &[u8], x: &[i8], x_scale: f32) -> Result<f32, BlockError> {
     Ok(fixed_to_f32(dot_fixed(format, bytes, x)?) * x_scale)
 }
 
-/// The exact Σ scale_b · Σ code · x + minimum_b · Σ x, in units of 2⁻²⁴ (the smallest f16).
+/// Returns the exact Σ scale_b · Σ code · x + minimum_b · Σ x, in units of 2⁻²⁴ (the smallest f16).
 ///
 /// # Errors
-/// As [`dot`].
+/// Those of [`dot`].
 pub fn dot_fixed(format: Format, bytes: &[u8], x: &[i8]) -> Result<i128, BlockError> {
     expect_len(format.encoded_len(x.len())?, bytes.len())?;
     with_codec!(format, dot(bytes, x))
 }
 
-/// An integer in units of 2⁻²⁴ as f32, rounded once to nearest even; what [`dot`] makes of [`dot_fixed`].
+/// Converts an integer in units of 2⁻²⁴ to f32, rounded once to nearest even. [`dot`] applies this to [`dot_fixed`].
 ///
-/// The conversion rounds; the product is exact, since |n| < 2¹²⁷ and n · 2⁻²⁴ is at least 2⁻²⁴.
+/// The conversion rounds. The product is exact, since |n| < 2¹²⁷ and n · 2⁻²⁴ is at least 2⁻²⁴.
 pub fn fixed_to_f32(n: i128) -> f32 {
     n as f32 / 16_777_216.0
 }

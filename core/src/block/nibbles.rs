@@ -1,9 +1,9 @@
-//! What the formats of 32 codes of four or five bits have in common.
+//! Code shared by the formats with 32 codes of four or five bits.
 
 use super::codec::Scales;
 use crate::number::bits;
 
-/// Codes −`HALF`..`HALF`: the first x of largest |x| gets −`HALF`.
+/// Computes codes −`HALF`..`HALF`: the first x of largest |x| gets −`HALF`.
 #[inline(always)]
 pub(super) fn from_extreme<const HALF: i32>(
     values: &[f32; 32],
@@ -14,7 +14,7 @@ pub(super) fn from_extreme<const HALF: i32>(
     let extreme = first.map_or(0.0, |&x| if largest == 0 { 0.0 } else { x });
     let scale = extreme / -HALF as f32;
     if scale == 0.0 {
-        // Also where the extreme over `HALF` rounds to nothing, as in the reference.
+        // This also applies if the extreme over `HALF` rounds to 0, as in the reference.
         codes.fill(0);
         return Some(scale.into());
     }
@@ -30,14 +30,14 @@ pub(super) fn from_extreme<const HALF: i32>(
     Some(scale.into())
 }
 
-/// Codes 0..=`MOST` from a minimum on.
+/// Computes codes 0..=`MOST`, from a minimum on.
 #[inline(always)]
 pub(super) fn from_minimum<const MOST: i32>(
     values: &[f32; 32],
     codes: &mut [i8; 32],
 ) -> Option<Scales> {
     let (first, rest) = values.split_first()?;
-    // Zeros of both signs are equal; the first one counts, as in the reference.
+    // Zeros of both signs are equal; the first one is the minimum, as in the reference.
     let min = rest
         .iter()
         .fold(*first, |min, &x| if x < min { x } else { min });
@@ -46,7 +46,8 @@ pub(super) fn from_minimum<const MOST: i32>(
         .fold(*first, |max, &x| if x > max { x } else { max });
     let scale = (max - min) / MOST as f32;
     if scale == 0.0 || scale == f32::INFINITY {
-        // Also where the width over `MOST` rounds to nothing, as in the reference; an infinite scale is refused.
+        // This also applies if the width over `MOST` rounds to 0, as in the reference. An infinite scale is refused
+        // later.
         codes.fill(0);
         return Some(Scales { scale, min });
     }
@@ -60,7 +61,8 @@ pub(super) fn from_minimum<const MOST: i32>(
     Some(Scales { scale, min })
 }
 
-/// Writes codes, less `LOWEST` of 0..=15, to 16 bytes: code m to the low half of byte m, code m + 16 to its high half.
+/// Writes codes minus `LOWEST`, in 0..=15, to 16 bytes: code m to the low half of byte m, code m + 16 to its high
+/// half.
 #[inline(always)]
 pub(super) fn pack<const LOWEST: i8>(codes: &[i8; 32], bytes: &mut [u8]) {
     let (low, high) = codes.split_at(16);
@@ -69,7 +71,7 @@ pub(super) fn pack<const LOWEST: i8>(codes: &[i8; 32], bytes: &mut [u8]) {
     }
 }
 
-/// Reads what [`pack`] wrote.
+/// Reads the output of [`pack`].
 #[inline(always)]
 pub(super) fn unpack<const LOWEST: i8>(bytes: &[u8], codes: &mut [i8; 32]) {
     let (low, high) = codes.split_at_mut(16);
@@ -79,7 +81,7 @@ pub(super) fn unpack<const LOWEST: i8>(bytes: &[u8], codes: &mut [i8; 32]) {
     }
 }
 
-/// Writes codes 0..=31 to 20 bytes: a little-endian word of their fifth bits, and [`pack`].
+/// Writes codes 0..=31 to 20 bytes: a little-endian word of their fifth bits, then [`pack`].
 #[inline(always)]
 pub(super) fn pack_fives(codes: &[i8; 32], bytes: &mut [u8]) {
     let (word, low) = bytes.split_at_mut(4);
@@ -91,7 +93,7 @@ pub(super) fn pack_fives(codes: &[i8; 32], bytes: &mut [u8]) {
     pack::<0>(&codes.map(|code| code & 15), low);
 }
 
-/// Reads what [`pack_fives`] wrote.
+/// Reads the output of [`pack_fives`].
 #[inline(always)]
 pub(super) fn unpack_fives(bytes: &[u8], codes: &mut [i8; 32]) {
     let (word, low) = bytes.split_at(4);

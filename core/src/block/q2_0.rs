@@ -1,7 +1,7 @@
-//! Q2_0 (ggml type 42): an f16 scale and 64 two-bit codes, four a byte: 18 bytes.
+//! Q2_0 (ggml type 42): an f16 scale and 64 two-bit codes, four per byte: 18 bytes.
 //!
-//! Byte 2 + m holds values 4 m + n as `code + 1` in bits 2 n and 2 n + 1. ggml's reference divides by
-//! max|x|, so its codes are −1..=1 too; the bits 3 decode to +2. A fork uses the same name for groups of 128.
+//! Byte 2 + m holds values 4 m + n as `code + 1` in bits 2 n and 2 n + 1. ggml's reference divides by max|x|, so its
+//! codes are −1..=1 too; the bits 3 decode to +2. A fork uses the same name for groups of 128.
 
 use super::Format;
 use super::codec::{Choice, Codec, Scales};

@@ -1,9 +1,8 @@
-//! Q4_0: an f16 scale and 32 four-bit codes, two a byte: 18 bytes.
+//! Q4_0: an f16 scale and 32 four-bit codes, two per byte: 18 bytes.
 //!
-//! Byte 2 + m holds value m in its low half and value m + 16 in its high half, as `code + 8`. d = the first x
-//! of largest |x|, over −8, so that x gets the code −8; the nibble is `min(15, trunc(fl(fl(x · fl(1/d)) +
-//! 8.5)))`, unfused. A block of zeros has d = −0, as ggml's C reference has it (the NumPy package takes the
-//! sign of its first zero).
+//! Byte 2 + m holds value m in its low half and value m + 16 in its high half, as `code + 8`. d = (the first x of
+//! largest |x|) / −8, so this x gets the code −8. The nibble is `min(15, trunc(fl(fl(x · fl(1/d)) + 8.5)))`, not
+//! fused. A block of zeros has d = −0, as in ggml's C reference (the NumPy package takes the sign of its first zero).
 
 use super::codec::{Choice, Codec, Scales};
 use super::{Format, nibbles};

@@ -1,7 +1,8 @@
-//! Q4_1: an f16 scale, an f16 minimum and 32 four-bit codes, two a byte: 20 bytes.
+//! Q4_1: an f16 scale, an f16 minimum and 32 four-bit codes, two per byte: 20 bytes.
 //!
-//! Byte 4 + m holds value m in its low half and value m + 16 in its high half. The minimum is the first of the smallest x, d = fl(fl(max −
-//! min) / 15), and a code `min(15, trunc(fl(fl(fl(x − min) · fl(1/d)) + 0.5)))`, unfused.
+//! Byte 4 + m holds value m in its low half and value m + 16 in its high half. The minimum is the first of the
+//! smallest x, d = fl(fl(max − min) / 15), and a code is `min(15, trunc(fl(fl(fl(x − min) · fl(1/d)) + 0.5)))`, not
+//! fused.
 
 use super::codec::{Choice, Codec, Scales};
 use super::{Format, nibbles};

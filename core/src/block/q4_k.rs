@@ -1,8 +1,9 @@
-//! Q4_K: an f16 scale, an f16 for minima, 12 bytes of six-bit scales and minima of eight parts, and 256 four-bit codes: 144 bytes.
+//! Q4_K: an f16 scale, an f16 for minima, 12 bytes of six-bit scales and minima of eight parts, and 256 four-bit
+//! codes: 144 bytes.
 //!
-//! Byte 16 + 32 h + m (h < 4, m < 32) holds value 64 h + m in its low half and value 64 h + 32 + m in its high half. A value of part p is
-//! fl(fl(d · scale_p) · code − fl(dmin · min_p)), whose products are exact: 11 bits by 6 by 4. As ggml's `dequantize_row_q4_K`; it is
-//! read only.
+//! Byte 16 + 32 h + m (h < 4, m < 32) holds value 64 h + m in its low half and value 64 h + 32 + m in its high half.
+//! A value of part p is fl(fl(d · scale_p) · code − fl(dmin · min_p)), with exact products: 11 bits times 6 times 4.
+//! As in ggml's `dequantize_row_q4_K`. The format is read only.
 
 use super::Format;
 use super::codec::Decoder;

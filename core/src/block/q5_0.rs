@@ -1,8 +1,9 @@
 //! Q5_0: an f16 scale and 32 five-bit codes: 22 bytes.
 //!
-//! Codes are stored as `code + 16`: the lower four bits in bytes 6 to 21 as those of Q4_0, the fifth of value m as bit m of the
-//! little-endian word in bytes 2 to 5. d = the first x of largest |x|, over −16, so that x gets the code −16; what is stored is
-//! `min(31, trunc(fl(fl(x · fl(1/d)) + 16.5)))`, unfused. A block of zeros has d = −0, as ggml's C reference has it.
+//! Codes are stored as `code + 16`. The lower four bits are in bytes 6 to 21, as in Q4_0. The fifth bit of value m is
+//! bit m of the little-endian word in bytes 2 to 5. d = (the first x of largest |x|) / −16, so this x gets the code
+//! −16. The stored number is `min(31, trunc(fl(fl(x · fl(1/d)) + 16.5)))`, not fused. A block of zeros has d = −0, as
+//! in ggml's C reference.
 
 use super::codec::{Choice, Codec, Scales};
 use super::{Format, nibbles};

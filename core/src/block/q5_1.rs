@@ -1,7 +1,8 @@
 //! Q5_1: an f16 scale, an f16 minimum and 32 five-bit codes: 24 bytes.
 //!
-//! The lower four bits lie in bytes 8 to 23 as those of Q4_0, the fifth of value m is bit m of the little-endian word in bytes 4 to 7. The
-//! minimum is the first of the smallest x, d = fl(fl(max − min) / 31), and a code `trunc(fl(fl(fl(x − min) · fl(1/d)) + 0.5))`, unfused.
+//! The lower four bits are in bytes 8 to 23, as in Q4_0. The fifth bit of value m is bit m of the little-endian word
+//! in bytes 4 to 7. The minimum is the first of the smallest x, d = fl(fl(max − min) / 31), and a code is
+//! `trunc(fl(fl(fl(x − min) · fl(1/d)) + 0.5))`, not fused.
 
 use super::codec::{Choice, Codec, Scales};
 use super::{Format, nibbles};

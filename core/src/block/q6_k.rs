@@ -1,8 +1,9 @@
 //! Q6_K: 256 six-bit codes, 16 signed bytes that scale parts of 16, and an f16 scale: 210 bytes.
 //!
-//! A code is stored as `code + 32`. Of values 128 h + 32 n + m (h < 2, n < 4, m < 32) byte 64 h + 32 (n mod 2) + m holds the lower four
-//! bits, those of n < 2 in its low half, and byte 128 + 32 h + m the upper two, in bits 2 n and 2 n + 1. A value of part p is
-//! fl(fl(d · scale_p) · code), the first product exact: 11 bits by 8. As ggml's `dequantize_row_q6_K`; it is read only.
+//! A code is stored as `code + 32`. For value 128 h + 32 n + m (h < 2, n < 4, m < 32), byte 64 h + 32 (n mod 2) + m
+//! holds the lower four bits, in its low half if n < 2. Byte 128 + 32 h + m holds the upper two bits, in bits 2 n and
+//! 2 n + 1. A value of part p is fl(fl(d · scale_p) · code), with the first product exact: 11 bits times 8. As in
+//! ggml's `dequantize_row_q6_K`. The format is read only.
 
 use super::Format;
 use super::codec::Decoder;

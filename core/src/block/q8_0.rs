@@ -1,7 +1,7 @@
 //! Q8_0: an f16 scale and 32 signed bytes: 34 bytes.
 //!
-//! d = fl(max|x| / 127); code = `fl(x · fl(1/d))` rounded half away from zero. The codes come from d before
-//! it is narrowed to f16, as in ggml's reference.
+//! d = fl(max|x| / 127); code = `fl(x · fl(1/d))` rounded half away from zero. The codes use d before it is rounded
+//! to f16, as in ggml's reference.
 
 use super::Format;
 use super::codec::{Choice, Codec, Scales};
@@ -16,7 +16,7 @@ impl Codec<32, 34> for Q8_0 {
         let largest = values.iter().fold(0, |max, &x| bits::magnitude(x).max(max));
         let scale = f32::from_bits(largest) / 127.0;
         if scale == 0.0 {
-            // Also where max|x| / 127 rounds to nothing, as in the reference.
+            // This also applies if max|x| / 127 rounds to 0, as in the reference.
             codes.fill(0);
             return Some(Scales::default());
         }
@@ -44,10 +44,10 @@ impl Codec<32, 34> for Q8_0 {
     }
 }
 
-/// `x` rounded half away from zero, for |x| < 128 (larger ones keep the low bits only).
+/// Rounds `x` half away from zero, for |x| < 128 (for larger values only the low bits are kept).
 ///
-/// Adding 2²³ leaves an integer in the low mantissa bits, rounded half to even. Only where the exact half was
-/// rounded down does |x| − rounded (exact) equal ½; those go up by one. No branch, so it runs in vectors.
+/// Adding 2²³ leaves an integer in the low mantissa bits, rounded half to even. Only if an exact half was rounded
+/// down, |x| − rounded (exact) equals ½; those are increased by one. No branch, so it runs in vectors.
 fn round_byte(x: f32) -> i8 {
     const SHIFT: f32 = 8_388_608.0;
     let magnitude = x.abs();

@@ -1,11 +1,11 @@
-//! Blocks known to hold ternary codes only.
+//! Blocks that contain only ternary codes.
 
 use super::{BlockError, Format, codes, dot, expect_len};
 
 /// Encoded blocks of a ternary format without the code +2.
 ///
-/// The two-bit formats can store a fourth code, +2; a product written for −1, 0 and +1 would be wrong on it. One
-/// scan, here, refuses it, and kernels take the view.
+/// The two-bit formats can store a fourth code, +2; a product for −1, 0 and +1 would be wrong for it. This type
+/// checks the bytes once, and kernels take this view.
 ///
 /// ```
 /// use tercet_core::block::{BlockError, Format, Ternary};
@@ -23,11 +23,11 @@ pub struct Ternary<'a> {
 }
 
 impl<'a> Ternary<'a> {
-    /// Scans `bytes` once. No TQ1_0 byte decodes to +2, so those pass on their length alone.
+    /// Checks `bytes` once. No TQ1_0 byte decodes to +2, so for that format only the length is checked.
     ///
     /// # Errors
-    /// [`BlockError::NotTernary`] for a format that is not ternary, [`BlockError::Length`] when `bytes` is no whole number of
-    /// blocks, [`BlockError::CodeRange`] with the index of the first code +2.
+    /// [`BlockError::NotTernary`] for a format that is not ternary; [`BlockError::Length`] unless `bytes` is a whole
+    /// number of blocks; [`BlockError::CodeRange`] with the index of the first code +2.
     pub fn new(format: Format, bytes: &'a [u8]) -> Result<Self, BlockError> {
         if !format.is_ternary() {
             return Err(BlockError::NotTernary);
@@ -46,39 +46,39 @@ impl<'a> Ternary<'a> {
         Ok(Self { format, bytes })
     }
 
-    /// The format.
+    /// Returns the format.
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// The blocks as they are stored.
+    /// Returns the bytes of the blocks.
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// How many values the blocks hold.
+    /// Returns the number of values in the blocks.
     #[expect(
         clippy::len_without_is_empty,
         reason = "a count of values; emptiness is bytes().is_empty()"
     )]
     pub const fn len(&self) -> usize {
-        // Values outnumber bytes by less than 8, and no slice exceeds isize::MAX bytes on 64 bits; a longer
-        // one on 32 bits saturates and then fits no buffer.
+        // The number of values is less than 8 times that of bytes, and no slice exceeds isize::MAX bytes on 64 bits.
+        // A longer one on 32 bits saturates and then fits no buffer.
         (self.bytes.len() / self.format.bytes()).saturating_mul(self.format.len())
     }
 
     /// Writes the codes, each −1, 0 or 1; see [`codes`].
     ///
     /// # Errors
-    /// [`BlockError::Partial`] or [`BlockError::Length`] when `out` does not fit.
+    /// [`BlockError::Partial`] or [`BlockError::Length`] if `out` does not fit.
     pub fn codes(&self, out: &mut [i8]) -> Result<(), BlockError> {
         codes(self.format, self.bytes, out)
     }
 
-    /// The product with int8 activations; see [`dot`].
+    /// Returns the product with int8 activations; see [`dot`].
     ///
     /// # Errors
-    /// As [`dot`].
+    /// Those of [`dot`].
     pub fn dot(&self, x: &[i8], x_scale: f32) -> Result<f32, BlockError> {
         dot(self.format, self.bytes, x, x_scale)
     }

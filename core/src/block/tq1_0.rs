@@ -1,4 +1,4 @@
-//! TQ1_0: 256 ternary digits, five a byte, and an f16 scale: 54 bytes.
+//! TQ1_0: 256 ternary digits, five per byte, and an f16 scale: 54 bytes.
 //!
 //! | bytes | values |
 //! |---|---|
@@ -7,10 +7,10 @@
 //! | 48..52 | byte 48 + m holds values 240 + m + 4 n, n < 4, and a last digit 0 |
 //! | 52..54 | the scale, little-endian |
 //!
-//! A byte is a base-3 fraction: digits `code + 1`, the first value's most significant, make v < 243, stored
-//! as ⌈256 v / 243⌉. Digit n comes back without division: the byte times 3ⁿ modulo 256 shifts the digits
-//! before it out, and the top of that times 3 is the digit. Rounding up adds less than one unit of 1/256 to
-//! the fraction, and after five steps (× 3⁵ < 256) it still has not reached the next digit.
+//! A byte is a base-3 fraction. The digits `code + 1`, with the first value's as the most significant, form v < 243,
+//! which is stored as ⌈256 v / 243⌉. Digit n is decoded without division: the byte times 3ⁿ modulo 256 removes the
+//! digits before it, and the top of that times 3 is the digit. Rounding up adds less than one unit of 1/256 to the
+//! fraction; even after five steps (× 3⁵ < 256) this does not reach the next digit.
 
 use super::Format;
 use super::codec::{Choice, Codec, Scales};
@@ -42,7 +42,7 @@ impl Codec<256, 54> for Tq1_0 {
     }
 }
 
-/// Packs up to five lanes of `STRIDE` codes into `STRIDE` bytes; missing last lanes count as digit 0.
+/// Packs up to five lanes of `STRIDE` codes into `STRIDE` bytes; missing lanes at the end count as digit 0.
 pub(crate) fn pack_digits<const STRIDE: usize>(codes: &[i8], bytes: &mut [u8]) {
     let mut values = [0u16; STRIDE];
     let mut lanes = codes.chunks_exact(STRIDE);

@@ -1,7 +1,7 @@
-//! TQ2_0: 256 two-bit codes, four a byte, and an f16 scale: 66 bytes.
+//! TQ2_0: 256 two-bit codes, four per byte, and an f16 scale: 66 bytes.
 //!
-//! Byte 32 h + m (h < 2, m < 32) holds values 128 h + m + 32 n as `code + 1` in bits 2 n and 2 n + 1; the
-//! scale follows, little-endian. The encoder writes codes −1..=1; the bits 3 decode to +2.
+//! Byte 32 h + m (h < 2, m < 32) holds values 128 h + m + 32 n as `code + 1` in bits 2 n and 2 n + 1. The
+//! little-endian scale follows. The encoder writes codes −1..=1; the bits 3 decode to +2.
 
 use super::Format;
 use super::codec::{Choice, Codec, Scales};

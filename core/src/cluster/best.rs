@@ -1,8 +1,8 @@
-//! The best centroids of a run that need not fall, or of several runs.
+//! Keeps the best centroids of a run whose inertia may rise, or of several runs.
 
 use crate::engine::ClusterProblem;
 
-/// Knows the inertia of the centroids that the problem keeps.
+/// Holds the inertia of the centroids that the problem keeps.
 #[derive(Debug)]
 pub(super) struct Best {
     wanted: bool,
@@ -18,7 +18,7 @@ impl Best {
         }
     }
 
-    /// Keeps the centroids, whose inertia this is, if they are better than the kept ones.
+    /// Keeps the current centroids, which have this inertia, if they are better than the kept ones.
     pub(super) fn offer<P: ClusterProblem>(
         &mut self,
         problem: &mut P,
@@ -31,7 +31,7 @@ impl Best {
         Ok(())
     }
 
-    /// The inertia of the centroids that are kept.
+    /// Returns the inertia of the kept centroids.
     pub(super) const fn inertia(&self) -> Option<u64> {
         self.inertia
     }

@@ -1,8 +1,8 @@
-//! What a clustering of int8 codes is worth in the units of the floats they came from.
+//! Measures a clustering of int8 codes in the units of the floats that were quantized.
 //!
-//! Float data is put on an int8 grid ([`crate::quant::Grid`], per tensor: abs-max, affine or a percentile by
-//! [`crate::quant::calibrate`]), clustered as codes, and judged here: centroids go back through
-//! [`crate::quant::Grid::value`], and [`inertia`] is the true one, of the unquantized points.
+//! Float data is quantized to an int8 grid ([`crate::quant::Grid`], per tensor: abs-max, affine or a percentile by
+//! [`crate::quant::calibrate`]), clustered as codes, and measured here. [`crate::quant::Grid::value`] converts
+//! centroids back, and [`inertia`] is the true inertia, of the unquantized points.
 //!
 //! ```
 //! use tercet_core::cluster::float::{Labelled, inertia};
@@ -44,14 +44,14 @@
 use super::ClusterError;
 use crate::number::{Element, Lanes, RUN};
 
-/// Float points with their labels and the centroids that these name.
+/// Float points with their labels and the labelled centroids.
 #[derive(Clone, Copy, Debug)]
 pub struct Labelled<'a, T> {
     /// The points, n · d.
     pub values: &'a [T],
-    /// Coordinates of a point.
+    /// Coordinates per point.
     pub dims: usize,
-    /// n weights, or none.
+    /// n weights, or `None`.
     pub weights: Option<&'a [u32]>,
     /// n labels.
     pub labels: &'a [u32],
@@ -62,7 +62,8 @@ pub struct Labelled<'a, T> {
 impl<T: Element> Labelled<'_, T> {
     /// Checks lengths and labels.
     ///
-    /// [`ClusterError::Empty`] without points, [`ClusterError::Ragged`], [`ClusterError::Length`];
+    /// # Errors
+    /// [`ClusterError::Empty`] without points; [`ClusterError::Ragged`]; [`ClusterError::Length`];
     /// [`ClusterError::Index`] for a label without a centroid.
     pub fn check(&self) -> Result<(), ClusterError> {
         let (len, dims) = (self.values.len(), self.dims);
@@ -91,9 +92,9 @@ impl<T: Element> Labelled<'_, T> {
         }
     }
 
-    /// The sum of the terms w·(x − c)² of run `run`: the values from `run` · 65,536 on, at most that many.
+    /// Returns the sum of the terms w·(x − c)² of run `run`: at most 65,536 values, from the value `run` · 65,536 on.
     ///
-    /// Runs of a sum are independent, so threads can share it ([`Lanes::append`]). O(65,536).
+    /// The runs of a sum are independent, so threads can share them ([`Lanes::append`]). O(65,536).
     pub fn run(&self, run: usize) -> Lanes<f64> {
         let mut lanes = Lanes::<f64>::new();
         let dims = self.dims.max(1);
@@ -124,9 +125,9 @@ impl<T: Element> Labelled<'_, T> {
     }
 }
 
-/// Σ w·‖x − c‖² in `f64`, over all values in their order by the rule of [`crate::number::lanes`].
+/// Returns Σ w·‖x − c‖² in `f64`, over all values in their order, by the rule of [`crate::number::lanes`].
 ///
-/// A term is fl(x − c) squared and, where there are weights, then times w, each step rounded. O(n·d).
+/// A term is fl(x − c) squared, then times w if there are weights. Each step is rounded.
 ///
 /// # Errors
 /// Those of [`Labelled::check`].
@@ -134,7 +135,7 @@ pub fn inertia<T: Element>(labelled: &Labelled<'_, T>) -> Result<f64, ClusterErr
     labelled.check()?;
     let mut total = Lanes::<f64>::new();
     for run in 0..labelled.values.len().div_ceil(RUN) {
-        // Only the last run is short, so each meets the end of one.
+        // Only the last run is short, so each append is at the end of a run.
         let _ = total.append(&labelled.run(run));
     }
     Ok(total.total())

@@ -1,25 +1,25 @@
-//! k-means from nothing to the best of several restarts.
+//! k-means from the seeds to the best of several restarts.
 
 use super::{Best, Init, Lloyd, Outcome, Update, lloyd, minibatch, seed};
 use crate::engine::ClusterProblem;
 use crate::number::Random;
 
-/// What to run.
+/// Options of a k-means run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Kmeans {
-    /// How each restart chooses its first centroids.
+    /// Method that chooses the first centroids of each restart.
     pub init: Init,
-    /// Restarts, the best of which is returned; 0 counts as 1, and [`Init::Given`] runs once.
+    /// Number of restarts, of which the best is returned. 0 counts as 1, and [`Init::Given`] runs once.
     pub restarts: u32,
-    /// When a restart ends.
+    /// Conditions at which a restart ends.
     pub lloyd: Lloyd,
-    /// Seeds the one stream of draws.
+    /// Seed of the one stream of random draws.
     pub seed: u64,
 }
 
 impl Default for Kmeans {
-    /// One run from greedy k-means++ seeds, to the end.
+    /// Returns options for one complete run from greedy k-means++ seeds.
     fn default() -> Self {
         Self {
             init: Init::Greedy,
@@ -30,27 +30,28 @@ impl Default for Kmeans {
     }
 }
 
-/// Whether steps take all points or a few.
+/// Steps with all points, or with batches of points.
 #[derive(Debug)]
 pub enum Steps<'a> {
-    /// Lloyd's loop: every point, every step.
+    /// Lloyd's loop: every step takes every point.
     Full,
     /// [`super::mini_batch`].
     Batches {
-        /// Scratch; its length is the batch.
+        /// Scratch; its length is the batch size.
         batch: &'a mut [u32],
-        /// The count at which sums and counts are halved.
+        /// Count at which sums and counts are halved.
         cap: u32,
     },
 }
 
-/// Runs k-means on what the problem holds and leaves labels, distances, sums and centroids of the best restart there.
+/// Runs k-means on the problem's points. Leaves the labels, distances, sums and centroids of the best restart in the
+/// problem.
 ///
-/// More than one restart, mini-batches and spherical runs need [`crate::engine::Buffers::kept`].
-/// `observe` hears restart (from 0), step (from 1) and inertia.
+/// More than one restart, mini-batches and spherical runs need [`crate::engine::Buffers::kept`]. The function calls
+/// `observe` with the restart (from 0), the step (from 1) and the inertia.
 ///
 /// # Errors
-/// The engine's; those of [`super::mini_batch`].
+/// Those of the engine and of [`super::mini_batch`].
 ///
 /// # Example
 /// ```
@@ -82,7 +83,7 @@ pub fn kmeans<P: ClusterProblem>(
     steps: &mut Steps<'_>,
     observe: &mut dyn FnMut(u32, u32, u64),
 ) -> Result<Outcome, P::Error> {
-    // Taken apart, so that an image in which they are constants holds no code for others.
+    // Destructured, so that a firmware image in which the options are constants contains no code for other values.
     let Kmeans {
         init,
         restarts,

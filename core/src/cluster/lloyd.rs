@@ -3,20 +3,20 @@
 use super::{Best, Update};
 use crate::engine::{Assigned, ClusterProblem};
 
-/// When Lloyd's loop ends.
+/// Conditions at which Lloyd's loop ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Lloyd {
-    /// The most steps (epochs, of a mini-batch run).
+    /// Largest number of steps (epochs for mini-batches).
     pub max_iter: u32,
-    /// Ends where inertia fell by no more than that many millionths of itself in a step.
+    /// The loop ends if a step lowers the inertia by at most this many millionths of it.
     ///
-    /// With 0 it ends where the labels, or at least the inertia, stay.
+    /// With 0, it ends if the labels, or at least the inertia, do not change.
     pub tol_ppm: u32,
 }
 
 impl Default for Lloyd {
-    /// 300 steps, no tolerance: to the end.
+    /// Returns 300 steps without tolerance: a complete run.
     fn default() -> Self {
         Self {
             max_iter: 300,
@@ -26,7 +26,8 @@ impl Default for Lloyd {
 }
 
 impl Lloyd {
-    /// Whether a fall from `last` to `now` is within the tolerance; an equal inertia always is, a rise never.
+    /// Returns true if the fall from `last` to `now` is within the tolerance. An equal inertia always is; a rise
+    /// never is.
     pub(super) fn ends(&self, last: u64, now: u64) -> bool {
         let Some(fall) = last.checked_sub(now) else {
             return false;
@@ -35,38 +36,38 @@ impl Lloyd {
     }
 }
 
-/// Why clustering ended.
+/// Reason why clustering ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Stop {
     /// No label changed: a fixed point.
     Labels,
-    /// Labels changed and the inertia did not: points moved between equally near centroids.
+    /// Labels changed, but the inertia did not: points moved between equally near centroids.
     Inertia,
-    /// The inertia fell by no more than the tolerance.
+    /// The inertia fell by at most the tolerance.
     Tolerance,
-    /// The steps ran out.
+    /// The largest number of steps was reached.
     Iterations,
 }
 
-/// How clustering went; labels, centroids and sums are in the problem.
+/// Result of clustering; labels, centroids and sums are in the problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Outcome {
-    /// Σ w·D² of the labels to the int8 centroids that the problem now holds.
+    /// Σ w·D² between the labelled points and the int8 centroids that the problem now holds.
     pub inertia: u64,
-    /// Steps taken (epochs, of a mini-batch run).
+    /// Number of steps (epochs for mini-batches).
     pub iterations: u32,
-    /// Why it ended.
+    /// Reason why it ended.
     pub stop: Stop,
-    /// How often an empty cluster was given the coordinates of a far point.
+    /// Number of times that an empty cluster got the coordinates of a far point.
     pub reseeded: u64,
-    /// Clusters without members at the end: fewer distinct points than clusters.
+    /// Clusters without members at the end, because there are fewer distinct points than clusters.
     pub empty: usize,
 }
 
 impl Outcome {
-    /// Before the first step.
+    /// The outcome before the first step.
     pub(super) const NONE: Self = Self {
         inertia: 0,
         iterations: 0,
@@ -78,16 +79,16 @@ impl Outcome {
 
 /// Runs Lloyd's loop from the centroids that the problem holds.
 ///
-/// Each step assigns every point to its nearest centroid and moves each centroid to the rounded mean of its members,
-/// which is the best integer centroid, so plain inertia never rises. Where clusters were left empty, the j-th of them
-/// gets the coordinates of the j-th farthest point. The loop ends as [`Stop`] says, but never right after such a
-/// step with [`Stop::Inertia`] or [`Stop::Tolerance`]. Then points are assigned once more, so that labels,
-/// distances, sums and inertia are those of the centroids returned. Spherical runs can rise: they return the
-/// best centroids seen, and need [`crate::engine::Buffers::kept`].
+/// Each step assigns every point to its nearest centroid and moves each centroid to the rounded mean of its members.
+/// This is the best integer centroid, so plain inertia never rises. If clusters become empty, the j-th empty one gets
+/// the coordinates of the j-th farthest point. The loop ends for one of the reasons in [`Stop`], but never with
+/// [`Stop::Inertia`] or [`Stop::Tolerance`] directly after a step with empty clusters. Then points are assigned once
+/// more, so that labels, distances, sums and inertia belong to the returned centroids. The inertia of spherical runs
+/// can rise: they return the best centroids seen, and need [`crate::engine::Buffers::kept`].
 ///
-/// `observe` hears the step, from 1, and the inertia that its assignment found.
+/// The function calls `observe` with the step, from 1, and the inertia of its assignment.
 ///
-/// O(n·k·d) a step.
+/// O(n·k·d) per step.
 pub fn lloyd<P: ClusterProblem>(
     problem: &mut P,
     options: &Lloyd,
@@ -98,7 +99,7 @@ pub fn lloyd<P: ClusterProblem>(
     finish(problem, outcome, &best)
 }
 
-/// The loop; `best` sees every set of centroids that the update rule might lose.
+/// Runs the loop. `best` sees every set of centroids that the update rule might lose.
 pub(super) fn run<P: ClusterProblem>(
     problem: &mut P,
     options: &Lloyd,
@@ -120,7 +121,7 @@ pub(super) fn run<P: ClusterProblem>(
         };
         observe(outcome.iterations, inertia);
         if changed == 0 && last.is_some() {
-            // The same labels have the same sums, so the update changed nothing: all is settled.
+            // The same labels have the same sums, so the update changed nothing: the run is complete.
             outcome.stop = Stop::Labels;
             outcome.inertia = inertia;
             best.offer(problem, inertia)?;
@@ -145,7 +146,7 @@ pub(super) fn run<P: ClusterProblem>(
     Ok(outcome)
 }
 
-/// Brings back the best centroids where some were kept, with their labels, and counts empty clusters.
+/// Restores the best centroids and their labels if some were kept, and counts empty clusters.
 pub(super) fn finish<P: ClusterProblem>(
     problem: &mut P,
     mut outcome: Outcome,
@@ -164,7 +165,8 @@ pub(super) fn finish<P: ClusterProblem>(
     Ok(outcome)
 }
 
-/// Gives the j-th empty cluster the coordinates of the j-th farthest point; how many got some.
+/// Gives the j-th empty cluster the coordinates of the j-th farthest point. Returns the number of clusters that got
+/// some.
 pub(super) fn reseed<P: ClusterProblem>(problem: &mut P) -> Result<u64, P::Error> {
     let mut reseeded = 0;
     let mut far = None;

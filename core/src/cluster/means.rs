@@ -1,14 +1,15 @@
-//! The float means of clusters.
+//! Float means of clusters.
 
 use super::ClusterError;
 use crate::number::round;
 
-/// The mean of each cluster: sum / count, rounded once to `f32` (half to even); 0 where the count is 0.
+/// Writes the mean of each cluster: sum / count, rounded once to `f32` (half to even), or 0 if the count is 0.
 ///
-/// `sums` and `out` hold k · d, `counts` k; see [`crate::engine::ClusterProblem::read_sums`]. O(k·d).
+/// `sums` and `out` have length k · d, `counts` has length k; see [`crate::engine::ClusterProblem::read_sums`].
+/// O(k·d).
 ///
 /// # Errors
-/// [`ClusterError::Length`] unless `sums` and `out` hold the same number of values for each count.
+/// [`ClusterError::Length`] unless `sums` and `out` hold the same number of values per count.
 pub fn means(sums: &[i64], counts: &[u64], out: &mut [f32]) -> Result<(), ClusterError> {
     let length = |expected, found| Err(ClusterError::Length { expected, found });
     if out.len() != sums.len() {

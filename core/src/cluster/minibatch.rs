@@ -5,28 +5,30 @@ use super::{Best, ClusterError, Lloyd, Outcome, Stop};
 use crate::engine::ClusterProblem;
 use crate::number::Random;
 
-/// The largest cap of a count: 2²⁴ points of magnitude 128 sum to −2³¹ and no further, so 32 bits hold every sum.
+/// Largest cap of a count: 2²⁴ points of magnitude 128 sum to at least −2³¹, so 32 bits hold every sum.
 pub const MAX_CAP: u32 = 1 << 24;
 
-/// The cap of mini-batches unless told otherwise; it leaves room for batches of 2²³ points.
+/// Default cap of mini-batches; it leaves room for batches of 2²³ points.
 pub const BATCH_CAP: u32 = 1 << 23;
 
 /// Runs mini-batches from the centroids that the problem holds.
 ///
-/// A batch is `batch.len()` points drawn with replacement; it is assigned to the centroids as they stand and joins their
-/// running sums and counts, which start empty; a centroid is the rounded mean of its sum. Where a count reaches
-/// `cap`, both are halved (at the same mean), so that older points fade; [`BATCH_CAP`] only keeps sums exact. An epoch is n /
-/// batch steps, rounded up; after each, all points are measured, the best centroids so far are kept, and clusters that
-/// no batch ever reached get far points. The run ends as Lloyd's loop does, counted in epochs, and returns the best
-/// centroids seen with their labels: mini-batches need not improve. It needs [`crate::engine::Buffers::kept`].
+/// A batch is `batch.len()` points drawn with replacement. The points are assigned to the current centroids and added
+/// to their running sums and counts, which start empty. A centroid is the rounded mean of its sum. If a count reaches
+/// `cap`, sum and count are halved (at the same mean), so that older points lose weight; [`BATCH_CAP`] only keeps
+/// sums exact. An epoch is n / batch steps, rounded up. After each epoch, all points are measured, the best centroids
+/// so far are kept, and clusters that no batch ever reached get far points. The run ends like Lloyd's loop, counted
+/// in epochs. It returns the best centroids seen with their labels, because mini-batches need not improve. It needs
+/// [`crate::engine::Buffers::kept`].
 ///
-/// `batch` is scratch; its length is the batch. `observe` hears the epoch, from 1, and its inertia.
+/// `batch` is scratch; its length is the batch size. The function calls `observe` with the epoch, from 1, and its
+/// inertia.
 ///
-/// O(n·k·d) an epoch, twice: once in batches, once to measure.
+/// O(n·k·d) per epoch, twice: once in batches and once to measure.
 ///
 /// # Errors
-/// [`ClusterError::Empty`] for a batch of no points; [`ClusterError::Cap`] outside 2 to [`MAX_CAP`];
-/// [`ClusterError::Batch`] where a batch could bring a count past [`MAX_CAP`].
+/// [`ClusterError::Empty`] for a batch of no points; [`ClusterError::Cap`] for a cap outside 2 to [`MAX_CAP`];
+/// [`ClusterError::Batch`] if a batch could raise a count above [`MAX_CAP`].
 pub fn mini_batch<P: ClusterProblem>(
     problem: &mut P,
     options: &Lloyd,
@@ -40,7 +42,7 @@ pub fn mini_batch<P: ClusterProblem>(
     finish(problem, outcome, &best)
 }
 
-/// The epochs; `best` sees the centroids of each.
+/// Runs the epochs; `best` sees the centroids of each.
 pub(super) fn run<P: ClusterProblem>(
     problem: &mut P,
     options: &Lloyd,
@@ -95,7 +97,8 @@ pub(super) fn run<P: ClusterProblem>(
     Ok(outcome)
 }
 
-/// Checks that no count can pass [`MAX_CAP`]: one below the cap joined by a whole batch of the heaviest point.
+/// Checks that no count can exceed [`MAX_CAP`]: a count of one below the cap plus a whole batch of the heaviest
+/// point.
 fn check(batch: usize, heaviest: u32, cap: u32) -> Result<(), ClusterError> {
     if batch == 0 {
         return Err(ClusterError::Empty);

@@ -1,28 +1,28 @@
 //! Clustering of int8 points in exact integers: the same labels and centroids on every machine.
 //!
-//! Points are int8 vectors, and so are centroids: the mean of a cluster's members, an exact integer sum over a count,
-//! rounded once. Scores and distances are exact integers, ties go to the lowest index, draws come from one generator.
-//! So threads, lanes, the order of sums and the machine cannot show, and a rounded mean is the best
-//! integer centroid, so Lloyd's loop never raises inertia.
+//! Points are int8 vectors, and so are centroids. A centroid is the mean of a cluster's members: an exact integer sum
+//! over a count, rounded once. Scores and distances are exact integers, ties go to the lowest index, and draws come
+//! from one generator. So the result does not depend on threads, lanes, the order of sums or the machine. A rounded
+//! mean is the best integer centroid, so Lloyd's loop never raises the inertia.
 //!
 //! | | |
 //! |---|---|
-//! | [`kmeans`] | seeding, Lloyd's loop or mini-batches, restarts: the whole |
+//! | [`kmeans`] | a complete run: seeding, Lloyd's loop or mini-batches, restarts |
 //! | [`seed()`], [`lloyd()`], [`mini_batch`] | its parts |
-//! | [`Online`], [`OnlineMut`] | one point at a time, for streams on small machines; over arrays or slices |
-//! | [`nearest`], [`predict`], [`transform`], [`inertia`], [`check_nearest`] | what given centroids say about points |
+//! | [`Online`], [`OnlineMut`] | one point at a time, for streams on small machines; in arrays or slices |
+//! | [`nearest`], [`predict`], [`transform`], [`inertia`], [`check_nearest`] | labels, distances and inertia of points for given centroids |
 //! | [`summarize`], [`score`] | sizes, spread and representatives of clusters; silhouette and Davies–Bouldin |
 //! | [`normalize`], [`normalize_floats`] | points of one length, for spherical (cosine) clustering |
 //! | [`means`], [`float`] | float means, and the true inertia of float points |
 //!
-//! Drivers run over an engine's holder of the points, a [`crate::engine::ClusterProblem`];
+//! Drivers run over a [`crate::engine::ClusterProblem`], in which an engine holds the points.
 //! [`crate::scalar::Clusters`] is the reference.
 //!
 //! # Limits
 //!
-//! d up to [`MAX_DIMS`] (scores fit 32 bits), n up to 2³² − 2, k up to n. With weights, Σw·65,025·d must stay below 2⁶⁴;
-//! sums of 32 bits hold Σw < 2²⁴; spherical runs hold Σw ≤ 2³³. What exceeds a limit is refused with an error
-//! that names it.
+//! d up to [`MAX_DIMS`] (scores fit 32 bits), n up to 2³² − 2, k up to n. With weights, Σw·65,025·d must stay below
+//! 2⁶⁴. Sums of 32 bits hold Σw < 2²⁴; spherical runs hold Σw ≤ 2³³. Inputs beyond a limit return an error that names
+//! the limit.
 
 mod best;
 mod error;
@@ -54,13 +54,13 @@ pub use seed::{Init, MAX_CANDIDATES, greedy_candidates, seed};
 pub use sphere::{MAX_SPHERE_WEIGHT, Sphere, normalize, normalize_floats};
 pub use summary::{Representative, Summary, summarize};
 
-/// How a centroid follows from its members.
+/// Rule that computes a centroid from its members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Update {
     /// The mean, rounded half away from zero.
     #[default]
     Mean,
-    /// The sum, scaled to the length of the sphere.
+    /// The sum, scaled to the radius of the sphere.
     Sphere(Sphere),
 }

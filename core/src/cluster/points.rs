@@ -1,16 +1,16 @@
-//! Points, and the sizes at which every sum about them stays exact.
+//! Points, and the sizes up to which every sum over them is exact.
 
 use super::ClusterError;
 
-/// The most coordinates a point may have: ‖c‖² − 2·x·c is at most 3 · 2¹⁴ · d, which fits an `i32` to here.
+/// Largest number of coordinates of a point: ‖c‖² − 2·x·c is at most 3 · 2¹⁴ · d, which fits an `i32` up to this d.
 pub const MAX_DIMS: usize = 43_690;
 
-/// The largest squared difference of two coordinates, 255².
+/// Largest squared difference of two coordinates, 255².
 pub(crate) const SQUARE: u64 = 65_025;
 
 /// int8 points to cluster, row-major, in the caller's memory.
 ///
-/// A weight of w makes a point count as w points, and a weight of 0 as none: it gets a label and moves nothing.
+/// A point with weight w counts as w points. A point with weight 0 gets a label, but changes nothing.
 ///
 /// ```
 /// use tercet_core::cluster::{ClusterError, Points};
@@ -28,17 +28,17 @@ pub struct Points<'a> {
     weights: Option<&'a [u32]>,
     /// Σ w.
     weight: u64,
-    /// Points of positive weight.
+    /// Number of points of positive weight.
     counted: usize,
-    /// The largest weight.
+    /// Largest weight.
     heaviest: u32,
 }
 
 impl<'a> Points<'a> {
-    /// Takes `values` as points of `dims` coordinates. O(1).
+    /// Uses `values` as points of `dims` coordinates. O(1).
     ///
     /// # Errors
-    /// [`ClusterError::Empty`], [`ClusterError::Ragged`], [`ClusterError::Dims`] above [`MAX_DIMS`],
+    /// [`ClusterError::Empty`]; [`ClusterError::Ragged`]; [`ClusterError::Dims`] above [`MAX_DIMS`];
     /// [`ClusterError::Points`] above 2³² − 2 points.
     pub const fn new(values: &'a [i8], dims: usize) -> Result<Self, ClusterError> {
         if values.is_empty() || dims == 0 {
@@ -52,11 +52,11 @@ impl<'a> Points<'a> {
             return Err(ClusterError::Ragged { len, dims });
         }
         let len = values.len() / dims;
-        // As u64, where the comparison means something on 32 bits too.
+        // As u64, so that the comparison is meaningful on 32-bit machines too.
         if len as u64 >= u32::MAX as u64 {
             return Err(ClusterError::Points { points: len });
         }
-        // 2³² points of 2¹⁶ · 43,690 each: Σ D² is below 2⁶⁴, so without weights nothing can wrap.
+        // 2³² points of 2¹⁶ · 43,690 each: Σ D² is below 2⁶⁴, so nothing can wrap without weights.
         Ok(Self {
             values,
             dims,
@@ -68,12 +68,12 @@ impl<'a> Points<'a> {
         })
     }
 
-    /// As [`Points::new`], with a weight for each point. O(n).
+    /// Like [`Points::new`], with a weight per point. O(n).
     ///
     /// # Errors
-    /// Those of [`Points::new`]; [`ClusterError::Length`] unless there is one weight a point;
-    /// [`ClusterError::Empty`] when all are 0; [`ClusterError::Weight`] where Σw · 65,025 · d reaches 2⁶⁴, which the
-    /// inertia must not (a sum of coordinates, at most 128 · Σw, then fits 63 bits too).
+    /// Those of [`Points::new`]; [`ClusterError::Length`] unless there is one weight per point;
+    /// [`ClusterError::Empty`] if all are 0; [`ClusterError::Weight`] if Σw · 65,025 · d reaches 2⁶⁴. The inertia
+    /// must stay below that. (A sum of coordinates, at most 128 · Σw, then fits 63 bits too.)
     pub fn weighted(
         values: &'a [i8],
         dims: usize,
@@ -86,7 +86,7 @@ impl<'a> Points<'a> {
                 found: weights.len(),
             });
         }
-        // Fewer than 2³² weights below 2³².
+        // Fewer than 2³² weights, each below 2³².
         let weight = weights.iter().map(|&weight| u64::from(weight)).sum();
         let limit = u64::MAX / (SQUARE * dims as u64);
         let limit = limit.min(((1 << 63) - 1) / 128);
@@ -108,17 +108,17 @@ impl<'a> Points<'a> {
         })
     }
 
-    /// The coordinates, row-major.
+    /// Returns the coordinates, row-major.
     pub const fn values(&self) -> &'a [i8] {
         self.values
     }
 
-    /// Coordinates of a point, at least 1.
+    /// Returns the number of coordinates per point, at least 1.
     pub const fn dims(&self) -> usize {
         self.dims
     }
 
-    /// How many points, at least 1.
+    /// Returns the number of points, at least 1.
     #[expect(
         clippy::len_without_is_empty,
         reason = "there is always at least one point"
@@ -127,27 +127,27 @@ impl<'a> Points<'a> {
         self.len
     }
 
-    /// The weights, where there are any.
+    /// Returns the weights, if there are any.
     pub const fn weights(&self) -> Option<&'a [u32]> {
         self.weights
     }
 
-    /// The sum of the weights; the number of points without them.
+    /// Returns the sum of the weights; without weights, the number of points.
     pub const fn weight(&self) -> u64 {
         self.weight
     }
 
-    /// How many points have a positive weight, at least 1.
+    /// Returns the number of points with a positive weight, at least 1.
     pub const fn counted(&self) -> usize {
         self.counted
     }
 
-    /// The largest weight of a point; 1 without weights.
+    /// Returns the largest weight of a point; 1 without weights.
     pub const fn heaviest(&self) -> u32 {
         self.heaviest
     }
 
-    /// The coordinates of a point; empty past the last.
+    /// Returns the coordinates of a point; empty for an index after the last.
     pub fn row(&self, index: usize) -> &'a [i8] {
         let start = index.saturating_mul(self.dims);
         self.values
@@ -156,11 +156,11 @@ impl<'a> Points<'a> {
             .unwrap_or_default()
     }
 
-    /// The points one after another, each with its weight.
+    /// Returns the points one after another, each with its weight.
     #[inline]
     pub fn rows(&self) -> impl Iterator<Item = (&'a [i8], u32)> + use<'a> {
         let mut weights = self.weights.map(|weights| weights.iter());
-        // `dims` is at least 1; the maximum only tells the compiler.
+        // `dims` is at least 1; the maximum only informs the compiler.
         self.values.chunks_exact(self.dims.max(1)).map(move |row| {
             let weight = match &mut weights {
                 Some(weights) => weights.next().copied().unwrap_or(0),
@@ -170,9 +170,9 @@ impl<'a> Points<'a> {
         })
     }
 
-    /// The points from `first` on, `count` of them or as many as there are, with their weights.
+    /// Returns `count` points (or as many as there are) from `first` on, with their weights.
     ///
-    /// Totals such as [`Points::weight`] are those of the part. `None` where that leaves none.
+    /// Totals such as [`Points::weight`] are those of the part. `None` if there are no such points.
     pub fn part(&self, first: usize, count: usize) -> Option<Self> {
         let len = self.len.checked_sub(first)?.min(count);
         let values = self.values.get(first * self.dims..)?;
@@ -191,6 +191,9 @@ impl<'a> Points<'a> {
         })
     }
 
+    /// Checks a number of clusters.
+    ///
+    /// # Errors
     /// [`ClusterError::Clusters`] unless 1 ≤ `clusters` ≤ [`Points::counted`].
     pub const fn check_clusters(&self, clusters: usize) -> Result<(), ClusterError> {
         if clusters == 0 || clusters > self.counted {
@@ -202,7 +205,7 @@ impl<'a> Points<'a> {
         Ok(())
     }
 
-    /// [`ClusterError::Length`] unless `found` is the number of points.
+    /// Fails with [`ClusterError::Length`] unless `found` is the number of points.
     pub(super) const fn check_length(&self, found: usize) -> Result<(), ClusterError> {
         if found != self.len {
             let expected = self.len;
@@ -211,7 +214,8 @@ impl<'a> Points<'a> {
         Ok(())
     }
 
-    /// [`ClusterError::Length`] unless there is a label a point, [`ClusterError::Index`] for one of `count` or more.
+    /// Fails with [`ClusterError::Length`] unless there is one label per point, and with [`ClusterError::Index`] for
+    /// a label of `count` or more.
     pub(super) fn check_labels(&self, labels: &[u32], count: usize) -> Result<(), ClusterError> {
         self.check_length(labels.len())?;
         match labels.iter().find(|&&label| label as usize >= count) {

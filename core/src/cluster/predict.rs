@@ -1,11 +1,12 @@
-//! What given centroids say about points.
+//! Labels, distances and inertia of points for given centroids.
 
 use super::{ClusterError, Points};
 use crate::arch::plain::squared_distance;
 
 pub use crate::arch::plain::Nearest;
 
-/// The nearest of the centroids (k · d, row-major), the lowest of equals, and the squared distance to it. O(k·d).
+/// Returns the nearest of the centroids (k · d, row-major), the lowest of equal ones, and the squared distance to it.
+/// O(k·d).
 ///
 /// Needs no scratch; [`crate::engine::ClusterProblem::measure`] is faster over many points.
 ///
@@ -24,9 +25,10 @@ pub fn nearest(point: &[i8], centroids: &[i8]) -> Result<Nearest, ClusterError> 
     Ok(nearest_of(point, &centroids))
 }
 
-/// Gives every point the label of its nearest centroid, the lowest of equals, and its squared distance. O(n·k·d).
+/// Writes for every point the label of its nearest centroid, the lowest of equal ones, and its squared distance.
+/// O(n·k·d).
 ///
-/// `centroids` is k · d, `labels` and `distances` are n. Returns Σ w·D².
+/// `centroids` has length k · d, `labels` and `distances` have length n. Returns Σ w·D².
 ///
 /// # Errors
 /// Those of [`Points::new`] for the centroids; [`ClusterError::Length`].
@@ -50,8 +52,8 @@ pub fn predict(
     Ok(inertia)
 }
 
-/// Checks what [`predict`] was given, as every engine must before it finds the nearest: whole centroids, at least one, and as
-/// many labels and distances as there are points.
+/// Checks the arguments of [`predict`], as every engine must before it finds the nearest centroids: whole centroids,
+/// at least one, and as many labels and distances as there are points.
 ///
 /// # Errors
 /// Those of [`Points::new`] for the centroids; [`ClusterError::Length`].
@@ -66,7 +68,7 @@ pub fn check_nearest(
     points.check_length(distances)
 }
 
-/// The squared distance of every point to every centroid: `out` is n · k, row-major. O(n·k·d).
+/// Writes the squared distance of every point to every centroid: `out` is n · k, row-major. O(n·k·d).
 ///
 /// # Errors
 /// Those of [`Points::new`] for the centroids; [`ClusterError::Length`].
@@ -83,7 +85,7 @@ pub fn transform(
             found: out.len(),
         });
     }
-    // There is at least one centroid; the maximum only tells the compiler.
+    // There is at least one centroid; the maximum only informs the compiler.
     for ((row, _), out) in points
         .rows()
         .zip(out.chunks_exact_mut(centroids.len().max(1)))
@@ -95,7 +97,7 @@ pub fn transform(
     Ok(())
 }
 
-/// Σ w·D² of labelled points: what they miss their centroids (k · d) by. O(n·d).
+/// Returns Σ w·D² between labelled points and their centroids (k · d). O(n·d).
 ///
 /// # Errors
 /// Those of [`Points::new`] for the centroids; [`ClusterError::Length`] unless there are n labels;

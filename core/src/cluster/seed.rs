@@ -1,13 +1,13 @@
-//! Where clustering starts: k-means++ (Arthur and Vassilvitskii, 2007), plain or greedy, and random points.
+//! First centroids: k-means++ (Arthur and Vassilvitskii, 2007), plain or greedy, and random points.
 
 use super::ClusterError;
 use crate::engine::ClusterProblem;
 use crate::number::Random;
 
-/// The most candidates that greedy k-means++ tries for a centroid; [`greedy_candidates`] of 2³².
+/// Largest number of candidates that greedy k-means++ tries per centroid: [`greedy_candidates`] of 2³².
 pub const MAX_CANDIDATES: usize = 24;
 
-/// How the first centroids are chosen.
+/// Method that chooses the first centroids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Init {
@@ -15,7 +15,7 @@ pub enum Init {
     /// scikit-learn.
     #[default]
     Greedy,
-    /// k-means++ as published: one point a draw, with a probability that grows with w·D².
+    /// k-means++ as published: one point per draw, with a probability proportional to w·D².
     PlusPlus,
     /// Distinct points, drawn by weight.
     Random,
@@ -23,7 +23,7 @@ pub enum Init {
     Given,
 }
 
-/// How many candidates greedy k-means++ tries a centroid: 2 + ⌊ln k⌋, from integers.
+/// Returns the number of candidates that greedy k-means++ tries per centroid: 2 + ⌊ln k⌋, computed with integers.
 ///
 /// The rule of scikit-learn, after Arthur and Vassilvitskii's remark that several candidates help.
 pub fn greedy_candidates(k: usize) -> usize {
@@ -55,13 +55,13 @@ pub fn greedy_candidates(k: usize) -> usize {
     2 + POWERS.iter().filter(|&&power| power <= k as u64).count()
 }
 
-/// Chooses the first centroids, each at a point, and draws from `random`.
+/// Chooses the first centroids, each at a point, with draws from `random`.
 ///
-/// Exact: a point is drawn by the integer prefix sums of w·D² (of w for the first). Where every D² is 0, all points
-/// coincide with chosen ones, and the lowest point without a cluster is taken. Greedy ties go to the first candidate.
-/// [`Init::Given`] does nothing and draws nothing.
+/// Exact: a point is drawn by the integer prefix sums of w·D² (of w for the first point). If every D² is 0, all
+/// points coincide with chosen ones, and the lowest point without a cluster is taken. Greedy ties go to the first
+/// candidate. [`Init::Given`] does nothing and draws nothing.
 ///
-/// O(n·k·d); greedy that times the candidates. No scratch.
+/// O(n·k·d); for greedy, that times the number of candidates. No scratch.
 pub fn seed<P: ClusterProblem>(
     problem: &mut P,
     init: Init,
@@ -72,7 +72,8 @@ pub fn seed<P: ClusterProblem>(
         Init::Given => Ok(()),
         Init::Random => {
             problem.fill(1)?;
-            // Each draw leaves the weights of the points that are not chosen yet. `seed` sets the chosen one's D² to 0.
+            // Each draw leaves the weights of the points that are not chosen yet. `seed` sets the chosen point's D²
+            // to 0.
             let mut rest = shape.weight;
             for cluster in 0..shape.clusters {
                 let point = draw(problem, rest, random)?;
@@ -91,7 +92,7 @@ pub fn seed<P: ClusterProblem>(
     }
 }
 
-/// The first point by weight, every other by `choose`, which is given Σ w·D².
+/// Chooses the first point by weight, and every other with `choose`, which gets Σ w·D².
 fn plus_plus<P: ClusterProblem>(
     problem: &mut P,
     random: &mut Random,
@@ -111,7 +112,7 @@ fn plus_plus<P: ClusterProblem>(
     Ok(())
 }
 
-/// Draws a point with probability w·D² / `total`; the lowest unlabelled one where `total` is 0.
+/// Draws a point with probability w·D² / `total`; if `total` is 0, returns the lowest unlabelled point.
 fn draw<P: ClusterProblem>(
     problem: &mut P,
     total: u64,
@@ -122,7 +123,7 @@ fn draw<P: ClusterProblem>(
     } else {
         problem.lowest_unlabelled()?
     };
-    // There are at least as many points of positive weight as clusters, so this is an engine's mistake.
+    // There are at least as many points of positive weight as clusters, so this is an error in the engine.
     point.ok_or_else(|| {
         let shape = problem.shape();
         ClusterError::Clusters {
@@ -133,7 +134,8 @@ fn draw<P: ClusterProblem>(
     })
 }
 
-/// Draws candidates and takes the one that leaves the least Σ w·D², the first of equals; as [`draw`] where `total` is 0.
+/// Draws candidates and returns the one that leaves the least Σ w·D², the first of equal ones. If `total` is 0, does
+/// the same as [`draw`].
 fn best_of<P: ClusterProblem>(
     problem: &mut P,
     candidates: usize,

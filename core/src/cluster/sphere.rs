@@ -1,9 +1,8 @@
 //! Spherical k-means (Dhillon and Modha, 2001): points and centroids of one length, clustered by direction.
 //!
-//! Every point is scaled to the length R, the same for all, as large as int8 allows: the largest coordinate
-//! becomes 127. Between vectors of one length the squared distance 2·R²·(1 − cos) orders as the cosine does, so
-//! assignment is the ordinary score. A centroid is the sum of its members scaled to R, rounded half away
-//! from zero and clipped to ±127.
+//! Every point is scaled to the same length R, as large as int8 allows: the largest coordinate becomes 127. Between
+//! vectors of one length, the squared distance 2·R²·(1 − cos) orders like the cosine, so the assignment uses the
+//! ordinary score. A centroid is the sum of its members scaled to R, rounded half away from zero and clipped to ±127.
 
 use super::{ClusterError, Points};
 use crate::number::lanes::product;
@@ -22,39 +21,39 @@ pub struct Sphere {
     denominator: u64,
 }
 
-/// The largest sum of weights of a spherical run: sums then fit 40 bits and their scaled squares 128.
+/// Largest sum of weights of a spherical run: sums then fit 40 bits and their scaled squares fit 128.
 pub const MAX_SPHERE_WEIGHT: u64 = 1 << 33;
 
 impl Sphere {
-    /// R² as a number, for people.
+    /// Returns R² as a float, for display.
     pub fn squared_radius(&self) -> f64 {
         self.numerator as f64 / self.denominator as f64
     }
 
-    /// R² as numerator and denominator, below 2⁴⁴ and at most 2¹⁴: for engines that scale by themselves.
+    /// Returns R² as numerator (below 2⁴⁴) and denominator (at most 2¹⁴), for engines that scale by themselves.
     pub const fn ratio(&self) -> (u64, u64) {
         (self.numerator, self.denominator)
     }
 
-    /// `coordinate · R / √length_squared`, rounded half away from zero and clipped to ±127.
+    /// Returns `coordinate · R / √length_squared`, rounded half away from zero and clipped to ±127.
     ///
-    /// With q = coordinate² · R² / length²: ⌊√q + ½⌋ = ⌊(⌊√(4q)⌋ + 1) / 2⌋, and ⌊√(4q)⌋ is the root of ⌊4q⌋. So the
-    /// rounding is exact, in integers.
+    /// With q = coordinate² · R² / length²: ⌊√q + ½⌋ = ⌊(⌊√(4q)⌋ + 1) / 2⌋, and ⌊√(4q)⌋ is the root of ⌊4q⌋. So
+    /// integers give the exact rounding.
     pub(crate) fn scaled(&self, coordinate: i64, length_squared: u128) -> i8 {
-        // Below 2⁸⁰ · 2² · 2⁴⁴ by the limits on weight and R; below that there is nothing to saturate.
+        // Below 2⁸⁰ · 2² · 2⁴⁴ by the limits on weight and R; within these limits nothing saturates.
         let magnitude = u128::from(coordinate.unsigned_abs());
         let square = (magnitude * magnitude).saturating_mul(4 * u128::from(self.numerator));
         let divisor = length_squared.saturating_mul(u128::from(self.denominator));
         let Some(quotient) = square.checked_div(divisor) else {
             return 0;
         };
-        // The root of the clipped quotient is the clipped root, and a short root is quick.
+        // The root of the clipped quotient is the clipped root, and the root of a short number is fast.
         let clipped = quotient.min(u128::from(4 * LIMIT * LIMIT)) as u32;
         let code = clipped.isqrt().div_ceil(2) as i8;
         if coordinate < 0 { -code } else { code }
     }
 
-    /// The centroid of a cluster from the sum of its members; a sum of zeros leaves the centroid as it is.
+    /// Computes the centroid of a cluster from the sum of its members. A sum of zeros leaves the centroid unchanged.
     pub(crate) fn centroid(&self, sums: impl Iterator<Item = i64> + Clone, centroid: &mut [i8]) {
         let length = sums.clone().fold(0u128, |length, sum| {
             let magnitude = u128::from(sum.unsigned_abs());
@@ -69,14 +68,17 @@ impl Sphere {
     }
 }
 
-/// Scales int8 points in place to one length and gives that length. Points of zeros stay.
+/// Scales int8 points in place to one length and returns that length. Points of zeros stay zeros.
 ///
 /// With m²/n the largest ratio of a squared coordinate to the squared length of its point, R² = 127² · n / m². Exact.
 ///
-/// O(n·d), two passes. Errors: those of [`Points::new`].
+/// O(n·d), two passes.
+///
+/// # Errors
+/// Those of [`Points::new`].
 pub fn normalize(values: &mut [i8], dims: usize) -> Result<Sphere, ClusterError> {
     let points = Points::new(values, dims)?;
-    // The ratio 1 : 1 of an axis; only where every point is zero does it stay unearned.
+    // The initial 0 : 1 stays only if every point is zero. It then becomes 1 : 1, the ratio of an axis.
     let mut steepest = (0u64, 1u64);
     for (row, _) in points.rows() {
         let square = |&x: &i8| u64::from(x.unsigned_abs()).pow(2);
@@ -103,11 +105,11 @@ pub fn normalize(values: &mut [i8], dims: usize) -> Result<Sphere, ClusterError>
     Ok(sphere)
 }
 
-/// Scales float points to one length as int8 codes and gives that length. Points of zeros become zeros.
+/// Scales float points to one length as int8 codes and returns that length. Points of zeros become zeros.
 ///
-/// As [`normalize`], in `f64`, one stated sequence: the squared length n of a point by [`Lanes`]; ρ, the largest
-/// fl(m² / n) with m the largest |coordinate| of the point; codes are half away of fl(x · fl(127 / √fl(ρ·n))), clipped;
-/// R² = 127²/ρ, kept to 14 fraction bits.
+/// Like [`normalize`], but in `f64` and in one fixed sequence: the squared length n of a point by [`Lanes`]; ρ, the
+/// largest fl(m² / n), with m the largest |coordinate| of the point; codes = fl(x · fl(127 / √fl(ρ·n))) rounded half
+/// away from zero and clipped; R² = 127²/ρ, kept to 14 fraction bits.
 ///
 /// O(n·d), two passes.
 ///
@@ -168,7 +170,7 @@ fn squared_length<T: Element>(row: &[T]) -> f64 {
     lanes.total()
 }
 
-/// The largest squared coordinate over the squared length; 0 for a row of zeros.
+/// Returns the largest squared coordinate over the squared length; 0 for a row of zeros.
 fn ratio<T: Element>(row: &[T], length: f64) -> f64 {
     let largest = row.iter().fold(0, |largest, x| {
         let magnitude = bits::magnitude(x.to_f32());

@@ -1,38 +1,38 @@
-//! What each cluster holds: size, spread, and the point that stands for it.
+//! Summaries of clusters: size, spread and representative point.
 
 use super::{ClusterError, Points};
 
-/// One cluster. Points of weight 0 are not in it.
+/// Summary of one cluster. Points of weight 0 are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Summary {
-    /// How many points.
+    /// Number of points.
     pub count: u64,
-    /// The sum of their weights; as `count` without weights.
+    /// Sum of their weights; without weights the same as `count`.
     pub weight: u64,
     /// Σ w·D², the cluster's share of the inertia.
     pub inertia: u64,
-    /// The largest squared distance of a point to the centroid.
+    /// Largest squared distance of a point to the centroid.
     pub squared_radius: u32,
-    /// The point nearest to the centroid, the lowest index of equals; `None` where the cluster is empty.
+    /// The point nearest to the centroid, the lowest index of equal ones; `None` if the cluster is empty.
     ///
-    /// With its cluster's weight it represents the cluster: the k such points are a small data set in place of the
-    /// large one, made of points that were really there.
+    /// With its cluster's weight it represents the cluster. The k such points are a small data set that can replace
+    /// the large one, and each is one of the original points.
     pub representative: Option<Representative>,
 }
 
-/// The point that stands for a cluster.
+/// The point that represents a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Representative {
-    /// Its index.
+    /// Index of the point.
     pub index: usize,
-    /// Its squared distance to the centroid.
+    /// Squared distance between the point and the centroid.
     pub distance: u32,
 }
 
 impl Summary {
-    /// Adds what was found about the same cluster among other points. Exact in any order.
+    /// Adds the summary of the same cluster over other points. Exact in any order.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.weight += other.weight;
@@ -48,7 +48,7 @@ impl Summary {
     }
 }
 
-/// Fills `out`, one summary a cluster, from every point's label and squared distance. O(n + k).
+/// Fills `out`, one summary per cluster, from every point's label and squared distance. O(n + k).
 ///
 /// # Errors
 /// [`ClusterError::Length`] unless there are n labels and n distances; [`ClusterError::Index`] for a label of

@@ -1,10 +1,11 @@
-//! Every operation over fixed inputs, as one digest each: what "the same bits everywhere" is tested by.
+//! One digest for every operation over fixed inputs: the test of "the same bits everywhere".
 //!
-//! The committed digests are always here. [`run`] and all that computes them need the feature `conformance`: they take a quarter of the time that this
-//! crate takes to build. [`run`] makes its inputs from fixed seeds, feeds every operation with awkward sizes (0, 1, 31, 255,
-//! 256, 257, odd rows) and awkward values (subnormals, huge magnitudes, ties, signed zeros, mixed scales), and
-//! digests what comes out, refusals included. [`TABLE`] holds the committed digests: every target and engine must print
-//! it. No case needs more than [`CASE_BYTES`] of memory, so that the smallest boards run the whole suite.
+//! The committed digests are always available. [`run`] and everything that computes digests need the feature
+//! `conformance`, because they take a quarter of this crate's build time. [`run`] creates its inputs from fixed
+//! seeds. It runs every operation with awkward sizes (0, 1, 31, 255, 256, 257, odd rows) and awkward values
+//! (subnormals, huge magnitudes, ties, signed zeros, mixed scales), and digests the results, including errors.
+//! [`TABLE`] contains the committed digests: every target and engine must print it. Except for the cases of language
+//! models and training, no case needs more than [`CASE_BYTES`] of memory, so that small boards can run the suite.
 //!
 //! ```
 //! let agreed = tercet_core::conformance::check().expect("this machine gives other bits");
@@ -22,18 +23,18 @@ pub use suite::{
     run_part, run_training,
 };
 
-/// The committed digests: a line an operation, `name`, a space, 16 hexadecimal digits; `#` starts a comment.
+/// The committed digests, one line per operation: `name`, a space, 16 hexadecimal digits; `#` starts a comment.
 pub const TABLE: &str = include_str!("../../conformance.txt");
 
 /// An operation whose bits differ from the committed table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Mismatch {
-    /// The first operation that differs.
+    /// First operation that differs.
     pub name: &'static str,
-    /// The digest found here.
+    /// Digest computed here.
     pub found: u64,
-    /// The committed digest; `None` when the table lacks the operation.
+    /// Committed digest; `None` if the table does not have the operation.
     pub expected: Option<u64>,
 }
 
@@ -54,12 +55,12 @@ impl core::fmt::Display for Mismatch {
 
 impl core::error::Error for Mismatch {}
 
-/// The committed digest of an operation.
+/// Returns the committed digest of an operation.
 pub fn expected(name: &str) -> Option<u64> {
     entries().find(|entry| entry.0 == name).map(|entry| entry.1)
 }
 
-/// Whether an operation of the table is one that small machines run too, and not of [`Part::LongModels`].
+/// Returns true if small machines run an operation of the table too, and false for those of [`Part::LongModels`].
 ///
 /// ```
 /// use tercet_core::conformance::is_small;
@@ -73,10 +74,11 @@ pub fn is_small(name: &str) -> bool {
             .any(|end| name.ends_with(end))
 }
 
-/// The committed table, entry by entry.
+/// Returns the committed table, entry by entry.
 pub fn entries() -> impl Iterator<Item = (&'static str, u64)> {
-    // Lists of one: what looks for a single character is compiled in the standard library, with a panic that only inlining takes out,
-    // and nothing is inlined into code for a processor that the library was not built for (a Cortex-M33's).
+    // Lists of one element: the search for a single character is compiled in the standard library, with a panic that
+    // only inlining removes. Nothing is inlined into code for a processor for which the library was not built (a
+    // Cortex-M33).
     TABLE
         .split(['\n'])
         .filter(|line| !line.starts_with('#'))

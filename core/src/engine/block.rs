@@ -1,18 +1,18 @@
-//! What an engine does with GGUF blocks and BitNet's two-bit tensors.
+//! The engine trait for GGUF blocks and BitNet's two-bit tensors.
 
 use crate::block::{BlockError, Encoded, Format, bitnet_hf, i2_s};
 use crate::number::Element;
 use crate::quant::{Rule, ScaleRule};
 
-/// An engine that encodes, decodes and multiplies GGUF blocks, and reads and writes BitNet's two-bit tensors; the
+/// An engine that encodes, decodes and multiplies GGUF blocks, and reads and writes BitNet's two-bit tensors. The
 /// contracts are those of [`crate::block`]'s functions.
 ///
-/// An engine without a step of its own for two-bit tensors leaves them to core's loops, as they are provided here.
+/// The methods for two-bit tensors have default implementations: core's loops.
 pub trait BlockEngine {
-    /// What can fail; codec refusals convert into it.
+    /// The engine's error; codec errors convert into it.
     type Error: From<BlockError> + core::fmt::Display;
 
-    /// As [`crate::block::encode`].
+    /// Same contract as [`crate::block::encode`].
     fn encode_blocks<T: Element>(
         &mut self,
         format: Format,
@@ -22,7 +22,7 @@ pub trait BlockEngine {
         out: &mut [u8],
     ) -> Result<Encoded, Self::Error>;
 
-    /// As [`crate::block::decode`].
+    /// Same contract as [`crate::block::decode`].
     fn decode_blocks(
         &mut self,
         format: Format,
@@ -30,7 +30,7 @@ pub trait BlockEngine {
         out: &mut [f32],
     ) -> Result<(), Self::Error>;
 
-    /// As [`crate::block::dot`].
+    /// Same contract as [`crate::block::dot`].
     fn dot_blocks(
         &mut self,
         format: Format,
@@ -39,7 +39,7 @@ pub trait BlockEngine {
         x_scale: f32,
     ) -> Result<f32, Self::Error>;
 
-    /// As [`i2_s::decode`].
+    /// Same contract as [`i2_s::decode`].
     fn decode_i2_s(
         &mut self,
         layout: i2_s::Layout,
@@ -49,7 +49,7 @@ pub trait BlockEngine {
         Ok(i2_s::decode(layout, bytes, out)?)
     }
 
-    /// As [`bitnet_hf::decode`].
+    /// Same contract as [`bitnet_hf::decode`].
     fn decode_bitnet_hf(
         &mut self,
         rows: usize,
@@ -61,7 +61,7 @@ pub trait BlockEngine {
         Ok(bitnet_hf::decode(rows, cols, packed, unit, out)?)
     }
 
-    /// As [`bitnet_hf::encode`].
+    /// Same contract as [`bitnet_hf::encode`].
     fn encode_bitnet_hf<T: Element>(
         &mut self,
         rows: usize,

@@ -1,44 +1,47 @@
-//! What an engine does with points to cluster.
+//! The engine traits for clustering.
 
 use crate::cluster::{ClusterError, Points, Update, predict};
 
-/// Where a clustering problem keeps its state: the caller's slices.
+/// State of a clustering problem, in the caller's slices.
 ///
-/// An engine with memory of its own takes them empty ([`ClusterEngine::needs_buffers`]); [`crate::scalar`] and the engine
-/// of threads use them all. `n` points of `d` coordinates, `k` clusters.
+/// An engine with its own memory takes empty slices ([`ClusterEngine::needs_buffers`]). [`crate::scalar`] and the
+/// engine with threads use all of them. `n` points of `d` coordinates, `k` clusters.
 #[derive(Debug)]
 pub struct Buffers<'a, S = i64> {
-    /// n: each point's cluster.
+    /// n: cluster of each point.
     pub labels: &'a mut [u32],
-    /// n: the squared distance of each point to its centroid, or to the nearest seed.
+    /// n: squared distance of each point to its centroid, or to the nearest seed.
     pub distances: &'a mut [u32],
-    /// k · d: the centroids.
+    /// k · d: centroids.
     pub centroids: &'a mut [i8],
-    /// k · d, or empty where nothing will be kept ([`ClusterProblem::keep`]): the best centroids so far.
+    /// k · d, or empty if nothing will be kept ([`ClusterProblem::keep`]): best centroids so far.
     pub kept: &'a mut [i8],
     /// k: squared lengths of the centroids.
     pub norms: &'a mut [i32],
     /// k · d: sums of the members' coordinates.
     pub sums: &'a mut [S],
-    /// k: the members' weights.
+    /// k: weights of the members.
     pub counts: &'a mut [u64],
 }
 
-/// An engine that clusters.
+/// An engine that clusters points.
 pub trait ClusterEngine {
-    /// What can fail; refusals of clustering convert into it.
+    /// The engine's error; clustering errors convert into it.
     type Error: From<ClusterError> + core::fmt::Display;
 
-    /// The engine's holder of points and their clusters.
+    /// The engine's representation of points and their clusters.
     type Clusters<'a>: ClusterProblem<Error = Self::Error>
     where
         Self: 'a;
 
-    /// Takes up `points` for `k` clusters, with no centroids yet (all zeros, no labels).
+    /// Creates a problem of `points` and `k` clusters, with no centroids yet (all zeros, no labels).
     ///
-    /// Drivers such as [`crate::cluster::kmeans`] run over it; [`ClusterProblem::read_labels`] and its siblings bring
-    /// results out. Errors: [`ClusterError::Clusters`], [`ClusterError::Length`], and [`ClusterError::Weight`]
-    /// where `update` or the accumulator allows less weight than the points have.
+    /// Drivers such as [`crate::cluster::kmeans`] run over it. [`ClusterProblem::read_labels`] and the other `read_`
+    /// methods return the results.
+    ///
+    /// # Errors
+    /// [`ClusterError::Clusters`]; [`ClusterError::Length`]; [`ClusterError::Weight`] if `update` or the accumulator
+    /// allows less weight than the points have.
     fn clusters<'a>(
         &'a mut self,
         points: Points<'a>,
@@ -47,17 +50,17 @@ pub trait ClusterEngine {
         buffers: Buffers<'a>,
     ) -> Result<Self::Clusters<'a>, Self::Error>;
 
-    /// Whether [`ClusterEngine::clusters`] works in the caller's [`Buffers`]; an engine that does not takes them empty.
+    /// Returns true if [`ClusterEngine::clusters`] uses the caller's [`Buffers`]. Otherwise it takes empty ones.
     fn needs_buffers(&self) -> bool {
         true
     }
 
-    /// Gives every point the label of its nearest centroid (k · d codes), the lowest of equals, and its squared distance:
-    /// [`predict`], which it is unless an engine is faster. O(n·k·d). `labels` and `distances` are n; there may be more
-    /// centroids than points.
+    /// Writes for every point the label of its nearest centroid (k · d codes), the lowest of equal ones, and its
+    /// squared distance. The default implementation is [`predict`]. O(n·k·d). `labels` and `distances` have length n;
+    /// there may be more centroids than points.
     ///
     /// # Errors
-    /// Those of [`predict`]; the engine's.
+    /// Those of [`predict`] and of the engine.
     fn nearest(
         &mut self,
         points: Points<'_>,
@@ -70,62 +73,66 @@ pub trait ClusterEngine {
     }
 }
 
-/// Points an engine holds while a driver clusters them.
+/// Points that an engine holds while a driver clusters them.
 ///
-/// Distances D² are squared, between int8 points and int8 centroids, exact. The score of a centroid is
-/// ‖c‖² − 2·x·c, the nearest centroid the one of least score, the lowest index on ties. Points of weight 0
-/// get labels and distances, and are never picked, never farthest and never counted.
+/// Distances D² are squared distances between int8 points and int8 centroids, exact. The score of a centroid is ‖c‖²
+/// − 2·x·c. The nearest centroid has the least score, with ties to the lowest index. Points of weight 0 get labels
+/// and distances, but are never picked, never farthest and never counted.
 pub trait ClusterProblem {
-    /// The engine's failures; refusals of clustering convert into it.
+    /// The engine's error; clustering errors convert into it.
     type Error: From<ClusterError>;
 
-    /// Points, clusters and weight.
+    /// Returns the numbers of points and clusters, and the weight.
     fn shape(&self) -> Shape;
 
-    /// Sets every D² to `distance` and forgets every label.
+    /// Sets every D² to `distance` and removes every label.
     fn fill(&mut self, distance: u32) -> Result<(), Self::Error>;
 
-    /// The lowest index at which the running sum of w·D² exceeds `r`; `None` where the total does not.
+    /// Returns the lowest index at which the running sum of w·D² exceeds `r`; `None` if the total does not.
     fn pick(&mut self, r: u64) -> Result<Option<usize>, Self::Error>;
 
-    /// The lowest point of positive weight without a label.
+    /// Returns the lowest point of positive weight without a label.
     fn lowest_unlabelled(&mut self) -> Result<Option<usize>, Self::Error>;
 
-    /// Makes a point the seed of a cluster: the centroid gets its coordinates, the point the label and D² = 0. Gives its
-    /// weight.
+    /// Makes a point the seed of a cluster: the centroid gets its coordinates, the point gets the label and D² = 0.
+    /// Returns the point's weight.
     fn seed(&mut self, cluster: usize, point: usize) -> Result<u32, Self::Error>;
 
-    /// Shortens every D² to the distance to a cluster's centroid where that is nearer, and gives Σ w·D².
+    /// Reduces every D² to the distance to a cluster's centroid if that is nearer. Returns Σ w·D².
     fn shorten(&mut self, cluster: usize) -> Result<u64, Self::Error>;
 
-    /// For each candidate, what [`ClusterProblem::shorten`] would give with a centroid at that point. Nothing changes.
+    /// Writes for each candidate the total that [`ClusterProblem::shorten`] would return with a centroid at that
+    /// point. Changes nothing else.
     ///
     /// `totals` has the length of `candidates`.
     fn potentials(&mut self, candidates: &[usize], totals: &mut [u64]) -> Result<(), Self::Error>;
 
-    /// Sets all centroids, k · d coordinates, and forgets every label.
+    /// Sets all centroids, k · d coordinates, and removes every label.
     fn set_centroids(&mut self, centroids: &[i8]) -> Result<(), Self::Error>;
 
-    /// Gives every point the label of its nearest centroid and its D². Sums stay as they are.
+    /// Sets every point's label to its nearest centroid, and its D². Sums do not change.
     fn measure(&mut self) -> Result<Assigned, Self::Error>;
 
-    /// [`ClusterProblem::measure`], and each cluster's sum of coordinates and count from nothing.
+    /// Does [`ClusterProblem::measure`], and computes each cluster's sum of coordinates and its count from zero.
     fn assign(&mut self) -> Result<Assigned, Self::Error>;
 
-    /// Moves each centroid with a positive count as the rule says: to the rounded mean of its sum, or onto the sphere.
+    /// Moves each centroid with a positive count by the update rule: to the rounded mean of its sum, or onto the
+    /// sphere.
     fn update(&mut self) -> Result<(), Self::Error>;
 
-    /// One step of Lloyd's loop: [`ClusterProblem::assign`], then [`ClusterProblem::update`], fused where that is faster.
+    /// Does one step of Lloyd's loop: [`ClusterProblem::assign`], then [`ClusterProblem::update`]. An engine may fuse
+    /// them.
     fn assign_update(&mut self) -> Result<Assigned, Self::Error> {
         let assigned = self.assign()?;
         self.update()?;
         Ok(assigned)
     }
 
-    /// The lowest cluster from `first` on whose count is 0.
+    /// Returns the lowest cluster from `first` on with a count of 0.
     fn next_empty(&mut self, first: usize) -> Result<Option<usize>, Self::Error>;
 
-    /// The point of positive weight that comes next after `last` in order of falling D², rising index; only D² > 0.
+    /// Returns the next point of positive weight after `last`, in order of falling D², then of rising index. Only
+    /// points with D² > 0.
     fn farthest(&mut self, last: Option<Farthest>) -> Result<Option<Farthest>, Self::Error>;
 
     /// Moves a cluster's centroid to a point; no label changes.
@@ -134,9 +141,9 @@ pub trait ClusterProblem {
     /// Sets all sums and counts to 0, for [`ClusterProblem::batch`].
     fn start_batches(&mut self) -> Result<(), Self::Error>;
 
-    /// A step of mini-batch: assigns the points (an index may come twice) to the centroids as they stand, adds
-    /// them to the running sums and counts, halves both of a cluster while its count is `cap` or more, then updates
-    /// the centroids. Labels and distances stay as they are.
+    /// Does one step of mini-batch: assigns the points (an index may occur twice) to the current centroids, adds them
+    /// to the running sums and counts, halves both for a cluster while its count is `cap` or more, then updates the
+    /// centroids. Labels and distances do not change.
     ///
     /// The driver has checked that counts stay at 2²⁴ or below.
     fn batch(&mut self, points: &[u32], cap: u32) -> Result<(), Self::Error>;
@@ -144,19 +151,19 @@ pub trait ClusterProblem {
     /// Keeps a copy of the centroids.
     fn keep(&mut self) -> Result<(), Self::Error>;
 
-    /// Brings the kept centroids back; labels stay as they are.
+    /// Restores the kept centroids; labels do not change.
     fn restore(&mut self) -> Result<(), Self::Error>;
 
-    /// Copies the centroids, k · d.
+    /// Copies the k · d centroids.
     fn read_centroids(&mut self, out: &mut [i8]) -> Result<(), Self::Error>;
 
-    /// Copies the labels, n.
+    /// Copies the n labels.
     fn read_labels(&mut self, out: &mut [u32]) -> Result<(), Self::Error>;
 
-    /// Copies the squared distances, n.
+    /// Copies the n squared distances.
     fn read_distances(&mut self, out: &mut [u32]) -> Result<(), Self::Error>;
 
-    /// Copies the sums, k · d, and counts, k, of the last [`ClusterProblem::assign`].
+    /// Copies the k · d sums and the k counts of the last [`ClusterProblem::assign`].
     fn read_sums(&mut self, sums: &mut [i64], counts: &mut [u64]) -> Result<(), Self::Error>;
 }
 
@@ -164,32 +171,32 @@ pub trait ClusterProblem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Shape {
-    /// How many points.
+    /// Number of points.
     pub points: usize,
-    /// Coordinates of a point.
+    /// Coordinates per point.
     pub dims: usize,
-    /// How many clusters.
+    /// Number of clusters.
     pub clusters: usize,
-    /// The sum of the weights.
+    /// Sum of the weights.
     pub weight: u64,
-    /// The largest weight.
+    /// Largest weight.
     pub heaviest: u32,
-    /// How centroids follow from sums.
+    /// Rule that computes centroids from sums.
     pub update: Update,
 }
 
-/// What an assignment found.
+/// Result of an assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Assigned {
-    /// Σ w·D² to the centroids that were assigned to.
+    /// Σ w·D² to the assigned centroids.
     pub inertia: u64,
-    /// How many points of positive weight changed their label.
+    /// Number of points of positive weight that changed their label.
     pub changed: u64,
 }
 
 impl Assigned {
-    /// Adds what was found for other points. Exact in any order.
+    /// Adds the result for other points. Exact in any order.
     pub fn merge(&mut self, other: &Self) {
         self.inertia += other.inertia;
         self.changed += other.changed;
@@ -200,14 +207,14 @@ impl Assigned {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Farthest {
-    /// Its squared distance.
+    /// Squared distance of the point.
     pub distance: u32,
-    /// Its index.
+    /// Index of the point.
     pub index: usize,
 }
 
 impl Farthest {
-    /// Whether this point comes before `other`: farther, or as far with a lower index.
+    /// Returns true if this point comes before `other`: farther, or equally far with a lower index.
     pub const fn before(&self, other: &Self) -> bool {
         self.distance > other.distance
             || (self.distance == other.distance && self.index < other.index)

@@ -1,19 +1,19 @@
-//! What an engine does with a layer of weights.
+//! The engine trait for layers of weights.
 
 use crate::linear::{I8Sym, Layer, LinearError, Matrix, Rescale, many};
 
 /// An engine that multiplies layers; the contracts are those of [`crate::linear`]'s functions.
 pub trait LinearEngine {
-    /// What can fail; refusals of the linear layer convert into it.
+    /// The engine's error; linear-layer errors convert into it.
     type Error: From<LinearError> + core::fmt::Display;
 
-    /// Words of scratch that products with these weights work in: [`Matrix::scratch_len`], or 0 for an engine with memory
-    /// of its own. All methods take as many at least.
+    /// Returns the number of words of scratch for products with these weights: [`Matrix::scratch_len`], or 0 for an
+    /// engine with its own memory. All methods take at least this much.
     fn product_scratch_len(&self, weights: &Matrix<'_>) -> usize {
         weights.scratch_len()
     }
 
-    /// As [`crate::linear::sums`].
+    /// Same contract as [`crate::linear::sums`].
     fn sums(
         &mut self,
         layer: &Layer<'_>,
@@ -22,7 +22,7 @@ pub trait LinearEngine {
         scratch: &mut [u32],
     ) -> Result<(), Self::Error>;
 
-    /// As [`crate::linear::matvec`].
+    /// Same contract as [`crate::linear::matvec`].
     fn matvec(
         &mut self,
         layer: &Layer<'_>,
@@ -32,7 +32,7 @@ pub trait LinearEngine {
         scratch: &mut [u32],
     ) -> Result<(), Self::Error>;
 
-    /// As [`crate::linear::dense`].
+    /// Same contract as [`crate::linear::dense`].
     fn dense(
         &mut self,
         layer: &Layer<'_>,
@@ -42,10 +42,10 @@ pub trait LinearEngine {
         scratch: &mut [u32],
     ) -> Result<(), Self::Error>;
 
-    /// [`LinearEngine::sums`] of many rows of activations, one after another in `x`: `out` gets a row for each, with a sum for each
-    /// row of the matrix. O(rows of `x` · rows · cols).
+    /// Does [`LinearEngine::sums`] for many rows of activations, consecutive in `x`. `out` gets one row per row of
+    /// `x`, with one sum per row of the matrix. O(rows of `x` · rows · cols).
     ///
-    /// Provided as a loop over the rows of `x`, which says what any engine must give.
+    /// The default implementation loops over the rows of `x`. Every engine must return the same result.
     ///
     /// # Errors
     /// Those of [`Layer::check_many`]; [`LinearError::Scratch`].
@@ -61,10 +61,10 @@ pub trait LinearEngine {
         many::rows(layer, x, out, |x, _, out| self.sums(layer, x, out, scratch))
     }
 
-    /// [`LinearEngine::dense`] of many rows of activations, one after another in `x`: `out` gets a row of int8 activations for each,
-    /// ready for the next layer. O(rows of `x` · rows · cols).
+    /// Does [`LinearEngine::dense`] for many rows of activations, consecutive in `x`. `out` gets one row of int8
+    /// activations per row of `x`, ready for the next layer. O(rows of `x` · rows · cols).
     ///
-    /// Provided as a loop over the rows of `x`, which says what any engine must give.
+    /// The default implementation loops over the rows of `x`. Every engine must return the same result.
     ///
     /// ```
     /// use tercet_core::engine::LinearEngine;
@@ -99,8 +99,8 @@ pub trait LinearEngine {
         })
     }
 
-    /// [`LinearEngine::matvec`] of many rows of activations, a matrix by a matrix: as [`LinearEngine::sums_many`], with a scale for
-    /// each row of `x`.
+    /// Does [`LinearEngine::matvec`] for many rows of activations, which is a matrix product: like
+    /// [`LinearEngine::sums_many`], with one scale per row of `x`.
     ///
     /// ```
     /// use tercet_core::engine::LinearEngine;
@@ -116,8 +116,8 @@ pub trait LinearEngine {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Layer::check_many`]; [`LinearError::Scratch`]; [`LinearError::Length`] unless there is a scale for each row
-    /// of `x`.
+    /// Those of [`Layer::check_many`]; [`LinearError::Scratch`]; [`LinearError::Length`] unless there is one scale
+    /// per row of `x`.
     fn matmat(
         &mut self,
         layer: &Layer<'_>,
@@ -135,10 +135,10 @@ pub trait LinearEngine {
         })
     }
 
-    /// [`LinearEngine::matmat`] of several layers with the same rows of activations, each into the outputs beside it, for engines that do less together. O(the
-    /// products').
+    /// Does [`LinearEngine::matmat`] for several layers with the same rows of activations, each into its own outputs.
+    /// Some engines need less work for all together. O(the products').
     ///
-    /// Provided as one after another, which says what any engine must give.
+    /// The default implementation multiplies one layer after another. Every engine must return the same result.
     ///
     /// # Errors
     /// Those of [`LinearEngine::matmat`].

@@ -1,8 +1,9 @@
-//! The traits between the drivers, written once here, and the engines that do the hot inner steps.
+//! The traits between the drivers, which are written once in this crate, and the engines, which do the hot inner
+//! steps.
 //!
-//! An engine holds the bulk data of a **problem** where it wants it (slices for [`crate::scalar`],
-//! threads' tiles on a host, device buffers on a GPU). Only scalars and small tables cross. Every engine must
-//! give the bits of [`crate::scalar`]; [`crate::conformance`] says whether it does.
+//! An engine holds the bulk data of a **problem** in its own form (slices for [`crate::scalar`], threads' tiles on a
+//! host, device buffers on a GPU). Drivers and engines exchange only scalars and small tables. Every engine must
+//! return the same bits as [`crate::scalar`]; [`crate::conformance`] checks this.
 
 mod block;
 mod cluster;
@@ -25,7 +26,7 @@ pub use refused::Refused;
 pub use search::{BaseQuery, BaseScore, SearchBase, SearchEngine};
 pub use train::{TrainEngine, WeightScratch};
 
-/// An engine of every operation: what the conformance suite runs.
+/// An engine that supports every operation. The conformance suite runs on it.
 pub trait Engine:
     QuantizeEngine + BlockEngine + ClusterEngine + SearchEngine + PaletteEngine + ModelEngine
 {

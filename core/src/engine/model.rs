@@ -1,4 +1,4 @@
-//! What an engine does with a language model, beside its products and norms.
+//! The engine trait for language models, in addition to products and norms.
 
 use super::{LinearEngine, QuantizeEngine};
 use crate::linear::{I8Sym, Layer};
@@ -6,25 +6,28 @@ use crate::model::attention::Attention;
 use crate::model::{FloatMatrix, Gate, ModelError};
 use crate::scalar::Scalar;
 
-/// Outputs of a product with activations of 16 bits that are summed at a time; fewer where there is less room, but a multiple of [`GROUP`].
+/// Number of outputs that are summed at a time in a product with 16-bit activations. With less space it is smaller,
+/// but a multiple of [`GROUP`].
 pub(crate) const PART: usize = 4096;
-/// The least of them: the most rows that lie together in a layout.
+/// Smallest such number: the largest number of rows that a layout stores together.
 pub(crate) const GROUP: usize = 8;
 
-/// An engine that models run on; [`crate::model::decode`] is the driver.
+/// An engine that runs models; the driver is [`crate::model::decode`].
 ///
-/// What is provided here says what any engine must give, and serves those that have nothing faster.
+/// The default implementations define the result that every engine must return. Engines without a faster way use
+/// them.
 pub trait ModelEngine: LinearEngine + QuantizeEngine {
-    /// What can fail; refusals of models and of products convert into it.
+    /// The engine's error; errors of models and of products convert into it.
     type Failure: From<ModelError>
         + From<<Self as LinearEngine>::Error>
         + From<<Self as QuantizeEngine>::Error>
         + core::fmt::Display;
 
-    /// Products of a matrix of floats with rows of activations: [`FloatMatrix::dot`] of each, `out` with a row for each of `x`. O(rows of x · rows · cols).
+    /// Multiplies a matrix of floats by rows of activations: [`FloatMatrix::dot`] of each. `out` has one row per row
+    /// of `x`. O(rows of x · rows · cols).
     ///
     /// # Errors
-    /// The engine's own.
+    /// Those of the engine.
     fn multiply_floats(
         &mut self,
         weights: &FloatMatrix<'_>,
@@ -41,14 +44,17 @@ pub trait ModelEngine: LinearEngine + QuantizeEngine {
         Ok(())
     }
 
-    /// Products of a layer with rows of activations of 16 bits, of which `x` has the high planes of all rows and then the low ones
-    /// ([`planes`](crate::quant::activations::planes)): [`Layer::value`] of 255 · the high plane's sum + the low one's, which is exact in a layer that
-    /// [`Matrix::check_wide`](crate::linear::Matrix::check_wide) accepts. `out` has a row for each of `x_scales`. `sums`, for engines without memory of
-    /// their own, has 16 for each row of `out` at least; `scratch` is as [`LinearEngine::sums_many`] takes it. O(rows of x · rows · cols).
+    /// Multiplies a layer by rows of 16-bit activations. `x` holds the high planes of all rows and then the low
+    /// planes ([`planes`](crate::quant::activations::planes)).
+    ///
+    /// Each output is [`Layer::value`] of 255 · the high plane's sum + the low plane's sum. This is exact in a layer
+    /// that [`Matrix::check_wide`](crate::linear::Matrix::check_wide) accepts. `out` has one row per element of
+    /// `x_scales`. `sums`, for engines without their own memory, has at least 16 elements per row of `out`. `scratch`
+    /// is the same as for [`LinearEngine::sums_many`]. O(rows of x · rows · cols).
     ///
     /// # Errors
-    /// The engine's own, those of [`LinearEngine::sums_many`] among them.
-    // A frame of its own, which products of activations of 8 bits do not need.
+    /// Those of the engine, including those of [`LinearEngine::sums_many`].
+    // A separate stack frame, which products of 8-bit activations do not need.
     #[inline(never)]
     fn matmat_wide(
         &mut self,
@@ -59,7 +65,7 @@ pub trait ModelEngine: LinearEngine + QuantizeEngine {
         (sums, scratch): (&mut [i64], &mut [u32]),
     ) -> Result<(), Self::Failure> {
         let (outputs, rows) = (layer.weights().rows(), x_scales.len());
-        // As many as there is room for, in whole groups of rows.
+        // As many as there is space for, in whole groups of rows.
         let room = sums.len().checked_div(rows.saturating_mul(2)).unwrap_or(0);
         let room = (room / GROUP).max(1).saturating_mul(GROUP);
         for first in (0..outputs).step_by(room) {
@@ -81,7 +87,7 @@ pub trait ModelEngine: LinearEngine + QuantizeEngine {
                 };
                 let out = out.get_mut(first..).unwrap_or_default();
                 for (row, ((out, &high), &low)) in out.iter_mut().zip(high).zip(low).enumerate() {
-                    // Below 2⁶², as was seen when the matrix was taken.
+                    // Below 2⁶²; this was checked when the matrix was accepted.
                     let sum = high.wrapping_mul(255).wrapping_add(low);
                     *out = part.value(row, sum, scale);
                 }
@@ -90,11 +96,11 @@ pub trait ModelEngine: LinearEngine + QuantizeEngine {
         Ok(())
     }
 
-    /// [`Attention::head`] of every head of every row: `out` has rows · heads · values of a head. `scores` and `sums` are as [`Attention::head`] takes
-    /// them, for engines without memory of their own.
+    /// Does [`Attention::head`] for every head of every row: `out` has rows · heads · head values. `scores` and
+    /// `sums` are the same as for [`Attention::head`], for engines without their own memory.
     ///
     /// # Errors
-    /// The engine's own.
+    /// Those of the engine.
     fn attend(
         &mut self,
         attention: &Attention<'_, '_>,
@@ -112,10 +118,10 @@ pub trait ModelEngine: LinearEngine + QuantizeEngine {
         Ok(())
     }
 
-    /// [`Gate::apply`]. O(n).
+    /// Applies [`Gate::apply`]. O(n).
     ///
     /// # Errors
-    /// The engine's own.
+    /// Those of the engine.
     fn gate(&mut self, gate: Gate, x: &mut [f32], up: &[f32]) -> Result<(), Self::Failure> {
         gate.apply(x, up);
         Ok(())

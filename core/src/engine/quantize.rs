@@ -1,4 +1,4 @@
-//! What an engine does with a tensor to quantize, and with what it became.
+//! The engine traits for quantizing, restoring and comparing tensors.
 
 use core::ops::RangeInclusive;
 
@@ -11,29 +11,29 @@ use crate::quant::{
     quantize_in_order,
 };
 
-/// Where a quantized tensor goes: the caller's slices.
+/// Destination of a quantized tensor: the caller's slices.
 #[derive(Debug)]
 pub struct Output<'a> {
-    /// One code a value.
+    /// One code per value.
     pub codes: &'a mut [i8],
-    /// One scale a group.
+    /// One scale per group.
     pub scales: &'a mut [f32],
-    /// One zero point a group, or none at all where the method has none.
+    /// One zero point per group; empty if the method has none.
     pub zero_points: &'a mut [i8],
 }
 
 /// An engine that quantizes tensors.
 pub trait QuantizeEngine {
-    /// What can fail; quantizer refusals convert into it.
+    /// The engine's error; quantizer errors convert into it.
     type Error: From<QuantError> + core::fmt::Display;
 
-    /// The engine's holder of one tensor.
+    /// The engine's representation of one tensor.
     type Tensor<'a, T: Element>: QuantizeProblem<Error = Self::Error>
     where
         Self: 'a;
 
-    /// Takes a tensor up, row-major in groups; the lengths of `out` must fit. A driver such as
-    /// [`crate::quant::quantize`] then runs over it, and [`QuantizeProblem::finish`] brings the result into `out`.
+    /// Creates a problem from a tensor, row-major in groups; the lengths of `out` must fit. A driver such as
+    /// [`crate::quant::quantize`] then runs over it, and [`QuantizeProblem::finish`] writes the result to `out`.
     fn tensor<'a, T: Element>(
         &'a mut self,
         values: &'a [T],
@@ -41,9 +41,9 @@ pub trait QuantizeEngine {
         out: Output<'a>,
     ) -> Result<Self::Tensor<'a, T>, Self::Error>;
 
-    /// Counts the next values of a stream: [`Histogram::push`], which it is unless an engine counts by itself.
+    /// Counts the next values of a stream. The default implementation is [`Histogram::push`].
     ///
-    /// O(n), and O(2^B) more where an engine has counters of its own.
+    /// O(n), plus O(2^B) for an engine with its own counters.
     ///
     /// ```
     /// use tercet_core::engine::QuantizeEngine;
@@ -57,9 +57,8 @@ pub trait QuantizeEngine {
     /// # Ok::<(), tercet_core::quant::QuantError>(())
     /// ```
     ///
-    /// # Errors
-    /// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in the whole stream; the values before it are
-    /// counted. The engine's own, after which the histogram is as it was.
+    /// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in the whole stream; the values before
+    /// it are counted. The engine's own errors leave the histogram unchanged.
     fn histogram<T: Element, const B: u32>(
         &mut self,
         values: &[T],
@@ -68,12 +67,12 @@ pub trait QuantizeEngine {
         Ok(histogram.push(values)?)
     }
 
-    /// Writes `fl((code − zero_point) · scale)` for codes of a range: [`dequantize`], which it is unless an engine is faster.
+    /// Writes `fl((code − zero_point) · scale)` for codes of a range. The default implementation is [`dequantize`].
     /// O(n).
     ///
     /// # Errors
-    /// Those of [`dequantize`], a code outside the range with the lowest index; the engine's. What `out` holds then is
-    /// left open.
+    /// Those of [`dequantize`], with the lowest index of a code outside the range; those of the engine. The content
+    /// of `out` is unspecified then.
     fn dequantize(
         &mut self,
         codes: Codes<'_>,
@@ -83,10 +82,10 @@ pub trait QuantizeEngine {
         Ok(dequantize(codes, range, out)?)
     }
 
-    /// Writes the FP8 codes of `fl(x / scale)`: [`Fp8::quantize`], which it is unless an engine is faster. O(n).
+    /// Writes the FP8 codes of `fl(x / scale)`. The default implementation is [`Fp8::quantize`]. O(n).
     ///
     /// # Errors
-    /// Those of [`Fp8::quantize`]; the engine's. What `out` holds then is left open.
+    /// Those of [`Fp8::quantize`] and of the engine. The content of `out` is unspecified then.
     fn quantize_fp8<T: Element>(
         &mut self,
         format: Fp8,
@@ -97,10 +96,10 @@ pub trait QuantizeEngine {
         Ok(format.quantize(scale, values, out)?)
     }
 
-    /// Writes `fl(decode(code) · scale)`: [`Fp8::dequantize`], which it is unless an engine is faster. O(n).
+    /// Writes `fl(decode(code) · scale)`. The default implementation is [`Fp8::dequantize`]. O(n).
     ///
     /// # Errors
-    /// Those of [`Fp8::dequantize`]; the engine's.
+    /// Those of [`Fp8::dequantize`] and of the engine.
     fn dequantize_fp8(
         &mut self,
         format: Fp8,
@@ -111,7 +110,7 @@ pub trait QuantizeEngine {
         Ok(format.dequantize(scale, codes, out)?)
     }
 
-    /// Normalizes and quantizes rows of activations: [`activations::quantize`], which it is unless an engine is faster. O(n).
+    /// Normalizes and quantizes rows of activations. The default implementation is [`activations::quantize`]. O(n).
     ///
     /// ```
     /// use tercet_core::engine::QuantizeEngine;
@@ -125,7 +124,8 @@ pub trait QuantizeEngine {
     /// ```
     ///
     /// # Errors
-    /// Those of [`activations::quantize`], which leave all other rows done; the engine's, after which what `out` and `scales` hold is left open.
+    /// Those of [`activations::quantize`], after which all other rows are done; those of the engine, after which the
+    /// content of `out` and `scales` is unspecified.
     fn norm_quantize(
         &mut self,
         x: &[f32],
@@ -136,10 +136,10 @@ pub trait QuantizeEngine {
         Ok(activations::quantize(x, norm, out, scales)?)
     }
 
-    /// Goes on with a comparison of two tensors: [`Comparison::push`], which it is unless an engine is faster. O(n).
+    /// Adds the next values of two tensors to a comparison. The default implementation is [`Comparison::push`]. O(n).
     ///
     /// # Errors
-    /// Those of [`Comparison::push`], after which the comparison is as it was; the engine's.
+    /// Those of [`Comparison::push`], which leave the comparison unchanged; those of the engine.
     fn compare<A: Element, B: Element>(
         &mut self,
         comparison: &mut Comparison,
@@ -150,29 +150,29 @@ pub trait QuantizeEngine {
     }
 }
 
-/// A tensor an engine holds while a driver quantizes it group by group.
+/// A tensor that an engine holds while a driver quantizes it group by group.
 pub trait QuantizeProblem {
-    /// The engine's failures; quantizer refusals convert into it.
+    /// The engine's error; quantizer errors convert into it.
     type Error: From<QuantError>;
 
-    /// How the values fall into groups.
+    /// Returns the groups of the values.
     fn groups(&self) -> Groups;
 
-    /// One pass over a group. Indices in [`Stats::first_bad`] count from the group's start.
+    /// Computes the statistics of a group in one pass. Indices in [`Stats::first_bad`] count from the group's start.
     fn stats(&mut self, group: usize) -> Result<Stats, Self::Error>;
 
-    /// As [`QuantizeProblem::stats`], for methods that do not look at [`Stats::sum`]: an engine may leave that 0.
+    /// Like [`QuantizeProblem::stats`], for methods that do not use [`Stats::sum`]: an engine may leave it 0.
     fn extremes(&mut self, group: usize) -> Result<Stats, Self::Error>;
 
     /// Writes the magnitude patterns ([`crate::number::bits::magnitude`]) of a small group, in any order.
     ///
-    /// `out` holds exactly one pattern for each value of a group, at most 256.
+    /// `out` holds exactly one pattern per value of a group, at most 256.
     fn read_magnitudes(&mut self, group: usize, out: &mut [u32]) -> Result<(), Self::Error>;
 
-    /// Adds to `bins` the count and the exact sum of the magnitudes of a group, by bit pattern.
+    /// Adds the count and the exact sum of a group's magnitudes to `bins`, by bit pattern.
     ///
-    /// A magnitude m with `span.first <= m < span.end` goes to bin `(m - span.first) >> span.shift`; others are
-    /// left out. `bins` holds [`MagnitudeSpan::bins`] of them.
+    /// A magnitude m with `span.first <= m < span.end` goes to bin `(m - span.first) >> span.shift`; others are left
+    /// out. `bins` holds [`MagnitudeSpan::bins`] bins.
     fn magnitudes(
         &mut self,
         group: usize,
@@ -183,13 +183,13 @@ pub trait QuantizeProblem {
     /// Writes the codes of a group.
     fn apply(&mut self, group: usize, plan: &Plan) -> Result<Applied, Self::Error>;
 
-    /// Writes the scale and zero point of a group (zero points are ignored where the format has none).
+    /// Writes the scale and zero point of a group (the zero point is ignored if the format has none).
     fn set_scale(&mut self, group: usize, scale: f32, zero_point: i8) -> Result<(), Self::Error>;
 
-    /// Quantizes every group: one after another, unless the engine takes many at once.
+    /// Quantizes every group: one after another, unless the engine processes many at once.
     ///
-    /// [`crate::quant::quantize`] calls this after its checks. An engine that overrides it must give the same
-    /// bits, the same counts, and the error of the group that comes first.
+    /// [`crate::quant::quantize`] calls this after its checks. An engine that overrides it must return the same bits
+    /// and counts, and the error of the first failing group.
     fn quantize_groups(
         &mut self,
         method: Method,
@@ -201,7 +201,8 @@ pub trait QuantizeProblem {
         quantize_in_order(self, method, bins)
     }
 
-    /// Brings codes, scales and zero points into the caller's slices. Nothing to do where the engine wrote there all along.
+    /// Writes codes, scales and zero points to the caller's slices. Does nothing if the engine has already written
+    /// them.
     fn finish(self) -> Result<(), Self::Error>
     where
         Self: Sized,
@@ -216,23 +217,24 @@ pub trait QuantizeProblem {
 pub struct MagnitudeSpan {
     /// First pattern of the first bin, a multiple of `1 << shift`.
     pub first: u32,
-    /// One past the last pattern; the last bin may be cut short by it. At most infinity's pattern.
+    /// One past the last pattern, which may shorten the last bin. At most infinity's pattern.
     pub end: u32,
-    /// log2 of the patterns in a bin; at most 23, so that a bin never crosses an exponent.
+    /// log2 of the number of patterns per bin; at most 23, so that no bin contains two exponents.
     pub shift: u32,
 }
 
 impl MagnitudeSpan {
-    /// How many bins the span has.
+    /// Returns the number of bins of the span.
     pub const fn bins(&self) -> usize {
-        // `wrapping_shl` never gives 0, so a wrong `shift` cannot divide by it; `check` refuses it.
+        // `wrapping_shl` never returns 0, so a wrong `shift` cannot cause a division by 0; `check` refuses it.
         let patterns = self.end.saturating_sub(self.first);
         patterns.div_ceil(1u32.wrapping_shl(self.shift)) as usize
     }
 
     /// Checks a span and its table of bins, as engines must before they fill it.
     ///
-    /// [`QuantError::Range`] where the span is not as its fields say; [`QuantError::Length`] unless there are
+    /// # Errors
+    /// [`QuantError::Range`] if the span violates its fields' conditions; [`QuantError::Length`] unless there are
     /// [`MagnitudeSpan::bins`] bins.
     pub const fn check(&self, bins: &[MagnitudeBin]) -> Result<(), QuantError> {
         if self.shift > 23 || self.end > INFINITE || !self.first.is_multiple_of(1 << self.shift) {
@@ -248,16 +250,16 @@ impl MagnitudeSpan {
     }
 }
 
-/// What falls into one bin of magnitudes.
+/// Content of one bin of magnitudes.
 ///
-/// All values of a bin share an exponent, so their sum is `mantissas · 2^exponent`: exact in 64 bits for
-/// up to 2⁴⁰ values.
+/// All values of a bin share an exponent, so their sum is `mantissas · 2^exponent`: exact in 64 bits for up to 2⁴⁰
+/// values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MagnitudeBin {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
-    /// Sum of their integer mantissas (24 bits each; 23 where subnormal).
+    /// Sum of their integer mantissas (24 bits each; 23 if subnormal).
     pub mantissas: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What every engine refuses, as one type.
+//! Errors common to all engines, as one type.
 
 use core::error::Error;
 use core::fmt;
@@ -11,9 +11,9 @@ use crate::palette::PaletteError;
 use crate::quant::QuantError;
 use crate::search::SearchError;
 
-/// What every engine refuses, whichever operation it is: the caller's mistake, the same on each of them.
+/// Errors caused by the caller's arguments, of any operation. They are the same on every engine.
 ///
-/// An engine whose operations fail in ways of their own wraps it beside those.
+/// An engine with other errors wraps this type in its own.
 ///
 /// ```
 /// use tercet_core::engine::Refused;
@@ -26,24 +26,24 @@ use crate::search::SearchError;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Refused {
-    /// By a quantizer.
+    /// Error of a quantizer.
     Quantize(QuantError),
-    /// By a block format.
+    /// Error of a block format.
     Block(BlockError),
-    /// By a clustering.
+    /// Error of a clustering.
     Cluster(ClusterError),
-    /// By a search.
+    /// Error of a search.
     Search(SearchError),
-    /// By a palette.
+    /// Error of a palette.
     Palette(PaletteError),
-    /// By a layer.
+    /// Error of a layer.
     Linear(LinearError),
-    /// By a language model.
+    /// Error of a language model.
     Model(ModelError),
 }
 
 impl Refused {
-    /// The refusal itself.
+    /// Returns the wrapped error.
     fn error(&self) -> &(dyn Error + 'static) {
         match self {
             Self::Quantize(error) => error,
@@ -57,22 +57,22 @@ impl Refused {
     }
 }
 
-/// The refusal's own words.
+/// The same text as the wrapped error's.
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self.error(), f)
     }
 }
 
-/// Its source is the refusal's, as its words are.
+/// The source is that of the wrapped error, because the text is also its own.
 impl Error for Refused {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error().source()
     }
 }
 
-/// Makes each operation's refusal, and [`Refused`](crate::engine::Refused) itself, convert into an error that has a variant
-/// `Refused` for it.
+/// Implements `From` for an error type with a variant `Refused`: from each operation's error and from
+/// [`Refused`](crate::engine::Refused).
 ///
 /// ```
 /// use tercet_core::engine::Refused;

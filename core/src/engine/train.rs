@@ -1,4 +1,4 @@
-//! What an engine does with a model that is trained, beside running it.
+//! The engine trait for training a model, in addition to running it.
 
 use super::ModelEngine;
 use crate::model::Gate;
@@ -8,26 +8,28 @@ use crate::scalar::Scalar;
 use crate::train::rows::{each_row, each_row_mut};
 use crate::train::{self, AttentionGradient, AttentionGradients, AttentionScratch, Inputs};
 
-/// What [`TrainEngine::weight_gradient`] works in.
+/// Scratch of [`TrainEngine::weight_gradient`].
 #[derive(Debug)]
 pub struct WeightScratch<'a> {
-    /// Codes: outputs · rows.
+    /// Codes: outputs · rows elements.
     pub codes: &'a mut [i8],
     /// Exponents: outputs · groups of rows.
     pub exponents: &'a mut [i32],
-    /// Sums of a group: one for each column.
+    /// Sums of a group: one per column.
     pub partial: &'a mut [i32],
 }
 
-/// An engine that models are trained on; [`crate::train::gradients`] is the driver.
+/// An engine that trains models; the driver is [`crate::train::gradients`].
 ///
-/// What is provided here says what any engine must give, and serves those that have nothing faster. Each method says whether all numbers were within
-/// their bounds; if they were not, what it wrote is left open.
+/// The default implementations define the result that every engine must return. Engines without a faster way use
+/// them. Methods that return a `bool` return true if all numbers were within their bounds. If they were not, the
+/// method's output is unspecified.
 pub trait TrainEngine: ModelEngine {
-    /// The codes of rows of gradients, each by its own power of two ([`train::power_row`]), which `scales` gets. O(n).
+    /// Computes the codes of rows of gradients, each with its own power of two ([`train::power_row`]), which it
+    /// writes to `scales`. O(n).
     ///
     /// # Errors
-    /// The engine's own.
+    /// Those of the engine.
     fn power_rows(
         &mut self,
         dy: &[f32],
@@ -45,10 +47,11 @@ pub trait TrainEngine: ModelEngine {
         Ok(within)
     }
 
-    /// As [`TrainEngine::power_rows`], in codes of 16 bits ([`train::power_row_wide`]): `planes` has the high planes of all rows and then the low ones. O(n).
+    /// Like [`TrainEngine::power_rows`], with 16-bit codes ([`train::power_row_wide`]): `planes` gets the high planes
+    /// of all rows and then the low planes. O(n).
     ///
     /// # Errors
-    /// The engine's own.
+    /// Those of the engine.
     fn power_planes(
         &mut self,
         dy: &[f32],
@@ -67,11 +70,11 @@ pub trait TrainEngine: ModelEngine {
         Ok(within)
     }
 
-    /// Adds the gradient of a matrix to `sums`, which has a row for each output: [`train::quantize`] and [`train::accumulate`]. `dy` has a row of
-    /// outputs for each row of `x`. O(rows · outputs · columns).
+    /// Adds the gradient of a matrix to `sums`, which has one row per output: [`train::quantize`] and
+    /// [`train::accumulate`]. `dy` has one row of outputs per row of `x`. O(rows · outputs · columns).
     ///
     /// # Errors
-    /// The engine's own.
+    /// Those of the engine.
     fn weight_gradient(
         &mut self,
         dy: &[f32],
@@ -90,11 +93,11 @@ pub trait TrainEngine: ModelEngine {
         Ok(within)
     }
 
-    /// The gradients of rows of a norm, which are written to `dx`, or added there if `adds`; those of gains are added to `gains`.
-    /// [`crate::train`] says how. `scratch` has an element for each column. O(n).
+    /// Computes the gradients of rows of a norm, and writes them to `dx`, or adds them if `adds`. Adds the gradients
+    /// of the gains to `gains`. [`crate::train`] defines the rules. `scratch` has one element per column. O(n).
     ///
     /// # Errors
-    /// The engine's own.
+    /// Those of the engine.
     fn norm_gradient(
         &mut self,
         (x, norm): (&[f32], Norm<'_>),
@@ -106,10 +109,10 @@ pub trait TrainEngine: ModelEngine {
         Ok(train::norm(x, norm, dy, (dx, adds), gains, scratch))
     }
 
-    /// [`train::gate`]. O(n).
+    /// Applies [`train::gate`]. O(n).
     ///
     /// # Errors
-    /// The engine's own.
+    /// Those of the engine.
     fn gate_gradient(
         &mut self,
         gate: Gate,
@@ -121,10 +124,10 @@ pub trait TrainEngine: ModelEngine {
         Ok(())
     }
 
-    /// [`AttentionGradient::head_by`] of every head of keys of every sequence.
+    /// Does [`AttentionGradient::head_by`] for every key head of every sequence.
     ///
     /// # Errors
-    /// The engine's own.
+    /// Those of the engine.
     fn attention_gradient(
         &mut self,
         job: &AttentionGradient<'_, '_, '_>,

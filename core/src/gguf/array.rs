@@ -1,12 +1,12 @@
-//! Arrays of metadata values: read in place, or made from a slice.
+//! Arrays of metadata values: read in place, or created from a slice.
 
 use super::cursor::Cursor;
 use super::value::{Value, ValueType};
 
-/// Elements of one type.
+/// An array of elements of one type.
 ///
-/// From a file it borrows the encoded elements; `Array::from` borrows a slice of numbers, booleans, strings
-/// or arrays to be written. Two arrays are equal when their element types and elements are.
+/// From a file, it borrows the encoded elements. `Array::from` borrows a slice of numbers, booleans, strings or
+/// arrays for writing. Two arrays are equal if their element types and elements are.
 ///
 /// ```
 /// use tercet_core::gguf::{Array, Value, ValueType};
@@ -22,16 +22,16 @@ pub struct Array<'a> {
 
 macro_rules! items {
     ($($variant:ident($type:ty) => $kind:ident),+ $(,)?) => {
-        /// Where the elements are.
+        /// Storage of the elements.
         #[derive(Clone, Copy, Debug)]
         pub(super) enum Items<'a> {
-            /// `len` elements as the file has them, checked when the file was read.
+            /// `len` elements in the file's encoding, checked when the file was read.
             Encoded { kind: ValueType, len: usize, bytes: &'a [u8] },
             $($variant(&'a [$type]),)+
         }
 
         impl<'a> Array<'a> {
-            /// The type of the elements.
+            /// Returns the type of the elements.
             pub const fn kind(&self) -> ValueType {
                 match self.items {
                     Items::Encoded { kind, .. } => kind,
@@ -39,7 +39,7 @@ macro_rules! items {
                 }
             }
 
-            /// The number of elements.
+            /// Returns the number of elements.
             pub const fn len(&self) -> usize {
                 match self.items {
                     Items::Encoded { len, .. } => len,
@@ -54,7 +54,7 @@ macro_rules! items {
             fn next(&mut self) -> Option<Value<'a>> {
                 self.left = self.left.checked_sub(1)?;
                 match &mut self.items {
-                    // The reader checked depth and contents; only the bounds are checked again.
+                    // The reader checked depth and content; only the bounds are checked again.
                     Items::Encoded { kind, bytes, .. } => {
                         let mut cursor = Cursor::new(bytes, 0);
                         let value = Value::read::<false>(&mut cursor, *kind, 0).ok()?;
@@ -99,14 +99,14 @@ items!(
 );
 
 impl<'a> Array<'a> {
-    /// Elements in the file's encoding, checked by the caller.
+    /// Creates an array of elements in the file's encoding, which the caller has checked.
     pub(super) const fn encoded(kind: ValueType, len: usize, bytes: &'a [u8]) -> Self {
         Self {
             items: Items::Encoded { kind, len, bytes },
         }
     }
 
-    /// Bytes that the elements take in the file they were read from; `None` for an array made from a slice.
+    /// Returns the number of bytes of the elements in their file; `None` for an array created from a slice.
     pub(crate) const fn encoded_len(&self) -> Option<usize> {
         match self.items {
             Items::Encoded { bytes, .. } => Some(bytes.len()),
@@ -114,12 +114,12 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// Whether there are no elements.
+    /// Returns true if there are no elements.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The elements in order. An element that is an array is stepped over in time linear in its strings and
+    /// Returns the elements in order. Skipping an element that is an array takes time linear in its strings and
     /// arrays.
     pub const fn iter(&self) -> Elements<'a> {
         Elements {
@@ -128,7 +128,7 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The elements of an array of strings; none for other types.
+    /// Returns the elements of an array of strings; none for other types.
     pub fn strings(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.iter().filter_map(|value| value.as_str())
     }
@@ -149,7 +149,7 @@ impl<'a> IntoIterator for &Array<'a> {
     }
 }
 
-/// Iterator over an [`Array`]'s elements.
+/// Iterator over the elements of an [`Array`].
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     items: Items<'a>,

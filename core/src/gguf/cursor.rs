@@ -1,4 +1,4 @@
-//! Reading little-endian fields one after the other, never past the end.
+//! Reads little-endian fields one after the other, never past the end.
 
 use super::GgufError;
 
@@ -10,7 +10,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the start of `bytes`, which begin `offset` bytes into the file.
+    /// Creates a cursor at the start of `bytes`, which begin `offset` bytes into the file.
     pub(super) const fn new(bytes: &'a [u8], offset: usize) -> Self {
         Self {
             rest: bytes,
@@ -18,17 +18,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Bytes from the file's start.
+    /// Returns the number of bytes from the file's start.
     pub(super) const fn offset(&self) -> usize {
         self.offset
     }
 
-    /// What is not read yet.
+    /// Returns the unread bytes.
     pub(super) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next `len` bytes.
+    /// Returns the next `len` bytes.
     pub(super) fn take(&mut self, len: u64) -> Result<&'a [u8], GgufError> {
         let split = usize::try_from(len)
             .ok()
@@ -45,7 +45,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// The next `N` bytes as an array.
+    /// Returns the next `N` bytes as an array.
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], GgufError> {
         let truncated = GgufError::Truncated {
             offset: self.offset,
@@ -63,7 +63,7 @@ impl<'a> Cursor<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// The bytes of a string: a 64-bit length, then as many bytes.
+    /// Returns the bytes of a string: a 64-bit length, then as many bytes.
     pub(super) fn string_bytes(&mut self) -> Result<&'a [u8], GgufError> {
         let offset = self.offset;
         let len = self.u64()?;
@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
         self.take(len)
     }
 
-    /// A string.
+    /// Returns a string.
     pub(super) fn string(&mut self) -> Result<&'a str, GgufError> {
         let bytes = self.string_bytes()?;
         let start = self.offset.wrapping_sub(bytes.len());

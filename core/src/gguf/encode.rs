@@ -1,11 +1,11 @@
-//! Values in the file's encoding, sent to a sink.
+//! Encodes values as in a file and writes them to a sink.
 
 use super::array::{Array, Items};
 use super::sink::Sink;
 use super::value::{Value, ValueType};
 use super::{MAX_DEPTH, align};
 
-/// A sink and the number of bytes it took.
+/// A sink, and the number of bytes written to it.
 #[derive(Debug)]
 pub(super) struct Counted<S> {
     pub(super) sink: S,
@@ -32,7 +32,7 @@ impl<S: Sink> Counted<S> {
         self.write(text.as_bytes())
     }
 
-    /// Zeros up to the next multiple of `alignment`.
+    /// Writes zeros up to the next multiple of `alignment`.
     pub(super) fn pad(&mut self, alignment: u32) -> Result<(), S::Error> {
         let zeros = [0; 32];
         let mut left = align(self.len, alignment).saturating_sub(self.len);
@@ -44,7 +44,7 @@ impl<S: Sink> Counted<S> {
         Ok(())
     }
 
-    /// A value without its type. Recursion ends, since the caller asked [`nests_within_depth`] first.
+    /// Writes a value without its type. The recursion ends, since the caller has checked [`nests_within_depth`].
     pub(super) fn value(&mut self, value: &Value<'_>) -> Result<(), S::Error> {
         match *value {
             Value::U8(value) => self.write(&value.to_le_bytes()),
@@ -73,7 +73,7 @@ impl<S: Sink> Counted<S> {
     }
 }
 
-/// Whether a value holds at most [`MAX_DEPTH`] arrays within one another.
+/// Returns true if a value contains at most [`MAX_DEPTH`] nested arrays.
 pub(super) fn nests_within_depth(value: &Value<'_>) -> bool {
     match value {
         Value::Array(array) => nests_within(array, MAX_DEPTH),

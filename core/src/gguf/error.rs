@@ -1,11 +1,11 @@
-//! What a reader and a writer refuse.
+//! Errors of the reader and the writer.
 
 error_enum! {
-    /// Why a shape and a tensor type do not give a number of bytes.
+    /// Reason why a shape and a tensor type do not define a number of bytes.
     pub enum LayoutError {
-        /// More dimensions than [`super::MAX_DIMS`].
+        /// There are more dimensions than [`super::MAX_DIMS`].
         Dimensions {
-            /// How many there are.
+            /// Number of dimensions.
             count: u64,
         } => "{count} dimensions where at most 4 are allowed",
         /// The product of the dimensions other than 0 exceeds 2⁶³ − 1.
@@ -17,9 +17,9 @@ error_enum! {
         } => "tensor type {id} is unknown",
         /// A row is not a whole number of blocks.
         PartialRow {
-            /// Elements in a row.
+            /// Elements per row.
             row: u64,
-            /// Elements in a block.
+            /// Elements per block.
             block: u32,
         } => "a row of {row} elements is not a multiple of the block of {block}",
         /// The number of bytes exceeds 2⁶⁴ − 1.
@@ -28,79 +28,79 @@ error_enum! {
 }
 
 error_enum! {
-    /// Why bytes are not a GGUF file that [`super::Reader`] takes.
+    /// Reason why bytes are not a GGUF file that [`super::Reader`] supports.
     ///
     /// `offset` counts bytes from the start of the file; `tensor` counts tensors from 0.
     pub enum GgufError {
         /// The first four bytes are not `GGUF`.
         Magic => "the first four bytes are not GGUF",
-        /// The version is byte-swapped: the file is made for big-endian machines.
+        /// The version is byte-swapped: the file is for big-endian machines.
         BigEndian => "a big-endian file",
-        /// Version 1, whose lengths have 32 bits.
+        /// The version is 1, whose lengths have 32 bits.
         VersionOne => "GGUF version 1 is not read; convert the file to version 3",
-        /// A version other than 1, 2 and 3.
+        /// The version is not 1, 2 or 3.
         Version {
             /// The version.
             version: u32,
         } => "GGUF version {version} is unknown",
         /// The file ends inside a field.
         Truncated {
-            /// Where the field begins.
+            /// Start of the field.
             offset: usize,
-            /// Bytes of the field.
+            /// Number of bytes of the field.
             needed: u64,
         } => "the file ends inside the {needed} bytes at offset {offset}",
-        /// More metadata entries than the file has room for.
+        /// There are more metadata entries than the file can hold.
         EntryCount {
-            /// The count that the header gives.
+            /// The count in the header.
             count: u64,
         } => "{count} metadata entries do not fit into the file",
-        /// More tensors than the file has room for.
+        /// There are more tensors than the file can hold.
         TensorCount {
-            /// The count that the header gives.
+            /// The count in the header.
             count: u64,
         } => "{count} tensors do not fit into the file",
-        /// A string longer than the rest of the file.
+        /// A string is longer than the rest of the file.
         StringLength {
-            /// Where its length stands.
+            /// Offset of its length.
             offset: usize,
             /// The length.
             len: u64,
         } => "the string at offset {offset} claims {len} bytes, more than the file has",
-        /// An array longer than the rest of the file.
+        /// An array is longer than the rest of the file.
         ArrayLength {
-            /// Where its length stands.
+            /// Offset of its length.
             offset: usize,
             /// The length in elements.
             len: u64,
         } => "the array at offset {offset} claims {len} elements, more than the file has",
-        /// A metadata type other than 0 to 12.
+        /// A metadata type is not one of 0 to 12.
         ValueType {
-            /// Where it stands.
+            /// Offset of the type.
             offset: usize,
-            /// The number found.
+            /// The number in the file.
             id: u32,
         } => "metadata type {id} at offset {offset} is unknown",
-        /// Arrays nested deeper than [`super::MAX_DEPTH`].
+        /// Arrays are nested deeper than [`super::MAX_DEPTH`].
         Depth {
-            /// Where the array that lies too deep begins.
+            /// Start of the array that is too deep.
             offset: usize,
         } => "the array at offset {offset} is nested too deep",
-        /// A boolean other than 0 and 1.
+        /// A boolean is not 0 or 1.
         Bool {
-            /// Where it stands.
+            /// Offset of the boolean.
             offset: usize,
-            /// The byte found.
+            /// The byte in the file.
             value: u8,
         } => "the boolean at offset {offset} is {value}, neither 0 nor 1",
-        /// Text that is not UTF-8.
+        /// Text is not UTF-8.
         Utf8 {
-            /// The first byte that is not.
+            /// Offset of the first invalid byte.
             offset: usize,
         } => "the text is not UTF-8 at offset {offset}",
-        /// A key that is empty or longer than [`super::MAX_KEY`].
+        /// A key is empty or longer than [`super::MAX_KEY`].
         KeyLength {
-            /// Where the key's length stands.
+            /// Offset of the key's length.
             offset: usize,
             /// The length.
             len: u64,
@@ -112,47 +112,47 @@ error_enum! {
             /// Its value.
             value: u32,
         } => "general.alignment is {value}, not a power of two",
-        /// A tensor's shape and type give no size.
+        /// A tensor's shape and type do not define a size.
         Layout {
-            /// Which tensor.
+            /// Number of the tensor.
             tensor: u64,
-            /// Why.
+            /// The reason.
             error: LayoutError,
         } => "tensor {tensor}: {error}",
         /// A tensor's data is not aligned.
         OffsetAlignment {
-            /// Which tensor.
+            /// Number of the tensor.
             tensor: u64,
-            /// Its offset in the data section.
+            /// Offset in the data section.
             offset: u64,
         } => "the offset {offset} of tensor {tensor} is not aligned",
-        /// A tensor's data begins before that of the tensor listed before it.
+        /// A tensor's data begins before that of the previous tensor.
         OffsetOrder {
-            /// Which tensor.
+            /// Number of the tensor.
             tensor: u64,
-            /// Its offset in the data section.
+            /// Offset in the data section.
             offset: u64,
         } => "the offset {offset} of tensor {tensor} is below the one before",
-        /// A tensor's data begins or ends past the end of the file.
+        /// A tensor's data begins or ends after the end of the file.
         PastEnd {
-            /// Which tensor.
+            /// Number of the tensor.
             tensor: u64,
             /// Bytes that its shape and type need.
             needed: u64,
             /// Bytes from its offset to the end of the file.
             stored: u64,
         } => "tensor {tensor} needs {needed} bytes where the file has {stored}",
-        /// A tensor's data runs into the next tensor's.
+        /// A tensor's data overlaps the next tensor's.
         Overlap {
-            /// Which tensor.
+            /// Number of the tensor.
             tensor: u64,
             /// Bytes that its shape and type need.
             needed: u64,
-            /// Bytes from its offset to the next.
+            /// Bytes from its offset to the next tensor.
             stored: u64,
         } => "tensor {tensor} needs {needed} bytes where the next tensor begins after {stored}",
-        /// Bytes that belong to no tensor: more than padding before the first tensor (`needed` is 0), after a
-        /// tensor, or in a file without tensors (`tensor` is 0).
+        /// Bytes belong to no tensor: more than padding before the first tensor (`needed` is 0), after a tensor, or
+        /// in a file without tensors (`tensor` is 0).
         Gap {
             /// The tensor before the gap.
             tensor: u64,
@@ -161,28 +161,28 @@ error_enum! {
             /// Bytes from its offset to the next tensor or the end of the file.
             stored: u64,
         } => "tensor {tensor} needs {needed} bytes where {stored} are stored",
-        /// Two metadata entries share a key.
+        /// Two metadata entries have the same key.
         DuplicateKey {
-            /// Where the second begins.
+            /// Start of the second one.
             offset: usize,
         } => "the metadata entry at offset {offset} repeats a key",
-        /// Two tensors share a name.
+        /// Two tensors have the same name.
         DuplicateTensor {
-            /// Where the second's description begins.
+            /// Start of the second one's description.
             offset: usize,
         } => "the tensor described at offset {offset} repeats a name",
         /// Scratch is too small.
         Scratch {
-            /// Elements needed.
+            /// Required number of elements.
             needed: usize,
         } => "scratch of {needed} elements is needed",
-        /// The descriptions are so long that a `u32` cannot hold an offset into them.
+        /// The descriptions are too long for 32-bit offsets.
         HeaderLength => "metadata and tensor descriptions exceed 4 GiB",
     }
 }
 
 impl GgufError {
-    /// The tensor at fault, counted from 0, where the error counts tensors: see [`super::Reader::described`].
+    /// Returns the number of the tensor, from 0, for errors that have one: see [`super::Reader::described`].
     pub const fn tensor(&self) -> Option<u64> {
         match *self {
             Self::Layout { tensor, .. }
@@ -197,58 +197,58 @@ impl GgufError {
 }
 
 error_enum! {
-    /// What [`super::Writer`] and [`super::DataWriter`] refuse. `tensor` counts tensors from 0.
+    /// Errors of [`super::Writer`] and [`super::DataWriter`]. `tensor` counts tensors from 0.
     pub enum Refusal {
-        /// A key that is empty or longer than [`super::MAX_KEY`].
+        /// A key is empty or longer than [`super::MAX_KEY`].
         KeyLength {
             /// Its length in bytes.
             len: usize,
         } => "a key of {len} bytes; 1 to 65535 are allowed",
-        /// Arrays nested deeper than [`super::MAX_DEPTH`].
+        /// Arrays are nested deeper than [`super::MAX_DEPTH`].
         Depth => "an array is nested too deep",
         /// `general.alignment` is not a `u32`.
         AlignmentType => "general.alignment is not a u32",
-        /// `general.alignment` is not a power of two from 8 on.
+        /// `general.alignment` is not a power of two of at least 8.
         Alignment {
             /// Its value.
             value: u32,
         } => "general.alignment is {value}, not a power of two from 8 on",
-        /// More or fewer entries than announced.
+        /// There are more or fewer entries than announced.
         EntryCount {
-            /// How many were announced.
+            /// The announced number.
             announced: u64,
         } => "{announced} metadata entries were announced; others were given",
         /// A tensor's name is longer than [`super::MAX_NAME`].
         NameLength {
-            /// Which tensor.
+            /// Number of the tensor.
             tensor: u64,
             /// Its length in bytes.
             len: usize,
         } => "the name of tensor {tensor} has {len} bytes; at most 64 are allowed",
-        /// A tensor's shape and type give no size.
+        /// A tensor's shape and type do not define a size.
         Layout {
-            /// Which tensor.
+            /// Number of the tensor.
             tensor: u64,
-            /// Why.
+            /// The reason.
             error: LayoutError,
         } => "tensor {tensor}: {error}",
-        /// Data of a tensor out of turn, or of one that was not announced.
+        /// The data is not that of the next tensor, or its tensor was not announced.
         Order {
-            /// The tensor whose turn it is; the number of tensors when all are written.
+            /// The tensor that must be next; the number of tensors if all are written.
             tensor: u64,
         } => "it is the turn of tensor {tensor}",
-        /// More bytes than the tensor has.
+        /// There are more bytes than the tensor has.
         TooLong {
-            /// Which tensor.
+            /// Number of the tensor.
             tensor: u64,
-            /// Bytes that its shape and type give.
+            /// Bytes that its shape and type need.
             needed: u64,
         } => "more than the {needed} bytes of tensor {tensor} were given",
         /// The tensor is not complete.
         TooShort {
-            /// Which tensor.
+            /// Number of the tensor.
             tensor: u64,
-            /// Bytes still missing.
+            /// Number of missing bytes.
             missing: u64,
         } => "{missing} bytes of tensor {tensor} are missing",
     }

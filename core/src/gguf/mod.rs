@@ -1,9 +1,9 @@
 //! GGUF files: a reader that works in place and a writer that streams.
 //!
-//! A file is a header (magic, version, counts), metadata (keys with typed values), descriptions of tensors, and
-//! their data, each aligned. [`Reader`] takes the whole file as a slice, checks all but the data once, and
-//! copies nothing; [`Writer`] sends a file to a [`Sink`] from front to back. Neither allocates, and no file, however
-//! hostile, makes the reader panic or read outside the slice.
+//! A file consists of a header (magic, version, counts), metadata (keys with typed values), descriptions of tensors,
+//! and their data, each aligned. [`Reader`] takes the whole file as a slice, checks everything except the data once,
+//! and copies nothing. [`Writer`] sends a file to a [`Sink`] from front to back. Neither allocates. No file, even a
+//! malicious one, makes the reader panic or read outside the slice.
 //!
 //! ```
 //! use tercet_core::gguf::{Reader, SliceSink, TensorSpec, TensorType, Value, Writer};
@@ -27,9 +27,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Read are versions 3 and 2 (alike), little-endian. Version 1 and big-endian files are refused, each by its own
-//! error. Source: the specification in ggml's repository (`docs/gguf.md`); where it leaves a choice, ggml's
-//! own reader decides, except that nested arrays are read, as the specification has them.
+//! The reader supports little-endian files of versions 3 and 2 (which are equal). For version 1 and big-endian files
+//! it returns specific errors. Source: the specification in ggml's repository (`docs/gguf.md`). If it leaves a
+//! choice, the reader follows ggml's own, except that it reads nested arrays, as in the specification.
 
 mod array;
 mod cursor;
@@ -54,32 +54,32 @@ pub use tensor_type::{Layout, TensorType};
 pub use value::{Value, ValueType};
 pub use write::{DataWriter, TensorSpec, WriteError, Writer};
 
-/// The first bytes of a file.
+/// First bytes of a file.
 pub const MAGIC: [u8; 4] = *b"GGUF";
 
 /// The version that [`Writer`] writes.
 pub const VERSION: u32 = 3;
 
-/// The most dimensions of a tensor.
+/// Largest number of dimensions of a tensor.
 pub const MAX_DIMS: usize = 4;
 
-/// How deep arrays may be nested: 1 is an array of numbers or strings.
+/// Largest nesting depth of arrays: 1 is an array of numbers or strings.
 pub const MAX_DEPTH: usize = 8;
 
-/// The longest key in bytes.
+/// Largest length of a key, in bytes.
 pub const MAX_KEY: usize = 65_535;
 
-/// The longest name in bytes that [`Writer`] gives a tensor, as the specification has it. llama.cpp opens files
-/// with names of up to 63 bytes only. [`Reader`] takes longer ones, since other programs write them.
+/// Largest length of a tensor's name in [`Writer`], in bytes, as in the specification. llama.cpp only opens files
+/// with names of up to 63 bytes. [`Reader`] accepts longer ones, since other programs write them.
 pub const MAX_NAME: usize = 64;
 
 /// The key of the alignment.
 pub const ALIGNMENT_KEY: &str = "general.alignment";
 
-/// The alignment of a file that names none.
+/// The alignment of a file that does not specify one.
 pub const DEFAULT_ALIGNMENT: u32 = 32;
 
-/// The lowest multiple of `alignment` (a power of two) from `offset` on; `u64::MAX` where it would overflow.
+/// Returns the lowest multiple of `alignment` (a power of two) from `offset` on; `u64::MAX` if it would overflow.
 pub(crate) fn align(offset: u64, alignment: u32) -> u64 {
     offset
         .checked_next_multiple_of(alignment.into())

@@ -1,11 +1,11 @@
-//! Finding duplicate names with borrowed scratch.
+//! Finds duplicate names with borrowed scratch.
 
 use super::cursor::Cursor;
 use super::read::Reader;
 use super::{GgufError, tensor::Listed};
 
 impl<'a> Reader<'a> {
-    /// Elements of scratch that [`Reader::check_names`] needs: the larger of the numbers of entries and tensors.
+    /// Returns the scratch length for [`Reader::check_names`]: the larger of the numbers of entries and tensors.
     pub const fn name_scratch_len(&self) -> usize {
         if self.entries > self.tensors {
             self.entries
@@ -14,13 +14,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Checks that no two metadata entries share a key and no two tensors a name, in O(n log n) comparisons.
+    /// Checks that no two metadata entries have the same key and no two tensors the same name, with O(n log n)
+    /// comparisons.
     ///
-    /// `scratch` holds at least [`Reader::name_scratch_len`] elements; its contents do not matter.
+    /// `scratch` holds at least [`Reader::name_scratch_len`] elements; its content does not matter.
     ///
     /// # Errors
     /// [`GgufError::DuplicateKey`] or [`GgufError::DuplicateTensor`], with the first repetition in the file;
-    /// [`GgufError::Scratch`]; [`GgufError::HeaderLength`] beyond 4 GiB of metadata or descriptions.
+    /// [`GgufError::Scratch`]; [`GgufError::HeaderLength`] for more than 4 GiB of metadata or descriptions.
     pub fn check_names(&self, scratch: &mut [u32]) -> Result<(), GgufError> {
         let mut metadata = self.metadata();
         let step = || {
@@ -42,10 +43,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The lowest offset of an item whose name an earlier item has.
+/// Returns the lowest offset of an item that has the name of an earlier item.
 ///
-/// An item begins with its name; `base` stands at the first of `count`, and `step` gives the offset of one
-/// after the other. Scratch holds offsets from `base`, sorted by name, then offset.
+/// An item begins with its name. `base` is at the first of `count` items, and `step` returns their offsets one after
+/// the other. Scratch holds offsets from `base`, sorted by name, then by offset.
 fn repeated(
     base: Cursor<'_>,
     count: usize,
@@ -78,8 +79,8 @@ fn repeated(
     Ok(lowest.map(|place| base.offset().wrapping_add(place as usize)))
 }
 
-/// Sorts in O(n log n) comparisons at worst. The standard library's sort is faster, but larger, and checks its
-/// order with a panic; core has none.
+/// Sorts with O(n log n) comparisons in the worst case. The standard library's sort is faster, but larger, and checks
+/// its order with a panic; this crate has none.
 fn heap_sort(items: &mut [u32], less: impl Fn(u32, u32) -> bool) {
     for root in (0..items.len() / 2).rev() {
         sift_down(items, root, &less);
@@ -93,7 +94,7 @@ fn heap_sort(items: &mut [u32], less: impl Fn(u32, u32) -> bool) {
     }
 }
 
-/// Lets the item at `root` sink until no child is greater.
+/// Moves the item at `root` down until no child is greater.
 fn sift_down(items: &mut [u32], mut root: usize, less: &impl Fn(u32, u32) -> bool) {
     let Some(&item) = items.get(root) else {
         return;

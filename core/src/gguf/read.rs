@@ -5,13 +5,12 @@ use super::tensor::{Listed, TensorInfo, Tensors};
 use super::value::{Value, ValueType};
 use super::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT, GgufError, MAGIC, MAX_KEY, align};
 
-/// The fewest bytes a metadata entry takes: its key's length, one byte of key, the type, one byte of value.
+/// Smallest number of bytes of a metadata entry: its key's length, one byte of key, the type, one byte of value.
 const LEAST_ENTRY: u64 = 8 + 1 + 4 + 1;
 
 /// A GGUF file in memory (flash, a memory map), read in place.
 ///
-/// All of the header is checked when the reader is made, so that nothing fails later. See
-/// [`super`] for an example.
+/// The constructor checks all of the header, so that nothing fails later. See [`super`] for an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     pub(super) version: u32,
@@ -24,28 +23,29 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the header of `bytes`, a whole file, and checks all of it and where every tensor's data lies.
+    /// Reads the header of `bytes`, a whole file, and checks all of it, including the place of every tensor's data.
     ///
-    /// Each tensor must have the bytes that its shape and type give, padded to the alignment, right before
-    /// the next tensor's or the file's end (the last padding may be missing): what ggml asks for too. This is
-    /// what tells formats apart that share a number. Names are not compared: see [`Reader::check_names`].
+    /// Each tensor must have the bytes that its shape and type need, padded to the alignment, directly before the
+    /// next tensor's or the file's end (the last padding may be missing). ggml requires this too. This check
+    /// distinguishes formats that share a number. Names are not compared: see [`Reader::check_names`].
     ///
-    /// Time is linear in the length of metadata and descriptions; data is not touched. Stack: some hundred bytes
-    /// for each of [`super::MAX_DEPTH`] nested arrays.
+    /// Time is linear in the length of metadata and descriptions; the data is not read. Stack: some hundred bytes for
+    /// each of [`super::MAX_DEPTH`] nested arrays.
     ///
     /// # Errors
-    /// The first thing found wrong: any [`GgufError`] but `DuplicateKey`, `DuplicateTensor` and `Scratch`.
+    /// The first error found: any [`GgufError`] except `DuplicateKey`, `DuplicateTensor` and `Scratch`.
     pub fn new(bytes: &'a [u8]) -> Result<Self, GgufError> {
         let reader = Self::inspect(bytes)?;
         reader.check_sizes()?;
         Ok(reader)
     }
 
-    /// As [`Reader::new`], without holding tensors' bytes to their types: for files cut short and files of
-    /// forks with other types. [`TensorInfo::fits`] tells which tensors are whole.
+    /// Like [`Reader::new`], without comparing tensors' bytes with their types: for truncated files, and for files of
+    /// forks with other types. [`TensorInfo::fits`] returns true for complete tensors.
     ///
     /// # Errors
-    /// As [`Reader::new`], except `PastEnd`, `Overlap`, `Gap`, and a `Layout` of an unknown type or a partial row.
+    /// Those of [`Reader::new`], except `PastEnd`, `Overlap`, `Gap`, and a `Layout` of an unknown type or a partial
+    /// row.
     pub fn inspect(bytes: &'a [u8]) -> Result<Self, GgufError> {
         let reader = Self::before_tensors(bytes)?;
         let alignment = reader.alignment;
@@ -71,10 +71,10 @@ impl<'a> Reader<'a> {
         Ok(Self { data, ..reader })
     }
 
-    /// Where tensor number `tensor` is described, in bytes from the start of the file, and its name: for messages
-    /// about a file that was refused for [one of its tensors](GgufError::tensor).
+    /// Returns the offset of the description of tensor number `tensor`, in bytes from the start of the file, and the
+    /// tensor's name. For messages about a file that was refused because of [one of its tensors](GgufError::tensor).
     ///
-    /// `None` where the file has no such tensor, or its description cannot be reached. Linear in the length of
+    /// Returns `None` if the file has no such tensor, or its description cannot be reached. Linear in the length of
     /// metadata and descriptions.
     pub fn described(bytes: &'a [u8], tensor: u64) -> Option<(usize, &'a str)> {
         let reader = Self::before_tensors(bytes).ok()?;
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         Some((offset, cursor.string().ok()?))
     }
 
-    /// Reads all that stands before the descriptions of tensors; there is no data yet.
+    /// Reads everything before the descriptions of tensors; there is no data yet.
     fn before_tensors(bytes: &'a [u8]) -> Result<Self, GgufError> {
         let mut cursor = Cursor::new(bytes, 0);
         if cursor.array()? != MAGIC {
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
             _ => return Err(GgufError::Version { version }),
         }
         let (tensor_count, entry_count) = (cursor.u64()?, cursor.u64()?);
-        // Before any loop trusts the counts: so many entries and descriptions must fit into what is left.
+        // Before any loop relies on the counts: that many entries and descriptions must fit into the rest.
         let left = cursor.rest().len() as u64;
         let fitting = |count: u64, least: u64| {
             let fits = count.checked_mul(least).is_some_and(|bytes| bytes <= left);
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Checks that the data section is the tensors' data and their padding, nothing else.
+    /// Checks that the data section contains the tensors' data and their padding, and nothing else.
     fn check_sizes(&self) -> Result<(), GgufError> {
         let len = self.data.len() as u64;
         let mut first = self.tensors().map(|info| info.offset).take(1);
@@ -180,22 +180,22 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The version of the format, 2 or 3 (alike but for big-endian files, which are refused).
+    /// Returns the version of the format, 2 or 3 (equal except for big-endian files, which are refused).
     pub const fn version(&self) -> u32 {
         self.version
     }
 
-    /// What tensors' offsets are multiples of: `general.alignment`, 32 where it is missing. A power of two.
+    /// Returns the alignment of tensors' offsets: `general.alignment`, or 32 if it is missing. A power of two.
     pub const fn alignment(&self) -> u32 {
         self.alignment
     }
 
-    /// The data section: all bytes after the descriptions and their padding.
+    /// Returns the data section: all bytes after the descriptions and their padding.
     pub const fn data(&self) -> &'a [u8] {
         self.data
     }
 
-    /// The metadata in the file's order. A step takes time linear in the number of strings it passes over.
+    /// Returns the metadata in the file's order. A step takes time linear in the number of strings that it skips.
     pub const fn metadata(&self) -> Metadata<'a> {
         Metadata {
             cursor: self.entries_at,
@@ -203,19 +203,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value of the first entry with that key; linear in the number of entries and strings.
+    /// Returns the value of the first entry with that key; linear in the number of entries and strings.
     pub fn get(&self, key: &str) -> Option<Value<'a>> {
         self.metadata()
             .find(|(found, _)| *found == key)
             .map(|(_, value)| value)
     }
 
-    /// The tensors in the file's order.
+    /// Returns the tensors in the file's order.
     pub fn tensors(&self) -> Tensors<'a> {
         Tensors::new(self.tensors_at, self.tensors, self.data, self.alignment)
     }
 
-    /// The first tensor of that name; linear in the number of tensors.
+    /// Returns the first tensor with that name; linear in the number of tensors.
     pub fn tensor(&self, name: &str) -> Option<TensorInfo<'a>> {
         self.tensors().find(|tensor| tensor.name == name)
     }
@@ -252,7 +252,7 @@ pub struct Metadata<'a> {
 }
 
 impl Metadata<'_> {
-    /// Where the next entry begins.
+    /// Returns the offset of the next entry.
     pub(crate) const fn offset(&self) -> usize {
         self.cursor.offset()
     }

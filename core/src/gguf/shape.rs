@@ -2,10 +2,10 @@
 
 use super::{LayoutError, MAX_DIMS};
 
-/// Up to four dimensions in the file's order: the first is the row, whose elements are neighbours.
+/// Up to four dimensions in the file's order: the first is the row, with neighbouring elements.
 ///
-/// NumPy and safetensors list dimensions the other way round. No dimension at all is a single element; a
-/// dimension of 0 makes the tensor empty.
+/// NumPy and safetensors list dimensions in reverse order. Without dimensions, a tensor has a single element; a
+/// dimension of 0 makes it empty.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Shape {
@@ -14,11 +14,11 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of `dims`, row first.
+    /// Creates the shape of `dims`, row first.
     ///
     /// # Errors
-    /// [`LayoutError::Dimensions`] for more than [`MAX_DIMS`]; [`LayoutError::Elements`] where the product of
-    /// the dimensions other than 0 exceeds 2⁶³ − 1.
+    /// [`LayoutError::Dimensions`] for more than [`MAX_DIMS`]; [`LayoutError::Elements`] if the product of the
+    /// dimensions other than 0 exceeds 2⁶³ − 1.
     pub fn new(dims: &[u64]) -> Result<Self, LayoutError> {
         let mut shape = Self {
             dims: [1; MAX_DIMS],
@@ -40,17 +40,17 @@ impl Shape {
         Ok(shape)
     }
 
-    /// The dimensions, row first; at most [`MAX_DIMS`].
+    /// Returns the dimensions, row first; at most [`MAX_DIMS`].
     pub fn dims(&self) -> &[u64] {
         self.dims.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// Elements of a row: the first dimension, 1 without any.
+    /// Returns the number of elements per row: the first dimension, or 1 without dimensions.
     pub const fn row(&self) -> u64 {
         self.dims[0]
     }
 
-    /// Elements of the tensor; at most 2⁶³ − 1.
+    /// Returns the number of elements of the tensor; at most 2⁶³ − 1.
     pub fn elements(&self) -> u64 {
         // Cannot wrap: `new` bounds the product of all dimensions other than 0.
         self.dims

@@ -1,16 +1,16 @@
-//! Where a writer's bytes go.
+//! Destinations of a writer's bytes.
 
-/// Takes bytes from front to back.
+/// A destination that takes bytes from front to back.
 ///
-/// A writer sends fields as small as four bytes: put a buffer in front of a file.
+/// A writer sends fields as small as four bytes: use a buffer before a file.
 pub trait Sink {
-    /// Why a write failed.
+    /// Reason why a write failed.
     type Error;
 
     /// Takes all of `bytes`.
     ///
     /// # Errors
-    /// When it cannot. What was taken before stays taken.
+    /// If it cannot take all of them. The bytes taken before remain.
     fn write(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
 }
 
@@ -22,11 +22,11 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
 }
 
-/// The slice of a [`SliceSink`] has no room for a write.
+/// The slice of a [`SliceSink`] has no space for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Full {
-    /// Bytes that would have been needed so far.
+    /// Number of bytes that would have been needed so far.
     pub needed: usize,
 }
 
@@ -50,22 +50,22 @@ pub struct SliceSink<'a> {
 }
 
 impl<'a> SliceSink<'a> {
-    /// Starts at the front of `slice`.
+    /// Creates a sink at the front of `slice`.
     pub const fn new(slice: &'a mut [u8]) -> Self {
         Self { slice, len: 0 }
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing is written yet.
+    /// Returns true if nothing is written yet.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The bytes written so far.
+    /// Returns the bytes written so far.
     pub fn written(&self) -> &[u8] {
         self.slice.get(..self.len).unwrap_or_default()
     }

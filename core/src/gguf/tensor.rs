@@ -6,24 +6,24 @@ use super::{GgufError, LayoutError, MAX_DIMS, Shape, TensorType};
 /// A tensor: its description and its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorInfo<'a> {
-    /// Its name.
+    /// Name of the tensor.
     pub name: &'a str,
-    /// Its dimensions, row first.
+    /// Dimensions, row first.
     pub shape: Shape,
-    /// How its elements are stored.
+    /// Storage type of its elements.
     pub kind: TensorType,
-    /// Where its data begins, in bytes from the start of the data section.
+    /// Start of its data, in bytes from the start of the data section.
     pub offset: u64,
-    /// Its data: the bytes that shape and type give. Where these are not known or not all there (possible only
-    /// with [`super::Reader::inspect`]): all of [`TensorInfo::stored`].
+    /// Its data: the bytes that shape and type need. If these are unknown or incomplete (only possible with
+    /// [`super::Reader::inspect`]): all of [`TensorInfo::stored`].
     pub data: &'a [u8],
-    /// The bytes from its offset to the next tensor's or to the end of the file, padding included.
+    /// Bytes from its offset to the next tensor's or to the end of the file, including padding.
     pub stored: &'a [u8],
     alignment: u32,
 }
 
 impl<'a> TensorInfo<'a> {
-    /// Cuts the tensor's bytes out of the data section: they end where the next tensor's begin.
+    /// Cuts the tensor's bytes out of the data section. They end at the start of the next tensor's.
     pub(super) fn new(
         listed: &Listed<'a>,
         next: Option<&Listed<'a>>,
@@ -49,23 +49,23 @@ impl<'a> TensorInfo<'a> {
         }
     }
 
-    /// Bytes from its offset to the next tensor's or to the end of the file, padding included.
+    /// Returns the number of bytes from its offset to the next tensor's or to the end of the file, including padding.
     pub const fn stored_len(&self) -> u64 {
         self.stored.len() as u64
     }
 
-    /// Bytes that shape and type give.
+    /// Returns the number of bytes that shape and type need.
     ///
     /// # Errors
-    /// As [`TensorType::byte_len`].
+    /// Those of [`TensorType::byte_len`].
     pub fn byte_len(&self) -> Result<u64, LayoutError> {
         self.kind.byte_len(&self.shape)
     }
 
-    /// Whether the bytes stored are those that shape and type give, and less than one alignment of padding.
+    /// Returns true if the stored bytes are those that shape and type need, plus less than one alignment of padding.
     ///
-    /// [`super::Reader::new`] takes only such tensors. After [`super::Reader::inspect`], `false` says that the
-    /// file was cut short or that the type's number means another format to the program that wrote it.
+    /// [`super::Reader::new`] accepts only such tensors. After [`super::Reader::inspect`], `false` means that the
+    /// file was truncated, or that the type's number means another format in the program that wrote it.
     pub fn fits(&self) -> bool {
         self.byte_len().is_ok_and(|needed| {
             self.stored_len()
@@ -75,7 +75,7 @@ impl<'a> TensorInfo<'a> {
     }
 }
 
-/// A tensor as the file lists it.
+/// A tensor in the file's list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listed<'a> {
     pub(super) name: &'a str,
@@ -85,7 +85,7 @@ pub(super) struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    /// The fewest bytes a description takes: the lengths of name and dimensions, type and offset.
+    /// Smallest number of bytes of a description: the lengths of name and dimensions, type and offset.
     pub(super) const LEAST: u64 = 8 + 4 + 4 + 8;
 
     /// Reads the description of tensor number `tensor`.
@@ -116,9 +116,9 @@ impl<'a> Listed<'a> {
 #[derive(Clone, Debug)]
 pub struct Tensors<'a> {
     cursor: Cursor<'a>,
-    /// Descriptions that the cursor has not read.
+    /// Number of descriptions that the cursor has not read.
     unread: usize,
-    /// The description read ahead: it tells where the data of the tensor before ends.
+    /// The description read ahead: it marks the end of the previous tensor's data.
     ahead: Option<Listed<'a>>,
     data: &'a [u8],
     alignment: u32,

@@ -1,16 +1,16 @@
-//! The types a tensor may have, by ggml's numbers.
+//! The types of tensors, by ggml's numbers.
 
 use super::{LayoutError, Shape};
 
-/// Bytes that BitNet's I2_S adds to its codes: the scale and what pads it.
+/// Bytes that BitNet's I2_S adds to its codes: the scale and its padding.
 const I2_S_TAIL: u64 = 32;
 
-/// How a tensor's elements are stored, by the number in the file.
+/// Storage type of a tensor's elements, by its number in the file.
 ///
-/// Any number can be held; [`TensorType::layout`] tells which are known. The numbers and block sizes are
-/// those of ggml 0.25. **Forks reuse numbers** with other blocks: 36 was a repacked IQ4_NL in ggml and is I2_S in
-/// BitNet's fork, 42 is Q2_0 in groups of 64 here and of 128 elsewhere. So a tensor's bytes have to be counted
-/// too: [`super::Reader::new`] does, and [`super::TensorInfo::stored_len`] tells.
+/// Any number is possible; [`TensorType::layout`] returns `None` for unknown ones. The numbers and block sizes are
+/// those of ggml 0.25. **Forks reuse numbers** for other blocks: 36 was a repacked IQ4_NL in ggml and is I2_S in
+/// BitNet's fork; 42 is Q2_0 in groups of 64 here and of 128 elsewhere. So compare a tensor's number of bytes too:
+/// [`super::Reader::new`] does this, and [`super::TensorInfo::stored_len`] returns the number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct TensorType(pub u32);
@@ -19,9 +19,9 @@ pub struct TensorType(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Layout {
-    /// Elements of a block; a row is a whole number of blocks.
+    /// Number of elements per block; a row is a whole number of blocks.
     pub block_len: u32,
-    /// Bytes of a block.
+    /// Number of bytes per block.
     pub block_bytes: u32,
 }
 
@@ -33,7 +33,7 @@ macro_rules! tensor_types {
         }
 
         impl TensorType {
-            /// The name, as ggml spells it in capitals; `None` for unknown numbers.
+            /// Returns the name in ggml's spelling, in capitals; `None` for unknown numbers.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($id => Some(stringify!($name)),)+
@@ -42,7 +42,7 @@ macro_rules! tensor_types {
                 }
             }
 
-            /// The block layout; `None` for unknown numbers and for I2_S, which has none.
+            /// Returns the block layout; `None` for unknown numbers and for I2_S, which has none.
             pub const fn layout(self) -> Option<Layout> {
                 match self.0 {
                     $($id => Some(Layout { block_len: $len, block_bytes: $bytes }),)+
@@ -95,15 +95,15 @@ tensor_types! {
 }
 
 impl TensorType {
-    /// Ternary tensors of BitNet's fork: two bits an element, then 32 bytes for one scale and padding.
+    /// Ternary tensors of BitNet's fork: two bits per element, then 32 bytes for one scale and padding.
     pub const I2_S: Self = Self(36);
 
-    /// Every type with a block layout, by number.
+    /// Returns every type with a block layout, by number.
     pub const fn all() -> &'static [Self] {
         BLOCK_TYPES
     }
 
-    /// Bytes of a tensor.
+    /// Returns the number of bytes of a tensor.
     ///
     /// ```
     /// use tercet_core::gguf::{LayoutError, Shape, TensorType};
@@ -118,8 +118,8 @@ impl TensorType {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::UnknownType`]; [`LayoutError::PartialRow`] where the first dimension is not a multiple
-    /// of the block (for I2_S: the number of elements, of 4); [`LayoutError::Bytes`].
+    /// [`LayoutError::UnknownType`]; [`LayoutError::PartialRow`] if the first dimension is not a multiple of the
+    /// block (for I2_S: if the number of elements is not a multiple of 4); [`LayoutError::Bytes`].
     pub fn byte_len(self, shape: &Shape) -> Result<u64, LayoutError> {
         let elements = shape.elements();
         let row = shape.row();

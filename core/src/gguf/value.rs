@@ -25,9 +25,9 @@ pub enum ValueType {
     F32 = 6,
     /// One byte, 0 or 1.
     Bool = 7,
-    /// UTF-8 with its length in 64 bits before it.
+    /// UTF-8, after its length in 64 bits.
     String = 8,
-    /// Elements of one type, with that type and their number before them.
+    /// Elements of one type, after that type and their number.
     Array = 9,
     /// Unsigned, 64 bits.
     U64 = 10,
@@ -38,12 +38,12 @@ pub enum ValueType {
 }
 
 impl ValueType {
-    /// The number in the file.
+    /// Returns the type's number in the file.
     pub const fn id(self) -> u32 {
         self as u32
     }
 
-    /// The type of a number; `None` from 13 on.
+    /// Returns the type with this number; `None` from 13 on.
     pub const fn from_id(id: u32) -> Option<Self> {
         Some(match id {
             0 => Self::U8,
@@ -63,7 +63,7 @@ impl ValueType {
         })
     }
 
-    /// Bytes of a value; `None` for strings and arrays, whose values differ.
+    /// Returns the number of bytes of a value; `None` for strings and arrays, whose sizes differ.
     pub const fn width(self) -> Option<usize> {
         match self {
             Self::U8 | Self::I8 | Self::Bool => Some(1),
@@ -74,7 +74,7 @@ impl ValueType {
         }
     }
 
-    /// The fewest bytes a value takes: a string's length, an array's type and length.
+    /// Returns the smallest number of bytes of a value: a string's length, an array's type and length.
     pub(super) const fn least(self) -> u64 {
         match self {
             Self::String => 8,
@@ -94,7 +94,7 @@ impl ValueType {
     }
 }
 
-/// A metadata value. Two are equal when type and value are; floats compare as floats do.
+/// A metadata value. Two are equal if their types and values are; floats compare like floats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value<'a> {
@@ -127,7 +127,7 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Its type.
+    /// Returns the type.
     pub const fn kind(&self) -> ValueType {
         match self {
             Self::U8(_) => ValueType::U8,
@@ -146,7 +146,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The text of a string; `None` for other types.
+    /// Returns the text of a string; `None` for other types.
     pub const fn as_str(&self) -> Option<&'a str> {
         match *self {
             Self::String(text) => Some(text),
@@ -154,7 +154,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The elements of an array; `None` for other types.
+    /// Returns the elements of an array; `None` for other types.
     pub const fn as_array(&self) -> Option<Array<'a>> {
         match *self {
             Self::Array(array) => Some(array),
@@ -162,7 +162,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// An integer of any width; `None` for negative ones and other types.
+    /// Returns an integer of any width; `None` for negative ones and other types.
     pub fn as_u64(&self) -> Option<u64> {
         match *self {
             Self::U8(value) => Some(value.into()),
@@ -177,8 +177,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Reads a value. With `CHECK`, everything below it is checked too; without, only what keeps reads inside
-    /// the file. `depth` counts the arrays around it.
+    /// Reads a value. With `CHECK`, everything in it is checked too; without, only what keeps reads inside the file.
+    /// `depth` is the number of arrays around it.
     pub(super) fn read<const CHECK: bool>(
         cursor: &mut Cursor<'a>,
         kind: ValueType,
@@ -211,7 +211,7 @@ fn read_bool(cursor: &mut Cursor<'_>) -> Result<bool, GgufError> {
     }
 }
 
-/// Reads an array's head and steps over its elements. Recursion ends at [`MAX_DEPTH`].
+/// Reads an array's header and skips its elements. The recursion ends at [`MAX_DEPTH`].
 fn read_array<'a, const CHECK: bool>(
     cursor: &mut Cursor<'a>,
     depth: usize,
@@ -223,7 +223,7 @@ fn read_array<'a, const CHECK: bool>(
     let kind = ValueType::read(cursor)?;
     let offset = cursor.offset();
     let claimed = cursor.u64()?;
-    // Before any loop trusts the length: so many elements must fit into what is left.
+    // Before any loop relies on the length: that many elements must fit into the rest.
     let fits = claimed
         .checked_mul(kind.least())
         .is_some_and(|bytes| bytes <= cursor.rest().len() as u64);

@@ -8,44 +8,44 @@ use super::{
     TensorType, VERSION, align,
 };
 
-/// A tensor to be written: all but its data.
+/// A tensor to be written, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorSpec<'a> {
-    /// Its name, at most [`MAX_NAME`] bytes.
+    /// Name of the tensor, at most [`MAX_NAME`] bytes.
     pub name: &'a str,
-    /// Its dimensions, row first.
+    /// Dimensions, row first.
     pub shape: Shape,
-    /// How its elements are stored.
+    /// Storage type of its elements.
     pub kind: TensorType,
 }
 
 impl<'a> TensorSpec<'a> {
-    /// A tensor of `dims`, row first.
+    /// Creates a tensor of dimensions `dims`, row first.
     ///
     /// # Errors
-    /// As [`Shape::new`] and [`TensorType::byte_len`].
+    /// Those of [`Shape::new`] and [`TensorType::byte_len`].
     pub fn new(name: &'a str, dims: &[u64], kind: TensorType) -> Result<Self, LayoutError> {
         let shape = Shape::new(dims)?;
         kind.byte_len(&shape)?;
         Ok(Self { name, shape, kind })
     }
 
-    /// Bytes of its data.
+    /// Returns the number of bytes of its data.
     ///
     /// # Errors
-    /// As [`TensorType::byte_len`].
+    /// Those of [`TensorType::byte_len`].
     pub fn byte_len(&self) -> Result<u64, LayoutError> {
         self.kind.byte_len(&self.shape)
     }
 }
 
-/// Why a file could not be written.
+/// Reason why a file could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum WriteError<E> {
-    /// The sink failed; the file is spoilt.
+    /// The sink failed; the file is unusable.
     Sink(E),
-    /// What was asked for is refused. Nothing was written by the call, and the writer can go on.
+    /// The arguments are invalid. The call wrote nothing, and the writer can continue.
     Refused(Refusal),
 }
 
@@ -73,12 +73,12 @@ impl<E: core::error::Error + 'static> core::error::Error for WriteError<E> {
     }
 }
 
-/// Writes a file's header and metadata; [`Writer::into_data`] goes on with the tensors.
+/// Writes a file's header and metadata; [`Writer::into_data`] continues with the tensors.
 ///
-/// The file goes to the sink from front to back, so the number of entries and all tensors are announced first.
-/// To carry metadata over from another file, pass what [`super::Reader::metadata`] yields to [`Writer::entry`]: the
-/// bytes stay the same, and arrays are copied whole. Keys and names are not compared with one another.
-/// See [`super`] for an example.
+/// The file goes to the sink from front to back, so the number of entries and all tensors must be announced first. To
+/// copy metadata from another file, pass the items of [`super::Reader::metadata`] to [`Writer::entry`]: the bytes
+/// stay the same, and arrays are copied whole. Keys and names are not compared with each other. See [`super`] for an
+/// example.
 #[derive(Debug)]
 pub struct Writer<'a, S> {
     out: Counted<S>,
@@ -92,7 +92,7 @@ impl<'a, S: Sink> Writer<'a, S> {
     /// Checks the tensors, then writes the header of a file of `entries` metadata entries and these tensors.
     ///
     /// # Errors
-    /// [`Refusal::NameLength`] or [`Refusal::Layout`] for a tensor; the sink's.
+    /// [`Refusal::NameLength`] or [`Refusal::Layout`] for a tensor; those of the sink.
     pub fn new(
         sink: S,
         entries: u64,
@@ -123,8 +123,8 @@ impl<'a, S: Sink> Writer<'a, S> {
     /// Writes a metadata entry. The key [`ALIGNMENT_KEY`] sets the file's alignment.
     ///
     /// # Errors
-    /// [`Refusal::EntryCount`] when all announced entries are written; [`Refusal::KeyLength`]; [`Refusal::Depth`];
-    /// [`Refusal::AlignmentType`]; [`Refusal::Alignment`]; the sink's.
+    /// [`Refusal::EntryCount`] if all announced entries are written; [`Refusal::KeyLength`]; [`Refusal::Depth`];
+    /// [`Refusal::AlignmentType`]; [`Refusal::Alignment`]; those of the sink.
     pub fn entry<'v>(
         &mut self,
         key: &str,
@@ -153,11 +153,11 @@ impl<'a, S: Sink> Writer<'a, S> {
         self.out.value(value)
     }
 
-    /// Writes the descriptions of the tensors and goes on to their data.
+    /// Writes the descriptions of the tensors and continues with their data.
     ///
     /// # Errors
-    /// [`Refusal::EntryCount`] when announced entries are missing; [`Refusal::Layout`] with
-    /// [`LayoutError::Bytes`] when the file would exceed 2⁶⁴ bytes; the sink's.
+    /// [`Refusal::EntryCount`] if announced entries are missing; [`Refusal::Layout`] with [`LayoutError::Bytes`] if
+    /// the file would exceed 2⁶⁴ bytes; those of the sink.
     pub fn into_data(mut self) -> Result<DataWriter<'a, S>, WriteError<S::Error>> {
         if self.left > 0 {
             let announced = self.announced;
@@ -203,23 +203,23 @@ fn alignment(value: &Value<'_>) -> Result<u32, Refusal> {
     }
 }
 
-/// Writes the tensors' data in the announced order, each in as many pieces as the caller likes.
+/// Writes the tensors' data in the announced order, each in any number of pieces.
 #[derive(Debug)]
 pub struct DataWriter<'a, S> {
     out: Counted<S>,
     tensors: &'a [TensorSpec<'a>],
     alignment: u32,
-    /// Tensors begun; the last of them lacks `left` bytes.
+    /// Number of tensors begun; the last of them lacks `left` bytes.
     begun: usize,
     left: u64,
 }
 
 impl<S: Sink> DataWriter<'_, S> {
-    /// Begins the data of the next tensor, which must have that name.
+    /// Begins the data of the next tensor, which must have this name.
     ///
     /// # Errors
-    /// [`Refusal::TooShort`] when the tensor before is not complete; [`Refusal::Order`] when another tensor, or
-    /// none, is next.
+    /// [`Refusal::TooShort`] if the previous tensor is not complete; [`Refusal::Order`] if another tensor, or none,
+    /// is next.
     pub fn begin(&mut self, name: &str) -> Result<(), Refusal> {
         self.complete()?;
         let tensor = self.begun as u64;
@@ -235,10 +235,10 @@ impl<S: Sink> DataWriter<'_, S> {
         Ok(())
     }
 
-    /// Writes the next bytes of the tensor begun last, and its padding after its last byte.
+    /// Writes the next bytes of the current tensor, and its padding after its last byte.
     ///
     /// # Errors
-    /// [`Refusal::Order`] when none is begun; [`Refusal::TooLong`]; the sink's.
+    /// [`Refusal::Order`] if none is begun; [`Refusal::TooLong`]; those of the sink.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError<S::Error>> {
         let open = self.begun.checked_sub(1);
         let index = open.ok_or(Refusal::Order { tensor: 0 })?;
@@ -259,17 +259,17 @@ impl<S: Sink> DataWriter<'_, S> {
         Ok(())
     }
 
-    /// Bytes that the tensor begun last lacks.
+    /// Returns the number of bytes that the current tensor lacks.
     pub const fn missing(&self) -> u64 {
         self.left
     }
 
-    /// Bytes of the file written so far.
+    /// Returns the number of bytes of the file written so far.
     pub const fn file_len(&self) -> u64 {
         self.out.len
     }
 
-    /// Checks that every tensor is complete and gives the sink back.
+    /// Checks that every tensor is complete and returns the sink.
     ///
     /// # Errors
     /// [`Refusal::TooShort`]; [`Refusal::Order`] with the first tensor that was not begun.

@@ -1,84 +1,84 @@
-//! What the linear layer refuses.
+//! Errors of the linear layer.
 
 error_enum! {
-    /// Why a matrix was not taken, or not multiplied.
+    /// Reason why a matrix was not accepted or not multiplied.
     ///
-    /// What an output buffer holds after an error is unspecified.
+    /// After an error, the content of an output buffer is unspecified.
     pub enum LinearError {
-        /// An activation is −128, which has no opposite; see [`I8Sym`](super::I8Sym).
+        /// An activation is −128, which has no opposite in int8; see [`I8Sym`](super::I8Sym).
         NotSymmetric {
-            /// Its index, the lowest one.
+            /// Lowest index of such an activation.
             index: usize,
         } => "activation {index} is -128, outside -127..=127",
-        /// A row has no weights, or more than 32 bits can sum.
+        /// A row has no weights, or more than a 32-bit sum allows.
         Columns {
-            /// How many it has.
+            /// Number of weights per row.
             cols: usize,
-            /// The most there may be, [`MAX_COLS`](super::MAX_COLS).
+            /// Largest number, [`MAX_COLS`](super::MAX_COLS).
             max: usize,
         } => "rows of {cols} weights; 1 to {max} are taken",
-        /// A row is no whole number of blocks.
+        /// A row is not a whole number of blocks.
         Partial {
-            /// Weights in a row.
+            /// Weights per row.
             cols: usize,
-            /// Weights in a block.
+            /// Weights per block.
             block: usize,
         } => "a row of {cols} weights is no whole number of blocks of {block}",
-        /// The matrix does not fit `usize`.
+        /// The size of the matrix does not fit `usize`.
         TooLarge => "the matrix is too large for this machine",
         /// A buffer does not fit the matrix.
         Length {
-            /// The length needed, in the buffer's elements.
+            /// The required length, in the buffer's elements.
             expected: usize,
             /// The length given.
             found: usize,
         } => "buffer holds {found} elements where {expected} are needed",
         /// Scratch is too small.
         Scratch {
-            /// Words needed.
+            /// Required number of words.
             needed: usize,
-            /// Words given.
+            /// Number of words given.
             found: usize,
         } => "scratch of {found} words where {needed} are needed",
-        /// A weight that the layout has no code for, or a code that stands for nothing.
+        /// The layout has no code for a weight, or a code in the bytes is invalid.
         CodeRange {
-            /// The row, the lowest one.
+            /// Lowest such row.
             row: usize,
-            /// The lowest column in it.
+            /// Lowest such column in it.
             col: usize,
         } => "row {row}, column {col} is no code of the layout",
-        /// Blocks are not packed from codes alone.
+        /// Blocks cannot be packed from codes alone.
         Blocks => "blocks are encoded from floats, not packed from codes",
-        /// A block's scale is a NaN or an infinity.
+        /// A block's scale is NaN or infinite.
         ScaleNotFinite {
-            /// The row, the lowest one.
+            /// Lowest such row.
             row: usize,
         } => "row {row} has a scale that is not finite",
-        /// The scales of a row's blocks are so large that 64 bits might not hold its sum.
+        /// The scales of a row's blocks are so large that its sum might not fit 64 bits.
         ScaleRange {
-            /// The row, the lowest one.
+            /// Lowest such row.
             row: usize,
         } => "row {row} has scales whose products could leave 64 bits",
-        /// A layout that the engine was built without; see [`Only`](crate::scalar::Only).
+        /// The engine was built without this layout; see [`Only`](crate::scalar::Only).
         LeftOut => "the engine was built without this layout",
-        /// A layout whose blocks bring their own scales was given others.
+        /// Scales were given for a layout whose blocks contain their own.
         ScaleTwice => "the scales of this layout lie in its blocks",
         /// A bias is shifted by more than 30 bits.
         BiasShift {
             /// The shift.
             shift: u8,
         } => "a bias shifted by {shift} bits could leave 64; at most 30 are taken",
-        /// A multiplier lies outside 2³⁰..2³¹.
+        /// A multiplier is outside 2³⁰..2³¹.
         Multiplier {
-            /// The row, the lowest one; 0 where one stands for all.
+            /// Lowest such row; 0 if one multiplier applies to all rows.
             row: usize,
         } => "row {row} has a multiplier outside 2^30..2^31",
-        /// A shift lies outside 1..=94.
+        /// A shift is outside 1..=94.
         Shift {
-            /// The row, the lowest one; 0 where one stands for all.
+            /// Lowest such row; 0 if one shift applies to all rows.
             row: usize,
         } => "row {row} has a shift outside 1..=94",
-        /// A scale is not a positive number that a multiplier and a shift can stand for.
+        /// The scale is not a positive number that a multiplier and a shift can represent.
         Scale => "the scale is not a positive number between 2^-64 and 2^30",
     }
 }

@@ -1,6 +1,6 @@
-//! From the sums of a layer's rows to its outputs, a few rows at a time.
+//! Converts the sums of a layer's rows to its outputs, a few rows at a time.
 //!
-//! A [`Sums`] here walks along the outputs, biases and scales with the rows that it is given.
+//! Each [`Sums`] here advances through the outputs, biases and scales with the rows that it gets.
 
 use core::mem;
 use core::slice::IterMut;
@@ -14,29 +14,29 @@ use super::{Layer, Requantize, Rescale, Sums};
 use crate::arch::portable::fixed;
 use crate::number::round::nearest_f32;
 
-/// What takes the sums that an engine finds, and leaves a layer's outputs. The rows come in order from the first; there must be an
-/// output for each, and those that no sum came for stay as they were.
+/// Receivers of an engine's sums that write a layer's outputs. The rows must come in order, from the first on, and
+/// there must be one output per row. Outputs without a sum stay unchanged.
 impl<'a> Layer<'a> {
-    /// The outputs of [`super::sums`].
+    /// Returns a receiver that writes the outputs of [`super::sums`].
     #[inline]
     pub fn exact(&self, out: &'a mut [i64]) -> impl Sums + use<'a> {
         Exact::new(self, out)
     }
 
-    /// The outputs of [`super::matvec`].
+    /// Returns a receiver that writes the outputs of [`super::matvec`].
     #[inline]
     pub fn scaled(&self, x_scale: f32, out: &'a mut [f32]) -> impl Sums + use<'a> {
         Scaled::new(self, x_scale, out)
     }
 
-    /// The outputs of [`super::dense`].
+    /// Returns a receiver that writes the outputs of [`super::dense`].
     #[inline]
     pub fn rounded(&self, rescale: &Rescale<'a>, out: &'a mut [i8]) -> impl Sums + use<'a> {
         Rounded::new(self, rescale, out)
     }
 }
 
-/// Takes the outputs of the next rows, at most `rows`, off the front.
+/// Removes the outputs of the next rows, at most `rows`, from the front.
 #[inline]
 fn next<'a, T>(out: &mut &'a mut [T], rows: usize) -> &'a mut [T] {
     let all = mem::take(out);
@@ -46,7 +46,7 @@ fn next<'a, T>(out: &mut &'a mut [T], rows: usize) -> &'a mut [T] {
     next
 }
 
-/// The sums themselves, with the bias.
+/// Writes the sums themselves, plus the bias.
 pub(super) struct Exact<'a> {
     biases: Biases<'a>,
     out: IterMut<'a, i64>,
@@ -75,7 +75,7 @@ impl Sums for Exact<'_> {
     }
 }
 
-/// Their products with two scales.
+/// Writes the sums times two scales.
 pub(super) struct Scaled<'a> {
     scales: Scales<'a>,
     unit: f32,
@@ -97,7 +97,7 @@ impl<'a> Scaled<'a> {
         }
     }
 
-    /// The outputs of the next rows, at most `rows`.
+    /// Returns the outputs of the next rows, at most `rows`.
     #[inline]
     fn next(&mut self, rows: usize) -> &'a mut [f32] {
         next(&mut self.out, rows)
@@ -114,7 +114,7 @@ impl<'a> Scaled<'a> {
     }
 }
 
-/// What most layers have, one scale and no bias, in loops of their own, in vectors where there are some.
+/// Most layers have one scale and no bias. They get their own loops, which use vectors if the machine has them.
 impl Sums for Scaled<'_> {
     fn narrow(&mut self, sums: &[i32]) {
         let (Some(scale), true) = (self.scales.one(), self.biases.are_none()) else {
@@ -136,7 +136,8 @@ impl Sums for Scaled<'_> {
         }
     }
 
-    /// A scale of 11 bits times a sum of at most 2²⁰ fits 32 bits, and what is left of it is a power of two, which is exact before and after rounding.
+    /// An 11-bit scale times a sum of at most 2²⁰ fits 32 bits. The rest of the scale is a power of two, which is
+    /// exact before and after rounding.
     fn by_scale(&mut self, sums: impl ExactSizeIterator<Item = i32>, (scale, most): (f16, u32)) {
         let scale = fixed(scale.to_bits());
         let shift = scale.trailing_zeros().min(62);
@@ -153,8 +154,9 @@ impl Sums for Scaled<'_> {
     }
 }
 
-/// What rounded sums are multiplied by in place of a unit, a scale of 1 and the activations' scale: a unit is a power of two and rounds nothing, so there is one
-/// rounding, where the product of both is exact, which it is unless it is subnormal.
+/// Returns the factor for rounded sums that replaces a unit, a scale of 1 and the activations' scale. A unit is a
+/// power of two and rounds nothing. So there is only one rounding if the product of both is exact, which it is unless
+/// it is subnormal.
 #[inline]
 fn factor(unit: f32, scales: &Scales<'_>, x_scale: f32) -> Option<f32> {
     let factor = unit * x_scale;
@@ -162,7 +164,7 @@ fn factor(unit: f32, scales: &Scales<'_>, x_scale: f32) -> Option<f32> {
     (exact && scales.one() == Some(1.0)).then_some(factor)
 }
 
-/// Rounded to int8.
+/// Writes the sums rounded to int8.
 pub(super) struct Rounded<'a> {
     biases: Biases<'a>,
     scales: RowScales<'a>,
@@ -180,7 +182,7 @@ impl<'a> Rounded<'a> {
         }
     }
 
-    /// The outputs of the next rows, at most `rows`.
+    /// Returns the outputs of the next rows, at most `rows`.
     #[inline]
     fn next(&mut self, rows: usize) -> &'a mut [i8] {
         next(&mut self.out, rows)
@@ -195,7 +197,7 @@ impl<'a> Rounded<'a> {
     }
 }
 
-/// What most layers have, one scale and biases in words, in a third of the instructions that the rest takes.
+/// Most layers have one scale and biases as words. They take a third of the instructions of the general case.
 impl Sums for Rounded<'_> {
     fn narrow(&mut self, sums: &[i32]) {
         let scale = self.scales.one().and_then(Requantize::narrow);

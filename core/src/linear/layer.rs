@@ -1,13 +1,13 @@
-//! A layer: weights and bias.
+//! A layer: weights and an optional bias.
 
 use super::table::Values;
 use super::{I8Sym, LinearError, Matrix, Table, expect};
 
-/// Weights and, where there is one, a bias.
+/// Weights and an optional bias.
 ///
-/// The bias is added inside the exact sum: row r contributes `bias[r] · 2^shift` in the sum's unit. That unit is
-/// `scale · x_scale` for plain layouts, so shift 0 serves; for GGUF blocks it is `2⁻²⁴ · x_scale`, where a shift brings
-/// the bias into 32 bits.
+/// The bias is added inside the exact sum: row r contributes `bias[r] · 2^shift` in the sum's unit. For plain layouts
+/// this unit is `scale · x_scale`, so a shift of 0 is enough. For GGUF blocks it is `2⁻²⁴ · x_scale`, and a shift
+/// lets the bias fit 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Layer<'a> {
@@ -15,14 +15,14 @@ pub struct Layer<'a> {
     bias: Option<(Table<'a>, u8)>,
 }
 
-/// The largest shift of a bias: 2³¹ · 2³⁰ = 2⁶¹ and a sum below 2⁶² stay below 2⁶³.
+/// Largest shift of a bias: 2³¹ · 2³⁰ = 2⁶¹ plus a sum below 2⁶² stays below 2⁶³.
 pub const MAX_BIAS_SHIFT: u8 = 30;
 
 impl<'a> Layer<'a> {
     /// A layer without rows.
     pub(crate) const NONE: &'static Layer<'static> = &Layer::new(Matrix::NONE);
 
-    /// A layer without a bias.
+    /// Creates a layer without a bias.
     pub const fn new(weights: Matrix<'a>) -> Self {
         Self {
             weights,
@@ -30,10 +30,11 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Adds a bias, one value a row.
+    /// Adds a bias, one value per row.
     ///
     /// # Errors
-    /// [`LinearError::BiasShift`] above [`MAX_BIAS_SHIFT`], [`LinearError::Length`] unless there is one for each row.
+    /// [`LinearError::BiasShift`] above [`MAX_BIAS_SHIFT`]; [`LinearError::Length`] unless there is one value per
+    /// row.
     pub const fn with_bias(mut self, bias: Table<'a>, shift: u8) -> Result<Self, LinearError> {
         if shift > MAX_BIAS_SHIFT {
             return Err(LinearError::BiasShift { shift });
@@ -45,24 +46,24 @@ impl<'a> Layer<'a> {
         Ok(self)
     }
 
-    /// The weights.
+    /// Returns the weights.
     #[inline]
     pub const fn weights(&self) -> &Matrix<'a> {
         &self.weights
     }
 
-    /// What the bias adds to a row's sum.
+    /// Returns the number that the bias adds to a row's sum.
     pub fn bias(&self, row: usize) -> i64 {
         self.biases(row).next()
     }
 
-    /// Whether a bias is added to any row.
+    /// Returns true if the layer has a bias.
     #[inline]
     pub const fn has_bias(&self) -> bool {
         self.bias.is_some()
     }
 
-    /// What it adds from a row on.
+    /// Returns the numbers that the bias adds, from a row on.
     pub(super) fn biases(&self, first: usize) -> Biases<'a> {
         let values = self.bias.as_ref().map(|(values, _)| values);
         Biases {
@@ -71,19 +72,21 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// A row's sum, bias included, as f32: `fl(fl(f32(sum) · unit · scale) · x_scale)`, with the unit of the layout.
+    /// Returns a row's sum, bias included, as f32: `fl(fl(f32(sum) · unit · scale) · x_scale)`, with the layout's
+    /// unit.
     #[inline]
     pub fn value(&self, row: usize, sum: i64, x_scale: f32) -> f32 {
         self.value_of_rounded(row, sum as f32, x_scale)
     }
 
-    /// [`Layer::value`] of a sum that was rounded to f32, bias included: `fl(fl(rounded · unit · scale) · x_scale)`; the unit is a power of two.
+    /// Returns [`Layer::value`] for a sum, bias included, that is already rounded to f32: `fl(fl(rounded · unit ·
+    /// scale) · x_scale)`. The unit is a power of two.
     #[inline]
     pub fn value_of_rounded(&self, row: usize, rounded: f32, x_scale: f32) -> f32 {
         rounded * self.weights.layout().unit() * self.weights.scale(row) * x_scale
     }
 
-    /// The rows from `first` on; see [`Matrix::part`].
+    /// Returns at most `rows` rows, from `first` on; see [`Matrix::part`].
     pub fn part(&self, first: usize, rows: usize) -> Option<Self> {
         let weights = self.weights.part(first, rows)?;
         let bias = self.bias;
@@ -91,7 +94,7 @@ impl<'a> Layer<'a> {
         Some(Self { weights, bias })
     }
 
-    /// What every engine checks first: an activation per column, an output per row.
+    /// Checks that there is one activation per column and one output per row. Every engine does this first.
     ///
     /// # Errors
     /// [`LinearError::Length`].
@@ -102,14 +105,14 @@ impl<'a> Layer<'a> {
         expect(self.weights.rows(), outputs)
     }
 
-    /// What every engine checks first of a product with many rows of activations: whole rows, an output for each of them and each
-    /// row of weights. Gives the number of rows in `x`.
+    /// Checks a product with many rows of activations: whole rows, and one output per row of activations and row of
+    /// weights. Every engine does this first. Returns the number of rows in `x`.
     ///
     /// # Errors
-    /// [`LinearError::Length`]; [`LinearError::TooLarge`] when the outputs' number does not fit `usize`.
+    /// [`LinearError::Length`]; [`LinearError::TooLarge`] if the number of outputs does not fit `usize`.
     pub const fn check_many(&self, x: I8Sym<'_>, outputs: usize) -> Result<usize, LinearError> {
         let cols = self.weights.cols();
-        // A matrix has a column at least.
+        // A matrix has at least one column.
         let count = x.len().div_ceil(if cols == 0 { 1 } else { cols });
         let (Some(values), Some(expected)) = (
             count.checked_mul(cols),
@@ -127,25 +130,25 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// What a bias adds, row by row.
+/// The numbers that a bias adds, row by row.
 pub(super) struct Biases<'a> {
     values: Values<'a>,
     shift: u8,
 }
 
 impl<'a> Biases<'a> {
-    /// True where there is no table: all are 0.
+    /// Returns true if there is no table: all are 0.
     #[inline]
     pub(super) const fn are_none(&self) -> bool {
         matches!(self.values, Values::None)
     }
 
-    /// By how much they are shifted.
+    /// Returns their shift.
     pub(super) const fn shift(&self) -> u8 {
         self.shift
     }
 
-    /// The values of the next rows, at most `rows`, not shifted, where they are words.
+    /// Returns the values of the next rows, at most `rows`, without the shift, if they are words.
     #[inline]
     pub(super) fn words(&mut self, rows: usize) -> Option<&'a [i32]> {
         match &mut self.values {
@@ -164,7 +167,8 @@ impl<'a> Biases<'a> {
     }
 }
 
-/// `value · 2^shift`, the shift at most [`MAX_BIAS_SHIFT`]: two shifts of 32 bits, since one of 64 is dear where they are 32.
+/// Returns `value · 2^shift` for a shift of at most [`MAX_BIAS_SHIFT`]. Two 32-bit shifts, since a 64-bit shift is
+/// expensive on 32-bit machines.
 #[inline]
 pub(super) const fn shifted(value: i32, shift: u8) -> i64 {
     let shift = (shift & 31) as u32;

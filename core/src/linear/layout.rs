@@ -1,67 +1,69 @@
-//! How a matrix of weights lies in memory.
+//! Memory layouts of weight matrices.
 
 use super::{LinearError, five_trits};
 use crate::block::Format;
 
-/// The most weights in a row: 2¹⁴ · 2¹⁶ = 2³⁰ bounds a sum of int8 products.
+/// Largest number of weights per row: 2¹⁴ · 2¹⁶ = 2³⁰ bounds a sum of int8 products.
 pub const MAX_COLS: usize = 1 << 16;
 
-/// The most rows whose sums a kernel keeps while it goes through columns.
+/// Largest number of rows whose sums a kernel keeps while it goes through the columns.
 pub(crate) const TABLE_ROWS: usize = 256;
 
-/// How a matrix of weights lies in memory. Rows are outputs, columns inputs.
+/// Memory layout of a weight matrix. Rows are outputs, columns are inputs.
 ///
-/// | layout | weights | bits a weight | from |
+/// | layout | weights | bits per weight | source |
 /// |---|---|---|---|
-/// | `Int8` | −128..=127 | 8 | rows as they lie in any file |
+/// | `Int8` | −128..=127 | 8 | rows as in any file |
 /// | `Int8Pairs` | −127..=127 | 8 | [`super::pack`] |
 /// | `Int4` | −8..=7 | 4 | [`super::pack`] |
 /// | `TernaryLanes` | −1..=1 | 2 | [`super::pack::ternary_lanes`] |
 /// | `FiveTrits` | −1..=1 | 1.6 | [`super::pack`] |
-/// | `Block` | those of the [`Format`] | 1.69 to 8.5 | a GGUF tensor, as it lies |
+/// | `Block` | those of the [`Format`] | 1.69 to 8.5 | a GGUF tensor, unchanged |
 ///
 /// # Int8Pairs
-/// Tiles of four rows and eight columns, eight little-endian u32 each; a group of four rows is its tiles in the order of their
-/// columns. Missing rows and columns hold 0. Words 0 to 3 of a tile are columns 0 to 3 of its rows 0 to 3, words 4 to 7 are
-/// columns 4 to 7. Each half of a word as an i16 is e + 256·o for the weights e and o of an even column and the odd one after it:
-/// columns 0 and 1 in the low half, 2 and 3 in the high half. (So the bytes are those of the rows, with 1 taken from the odd
-/// column's where the even column's is negative.) Every pattern stands for weights, an odd column's within −128..=128.
+/// Tiles of four rows and eight columns, with eight little-endian u32 per tile. A group of four rows is its tiles in
+/// the order of their columns. Missing rows and columns hold 0. Words 0 to 3 of a tile are columns 0 to 3 of its rows
+/// 0 to 3; words 4 to 7 are columns 4 to 7. Each half of a word as an i16 is e + 256·o, for the weights e of an even
+/// column and o of the next, odd column: columns 0 and 1 in the low half, 2 and 3 in the high half. (So the bytes are
+/// those of the rows, but with 1 subtracted from the odd column's byte if the even column's is negative.) Every bit
+/// pattern is valid; an odd column's weight is then within −128..=128.
 ///
 /// # Int4
-/// Tiles of four rows and eight columns, four little-endian u32 each, in the order of `Int8Pairs`. Word k of a tile is column 2k in
-/// its low half and 2k + 1 in its high half. A half is a + 16·b + 256·c + 4096·d for the weights plus 8 of its rows 0 to 3, and
-/// then its highest bit flipped (which makes row 3 two's complement). Every pattern stands for weights.
+/// Tiles of four rows and eight columns, with four little-endian u32 per tile, in the order of `Int8Pairs`. Word k of
+/// a tile is column 2k in its low half and column 2k + 1 in its high half. A half is a + 16·b + 256·c + 4096·d, for
+/// the weights plus 8 of its rows 0 to 3, with its highest bit then flipped (which makes row 3 two's complement).
+/// Every bit pattern is valid.
 ///
 /// # TernaryLanes
-/// Eight rows a group; missing rows and columns up to a multiple of 64 hold 0. A group is one little-endian u32 for each pair of
-/// columns 2p, 2p + 1, p rising. Rows 2j and 2j + 1 of the group are the bits that 0xC003C003 selects of the word rotated right by
-/// 4j: the low half is column 2p, the high half column 2p + 1, and each half as an i16 is (a + 1) + 2¹⁴·b for the weights a and
-/// b of the two rows.
+/// Eight rows per group; missing rows, and missing columns up to a multiple of 64, hold 0. A group has one
+/// little-endian u32 per pair of columns 2p, 2p + 1, with p ascending. To get rows 2j and 2j + 1 of the group, rotate
+/// the word right by 4j and select the bits of 0xC003C003. The low half is column 2p, the high half is column 2p + 1,
+/// and each half as an i16 is (a + 1) + 2¹⁴·b for the weights a and b of the two rows.
 ///
 /// # FiveTrits
-/// Row by row, 60 columns in each 12 bytes; missing columns up to a multiple of 60 hold 0. Byte m of a group is columns m + 12·n, n = 0
-/// to 4: the digits, weight plus 1, of a number v < 243 in base 3, column m's the most significant, stored as ⌈256·v / 243⌉ (which
-/// is how TQ1_0 has them). Every pattern stands for weights: v is ⌊243·byte / 256⌋, and thirteen of the patterns are other names
-/// of a v.
+/// Row by row, 60 columns per 12 bytes; missing columns up to a multiple of 60 hold 0. Byte m of a group holds the
+/// columns m + 12·n, n = 0 to 4. Weight plus 1 of each is a digit of a number v < 243 in base 3, with column m's as
+/// the most significant. The byte is ⌈256·v / 243⌉, as in TQ1_0. Every bit pattern is valid: v is ⌊243·byte / 256⌋,
+/// and thirteen patterns are duplicates of another's v.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Layout {
-    /// One byte a weight, row by row.
+    /// One byte per weight, row by row.
     Int8,
-    /// One byte a weight, two columns in each 16-bit lane, tiles of four rows.
+    /// One byte per weight, two columns per 16-bit lane, tiles of four rows.
     Int8Pairs,
-    /// Four bits a weight, four rows in each 16-bit lane.
+    /// Four bits per weight, four rows per 16-bit lane.
     Int4,
-    /// Two bits a weight, two rows in each 16-bit lane.
+    /// Two bits per weight, two rows per 16-bit lane.
     TernaryLanes,
-    /// Five ternary weights a byte, row by row.
+    /// Five ternary weights per byte, row by row.
     FiveTrits,
-    /// GGUF blocks, whole blocks a row.
+    /// GGUF blocks, a whole number of blocks per row.
     Block(Format),
 }
 
 impl Layout {
-    /// Layouts that are no blocks.
+    /// Layouts without blocks.
     const PLAIN: [Self; 5] = [
         Self::Int8,
         Self::Int8Pairs,
@@ -70,7 +72,7 @@ impl Layout {
         Self::FiveTrits,
     ];
 
-    /// Every layout: those that are no blocks, and then the formats, as [`Format::ALL`] has them.
+    /// Every layout: those without blocks, then the formats in the order of [`Format::ALL`].
     pub const ALL: [Self; Self::PLAIN.len() + Format::ALL.len()] = {
         let mut all = [Self::Int8; Self::PLAIN.len() + Format::ALL.len()];
         let mut at = 0;
@@ -85,7 +87,7 @@ impl Layout {
         all
     };
 
-    /// Its name, in lower case.
+    /// Returns the layout's name, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Int8 => "int8",
@@ -97,12 +99,12 @@ impl Layout {
         }
     }
 
-    /// The layout of a name.
+    /// Returns the layout with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
     }
 
-    /// The lowest and the highest code of a weight.
+    /// Returns the lowest and the highest code of a weight.
     #[inline]
     pub const fn codes(self) -> (i8, i8) {
         match self {
@@ -114,7 +116,8 @@ impl Layout {
         }
     }
 
-    /// Whether weights can be brought into it: packed from codes, or encoded from floats. Blocks of formats that are read only can not.
+    /// Returns true if weights can be converted to this layout: packed from codes, or encoded from floats. False for
+    /// blocks of formats that can only be read.
     pub const fn can_encode(self) -> bool {
         match self {
             Self::Block(format) => format.can_encode(),
@@ -122,7 +125,7 @@ impl Layout {
         }
     }
 
-    /// A set of layouts, a bit each: what [`Only`](crate::scalar::Only) takes.
+    /// Returns a set of layouts, one bit per layout, for [`Only`](crate::scalar::Only).
     pub const fn set(layouts: &[Self]) -> u32 {
         let mut set = 0;
         let mut rest = layouts;
@@ -133,7 +136,7 @@ impl Layout {
         set
     }
 
-    /// The bit of this layout in a set.
+    /// Returns the bit of this layout in a set.
     pub const fn bit(self) -> u32 {
         let at = match self {
             Self::Int8 => 0,
@@ -146,14 +149,14 @@ impl Layout {
         1 << at
     }
 
-    /// Whether a set has this layout.
+    /// Returns true if a set contains this layout.
     #[inline]
     pub const fn is_in(self, set: u32) -> bool {
         set & self.bit() != 0
     }
 
-    /// What 1 in a sum stands for, before any scale: 2⁻²⁴ for blocks, whose scales and minima, f16, are whole
-    /// numbers of it.
+    /// Returns the value of 1 in a sum, before any scale: 2⁻²⁴ for blocks, whose f16 scales and minima are integer
+    /// multiples of it.
     #[inline]
     pub const fn unit(self) -> f32 {
         match self {
@@ -162,7 +165,7 @@ impl Layout {
         }
     }
 
-    /// Rows that lie together: a part of a matrix begins at a multiple of them.
+    /// Returns the number of rows that are stored together: a part of a matrix begins at a multiple of it.
     #[inline]
     pub const fn group_rows(self) -> usize {
         match self {
@@ -172,11 +175,11 @@ impl Layout {
         }
     }
 
-    /// Bytes of a group of rows.
+    /// Returns the number of bytes of a group of rows.
     ///
     /// # Errors
-    /// [`LinearError::Columns`] for none or more than [`MAX_COLS`], [`LinearError::Partial`] when a row is no whole number of
-    /// blocks.
+    /// [`LinearError::Columns`] for no columns or more than [`MAX_COLS`]; [`LinearError::Partial`] if a row is not a
+    /// whole number of blocks.
     pub const fn group_bytes(self, cols: usize) -> Result<usize, LinearError> {
         if cols == 0 || cols > MAX_COLS {
             let max = MAX_COLS;
@@ -198,10 +201,10 @@ impl Layout {
         }
     }
 
-    /// Bytes of a matrix.
+    /// Returns the number of bytes of a matrix.
     ///
     /// # Errors
-    /// Those of [`Layout::group_bytes`]; [`LinearError::TooLarge`] when they do not fit `usize`.
+    /// Those of [`Layout::group_bytes`]; [`LinearError::TooLarge`] if the number does not fit `usize`.
     pub const fn bytes(self, rows: usize, cols: usize) -> Result<usize, LinearError> {
         let group = match self.group_bytes(cols) {
             Ok(group) => group,
@@ -213,10 +216,11 @@ impl Layout {
         }
     }
 
-    /// Words of scratch that a product needs, the same on every machine, although most take none of it.
+    /// Returns the number of words of scratch that a product needs. It is the same on every machine, although most
+    /// use none of it.
     ///
-    /// Cortex-M kernels keep the activations there, widened to pairs of 16 bits. With more words than these some are faster:
-    /// [`Layout::fast_scratch_len`].
+    /// Cortex-M kernels store the activations there, widened to pairs of 16 bits. Some are faster with more words:
+    /// see [`Layout::fast_scratch_len`].
     ///
     /// ```
     /// use tercet_core::linear::Layout;
@@ -225,20 +229,22 @@ impl Layout {
     /// ```
     pub const fn scratch_len(self, _rows: usize, cols: usize) -> usize {
         match self {
-            // Pairs, and a sum for each 64 columns.
+            // Pairs, and one sum per 64 columns.
             Self::TernaryLanes => cols.div_ceil(64) * 33,
             Self::Int8 => cols.div_ceil(4) * 2,
-            // Pairs, and a sum for each 32 columns.
+            // Pairs, and one sum per 32 columns.
             Self::Block(Format::Tq2_0) => cols.div_ceil(32) * 17,
             Self::Int8Pairs | Self::Int4 => cols.div_ceil(8) * 4,
             Self::FiveTrits | Self::Block(_) => 0,
         }
     }
 
-    /// The most words of scratch that a product makes use of: at least [`Layout::scratch_len`], and more where kernels for
-    /// Cortex-M with the DSP extension put tables or widened activations, and those for processors without vectors the tables of TQ1_0.
+    /// Returns the largest number of words of scratch that a product uses: at least [`Layout::scratch_len`]. It is
+    /// more if kernels for Cortex-M with the DSP extension store tables or widened activations there, or if kernels
+    /// for processors without vectors store the tables of TQ1_0.
     ///
-    /// Products take any number of words from `scratch_len` on and give the same bits, with fewer than these by slower loops.
+    /// Products accept any number of words from `scratch_len` on and return the same bits; with fewer than this
+    /// number, some use slower loops.
     ///
     /// ```
     /// use tercet_core::block::Format;
@@ -249,7 +255,7 @@ impl Layout {
     /// assert_eq!(TQ1_0.fast_scratch_len(256, 1024), 2560);
     /// ```
     pub const fn fast_scratch_len(self, rows: usize, cols: usize) -> usize {
-        // Words a row beside the tables: the sums of a few blocks or groups, and of all.
+        // Words per row besides the tables: the sums of a few blocks or groups, and of all.
         let words = match self {
             Self::FiveTrits => 3,
             Self::Block(Format::Tq1_0) => 4,
@@ -258,7 +264,7 @@ impl Layout {
             _ => return self.scratch_len(rows, cols),
         };
         if rows < 4 {
-            // Not worth tables.
+            // Tables do not pay off here.
             return self.scratch_len(rows, cols);
         }
         let rows = if rows < TABLE_ROWS { rows } else { TABLE_ROWS };

@@ -1,8 +1,8 @@
-//! Many rows of activations, one by one.
+//! Products with many rows of activations, one by one.
 
 use super::{I8Sym, Layer, LinearError, expect};
 
-/// Calls `product` with each row of activations, its number and its outputs.
+/// Calls `product` with each row of activations, its index and its outputs.
 pub(crate) fn rows<T, E: From<LinearError>>(
     layer: &Layer<'_>,
     x: I8Sym<'_>,
@@ -19,7 +19,7 @@ pub(crate) fn rows<T, E: From<LinearError>>(
     Ok(())
 }
 
-/// As many words of scratch as are needed, or more.
+/// Fails unless there are at least `needed` words of scratch.
 pub(crate) const fn check_scratch(needed: usize, found: usize) -> Result<(), LinearError> {
     if found < needed {
         return Err(LinearError::Scratch { needed, found });
@@ -27,7 +27,7 @@ pub(crate) const fn check_scratch(needed: usize, found: usize) -> Result<(), Lin
     Ok(())
 }
 
-/// One scale a row of activations.
+/// Fails unless there is one scale per row of activations.
 pub(crate) const fn check_scales(rows: usize, x_scales: &[f32]) -> Result<(), LinearError> {
     expect(rows, x_scales.len())
 }

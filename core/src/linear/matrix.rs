@@ -1,14 +1,14 @@
-//! A matrix of weights, borrowed and checked.
+//! A borrowed and checked matrix of weights.
 
 use half::f16;
 
 use super::{Layout, LinearError, Table, pack};
 use crate::block::Format;
 
-/// A checked view of a matrix of weights: in flash, in a file, in an array.
+/// A checked view of a matrix of weights, which may be in flash, in a file or in an array.
 ///
-/// The bytes may lie at any address; kernels are fastest where it is a multiple of 4. The scales say what a sum of
-/// `code · activation` is worth; they are 1 unless given, and lie in the blocks of GGUF's formats.
+/// The bytes may have any address; kernels are fastest if it is a multiple of 4. The scales give the value of a sum
+/// of `code · activation`. They are 1 unless given; in GGUF's formats they are inside the blocks.
 ///
 /// ```
 /// use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, sums};
@@ -28,7 +28,7 @@ pub struct Matrix<'a> {
     cols: usize,
     bytes: &'a [u8],
     scales: Scales<'a>,
-    /// What the blocks' scales are; that of none for other layouts.
+    /// Properties of the blocks' scales; other layouts have those of no blocks.
     blocks: Blocks,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Scales<'a> {
 }
 
 impl Scales<'_> {
-    /// The scale of a row; 1 past the last.
+    /// Returns the scale of a row; 1 for an index after the last.
     #[inline]
     pub(super) fn of(&self, row: usize) -> f32 {
         match self {
@@ -49,7 +49,7 @@ impl Scales<'_> {
         }
     }
 
-    /// The scale of every row, where there is one.
+    /// Returns the scale of every row, if it is the same for all.
     #[inline]
     pub(super) const fn one(&self) -> Option<f32> {
         match self {
@@ -59,18 +59,18 @@ impl Scales<'_> {
     }
 }
 
-/// What a scan of blocks found.
+/// Result of the check of blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Blocks {
-    /// Bits of the largest sum of a row with activations of 8 bits.
+    /// Bits of the largest possible sum of a row with 8-bit activations.
     bits: u8,
-    /// Whether all blocks have one scale.
+    /// True if all blocks have the same scale.
     alike: bool,
 }
 
 impl<'a> Matrix<'a> {
-    /// No rows.
+    /// A matrix without rows.
     pub(super) const NONE: Self = Self {
         layout: Layout::Int8,
         rows: 0,
@@ -83,11 +83,12 @@ impl<'a> Matrix<'a> {
         },
     };
 
-    /// Borrows a matrix after one scan. O(rows · cols).
+    /// Borrows a matrix after one pass that checks it. O(rows · cols).
     ///
     /// # Errors
-    /// Those of [`Layout::bytes`]; [`LinearError::Length`] unless `bytes` has that many; [`LinearError::CodeRange`] for bits
-    /// that stand for no weight; for blocks [`LinearError::ScaleNotFinite`] and [`LinearError::ScaleRange`].
+    /// Those of [`Layout::bytes`]; [`LinearError::Length`] unless `bytes` has that length; [`LinearError::CodeRange`]
+    /// for bits that are not the code of a weight; for blocks [`LinearError::ScaleNotFinite`] and
+    /// [`LinearError::ScaleRange`].
     pub fn new(
         layout: Layout,
         rows: usize,
@@ -100,7 +101,7 @@ impl<'a> Matrix<'a> {
             alike: false,
         };
         match layout {
-            // Every pattern stands for weights.
+            // Every bit pattern is valid.
             Layout::Int8 | Layout::Int8Pairs | Layout::Int4 | Layout::FiveTrits => {}
             Layout::TernaryLanes => pack::check_ternary_lanes(cols, bytes)?,
             Layout::Block(format) => {
@@ -117,9 +118,10 @@ impl<'a> Matrix<'a> {
         })
     }
 
-    /// Refuses blocks whose sums with activations of 16 bits could reach 2⁶², which [`Matrix::new`] asks of 8 bits. O(1), but where it refuses O(rows · cols).
+    /// Checks that the sums of blocks with 16-bit activations stay below 2⁶²; [`Matrix::new`] checks this for 8 bits.
+    /// O(1), but O(rows · cols) if it fails.
     ///
-    /// Activations are within ±32,512, as [`crate::quant::activations`] gives them; other layouts' sums fit always.
+    /// Activations are within ±32,512, as from [`crate::quant::activations`]. Sums of other layouts always fit.
     ///
     /// # Errors
     /// [`LinearError::ScaleRange`].
@@ -136,8 +138,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// How many bits the magnitude of any row's sum with activations of 16 bits, within ±32,512, takes at most: of blocks in their unit of 2⁻²⁴. Of more than
-    /// 53 some have no f64.
+    /// Returns the largest number of bits of the magnitude of a row's sum with 16-bit activations within ±32,512. For
+    /// blocks, the sum is in their unit of 2⁻²⁴. If it is more than 53, some sums have no exact f64.
     ///
     /// ```
     /// use tercet_core::linear::{Layout, Matrix};
@@ -161,10 +163,10 @@ impl<'a> Matrix<'a> {
         eight + 8
     }
 
-    /// Gives all weights one scale.
+    /// Sets one scale for all weights.
     ///
     /// # Errors
-    /// [`LinearError::ScaleTwice`] for blocks, [`LinearError::ScaleNotFinite`] as row 0.
+    /// [`LinearError::ScaleTwice`] for blocks; [`LinearError::ScaleNotFinite`], as row 0.
     pub const fn with_scale(mut self, scale: f32) -> Result<Self, LinearError> {
         if let Layout::Block(_) = self.layout {
             return Err(LinearError::ScaleTwice);
@@ -176,10 +178,10 @@ impl<'a> Matrix<'a> {
         Ok(self)
     }
 
-    /// Gives each row a scale, the patterns of f32.
+    /// Sets one scale per row, as bit patterns of f32.
     ///
     /// # Errors
-    /// [`LinearError::ScaleTwice`] for blocks, [`LinearError::Length`] unless there is one for each row,
+    /// [`LinearError::ScaleTwice`] for blocks; [`LinearError::Length`] unless there is one per row;
     /// [`LinearError::ScaleNotFinite`].
     pub fn with_row_scales(mut self, scales: Table<'a>) -> Result<Self, LinearError> {
         if let Layout::Block(_) = self.layout {
@@ -195,53 +197,53 @@ impl<'a> Matrix<'a> {
         Ok(self)
     }
 
-    /// How the weights lie.
+    /// Returns the memory layout of the weights.
     #[inline]
     pub const fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// Outputs.
+    /// Returns the number of rows (outputs).
     #[inline]
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Inputs, at least 1.
+    /// Returns the number of columns (inputs), at least 1.
     #[inline]
     pub const fn cols(&self) -> usize {
         self.cols
     }
 
-    /// The weights as they lie.
+    /// Returns the bytes of the weights.
     #[inline]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Words of scratch that a product needs; see [`Layout::scratch_len`].
+    /// Returns the number of words of scratch that a product needs; see [`Layout::scratch_len`].
     pub const fn scratch_len(&self) -> usize {
         self.layout.scratch_len(self.rows, self.cols)
     }
 
-    /// The most words of scratch that a product makes use of; see [`Layout::fast_scratch_len`].
+    /// Returns the largest number of words of scratch that a product uses; see [`Layout::fast_scratch_len`].
     pub const fn fast_scratch_len(&self) -> usize {
         self.layout.fast_scratch_len(self.rows, self.cols)
     }
 
-    /// The scale of a row; 1 past the last.
+    /// Returns the scale of a row; 1 for an index after the last.
     #[inline]
     pub fn scale(&self, row: usize) -> f32 {
         self.scales.of(row)
     }
 
-    /// All of them.
+    /// Returns all scales.
     #[inline]
     pub(super) const fn scales(&self) -> Scales<'a> {
         self.scales
     }
 
-    /// The f16 that is the scale of every block, where all have the same: of a ternary tensor with one scale.
+    /// Returns the f16 scale of every block if all blocks have the same: a ternary tensor with one scale.
     #[inline]
     pub(crate) fn one_block_scale(&self) -> Option<f16> {
         match self.layout {
@@ -250,8 +252,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// The rows from `first` on, at most `rows` of them; `None` unless `first` is a multiple of [`Layout::group_rows`] and a
-    /// row, or the end.
+    /// Returns at most `rows` rows, from `first` on; `None` unless `first` is a multiple of [`Layout::group_rows`]
+    /// and a row's index or the number of rows.
     pub fn part(&self, first: usize, rows: usize) -> Option<Self> {
         let group = self.layout.group_rows();
         if !first.is_multiple_of(group) || first > self.rows {
@@ -275,11 +277,12 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Bits of a sum's magnitude, at most.
+/// Largest number of bits of a sum's magnitude.
 const MOST_BITS: u32 = 62;
 
-/// Refuses rows whose scales or minima are not finite, or so large that Σ |d|·2²⁴·max|dot| + |m|·2²⁴·max|Σx| over the parts of their blocks could
-/// reach 2⁶² for activations within ±`largest`; of others says what they have.
+/// Fails for rows with scales or minima that are not finite, or so large that Σ |d|·2²⁴·max|dot| + |m|·2²⁴·max|Σx|
+/// over the parts of their blocks could reach 2⁶² for activations within ±`largest`. Otherwise returns the properties
+/// of the blocks.
 fn check_blocks(
     format: Format,
     row_bytes: usize,
@@ -305,18 +308,18 @@ fn check_blocks(
                 return Err(LinearError::ScaleNotFinite { row });
             }
             alike &= first == Some(scale.to_bits());
-            // At most 2⁷ a part.
+            // At most 2⁷ per part.
             let (mut of_scale, mut of_min) = if parts == 1 { (1, 1) } else { (0, 0) };
             for part in (0..parts).filter(|_| parts > 1) {
                 let factors = format.factors(block, part);
                 of_scale += u64::from(factors.0.unsigned_abs());
                 of_min += u64::from(factors.1.unsigned_abs());
             }
-            // 2¹² parts at most (MAX_COLS / 16).
+            // At most 2¹² parts (MAX_COLS / 16).
             scales += fixed(scale) * of_scale;
             mins += fixed(min) * of_min;
         }
-        // Sums below 2⁵⁹, largest_code at most 2⁷, largest_sum below 2²³: the product may pass 2⁶⁴.
+        // Sums are below 2⁵⁹, largest_code is at most 2⁷, largest_sum is below 2²³: the product may exceed 2⁶⁴.
         let most = u128::from(scales) * u128::from(largest_code) + u128::from(mins);
         let bits = u128::BITS - (most * u128::from(largest_sum)).leading_zeros();
         if bits > MOST_BITS {

@@ -1,9 +1,9 @@
 //! The linear layer for small machines: ternary, int4 and int8 weights times int8 activations.
 //!
-//! A [`Matrix`] borrows weights as they lie in flash, in one of the [`Layout`]s; a [`Layer`] adds a bias. Its product is exact, and
-//! comes as integers ([`sums`]), as f32 ([`matvec`]) or rounded once to int8 for the next layer ([`dense`]).
-//! On processors with the DSP extension (Cortex-M4, M7, and with the feature `dsp` M33) kernels of their own do the work; the
-//! bits are the same.
+//! A [`Matrix`] borrows weights from flash, in one of the [`Layout`]s; a [`Layer`] adds a bias. Its product is exact.
+//! It is returned as integers ([`sums`]), as f32 ([`matvec`]), or rounded once to int8 for the next layer
+//! ([`dense`]). Processors with the DSP extension (Cortex-M4, M7, and M33 with the feature `dsp`) have their own
+//! kernels, which return the same bits.
 //!
 //! ```
 //! use tercet_core::linear::{I8Sym, Layer, Layout, Matrix, Requantize, Rescale, Table, dense, pack};

@@ -22,8 +22,8 @@ pub fn sums(
     sums_of::<{ u32::MAX }>(layer, x, out, scratch)
 }
 
-/// Passes the exact sums of the rows, in order and without a bias, to `out`. It uses the core's best code, and
-/// engines without their own use it.
+/// Passes the exact sums of the rows, in order and without a bias, to `out`. It uses the core's best code. Engines
+/// without their own code call it.
 ///
 /// O(rows · cols).
 ///

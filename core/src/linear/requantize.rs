@@ -1,13 +1,13 @@
-//! From a sum to int8: an integer multiplier, one rounding, a clamp.
+//! Converts a sum to int8: an integer multiplier, one rounding, a clamp.
 
 use super::table::Values;
 use super::{LinearError, Table};
 
 /// A positive scale as an integer: `multiplier · 2^−shift`.
 ///
-/// The rule is `clamp((sum · multiplier + 2^(shift − 1)) >> shift, −127, 127)`: the product is exact whatever the sum,
-/// and halves round up. It is the fixed-point form of TensorFlow Lite's quantized kernels (B. Jacob et al., 2018) without
-/// their second rounding.
+/// The rule is `clamp((sum · multiplier + 2^(shift − 1)) >> shift, −127, 127)`. The product is exact for every sum,
+/// and halves round up. It is the fixed-point form of TensorFlow Lite's quantized kernels (B. Jacob et al., 2018)
+/// without their second rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Requantize {
@@ -15,14 +15,14 @@ pub struct Requantize {
     shift: u8,
 }
 
-/// The largest shift: the rounding term, moved down by 32, still fits 61 bits.
+/// Largest shift: the rounding term, shifted right by 32, still fits 61 bits.
 pub const MAX_SHIFT: u8 = 94;
 
 impl Requantize {
-    /// Takes a multiplier of 2³⁰ to 2³¹ − 1 and a shift of 1 to [`MAX_SHIFT`].
+    /// Creates a scale from a multiplier of 2³⁰ to 2³¹ − 1 and a shift of 1 to [`MAX_SHIFT`].
     ///
     /// # Errors
-    /// [`LinearError::Multiplier`], [`LinearError::Shift`], as row 0.
+    /// [`LinearError::Multiplier`] or [`LinearError::Shift`], as row 0.
     pub const fn new(multiplier: i32, shift: u8) -> Result<Self, LinearError> {
         if multiplier < 1 << 30 {
             return Err(LinearError::Multiplier { row: 0 });
@@ -33,10 +33,11 @@ impl Requantize {
         Ok(Self { multiplier, shift })
     }
 
-    /// The nearest multiplier and shift of a scale, ties to even. Every f32 in range is met exactly.
+    /// Returns the multiplier and shift nearest to a scale, ties to even. Every f32 in range has an exact
+    /// representation.
     ///
-    /// A sum of whole numbers becomes int8 by `scale = s_x · s_w / s_out`; the sum of GGUF blocks, which counts in units of
-    /// 2⁻²⁴, by `s_x · 2⁻²⁴ / s_out`.
+    /// For a sum of integers, `scale = s_x · s_w / s_out`. For a sum of GGUF blocks, whose unit is 2⁻²⁴, `scale = s_x
+    /// · 2⁻²⁴ / s_out`.
     ///
     /// ```
     /// use tercet_core::linear::Requantize;
@@ -51,13 +52,13 @@ impl Requantize {
     /// [`LinearError::Scale`] unless 2⁻⁶⁴ ≤ scale < 2³⁰ − 1/4.
     pub fn from_scale(scale: f64) -> Result<Self, LinearError> {
         let bits = scale.to_bits();
-        // The sign is the top bit, so a negative number has an exponent that is too large.
+        // The sign is the top bit, so a negative number has too large an exponent.
         let exponent = (bits >> 52) as i64 - 1023;
         if !(-64..30).contains(&exponent) {
             return Err(LinearError::Scale);
         }
         let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
-        // 53 bits to 31: 22 go, half to even.
+        // From 53 bits to 31: drops 22, half to even.
         let kept = mantissa >> 22;
         let rest = mantissa & ((1 << 22) - 1);
         let up = rest > 1 << 21 || (rest == 1 << 21 && kept & 1 == 1);
@@ -67,7 +68,8 @@ impl Requantize {
             0 => (rounded, exponent),
             _ => (rounded >> 1, exponent + 1),
         };
-        // 2³⁰ ≤ multiplier < 2³¹ stands for 1.0 ≤ mantissa < 2.0, so shift 30 is exponent 0; it runs from 0 to 94.
+        // 2³⁰ ≤ multiplier < 2³¹ represents 1.0 ≤ mantissa < 2.0, so shift 30 is exponent 0; the shift ranges from 0
+        // to 94.
         let shift = 30 - exponent;
         match u8::try_from(shift) {
             Ok(shift) if shift > 0 => Ok(Self {
@@ -78,17 +80,17 @@ impl Requantize {
         }
     }
 
-    /// The multiplier, 2³⁰ to 2³¹ − 1.
+    /// Returns the multiplier, 2³⁰ to 2³¹ − 1.
     pub const fn multiplier(self) -> i32 {
         self.multiplier
     }
 
-    /// The shift, 1 to [`MAX_SHIFT`].
+    /// Returns the shift, 1 to [`MAX_SHIFT`].
     pub const fn shift(self) -> u8 {
         self.shift
     }
 
-    /// A sum as int8, −127..=127. Exact for every sum of less than 2⁶³ in magnitude but −2⁶³ itself.
+    /// Returns a sum as int8, −127..=127. Exact for every sum except −2⁶³.
     #[inline]
     pub const fn apply(self, sum: i64) -> i8 {
         let low = sum as i32;
@@ -99,7 +101,7 @@ impl Requantize {
         }
     }
 
-    /// The steps for sums of 32 bits, for the shifts that they have: a scale below 1/4.
+    /// Returns the steps for 32-bit sums, if the shift is in their usual range: a scale below 1/4.
     #[inline]
     pub(super) const fn narrow(self) -> Option<Narrow> {
         if self.shift <= 32 || self.shift >= 64 {
@@ -112,7 +114,7 @@ impl Requantize {
         })
     }
 
-    /// The steps for sums of 64 bits, for the shifts that blocks have.
+    /// Returns the steps for 64-bit sums, if the shift is in the usual range of blocks.
     #[inline]
     pub(super) const fn wide(self) -> Option<Wide> {
         match self.narrow() {
@@ -121,7 +123,7 @@ impl Requantize {
         }
     }
 
-    /// As [`Requantize::apply`], for the shifts that layers seldom have.
+    /// Like [`Requantize::apply`], for shifts that are rare in layers.
     #[inline(never)]
     const fn apply_any(self, sum: i64) -> i8 {
         // sum · multiplier = high · 2³² + low, |high| ≤ 2⁶².
@@ -148,7 +150,7 @@ impl Requantize {
     }
 }
 
-/// A scale for sums of 32 bits.
+/// A scale for 32-bit sums.
 #[derive(Clone, Copy)]
 pub(super) struct Narrow {
     multiplier: i32,
@@ -157,14 +159,13 @@ pub(super) struct Narrow {
 }
 
 impl Narrow {
-    /// The same scale for sums of 64 bits.
+    /// Returns the same scale for 64-bit sums.
     #[inline]
     pub(super) const fn widen(self) -> Wide {
         Wide(self)
     }
 
-    /// |high| ≤ 2³⁰, and half of what is shifted out is at most 2³⁰. It is a multiple of 2³² in the product's unit, so the low half,
-    /// which is left out, could not have carried.
+    /// |high| ≤ 2³⁰, and half of the bits shifted out is at most 2³⁰. It is a multiple of 2³² in the product's unit, so the dropped low half could not have carried.
     #[inline]
     pub(super) const fn apply(self, sum: i32) -> i8 {
         let high = ((sum as i64 * self.multiplier as i64) >> 32) as i32;
@@ -172,12 +173,13 @@ impl Narrow {
     }
 }
 
-/// A scale for sums of 64 bits.
+/// A scale for 64-bit sums.
 #[derive(Clone, Copy)]
 pub(super) struct Wide(Narrow);
 
 impl Wide {
-    /// As [`Narrow::apply`]; |high| ≤ 2⁶² here. The shift by 1 to 31 is put together from 32-bit ones, which a 32-bit machine has.
+    /// Like [`Narrow::apply`], with |high| ≤ 2⁶². The shift by 1 to 31 consists of 32-bit shifts, which a 32-bit
+    /// machine has.
     #[inline]
     pub(super) const fn apply(self, sum: i64) -> i8 {
         let Self(Narrow {
@@ -188,7 +190,7 @@ impl Wide {
         let low = (sum as u32 as u64 * multiplier as u32 as u64) >> 32;
         let high = (sum >> 32) as i32 as i64 * multiplier as i64 + low as i64 + half as i64;
         let upper = (high >> 32) as i32;
-        // What lies above 32 bits of the result, its sign among them.
+        // The bits above the result's 32 bits, including its sign.
         match upper >> ((shift - 1) & 31) {
             0 | -1 => {
                 let result = (high as u32 >> (shift & 31)) | (upper as u32) << ((32 - shift) & 31);
@@ -200,7 +202,7 @@ impl Wide {
     }
 }
 
-/// To −127..=127.
+/// Clamps to −127..=127.
 #[inline]
 const fn clamp(value: i32) -> i8 {
     if value > 127 {
@@ -212,7 +214,7 @@ const fn clamp(value: i32) -> i8 {
     }
 }
 
-/// How the sums of a layer become int8: by one scale or one a row, with or without a ReLU.
+/// Converts the sums of a layer to int8: with one scale or one per row, with or without a ReLU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Rescale<'a> {
@@ -231,7 +233,7 @@ enum Scales<'a> {
 }
 
 impl<'a> Rescale<'a> {
-    /// One scale for every row.
+    /// Uses one scale for every row.
     pub const fn one(scale: Requantize) -> Self {
         Self {
             scales: Scales::One(scale),
@@ -239,10 +241,10 @@ impl<'a> Rescale<'a> {
         }
     }
 
-    /// A scale for each row, as multipliers and shifts; one scan.
+    /// Uses one scale per row, as multipliers and shifts; one pass checks them.
     ///
     /// # Errors
-    /// [`LinearError::Length`] unless there are as many shifts as multipliers; [`LinearError::Multiplier`],
+    /// [`LinearError::Length`] unless there are as many shifts as multipliers; [`LinearError::Multiplier`];
     /// [`LinearError::Shift`].
     pub fn rows(multipliers: Table<'a>, shifts: &'a [u8]) -> Result<Self, LinearError> {
         if multipliers.len() != shifts.len() {
@@ -267,17 +269,17 @@ impl<'a> Rescale<'a> {
         })
     }
 
-    /// Outputs below 0 become 0.
+    /// Adds a ReLU: outputs below 0 become 0.
     #[must_use]
     pub const fn with_relu(mut self) -> Self {
         self.lowest = 0;
         self
     }
 
-    /// What every engine checks first.
+    /// Checks the number of scales. Every engine does this first.
     ///
     /// # Errors
-    /// [`LinearError::Length`] unless there is one scale for all rows or one for each of so many.
+    /// [`LinearError::Length`] unless there is one scale for all rows, or one for each of `rows` rows.
     pub const fn check(&self, rows: usize) -> Result<(), LinearError> {
         match &self.scales {
             Scales::One(_) => Ok(()),
@@ -285,7 +287,7 @@ impl<'a> Rescale<'a> {
         }
     }
 
-    /// The scales of the rows from `first` on, `rows` of them.
+    /// Returns the scales of `rows` rows, from `first` on.
     pub fn part(&self, first: usize, rows: usize) -> Self {
         let mut part = *self;
         if let Scales::Rows {
@@ -300,17 +302,17 @@ impl<'a> Rescale<'a> {
         part
     }
 
-    /// A row's sum as int8; 0 past the last row that has a scale.
+    /// Returns a row's sum as int8; 0 after the last row that has a scale.
     pub fn apply(&self, row: usize, sum: i64) -> i8 {
         self.scales(row).next().apply(sum).max(self.lowest)
     }
 
-    /// The least output.
+    /// Returns the smallest output.
     pub(super) const fn lowest(&self) -> i8 {
         self.lowest
     }
 
-    /// The scales from a row on.
+    /// Returns the scales from a row on.
     pub(super) fn scales(&self, first: usize) -> RowScales<'a> {
         match &self.scales {
             Scales::One(scale) => RowScales::One(*scale),
@@ -335,7 +337,7 @@ pub(super) enum RowScales<'a> {
 }
 
 impl RowScales<'_> {
-    /// The scale of every row, where there is one.
+    /// Returns the scale of every row, if it is the same for all.
     #[inline]
     pub(super) const fn one(&self) -> Option<Requantize> {
         match self {
@@ -348,7 +350,7 @@ impl RowScales<'_> {
     pub(super) fn next(&mut self) -> Requantize {
         match self {
             Self::One(scale) => *scale,
-            // In range: `Rescale::rows` has checked all there are.
+            // In range: `Rescale::rows` has checked all of them.
             Self::Rows {
                 multipliers,
                 shifts,

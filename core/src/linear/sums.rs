@@ -1,20 +1,21 @@
-//! What becomes of the sums of a matrix's rows.
+//! Receivers of the sums of a matrix's rows.
 
 use crate::arch::portable::fixed;
 use half::f16;
 
-/// Takes the sums of rows, in order, a few at a time, as kernels find them.
+/// Receives the sums of rows from kernels, in order, a few at a time.
 ///
-/// Groups of rows are padded: sums past the last row stand for nothing and are left out.
+/// Groups of rows are padded: receivers ignore sums after the last row.
 pub trait Sums {
-    /// Sums of the next rows, of a layout whose sums fit 32 bits.
+    /// Receives sums of the next rows, for a layout whose sums fit 32 bits.
     fn narrow(&mut self, sums: &[i32]);
 
-    /// Sums of the next rows, of blocks.
+    /// Receives sums of the next rows, for blocks.
     fn wide(&mut self, sums: &[i64]);
 
-    /// Sums of the next rows, of blocks that all have the scale `scale`, without it, and of magnitudes up to `most`: times 2²⁴ · `scale` they are what
-    /// [`Sums::wide`] takes, and so it is done here.
+    /// Receives sums of the next rows, for blocks that all have the scale `scale`. The sums are without the scale,
+    /// with magnitudes up to `most`. Times 2²⁴ · `scale` they are the sums for [`Sums::wide`], to which the default
+    /// implementation passes them.
     #[inline]
     fn by_scale(&mut self, sums: impl ExactSizeIterator<Item = i32>, (scale, _most): (f16, u32))
     where
@@ -55,7 +56,7 @@ impl<S: Sums> Sums for &mut S {
 
 /// Calls a function with each row and its sum.
 pub(crate) struct Each<F> {
-    /// Those to come.
+    /// Remaining rows.
     pub(crate) rows: core::ops::Range<usize>,
     pub(crate) each: F,
 }

@@ -1,11 +1,11 @@
-//! Activations that have an opposite each.
+//! Symmetric activations: each has an opposite.
 
 use super::LinearError;
 
-/// int8 values of −127..=127, borrowed: what the kernels multiply with.
+/// Borrowed int8 values in −127..=127, which the kernels multiply by.
 ///
-/// −128 would break the proofs of some kernels and not of others, so it is refused here, once, and no engine decides alone.
-/// Symmetric quantizers ([`crate::quant::int8::symmetric`]) and [`super::dense`] never give it.
+/// −128 would invalidate the proofs of some kernels but not of others. So this type refuses it once, for every
+/// engine. Symmetric quantizers ([`crate::quant::int8::symmetric`]) and [`super::dense`] never write it.
 ///
 /// ```
 /// use tercet_core::linear::{I8Sym, LinearError};
@@ -19,7 +19,7 @@ use super::LinearError;
 pub struct I8Sym<'a>(&'a [i8]);
 
 impl<'a> I8Sym<'a> {
-    /// Takes values after one scan. O(n).
+    /// Accepts values after one pass that checks them. O(n).
     ///
     /// # Errors
     /// [`LinearError::NotSymmetric`] with the index of the first −128.
@@ -34,29 +34,30 @@ impl<'a> I8Sym<'a> {
         }
     }
 
-    /// The values.
+    /// Returns the values.
     pub const fn get(self) -> &'a [i8] {
         self.0
     }
 
-    /// Rows of `cols` values each; what remains at the end, and everything where `cols` is 0, is no row.
+    /// Returns rows of `cols` values each. A remainder at the end is no row; with `cols` 0 there are no rows.
     pub fn rows(self, cols: usize) -> impl ExactSizeIterator<Item = Self> + use<'a> {
         let values = if cols == 0 { &[] } else { self.0 };
         values.chunks_exact(cols.max(1)).map(Self)
     }
 
-    /// How many.
+    /// Returns the number of values.
     pub const fn len(self) -> usize {
         self.0.len()
     }
 
-    /// True for none.
+    /// Returns true if there are no values.
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// How many values the legal runs at the front have: run by run, since a loop without a way out becomes one of vectors, where there are some.
+/// Returns the number of values in the valid runs at the front. It checks run by run, since a loop without an exit
+/// can be vectorized.
 fn legal_runs(values: &[i8]) -> usize {
     const RUN: usize = 256;
     if cfg!(not(target_pointer_width = "64")) {

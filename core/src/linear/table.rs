@@ -1,19 +1,19 @@
-//! A 32-bit value for each row.
+//! A table with one 32-bit value per row.
 
-/// One value a row, as a slice of this machine's or as the little-endian bytes of a file, at any alignment.
+/// One value per row, as a native slice or as the little-endian bytes of a file, at any alignment.
 ///
-/// A tensor of a GGUF file in flash is taken as it lies: no copy, whatever the machine's byte order.
+/// A tensor of a GGUF file in flash can be used without a copy, for any byte order of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Table<'a> {
-    /// A slice.
+    /// A slice of words.
     Words(&'a [i32]),
-    /// Four bytes each, little-endian; what remains at the end is no value.
+    /// Four bytes per value, little-endian; a remainder at the end is no value.
     Bytes(&'a [u8]),
 }
 
 impl Table<'_> {
-    /// How many values.
+    /// Returns the number of values.
     pub const fn len(&self) -> usize {
         match self {
             Self::Words(words) => words.len(),
@@ -21,12 +21,12 @@ impl Table<'_> {
         }
     }
 
-    /// True for none.
+    /// Returns true if there are no values.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value of a row; `None` past the last.
+    /// Returns the value of a row; `None` after the last.
     #[inline]
     pub fn get(&self, row: usize) -> Option<i32> {
         match self {
@@ -38,13 +38,13 @@ impl Table<'_> {
         }
     }
 
-    /// The value of a row as the pattern of an f32.
+    /// Returns the value of a row as an f32 with the same bit pattern.
     #[inline]
     pub fn get_f32(&self, row: usize) -> Option<f32> {
         self.get(row).map(|bits| f32::from_bits(bits as u32))
     }
 
-    /// The values from a row on, `rows` of them; fewer where there are no more.
+    /// Returns `rows` values from a row on, or fewer if there are no more.
     pub fn part(&self, first: usize, rows: usize) -> Self {
         match self {
             Self::Words(words) => {
@@ -61,9 +61,9 @@ impl Table<'_> {
     }
 }
 
-/// The values of a table from a row on, then 0 for ever; 0 from the start without a table.
+/// The values of a table from a row on, then 0 without end; without a table, 0 from the start.
 ///
-/// A step is a comparison and a load, where [`Table::get`] would check its index anew.
+/// A step is a comparison and a load; [`Table::get`] would check its index each time.
 #[derive(Debug)]
 pub(super) enum Values<'a> {
     None,

@@ -1,18 +1,21 @@
-//! Attention over the cache as sums of integers.
+//! Attention over the cache, computed as sums of integers.
 //!
-//! After rotation a query has 16 bits and a scale, as [`crate::quant::activations`] has them without a norm; keys and
-//! values have the bits of the [cache's type](super::CacheType). For a query at position p, with
-//! qs = fl(scale · fl(1 / √d)):
-//! 1. Scores of the t that are [attended to](super::Pattern): s = fl(f32(dot) · fl(qs · ks)), the dot product of codes
-//!    exact. m is the largest.
-//! 2. Powers: p = ([`exp2_neg`] of u, and 64) >> 7, u = fl(fl(m − s) · log₂ e), at most 31.99, in units of 2⁻²⁰, cut off. Σp is exact.
-//! 3. Weights: a = fl(f32(p) · vs). Of 64 positions from a multiple of 64 on, e is the least with a ≤ 32,767 · 2ᵉ for
-//!    all; E the largest e; an e below E − R is raised to that, R the [range](super::CacheType::range) of the type.
-//!    w = half even of a · 2⁻ᵉ.
-//! 4. Sums: Σ over pages of (Σ w · v) · 2^(e − E + R), exact in 64 bits, times fl(2^(E − R) / f32(Σp)). 0 where every a is below 2⁻¹⁰⁰.
+//! After rotation, a query has 16-bit codes and a scale, as in [`crate::quant::activations`] without a norm. Keys and
+//! values have the bits of the [cache's type](super::CacheType). For a query at position p, with qs = fl(scale · fl(1
+//! / √d)):
+//! 1. Scores of the [attended](super::Pattern) positions t: s = fl(f32(dot) · fl(qs · ks)), with the exact dot
+//!    product of the codes. m is the largest score.
+//! 2. Powers: p = ([`exp2_neg`] of u, plus 64) >> 7, with u = fl(fl(m − s) · log₂ e), at most 31.99, truncated to
+//!    units of 2⁻²⁰. Σp is exact.
+//! 3. Weights: a = fl(f32(p) · vs). For each page of 64 positions, from a multiple of 64 on, e is the least exponent
+//!    with a ≤ 32,767 · 2ᵉ for all of them. E is the largest e. An e below E − R is raised to E − R, with R the
+//!    [range](super::CacheType::range) of the type. w = a · 2⁻ᵉ rounded half to even.
+//! 4. Sums: Σ over pages of (Σ w · v) · 2^(e − E + R), exact in 64 bits, times fl(2^(E − R) / f32(Σp)). The result is
+//!    0 if every a is below 2⁻¹⁰⁰.
 //!
-//! Nothing depends on the order of t, so pages, threads and devices may share it out. One exponent for all positions,
-//! in place of one a page, would lose: 4·10⁻² of the result over 128 Ki positions, where pages stay at 10⁻⁴.
+//! Nothing depends on the order of t, so pages, threads and devices may divide the work. A single exponent for all
+//! positions, instead of one per page, would lose accuracy: 4·10⁻² of the result over 128 Ki positions, versus 10⁻⁴
+//! with pages.
 
 use super::cache::{Cache, CacheType, PAGE, PageCodes, fp8_integer, part};
 use super::gate::steps;
@@ -22,49 +25,50 @@ use crate::arch;
 use crate::number::exp2_neg;
 use crate::number::round::nearest_f32;
 
-/// The most values of a head: 512 · 32,512 · 127 fits 31 bits.
+/// Largest number of values of a head: 512 · 32,512 · 127 fits 31 bits.
 pub const MAX_HEAD: usize = 512;
 
-/// Weights that are all below this count as 0.
+/// If all weights are below this, they count as 0.
 const LEAST: f32 = 1.0 / (1u128 << 100) as f32;
 
-/// Positions of a page, as a length.
+/// Positions per page, as a length.
 const LEN: usize = PAGE as usize;
 
-/// What the attention of a layer is of: rotated queries of rows, and the cache.
+/// Input of a layer's attention: rotated queries of rows, and the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Attention<'c, 'm> {
     /// Keys and values.
     pub cache: &'c Cache<'m>,
-    /// Where they lie.
+    /// The sequences, which hold the page tables.
     pub sequences: &'c [Sequence<'m>],
     /// Each row's sequence and position.
     pub places: &'c [Place],
-    /// The layer.
+    /// Index of the layer.
     pub layer: usize,
-    /// Heads of queries.
+    /// Number of query heads.
     pub heads: usize,
-    /// Codes: rows · heads · values of a head.
+    /// Query codes: rows · heads · head values.
     pub queries: &'c [i16],
-    /// Their scales, by 1 / √d already: rows · heads.
+    /// Scales of the queries, already multiplied by 1 / √d: rows · heads.
     pub scales: &'c [f32],
-    /// The same of queries that are rotated for sinks; empty where no pattern has any.
+    /// Codes of the queries that are rotated for sinks; empty if no pattern has sinks.
     pub sink_queries: &'c [i16],
-    /// Their scales.
+    /// Scales of these queries.
     pub sink_scales: &'c [f32],
 }
 
 impl Attention<'_, '_> {
-    /// Values of a head.
+    /// Returns the number of values of a head.
     pub const fn head_len(&self) -> usize {
         self.cache.shape().head
     }
 
-    /// What a head of a row attends to, into `out`, a value for each of the head; NaN where a score or a weight is not finite.
+    /// Computes the attention of one head of one row into `out`, which has one element per value of the head. Writes
+    /// NaN if a score or a weight is not finite.
     ///
-    /// `scores` has an element for each position of the pages that [`Sequence::pages`] gives with a chunk of 1, `sums`
-    /// one for each of the head. O(attended · head).
-    // A frame of its own, which products do not need at the same time.
+    /// `scores` has one element per position of the pages that [`Sequence::pages`] returns for a chunk of 1; `sums`
+    /// has one element per value of the head. O(attended · head).
+    // A separate stack frame, which products do not need at the same time.
     #[inline(never)]
     pub fn head(
         &self,
@@ -77,7 +81,7 @@ impl Attention<'_, '_> {
         self.head_by(arch::Products, row, head, scores, sums, out);
     }
 
-    /// [`Attention::head`] by an engine's products, for it to compile for its processor.
+    /// Does [`Attention::head`] with an engine's products, so that the engine compiles it for its processor.
     #[inline(always)]
     pub fn head_by<P: HeadProducts>(
         &self,
@@ -115,9 +119,9 @@ impl Attention<'_, '_> {
         }
     }
 
-    /// Writes the p of each position, an integer of at most 2²⁴, into `powers`, which has an element for each position of
-    /// the attended pages, and returns their sum; `None` if a score is not finite. The last step of [`Attention::head`] needs both, and
-    /// so does its gradient. O(attended · head).
+    /// Writes the p of each position, an integer of at most 2²⁴, to `powers`, which has one element per position of
+    /// the attended pages. Returns their sum, or `None` if a score is not finite. The last step of
+    /// [`Attention::head`] and its gradient need both. O(attended · head).
     #[inline(always)]
     pub(crate) fn powers_by<P: HeadProducts>(
         &self,
@@ -133,7 +137,7 @@ impl Attention<'_, '_> {
         )
     }
 
-    /// A head of a row; `None` for a row that is not there.
+    /// Returns one head of one row; `None` for a row that does not exist.
     #[inline(always)]
     fn ask(&self, row: usize, head: usize) -> Option<Ask<'_, '_, '_>> {
         let place = self.places.get(row)?;
@@ -156,14 +160,14 @@ struct Ask<'j, 'c, 'm> {
     attention: &'j Attention<'c, 'm>,
     sequence: &'j Sequence<'m>,
     p: u32,
-    /// The head of keys.
+    /// Index of the key head.
     kv: usize,
-    /// The head among those of all rows.
+    /// Index of the head among those of all rows.
     head: usize,
 }
 
 impl Ask<'_, '_, '_> {
-    /// The pages that are attended to, as they lie in the cache, with the first position of each.
+    /// Returns the attended pages, in the order of the cache, with the first position of each.
     fn pages(&self) -> impl Iterator<Item = (u32, u32)> {
         let sequence = self.sequence;
         sequence.attended(self.p).filter_map(move |page| {
@@ -172,7 +176,7 @@ impl Ask<'_, '_, '_> {
         })
     }
 
-    /// A query of this head.
+    /// Returns a query of this head.
     fn query<'q>(&self, codes: &'q [i16], scales: &[f32]) -> (&'q [i16], f32) {
         let len = self.attention.head_len();
         let first = self.head.wrapping_mul(len);
@@ -180,8 +184,8 @@ impl Ask<'_, '_, '_> {
         (part(codes, first, len), scale)
     }
 
-    /// Writes a score for each position of each page, −∞ for those that are not attended to, and gives the largest;
-    /// `None` where one is not finite.
+    /// Writes a score for each position of each page, or −∞ for positions that are not attended. Returns the largest
+    /// score, or `None` if one is not finite.
     #[inline(always)]
     fn scores<P: HeadProducts>(&self, products: P, scores: &mut [f32]) -> Option<f32> {
         let attention = self.attention;
@@ -200,7 +204,7 @@ impl Ask<'_, '_, '_> {
             let scores = scores.next()?;
             let kept = self.p.saturating_sub(first).saturating_add(1).min(PAGE) as usize;
             let sinks = pattern.sinks.saturating_sub(first).min(PAGE) as usize;
-            // Of the positions that a stride leaves out most have no use for a score.
+            // Most of the positions that a stride leaves out need no score.
             let step = if pattern.stride == 0 { LEN } else { 1 };
             for (at, scores) in (0..LEN).step_by(step).zip(scores.chunks_mut(step)) {
                 if step == 1 && !pattern.attends(self.p, first.saturating_add(at as u32)) {
@@ -230,7 +234,8 @@ impl Ask<'_, '_, '_> {
         (finite && largest.is_finite()).then_some(largest)
     }
 
-    /// Turns scores into what `weigh` makes of each p and its value's scale, and gives Σp and the largest of these.
+    /// Replaces scores by the result of `weigh` for each p and its value's scale. Returns Σp and the largest of these
+    /// results.
     #[inline(always)]
     fn weights<P: HeadProducts>(
         &self,
@@ -254,7 +259,7 @@ impl Ask<'_, '_, '_> {
         (total, most)
     }
 
-    /// Adds the values of all pages, by their weights, in units of 2^(`most` − range).
+    /// Adds the values of all pages, multiplied by their weights, in units of 2^(`most` − range).
     #[inline(always)]
     fn sum<P: HeadProducts>(&self, products: P, most: i32, weights: &[f32], sums: &mut [i64]) {
         let attention = self.attention;
@@ -279,10 +284,10 @@ impl Ask<'_, '_, '_> {
     }
 }
 
-/// How a processor multiplies what attention is made of; all give the same bits.
+/// The products of attention on one processor. All implementations return the same bits.
 pub trait HeadProducts: Copy {
-    /// Writes fl(f32(q · k) · fl(scale · ks)) for as many keys of a page as there are scores, from one of them on: q and scale are the query's, k and ks
-    /// a key's, their product exact. O(keys · values of a head).
+    /// Writes fl(f32(q · k) · fl(scale · ks)) for as many keys of a page as there are scores, from a given key on. q
+    /// and scale belong to the query, k and ks to the key; the dot product is exact. O(keys · values of a head).
     #[inline(always)]
     fn scores(
         self,
@@ -297,8 +302,8 @@ pub trait HeadProducts: Copy {
         }
     }
 
-    /// Turns the scores of a page into what `weigh` makes of each p and its value's scale, and those of −∞ into 0; gives Σp and the largest of what was
-    /// made. O(positions).
+    /// Replaces the scores of a page by the result of `weigh` for each p and its value's scale, and scores of −∞
+    /// by 0. Returns Σp and the largest of the results. O(positions).
     #[inline(always)]
     fn weights(
         self,
@@ -324,7 +329,8 @@ pub trait HeadProducts: Copy {
         (total, most)
     }
 
-    /// The codes of a page's weights: half even of each · 2^−`exponent`, which is at most 32,767. O(positions).
+    /// Writes the codes of a page's weights: weight · 2^−`exponent` rounded half to even, which is at most 32,767.
+    /// O(positions).
     #[inline(always)]
     fn codes(self, weights: &[f32], exponent: i32, codes: &mut [i32; LEN]) {
         for (code, &weight) in codes.iter_mut().zip(weights) {
@@ -332,8 +338,8 @@ pub trait HeadProducts: Copy {
         }
     }
 
-    /// Adds Σ w · v of a page, times 2^`shift`, to each sum: w one of the weights, at most 32,767, v a value of its position. Exact.
-    /// O(64 · values of a head).
+    /// Adds Σ w · v of a page, times 2^`shift`, to each sum. w is a weight of at most 32,767, v a value at its
+    /// position. Exact. O(64 · values of a head).
     #[inline(always)]
     fn values(
         self,
@@ -360,7 +366,7 @@ pub trait HeadProducts: Copy {
     }
 }
 
-/// By plain loops.
+/// Products with plain loops.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainProducts;
 
@@ -399,7 +405,7 @@ fn page_sums<V: Copy, S>(
     }
 }
 
-/// The exact dot product of a query with the key at an index of a page, rounded once.
+/// Returns the exact dot product of a query with the key at an index of a page, rounded once.
 #[inline(always)]
 fn dot(kind: CacheType, keys: PageCodes<'_>, index: usize, query: &[i16]) -> f32 {
     let len = query.len();
@@ -429,23 +435,23 @@ fn dot(kind: CacheType, keys: PageCodes<'_>, index: usize, query: &[i16]) -> f32
     }
 }
 
-/// p of what a score lies below the largest.
+/// Returns p of the distance between a score and the largest.
 #[inline(always)]
 fn power_of(below: f32) -> u32 {
     (exp2_neg(steps(below)) + 64) >> 7
 }
 
-/// The least e with `a` ≤ 32,767 · 2ᵉ, of a positive normal number; of others something less.
+/// Returns the least e with `a` ≤ 32,767 · 2ᵉ, for a positive normal number; for others, something less.
 #[inline(always)]
 fn exponent(a: f32) -> i32 {
     let bits = a.to_bits();
-    // a = mantissa · 2^(field − 150), the mantissa within 2²³ and 2²⁴; 2⁻⁹ of it is within 2¹⁴ and 2¹⁵.
+    // a = mantissa · 2^(field − 150), with a mantissa between 2²³ and 2²⁴; times 2⁻⁹ it is between 2¹⁴ and 2¹⁵.
     let field = (bits >> 23) as i32;
     let above = bits & 0x7F_FFFF | 0x80_0000;
     field - 150 + 9 + i32::from(above > 32_767 << 9)
 }
 
-/// `a` · 2^−e, rounded half to even, of a number that is not negative, with a result of at most 32,767.
+/// Returns `a` · 2^−e, rounded half to even, for a number that is not negative and a result of at most 32,767.
 #[inline(always)]
 fn shifted(a: f32, exponent: i32) -> i32 {
     let bits = a.to_bits();
@@ -469,7 +475,7 @@ fn shifted(a: f32, exponent: i32) -> i32 {
     (floor + u32::from(rest > half || (rest == half && floor & 1 == 1))) as i32
 }
 
-/// 2ᵉ, from −149 to 127.
+/// Returns 2ᵉ, for e from −149 to 127.
 #[inline]
 fn power(exponent: i32) -> f32 {
     match exponent.max(-149) {

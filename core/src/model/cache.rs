@@ -1,4 +1,4 @@
-//! Keys and values, in pages of a pool.
+//! Keys and values, in pages from a pool.
 
 mod stored;
 
@@ -7,12 +7,12 @@ use crate::number::bits::{self, INFINITE};
 use crate::quant::activations::{Code, row as norm_row};
 use crate::quant::fp8::{Fp8, Overflow};
 
-/// Positions of a page, which begins at a multiple of it.
+/// Positions per page; a page begins at a multiple of this number.
 pub const PAGE: u32 = 64;
 
-/// How keys and values are kept: codes of a head and position share a scale.
+/// Format of keys and values; the codes of one head and position share a scale.
 ///
-/// | type | keys | values | bytes a value of both | most positions |
+/// | type | keys | values | bytes per key and value | most positions |
 /// |---|---|---|---|---|
 /// | `int8` | int8 | int8 | 2 | 2²⁰ |
 /// | `int16-8` | int16 | int8 | 3 | 2²⁰ |
@@ -21,13 +21,13 @@ pub const PAGE: u32 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum CacheType {
-    /// Keys and values of 8 bits.
+    /// 8-bit keys and values.
     Int8,
-    /// Keys of 16 bits, which need them, and values of 8.
+    /// 16-bit keys, which need the precision, and 8-bit values.
     Int16Int8,
-    /// Keys and values of 16 bits.
+    /// 16-bit keys and values.
     Int16,
-    /// Keys and values in FP8, E4M3, counted in units of 2⁻⁹.
+    /// Keys and values in FP8 (E4M3), in units of 2⁻⁹.
     Fp8,
 }
 
@@ -35,7 +35,7 @@ impl CacheType {
     /// Every type.
     pub const ALL: [Self; 4] = [Self::Int8, Self::Int16Int8, Self::Int16, Self::Fp8];
 
-    /// Its name.
+    /// Returns the type's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Int8 => "int8",
@@ -45,22 +45,22 @@ impl CacheType {
         }
     }
 
-    /// The type of a name.
+    /// Returns the type with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Whether keys have 16 bits.
+    /// Returns true if keys have 16 bits.
     pub const fn wide_keys(self) -> bool {
         matches!(self, Self::Int16Int8 | Self::Int16)
     }
 
-    /// Whether values have 16 bits.
+    /// Returns true if values have 16 bits.
     pub const fn wide_values(self) -> bool {
         matches!(self, Self::Int16)
     }
 
-    /// By how many bits less than the largest page's a page's weights may count.
+    /// Returns the number of bits by which a page's exponent of weights may be below the largest page's.
     pub const fn range(self) -> u32 {
         match self {
             Self::Int8 | Self::Int16Int8 => 20,
@@ -69,7 +69,8 @@ impl CacheType {
         }
     }
 
-    /// The most positions whose sums stay below 2⁶³: pages of 64 · 32,767 · the largest code · 2^[range](Self::range).
+    /// Returns the largest number of positions for which sums stay below 2⁶³: pages of 64 · 32,767 · the largest code
+    /// · 2^[range](Self::range).
     pub const fn max_positions(self) -> u32 {
         let largest: u64 = match self {
             Self::Int8 | Self::Int16Int8 => 127,
@@ -78,7 +79,7 @@ impl CacheType {
         };
         let page = (64 * 32_767 * largest) << self.range();
         let pages = (i64::MAX as u64) / page;
-        // 2²⁰ at most, so that a table of pages stays small.
+        // At most 2²⁰, so that a table of pages stays small.
         let pages = if pages > 1 << 14 { 1 << 14 } else { pages };
         pages as u32 * PAGE
     }
@@ -88,18 +89,18 @@ impl CacheType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Shape {
-    /// How keys and values are kept.
+    /// Format of keys and values.
     pub kind: CacheType,
-    /// Layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Heads of keys.
+    /// Number of key heads.
     pub heads: usize,
-    /// Values of a head.
+    /// Number of values per head.
     pub head: usize,
 }
 
 impl Shape {
-    /// The sizes of a model's pages.
+    /// Returns the sizes of a model's pages.
     pub const fn new(config: &Config, kind: CacheType) -> Self {
         Self {
             kind,
@@ -109,19 +110,19 @@ impl Shape {
         }
     }
 
-    /// Codes of keys in a page, as many as of values; `usize::MAX` where there are more.
+    /// Returns the number of key codes per page, which is also that of value codes; `usize::MAX` if it does not fit.
     pub const fn codes(&self) -> usize {
         self.scales().saturating_mul(self.head)
     }
 
-    /// Scales of keys in a page, as many as of values.
+    /// Returns the number of key scales per page, which is also that of value scales.
     pub const fn scales(&self) -> usize {
         self.layers
             .saturating_mul(self.heads)
             .saturating_mul(PAGE as usize)
     }
 
-    /// Bytes of a page: codes of keys and values, and their scales.
+    /// Returns the number of bytes of a page: codes of keys and values, and their scales.
     ///
     /// ```
     /// use tercet_core::model::{CacheShape, CacheType};
@@ -140,9 +141,9 @@ impl Shape {
 /// Codes of one width.
 #[derive(Debug)]
 pub enum Codes<'m> {
-    /// Of 8 bits; the patterns of FP8 too.
+    /// 8-bit codes, including FP8 patterns.
     Narrow(&'m mut [i8]),
-    /// Of 16 bits.
+    /// 16-bit codes.
     Wide(&'m mut [i16]),
 }
 
@@ -155,18 +156,19 @@ impl Codes<'_> {
     }
 }
 
-/// Codes of a head's page, as they are kept.
+/// Codes of one head's page, in the cache's format.
 #[derive(Clone, Copy, Debug)]
 pub enum PageCodes<'c> {
-    /// Of 8 bits; the patterns of FP8 too.
+    /// 8-bit codes, including FP8 patterns.
     Narrow(&'c [i8]),
-    /// Of 16 bits.
+    /// 16-bit codes.
     Wide(&'c [i16]),
 }
 
-/// A pool of pages in the caller's memory, which sequences take pages from.
+/// A pool of pages in the caller's memory, from which sequences take pages.
 ///
-/// A page has, for each layer and head of keys, 64 positions of codes one after another, so that a head reads one piece of memory a page.
+/// A page stores 64 consecutive positions of codes for each layer and key head, so that a head reads one contiguous
+/// piece of memory per page.
 #[derive(Debug)]
 pub struct Cache<'m> {
     shape: Shape,
@@ -179,11 +181,12 @@ pub struct Cache<'m> {
 }
 
 impl<'m> Cache<'m> {
-    /// A pool of as many pages as `free` has elements. `keys` and `values` have [`Shape::codes`] for each page, of the
-    /// widths of the type; `scales` has twice [`Shape::scales`]. What they hold does not matter.
+    /// Creates a pool of as many pages as `free` has elements. `keys` and `values` have [`Shape::codes`] elements per
+    /// page, with the widths of the type; `scales` has twice [`Shape::scales`] per page. Their content does not
+    /// matter.
     ///
     /// # Errors
-    /// [`ModelError::Room`] where one is too short or of the other width.
+    /// [`ModelError::Room`] if one is too short or has the other width.
     pub fn new(
         shape: Shape,
         keys: Codes<'m>,
@@ -218,7 +221,7 @@ impl<'m> Cache<'m> {
             half.and_then(|half| half.checked_mul(2)),
             scales.len(),
         )?;
-        // There are as many, as was seen.
+        // There are enough elements; this was checked.
         let (key_scales, value_scales) = scales
             .split_at_mut_checked(half.unwrap_or(0))
             .unwrap_or_default();
@@ -235,21 +238,21 @@ impl<'m> Cache<'m> {
         Ok(cache)
     }
 
-    /// Makes all pages free; every sequence is to be begun anew.
+    /// Makes all pages free. The caller must restart every sequence.
     pub fn clear(&mut self) {
         self.left = self.free.len();
-        // The lowest is taken first.
+        // The lowest page is taken first.
         for (page, slot) in self.free.iter_mut().rev().enumerate() {
             *slot = page as u32;
         }
     }
 
-    /// The sizes of its pages.
+    /// Returns the sizes of the pages.
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Pages, and how many of them are free.
+    /// Returns the number of pages and the number of free ones.
     pub const fn pages(&self) -> (usize, usize) {
         (self.free.len(), self.left)
     }
@@ -262,7 +265,7 @@ impl<'m> Cache<'m> {
         Some(page)
     }
 
-    /// Gives a page back.
+    /// Returns a page to the pool.
     pub(super) fn give(&mut self, page: u32) {
         if let Some(slot) = self.free.get_mut(self.left) {
             *slot = page;
@@ -270,7 +273,7 @@ impl<'m> Cache<'m> {
         }
     }
 
-    /// The number of a page's first head position, of a layer and a head.
+    /// Returns the index of a page's first head position, for a layer and a head.
     fn place(&self, page: u32, layer: usize, head: usize) -> usize {
         let heads = (page as usize)
             .wrapping_mul(self.shape.layers)
@@ -279,7 +282,7 @@ impl<'m> Cache<'m> {
         head.wrapping_mul(PAGE as usize)
     }
 
-    /// The codes of a head's page, of keys or of values: 64 positions.
+    /// Returns the codes of one head's page, of keys or of values: 64 positions.
     fn codes<'c>(&self, codes: &'c Codes<'_>, place: usize) -> PageCodes<'c> {
         let first = place.wrapping_mul(self.shape.head);
         let len = self.shape.head.wrapping_mul(PAGE as usize);
@@ -289,7 +292,7 @@ impl<'m> Cache<'m> {
         }
     }
 
-    /// The keys of a page, of a layer and a head: codes, and a scale for each of 64 positions.
+    /// Returns the keys of a page, for a layer and a head: codes, and one scale for each of 64 positions.
     pub fn keys(&self, page: u32, layer: usize, head: usize) -> (PageCodes<'_>, &[f32]) {
         let place = self.place(page, layer, head);
         (
@@ -298,7 +301,7 @@ impl<'m> Cache<'m> {
         )
     }
 
-    /// The values of a page, as [`Cache::keys`].
+    /// Returns the values of a page, like [`Cache::keys`].
     pub fn values(&self, page: u32, layer: usize, head: usize) -> (PageCodes<'_>, &[f32]) {
         let place = self.place(page, layer, head);
         (
@@ -307,7 +310,8 @@ impl<'m> Cache<'m> {
         )
     }
 
-    /// Keeps a head's key and value at a position of a page. Whether both were finite; of one that is not, zeros are kept.
+    /// Stores a head's key and value at a position of a page. Returns true if both were finite; one that is not is
+    /// stored as zeros.
     pub(super) fn keep(
         &mut self,
         (page, layer, head): (u32, usize, usize),
@@ -340,7 +344,8 @@ fn row<C: Code>(x: &[f32], codes: &mut [C]) -> f32 {
     norm_row(x, None, codes)
 }
 
-/// E4M3 of fl(v · fl(448 / M)), and the scale of a code's integer, value · 2⁹; NaN where a value is not finite.
+/// Writes the E4M3 codes of fl(v · fl(448 / M)). Returns the scale of a code's integer (its value · 2⁹), or NaN if a
+/// value is not finite.
 fn fp8(x: &[f32], codes: &mut [i8]) -> f32 {
     let largest = x.iter().fold(0, |max, &x| bits::magnitude(x).max(max));
     let limit = Fp8::E4M3.max();
@@ -355,13 +360,13 @@ fn fp8(x: &[f32], codes: &mut [i8]) -> f32 {
     f32::from_bits(largest) / limit * (1.0 / 512.0)
 }
 
-/// The integer of an E4M3 pattern: its value · 2⁹.
+/// Returns the integer of an E4M3 pattern: its value · 2⁹.
 #[inline]
 pub(super) fn fp8_integer(code: i8) -> i32 {
     (Fp8::E4M3.decode(code as u8) * 512.0) as i32
 }
 
-/// So many elements from `first` on; none where there are fewer.
+/// Returns `len` elements from `first` on; none if there are fewer.
 pub(super) fn part<T>(all: &[T], first: usize, len: usize) -> &[T] {
     all.get(first..)
         .and_then(|rest| rest.get(..len))

@@ -1,35 +1,35 @@
-//! What a file says of a model's shape.
+//! Reads a model's shape from its file.
 
 use super::cache::CacheType;
 use super::{Gate, ModelError};
 use crate::gguf::{Reader, Value};
 
-/// An architecture: what is computed, and in which order.
+/// An architecture: the operations, and their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Architecture {
-    /// `bitnet`, and `bitnet-b1.58` and `bitnet-25`: norms behind attention and behind the gate, pairs of halves rotated, activations of
-    /// 8 bits.
+    /// `bitnet`, also `bitnet-b1.58` and `bitnet-25`: norms after attention and after the gate, rotation of pairs
+    /// from both halves, 8-bit activations.
     BitNet,
-    /// `llama`: neither of these norms, neighbours rotated, activations of 16 bits.
+    /// `llama`: neither of these norms, rotation of neighbours, 16-bit activations.
     Llama,
 }
 
-/// Which positions a position attends to: those before a number of sinks, those in a window behind it, and every so many-th before it;
-/// always itself.
+/// The positions that a position attends to: a number of sinks at the start, those in a window that ends at the
+/// position, and every `stride`-th before it. A position always attends to itself.
 ///
-/// Position p attends to t ≤ p where t < sinks, or p − t < window, or stride > 0 and (p − t) mod stride = 0 (Child and
-/// others, 2019). Sinks are those of Xiao and others, *Efficient streaming language models with attention sinks*, 2023:
-/// from position window + sinks on they are scored by a query rotated to position window + sinks − 1, so that their
-/// distance stays within what the model was trained for.
+/// Position p attends to t ≤ p if t < sinks, or p − t < window, or stride > 0 and (p − t) mod stride = 0 (Child and
+/// others, 2019). Sinks are those of Xiao and others, *Efficient streaming language models with attention
+/// sinks*, 2023. From position window + sinks on, they are scored by a query rotated to position window + sinks − 1,
+/// so that their distance stays within the range that the model was trained for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Pattern {
-    /// How many positions the window has, the last of them the position itself; at least 1.
+    /// Number of positions in the window, which ends at the position itself; at least 1.
     pub window: u32,
-    /// How many positions from the start are attended to always.
+    /// Number of positions at the start that every position attends to.
     pub sinks: u32,
-    /// Every so many-th position before; 0 for none.
+    /// Distance between the attended positions before the window; 0 for none.
     pub stride: u32,
 }
 
@@ -41,7 +41,7 @@ impl Pattern {
         stride: 0,
     };
 
-    /// Whether position `p` attends to `t`, which is no later.
+    /// Returns true if position `p` attends to `t`, which is not after `p`.
     #[inline]
     pub const fn attends(&self, p: u32, t: u32) -> bool {
         let back = p.wrapping_sub(t);
@@ -51,12 +51,13 @@ impl Pattern {
             || matches!(back.checked_rem(self.stride), Some(0))
     }
 
-    /// Whether old positions are forgotten, so that memory does not grow: there is a window and no stride.
+    /// Returns true if old positions are dropped, so that memory does not grow: there is a window and no stride.
     pub const fn is_ring(&self) -> bool {
         self.window != u32::MAX && self.stride == 0
     }
 
-    /// The position to which queries of sinks are rotated, from `p` on where they are.
+    /// Returns the position to which position `p`'s queries of sinks are rotated; `None` if they are not rotated
+    /// separately.
     #[inline]
     pub const fn sink_position(&self, p: u32) -> Option<u32> {
         match self.window.checked_add(self.sinks) {
@@ -66,59 +67,59 @@ impl Pattern {
     }
 }
 
-/// The shape of a model, as its file has it.
+/// The shape of a model, from its file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Config {
-    /// What is computed.
+    /// Operations and their order.
     pub architecture: Architecture,
-    /// The activation between gate and up.
+    /// Activation between gate and up.
     pub gate: Gate,
-    /// How many layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Values of the residual.
+    /// Number of values of the residual.
     pub width: usize,
-    /// Values between up and down.
+    /// Number of values between up and down.
     pub hidden: usize,
-    /// Heads of queries.
+    /// Number of query heads.
     pub heads: usize,
-    /// Heads of keys and values, which divide those of queries.
+    /// Number of key and value heads; divides the number of query heads.
     pub kv_heads: usize,
-    /// Values of a head, even, at most [`MAX_HEAD`](super::attention::MAX_HEAD).
+    /// Number of values per head: even, at most [`MAX_HEAD`](super::attention::MAX_HEAD).
     pub head: usize,
-    /// Positions that the model was trained for.
+    /// Number of positions that the model was trained for.
     pub context: u32,
-    /// Tokens.
+    /// Number of tokens in the vocabulary.
     pub vocabulary: usize,
-    /// What norms add to the mean of squares.
+    /// Number that norms add to the mean of squares.
     pub eps: f32,
-    /// The base of the rotation's frequencies.
+    /// Base of the rotation's frequencies.
     pub rope_base: f32,
-    /// What frequencies are divided by.
+    /// Divisor of the frequencies.
     pub rope_factor: f32,
-    /// How keys and values are kept, unless the caller says otherwise.
+    /// Default format of keys and values.
     pub cache: CacheType,
-    /// What is attended to, unless the caller says otherwise.
+    /// Default pattern of attended positions.
     pub pattern: Pattern,
 }
 
 impl Config {
-    /// Whether activations have 16 bits, and not 8.
+    /// Returns true if activations have 16 bits, not 8.
     pub const fn wide(&self) -> bool {
         matches!(self.architecture, Architecture::Llama)
     }
 
-    /// Values of all heads of queries.
+    /// Returns the number of values of all query heads.
     pub const fn query_width(&self) -> usize {
         self.heads.saturating_mul(self.head)
     }
 
-    /// Values of all heads of keys.
+    /// Returns the number of values of all key heads.
     pub const fn kv_width(&self) -> usize {
         self.kv_heads.saturating_mul(self.head)
     }
 
-    /// The largest of the widths.
+    /// Returns the largest of the widths.
     pub(crate) const fn widest(&self) -> usize {
         let (width, queries) = (self.width, self.query_width());
         let most = if width < self.hidden {
@@ -129,7 +130,7 @@ impl Config {
         if most < queries { queries } else { most }
     }
 
-    /// Reads what the metadata say; the vocabulary is the embedding's and still 0. O(metadata).
+    /// Reads the metadata. The vocabulary size comes from the embedding and is still 0. O(metadata).
     pub(super) fn read(file: &Reader<'_>) -> Result<Self, ModelError> {
         let name = file
             .get("general.architecture")
@@ -148,7 +149,7 @@ impl Config {
             keys.take(own.unwrap_or(key), own.is_some(), value)?;
         }
         let config = keys.config(architecture, gate)?;
-        // A layer has some, so that what is kept of layers is no larger than the file.
+        // Each layer has tensors, so the memory for layers is no larger than the file.
         match config.layers <= tensors {
             true => Ok(config),
             false => Err(ModelError::Key {
@@ -161,14 +162,14 @@ impl Config {
 
 const COUNT: &str = "an integer below 2^31";
 
-/// The count that a value is, if it is one.
+/// Returns the value as a count, if it is one.
 fn count_of(value: Value<'_>) -> Option<usize> {
     let count = value.as_u64()?;
     let small = count <= u64::from(u32::MAX >> 1);
     small.then(|| usize::try_from(count).ok())?
 }
 
-/// Keys as they come.
+/// Values of the keys as they are read.
 #[derive(Default)]
 struct Keys {
     layers: Option<usize>,
@@ -183,10 +184,10 @@ struct Keys {
     eps: Option<f32>,
     base: Option<f32>,
     factor: Option<f32>,
-    /// The factor under the key of older files.
+    /// The factor from the key of older files.
     old_factor: Option<f32>,
     attention_factor: Option<f32>,
-    /// Whether the factor counts.
+    /// True if the factor is used.
     scaled: Option<bool>,
     gate: Option<Gate>,
     cache: Option<CacheType>,
@@ -196,7 +197,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Takes a key of the architecture's own, or another; the first of two counts.
+    /// Reads a key, the architecture's own or another. If a key occurs twice, the first counts.
     fn take(&mut self, key: &str, own: bool, value: Value<'_>) -> Result<(), ModelError> {
         if !own {
             return self.take_tercet(key, value);
@@ -272,7 +273,7 @@ impl Keys {
         }
     }
 
-    /// Takes a key that is Tercet's own.
+    /// Reads one of Tercet's own keys.
     fn take_tercet(&mut self, key: &str, value: Value<'_>) -> Result<(), ModelError> {
         if key == "tercet.cache" {
             let kind = value.as_str().and_then(CacheType::from_name);
@@ -310,7 +311,7 @@ impl Keys {
         let kv_heads = self.kv_heads.map_or(Ok(heads), |found| {
             count(Some(found), "attention.head_count_kv")
         })?;
-        // At least 1, said where the compiler sees it.
+        // At least 1; stated here for the compiler.
         if !heads.is_multiple_of(kv_heads.max(1)) {
             return Err(ModelError::Key {
                 key: "attention.head_count_kv",
@@ -356,7 +357,7 @@ impl Keys {
                 expected: "1; scores are not scaled",
             });
         }
-        // As llama.cpp has it: without a type it is linear, and a factor of 0 is none.
+        // As in llama.cpp: without a type, scaling is linear, and a factor of 0 means none.
         let factor = self.factor.or(self.old_factor);
         let factor = factor.filter(|&factor| factor != 0.0 && self.scaled != Some(false));
         let small = |found: usize| u32::try_from(found).map_err(|_| ModelError::TooLarge);
@@ -366,7 +367,7 @@ impl Keys {
             None | Some(0) => u32::MAX,
             Some(window) => small(window)?,
         };
-        // One that reaches further than the context forgets nothing within it.
+        // A window longer than the context drops nothing within it.
         let window = if window > context { u32::MAX } else { window };
         if window != u32::MAX && window.saturating_add(sinks) > context {
             return Err(ModelError::OwnKey {

@@ -1,36 +1,36 @@
-//! The driver: rows of tokens through the layers of a model, written once for all engines.
+//! The driver: it passes rows of tokens through the layers of a model. Written once for all engines.
 
 use super::memory::{Span, Vectors};
 use super::pass::Pass;
 use super::{Cache, Memory, Model, ModelError, Needs, Place, Sequence};
 use crate::engine::ModelEngine;
 
-/// A token to take in.
+/// An input token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Row {
     /// The token.
     pub token: u32,
-    /// The index of its sequence.
+    /// Index of its sequence.
     pub sequence: usize,
-    /// Whether its logits are asked for.
+    /// True if the caller needs its logits.
     pub logits: bool,
 }
 
-/// Takes rows through a model: each is the next position of its sequence. Rows of many sequences, of prompts and of
-/// single tokens, may come mixed; what comes of them does not depend on that.
+/// Passes rows through a model. Each row is the next position of its sequence. Rows of many sequences, of prompts and
+/// of single tokens, may be mixed; the results do not depend on that.
 ///
-/// `logits` gets a row of the vocabulary for each row that asks for it, in their order. What `memory` holds does not
-/// matter. A row of which something is not finite ends its sequence and no other: `report` is called with a
-/// [`ModelError::NotFinite`] for each sequence that ended, of its lowest position, then layer, then step; its logits
-/// are left open.
+/// `logits` gets one row of vocabulary length per row that asks for it, in their order. The content of `memory` does
+/// not matter. If something of a row is not finite, its sequence ends, and no other. The function then calls `report`
+/// with a [`ModelError::NotFinite`] for each sequence that ended: its lowest position, then layer, then step. The
+/// logits of that row are unspecified.
 ///
 /// O(rows · (weights + attended positions · heads · values of a head)).
 ///
 /// # Errors
-/// [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`], [`ModelError::Ended`],
-/// [`ModelError::Context`], [`ModelError::Chunk`], [`ModelError::CacheFull`], before anything is computed; the engine's
-/// own. After any of them the sequences are as they were, but may hold more pages.
+/// Before any computation: [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`],
+/// [`ModelError::Ended`], [`ModelError::Context`], [`ModelError::Chunk`], [`ModelError::CacheFull`]. Otherwise those
+/// of the engine. After any error the sequences are unchanged, except that they may hold more pages.
 pub fn decode<E: ModelEngine>(
     engine: &mut E,
     model: &Model<'_, '_>,
@@ -58,17 +58,16 @@ pub fn decode<E: ModelEngine>(
     Ok(())
 }
 
-/// How far a step of [`decode_piece`] is: at its beginning, which is the default, or behind so many pieces.
+/// Progress of [`decode_piece`] in a step: at its beginning, which is the default, or after a number of pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Progress(pub(super) usize);
 
-/// The next piece of what [`decode`] does, so that a machine with one thread stays free for other work: rows of the embedding, a layer, or logits. Says
-/// whether that was the last. Until then all that is given must be what it was, its contents too; afterwards, and after an error, `progress` is at the
-/// beginning of another step.
+/// Does the next piece of [`decode`]: rows of the embedding, one layer, or logits. So a machine with one thread can
+/// do other work in between. Returns true if this was the last piece.
 ///
-/// # Errors
-/// Those of [`decode`].
+/// Until the last piece, all arguments and their contents must stay the same. After it, and after an error,
+/// `progress` is at the beginning of another step.
 #[allow(
     clippy::too_many_arguments,
     reason = "those of decode, and where it stands"
@@ -128,7 +127,7 @@ pub fn decode_piece<E: ModelEngine>(
     Ok(false)
 }
 
-/// Gives each row its position, and makes room for it in the cache.
+/// Sets each row's position, and takes space for it in the cache.
 #[inline(never)]
 fn place(
     model: &Model<'_, '_>,
@@ -165,14 +164,14 @@ fn place(
     Ok(())
 }
 
-/// Lets the sequences go on, or ends them.
+/// Advances the sequences, or ends them.
 fn finish(sequences: &mut [Sequence<'_>], places: &[Place], report: &mut dyn FnMut(ModelError)) {
     for place in places {
         let Some(sequence) = sequences.get_mut(place.sequence) else {
             continue;
         };
         sequence.advance(place.position.saturating_add(1));
-        // Rows of a sequence come by rising position, so the first is the lowest.
+        // Rows of a sequence come in order of position, so the first is the lowest.
         if let (Some((layer, step)), false) = (place.fault, sequence.ended) {
             sequence.ended = true;
             report(ModelError::NotFinite {

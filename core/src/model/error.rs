@@ -1,4 +1,4 @@
-//! What a model refuses.
+//! Errors of models.
 
 use crate::block::BlockError;
 use crate::gguf::GgufError;
@@ -6,7 +6,7 @@ use crate::linear::LinearError;
 use crate::quant::QuantError;
 
 error_enum! {
-    /// A step of a layer, in the order in which they are done.
+    /// A step of a layer, in the order of execution.
     pub enum Step {
         /// The norm before attention.
         AttentionNorm => "the norm before attention",
@@ -16,129 +16,129 @@ error_enum! {
         Keys => "the keys",
         /// Values of attention.
         Values => "the values of attention",
-        /// Scores of attention, or what it gave, or the norm of that.
+        /// Scores of attention, or its result, or the norm of the result.
         Attention => "the scores of attention, or what it gave",
         /// The norm before the feed-forward network.
         FeedForwardNorm => "the norm before the feed-forward network",
         /// The gated activation, or its norm.
         Gate => "the gated activation",
-        /// The norm before the head, whose layer is the number of layers.
+        /// The norm before the head. Its layer is the number of layers.
         Head => "the norm before the head",
     }
 }
 
 error_enum! {
-    /// Why a file is no model that is run, or a step was not taken. Layers count from 0.
+    /// Reason why a file is not a supported model, or a step was not done. Layers count from 0.
     pub enum ModelError {
-        /// The bytes are no whole GGUF file.
+        /// The bytes are not a complete GGUF file.
         File {
-            /// What the reader says.
+            /// The reader's error.
             error: GgufError,
         } => "{error}",
         /// The architecture is none of `bitnet`, `bitnet-b1.58`, `bitnet-25` and `llama`.
         Architecture => "general.architecture is missing or none of bitnet, bitnet-b1.58, bitnet-25 and llama",
-        /// A key of the architecture is missing or holds something else.
+        /// A key of the architecture is missing or has another value.
         Key {
-            /// The key behind the architecture's name.
+            /// The key after the architecture's name.
             key: &'static str,
-            /// What it should be.
+            /// Description of a valid value.
             expected: &'static str,
         } => "key <architecture>.{key} is missing or not {expected}",
-        /// A key of Tercet's own holds something else.
+        /// One of Tercet's own keys has another value.
         OwnKey {
             /// The key.
             key: &'static str,
-            /// What it should be.
+            /// Description of a valid value.
             expected: &'static str,
         } => "key {key} is not {expected}",
-        /// There are more layers than the caller's slice has room for.
+        /// The model has more layers than the caller's slice can hold.
         Layers {
-            /// How many the file has.
+            /// Number of layers in the file.
             found: usize,
-            /// How many there may be.
+            /// Largest number of layers.
             max: usize,
         } => "the model has {found} layers; room is for {max}",
-        /// A tensor that is not of a layer is missing, or has another type or shape.
+        /// A tensor outside the layers is missing, or has another type or shape.
         Tensor {
-            /// Its name.
+            /// Name of the tensor.
             tensor: &'static str,
-            /// What it should be.
+            /// Description of a valid tensor.
             expected: &'static str,
         } => "tensor {tensor} is missing or not {expected}",
         /// A tensor of a layer is missing, or has another type or shape.
         LayerTensor {
             /// The layer.
             layer: usize,
-            /// Its name behind `blk.N.`.
+            /// The tensor's name after `blk.N.`.
             tensor: &'static str,
-            /// What it should be.
+            /// Description of a valid tensor.
             expected: &'static str,
         } => "tensor blk.{layer}.{tensor} is missing or not {expected}",
-        /// A tensor has no place in the architecture, or comes twice.
+        /// The architecture has no such tensor, or it occurs twice.
         Superfluous {
-            /// Its number in the file, from 0; [`crate::gguf::Reader::described`] tells its name.
+            /// The tensor's number in the file, from 0; [`crate::gguf::Reader::described`] returns its name.
             tensor: u64,
         } => "tensor number {tensor} has no place in this architecture, or comes twice",
-        /// The weights of a tensor are refused.
+        /// The weights of a tensor are invalid.
         Weights {
-            /// Its number in the file, from 0.
+            /// The tensor's number in the file, from 0.
             tensor: u64,
-            /// Why.
+            /// The reason.
             error: LinearError,
         } => "the weights of tensor number {tensor}: {error}",
-        /// A memory has too little room.
+        /// A slice of memory is too short.
         Room {
-            /// Which one.
+            /// Name of the slice.
             memory: &'static str,
-            /// Elements that are needed.
+            /// Required number of elements.
             needed: usize,
-            /// Elements that are there.
+            /// Number of elements given.
             found: usize,
         } => "{needed} elements of {memory} are needed; there are {found}",
-        /// Sizes do not fit this machine's addresses.
+        /// Sizes do not fit this machine's address range.
         TooLarge => "the model is too large for this machine's addresses",
-        /// A sum of the cache could leave 64 bits.
+        /// A sum over the cache could exceed 64 bits.
         CacheRange {
-            /// The most positions that a cache of this type takes.
+            /// Largest number of positions for a cache of this type.
             positions: u32,
         } => "a cache of this type takes {positions} positions; take another type or a window",
         /// A token is not in the vocabulary.
         Token {
-            /// The row that has it.
+            /// The token's row.
             row: usize,
             /// The token.
             token: u32,
         } => "row {row} has token {token}, which the vocabulary lacks",
-        /// A row names a sequence that is not there.
+        /// A row refers to a sequence that does not exist.
         NoSequence {
             /// The row.
             row: usize,
         } => "row {row} names a sequence that is not there",
-        /// A sequence is at the end of its context.
+        /// A sequence has reached the end of its context.
         Context {
             /// The sequence.
             sequence: usize,
-            /// Positions that it has.
+            /// Number of its positions.
             positions: u32,
         } => "sequence {sequence} has no room for more than {positions} tokens; a window has no end",
-        /// A sequence that is to be trained on does not attend to every position.
+        /// A sequence for training does not attend to every position.
         Windowed {
             /// The sequence.
             sequence: usize,
         } => "sequence {sequence} has a window; training attends to every position",
-        /// More rows of a sequence in one step than its window has room for.
+        /// One step has more rows of a sequence than its window has space for.
         Chunk {
             /// The sequence.
             sequence: usize,
-            /// The most rows.
+            /// Largest number of rows.
             rows: u32,
         } => "sequence {sequence} takes {rows} rows in one step at most",
         /// No page of the cache is free.
         CacheFull {
-            /// The sequence that asked for one.
+            /// The sequence that needs a page.
             sequence: usize,
         } => "the cache has no free page for sequence {sequence}",
-        /// Something of a row is a NaN or an infinity.
+        /// A value of a row is NaN or infinite.
         NotFinite {
             /// The row's sequence.
             sequence: usize,
@@ -149,38 +149,38 @@ error_enum! {
             /// The row's position in its sequence.
             position: u32,
         } => "position {position} of sequence {sequence}, layer {layer}: not finite: {step}",
-        /// A sequence that came to something not finite before.
+        /// A sequence had a value that was not finite before.
         Ended {
             /// The sequence.
             sequence: usize,
         } => "sequence {sequence} has ended, since something of it was not finite; reset it",
-        /// The sequence came to something not finite before; it can be forgotten, but not cut back.
+        /// The sequence had a value that was not finite before. It can be reset, but not truncated.
         Stopped => "the sequence has ended, since something of it was not finite; it can only be reset",
-        /// A ring cannot be cut back so far.
+        /// A ring cannot be truncated that far.
         Overwritten {
-            /// The position that it was to go on with.
+            /// The position with which it was to continue.
             position: u32,
         } => "keys and values that position {position} attends to were overwritten by later ones",
-        /// A sampler draws none of these logits.
+        /// A sampler cannot draw from these logits.
         Logits => "no token can be drawn: no logit is a number, there is too little scratch, or the sampler's numbers are out of their ranges",
-        /// Codes and scales are not such as a cache keeps.
+        /// A cache cannot have written these codes and scales.
         Stored {
-            /// What they should be.
+            /// Description of valid ones.
             expected: &'static str,
         } => "stored keys or values are not {expected}",
-        /// A layer's product was refused.
+        /// A layer's product failed.
         Linear {
-            /// Why.
+            /// The reason.
             error: LinearError,
         } => "{error}",
-        /// A row of an embedding was refused.
+        /// A row of an embedding could not be decoded.
         Block {
-            /// Why.
+            /// The reason.
             error: BlockError,
         } => "{error}",
-        /// A quantizer refused.
+        /// A quantizer failed.
         Quantize {
-            /// Why.
+            /// The reason.
             error: QuantError,
         } => "{error}",
     }

@@ -1,8 +1,8 @@
 //! The activation between gate and up.
 //!
-//! SiLU (Elfwing and others, 2017): with e = [`exp2_neg`](|x| · log₂ e) of 2³¹ parts and n = 2³¹ where x ≥ 0, e else,
-//! silu(x) = fl(x · fl(n / fl(2³¹ + e))). Squared ReLU (So and others, *Primer*, 2021): one product. What comes of
-//! either is multiplied by up: fl(gate(x) · up).
+//! SiLU (Elfwing and others, 2017): with e = [`exp2_neg`](|x| · log₂ e) in units of 2⁻³¹, and n = 2³¹ if x ≥ 0,
+//! otherwise e, silu(x) = fl(x · fl(n / fl(2³¹ + e))). Squared ReLU (So and others, *Primer*, 2021): one product. The
+//! result of either is multiplied by up: fl(gate(x) · up).
 
 use crate::number::exp2_neg;
 
@@ -17,7 +17,7 @@ pub enum Gate {
 }
 
 impl Gate {
-    /// The gate of a value.
+    /// Applies the gate to a value.
     ///
     /// ```
     /// use tercet_core::model::Gate;
@@ -30,13 +30,13 @@ impl Gate {
     pub fn of(self, x: f32) -> f32 {
         match self {
             Self::Silu => silu(x),
-            // NaN stays NaN, so that what is not finite is found.
+            // NaN stays NaN, so that values that are not finite are detected.
             Self::SquaredRelu if x < 0.0 => 0.0,
             Self::SquaredRelu => x * x,
         }
     }
 
-    /// gate(x) · up, in place of x: a plain loop, for engines to compile for their processor. O(n).
+    /// Replaces x by gate(x) · up. A plain loop, which engines compile for their processor. O(n).
     #[inline]
     pub fn apply(self, x: &mut [f32], up: &[f32]) {
         for (x, &up) in x.iter_mut().zip(up) {
@@ -54,8 +54,8 @@ fn silu(x: f32) -> f32 {
     x * (n / (ONE + e))
 }
 
-/// What [`exp2_neg`] takes for e to the power of −x: x · log₂ e, cut off, in units of 2⁻²⁰. `x` is at least 0; what is
-/// more than 31.99 of log₂, and NaN, count as that.
+/// Returns the argument of [`exp2_neg`] for e to the power of −x: x · log₂ e, truncated to units of 2⁻²⁰. `x` is at
+/// least 0. If x · log₂ e exceeds 31.99 or is NaN, it counts as 31.99.
 #[inline]
 pub fn steps(x: f32) -> u32 {
     let x = x * core::f32::consts::LOG2_E;

@@ -1,50 +1,50 @@
-//! A text that goes on token by token, in pieces of work.
+//! Generates a text token by token, in pieces of work.
 
 use super::{Cache, Memory, Model, ModelError, Progress, Row, Sampler, Sequence, decode_piece};
 use crate::engine::ModelEngine;
 
-/// What a [`Generator`] draws tokens with, in the caller's memory.
+/// Memory and settings with which a [`Generator`] draws tokens.
 #[derive(Debug)]
 pub struct Draws<'m> {
-    /// A logit for each token of the vocabulary.
+    /// One logit per token of the vocabulary.
     pub logits: &'m mut [f32],
-    /// The last tokens, as many as the sampler's penalty looks back at.
+    /// The last tokens, as many as the sampler's penalty considers.
     pub recent: &'m mut [u32],
-    /// How tokens are drawn.
+    /// Rules for drawing tokens.
     pub sampler: Sampler,
     /// Tokens that end a text.
     pub ends: &'m [u32],
 }
 
-/// What [`Generator::poll`] came to.
+/// Result of [`Generator::poll`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Event {
-    /// A piece of work is done, and more is to do.
+    /// A piece of work is done, and more remains.
     Working,
-    /// All [`logits`](Generator::logits) are there that the next token is drawn from.
+    /// All [`logits`](Generator::logits) for the next token are computed.
     Logits,
     /// A token was drawn.
     Token(u32),
-    /// No more tokens come, unless a text is [begun](Generator::begin).
+    /// No more tokens come until a text is [begun](Generator::begin).
     Over(End),
 }
 
-/// Why no more tokens come.
+/// Reason why no more tokens come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum End {
-    /// As many as were asked for were drawn, or no text was begun.
+    /// The requested number of tokens was drawn, or no text was begun.
     Length,
-    /// The last one ends a text.
+    /// The last token ends a text.
     Token,
-    /// The sequence has no position for another.
+    /// The sequence has no position for another token.
     Context,
-    /// Something was refused or not finite, which was told.
+    /// An error occurred, or a value was not finite; `poll` has returned the error.
     Failed,
 }
 
-/// What comes next.
+/// The next action.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     Feed(u32),
@@ -52,10 +52,11 @@ enum Next {
     Over(End),
 }
 
-/// Continues a text with one sequence and one row a step, in memory that the caller gives, a piece of work at a time: see [`decode_piece`]. Between two
-/// pieces a program may do as it likes; nothing here waits, and interrupts stay on.
+/// Continues a text with one sequence and one row per step, in the caller's memory, one piece of work at a time: see
+/// [`decode_piece`]. Between two pieces a program may do other work. Nothing here waits, and interrupts stay enabled.
 ///
-/// Tokens are those of `tercet generate`: for the same file, prompt, pattern, cache and sampler they are equal on every machine.
+/// The tokens are those of `tercet generate`: for the same file, prompt, pattern, cache and sampler they are equal on
+/// every machine.
 ///
 /// ```
 /// use tercet_core::gguf::Reader;
@@ -107,19 +108,20 @@ pub struct Generator<'m, E> {
     sequences: [Sequence<'m>; 1],
     memory: Memory<'m>,
     draws: Draws<'m>,
-    /// How many of the last tokens are known.
+    /// Number of last tokens that are known.
     known: usize,
     progress: Progress,
-    /// What is left of the prompt behind the token that comes next.
+    /// Rest of the prompt after the next token.
     prompt: &'m [u32],
-    /// Tokens that are still to be drawn.
+    /// Number of tokens still to be drawn.
     left: u32,
     next: Next,
 }
 
 impl<'m, E: ModelEngine> Generator<'m, E> {
-    /// A sequence that no text is begun in yet. What memories hold does not matter; one that is too small is refused by the first step.
-    /// Tokens are drawn with [`Memory::words`] for scratch, which have an element for each token of the vocabulary then, but for a temperature of 0.
+    /// Creates a generator without a text. The contents of the memory do not matter; if a slice is too small, the
+    /// first step returns an error. Drawing uses [`Memory::words`] as scratch, which needs one element per token of
+    /// the vocabulary, except for a temperature of 0.
     pub const fn new(
         engine: E,
         model: &'m Model<'m, 'm>,
@@ -142,7 +144,8 @@ impl<'m, E: ModelEngine> Generator<'m, E> {
         }
     }
 
-    /// Forgets the text there was and begins another, of which `tokens` more are drawn at most. A text of no tokens is over at once.
+    /// Drops the current text and begins another, for which at most `tokens` more are drawn. A text of no tokens is
+    /// over at once.
     pub fn begin(&mut self, prompt: &'m [u32], tokens: u32) {
         let [sequence] = &mut self.sequences;
         sequence.reset(&mut self.cache);
@@ -156,7 +159,7 @@ impl<'m, E: ModelEngine> Generator<'m, E> {
         };
     }
 
-    /// Takes the next token off the prompt.
+    /// Takes the next token from the prompt.
     fn of_prompt(&mut self) -> Option<Next> {
         let (&token, rest) = self.prompt.split_first()?;
         self.prompt = rest;
@@ -164,7 +167,7 @@ impl<'m, E: ModelEngine> Generator<'m, E> {
         Some(Next::Feed(token))
     }
 
-    /// Puts a token behind those that the penalty looks back at.
+    /// Adds a token to those that the penalty considers.
     fn remember(&mut self, token: u32) {
         let recent = &mut *self.draws.recent;
         if let Some(slot) = recent.get_mut(self.known) {
@@ -179,26 +182,28 @@ impl<'m, E: ModelEngine> Generator<'m, E> {
         }
     }
 
-    /// The logits of the token that comes next, after [`Event::Logits`].
+    /// Returns the logits of the next token, after [`Event::Logits`].
     pub fn logits(&self) -> &[f32] {
         self.draws.logits
     }
 
-    /// Tokens that were taken in.
+    /// Returns the number of tokens processed so far.
     pub const fn len(&self) -> u32 {
         let [sequence] = &self.sequences;
         sequence.len()
     }
 
-    /// Whether none was.
+    /// Returns true if no token was processed.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Does a piece of work: a layer's, at most. O(weights of a layer + attended positions · heads · values of a head).
+    /// Does one piece of work: at most one layer. O(weights of a layer + attended positions · heads · values of a
+    /// head).
     ///
     /// # Errors
-    /// Those of [`decode`](super::decode), and a [`ModelError::NotFinite`]; [`ModelError::Logits`] where the sampler draws none. The text is then over.
+    /// Those of [`decode`](super::decode); [`ModelError::NotFinite`]; [`ModelError::Logits`] if the sampler cannot
+    /// draw. The text is then over.
     pub fn poll(&mut self) -> Result<Event, E::Failure> {
         match self.next {
             Next::Over(end) => Ok(Event::Over(end)),

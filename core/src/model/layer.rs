@@ -1,37 +1,37 @@
-//! Rows through one layer, written once for running a model and for training it.
+//! Passes rows through one layer. Written once for running a model and for training it.
 
 use super::memory::{Gates, Heads, Vectors};
 use super::pass::Pass;
 use super::{Cache, Layer, Sequence, Step};
 use crate::engine::ModelEngine;
 
-/// What a backward pass has to know of a layer's forward pass: a row for each row of the pass.
+/// Values of a layer's forward pass that the backward pass needs: one row per row of the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     /// Queries before they are rotated.
     Queries,
-    /// What attention gave.
+    /// Result of attention.
     Attended,
     /// The residual between attention and the feed-forward network.
     Middle,
-    /// What is activated.
+    /// Input of the gate's activation.
     Gate,
-    /// What that is multiplied by.
+    /// Its factor.
     Up,
 }
 
-/// Who takes it.
+/// Receives and stores these values.
 pub(crate) trait Tape {
     fn keep(&mut self, which: Kept, values: &[f32]);
 }
 
-/// Nobody: a model that only runs.
+/// Stores nothing: for a model that only runs.
 impl Tape for () {
     fn keep(&mut self, _: Kept, _: &[f32]) {}
 }
 
 impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
-    /// Takes the residuals of all rows through a layer, in place.
+    /// Passes the residuals of all rows through a layer, in place.
     pub(crate) fn layer<T: Tape>(
         &mut self,
         (index, layer): (usize, &Layer<'_>),

@@ -1,4 +1,4 @@
-//! The memory that a step works in.
+//! Memory that a step works in.
 
 use super::cache::PAGE;
 use super::weights::{Values, Weights};
@@ -8,48 +8,49 @@ use crate::engine::LinearEngine;
 use crate::engine::{GROUP, PART};
 use crate::linear::network::LayerSize;
 
-/// Where a row of a step stands.
+/// Place of a step's row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The index of its sequence.
+    /// Index of its sequence.
     pub sequence: usize,
-    /// Its position there.
+    /// Its position in the sequence.
     pub position: u32,
-    /// Where something of it was first not finite: the layer and the step.
+    /// Layer and step at which one of its values first was not finite.
     pub fault: Option<(usize, Step)>,
 }
 
-/// How much memory steps of a model take: elements of each slice of [`Memory`].
+/// Memory that steps of a model need: the length of each slice of [`Memory`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Needs {
-    /// Of [`Memory::places`].
+    /// Length of [`Memory::places`].
     pub places: usize,
-    /// Of [`Memory::floats`].
+    /// Length of [`Memory::floats`].
     pub floats: usize,
-    /// Of [`Memory::bytes`].
+    /// Length of [`Memory::bytes`].
     pub bytes: usize,
-    /// Of [`Memory::halves`].
+    /// Length of [`Memory::halves`].
     pub halves: usize,
-    /// Of [`Memory::longs`]; [`Needs::least_longs`] do too, where products are then made in smaller parts.
+    /// Length of [`Memory::longs`]. [`Needs::least_longs`] are enough too, but products are then computed in smaller
+    /// parts.
     pub longs: usize,
-    /// The least of [`Memory::longs`].
+    /// Smallest length of [`Memory::longs`].
     pub least_longs: usize,
-    /// Of [`Memory::words`].
+    /// Length of [`Memory::words`].
     pub words: usize,
 }
 
-/// What sequences attend to at most.
+/// The largest number of positions that sequences attend to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Span {
-    /// Scores of a head.
+    /// Number of scores of a head.
     scores: usize,
-    /// Whether there are sinks.
+    /// True if there are sinks.
     sinks: bool,
 }
 
 impl Span {
-    /// Of a pattern, and without a ring so many positions.
+    /// Returns the span of a pattern, for that many positions if it is not a ring.
     pub(crate) const fn new(pattern: Pattern, context: u32) -> Self {
         Self {
             scores: Sequence::pages(pattern, context, 1).saturating_mul(PAGE as usize),
@@ -57,7 +58,7 @@ impl Span {
         }
     }
 
-    /// Of either.
+    /// Returns a span that covers both.
     pub(super) fn merge(self, other: Self) -> Self {
         Self {
             scores: self.scores.max(other.scores),
@@ -66,7 +67,7 @@ impl Span {
     }
 }
 
-/// The lengths of a pass's vectors.
+/// Lengths of a pass's vectors.
 #[derive(Clone, Copy)]
 struct Lengths {
     row: usize,
@@ -103,7 +104,8 @@ impl Lengths {
         }
     }
 
-    /// Of [`Parts`]: queries, keys and values, or gate and up, or what is added to residuals.
+    /// Returns the length of [`Parts`]: queries, keys and values, or gate and up, or the vector that is added to
+    /// residuals.
     const fn parts(&self) -> usize {
         let heads = self.queries.saturating_add(self.keys.saturating_mul(2));
         most(most(heads, self.hidden.saturating_mul(2)), self.row)
@@ -129,17 +131,17 @@ impl Lengths {
     }
 }
 
-/// The vectors of a pass, a row of each for each row.
+/// The vectors of a pass, one row of each per row of the pass.
 pub(crate) struct Vectors<'w> {
     /// Residuals.
     pub(crate) x: &'w mut [f32],
-    /// What a layer makes on the way.
+    /// Intermediate vectors of a layer.
     pub(crate) parts: Parts<'w>,
     /// Cosines and sines.
     pub(crate) angles: &'w mut [f32],
 }
 
-/// The vectors of half a layer, which lie where those of the other half do.
+/// The vectors of half a layer, which share memory with those of the other half.
 pub(crate) struct Parts<'w> {
     room: &'w mut [f32],
     row: usize,
@@ -148,15 +150,15 @@ pub(crate) struct Parts<'w> {
     hidden: usize,
 }
 
-/// Those of attention.
+/// The vectors of attention.
 pub(crate) struct Heads<'v> {
-    /// Queries, and what attention gives.
+    /// Queries, and the result of attention.
     pub(crate) queries: &'v mut [f32],
     pub(crate) keys: &'v mut [f32],
     pub(crate) values: &'v mut [f32],
 }
 
-/// Those of the feed-forward network.
+/// The vectors of the feed-forward network.
 pub(crate) struct Gates<'v> {
     pub(crate) gate: &'v mut [f32],
     pub(crate) up: &'v mut [f32],
@@ -180,13 +182,13 @@ impl Parts<'_> {
         }
     }
 
-    /// What is added to residuals, once all that it is made of has been quantized.
+    /// Returns the vector that is added to residuals. Its inputs must have been quantized before.
     pub(crate) fn sum(&mut self) -> &mut [f32] {
         self.room.get_mut(..self.row).unwrap_or_default()
     }
 }
 
-/// Takes so many elements off the front.
+/// Removes `len` elements from the front and returns them.
 pub(crate) fn cut<'w, T>(rest: &mut &'w mut [T], len: usize) -> &'w mut [T] {
     let all = core::mem::take(rest);
     let (first, second) = all.split_at_mut(len.min(all.len()));
@@ -195,7 +197,7 @@ pub(crate) fn cut<'w, T>(rest: &mut &'w mut [T], len: usize) -> &'w mut [T] {
 }
 
 impl<'w> Vectors<'w> {
-    /// Cuts memory, which has enough, into the vectors of `rows` rows and what norms and products work in.
+    /// Divides memory of sufficient length into the vectors of `rows` rows and the memory of norms and products.
     pub(crate) fn cut(
         model: &Model<'_, '_>,
         span: Span,
@@ -232,8 +234,8 @@ impl<'w> Vectors<'w> {
 }
 
 impl Needs {
-    /// What steps of at most `rows` rows take on an engine, of sequences with that pattern and, without a ring,
-    /// `context` positions at most. O(layers).
+    /// Returns the memory that steps of at most `rows` rows need on an engine, for sequences with that pattern and at
+    /// most `context` positions (unless it is a ring). O(layers).
     ///
     /// # Errors
     /// [`ModelError::TooLarge`].
@@ -268,8 +270,9 @@ impl Needs {
         }
     }
 
-    /// As [`Needs::of`], of a model that no file is read of yet: for statics. `matrices` are all that are multiplied by, the head too, none of them of floats;
-    /// words are those that kernels of the processor that this is compiled for make use of. What does not fit an address is `usize::MAX`.
+    /// Like [`Needs::of`], for a model whose file is not read yet: for statics. `matrices` are all matrices of
+    /// products, including the head, none of them of floats. The words are those that kernels of the target processor
+    /// use. A size that does not fit an address is `usize::MAX`.
     ///
     /// ```
     /// use tercet_core::block::Format;
@@ -323,7 +326,7 @@ impl Needs {
         } else {
             PART
         };
-        // The sums of both planes of activations, which matrices of floats have none of.
+        // The sums of both planes of activations; matrices of floats have none.
         let least = if outputs == 0 { 0 } else { 2 * GROUP * wide };
         let longs = groups.saturating_mul(2 * wide).saturating_mul(rows);
         Self {
@@ -346,7 +349,7 @@ impl Needs {
             || self.words == NONE
     }
 
-    /// All of it in bytes.
+    /// Returns the total size in bytes.
     pub const fn total_bytes(&self) -> usize {
         let parts = [
             (self.places, size_of::<Place>()),
@@ -365,25 +368,25 @@ impl Needs {
     }
 }
 
-/// What a step works in: slices of the caller's, whatever they hold, of at least the lengths that [`Needs`] tells.
+/// Memory of a step: the caller's slices with any content, of at least the lengths in [`Needs`].
 #[derive(Debug)]
 pub struct Memory<'w> {
-    /// Rows.
+    /// Places of the rows.
     pub places: &'w mut [Place],
     /// Residuals, activations, scores.
     pub floats: &'w mut [f32],
     /// Codes of activations.
     pub bytes: &'w mut [i8],
-    /// Codes of queries, and of activations of 16 bits.
+    /// Codes of queries, and of 16-bit activations.
     pub halves: &'w mut [i16],
     /// Sums.
     pub longs: &'w mut [i64],
-    /// The scratch of products.
+    /// Scratch of products.
     pub words: &'w mut [u32],
 }
 
 impl Memory<'_> {
-    /// Refuses memory of less than a step needs.
+    /// Fails if there is less memory than a step needs.
     pub(crate) const fn check(&self, needs: &Needs) -> Result<(), ModelError> {
         let parts = [
             ("places", needs.places, self.places.len()),
@@ -401,7 +404,7 @@ const fn most(a: usize, b: usize) -> usize {
     if a < b { b } else { a }
 }
 
-/// Refuses the first part of a memory that has less than is needed: what it is, how much is needed, how much there is.
+/// Fails for the first slice that is too short. Each part is a slice's name, the needed length and the length given.
 pub(crate) const fn enough(parts: &[(&'static str, usize, usize)]) -> Result<(), ModelError> {
     let mut at = 0;
     while at < parts.len() {
@@ -419,7 +422,7 @@ pub(crate) const fn enough(parts: &[(&'static str, usize, usize)]) -> Result<(),
 }
 
 impl<'a> Model<'a, '_> {
-    /// Every matrix that a step multiplies by.
+    /// Returns every matrix that a step multiplies by.
     pub(crate) fn all_weights(&self) -> impl Iterator<Item = &Weights<'a>> {
         let layers = self.layers().iter().flat_map(Layer::weights);
         layers.chain([self.head()])
@@ -427,7 +430,7 @@ impl<'a> Model<'a, '_> {
 }
 
 impl Config {
-    /// Whether a size of a matrix fits what this machine addresses.
+    /// Returns true if the sizes of the matrices fit this machine's address range.
     pub(super) const fn fits(&self) -> bool {
         self.query_width() < usize::MAX && self.kv_width() < usize::MAX
     }

@@ -1,17 +1,18 @@
-//! What a token cost: the negative logarithm of its probability, as an integer.
+//! The cost of a token: the negative logarithm of its probability, as an integer.
 
 use super::gate::steps;
 use crate::number::round::half_even_f64;
 use crate::number::{exp2_neg, log2};
 
-/// Units of [`nll`] in a nat.
+/// Units of [`nll`] per nat.
 pub const NLL_UNIT: i64 = 1 << 32;
 
-/// The negative natural logarithm of a token's probability under softmax of `logits`, in units of 2⁻³²; `None` for a
-/// token that is not there, or where a logit is not finite.
+/// Returns the negative natural logarithm of a token's probability under softmax of `logits`, in units of 2⁻³²;
+/// `None` if the token does not exist or a logit is not finite.
 ///
-/// (m − s) + (log₂ Σ − 31) · ln 2 in f64, each step rounded: m the largest logit, s the token's, Σ the exact sum of
-/// [`exp2_neg`] of what the others lie below m. Rounded half to even once, so that sums of it depend on no order. O(n).
+/// The value is (m − s) + (log₂ Σ − 31) · ln 2 in f64, each step rounded. m is the largest logit, s the token's, and
+/// Σ the exact sum of [`exp2_neg`] of the distances of all logits below m. The result is rounded half to even once,
+/// so that sums of it do not depend on the order. O(n).
 ///
 /// ```
 /// use tercet_core::model::{NLL_UNIT, nll};

@@ -1,4 +1,4 @@
-//! The steps of a pass of rows through a model.
+//! Steps of a pass of rows through a model.
 
 use super::weights::Weights;
 use super::work::Work;
@@ -7,7 +7,7 @@ use crate::engine::ModelEngine;
 use crate::number::root::sqrt_f32;
 use crate::quant::activations;
 
-/// A pass: the rows' places, and what products and norms work in.
+/// A pass: the rows' places, and the memory of products and norms.
 pub(crate) struct Pass<'p, 'w, 'a, 'l, E> {
     pub(crate) engine: &'p mut E,
     pub(crate) model: &'p Model<'a, 'l>,
@@ -16,7 +16,7 @@ pub(crate) struct Pass<'p, 'w, 'a, 'l, E> {
 }
 
 impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
-    /// The rows of the embedding.
+    /// Writes the embedding's rows for the tokens.
     pub(crate) fn embed(
         &mut self,
         tokens: impl Iterator<Item = u32>,
@@ -30,7 +30,8 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         Ok(())
     }
 
-    /// Cosines and sines of every row's position; behind them those to which its sinks' queries are rotated, where there are sinks.
+    /// Writes cosines and sines of every row's position. If there are sinks, those of the position to which its
+    /// sinks' queries are rotated follow.
     pub(crate) fn angles(&mut self, sequences: &[Sequence<'_>], angles: &mut [f32]) {
         let (rope, head) = (self.model.rope(), self.model.config().head.max(1));
         let mut angles = angles.chunks_exact_mut(head);
@@ -49,7 +50,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         }
     }
 
-    /// Makes activations of rows of vectors for those matrices, by a norm where there are gains.
+    /// Computes activations from rows of vectors, in the forms for these matrices, with a norm if there are gains.
     pub(crate) fn norm(
         &mut self,
         (gains, layer, step): (&[u8], usize, Step),
@@ -60,7 +61,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         self.norm_rows((gains, layer, step), (x, 0, rows), inputs)
     }
 
-    /// As [`Pass::norm`], of `rows` rows from the row `first` on.
+    /// Like [`Pass::norm`], for `rows` rows from the row `first` on.
     pub(crate) fn norm_rows(
         &mut self,
         (gains, layer, step): (&[u8], usize, Step),
@@ -78,7 +79,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
             .norm(self.engine, config, (x, rows), gains, inputs, &mut fault)
     }
 
-    /// The products of a matrix with every row's activations.
+    /// Computes the products of a matrix with every row's activations.
     pub(crate) fn product(
         &mut self,
         weights: &Weights<'_>,
@@ -88,7 +89,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         self.work.product(self.engine, wide, rows, weights, out)
     }
 
-    /// Those of several matrices of as many columns.
+    /// Computes the products of several matrices with the same number of columns.
     pub(crate) fn products<const N: usize>(
         &mut self,
         products: [(&Weights<'_>, &mut [f32]); N],
@@ -97,7 +98,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         self.work.products(self.engine, size, products)
     }
 
-    /// Rotates keys and keeps them and the values.
+    /// Rotates keys, and stores keys and values in the cache.
     pub(crate) fn keep(
         &mut self,
         (cache, sequences): (&mut Cache<'_>, &[Sequence<'_>]),
@@ -135,7 +136,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         }
     }
 
-    /// Rotates queries and quantizes them, and those of sinks.
+    /// Rotates and quantizes queries, including those for sinks.
     pub(crate) fn ask(
         &mut self,
         sequences: &[Sequence<'_>],
@@ -182,7 +183,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         }
     }
 
-    /// Lets every head attend: what it gives takes the queries' place.
+    /// Computes the attention of every head; the results replace the queries.
     pub(crate) fn attend(
         &mut self,
         (cache, sequences): (&Cache<'_>, &[Sequence<'_>]),
@@ -196,7 +197,7 @@ impl<E: ModelEngine> Pass<'_, '_, '_, '_, E> {
         self.engine.attend(&attention, scores, sums, out)
     }
 
-    /// Logits of the rows that ask for them, a run of such rows at a time.
+    /// Computes the logits of the rows that need them, one run of such rows at a time.
     pub(crate) fn head(
         &mut self,
         rows: &[Row],

@@ -1,26 +1,26 @@
-//! Rotary position embedding (Su and others, *RoFormer*, 2021), by angles in 64 bits.
+//! Rotary position embedding (Su and others, *RoFormer*, 2021), with 64-bit angles.
 
 use super::ModelError;
 use super::weights::floats;
 use crate::number::{rope_step, sin_cos};
 
-/// How a model's positions become angles.
+/// Conversion of a model's positions to angles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Rope<'a> {
-    /// What each pair's phase advances by with a position, in 2⁻⁶⁴ of a turn.
+    /// Increase of each pair's phase per position, in 2⁻⁶⁴ of a turn.
     pub steps: &'a [u64],
-    /// Whether a pair are neighbours (2i, 2i + 1), and not i and i + half a head.
+    /// True if a pair consists of neighbours (2i, 2i + 1), not of i and i + half a head.
     pub neighbours: bool,
 }
 
 impl Rope<'_> {
-    /// Fills `steps`, one for each pair of a head: [`rope_step`] of the base, divided by `factor` and by the pair's own of `factors` (f32,
-    /// little-endian; none where it is empty), each quotient rounded half to even.
+    /// Fills `steps`, one per pair of a head: [`rope_step`] of the base, divided by `factor` and by the pair's own
+    /// factor in `factors` (f32, little-endian; none if empty). Each quotient is rounded half to even.
     ///
     /// # Errors
-    /// [`ModelError::Tensor`] for factors that are not one a pair, between 2⁻⁴⁰ and 2⁴⁰; [`ModelError::Key`] for a base
-    /// or a factor that is none.
+    /// [`ModelError::Tensor`] unless there is one factor per pair, each between 2⁻⁴⁰ and 2⁴⁰; [`ModelError::Key`] for
+    /// an invalid base or factor.
     pub fn fill(
         base: f32,
         factor: f32,
@@ -53,7 +53,7 @@ impl Rope<'_> {
         Ok(())
     }
 
-    /// Writes cosine and sine of each pair at a position into `out`, which has the length of a head.
+    /// Writes cosine and sine of each pair at a position to `out`, which has the length of a head.
     pub fn angles(&self, position: u32, out: &mut [f32]) {
         for (pair, &step) in out.chunks_exact_mut(2).zip(self.steps) {
             let (sine, cosine) = sin_cos(step.wrapping_mul(u64::from(position)));
@@ -64,7 +64,7 @@ impl Rope<'_> {
     }
 }
 
-/// `step` / `by` of a turn, rounded half to even; `None` unless `by` is from 2⁻⁴⁰ to 2⁴⁰.
+/// Returns `step` / `by` of a turn, rounded half to even; `None` unless `by` is from 2⁻⁴⁰ to 2⁴⁰.
 fn divide(step: u64, by: f32) -> Option<u64> {
     const LEAST: f32 = 1.0 / 1_099_511_627_776.0;
     if !(LEAST..=1.0 / LEAST).contains(&by) {
@@ -81,12 +81,12 @@ fn divide(step: u64, by: f32) -> Option<u64> {
     let quotient = numerator.checked_div(denominator)?;
     let rest = numerator.checked_rem(denominator)?;
     let up = rest * 2 > denominator || (rest * 2 == denominator && quotient & 1 == 1);
-    // Whole turns do not show.
+    // Whole turns have no effect.
     Some((quotient + u128::from(up)) as u64)
 }
 
-/// Rotates a head by the angles that [`Rope::angles`] gave: of a pair (a, b), fl(fl(a·cos) − fl(b·sin)) and
-/// fl(fl(a·sin) + fl(b·cos)). All three are of one length.
+/// Rotates a head by angles from [`Rope::angles`]: a pair (a, b) becomes fl(fl(a·cos) − fl(b·sin)) and fl(fl(a·sin) +
+/// fl(b·cos)). All three slices have the same length.
 pub fn rotate(head: &[f32], neighbours: bool, angles: &[f32], out: &mut [f32]) {
     let turn = |a: f32, b: f32, angle: &[f32]| match angle {
         [cosine, sine] => (a * cosine - b * sine, a * sine + b * cosine),

@@ -1,38 +1,42 @@
-//! The next token, drawn exactly from logits.
+//! Draws the next token exactly from logits.
 //!
-//! In this order, every step rounded once:
-//! 1. Repetition (Keskar and others, *CTRL*, 2019): each token that occurs among the last ones has its logit divided by
-//!    the penalty if it is positive, multiplied by it otherwise.
-//! 2. Top-k: the k largest logits stay, of equals the lower token.
-//! 3. Temperature: a logit l counts as 2 to the power of −log₂ e · fl((m − l) / T), m the largest, by [`exp2_neg`] in 31 bits.
-//! 4. Top-p (Holtzman and others, 2020): of these, from the largest, the fewest whose sum reaches p of all.
-//! 5. Min-p: those that reach p of the largest.
-//! 6. The draw: 64 bits of [`counter`]`(seed, stream, position)`, which name a place in the sum of what is left, from the largest on.
+//! In this order, with every step rounded once:
+//! 1. Repetition (Keskar and others, *CTRL*, 2019): the logit of each token that occurs among the last ones is
+//!    divided by the penalty if it is positive, and multiplied by it otherwise.
+//! 2. Top-k: keeps the k largest logits; of equal ones the lower token.
+//! 3. Temperature: the weight of a logit l is 2 to the power of −log₂ e · fl((m − l) / T), with m the largest logit,
+//!    by [`exp2_neg`] in 31 bits.
+//! 4. Top-p (Holtzman and others, 2020): keeps, from the largest on, the fewest tokens whose sum of weights reaches p
+//!    of the total.
+//! 5. Min-p: keeps the tokens whose weight reaches p of the largest.
+//! 6. The draw: 64 bits of [`counter`]`(seed, stream, position)` select a place in the sum of the remaining weights,
+//!    from the largest on.
 //!
-//! So a token depends on logits, text and position alone. At a temperature of 0 it is the largest logit's, the lowest of equals.
+//! So a token depends only on logits, text and position. At a temperature of 0 it is the token of the largest logit,
+//! the lowest of equal ones.
 
 mod ranked;
 
 use crate::number::counter;
 use ranked::{Next, OCTAVES, Octave, Octaves, Ranked, Weights};
 
-/// How tokens are drawn.
+/// Rules for drawing tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Sampler {
-    /// What differences of logits are divided by; 0 for always the largest.
+    /// Divisor of differences of logits; 0 always takes the largest.
     pub temperature: f32,
-    /// How many of the largest stay; 0 for all.
+    /// Number of largest logits to keep; 0 keeps all.
     pub top_k: usize,
-    /// Of which share of the sum they stay; 1 for all.
+    /// Share of the sum of weights to keep; 1 keeps all.
     pub top_p: f32,
-    /// Which share of the largest one must have; 0 for none.
+    /// Smallest share of the largest weight that a token must have; 0 for none.
     pub min_p: f32,
-    /// What logits of repeated tokens are divided by; 1 for nothing.
+    /// Divisor of the logits of repeated tokens; 1 for no penalty.
     pub penalty: f32,
-    /// The seed.
+    /// Seed of the draws.
     pub seed: u64,
-    /// Which of a seed's streams, such as a sequence's.
+    /// Number of the seed's stream, for example of a sequence.
     pub stream: u32,
 }
 
@@ -43,7 +47,7 @@ impl Default for Sampler {
 }
 
 impl Sampler {
-    /// The largest logit.
+    /// Always takes the largest logit.
     pub const GREEDY: Self = Self {
         temperature: 0.0,
         top_k: 0,
@@ -54,7 +58,8 @@ impl Sampler {
         stream: 0,
     };
 
-    /// Whether all numbers are within their ranges: temperature from 0, shares from 0 to 1, a penalty above 0, all finite.
+    /// Returns true if all numbers are within their ranges: temperature at least 0, shares from 0 to 1, a penalty
+    /// above 0, all finite.
     pub const fn is_valid(&self) -> bool {
         self.temperature >= 0.0
             && self.temperature.is_finite()
@@ -66,11 +71,11 @@ impl Sampler {
             && self.penalty.is_finite()
     }
 
-    /// Draws the token that follows position `position`. `recent` are the last tokens, as many as the penalty looks
-    /// back; logits are changed by it. `scratch` has an element for each logit.
+    /// Draws the token that follows position `position`. `recent` are the last tokens, as many as the penalty
+    /// considers; the penalty changes the logits. `scratch` has one element per logit.
     ///
-    /// `None` without logits, with too little scratch, where numbers are not within their ranges, or where no logit is
-    /// a number. O(V + k · log V).
+    /// Returns `None` if there are no logits, too little scratch, numbers outside their ranges, or only NaN logits.
+    /// O(V + k · log V).
     ///
     /// ```
     /// use tercet_core::model::Sampler;
@@ -81,7 +86,7 @@ impl Sampler {
     /// let warm = Sampler { temperature: 1.0, top_k: 2, seed: 7, ..Sampler::GREEDY };
     /// assert!((0..50).all(|at| warm.draw(&mut [1.0, 3.0, 3.0], &[], at, &mut scratch) != Some(0)));
     /// ```
-    // A frame of its own, which products do not need at the same time.
+    // A separate stack frame, which products do not need at the same time.
     #[inline(never)]
     pub fn draw(
         &self,
@@ -107,7 +112,7 @@ impl Sampler {
             0 => u32::MAX,
             keep => u32::try_from(keep).unwrap_or(u32::MAX),
         };
-        // The sum of those that top-k keeps.
+        // The sum of the tokens that top-k keeps.
         let (mut kept, mut total) = (0u32, 0u64);
         ranked.walk(|count, sum, _| {
             if kept.saturating_add(count) > keep {
@@ -119,18 +124,18 @@ impl Sampler {
         });
         let enough = share(self.top_p, total);
         let least = share(self.min_p, u64::from(weights.of(weights.largest))) as u32;
-        // And of those of them that are left: the largest always is.
+        // And the sum of those that remain after top-p and min-p; the largest always remains.
         let (mut kept, mut left) = (0u32, 0u64);
         ranked.walk(|count, sum, lowest| {
             let first = kept == 0 && count == 1;
-            // One more is taken while there is not enough.
+            // Takes one more while the sum is too small.
             if kept > 0 && left >= enough {
                 return Next::Over;
             }
             let after = left.wrapping_add(sum);
             let whole = kept.saturating_add(count) <= keep
                 && (least == 0 || weights.of(lowest) >= least)
-                // What an octave has behind enough counts nothing if that is its sum.
+                // The order inside an octave does not matter if all of it is needed to reach that sum.
                 && (count == 1 || after <= enough);
             if !(whole || first) {
                 return Next::Inside;
@@ -171,18 +176,19 @@ impl Sampler {
     }
 }
 
-/// ⌈share · total⌉ with the share cut off to 2⁻³².
+/// Returns ⌈share · total⌉, with the share truncated to units of 2⁻³².
 fn share(share: f32, total: u64) -> u64 {
     let parts = (f64::from(share) * 4_294_967_296.0) as u64;
     ((u128::from(parts) * u128::from(total) + u128::from(u32::MAX)) >> 32) as u64
 }
 
-/// The token of the largest logit, the lowest of equals; NaN is passed over. `None` where there is no other.
+/// Returns the token of the largest logit, the lowest of equal ones. Ignores NaN; returns `None` if there is no
+/// other.
 pub fn argmax(logits: &[f32]) -> Option<u32> {
     let first = logits.iter().position(|logit| !logit.is_nan())?;
     let (mut best, mut largest) = (first, *logits.get(first)?);
     for (token, &logit) in logits.iter().enumerate() {
-        // Not so of NaN.
+        // False for NaN.
         if logit > largest {
             (best, largest) = (token, logit);
         }

@@ -1,4 +1,4 @@
-//! A sequence of tokens and where its keys and values lie.
+//! A sequence of tokens and the pages of its keys and values.
 
 use super::cache::{Cache, PAGE};
 use super::memory::Span;
@@ -7,28 +7,29 @@ use super::{CacheType, ModelError, Pattern};
 /// No page.
 const NONE: u32 = u32::MAX;
 
-/// The pages of one sequence, and how far it is.
+/// The pages of one sequence, and its length.
 ///
-/// With a window and no stride its pages are a ring: those of the sinks stay, and of the others the oldest gives way,
-/// so that it may be of any length in constant memory.
+/// With a window and no stride, the pages form a ring: the sinks' pages stay, and of the others the oldest is reused.
+/// So the sequence may have any length in constant memory.
 #[derive(Debug)]
 pub struct Sequence<'m> {
     pattern: Pattern,
-    /// Pages by place; [`NONE`] where there is none yet.
+    /// Pages by place; [`NONE`] if there is none yet.
     table: &'m mut [u32],
     context: u32,
     len: u32,
-    /// The most positions; those of the sinks and the window do not count for a ring.
+    /// Largest number of positions; for a ring, sinks and window do not limit it.
     limit: u32,
-    /// The most rows in one step.
+    /// Largest number of rows in one step.
     chunk: u32,
-    /// Pages of positions below this one gave way in the ring.
+    /// The ring has reused the pages of positions before this page.
     lost: u32,
     pub(super) ended: bool,
 }
 
 impl<'m> Sequence<'m> {
-    /// Pages that a sequence takes at most: for all of `context` positions, or, of a ring, for sinks, window and a step of `chunk` rows.
+    /// Returns the largest number of pages of a sequence: for all of `context` positions, or, for a ring, for sinks,
+    /// window and a step of `chunk` rows.
     ///
     /// ```
     /// use tercet_core::model::{Pattern, Sequence};
@@ -43,7 +44,7 @@ impl<'m> Sequence<'m> {
         if !pattern.is_ring() {
             return full;
         }
-        // From the first row's oldest position to the last row, wherever in a page they fall.
+        // From the first row's oldest position to the last row, at any place in a page.
         let span = pattern.window.saturating_add(chunk).saturating_sub(2);
         let sinks = pattern.sinks.div_ceil(PAGE) as usize;
         sinks
@@ -51,10 +52,12 @@ impl<'m> Sequence<'m> {
             .saturating_add(2)
     }
 
-    /// An empty sequence with a table of [`Sequence::pages`] for that pattern, `context` and `chunk`, whatever it holds.
+    /// Creates an empty sequence. The table has [`Sequence::pages`] elements for that pattern, `context` and `chunk`;
+    /// its content does not matter.
     ///
     /// # Errors
-    /// [`ModelError::Room`] for a table of fewer; [`ModelError::CacheRange`] for more positions than a cache of that type takes.
+    /// [`ModelError::Room`] for a shorter table; [`ModelError::CacheRange`] for more positions than a cache of that
+    /// type allows.
     pub fn new(
         pattern: Pattern,
         kind: CacheType,
@@ -93,27 +96,27 @@ impl<'m> Sequence<'m> {
         })
     }
 
-    /// Positions so far.
+    /// Returns the number of positions so far.
     pub const fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether there is no position yet.
+    /// Returns true if there is no position yet.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether there is no position for another token.
+    /// Returns true if there is no position for another token.
     pub(super) const fn is_full(&self) -> bool {
         self.len >= self.limit
     }
 
-    /// What is attended to.
+    /// Returns the pattern of attended positions.
     pub const fn pattern(&self) -> &Pattern {
         &self.pattern
     }
 
-    /// Gives all pages back and forgets every position, and that something was not finite.
+    /// Returns all pages to the cache and drops every position, and the mark that a value was not finite.
     pub fn reset(&mut self, cache: &mut Cache<'_>) {
         for page in self.table.iter_mut() {
             if *page != NONE {
@@ -126,11 +129,11 @@ impl<'m> Sequence<'m> {
         self.ended = false;
     }
 
-    /// Forgets the positions from `len` on; what follows has the bits that it would have had without them. Does nothing
-    /// where there are no more. O(pages).
+    /// Drops the positions from `len` on. The following steps return the same bits as if these positions had never
+    /// existed. Does nothing if the sequence is not longer. O(pages).
     ///
-    /// A ring goes back only as far as the pages last that position `len` attends to: in any case by the most rows of a step
-    /// from the furthest position that it had.
+    /// A ring can only go back as far as it still has the pages that position `len` attends to: always by the largest
+    /// number of rows of a step from the furthest position that it had.
     ///
     /// ```
     /// # use tercet_core::model::{Cache, CacheShape, CacheType, Codes, Pattern, Sequence};
@@ -148,8 +151,8 @@ impl<'m> Sequence<'m> {
     /// ```
     ///
     /// # Errors
-    /// [`ModelError::Overwritten`]; [`ModelError::Stopped`] for one that came to something not finite, unless `len` is 0. The sequence
-    /// is then as it was.
+    /// [`ModelError::Overwritten`]; [`ModelError::Stopped`] for a sequence that had a value that was not finite,
+    /// unless `len` is 0. The sequence is then unchanged.
     pub fn truncate(&mut self, len: u32, cache: &mut Cache<'_>) -> Result<(), ModelError> {
         if len == 0 {
             self.reset(cache);
@@ -179,18 +182,18 @@ impl<'m> Sequence<'m> {
         Ok(())
     }
 
-    /// The numbers of the pages of positions, from 0, that the next position attends to, the lowest first: all that must be kept of
-    /// a sequence to go on with it, by [`Sequence::page`] and [`Cache::keys`].
+    /// Returns the page numbers (counted in positions, from 0) that the next position attends to, lowest first. To
+    /// continue a sequence later, it is enough to store these pages, by [`Sequence::page`] and [`Cache::keys`].
     pub fn kept(&self) -> impl Iterator<Item = u32> + use<> {
         let all = self.len.div_ceil(PAGE);
         self.attended(self.len).filter(move |&page| page < all)
     }
 
-    /// Makes room for a sequence of `len` positions of which [`Sequence::kept`] are to be given by [`Cache::load`]; what they hold
-    /// until then is open. What it was is forgotten.
+    /// Drops the current content and takes pages for a sequence of `len` positions. The caller then fills the pages
+    /// of [`Sequence::kept`] with [`Cache::load`]; until then their content is unspecified.
     ///
     /// # Errors
-    /// [`ModelError::Context`] and [`ModelError::CacheFull`], with a sequence of 0; it is then empty.
+    /// [`ModelError::Context`] and [`ModelError::CacheFull`], with a sequence of 0. The sequence is then empty.
     pub fn restore(&mut self, len: u32, cache: &mut Cache<'_>) -> Result<(), ModelError> {
         self.reset(cache);
         if len > self.limit {
@@ -220,17 +223,17 @@ impl<'m> Sequence<'m> {
         Ok(())
     }
 
-    /// The page of the first position in the window of position `p`.
+    /// Returns the page number of the first position in the window of position `p`.
     fn window_of(&self, p: u32) -> u32 {
         p.saturating_sub(self.pattern.window.saturating_sub(1)) / PAGE
     }
 
-    /// Pages that hold the sinks and stay.
+    /// Returns the number of pages that hold the sinks and stay.
     const fn fixed(&self) -> u32 {
         self.pattern.sinks.div_ceil(PAGE)
     }
 
-    /// The place of a page of positions in the table.
+    /// Returns the place of a page number in the table.
     fn slot(&self, page: u32) -> usize {
         let page = page as usize;
         if !self.pattern.is_ring() {
@@ -247,13 +250,13 @@ impl<'m> Sequence<'m> {
         }
     }
 
-    /// Where in the cache the page of a position lies; `None` for one that was never kept.
+    /// Returns the cache's page of a position; `None` if the position was never stored.
     pub fn page(&self, position: u32) -> Option<u32> {
         let page = self.table.get(self.slot(position / PAGE)).copied();
         page.filter(|&page| page != NONE)
     }
 
-    /// Makes room for a position, the first behind those that room was made for.
+    /// Takes space for a position, the first one after those that have space.
     pub(crate) fn extend(
         &mut self,
         index: usize,
@@ -274,13 +277,13 @@ impl<'m> Sequence<'m> {
         }
         let slot = self.slot(position / PAGE);
         let full = ModelError::CacheFull { sequence: index };
-        // There always: the table is as long as positions and window may be.
+        // Always present: the table is long enough for all positions, or for the window.
         let page = self.table.get_mut(slot).ok_or(full)?;
         if *page == NONE {
             *page = cache.take().ok_or(full)?;
         }
         if self.pattern.is_ring() {
-            // The page whose slot it takes is as many before it as the ring has.
+            // The page whose slot it reuses is as many pages before it as the ring has.
             let ring = (self.table.len() as u32).saturating_sub(self.fixed());
             let lost = (position / PAGE).saturating_add(1).saturating_sub(ring);
             self.lost = self.lost.max(lost);
@@ -288,17 +291,18 @@ impl<'m> Sequence<'m> {
         Ok(())
     }
 
-    /// What a row attends to at most.
+    /// Returns the largest number of positions that a row attends to.
     pub(super) const fn span(&self) -> Span {
         Span::new(self.pattern, self.context)
     }
 
-    /// Goes on by the rows of a step.
+    /// Advances by the rows of a step.
     pub(crate) fn advance(&mut self, to: u32) {
         self.len = to;
     }
 
-    /// The pages of positions of which `p` may attend to one: those of the sinks and those from the window's on, or all.
+    /// Returns the page numbers with positions that `p` may attend to: those of the sinks and those from the window's
+    /// on, or all.
     pub(super) fn attended(&self, p: u32) -> impl Iterator<Item = u32> + use<> {
         let last = p / PAGE;
         let (sinks, first) = match self.pattern.stride {

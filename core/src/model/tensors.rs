@@ -1,4 +1,4 @@
-//! The tensors of a file, each put where it belongs by its name.
+//! Assigns the tensors of a file to their places, by name.
 
 use super::view::Layer;
 use super::weights::{FloatMatrix, FloatType, Values, Weights, floats};
@@ -13,7 +13,7 @@ const F32_ONE: &str = "one F32";
 const MATRIX: &str =
     "a matrix of this shape, of a type that is multiplied: F32, F16, BF16 or blocks";
 
-/// What stands outside the layers.
+/// Tensors outside the layers.
 #[derive(Default)]
 pub(super) struct Outside<'a> {
     pub(super) embedding: Option<Weights<'a>>,
@@ -22,7 +22,7 @@ pub(super) struct Outside<'a> {
     pub(super) rope_factors: &'a [u8],
 }
 
-/// A tensor, and how it is named in errors.
+/// A tensor and its name in errors.
 struct Found<'a> {
     number: u64,
     info: TensorInfo<'a>,
@@ -44,7 +44,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// A vector of f32 of that length.
+    /// Returns a vector of f32 of that length.
     fn vector(&self, len: usize, expected: &'static str) -> Result<&'a [u8], ModelError> {
         let elements = self.info.shape.elements();
         match self.info.kind == TensorType::F32 && elements == len as u64 && whole(&self.info) {
@@ -53,7 +53,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// A matrix with rows of `cols`; with as many `rows`, where they are known.
+    /// Returns a matrix with rows of `cols` values, and with that number of `rows` if it is known.
     fn matrix(
         &self,
         cols: usize,
@@ -93,12 +93,12 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Whether all bytes are there; a reader from `inspect` may lack some.
+/// Returns true if all bytes are present; a reader from `inspect` may lack some.
 fn whole(info: &TensorInfo<'_>) -> bool {
     info.byte_len() == Ok(info.data.len() as u64)
 }
 
-/// Puts every tensor of the file into its place. O(tensors), and a scan of the scales of all blocks.
+/// Assigns every tensor of the file to its place. O(tensors), and one pass over the scales of all blocks.
 pub(super) fn place<'a>(
     file: &Reader<'a>,
     config: &mut Config,
@@ -130,7 +130,7 @@ pub(super) fn place<'a>(
     Ok(outside)
 }
 
-/// A number as a name has it: digits without a sign or zeros before it.
+/// Parses a number in a name: digits without a sign or leading zeros.
 fn number_of(digits: &str) -> Option<usize> {
     let plain = digits.bytes().all(|digit| digit.is_ascii_digit());
     let leading = digits.len() > 1 && digits.starts_with(['0']);
@@ -138,7 +138,7 @@ fn number_of(digits: &str) -> Option<usize> {
 }
 
 impl<'a> Outside<'a> {
-    /// Takes a tensor; false where it has no place or came before.
+    /// Assigns a tensor; false if it has no place or occurred before.
     fn take(&mut self, found: Found<'a>, config: &mut Config) -> Result<bool, ModelError> {
         let wide = config.wide();
         let named = |name| Found { name, ..found };
@@ -169,7 +169,7 @@ impl<'a> Outside<'a> {
     }
 }
 
-/// Takes a tensor of a layer; false where it has no place or came before.
+/// Assigns a tensor of a layer; false if it has no place or occurred before.
 fn take<'a>(
     layer: &mut Layer<'a>,
     name: &str,

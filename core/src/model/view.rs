@@ -11,30 +11,30 @@ use crate::gguf::Reader;
 pub struct Layer<'a> {
     /// Gains of the norm before attention.
     pub attention_norm: &'a [u8],
-    /// To queries.
+    /// Matrix from the residual to queries.
     pub query: Weights<'a>,
-    /// To keys.
+    /// Matrix from the residual to keys.
     pub key: Weights<'a>,
-    /// To values.
+    /// Matrix from the residual to values.
     pub value: Weights<'a>,
-    /// Gains of the norm behind attention; empty where there is none.
+    /// Gains of the norm after attention; empty if there is none.
     pub attention_sub_norm: &'a [u8],
-    /// From attention to the residual.
+    /// Matrix from attention to the residual.
     pub output: Weights<'a>,
     /// Gains of the norm before the feed-forward network.
     pub feed_forward_norm: &'a [u8],
-    /// To what is activated.
+    /// Matrix to the input of the gate's activation.
     pub gate: Weights<'a>,
-    /// To what that is multiplied by.
+    /// Matrix to the gate's factor.
     pub up: Weights<'a>,
-    /// Gains of the norm behind the gate; empty where there is none.
+    /// Gains of the norm after the gate; empty if there is none.
     pub feed_forward_sub_norm: &'a [u8],
-    /// From there to the residual.
+    /// Matrix from the gated activation to the residual.
     pub down: Weights<'a>,
 }
 
 impl<'a> Layer<'a> {
-    /// No tensors.
+    /// A layer without tensors.
     pub const EMPTY: Self = Self {
         attention_norm: &[],
         query: Weights::NONE,
@@ -49,7 +49,7 @@ impl<'a> Layer<'a> {
         down: Weights::NONE,
     };
 
-    /// Its matrices.
+    /// Returns the layer's matrices.
     pub fn weights(&self) -> [&Weights<'a>; 7] {
         [
             &self.query,
@@ -63,9 +63,9 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// A model, checked, with its tensors where they lie: in flash, in a memory map.
+/// A checked model. Its tensors stay in place, in flash or in a memory map.
 ///
-/// `'a` is the file's life, `'l` that of the slices that the caller gives for what is found in it.
+/// `'a` is the lifetime of the file, `'l` that of the caller's slices for layers and rotation steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Model<'a, 'l> {
     config: Config,
@@ -78,23 +78,26 @@ pub struct Model<'a, 'l> {
 }
 
 impl<'a, 'l> Model<'a, 'l> {
-    /// Layers and pairs of a head: the lengths of the slices that [`Model::new`] takes. O(metadata).
+    /// Returns the number of layers and the number of pairs of a head: the lengths of the slices for [`Model::new`].
+    /// O(metadata).
     ///
     /// # Errors
-    /// Those of the metadata.
+    /// Errors in the metadata.
     pub fn lengths(file: &Reader<'_>) -> Result<(usize, usize), ModelError> {
         let config = Config::read(file)?;
         Ok((config.layers, config.head / 2))
     }
 
     /// Reads a model's description and finds its tensors. `layers` and `steps` have at least the
-    /// [lengths](Model::lengths), whatever they hold.
+    /// [lengths](Model::lengths), and any content.
     ///
-    /// O(metadata + tensors), a scan of the scales of blocks, and some hundred products for each pair of a head. No tensor is copied.
+    /// O(metadata + tensors), one pass over the scales of blocks, and some hundred products per pair of a head. No
+    /// tensor is copied.
     ///
     /// # Errors
-    /// The first thing found wrong, with its key or tensor; [`ModelError::Layers`] and [`ModelError::Room`] for slices that are too short.
-    // A frame of its own: a program's main loop would keep all of it.
+    /// The first error found, with its key or tensor; [`ModelError::Layers`] and [`ModelError::Room`] for slices that
+    /// are too short.
+    // A separate stack frame; otherwise a program's main loop would keep all of it.
     #[inline(never)]
     pub fn new(
         file: &Reader<'a>,
@@ -173,43 +176,43 @@ impl<'a, 'l> Model<'a, 'l> {
         })
     }
 
-    /// Its shape.
+    /// Returns the model's shape.
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The model with another gate, where its file is known to name a wrong one or none.
+    /// Returns the model with another gate, for a file that is known to specify a wrong one or none.
     pub const fn with_gate(mut self, gate: Gate) -> Self {
         self.config.gate = gate;
         self
     }
 
-    /// Its layers.
+    /// Returns the layers.
     pub const fn layers(&self) -> &'l [Layer<'a>] {
         self.layers
     }
 
-    /// A row for each token.
+    /// Returns the embedding, with one row per token.
     pub const fn embedding(&self) -> &Weights<'a> {
         &self.embedding
     }
 
-    /// Gains of the norm before the head, f32, little-endian.
+    /// Returns the gains of the norm before the head, f32, little-endian.
     pub const fn norm(&self) -> &'a [u8] {
         self.norm
     }
 
-    /// To logits: the embedding itself where the file has no other.
+    /// Returns the matrix to logits: the embedding if the file has no other.
     pub const fn head(&self) -> &Weights<'a> {
         &self.head
     }
 
-    /// How positions become angles.
+    /// Returns the conversion of positions to angles.
     pub const fn rope(&self) -> &Rope<'l> {
         &self.rope
     }
 
-    /// Bytes of all weights.
+    /// Returns the number of bytes of all weights.
     pub fn bytes(&self) -> usize {
         let embedding = if self.tied { 0 } else { self.embedding.bytes() };
         self.all_weights().fold(embedding, |sum, weights| {
@@ -218,7 +221,7 @@ impl<'a, 'l> Model<'a, 'l> {
     }
 }
 
-/// The first tensor that a layer lacks.
+/// Fails with the first tensor that a layer lacks.
 fn complete(layer: &Layer<'_>, sub_norms: bool) -> Result<(), &'static str> {
     let norms = [
         (layer.attention_norm, true, "attn_norm.weight"),

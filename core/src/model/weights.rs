@@ -7,20 +7,20 @@ use crate::block;
 use crate::linear::{Layer, Layout};
 use crate::number::{Element, Lanes};
 
-/// The type of a matrix's floats.
+/// Type of a matrix's floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FloatType {
-    /// Of 32 bits.
+    /// 32-bit floats.
     F32,
-    /// Of 16 bits, IEEE's.
+    /// IEEE 16-bit floats.
     F16,
-    /// Of 16 bits, the upper half of an f32.
+    /// 16-bit floats that are the upper half of an f32.
     Bf16,
 }
 
 impl FloatType {
-    /// Bytes of a value.
+    /// Returns the number of bytes per value.
     pub const fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,
@@ -29,7 +29,7 @@ impl FloatType {
     }
 }
 
-/// A matrix of floats as a file has it: rows of `cols` values, little-endian, at any address.
+/// A matrix of floats as in a file: rows of `cols` values, little-endian, at any address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct FloatMatrix<'a> {
@@ -39,7 +39,7 @@ pub struct FloatMatrix<'a> {
 }
 
 impl<'a> FloatMatrix<'a> {
-    /// Takes the bytes of a matrix; `None` unless they are whole rows of at least a value.
+    /// Accepts the bytes of a matrix; `None` unless they are whole rows of at least one value.
     pub fn new(kind: FloatType, cols: usize, bytes: &'a [u8]) -> Option<Self> {
         let row = cols.checked_mul(kind.bytes()).filter(|&row| row > 0)?;
         bytes
@@ -48,33 +48,33 @@ impl<'a> FloatMatrix<'a> {
             .then_some(Self { kind, cols, bytes })
     }
 
-    /// The type of its values.
+    /// Returns the type of the values.
     pub const fn kind(&self) -> FloatType {
         self.kind
     }
 
-    /// Values of a row, at least 1.
+    /// Returns the number of values per row, at least 1.
     pub const fn cols(&self) -> usize {
         self.cols
     }
 
-    /// All values as they lie.
+    /// Returns the bytes of all values.
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Bytes of a row, at least 1.
+    /// Returns the number of bytes per row, at least 1.
     fn row_bytes(&self) -> usize {
-        // `new` has seen that it fits, and that it is no 0; said again where the compiler sees it.
+        // `new` has checked that this fits and is not 0; repeated here for the compiler.
         self.cols.saturating_mul(self.kind.bytes()).max(1)
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.bytes.len() / self.row_bytes()
     }
 
-    /// The bytes of a row; none past the last.
+    /// Returns the bytes of a row; none after the last.
     pub fn row(&self, row: usize) -> &'a [u8] {
         let bytes = self.row_bytes();
         let rest = row
@@ -83,7 +83,7 @@ impl<'a> FloatMatrix<'a> {
         rest.and_then(|rest| rest.get(..bytes)).unwrap_or_default()
     }
 
-    /// The rows from `first` on, at most `rows` of them.
+    /// Returns at most `rows` rows, from `first` on.
     pub fn part(&self, first: usize, rows: usize) -> Self {
         let bytes = self.row_bytes();
         let rest = first
@@ -97,7 +97,7 @@ impl<'a> FloatMatrix<'a> {
         }
     }
 
-    /// Writes a row's values, widened, into `out`; of another length as many as there are.
+    /// Writes a row's values, converted to f32, to `out`; if the lengths differ, as many as fit.
     pub fn widen(&self, row: usize, out: &mut [f32]) {
         let bytes = self.row(row);
         match self.kind {
@@ -107,7 +107,8 @@ impl<'a> FloatMatrix<'a> {
         }
     }
 
-    /// The dot product of a row, widened, with activations, in the order of [`crate::number::lanes`]. `x` has a value for each column.
+    /// Returns the dot product of a row, converted to f32, with activations, in the order of
+    /// [`crate::number::lanes`]. `x` has one value per column.
     pub fn dot(&self, row: usize, x: &[f32]) -> f32 {
         let bytes = self.row(row);
         match self.kind {
@@ -118,7 +119,7 @@ impl<'a> FloatMatrix<'a> {
     }
 }
 
-/// The numbers of a slice of f32, little-endian, at any address.
+/// Returns the numbers of a slice of f32, little-endian, at any address.
 pub(crate) fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
     let (values, _) = bytes.as_chunks();
     values.iter().map(|&bytes| f32::from_le_bytes(bytes))
@@ -134,7 +135,7 @@ fn widen<T: Element>(bytes: &[u8], out: &mut [f32]) {
     }
 }
 
-/// 64 values at a time, since the lanes continue over them.
+/// Multiplies 64 values at a time; the lanes continue across them.
 fn dot<T: Element, const BYTES: usize>(bytes: &[u8], x: &[f32]) -> f32 {
     let mut lanes = Lanes::<f32>::new();
     let mut values = [T::default(); 64];
@@ -146,13 +147,13 @@ fn dot<T: Element, const BYTES: usize>(bytes: &[u8], x: &[f32]) -> f32 {
             *value = bytes.next().and_then(T::from_le_bytes).unwrap_or_default();
         }
         let values = values.get(..x.len()).unwrap_or_default();
-        // Of one length.
+        // The lengths are equal.
         let _ = lanes.dot(values, x);
     }
     lanes.total()
 }
 
-/// The values of a matrix.
+/// Values of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Values<'a> {
@@ -164,15 +165,15 @@ pub enum Values<'a> {
     Floats(FloatMatrix<'a>),
 }
 
-/// A matrix, and what is done to its products.
+/// A matrix, with the bias and the scale of its products.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Weights<'a> {
-    /// Rows are outputs, columns inputs.
+    /// Rows are outputs, columns are inputs.
     pub values: Values<'a>,
-    /// What is added, an f32 a row, little-endian; none where it is empty.
+    /// Bias, one f32 per row, little-endian; empty if there is none.
     pub bias: &'a [u8],
-    /// What the product is multiplied by at last, where there is such a tensor.
+    /// Final factor of the product, if the file has such a tensor.
     pub scale: Option<f32>,
 }
 
@@ -184,7 +185,7 @@ impl<'a> Weights<'a> {
         scale: None,
     };
 
-    /// A matrix without bias and scale.
+    /// Creates a matrix without bias and scale.
     pub const fn new(values: Values<'a>) -> Self {
         Self {
             values,
@@ -192,7 +193,7 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Outputs; 0 without a matrix.
+    /// Returns the number of rows (outputs); 0 without a matrix.
     pub fn rows(&self) -> usize {
         match &self.values {
             Values::None => 0,
@@ -201,7 +202,7 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Inputs; 0 without a matrix.
+    /// Returns the number of columns (inputs); 0 without a matrix.
     pub const fn cols(&self) -> usize {
         match &self.values {
             Values::None => 0,
@@ -210,7 +211,7 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Bytes of the weights.
+    /// Returns the number of bytes of the weights.
     pub const fn bytes(&self) -> usize {
         match &self.values {
             Values::None => 0,
@@ -219,7 +220,7 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Low-bit weights, if that is what they are.
+    /// Returns the low-bit weights, if the matrix has them.
     pub(super) const fn layer(&self) -> Option<&Layer<'a>> {
         match &self.values {
             Values::Blocks(layer) => Some(layer),
@@ -227,12 +228,12 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Whether activations are taken as floats, and not as codes.
+    /// Returns true if the matrix takes activations as floats, not as codes.
     pub(super) const fn takes_floats(&self) -> bool {
         matches!(self.values, Values::Floats(_))
     }
 
-    /// Writes a row's values into `out`, which has one for each column: what an embedding gives a token.
+    /// Writes a row's values to `out`, which has one element per column: a token's embedding.
     pub(super) fn embed(&self, row: usize, out: &mut [f32]) -> Result<(), ModelError> {
         match &self.values {
             Values::None => out.fill(0.0),
@@ -247,7 +248,7 @@ impl<'a> Weights<'a> {
         Ok(())
     }
 
-    /// Adds the bias, and multiplies by the scale, each rounded; `out` has rows of outputs.
+    /// Adds the bias and multiplies by the scale, each rounded. `out` has rows of outputs.
     pub(super) fn finish(&self, out: &mut [f32]) {
         if !self.bias.is_empty() {
             for row in out.chunks_exact_mut((self.bias.len() / 4).max(1)) {

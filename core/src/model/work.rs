@@ -1,4 +1,4 @@
-//! Norms and products of a pass, over activations in the forms that matrices take.
+//! Norms and products of a pass, with activations in the forms that matrices take.
 
 use super::attention::Attention;
 use super::weights::{Values, Weights, floats};
@@ -8,30 +8,30 @@ use crate::linear::{I8Sym, Layer};
 use crate::quant::QuantError;
 use crate::quant::activations::{self, Activations, Norm};
 
-/// What norms and products work in.
+/// Memory of norms and products.
 pub(crate) struct Work<'w> {
     /// Activations that are not quantized.
     pub(crate) input: &'w mut [f32],
     pub(crate) gains: &'w mut [f32],
-    /// Of activations.
+    /// Scales of activations.
     pub(crate) scales: &'w mut [f32],
     pub(crate) query_scales: &'w mut [f32],
     pub(crate) scores: &'w mut [f32],
-    /// Activations of 8 bits, or both planes of those of 16.
+    /// 8-bit activations, or both planes of 16-bit ones.
     pub(crate) bytes: &'w mut [i8],
-    /// Activations of 16 bits, or queries.
+    /// 16-bit activations, or queries.
     pub(crate) halves: &'w mut [i16],
     pub(crate) longs: &'w mut [i64],
     pub(crate) words: &'w mut [u32],
 }
 
 impl Work<'_> {
-    /// Room for a head, which no norm uses at the time.
+    /// Returns space for a head, in memory that no norm uses at that time.
     pub(crate) fn rotated(&mut self, head: usize) -> &mut [f32] {
         self.gains.get_mut(..head).unwrap_or_default()
     }
 
-    /// A layer's attention of the queries that are asked, and room for its scores and sums.
+    /// Returns a layer's attention for the prepared queries, and space for its scores and sums.
     pub(crate) fn attention<'c, 'm>(
         &'c mut self,
         config: &Config,
@@ -60,8 +60,8 @@ impl Work<'_> {
         (attention, self.scores, self.longs)
     }
 
-    /// Makes activations of rows of vectors, in the forms that those matrices take. Calls `fault` with each row of
-    /// which something is not finite.
+    /// Computes activations from rows of vectors, in the forms that these matrices take. Calls `fault` with each row
+    /// that has a value that is not finite.
     pub(crate) fn norm<E: ModelEngine>(
         &mut self,
         engine: &mut E,
@@ -118,7 +118,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The products of a matrix with the activations of `rows` rows: `out` has a row for each.
+    /// Computes the products of a matrix with the activations of `rows` rows: `out` has one row for each.
     pub(crate) fn product<E: ModelEngine>(
         &mut self,
         engine: &mut E,
@@ -152,7 +152,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// [`Work::product`] of several matrices, each into what stands beside it.
+    /// Does [`Work::product`] for several matrices, each into its own output.
     pub(crate) fn products<E: ModelEngine, const N: usize>(
         &mut self,
         engine: &mut E,
@@ -184,12 +184,12 @@ impl Work<'_> {
     }
 }
 
-/// The first codes, which are within ±127.
+/// Returns the first codes, which are within ±127.
 pub(crate) fn symmetric(codes: &[i8], len: usize) -> Result<I8Sym<'_>, ModelError> {
     Ok(I8Sym::new(codes.get(..len).unwrap_or_default())?)
 }
 
-/// Quantizes rows; one that is not finite is none of the engine's failures, and has the scale NaN.
+/// Quantizes rows. A row that is not finite is not an engine's error; it gets the scale NaN.
 fn quantize<E: ModelEngine, C>(
     engine: &mut E,
     x: &[f32],
@@ -199,7 +199,7 @@ fn quantize<E: ModelEngine, C>(
     of: impl Fn(&mut [C]) -> Activations<'_>,
 ) -> Result<(), E::Failure> {
     if let Err(failure) = engine.norm_quantize(x, norm, of(codes), scales) {
-        // What core says of the same rows tells whether it was the rows or the engine.
+        // Core's result for the same rows shows if the rows or the engine failed.
         return match activations::quantize(x, norm, of(codes), scales) {
             Err(QuantError::RowNotFinite { .. }) => Ok(()),
             _ => Err(failure.into()),

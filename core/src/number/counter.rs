@@ -1,13 +1,14 @@
-//! Draws by place: a generator whose n-th draw needs none before it.
+//! A counter-based generator: its n-th draw does not need the draws before it.
 
-/// Rounds.
+/// Number of rounds.
 const ROUNDS: u32 = 10;
 
-/// Four words drawn at a position of a stream: Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011), as in
-/// Random123, with `seed` as its key and the position (its low word first), the stream and 0 as its counter.
+/// Draws four words at a position of a stream: Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as
+/// 1, 2, 3", 2011), as in Random123. `seed` is its key; its counter is the position (low word first), the stream
+/// and 0.
 ///
-/// A draw depends on its place alone, and not on what was drawn before it or by whom: so no batch, thread or restart shows. Not for
-/// cryptography. Twenty products of 32 bits.
+/// A draw depends only on its place, not on earlier draws or on the caller. So batches, threads and restarts have no
+/// influence. Not for cryptography. Twenty 32-bit products.
 ///
 /// ```
 /// use tercet_core::number::counter;
@@ -21,7 +22,7 @@ pub const fn counter(seed: u64, stream: u32, position: u64) -> [u32; 4] {
     philox([position as u32, (position >> 32) as u32, stream, 0], key)
 }
 
-/// The function itself, of any counter and key.
+/// The function itself, for any counter and key.
 const fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let ([mut a, mut b, mut c, mut d], [mut k0, mut k1]) = (counter, key);
     let mut round = 0;
@@ -40,7 +41,7 @@ const fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 mod tests {
     use super::*;
 
-    /// Random123's own, of all zeros, all ones, and digits of π.
+    /// Random123's own test vectors: all zeros, all ones, and digits of π.
     #[test]
     fn known_answers_are_given() {
         assert_eq!(

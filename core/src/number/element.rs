@@ -1,4 +1,4 @@
-//! The float types a tensor may hold.
+//! The float types of tensors.
 
 use half::{bf16, f16};
 
@@ -7,19 +7,18 @@ use super::{Plain, bits};
 mod sealed {
     use super::{bits, extremes_of_halves};
 
-    /// Keeps [`super::Element`] to the three types, and says what the exact sum may rely on.
+    /// Limits [`super::Element`] to the three types, and states the properties that the exact sum needs.
     pub trait Sealed {
-        /// The largest distance between the exponents of the largest and the smallest non-zero magnitude
-        /// of a block of 256 for which their sum, and so every partial sum, is exact in `f64`.
+        /// Largest distance between the exponents of the largest and the smallest non-zero magnitude of a block of
+        /// 256 for which their sum, and so every partial sum, is exact in `f64`.
         ///
-        /// With p significant bits a value is a multiple of 2^(e − p + 1), and 256 values with exponents
-        /// up to E sum to less than 2^(E + 9); subnormals count with
-        /// the exponent of the smallest normal. So 53 bits hold every partial sum while
-        /// E + 9 − (e − p + 1) ≤ 53, which is E − e ≤ 45 − p.
+        /// With p significant bits, a value is a multiple of 2^(e − p + 1), and 256 values with exponents up to E sum
+        /// to less than 2^(E + 9). Subnormals count with the exponent of the smallest normal. So 53 bits hold every
+        /// partial sum while E + 9 − (e − p + 1) ≤ 53, which is E − e ≤ 45 − p.
         const EXACT_SPREAD: u32;
 
-        /// The smallest and the largest of the values in the order of [`bits::ordered`], as keys of it;
-        /// `(u32::MAX, 0)` when there are none.
+        /// Returns the smallest and the largest of the values in the order of [`bits::ordered`], as its keys;
+        /// `(u32::MAX, 0)` if there are no values.
         fn extremes(values: &[Self]) -> (u32, u32)
         where
             Self: Sized;
@@ -44,7 +43,7 @@ mod sealed {
         }
     }
     impl Sealed for half::f16 {
-        // Always: a finite f16 is a multiple of 2⁻²⁴ below 2¹⁶, so 256 of them need 48 bits.
+        // Always exact: a finite f16 is a multiple of 2⁻²⁴ below 2¹⁶, so 256 of them need 48 bits.
         const EXACT_SPREAD: u32 = u32::MAX;
 
         #[inline]
@@ -54,18 +53,18 @@ mod sealed {
     }
 }
 
-/// A float that widens to `f32` without rounding: `f32`, [`f16`](struct@f16) or [`bf16`].
+/// A float that converts to `f32` without rounding: `f32`, [`f16`](struct@f16) or [`bf16`].
 ///
-/// Every quantizer reads its values through [`Element::to_f32`], so a tensor of halves gives the bits
-/// that its widened copy gives.
+/// Every quantizer reads its values with [`Element::to_f32`], so a tensor of 16-bit floats gives the same bits as its
+/// f32 copy.
 pub trait Element: Plain + PartialEq + Default + sealed::Sealed {
-    /// Bytes of one value in a file.
+    /// Number of bytes per value in a file.
     const BYTES: usize;
 
-    /// The same value as `f32`; exact, since every f16 and bf16 is an f32. A NaN stays a NaN.
+    /// Returns the same value as `f32`; exact, since every f16 and bf16 is an f32. A NaN stays a NaN.
     fn to_f32(self) -> f32;
 
-    /// Reads one little-endian value from exactly [`Element::BYTES`] bytes; `None` for any other length.
+    /// Reads one little-endian value from exactly [`Element::BYTES`] bytes; returns `None` for any other length.
     fn from_le_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -86,13 +85,13 @@ impl Element for f32 {
 impl Element for f16 {
     const BYTES: usize = 2;
 
-    /// Widened without branches, so that a loop over halves vectorizes on machines without a conversion
+    /// Converts without branches, so that a loop over f16 values vectorizes on machines without a conversion
     /// instruction (`half`'s own conversion branches there).
     #[inline]
     fn to_f32(self) -> f32 {
         let bits = u32::from(self.to_bits());
         let magnitude = (bits & 0x7FFF) << 13;
-        // The exponent moves from bias 15 to bias 127; that of infinity and NaN moves twice, to 255.
+        // The exponent changes from bias 15 to bias 127; that of infinity and NaN is moved twice, to 255.
         let special = if magnitude >= 0x0F80_0000 {
             112 << 23
         } else {
@@ -129,7 +128,7 @@ impl Element for bf16 {
     }
 }
 
-/// The extremes of 16-bit floats, compared in 16 bits: widening keeps the order.
+/// Returns the extremes of 16-bit floats, compared in 16 bits, since conversion keeps the order.
 #[inline]
 fn extremes_of_halves<T: Element>(
     values: &[T],
@@ -139,7 +138,7 @@ fn extremes_of_halves<T: Element>(
     if values.is_empty() {
         return (u32::MAX, 0);
     }
-    // Flipping all but the sign of negative patterns makes them order as signed integers; it is its own
+    // Flipping all bits except the sign of negative patterns makes them order like signed integers. It is its own
     // inverse.
     let flip = |bits: i16| bits ^ ((bits >> 15) & i16::MAX);
     let (mut low, mut high) = (i16::MAX, i16::MIN);

@@ -6,16 +6,16 @@ use core::num::NonZero;
 use super::max::Extent;
 use super::{Element, bits, fixed};
 
-/// Values in a block of [`ExactSum::add_slice`]. The bounds there and in `element.rs` are for 256.
+/// Number of values per block of [`ExactSum::add_slice`]. The bounds there and in `element.rs` are for 256.
 pub(super) const BLOCK: usize = 256;
 
 /// An exact sum of |x| over finite floats: a 384-bit integer in units of 2⁻¹⁴⁹.
 ///
-/// The largest f32 is below 2¹²⁸, so its integer is below 2²⁷⁷; 2⁶⁴ of them stay below 2³⁴¹ and cannot
-/// wrap. The state is a plain integer, so any split, order or merge gives the same bits.
+/// The largest f32 is below 2¹²⁸, so its integer is below 2²⁷⁷; 2⁶⁴ of them stay below 2³⁴¹ and cannot wrap. The
+/// state is a plain integer, so any split, order or merge gives the same bits.
 ///
-/// 48 bytes. [`ExactSum::add`] is a shift and an addition with carry; [`ExactSum::add_slice`] reads each
-/// block of 256 twice, while it is in the first cache, and adds to the state once.
+/// 48 bytes. [`ExactSum::add`] is a shift and an addition with carry. [`ExactSum::add_slice`] reads each block of 256
+/// twice, while it is in the first-level cache, and adds to the state once.
 ///
 /// ```
 /// use tercet_core::number::ExactSum;
@@ -42,18 +42,18 @@ impl ExactSum {
 
     /// Adds |x|.
     ///
-    /// `x` must be finite: an infinity or NaN is counted as if its exponent were an ordinary one, so check
-    /// first (see [`crate::number::Stats`]).
+    /// `x` must be finite, so check first (see [`crate::number::Stats`]): an infinity or NaN is treated as a number
+    /// with an ordinary exponent.
     #[inline]
     pub fn add(&mut self, x: f32) {
         let magnitude = bits::magnitude(x);
         self.add_mantissas(u64::from(bits::mantissa(magnitude)), magnitude);
     }
 
-    /// Adds |x| of every value; the same as [`ExactSum::add`] one by one, whatever the values.
+    /// Adds |x| of every value. The result is the same as with [`ExactSum::add`] one by one, for any values.
     ///
-    /// Blocks of 256 values are summed exactly in f64 or u64, and then added here. Values too far below
-    /// the block's largest for that are added one by one.
+    /// Blocks of 256 values are summed exactly in f64 or u64, and then added here. Values too far below the block's
+    /// largest are added one by one.
     pub fn add_slice<T: Element>(&mut self, values: &[T]) {
         for block in values.chunks(BLOCK) {
             self.add_block(block, Extent::of(block).magnitude());
@@ -77,8 +77,8 @@ impl ExactSum {
 
     /// Adds a block by shifting mantissas to the largest exponent's place.
     ///
-    /// A mantissa has 24 bits and moves by at most 32, so it stays below 2⁵⁶, and 256 of them below
-    /// 2⁶⁴. Values further down are added on their own.
+    /// A mantissa has 24 bits and is shifted by at most 32, so it stays below 2⁵⁶, and 256 of them stay below 2⁶⁴.
+    /// Smaller values are added one by one.
     fn add_aligned<T: Element>(&mut self, block: &[T], largest: u32) {
         let floor = bits::shift(largest).saturating_sub(32);
         let mut aligned = 0u64;
@@ -99,22 +99,22 @@ impl ExactSum {
         if bits == 0 {
             return;
         }
-        // 2⁻¹⁴⁹ is far above f64's subnormals, so the hidden bit is always there. The value is
-        // mantissa · 2^(place − 149).
+        // 2⁻¹⁴⁹ is far above f64's subnormals, so the hidden bit is always set. The value is mantissa · 2^(place −
+        // 149).
         let mantissa = bits & ((1 << 52) - 1) | (1 << 52);
         let place = (bits >> 52) as i32 - (1075 - 149);
         if place >= 0 {
             self.add_shifted(mantissa, place as u32);
         } else {
-            // At least 2⁻¹⁴⁹ means place ≥ −52, and a multiple of it means that zeros are shifted out.
+            // At least 2⁻¹⁴⁹ means place ≥ −52, and a multiple of it means that only zeros are shifted out.
             self.add_shifted(mantissa >> -place, 0);
         }
     }
 
     /// Adds `mantissas · 2^k`, where 2^k is the unit of the last place of floats with pattern `magnitude`.
     ///
-    /// So a sum of [`bits::mantissa`]s of floats that share an exponent (as in
-    /// [`crate::engine::MagnitudeBin`]) is added at once.
+    /// This adds a sum of [`bits::mantissa`]s of floats that share an exponent (as in
+    /// [`crate::engine::MagnitudeBin`]) in one step.
     #[inline]
     pub fn add_mantissas(&mut self, mantissas: u64, magnitude: u32) {
         self.add_shifted(mantissas, bits::shift(magnitude));
@@ -122,8 +122,8 @@ impl ExactSum {
 
     /// Adds `integer · 2^shift` units of 2⁻¹⁴⁹.
     ///
-    /// Exact while `shift` is at most 254, for fewer than 2⁶⁴ additions: 64 + 254 + 64 bits are below 384.
-    /// Bits that land beyond those are lost.
+    /// Exact if `shift` is at most 254, for fewer than 2⁶⁴ additions: 64 + 254 + 64 bits are below 384. Bits beyond
+    /// those are lost.
     #[inline]
     pub fn add_shifted(&mut self, integer: u64, shift: u32) {
         let wide = u128::from(integer) << (shift % 64);
@@ -152,7 +152,7 @@ impl ExactSum {
         }
     }
 
-    /// This sum less `other`; `None` when `other` is larger.
+    /// Returns this sum minus `other`; `None` if `other` is larger.
     pub fn checked_sub(&self, other: &Self) -> Option<Self> {
         let mut difference = *self;
         let mut borrow = false;
@@ -165,15 +165,15 @@ impl ExactSum {
         (!borrow).then_some(difference)
     }
 
-    /// True when nothing, or only zeros, was added.
+    /// Returns true if nothing, or only zeros, was added.
     pub fn is_zero(&self) -> bool {
         self.limbs == [0; 6]
     }
 
-    /// The sum divided by `n`, rounded once to nearest, ties to even; `None` when `n` is 0. Infinity when
-    /// the quotient exceeds the largest f32 (never for a true mean).
+    /// Returns the sum divided by `n`, rounded once to nearest, ties to even; `None` if `n` is 0. Infinity if the
+    /// quotient exceeds the largest f32 (never for a true mean).
     ///
-    /// The division keeps 64 bits below 2⁻¹⁴⁹ and whether anything remains, so the bit that rounds, at
+    /// The division keeps 64 bits below 2⁻¹⁴⁹, and a flag for any remainder. So the bit that decides the rounding, at
     /// 2⁻¹⁵⁰ or above, is always among them.
     pub fn mean(&self, n: u64) -> Option<f32> {
         let n = NonZero::new(n)?;
@@ -182,23 +182,23 @@ impl ExactSum {
         Some(fixed::round_to_f32(&quotient, sticky))
     }
 
-    /// The sum itself, rounded once to nearest, ties to even; infinity beyond the largest f32.
+    /// Returns the sum, rounded once to nearest, ties to even; infinity above the largest f32.
     pub fn to_f32(&self) -> f32 {
         fixed::round_to_f32(&self.with_fraction(), false)
     }
 
-    /// The sum itself, rounded once to nearest, ties to even. Always finite, never subnormal.
+    /// Returns the sum, rounded once to nearest, ties to even. Always finite, never subnormal.
     pub fn to_f64(&self) -> f64 {
         fixed::round_to_f64(&self.with_fraction())
     }
 
     /// Compares `self² · k_self` with `other² · k_other`, exactly.
     ///
-    /// The `Optimal` rule's order: with S the sum of the k largest magnitudes, a beats b when
-    /// `S_a² · k_b` exceeds `S_b² · k_a`, so `a.cmp_squares(k_b, &b, k_a)`.
+    /// This is the order of the `Optimal` rule: with S the sum of the k largest magnitudes, a beats b if `S_a² · k_b`
+    /// exceeds `S_b² · k_a`, so `a.cmp_squares(k_b, &b, k_a)`.
     ///
-    /// At most 2 · 384 + 64 = 832 bits a side, so nothing is lost for any state; no float decides unless
-    /// its margin is proved.
+    /// A side has at most 2 · 384 + 64 = 832 bits, so nothing is lost for any state. A float comparison decides only
+    /// if its margin is proved.
     pub fn cmp_squares(&self, k_self: u64, other: &Self, k_other: u64) -> Ordering {
         let decided = if FLOAT_UNIT {
             self.cmp_squares_f64(k_self, other, k_other)
@@ -208,11 +208,12 @@ impl ExactSum {
         decided.unwrap_or_else(|| self.cmp_squares_integer(k_self, other, k_other))
     }
 
-    /// [`ExactSum::cmp_squares`] where f64 can tell: where the sides differ by more than 2⁻⁴⁵ of the larger.
+    /// Does [`ExactSum::cmp_squares`] in f64 if the sides differ by more than 2⁻⁴⁵ of the larger; otherwise returns
+    /// `None`.
     ///
-    /// A side is off by at most five roundings (the sum, which the square counts twice, the square, the
-    /// count, the product), a factor within (1 ± 2⁻⁵³)⁵, so both together and the margin's own
-    /// rounding by less than 2⁻⁴⁹. Sides other than 0 lie between 2⁻²⁹⁸ and 2⁵³⁴, in f64's normal range.
+    /// A side has at most five roundings (the sum, which counts twice in the square, the square, the count, the
+    /// product), which is a factor within (1 ± 2⁻⁵³)⁵. So the errors of both sides and the margin's own rounding are
+    /// together less than 2⁻⁴⁹. Sides other than 0 are between 2⁻²⁹⁸ and 2⁵³⁴, in f64's normal range.
     fn cmp_squares_f64(&self, k_self: u64, other: &Self, k_other: u64) -> Option<Ordering> {
         const MARGIN: f64 = 1.0 + 1.0 / (1u64 << 45) as f64;
         let side = |sum: &Self, k: u64| {
@@ -235,7 +236,7 @@ impl ExactSum {
         a.iter().rev().cmp(b.iter().rev())
     }
 
-    /// The state with 64 fraction bits below it, least significant limb first.
+    /// Returns the state with 64 fraction bits below it, least significant limb first.
     fn with_fraction(&self) -> [u64; 7] {
         let [a, b, c, d, e, f] = self.limbs;
         [0, a, b, c, d, e, f]
@@ -254,18 +255,18 @@ impl Ord for ExactSum {
     }
 }
 
-/// Whether f64 arithmetic is likely hardware: the 64-bit machines and WebAssembly. It decides speed
-/// only; every path is exact.
+/// True if f64 arithmetic is probably in hardware: on 64-bit machines and WebAssembly. This affects only speed; every
+/// path is exact.
 const FLOAT_UNIT: bool = cfg!(any(target_pointer_width = "64", target_arch = "wasm32"));
 
-/// Σ|x| of at most 256 values, in eight lanes, where every partial sum is exact in f64, so that the order
-/// does not matter; `None` where that is not sure. See `Sealed::EXACT_SPREAD`.
+/// Returns Σ|x| of at most 256 values, in eight lanes, if every partial sum is certainly exact in f64, so that the
+/// order does not matter. Otherwise returns `None`. See `Sealed::EXACT_SPREAD`.
 #[inline]
 fn sum_f64<T: Element>(block: &[T], largest: u32) -> Option<f64> {
     if largest >= bits::INFINITE {
         return None;
     }
-    // The smallest pattern allowed beside zero.
+    // The smallest pattern allowed besides zero.
     let floor = (largest >> 23).saturating_sub(T::EXACT_SPREAD) << 23;
     let mut sums = [0.0f64; 8];
     let mut below = [0u32; 8];
@@ -273,7 +274,7 @@ fn sum_f64<T: Element>(block: &[T], largest: u32) -> Option<f64> {
         for ((sum, below), value) in sums.iter_mut().zip(&mut below).zip(chunk) {
             let magnitude = bits::magnitude(value.to_f32());
             *sum += f64::from(f32::from_bits(magnitude));
-            // The sign bit is set where magnitude < floor and magnitude > 0.
+            // The sign bit is set if magnitude < floor and magnitude > 0.
             *below |= magnitude.wrapping_sub(floor) & magnitude.wrapping_neg();
         }
     };
@@ -287,7 +288,7 @@ fn sum_f64<T: Element>(block: &[T], largest: u32) -> Option<f64> {
     (below >> 31 == 0).then(|| sums.iter().sum())
 }
 
-/// Adds `value` and a carry to a limb; true when it overflows.
+/// Adds `value` and a carry to a limb; returns true if it overflows.
 #[inline]
 fn add_carry(limb: &mut u64, value: u64, carry: bool) -> bool {
     let (sum, over) = limb.overflowing_add(value);
@@ -296,7 +297,7 @@ fn add_carry(limb: &mut u64, value: u64, carry: bool) -> bool {
     over | more
 }
 
-/// Machines take one path or the other; here both are run.
+/// A machine uses one of the two paths; these tests run both.
 #[cfg(test)]
 mod tests {
     use super::*;

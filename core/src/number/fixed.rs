@@ -1,5 +1,5 @@
-//! The fixed-point arithmetic under [`super::ExactSum`]: division, rounding and squares on limbs of 64
-//! bits, least significant first.
+//! The fixed-point arithmetic of [`super::ExactSum`]: division, rounding and squares on 64-bit limbs, least
+//! significant first.
 
 use core::num::NonZero;
 
@@ -9,7 +9,7 @@ pub(super) type Wide = [u64; 7];
 /// Limbs of a square of 384 bits times 64 bits.
 pub(super) type Square = [u64; 13];
 
-/// Divides in place by `n`; true when something remains.
+/// Divides in place by `n`; returns true if there is a remainder.
 pub(super) fn divide(number: &mut Wide, n: NonZero<u64>) -> bool {
     let n = NonZero::<u128>::from(n);
     let mut remainder = 0u64;
@@ -26,14 +26,14 @@ pub(super) fn divide(number: &mut Wide, n: NonZero<u64>) -> bool {
     remainder != 0
 }
 
-/// Rounds to the nearest f32, ties to even; `sticky` stands for something below one unit.
+/// Rounds to the nearest f32, ties to even. `sticky` means that there is something below one unit.
 pub(super) fn round_to_f32(number: &Wide, sticky: bool) -> f32 {
     let Some(highest) = highest_bit(number) else {
         return 0.0;
     };
-    // The last kept bit: 24 significant bits, or fewer where f32 is subnormal; bit 64 is 2⁻¹⁴⁹.
+    // The last kept bit: 24 significant bits, or fewer if f32 is subnormal; bit 64 is 2⁻¹⁴⁹.
     let last = highest.saturating_sub(23).max(64);
-    // The pattern: a carry out of the mantissa raises the exponent by itself.
+    // The pattern: a carry out of the mantissa increases the exponent by itself.
     let bits = (u64::from(last - 64) << 23) + round_at(number, last, sticky);
     f32::from_bits(bits.min(0x7F80_0000) as u32)
 }
@@ -43,14 +43,14 @@ pub(super) fn round_to_f64(number: &Wide) -> f64 {
     let Some(highest) = highest_bit(number) else {
         return 0.0;
     };
-    // highest ≥ 64, so 53 bits never reach below the fraction.
+    // highest ≥ 64, so the 53 bits end inside the state.
     let last = highest.saturating_sub(52);
     // A mantissa of 53 bits with its last bit at 2⁰ of the state, 2⁻²¹³, has exponent field 1075 − 213.
     f64::from_bits((u64::from(last + 1074 - 213) << 52) + round_at(number, last, false))
 }
 
-/// `number / 2^last`, rounded to nearest, ties to even; `last` is at least 1 and the result has at most
-/// 54 bits.
+/// Returns `number / 2^last`, rounded to nearest, ties to even. `last` is at least 1, and the result has at most 54
+/// bits.
 fn round_at(number: &Wide, last: u32, sticky: bool) -> u64 {
     let kept = bits_at(number, last);
     let half = bits_at(number, last.saturating_sub(1)) & 1 == 1;
@@ -58,7 +58,7 @@ fn round_at(number: &Wide, last: u32, sticky: bool) -> u64 {
     kept + u64::from(half && (below || kept & 1 == 1))
 }
 
-/// Position of the highest bit that is set.
+/// Returns the position of the highest set bit.
 fn highest_bit(number: &Wide) -> Option<u32> {
     let mut position = 64 * number.len() as u32;
     for limb in number.iter().rev() {
@@ -70,7 +70,7 @@ fn highest_bit(number: &Wide) -> Option<u32> {
     None
 }
 
-/// The 64 bits from bit `position` up.
+/// Returns the 64 bits from bit `position` up.
 fn bits_at(number: &Wide, position: u32) -> u64 {
     let mut limbs = number.iter().skip((position / 64) as usize);
     let low = limbs.next().copied().unwrap_or(0);
@@ -78,7 +78,7 @@ fn bits_at(number: &Wide, position: u32) -> u64 {
     ((u128::from(high) << 64 | u128::from(low)) >> (position % 64)) as u64
 }
 
-/// Whether a bit below `position` is set.
+/// Returns true if a bit below `position` is set.
 fn any_below(number: &Wide, position: u32) -> bool {
     let mut limbs = number.iter();
     let whole = limbs.by_ref().take((position / 64) as usize);
@@ -89,7 +89,7 @@ fn any_below(number: &Wide, position: u32) -> bool {
     (below | part) != 0
 }
 
-/// `number² · k`.
+/// Returns `number² · k`.
 pub(super) fn square_times(number: &[u64; 6], k: u64) -> Square {
     let mut square = [0; 13];
     for (start, &factor) in number.iter().enumerate() {
@@ -100,15 +100,15 @@ pub(super) fn square_times(number: &[u64; 6], k: u64) -> Square {
     result
 }
 
-/// Adds `number · factor · 2^(64 · start)`; what lies beyond the 13 limbs is lost.
+/// Adds `number · factor · 2^(64 · start)`; bits beyond the 13 limbs are lost.
 fn add_product(sum: &mut Square, start: usize, number: &[u64], factor: u64) {
-    // Most sums fill two or three of their limbs.
+    // Most sums use two or three of their limbs.
     if factor == 0 {
         return;
     }
     let mut carry = 0u64;
     let mut place = sum.iter_mut().skip(start);
-    // `number` first: a zip that ends takes no more from its second half.
+    // `number` first: if the first iterator of a zip ends, the zip takes no more from its second.
     for (&digit, limb) in number.iter().zip(place.by_ref()) {
         // (2⁶⁴ − 1)² + 2 · (2⁶⁴ − 1) = 2¹²⁸ − 1: cannot overflow.
         let wide = u128::from(digit) * u128::from(factor) + u128::from(*limb) + u128::from(carry);

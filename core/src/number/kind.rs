@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-/// The types of numbers that buffers and tensors may have.
+/// The number types of buffers and tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[expect(missing_docs, reason = "each is the type of its name")]
@@ -26,9 +26,9 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A number of which any bits are a value, so that a buffer may be read whatever it was used for before. Sealed.
+/// A number type for which any bits are a valid value, so that a buffer may be read after any previous use. Sealed.
 pub trait Plain: Copy + Send + Sync + sealed::Sealed + 'static {
-    /// Which type it is.
+    /// The number type.
     const KIND: Kind;
 }
 

@@ -1,13 +1,13 @@
 //! The base-2 logarithm of `f64` as a fixed sequence of `+ − × ÷`, the same bits everywhere.
 
-/// log₂(x) for positive finite `x`, within 2⁻⁵⁰ · |log₂(x)| of the true value (2⁻⁵¹·³ is the most that tests saw);
-/// exact at powers of two.
+/// Returns log₂(x) for positive finite `x`, within 2⁻⁵⁰ · |log₂(x)| of the true value (the largest error in tests was
+/// 2⁻⁵¹·³); exact at powers of two.
 ///
 /// Zero gives −∞, +∞ gives +∞, negative numbers and NaN give NaN.
 ///
-/// With x = 2^e · m, m in [√½, √2): log₂(x) = e + (2/ln 2) · atanh(s), s = (m − 1)/(m + 1), |s| ≤ 0.1716. The
-/// series of atanh is cut after s²¹; what is left is below s²² / 23 < 2⁻⁶⁰ of the result. e + log₂(m) does
-/// not cancel: |log₂(m)| ≤ ½, so the sum is at least ½ when e is not 0.
+/// With x = 2^e · m, m in [√½, √2): log₂(x) = e + (2/ln 2) · atanh(s), s = (m − 1)/(m + 1), |s| ≤ 0.1716. The series
+/// of atanh ends after s²¹; the remainder is below s²² / 23 < 2⁻⁶⁰ of the result. e + log₂(m) does not
+/// cancel: |log₂(m)| ≤ ½, so the sum is at least ½ in magnitude if e is not 0.
 ///
 /// ```
 /// use tercet_core::number::log2;
@@ -45,11 +45,11 @@ pub fn log2(x: f64) -> f64 {
     for odd in [21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0] {
         series = (series + 1.0 / odd) * square;
     }
-    // 2/ln 2 in two parts: the first product rounds at s's magnitude, the second brings what is left.
+    // 2/ln 2 in two parts: the first product rounds at s's magnitude, the second adds the rest.
     let scaled = s * TWO_OVER_LN_2 + s * (TWO_OVER_LN_2_REST + series * TWO_OVER_LN_2);
     f64::from(exponent) + scaled
 }
 
 const TWO_OVER_LN_2: f64 = 2.0 * core::f64::consts::LOG2_E;
-/// 2/ln 2 less its f64.
+/// 2/ln 2 minus its f64.
 const TWO_OVER_LN_2_REST: f64 = 4.071_054_748_186_206e-17;

@@ -1,15 +1,15 @@
-//! Extremes, and the first value that is not a number to work with.
+//! Extremes, and the first value that is not finite.
 //!
-//! A maximum does not depend on the order it is taken in, so it needs no rule; comparing patterns as
-//! integers also settles the sign of zero and finds NaN and infinities in the same pass.
+//! A maximum does not depend on the order of values, so it needs no rule. Comparing patterns as integers also defines
+//! the sign of zero, and finds NaN and infinities in the same pass.
 
 use super::{Element, bits};
 
-/// Index of the first NaN or infinity.
+/// Returns the index of the first NaN or infinity.
 pub fn first_not_finite<T: Element>(values: &[T]) -> Option<usize> {
     const BLOCK: usize = 256;
     for (number, block) in values.chunks(BLOCK).enumerate() {
-        // Without an exit inside the block the compiler can take many values at a time.
+        // Without an exit inside the block, the compiler can process many values at a time.
         if Extent::of(block).is_finite() {
             continue;
         }
@@ -21,9 +21,9 @@ pub fn first_not_finite<T: Element>(values: &[T]) -> Option<usize> {
     None
 }
 
-/// The largest magnitude, +0 when there are no values; `None` when one is NaN or infinite.
+/// Returns the largest magnitude, or +0 if there are no values; `None` if one is NaN or infinite.
 ///
-/// [`first_not_finite`] then tells which.
+/// [`first_not_finite`] then returns its index.
 pub fn abs_max<T: Element>(values: &[T]) -> Option<f32> {
     let extent = Extent::of(values);
     extent
@@ -31,12 +31,12 @@ pub fn abs_max<T: Element>(values: &[T]) -> Option<f32> {
         .then(|| f32::from_bits(extent.magnitude()))
 }
 
-/// The extremes of some values as integers.
+/// The extremes of values, as integers.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
-    /// [`bits::ordered`] of the smallest value, `u32::MAX` when empty.
+    /// [`bits::ordered`] of the smallest value; `u32::MAX` if empty.
     pub(crate) low: u32,
-    /// [`bits::ordered`] of the largest value, 0 when empty.
+    /// [`bits::ordered`] of the largest value; 0 if empty.
     pub(crate) high: u32,
 }
 
@@ -60,7 +60,7 @@ impl Extent {
         }
     }
 
-    /// The pattern of the largest magnitude, 0 when empty.
+    /// Returns the pattern of the largest magnitude; 0 if empty.
     #[inline]
     pub(super) fn magnitude(self) -> u32 {
         if self.low > self.high {
@@ -70,7 +70,8 @@ impl Extent {
         low.max(bits::magnitude(bits::from_ordered(self.high)))
     }
 
-    /// Every NaN and infinity lies outside the finite values in this order, on one side or the other.
+    /// Returns true if all values are finite. In this order, every NaN and infinity is outside the finite values, on
+    /// one side or the other.
     #[inline]
     pub(crate) fn is_finite(self) -> bool {
         self.magnitude() < bits::INFINITE

@@ -2,8 +2,8 @@
 
 /// A `Xoshiro256PlusPlus` stream, equal to `rand_xoshiro`'s after `seed_from_u64`.
 ///
-/// 32 bytes of state; a draw is a dozen integer operations. Not for cryptography. The float draws take
-/// only exact steps, so they too are the same on every machine.
+/// 32 bytes of state; a draw is a dozen integer operations. Not for cryptography. The float draws use only exact
+/// steps, so they too are the same on every machine.
 ///
 /// ```
 /// use tercet_core::number::Random;
@@ -20,7 +20,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// Seeds the generator; four SplitMix64 outputs become the state. Any seed will do.
+    /// Seeds the generator: four SplitMix64 outputs become the state. Any seed is valid.
     pub const fn new(seed: u64) -> Self {
         let (a, mix) = split_mix(seed);
         let (b, mix) = split_mix(mix);
@@ -31,7 +31,7 @@ impl Random {
         }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub const fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = self.state;
         let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
@@ -40,31 +40,31 @@ impl Random {
         result
     }
 
-    /// A draw in `0..n`; 0 when `n` is 0.
+    /// Draws a number in `0..n`; returns 0 if `n` is 0.
     ///
-    /// The high half of 64 bits times n (Lemire's method without the rejection): one draw always, and no
-    /// value's probability is off by more than 2⁻⁶⁴.
+    /// The result is the high half of 64 bits times n (Lemire's method without the rejection). It always uses one
+    /// draw, and no value's probability differs by more than 2⁻⁶⁴.
     pub const fn below(&mut self, n: u64) -> u64 {
         ((self.next_u64() as u128 * n as u128) >> 64) as u64
     }
 
-    /// A draw in [0, 1), a multiple of 2⁻²⁴.
+    /// Draws a number in [0, 1), a multiple of 2⁻²⁴.
     pub const fn unit_f32(&mut self) -> f32 {
         const STEP: f32 = 1.0 / 16_777_216.0;
         (self.next_u64() >> 40) as f32 * STEP
     }
 
-    /// A draw in [−1, 1), a multiple of 2⁻²⁴.
+    /// Draws a number in [−1, 1), a multiple of 2⁻²⁴.
     pub const fn signed_f32(&mut self) -> f32 {
         const STEP: f32 = 1.0 / 16_777_216.0;
         ((self.next_u64() >> 39) as i32 - (1 << 24)) as f32 * STEP
     }
 
-    /// A draw that is nearly normal, with mean 0 and variance 1: twelve uniform draws of 20 bits, summed and
-    /// centred (Irwin and Hall's distribution). It takes four draws of 64 bits.
+    /// Draws a nearly normal number with mean 0 and variance 1: twelve uniform 20-bit numbers, summed and centred
+    /// (Irwin and Hall's distribution). It uses four 64-bit draws.
     ///
-    /// A multiple of 2⁻²¹ in (−6, 6), exact: the centred integer is below 2²⁴. Its tails are
-    /// lighter than the normal's (excess kurtosis −0.1), so it is for test inputs, not for statistics.
+    /// A multiple of 2⁻²¹ in (−6, 6), exact: the centred integer is below 2²⁴. Its tails are lighter than the
+    /// normal's (excess kurtosis −0.1), so it is for test inputs, not for statistics.
     pub const fn normal(&mut self) -> f32 {
         const STEP: f32 = 1.0 / 2_097_152.0;
         const MASK: u64 = (1 << 20) - 1;
@@ -80,7 +80,7 @@ impl Random {
     }
 }
 
-/// One step of SplitMix64: its output and its next state.
+/// Does one step of SplitMix64; returns its output and its next state.
 const fn split_mix(state: u64) -> (u64, u64) {
     let state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,6 +1,6 @@
 //! Rounding to integers, and conversions that saturate, on stable `core` without std.
 //!
-//! Which rounding applies is part of each format; see the format's own page.
+//! The choice of rounding is part of each format; see the format's own page.
 
 use super::bits;
 
@@ -11,11 +11,11 @@ const WHOLE_F64: f64 = 4_503_599_627_370_496.0;
 /// The sign bit of an `f64`.
 const SIGN_F64: u64 = 1 << 63;
 
-/// `x` rounded to the nearest integer, ties to even, as an `f32`.
+/// Returns `x` rounded to the nearest integer, ties to even, as an `f32`.
 ///
-/// Exact: |x| + 2²³ has no room for fraction bits, so the addition itself rounds half to even (Rust never
-/// changes the rounding mode), and taking 2²³ away again is exact. Values from 2²³ up, infinities and NaN
-/// come back as they are. The sign stays, also that of zero.
+/// Exact: |x| + 2²³ has no fraction bits, so the addition itself rounds half to even (Rust never changes the rounding
+/// mode), and subtracting 2²³ is exact. Values from 2²³ up, infinities and NaN are returned unchanged. The sign
+/// stays, also that of zero.
 #[inline]
 pub fn half_even(x: f32) -> f32 {
     let magnitude = bits::magnitude(x);
@@ -26,7 +26,8 @@ pub fn half_even(x: f32) -> f32 {
     f32::from_bits(rounded.to_bits() | (x.to_bits() & 0x8000_0000))
 }
 
-/// An integer as `f32`, rounded once to nearest even: `n as f32`, which takes three times the instructions where registers have 32 bits.
+/// Returns an integer as `f32`, rounded once to nearest even. This is `n as f32`, which takes three times as many
+/// instructions on 32-bit machines.
 #[inline]
 pub const fn nearest_f32(n: i64) -> f32 {
     match cfg!(target_pointer_width = "64") {
@@ -35,27 +36,26 @@ pub const fn nearest_f32(n: i64) -> f32 {
     }
 }
 
-/// `n as f32` in registers of 32 bits.
+/// Returns `n as f32`, with 32-bit registers.
 ///
-/// Exact: what is shifted out of the upper 32 bits is below the 24 that stay, and matters only for being there; the exponent takes
-/// the rest, since the result is at most 2⁶³.
+/// Exact: the bits shifted out of the upper 32 bits are below the 24 bits that stay, and only their presence matters.
+/// The exponent absorbs the shift, since the result is at most 2⁶³.
 #[inline]
 const fn by_halves(n: i64) -> f32 {
     let magnitude = n.unsigned_abs();
     let shift = u32::BITS - ((magnitude >> 32) as u32).leading_zeros();
     let lost = magnitude & ((1 << shift) - 1);
     let top = (magnitude >> shift) as u32 | (lost != 0) as u32;
-    // Without a multiplication and a comparison of floats, which are functions where there is no hardware for them.
+    // Without a multiplication and a comparison of floats, which are function calls without a floating-point unit.
     let bits = (top as f32).to_bits();
     let rounded = f32::from_bits(if bits == 0 { 0 } else { bits + (shift << 23) });
     if n < 0 { -rounded } else { rounded }
 }
 
-/// `x` rounded to the nearest integer, ties away from zero (C's `roundf`), as an `f32`.
+/// Returns `x` rounded to the nearest integer, ties away from zero (C's `roundf`), as an `f32`.
 ///
-/// Exact: differs from [`half_even`] only where that took a tie down, which is where the exact difference
-/// is +½. Values from 2²³ up, infinities and NaN come back as they are. The sign stays, also that of
-/// zero.
+/// Exact: differs from [`half_even`] only if that rounded a tie down, in which case the exact difference is +½.
+/// Values from 2²³ up, infinities and NaN are returned unchanged. The sign stays, also that of zero.
 #[inline]
 pub fn half_away(x: f32) -> f32 {
     let magnitude = bits::magnitude(x);
@@ -68,7 +68,7 @@ pub fn half_away(x: f32) -> f32 {
     f32::from_bits((even + up).to_bits() | (x.to_bits() & 0x8000_0000))
 }
 
-/// [`half_even`] for `f64`, by 2⁵² in place of 2²³.
+/// [`half_even`] for `f64`, with 2⁵² in place of 2²³.
 #[inline]
 pub fn half_even_f64(x: f64) -> f64 {
     let magnitude = x.to_bits() & !SIGN_F64;
@@ -79,7 +79,7 @@ pub fn half_even_f64(x: f64) -> f64 {
     f64::from_bits(rounded.to_bits() | (x.to_bits() & SIGN_F64))
 }
 
-/// [`half_away`] for `f64`, by 2⁵² in place of 2²³.
+/// [`half_away`] for `f64`, with 2⁵² in place of 2²³.
 #[inline]
 pub fn half_away_f64(x: f64) -> f64 {
     let magnitude = x.to_bits() & !SIGN_F64;
@@ -92,28 +92,28 @@ pub fn half_away_f64(x: f64) -> f64 {
     f64::from_bits((even + up).to_bits() | (x.to_bits() & SIGN_F64))
 }
 
-/// [`half_even`] of |x| ≤ 2²² as an integer, in one step that vectorizes.
+/// Returns [`half_even`] of |x| ≤ 2²² as an integer, in one step that vectorizes.
 ///
-/// x + 1.5 · 2²³ lies in [2²³, 2²⁴], where floats are the integers, so the addition rounds, and the patterns
-/// count them. A larger x or NaN gives some integer.
+/// x + 1.5 · 2²³ is in [2²³, 2²⁴], where floats are the integers. So the addition rounds, and the pattern counts the
+/// integers. The result for a larger x or NaN is unspecified.
 #[inline]
 pub fn half_even_small(x: f32) -> i32 {
     let shifted = x + ONE_AND_HALF;
     shifted.to_bits().wrapping_sub(ONE_AND_HALF.to_bits()) as i32
 }
 
-/// [`half_even`], then [`saturate_i8`], in one step that vectorizes: the loop of an int8 quantizer.
+/// Applies [`half_even`], then [`saturate_i8`], in one step that vectorizes: the loop of an int8 quantizer.
 ///
-/// Clamping first changes nothing, since the ends are integers, and makes [`half_even_small`] do.
+/// Clamping first changes nothing, since the ends are integers, and lets [`half_even_small`] be used.
 #[inline]
 pub fn half_even_i8(x: f32) -> i8 {
     half_even_small(clamp_to_i8(x)) as i8
 }
 
-/// [`half_away`], then [`saturate_i8`], in one step that vectorizes; see [`half_even_i8`].
+/// Applies [`half_away`], then [`saturate_i8`], in one step that vectorizes; see [`half_even_i8`].
 ///
-/// The low byte of the shifted pattern is the code. A tie that went towards zero is an exact difference of
-/// ½ with the sign of x; it moves one on.
+/// The low byte of the shifted pattern is the code. A tie that was rounded towards zero has an exact difference of ½
+/// with the sign of x; it is moved by one.
 #[inline]
 pub fn half_away_i8(x: f32) -> i8 {
     let x = clamp_to_i8(x);
@@ -127,7 +127,7 @@ pub fn half_away_i8(x: f32) -> i8 {
 /// 1.5 · 2²³; the low byte of its pattern is 0.
 const ONE_AND_HALF: f32 = 12_582_912.0;
 
-/// `x` in −128..=127, NaN as 0.
+/// Returns `x` limited to −128..=127; 0 for NaN.
 #[inline]
 fn clamp_to_i8(x: f32) -> f32 {
     let low = if x < -128.0 { -128.0 } else { x };
@@ -135,23 +135,23 @@ fn clamp_to_i8(x: f32) -> f32 {
     if x.is_nan() { 0.0 } else { high }
 }
 
-/// `x` as an `i8`: the fraction is cut off, values outside −128..=127 become the nearer end, NaN becomes 0.
+/// Returns `x` as an `i8`: the fraction is dropped, values outside −128..=127 become the nearer end, NaN becomes 0.
 ///
-/// Round first where the format asks for it: `saturate_i8(half_even(x))`.
+/// Round first if the format requires it: `saturate_i8(half_even(x))`.
 #[inline]
 pub const fn saturate_i8(x: f32) -> i8 {
     x as i8
 }
 
-/// `x` as an `i32`: the fraction is cut off, values outside −2³¹..=2³¹ − 1 become the nearer end, NaN
+/// Returns `x` as an `i32`: the fraction is dropped, values outside −2³¹..=2³¹ − 1 become the nearer end, NaN
 /// becomes 0.
 #[inline]
 pub const fn saturate_i32(x: f32) -> i32 {
     x as i32
 }
 
-/// `value` as an `i8` in `low..=high`: values outside become the nearer end. `low` wins when it is above
-/// `high`.
+/// Returns `value` as an `i8` in `low..=high`: values outside become the nearer end. If `low` is above `high`, `low`
+/// takes precedence.
 #[inline]
 pub const fn clamp_i8(value: i32, low: i8, high: i8) -> i8 {
     if value < low as i32 {
@@ -163,10 +163,10 @@ pub const fn clamp_i8(value: i32, low: i8, high: i8) -> i8 {
     }
 }
 
-/// `numerator / denominator`, rounded once to the nearest `f32`, ties to even; 0 where the denominator is 0.
+/// Returns `numerator / denominator`, rounded once to the nearest `f32`, ties to even; 0 if the denominator is 0.
 ///
-/// The numerator is scaled to 128 bits, so the quotient has at least 63: far more than the 24 kept, and what
-/// the division leaves decides ties.
+/// The numerator is scaled to 128 bits, so the quotient has at least 63: far more than the 24 kept bits. The
+/// remainder of the division decides ties.
 pub const fn ratio(numerator: i64, denominator: u64) -> f32 {
     let magnitude = numerator.unsigned_abs() as u128;
     if magnitude == 0 || denominator == 0 {
@@ -184,7 +184,7 @@ pub const fn ratio(numerator: i64, denominator: u64) -> f32 {
     let below = quotient << (128 - cut);
     let half = 1 << 127;
     let up = below > half || (below == half && (!exact || kept & 1 == 1));
-    // Between 2⁻⁶⁴ and 2⁶³, so never subnormal. A carry out of the mantissa raises the exponent by itself.
+    // Between 2⁻⁶⁴ and 2⁶³, so never subnormal. A carry out of the mantissa increases the exponent by itself.
     let exponent = 127 + 23 + cut - zeros;
     let bits = ((exponent - 1) << 23) + kept + up as u32;
     f32::from_bits(if numerator < 0 { bits | 1 << 31 } else { bits })
@@ -206,7 +206,7 @@ mod tests {
                     same(n);
                 }
             }
-            // Ties and what is beside them.
+            // Ties and their neighbours.
             let half = 1i64 << bits;
             for n in [
                 half,

@@ -1,4 +1,4 @@
-//! What one pass over a group of values tells.
+//! Statistics of a group of values from one pass.
 
 use super::exact_sum::BLOCK;
 use super::max::Extent;
@@ -6,17 +6,17 @@ use super::{Element, ExactSum, bits, max};
 
 /// Count, extremes and exact sum of magnitudes of a group, and the first value that is not finite.
 ///
-/// Mergeable: [`Stats::merge`] of two neighbours gives the statistics of their concatenation, bit for bit.
-/// When a value is not finite, only [`Stats::count`] and [`Stats::first_bad`] are told and the other fields
-/// are those of [`Stats::EMPTY`], so that this holds then too.
+/// Mergeable: [`Stats::merge`] of two neighbours gives the statistics of their concatenation, bit for bit. If a value
+/// is not finite, only [`Stats::count`] and [`Stats::first_bad`] are set, and the other fields are those of
+/// [`Stats::EMPTY`], so that this holds then too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Stats {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
-    /// The smallest value; +∞ when empty. −0 is below +0.
+    /// Smallest value; +∞ if empty. −0 is below +0.
     pub min: f32,
-    /// The largest value; −∞ when empty.
+    /// Largest value; −∞ if empty.
     pub max: f32,
     /// The exact Σ|x|.
     pub sum: ExactSum,
@@ -34,10 +34,11 @@ impl Stats {
         first_bad: None,
     };
 
-    /// One pass over `values`; it ends at the first block of 256 with a value that is not finite.
+    /// Computes the statistics of `values` in one pass, which ends at the first block of 256 with a value that is not
+    /// finite.
     ///
-    /// O(n) with 100 bytes of state. The time is that of [`ExactSum::add_slice`], whose largest magnitude
-    /// per block is found from the same extremes.
+    /// O(n) with 100 bytes of state. The time is that of [`ExactSum::add_slice`]: the largest magnitude per block
+    /// comes from the same extremes.
     pub fn of<T: Element>(values: &[T]) -> Self {
         let mut stats = Self {
             count: values.len() as u64,
@@ -62,7 +63,7 @@ impl Stats {
         stats
     }
 
-    /// As [`Stats::of`] without the sum, which stays 0.
+    /// Like [`Stats::of`] without the sum, which stays 0.
     pub fn extremes_of<T: Element>(values: &[T]) -> Self {
         let count = values.len() as u64;
         let mut extent = Extent::EMPTY;
@@ -89,7 +90,7 @@ impl Stats {
         }
     }
 
-    /// The largest magnitude; 0 when empty or when a value is not finite.
+    /// Returns the largest magnitude; 0 if empty or if a value is not finite.
     pub fn abs_max(&self) -> f32 {
         if self.count == 0 || self.first_bad.is_some() {
             return 0.0;
@@ -98,7 +99,7 @@ impl Stats {
         f32::from_bits(magnitude)
     }
 
-    /// The mean of |x|, rounded once; `None` when empty or when a value is not finite.
+    /// Returns the mean of |x|, rounded once; `None` if empty or if a value is not finite.
     pub fn abs_mean(&self) -> Option<f32> {
         match self.first_bad {
             None => self.sum.mean(self.count),

@@ -1,17 +1,18 @@
-//! Angles as fractions of a turn in integers, for rotary position embedding (RoPE; Su and others, 2021): adding them wraps as angles do, and
-//! nothing is lost at the position 100,000 that a float's angle would have lost.
+//! Angles as fractions of a turn in integers, for rotary position embedding (RoPE; Su and others, 2021). Their
+//! addition wraps like that of angles, and at position 100,000 they have lost no precision, unlike angles in floats.
 
-/// Bits of a whole in the polynomials.
+/// Fraction bits in the polynomials.
 const UNIT: u32 = 31;
 /// π/4, (π/4)³/3!, (π/4)⁵/5!, and so on, in units of 2⁻³¹, with the signs of the sine's series.
 const SINE: [i64; 6] = [1_686_629_713, -173_399_667, 5_348_082, -78_547, 673, -4];
 /// 1, (π/4)²/2!, (π/4)⁴/4!, and so on, in units of 2⁻³¹, with the signs of the cosine's series.
 const COSINE: [i64; 6] = [1 << UNIT, -662_337_939, 34_046_945, -700_062, 7_711, -53];
 
-/// Sine and cosine of `phase` / 2⁶⁴ of a turn.
+/// Returns sine and cosine of `phase` / 2⁶⁴ of a turn.
 ///
-/// Each is off by at most 2⁻²⁸, and rounded to f32 once. The quarter nearest to the angle is taken off, which leaves an eighth of a turn at most in
-/// either direction, 31 bits of it; the series of both go to the eleventh and the tenth power. Twelve products of 32 bits to 64. O(1).
+/// Each has an error of at most 2⁻²⁸, and is rounded to f32 once. The function subtracts the quarter nearest to the
+/// angle. This leaves at most an eighth of a turn in either direction, with 31 bits; the two series go to the
+/// eleventh and the tenth power. Twelve products of 32 bits to 64. O(1).
 ///
 /// ```
 /// use tercet_core::number::sin_cos;
@@ -24,7 +25,7 @@ const COSINE: [i64; 6] = [1 << UNIT, -662_337_939, 34_046_945, -700_062, 7_711, 
 #[inline]
 pub const fn sin_cos(phase: u64) -> (f32, f32) {
     let quarter = phase.wrapping_add(1 << 61) >> 62;
-    // At most 2⁶¹ in magnitude: an eighth of a turn is a whole.
+    // At most 2⁶¹ in magnitude: an eighth of a turn is 1.
     let rest = phase.wrapping_sub(quarter << 62).cast_signed();
     let x = ((rest >> 29) + 1) >> 1;
     let square = (x * x) >> UNIT;
@@ -38,7 +39,7 @@ pub const fn sin_cos(phase: u64) -> (f32, f32) {
     }
 }
 
-/// Σ c_k · xᵏ.
+/// Returns Σ c_k · xᵏ.
 const fn series(of: &[i64; 6], x: i64) -> i64 {
     let mut sum = of[5];
     let mut at = 5;
@@ -49,24 +50,26 @@ const fn series(of: &[i64; 6], x: i64) -> i64 {
     sum
 }
 
-/// A number of 2⁻³¹.
+/// Returns a number in units of 2⁻³¹ as f32.
 const fn to_f32(x: i64) -> f32 {
     x as f32 * (1.0 / (1u32 << UNIT) as f32)
 }
 
-/// Fractional bits of a logarithm.
+/// Fraction bits of a logarithm.
 const LOG: u32 = 57;
 /// log₂(2π) in units of 2⁻⁵⁷.
 const TWO_PI: u64 = 382_120_863_381_307_115;
 
-/// What a position adds to the phase of a pair of dimensions, in 2⁻⁶⁴ of a turn: θ^(−2·`pair`/`dims`) / 2π, for a base θ.
+/// Returns the increase of phase per position for a pair of dimensions, in 2⁻⁶⁴ of a turn: θ^(−2·`pair`/`dims`) / 2π,
+/// for a base θ.
 ///
-/// The logarithm of the base, by squaring its mantissa 57 times; that times 2·`pair`/`dims`, rounded down; and the power, by the square roots of
-/// a half that its bits name. All in integers: off by at most 2⁻⁴⁴ of itself and a unit. It is not claimed to be the nearest integer; it is
-/// the same one everywhere.
+/// The steps are the logarithm of the base, by squaring its mantissa 57 times; that times 2·`pair`/`dims`, rounded
+/// down; and the power, as a product of the square roots of a half that the exponent's bits select. All in integers,
+/// with an error of at most 2⁻⁴⁴ of the result plus one unit. The result need not be the nearest integer, but it is
+/// the same on every machine.
 ///
-/// `None` for a base that is no number of at least 1, an odd or no number of dimensions, or a pair that they have not.
-/// O(1): some hundred products of 64 bits to 128.
+/// Returns `None` for a base that is not a number of at least 1, for a number of dimensions that is odd or 0, or for
+/// a pair that does not exist. O(1): some hundred products of 64 bits to 128.
 ///
 /// ```
 /// use tercet_core::number::rope_step;
@@ -95,14 +98,14 @@ pub const fn rope_step(base: f32, pair: u32, dims: u32) -> Option<u64> {
         }
         bit += 1;
     }
-    // Of 2⁶³ times the fraction's power: 2^(64 − whole) times it.
+    // The result is 2^(64 − whole) times the fraction's power, which is in units of 2⁻⁶³.
     Some(match result.checked_shr(whole - 1) {
         Some(step) => step,
         None => 0,
     })
 }
 
-/// log₂ of a number of at least 1, below 2⁷, in units of 2⁻⁵⁷.
+/// Returns log₂ of a number of at least 1, below 2⁷, in units of 2⁻⁵⁷.
 const fn log2(x: f32) -> u64 {
     let bits = x.to_bits();
     let mut log = (bits >> 23) as u64 - 127;
@@ -110,7 +113,7 @@ const fn log2(x: f32) -> u64 {
     let mut bit = 0;
     while bit < LOG {
         let square = mantissa as u128 * mantissa as u128;
-        // 2¹²⁶ is a whole.
+        // 2¹²⁶ represents 1.
         let is_two = square >> 127 == 1;
         log = log << 1 | is_two as u64;
         mantissa = (square >> if is_two { 64 } else { 63 }) as u64;

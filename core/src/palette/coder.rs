@@ -1,4 +1,4 @@
-//! From values to packed indices.
+//! Converts values to packed indices.
 
 use super::counts::{RUN, coded, place};
 use super::encode::expect;
@@ -11,18 +11,21 @@ use crate::quant::Grid;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coder {
     width: Width,
-    /// The index of code c at c + 128.
+    /// Index of code c at c + 128.
     indices: [u8; 256],
 }
 
 impl Coder {
-    /// Sends each code to its nearest entry, to the lowest index on ties; the entries may come in any order.
+    /// Maps each code to its nearest entry, and to the lowest index on ties. The entries may be in any order. O(256 +
+    /// entries).
     ///
-    /// [`PaletteError::Length`] unless the codebook has 2^bits entries. O(256 + entries).
+    /// # Errors
+    /// [`PaletteError::Length`] unless the codebook has 2^bits entries.
     pub fn new(width: Width, codebook: &[i8]) -> Result<Self, PaletteError> {
         expect(width.entries(), codebook.len())?;
-        // 256 · distance + index, so that the least key is the nearest entry and the lowest index: of the code itself, then of
-        // what lies below, then of what lies above. The largest, 256 · 255 + 255, is what no key is as well.
+        // 256 · distance + index, so that the least key is the nearest entry with the lowest index: for the code
+        // itself, then for entries below, then for entries above. The largest, 256 · 255 + 255, is also the value of
+        // a missing key.
         let mut keys = [u16::MAX; 256];
         for (index, &entry) in (0..=255).zip(codebook) {
             let key = &mut keys[place(entry)];
@@ -42,19 +45,20 @@ impl Coder {
         Ok(Self { width, indices })
     }
 
-    /// Bits of an index.
+    /// Returns the number of bits of an index.
     pub const fn width(&self) -> Width {
         self.width
     }
 
-    /// The index of every code, that of code c at c + 128; for engines with a look-up of their own.
+    /// Returns the index of every code, that of code c at c + 128. For engines with their own look-up.
     pub const fn indices(&self) -> &[u8; 256] {
         &self.indices
     }
 
-    /// Writes the indices of finite values of one row, the first in the lowest bits; the last byte is filled up with
-    /// zeros. A row may come in parts of which all but the last are multiples of eight values.
+    /// Writes the indices of finite values of one row, the first in the lowest bits. The last byte is padded with
+    /// zeros. A row may come in parts if all but the last are multiples of eight values.
     ///
+    /// # Errors
     /// [`PaletteError::Length`] unless `out` holds [`Width::bytes`] of the values.
     pub fn encode<T: Element>(
         &self,
@@ -73,8 +77,9 @@ impl Coder {
         Ok(())
     }
 
-    /// As [`Coder::encode`], of values that are coded already.
+    /// Like [`Coder::encode`], for values that are already coded.
     ///
+    /// # Errors
     /// [`PaletteError::Length`] unless `out` holds [`Width::bytes`] of the codes.
     pub fn pack(&self, codes: &[i8], out: &mut [u8]) -> Result<(), PaletteError> {
         expect(self.width.bytes(codes.len()), out.len())?;

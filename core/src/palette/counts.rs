@@ -1,14 +1,14 @@
-//! What a palette is chosen from: how much each code of the int8 grid weighs.
+//! The weights of the int8 grid's codes, from which a palette is chosen.
 
 use super::encode::expect;
 use super::{Optimum, PaletteError, optimal_1d};
 use crate::number::Element;
 use crate::quant::{Grid, QuantError};
 
-/// Values that are coded before they are counted or packed; a multiple of eight.
+/// Number of values that are coded before they are counted or packed; a multiple of eight.
 pub(super) const RUN: usize = 64;
 
-/// Every code, rising.
+/// Every code, in ascending order.
 static CODES: [i8; 256] = {
     let mut codes = [0; 256];
     let mut place = 0;
@@ -19,10 +19,10 @@ static CODES: [i8; 256] = {
     codes
 };
 
-/// The weight of each int8 code in a group, exact and mergeable: split and order do not show.
+/// The weight of each int8 code in a group. Exact and mergeable: split and order have no influence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// That of code c at c + 128.
+    /// Weight of code c at c + 128.
     weights: [u64; 256],
 }
 
@@ -30,15 +30,16 @@ impl Counts {
     /// The counts of no values.
     pub const EMPTY: Self = Self { weights: [0; 256] };
 
-    /// Given counts, that of code c at c + 128; for engines that count by themselves.
+    /// Returns given counts, that of code c at c + 128. For engines that count by themselves.
     pub const fn of(weights: [u64; 256]) -> Self {
         Self { weights }
     }
 
-    /// Adds the codes that `grid` gives to finite values, each with its importance; once each where
-    /// `importances` is empty.
+    /// Adds the codes that `grid` gives to finite values, each with its importance, or with 1 if `importances` is
+    /// empty.
     ///
-    /// [`PaletteError::Length`] unless there is one importance a value or none at all.
+    /// # Errors
+    /// [`PaletteError::Length`] unless there is one importance per value or none at all.
     pub fn add<T: Element>(
         &mut self,
         values: &[T],
@@ -58,7 +59,7 @@ impl Counts {
         Ok(())
     }
 
-    /// As [`Counts::add`], of values that are coded already.
+    /// Like [`Counts::add`], for values that are already coded.
     #[inline]
     pub fn add_codes(&mut self, codes: &[i8], importances: &[u32]) -> Result<(), PaletteError> {
         if importances.is_empty() {
@@ -83,13 +84,13 @@ impl Counts {
         }
     }
 
-    /// True where no value weighs anything.
+    /// Returns true if no value has any weight.
     pub fn is_empty(&self) -> bool {
         self.weights.iter().all(|&weight| weight == 0)
     }
 
-    /// Fills a codebook of any length with the entries of least weighted squared error, as [`optimal_1d`] does and
-    /// with its errors and scratch.
+    /// Fills a codebook of any length with the entries of least weighted squared error. Works like [`optimal_1d`],
+    /// with the same errors and scratch.
     pub fn choose(
         &self,
         codebook: &mut [i8],
@@ -99,13 +100,13 @@ impl Counts {
     }
 }
 
-/// The place of a code among 256: c + 128.
+/// Returns the place of a code among 256: c + 128.
 #[inline(always)]
 pub(super) fn place(code: i8) -> usize {
     usize::from(code as u8 ^ 0x80)
 }
 
-/// The codes of finite values, as many as there are values.
+/// Returns the codes of finite values, as many as there are values.
 #[inline]
 pub(super) fn coded<T: Element>(
     values: &[T],
@@ -117,7 +118,7 @@ pub(super) fn coded<T: Element>(
         Err(QuantError::Length { expected, found }) => {
             Err(PaletteError::Length { expected, found })
         }
-        // A grid whose scale is not finite: of values that are not.
+        // The grid's scale is not finite, so neither are the values.
         Err(_) => Err(PaletteError::ScaleNotFinite { group: 0 }),
     }
 }

@@ -1,39 +1,42 @@
-//! Values and products straight from packed indices.
+//! Computes values and products directly from packed indices.
 
 use super::encode::expect;
 use super::pack::{padded, unpack, with_width};
 use super::{Layout, PaletteError, Width};
 
-/// The longest dot product that 32 bits hold whatever the codebook: 2¹⁷ − 1 terms of at most 2¹⁴.
+/// Largest length of a dot product that 32 bits hold for every codebook: 2¹⁷ − 1 terms of at most 2¹⁴.
 pub const MAX_DOT: usize = (1 << 17) - 1;
 
-/// An encoded matrix, borrowed: from an [`super::Output`], from flash or from a file.
+/// A borrowed encoded matrix: from an [`super::Output`], from flash or from a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Palette<'a> {
-    /// Rows, columns, groups and bits.
+    /// Numbers of rows, columns, groups and bits.
     pub layout: Layout,
-    /// [`Layout::index_bytes`]; what fills up a row does not matter.
+    /// [`Layout::index_bytes`] bytes; the padding of rows does not matter.
     pub indices: &'a [u8],
-    /// [`Layout::codebook_len`] entries, of any order.
+    /// [`Layout::codebook_len`] entries, in any order.
     pub codebooks: &'a [i8],
-    /// One a group.
+    /// One scale per group.
     pub scales: &'a [f32],
 }
 
-/// A row of an encoded matrix: what [`decode_row`] and [`dot`] take.
+/// A row of an encoded matrix, for [`decode_row`] and [`dot`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Row<'a> {
-    /// [`Layout::row_bytes`].
+    /// [`Layout::row_bytes`] bytes.
     pub indices: &'a [u8],
-    /// The codebook of its group.
+    /// Codebook of its group.
     pub codebook: &'a [i8],
-    /// The scale of its group.
+    /// Scale of its group.
     pub scale: f32,
 }
 
 impl<'a> Palette<'a> {
+    /// Checks the slices and the scales.
+    ///
+    /// # Errors
     /// [`PaletteError::Length`] for the first slice that does not fit the layout; [`PaletteError::ScaleNotFinite`].
     pub fn check(&self) -> Result<(), PaletteError> {
         expect(self.layout.index_bytes(), self.indices.len())?;
@@ -45,7 +48,7 @@ impl<'a> Palette<'a> {
         }
     }
 
-    /// A row; `None` past the last, and where a slice is too short.
+    /// Returns a row; `None` after the last, and if a slice is too short.
     pub fn row(&self, row: usize) -> Option<Row<'a>> {
         let (bytes, entries) = (self.layout.row_bytes(), self.layout.width().entries());
         let group = row.checked_div(self.layout.group_rows())?;
@@ -60,7 +63,7 @@ impl<'a> Palette<'a> {
         })
     }
 
-    /// The rows, in order.
+    /// Returns the rows, in order.
     pub fn rows(&self) -> impl Iterator<Item = Row<'a>> {
         let palette = *self;
         (0..self.layout.rows()).map_while(move |row| palette.row(row))
@@ -81,10 +84,10 @@ pub fn decode(palette: &Palette<'_>, out: &mut [f32]) -> Result<(), PaletteError
     Ok(())
 }
 
-/// Writes the values of a row from `first` on, as many as `out` holds: `fl(entry · scale)`.
+/// Writes as many values of a row as `out` holds, from `first` on: `fl(entry · scale)`.
 ///
 /// # Errors
-/// [`PaletteError::Length`] unless `codebook` has 2^bits entries and `row` the indices that are asked for.
+/// [`PaletteError::Length`] unless `codebook` has 2^bits entries and `row` contains the requested indices.
 pub fn decode_row(
     width: Width,
     row: &[u8],
@@ -119,7 +122,7 @@ fn restore<const BITS: usize, const ENTRIES: usize>(
     let mut runs = runs.chunks(BITS).map(|run| unpack::<BITS>(&padded(run)));
     let mut out = out.iter_mut();
     if !first.is_multiple_of(8) {
-        // The part begins within eight indices.
+        // The part begins within a run of eight indices.
         let run = runs.next().unwrap_or_default();
         for (index, y) in run.into_iter().skip(first % 8).zip(out.by_ref()) {
             *y = value(index);
@@ -132,7 +135,7 @@ fn restore<const BITS: usize, const ENTRIES: usize>(
     }
 }
 
-/// The exact Σ entry · x of a row and int8 activations, each entry looked up where it is used.
+/// Returns the exact Σ entry · x of a row and int8 activations, and looks up each entry when it is used.
 ///
 /// # Errors
 /// [`PaletteError::DotLength`] for more than [`MAX_DOT`] values; [`PaletteError::Length`] unless `codebook` has 2^bits
@@ -175,7 +178,7 @@ fn product<const BITS: usize, const ENTRIES: usize>(row: &[u8], codebook: &[i8],
             .sum::<i32>()
     };
     let (runs, eights) = (row.chunks_exact(BITS), x.chunks_exact(8));
-    // Where x ends within a run of indices, the zeros that fill it up take no part.
+    // If x ends within a run of indices, the zeros that pad it have no influence.
     let last = eight(
         &padded(row.get(x.len() / 8 * BITS..).unwrap_or_default()),
         &padded(eights.remainder()),
@@ -185,12 +188,12 @@ fn product<const BITS: usize, const ENTRIES: usize>(row: &[u8], codebook: &[i8],
     runs.zip(eights).map(|(run, x)| eight(run, x)).sum::<i32>() + last
 }
 
-/// The product of the matrix with int8 activations that share one scale, a number a row:
-/// `fl(fl(f32(Σ entry · x) · scale) · x_scale)`, the sum exact.
+/// Multiplies the matrix by int8 activations that share one scale, with one output per row: `fl(fl(f32(Σ entry · x) ·
+/// scale) · x_scale)`, with an exact sum.
 ///
 /// # Errors
-/// Those of [`Palette::check`]; [`PaletteError::Length`] unless there is an activation a column and an output a row;
-/// [`PaletteError::DotLength`].
+/// Those of [`Palette::check`]; [`PaletteError::Length`] unless there is one activation per column and one output per
+/// row; [`PaletteError::DotLength`].
 pub fn matvec(
     palette: &Palette<'_>,
     x: &[i8],

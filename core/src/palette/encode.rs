@@ -1,34 +1,34 @@
-//! A matrix of floats, group by group, into palettes.
+//! Encodes a matrix of floats as palettes, group by group.
 
 use super::{Coder, Counts, Layout, PaletteError};
 use crate::number::{Element, Stats};
 use crate::quant::{Grid, int8};
 
-/// Where an encoded matrix goes: the caller's slices.
+/// Destination of an encoded matrix: the caller's slices.
 #[derive(Debug)]
 pub struct Output<'a> {
-    /// [`Layout::index_bytes`].
+    /// [`Layout::index_bytes`] bytes.
     pub indices: &'a mut [u8],
     /// [`Layout::codebook_len`] entries.
     pub codebooks: &'a mut [i8],
-    /// One a group.
+    /// One scale per group.
     pub scales: &'a mut [f32],
 }
 
-/// What encoding did.
+/// Counts over encoded groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Encoded {
-    /// Groups.
+    /// Number of groups.
     pub groups: u64,
-    /// Groups that held zeros only: scale 0, index 0.
+    /// Groups that held only zeros: scale 0, index 0.
     pub zero: u64,
-    /// Groups that became zeros because their scale does not fit `f32`, though some value was not 0.
+    /// Groups that became zeros because their scale does not fit `f32`, although some value was not 0.
     pub flushed: u64,
 }
 
 impl Encoded {
-    /// Adds what other groups did.
+    /// Adds the counts of other groups.
     pub fn merge(&mut self, other: &Self) {
         self.groups += other.groups;
         self.zero += other.zero;
@@ -37,6 +37,9 @@ impl Encoded {
 }
 
 impl Output<'_> {
+    /// Checks the lengths of the slices.
+    ///
+    /// # Errors
     /// [`PaletteError::Length`] for the first slice that does not fit the layout.
     pub fn check(&self, layout: &Layout) -> Result<(), PaletteError> {
         expect(layout.index_bytes(), self.indices.len())?;
@@ -53,7 +56,7 @@ pub(super) fn expect(expected: usize, found: usize) -> Result<(), PaletteError> 
     }
 }
 
-/// Checks what [`encode`] was given but for scratch, as every engine must before it works.
+/// Checks the arguments of [`encode`] except scratch, as every engine must before it starts.
 ///
 /// # Errors
 /// [`PaletteError::Length`] for the first slice that does not fit.
@@ -70,17 +73,17 @@ pub fn check<T>(
     out.check(layout)
 }
 
-/// Encodes a row-major matrix: for each group the best codebook there is, and for each value the index of the entry
-/// nearest to its code.
+/// Encodes a row-major matrix: computes the optimal codebook for each group, and for each value the index of the
+/// entry nearest to its code.
 ///
 /// Codes are those of [`int8::symmetric`] over the group: scale = max|x| / 127. `importances` is empty, or holds one
-/// number a value: how often the value counts. A group whose importances are all 0 counts each value once. `scratch`
-/// holds [`Layout::scratch_len`] elements, whatever they are. Two passes over the values to choose and one to encode,
-/// and [`super::optimal_1d`] for each group; 3 KiB of stack.
+/// number per value: the number of times that the value counts. If all importances of a group are 0, each of its
+/// values counts once. `scratch` holds [`Layout::scratch_len`] elements with any content. Two passes over the values
+/// to choose and one to encode, and [`super::optimal_1d`] for each group; 3 KiB of stack.
 ///
 /// # Errors
 /// [`PaletteError::Length`] for a slice that does not fit; [`PaletteError::Scratch`]; [`PaletteError::NotFinite`]
-/// with the lowest index in the matrix; [`PaletteError::Weight`] where a group's importances sum to more than
+/// with the lowest index in the matrix; [`PaletteError::Weight`] if a group's importances sum to more than
 /// [`super::MAX_WEIGHT`].
 pub fn encode<T: Element>(
     layout: &Layout,
@@ -122,7 +125,7 @@ pub fn encode<T: Element>(
     Ok(done)
 }
 
-/// Fills the codebook of a group. Not inlined: its 2 KiB of counts are gone when the indices are made.
+/// Fills the codebook of a group. Not inlined, so that its 2 KiB of counts are freed before the indices are computed.
 #[inline(never)]
 fn choose<T: Element>(
     values: &[T],
@@ -139,7 +142,8 @@ fn choose<T: Element>(
     counts.choose(codebook, scratch).map(|_| ())
 }
 
-/// Writes the indices of a group. Not inlined either: its tables need not lie on the stack while it chooses.
+/// Writes the indices of a group. Not inlined either, so that its tables are not on the stack while the codebook is
+/// chosen.
 #[inline(never)]
 fn pack<T: Element>(
     layout: &Layout,
@@ -156,9 +160,10 @@ fn pack<T: Element>(
     Ok(())
 }
 
-/// The int8 grid of a group of finite values.
+/// Returns the int8 grid of a group of finite values.
 ///
-/// [`PaletteError::NotFinite`] with the first index, counted from the group's start, for others.
+/// # Errors
+/// [`PaletteError::NotFinite`] with the first index of a value that is not finite, counted from the group's start.
 pub fn grid(stats: &Stats) -> Result<Grid, PaletteError> {
     match (
         stats.first_bad,

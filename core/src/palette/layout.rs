@@ -1,8 +1,8 @@
-//! How a matrix falls into groups, and what each part takes.
+//! Division of a matrix into groups, and the sizes of its parts.
 
 use super::{PaletteError, scratch_len};
 
-/// Bits of an index, 1 to 8; a palette has 2^bits entries.
+/// Number of bits of an index, 1 to 8; a palette has 2^bits entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Width(u8);
@@ -20,7 +20,10 @@ impl Width {
         Self(8),
     ];
 
-    /// An index of 1 to 8 bits; [`PaletteError::Width`] for others.
+    /// Creates a width of 1 to 8 bits.
+    ///
+    /// # Errors
+    /// [`PaletteError::Width`] for any other number.
     pub const fn new(bits: u8) -> Result<Self, PaletteError> {
         match bits {
             1..=8 => Ok(Self(bits)),
@@ -28,25 +31,27 @@ impl Width {
         }
     }
 
-    /// Bits of an index.
+    /// Returns the number of bits of an index.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Entries of a palette, 2 to 256.
+    /// Returns the number of entries of a palette, 2 to 256.
     pub const fn entries(self) -> usize {
         1 << self.0
     }
 
-    /// Bytes of `values` indices, the last filled up: eight indices take as many bytes as an index has bits.
+    /// Returns the number of bytes of `values` indices, with the last byte padded: eight indices take as many bytes
+    /// as an index has bits.
     pub const fn bytes(self, values: usize) -> usize {
         values / 8 * self.0 as usize + (values % 8 * self.0 as usize).div_ceil(8)
     }
 }
 
-/// A matrix of indices, its rows padded to whole bytes, in groups of rows that share a palette.
+/// A matrix of indices, with rows padded to whole bytes, in groups of rows that share a palette.
 ///
-/// Row r is of group r / ⌈rows / groups⌉, so that rows and groups alone say which; the last group may be shorter.
+/// Row r belongs to group r / ⌈rows / groups⌉, so the numbers of rows and groups are enough; the last group may be
+/// shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Layout {
@@ -57,10 +62,11 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A matrix in `groups` groups of rows.
+    /// Divides a matrix into `groups` groups of rows.
     ///
-    /// [`PaletteError::Empty`] without values; [`PaletteError::Groups`] where a group would have no row;
-    /// [`PaletteError::TooLarge`] where a buffer's length exceeds `usize`.
+    /// # Errors
+    /// [`PaletteError::Empty`] without values; [`PaletteError::Groups`] if a group would have no row;
+    /// [`PaletteError::TooLarge`] if a buffer's length exceeds `usize`.
     pub const fn new(
         width: Width,
         rows: usize,
@@ -87,9 +93,10 @@ impl Layout {
         }
     }
 
-    /// A matrix in the fewest groups of at most `group_rows` rows, all but the last of one size.
+    /// Divides a matrix into the fewest groups of at most `group_rows` rows, all except the last of the same size.
     ///
-    /// Errors are those of [`Layout::new`], with [`PaletteError::Groups`] for groups of no rows.
+    /// # Errors
+    /// Those of [`Layout::new`]; [`PaletteError::Groups`] for groups of no rows.
     pub const fn with_rows(
         width: Width,
         rows: usize,
@@ -99,58 +106,58 @@ impl Layout {
         Self::new(width, rows, cols, shares(rows, group_rows))
     }
 
-    /// Bits of an index.
+    /// Returns the number of bits of an index.
     pub const fn width(&self) -> Width {
         self.width
     }
 
-    /// Rows of the matrix.
+    /// Returns the number of rows.
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Values of a row.
+    /// Returns the number of values per row.
     pub const fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Groups, each with a codebook and a scale.
+    /// Returns the number of groups, each with a codebook and a scale.
     pub const fn groups(&self) -> usize {
         self.groups
     }
 
-    /// Rows of every group but the last, which may have fewer.
+    /// Returns the number of rows of every group except the last, which may have fewer.
     pub const fn group_rows(&self) -> usize {
         shares(self.rows, self.groups)
     }
 
-    /// Values of every group but the last.
+    /// Returns the number of values of every group except the last.
     pub const fn group_len(&self) -> usize {
         self.group_rows() * self.cols
     }
 
-    /// Values of the matrix.
+    /// Returns the number of values of the matrix.
     pub const fn values(&self) -> usize {
         self.rows * self.cols
     }
 
-    /// Bytes of a row of indices.
+    /// Returns the number of bytes of a row of indices.
     pub const fn row_bytes(&self) -> usize {
         self.width.bytes(self.cols)
     }
 
-    /// Bytes of all indices.
+    /// Returns the number of bytes of all indices.
     pub const fn index_bytes(&self) -> usize {
         self.rows * self.row_bytes()
     }
 
-    /// Entries of all codebooks, 2^bits a group.
+    /// Returns the number of entries of all codebooks, 2^bits per group.
     pub const fn codebook_len(&self) -> usize {
         self.groups * self.width.entries()
     }
 
-    /// The `u64`s of scratch that [`encode`](super::encode) needs: [`scratch_len`] for the 255 codes of a group at
-    /// most.
+    /// Returns the number of `u64`s of scratch that [`encode`](super::encode) needs: [`scratch_len`] for at most 255
+    /// codes of a group.
     pub const fn scratch_len(&self) -> usize {
         let values = self.group_len();
         scratch_len(
@@ -160,7 +167,7 @@ impl Layout {
     }
 }
 
-/// ⌈whole / part⌉, 0 for a part of 0: without the panic of a division.
+/// Returns ⌈whole / part⌉, or 0 for a part of 0, without the panic of a division.
 const fn shares(whole: usize, part: usize) -> usize {
     match whole.checked_div(part) {
         Some(shares) if shares * part == whole => shares,

@@ -1,16 +1,17 @@
-//! Palettes: weights as indices of 1 to 8 bits into int8 codebooks, which k-means chose.
+//! Palettes: weights as indices of 1 to 8 bits into int8 codebooks that k-means has chosen.
 //!
-//! A matrix falls into groups of rows ([`Layout`]). A group has a scale, max|x| / 127, which puts its values on the
-//! int8 grid of [`crate::quant::int8::symmetric`], and a codebook of 2^bits entries on the same grid: those with the
-//! least (weighted) squared error that there are ([`optimal_1d`]). A value is stored as the index of the entry
+//! A matrix is divided into groups of rows ([`Layout`]). A group has a scale, max|x| / 127, which maps its values to
+//! the int8 grid of [`crate::quant::int8::symmetric`], and a codebook of 2^bits entries on the same grid. The entries
+//! have the least possible (weighted) squared error ([`optimal_1d`]). A value is stored as the index of the entry
 //! nearest to its code, and read as `fl(codebook[index] · scale)`.
 //!
-//! - [`encode`], [`decode`] and [`matvec`] work on whole matrices; [`decode_row`] and [`dot`] on a row, from flash or
-//!   a file, with no scratch: an entry is looked up where it is used.
-//! - [`grid`], [`Counts`] and [`Coder`] are the steps of [`encode`], for engines that cut a group into tiles.
+//! - [`encode`], [`decode`] and [`matvec`] process whole matrices. [`decode_row`] and [`dot`] process a row, from
+//!   flash or a file, without scratch: they look up an entry when they use it.
+//! - [`grid`], [`Counts`] and [`Coder`] are the steps of [`encode`], for engines that divide a group into tiles.
 //!
-//! Indices are packed from the lowest bit up, so that eight of them fill as many bytes as an index has bits; rows
-//! begin on whole bytes. Entries rise; where a group has fewer codes than entries, its largest fills the rest.
+//! Indices are packed from the lowest bit up, so that eight of them fill as many bytes as an index has bits. Rows
+//! begin at whole bytes. Entries are in ascending order; if a group has fewer codes than entries, its largest entry
+//! fills the rest.
 //!
 //! ```
 //! use tercet_core::palette::{self, Layout, Output, Palette, Width};

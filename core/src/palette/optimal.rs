@@ -1,40 +1,41 @@
-//! The best k entries for weighted integers on a line: k-means in one dimension, solved exactly.
+//! The optimal k entries for weighted integers on a line: one-dimensional k-means, solved exactly.
 //!
-//! # What is optimal
+//! # The optimum
 //! An entry is an int8, so the cost of a segment of neighbouring values is Σ w·(x − c)² with the best *integer* c.
-//! It is the mean rounded to nearest: the cost is Σw·(c − mean)² plus a constant. Entries split the line into
-//! segments of nearest values, and each segment is served best by its own c; so the least cost over all codebooks is
+//! This c is the mean rounded to nearest: the cost is Σw·(c − mean)² plus a constant. Entries divide the line into
+//! segments of nearest values, and each segment costs least with its own c. So the least cost over all codebooks is
 //! the least sum over all cuts into k segments, which dynamic programming finds. Nothing is rounded on the way.
 //!
-//! # Why few cuts need trying
-//! For a ≤ b ≤ c ≤ d, cost(a, c) + cost(b, d) ≤ cost(a, d) + cost(b, c). Let p be the best entry of (a, d) and q that
-//! of (b, c), which lies between the values b and c. If p ≤ q, serve (a, c) with p and (b, d) with q: only the
-//! values past c change, from p to q, and they lie beyond q. If p > q, serve (a, c) with q and (b, d) with p: the
-//! values before b move from p to q, and they lie before q. So the first best cut never moves left as the end
-//! moves right, and the cut of a middle position bounds those on both sides: O(k · m · log m) costs for
-//! m = n − k + 1 instead of O(k · m²).
+//! # Why few cuts are enough
+//! For a ≤ b ≤ c ≤ d, cost(a, c) + cost(b, d) ≤ cost(a, d) + cost(b, c). Let p be the best entry of (a, d) and q the
+//! best of (b, c), which is between the values b and c. If p ≤ q, assign (a, c) to p and (b, d) to q: only the values
+//! after c change, from p to q, and they are above q. If p > q, assign (a, c) to q and (b, d) to p: the values before
+//! b change from p to q, and they are below q. So the first best cut never moves left as the end moves right, and the
+//! cut of a middle position bounds those on both sides: O(k · m · log m) costs for m = n − k + 1 instead of O(k ·
+//! m²).
 //!
 //! Source: H. Wang and M. Song, "Ckmeans.1d.dp: Optimal k-means clustering in one dimension by dynamic programming",
-//! The R Journal 3/2 (2011); the bound on cuts is theirs from version 3.4.6 on, here for integer entries.
+//! The R Journal 3/2 (2011). The bound on cuts is theirs from version 3.4.6 on, here for integer entries.
 
 use super::PaletteError;
 
-/// The largest sum of weights: costs, at most Σw · 255², then fit 64 bits.
+/// Largest sum of weights: costs, at most Σw · 255², then fit 64 bits.
 pub const MAX_WEIGHT: u64 = (1 << 48) - 1;
 
-/// What [`optimal_1d`] found.
+/// Result of [`optimal_1d`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Optimum {
-    /// Entries that differ: all of them, or as many as there are values of weight above 0.
+    /// Number of different entries: all of them, or the number of values with a weight above 0.
     pub entries: usize,
-    /// Σ w·(x − its nearest entry)², the least that any codebook of the same length gives.
+    /// Σ w·(x − its nearest entry)², the least of any codebook of the same length.
     pub cost: u64,
 }
 
-/// The `u64`s of scratch that [`optimal_1d`] needs for `points` values (256 suffice for any) and `entries` entries.
+/// Returns the number of `u64`s of scratch that [`optimal_1d`] needs for `points` values (256 are enough for any) and
+/// `entries` entries.
 ///
-/// 11.4 KiB for 16 entries, 22.1 KiB at most; none where every value gets an entry.
+/// 11.4 KiB for 16 entries, at most 22.1 KiB; none if every value gets an entry.
 pub const fn scratch_len(points: usize, entries: usize) -> usize {
     let points = if points > 256 { 256 } else { points };
     if points <= entries || entries == 0 {
@@ -44,18 +45,20 @@ pub const fn scratch_len(points: usize, entries: usize) -> usize {
     2 * (points + 1) + 2 * cuts + ((entries - 1) * cuts).div_ceil(8)
 }
 
-/// Fills `codebook` with the entries of least cost for `values`, which must rise, each as often as its weight says.
+/// Fills `codebook` with the entries of least cost for `values`, which must be strictly ascending, each counted as
+/// often as its weight.
 ///
-/// The entries rise. Of codebooks with equal cost it is the one whose last segment begins first, then the last but
-/// one, and so on; a mean halfway between two integers goes away from zero. Values of weight 0 count as absent. With
-/// no more values than entries each value is an entry, and the largest fills the rest; without any, 0 does.
+/// The entries are in ascending order. Of codebooks with equal cost, the result is the one whose last segment begins
+/// first, then the second to last, and so on. A mean halfway between two integers is rounded away from zero. Values
+/// of weight 0 count as absent. If there are no more values than entries, each value is an entry and the largest
+/// fills the rest; without values, 0 does.
 ///
-/// `scratch` holds at least [`scratch_len`]`(values.len(), codebook.len())` elements, whatever they are.
-/// O(k · n · log n).
+/// `scratch` holds at least [`scratch_len`]`(values.len(), codebook.len())` elements with any content. O(k · n · log
+/// n).
 ///
 /// # Errors
-/// [`PaletteError::Length`] unless there is a weight for each value; [`PaletteError::Empty`] for an empty codebook;
-/// [`PaletteError::NotRising`]; [`PaletteError::Weight`] beyond [`MAX_WEIGHT`]; [`PaletteError::Scratch`].
+/// [`PaletteError::Length`] unless there is one weight per value; [`PaletteError::Empty`] for an empty codebook;
+/// [`PaletteError::NotRising`]; [`PaletteError::Weight`] above [`MAX_WEIGHT`]; [`PaletteError::Scratch`].
 ///
 /// # Example
 /// ```
@@ -109,7 +112,7 @@ pub fn optimal_1d(
 
     let (mut weight, mut moment, mut squares) = (0u64, 0i64, 0u64);
     let sums = weight_sums.iter_mut().zip(moment_sums.iter_mut());
-    // The sums before each point, and those after the last.
+    // The sums before each point, and after the last.
     let each = points().map(Some).chain([None]);
     for ((weight_sum, moment_sum), point) in sums.zip(each) {
         (*weight_sum, *moment_sum) = (weight, moment as u64);
@@ -172,23 +175,24 @@ fn check(values: &[i8], weights: &[u64], entries: usize) -> Result<(), PaletteEr
     Ok(())
 }
 
-/// Σw and Σw·x of the points before each.
+/// Σw and Σw·x of the points before each point.
 struct Sums<'a> {
     weights: &'a [u64],
     /// Bits of an `i64`.
     moments: &'a [u64],
 }
 
-/// What one entry does for a segment.
+/// A segment with its best entry.
 struct Segment {
-    /// The best integer entry, within the segment's values.
+    /// Best integer entry, within the segment's values.
     entry: i64,
-    /// How much less the segment costs with it than with 0: Σ w·x² − Σ w·(x − c)². Not negative, as 0 is no better.
+    /// Reduction of the segment's cost compared to an entry of 0: Σ w·x² − Σ w·(x − c)². Not negative, since 0 is not
+    /// better.
     gain: u64,
 }
 
 impl Sums<'_> {
-    /// The points from `from` up to, not including, `to`.
+    /// Returns the segment of the points from `from` up to, not including, `to`.
     ///
     /// With Σw < 2⁴⁸, |Σw·x| ≤ 2⁵⁵; |2·Σw·x − c·Σw| ≤ |Σw·x| + Σw / 2, so the gain stays below 2⁶³.
     #[inline]
@@ -207,7 +211,7 @@ impl Sums<'_> {
     }
 }
 
-/// `a / b`, 0 for b = 0; in 32 bits where they do, which small machines have an instruction for.
+/// Returns `a / b`, or 0 for b = 0. Divides in 32 bits if both fit, which small machines have an instruction for.
 #[inline]
 fn divide(a: u64, b: u64) -> u64 {
     match (u32::try_from(a), u32::try_from(b)) {
@@ -216,10 +220,10 @@ fn divide(a: u64, b: u64) -> u64 {
     }
 }
 
-/// The best gains with one segment more than `before`.
+/// Computes the best gains with one segment more than `before`.
 ///
-/// With s segments before this one, and k in all, it ends at one of m = n − k + 1 points, s + 1 + end, since
-/// every segment takes a point; likewise it begins at s + start, start ≤ end.
+/// With s segments before this one, and k in all, it ends at one of m = n − k + 1 points, s + 1 + end, since every
+/// segment contains a point. Likewise it begins at s + start, start ≤ end.
 struct Layer<'a> {
     sums: &'a Sums<'a>,
     before: &'a [u64],
@@ -229,7 +233,7 @@ struct Layer<'a> {
 impl Layer<'_> {
     fn fill(&self, now: &mut [u64], splits: &mut Splits<'_>) {
         let cuts = now.len();
-        // Every second position of what is left, each between two that are known: the recursion, level by level.
+        // Every second of the remaining positions, each between two that are known: the recursion, level by level.
         let mut step = cuts.next_power_of_two();
         while step > 0 {
             let mut end = step - 1;
@@ -254,7 +258,7 @@ impl Layer<'_> {
         }
     }
 
-    /// The first best start in `first..=last`, and the gain.
+    /// Returns the first best start in `first..=last`, and the gain.
     fn best(&self, first: usize, last: usize, end: usize) -> (usize, u64) {
         let mut best = (first, 0);
         let before = self.before.get(first..=last).unwrap_or_default();
@@ -269,7 +273,7 @@ impl Layer<'_> {
     }
 }
 
-/// Where each segment but the first begins, for each place it may end: a byte each, as m ≤ 255.
+/// The start of each segment except the first, for each place at which it may end: one byte each, since m ≤ 255.
 struct Splits<'a> {
     words: &'a mut [u64],
     cuts: usize,

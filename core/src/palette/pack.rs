@@ -1,4 +1,4 @@
-//! Indices in bits, the first in the lowest: eight of them fill as many bytes as an index has bits.
+//! Packed indices, the first in the lowest bits: eight of them fill as many bytes as an index has bits.
 
 /// Calls a function that is generic over the bits of an index and the entries of a codebook.
 macro_rules! with_width {
@@ -17,12 +17,12 @@ macro_rules! with_width {
 }
 pub(super) use with_width;
 
-/// The eight indices of a run of bytes.
+/// Returns the eight indices of a run of bytes.
 #[inline(always)]
 pub(super) fn unpack<const BITS: usize>(bytes: &[u8; BITS]) -> [u8; 8] {
     let mask = ((1u32 << BITS) - 1) as u8;
     if BITS <= 4 {
-        // 32 bits hold them, which matters where registers have no more.
+        // They fit 32 bits, which is faster with 32-bit registers.
         let word = (bytes.iter().rev()).fold(0, |word: u32, &byte| word << 8 | u32::from(byte));
         core::array::from_fn(|place| (word >> (BITS * place)) as u8 & mask)
     } else {
@@ -31,7 +31,7 @@ pub(super) fn unpack<const BITS: usize>(bytes: &[u8; BITS]) -> [u8; 8] {
     }
 }
 
-/// Eight indices below 2^BITS as bytes.
+/// Returns eight indices below 2^BITS as bytes.
 #[inline(always)]
 pub(super) fn pack<const BITS: usize>(indices: [u8; 8]) -> [u8; BITS] {
     let indices = indices.into_iter().rev();
@@ -39,7 +39,7 @@ pub(super) fn pack<const BITS: usize>(indices: [u8; 8]) -> [u8; BITS] {
     core::array::from_fn(|place| (word >> (8 * place)) as u8)
 }
 
-/// What is left of a row after its whole runs, filled up with zeros.
+/// Returns the rest of a row after its whole runs, padded with zeros.
 #[inline(always)]
 pub(super) fn padded<const N: usize, T: Copy + Default>(rest: &[T]) -> [T; N] {
     let mut whole = [T::default(); N];

@@ -11,15 +11,16 @@ use core::ptr::{self, NonNull};
 
 use super::sealed::Sealed;
 
-/// A pool that takes its blocks back; sealed.
+/// A pool to which blocks return; sealed.
 pub trait Release: Sealed {
     /// # Safety
-    /// `place` is the start of a block that was taken from this pool and was not released since; nobody uses it any more.
+    /// `place` is the start of a block that was taken from this pool and was not released since; nobody uses it any
+    /// more.
     #[doc(hidden)]
     unsafe fn release(&self, place: NonNull<u8>);
 }
 
-/// A block that goes back to its pool when this is dropped. What lies in the block is not dropped.
+/// A block that returns to its pool when this value is dropped. The block's content is not dropped.
 pub(super) struct Lease<'a, P: Release> {
     place: NonNull<u8>,
     pool: &'a P,
@@ -54,16 +55,15 @@ impl<P: Release> Drop for Lease<'_, P> {
     }
 }
 
-/// A value that lives in a block of the pool `P` and is owned by this handle, as a `Box` owns a value on a heap.
+/// A value in a block of the pool `P`, owned by this handle like a value on a heap by a `Box`.
 ///
-/// Dropping it drops the value and returns the block, also where the value's destructor panics. It cannot outlive its
-/// pool; in a `static` pool its lifetime is `'static`. [`core::mem::forget`] leaks the block, which then counts as
-/// in use for the rest of the pool's life.
+/// Dropping it drops the value and returns the block, even if the value's destructor panics. It cannot outlive its
+/// pool; for a `static` pool its lifetime is `'static`. [`core::mem::forget`] leaks the block, which then counts as
+/// in use for the rest of the pool's lifetime.
 ///
-/// What it can do beside its value's methods are functions, not methods: `Block::leak(block)`. Nothing hides
-/// a method of `T`.
+/// Its own operations are functions, not methods: `Block::leak(block)`. So they hide no method of `T`.
 ///
-/// It may go to another thread where `T` may and the pool can be shared; a reference to it where one to `T` may.
+/// It may go to another thread if `T` may and the pool can be shared; a reference to it may if one to `T` may.
 ///
 /// ```compile_fail,E0597
 /// use tercet_core::pool::BlockPool;
@@ -79,8 +79,8 @@ pub struct Block<'a, T, P: Release> {
     value: PhantomData<T>,
 }
 
-// SAFETY: the handle gives exclusive access to its `T`, as `&mut T` does, and takes its reference to the pool along, through
-// which it will return the block there.
+// SAFETY: the handle gives exclusive access to its `T`, as `&mut T` does, and takes its reference to the pool along,
+// through which it will return the block there.
 unsafe impl<T: Send, P: Release + Sync> Send for Block<'_, T, P> {}
 // SAFETY: a shared handle gives `&T` and nothing else; only its owner reaches the pool.
 unsafe impl<T: Sync, P: Release> Sync for Block<'_, T, P> {}
@@ -104,21 +104,21 @@ impl<'a, T, P: Release> Block<'a, T, P> {
         unsafe { place.read() }
     }
 
-    /// Keeps the value in its block for as long as the pool is borrowed: for a `static` pool, for ever.
+    /// Keeps the value in its block for as long as the pool is borrowed: for a `static` pool, forever.
     ///
-    /// The value is not dropped and the block stays in use.
+    /// The value is not dropped, and the block stays in use.
     #[inline]
     pub fn leak(block: Self) -> &'a mut T
     where
         T: 'a,
     {
         let mut place = ManuallyDrop::new(block).lease.place.cast::<T>();
-        // SAFETY: the block holds a `T`; its handle is gone without returning it, so this is the only way to the value, and
-        // the pool is neither moved nor dropped while borrowed for 'a.
+        // SAFETY: the block holds a `T`; its handle is gone without returning it, so this is the only way to the
+        // value, and the pool is neither moved nor dropped while borrowed for 'a.
         unsafe { place.as_mut() }
     }
 
-    /// The block without the value: it is now the caller's to drop or to keep.
+    /// Returns the block without the value, which the caller must drop or keep.
     #[inline]
     fn into_lease(self) -> Lease<'a, P> {
         let this = ManuallyDrop::new(self);
@@ -128,7 +128,7 @@ impl<'a, T, P: Release> Block<'a, T, P> {
 }
 
 impl<'a, T, P: Release> Block<'a, MaybeUninit<T>, P> {
-    /// Writes the value that the block was taken for.
+    /// Writes the value of the block.
     #[inline]
     pub fn write(mut block: Self, value: T) -> Block<'a, T, P> {
         (*block).write(value);
@@ -136,7 +136,7 @@ impl<'a, T, P: Release> Block<'a, MaybeUninit<T>, P> {
         unsafe { block.assume_init() }
     }
 
-    /// The handle of the value that was written through [`MaybeUninit`]'s methods.
+    /// Returns the handle of the value that was written through [`MaybeUninit`]'s methods.
     ///
     /// # Safety
     /// The value is initialised, as for [`MaybeUninit::assume_init`].
@@ -150,8 +150,8 @@ impl<'a, T, P: Release> Block<'a, MaybeUninit<T>, P> {
 impl<T, P: Release> Drop for Block<'_, T, P> {
     #[inline]
     fn drop(&mut self) {
-        // The lease returns the block after this, and does so too when this unwinds.
-        // SAFETY: the block holds a `T` that is used no more.
+        // The lease returns the block after this, even if this unwinds. SAFETY: the block holds a `T` that is used no
+        // more.
         unsafe { self.lease.place.cast::<T>().drop_in_place() };
     }
 }

@@ -1,4 +1,4 @@
-//! The pool: its memory, and a free list that says who may use it.
+//! The pool: its memory, and a free list that records who may use it.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -14,18 +14,19 @@ use super::list::{FreeList, LocalList};
 use super::sealed::Sealed;
 use super::{Full, Stats};
 
-/// Every block starts at a multiple of this, on every machine: enough for every primitive up to 64 bits.
+/// Every block starts at a multiple of this, on every machine: enough for every primitive type up to 64 bits.
 pub const BLOCK_ALIGN: usize = 8;
 
 #[repr(C, align(8))]
 struct Slot<const BLOCK: usize>([u8; BLOCK]);
 
-/// `N` blocks of `BLOCK` bytes, handed out by the free list `L`.
+/// `N` blocks of `BLOCK` bytes, managed by the free list `L`.
 ///
-/// Use it by the name of its kind. Instructions on a Cortex-M4 (rustc 1.96, `opt-level = "s"`, inlined, nothing in between), read
-/// from the code for blocks of 64 bytes; the value's own bytes come on top:
+/// Use it by one of its type names. The table shows instructions on a Cortex-M4 (rustc 1.96, `opt-level = "s"`,
+/// inlined, without contention), counted in the code for blocks of 64 bytes; those for the value's own bytes are
+/// extra:
 ///
-/// | pool | allocate | return | beside the blocks |
+/// | pool | allocate | return | memory besides the blocks |
 /// |---|---|---|---|
 /// | [`BlockPool`]: one owner | 13 | 8 | 2 bytes each, 8 in all |
 /// | `SharedBlockPool`: no lock | 24, of them 1 barrier | 20, of them 1 barrier | 2 bytes each, 8 in all (16 with 64-bit atomics) |
@@ -38,11 +39,12 @@ pub struct Blocks<const BLOCK: usize, const N: usize, L> {
 
 /// `N` blocks of `BLOCK` bytes for one owner: no atomics, no critical section, and not `Sync`.
 ///
-/// A value of any type that fits takes a block, whatever its size; whether it fits is checked when the program is
-/// compiled. Allocation and release are O(1) and touch no block but the one in question. `BLOCK` is rounded up to a multiple of
-/// [`BLOCK_ALIGN`] and each block has 2 bytes beside it. New pools are zeros, so that a `static` one takes no flash.
+/// A value of any type that fits takes one block, independent of its size; the compiler checks that it fits.
+/// Allocation and release are O(1) and access only the block itself. `BLOCK` is rounded up to a multiple of
+/// [`BLOCK_ALIGN`], and each block takes 2 more bytes outside it. New pools are zeros, so that a `static` pool takes
+/// no flash.
 ///
-/// It may be moved to another thread, never shared with one:
+/// The pool may move to another thread, but never be shared with one:
 ///
 /// ```compile_fail,E0277
 /// use tercet_core::pool::BlockPool;
@@ -53,7 +55,7 @@ pub struct Blocks<const BLOCK: usize, const N: usize, L> {
 /// });
 /// ```
 ///
-/// Nor may its blocks, which would return there:
+/// The same applies to its blocks, which would return to it there:
 ///
 /// ```compile_fail,E0277
 /// use tercet_core::pool::BlockPool;
@@ -68,10 +70,11 @@ pub type BlockPool<const BLOCK: usize, const N: usize> = Blocks<BLOCK, N, LocalL
 
 /// `N` blocks of `BLOCK` bytes that threads and interrupts share without a lock, by compare-and-swap.
 ///
-/// For targets that have the instruction, and with feature `portable-atomic` for all others. An operation is never kept
-/// waiting by one that was interrupted; it is repeated if others came between. The one condition is on how long
-/// an allocation may be interrupted: the tag of `32 − ⌈log₂(N + 1)⌉` bits (64 where the machine swaps 64 bits) must
-/// not go full circle meanwhile, which takes 2²⁴ allocations of others for up to 255 blocks, 2²⁰ for 4,095.
+/// Available for targets that have this instruction, and with the feature `portable-atomic` for all others. An
+/// operation never waits for an interrupted one; it repeats if others came in between. There is one condition, on the
+/// time for which an allocation may be interrupted. The tag of `32 − ⌈log₂(N + 1)⌉` bits (`64 − ⌈log₂(N + 1)⌉` if the
+/// machine swaps 64 bits) must not wrap around meanwhile. That takes 2²⁴ allocations by others for up to 255 blocks,
+/// and 2²⁰ for 4,095.
 ///
 /// ```
 /// use tercet_core::pool::SharedBlockPool;
@@ -85,10 +88,10 @@ pub type BlockPool<const BLOCK: usize, const N: usize> = Blocks<BLOCK, N, LocalL
 #[cfg(any(target_has_atomic = "32", feature = "portable-atomic"))]
 pub type SharedBlockPool<const BLOCK: usize, const N: usize> = Blocks<BLOCK, N, AtomicList<N>>;
 
-/// `N` blocks of `BLOCK` bytes that threads and interrupts share, each operation in one critical section.
+/// `N` blocks of `BLOCK` bytes that threads and interrupts share, with one critical section per operation.
 ///
-/// Needs feature `critical-section` and, in the program, an implementation of that crate's sections. Interrupts wait for
-/// about a dozen instructions.
+/// Needs the feature `critical-section` and, in the program, an implementation of that crate's sections. Interrupts
+/// wait for about a dozen instructions.
 #[cfg(feature = "critical-section")]
 pub type CriticalBlockPool<const BLOCK: usize, const N: usize> = Blocks<BLOCK, N, CriticalList<N>>;
 
@@ -100,7 +103,7 @@ unsafe impl<const BLOCK: usize, const N: usize, L: FreeList<N> + Sync> Sync
 }
 
 impl<const BLOCK: usize, const N: usize> BlockPool<BLOCK, N> {
-    /// A pool of `N` free blocks.
+    /// Creates a pool of `N` free blocks.
     pub const fn new() -> Self {
         Self::of(LocalList::new())
     }
@@ -111,7 +114,7 @@ impl<const BLOCK: usize, const N: usize> BlockPool<BLOCK, N> {
     not(all(test, loom))
 ))]
 impl<const BLOCK: usize, const N: usize> SharedBlockPool<BLOCK, N> {
-    /// A pool of `N` free blocks.
+    /// Creates a pool of `N` free blocks.
     pub const fn new() -> Self {
         Self::of(AtomicList::new())
     }
@@ -119,7 +122,7 @@ impl<const BLOCK: usize, const N: usize> SharedBlockPool<BLOCK, N> {
 
 #[cfg(feature = "critical-section")]
 impl<const BLOCK: usize, const N: usize> CriticalBlockPool<BLOCK, N> {
-    /// A pool of `N` free blocks.
+    /// Creates a pool of `N` free blocks.
     pub const fn new() -> Self {
         Self::of(CriticalList::new())
     }
@@ -136,10 +139,10 @@ impl<const BLOCK: usize, const N: usize, L> Blocks<BLOCK, N, L> {
 }
 
 impl<const BLOCK: usize, const N: usize, L: FreeList<N>> Blocks<BLOCK, N, L> {
-    /// Moves `value` into a block, or gives it back if none is free. O(1).
+    /// Moves `value` into a block, or returns it if none is free. O(1).
     ///
-    /// That a `T` is no larger than `BLOCK` and aligned to at most [`BLOCK_ALIGN`] is checked when the program is
-    /// compiled. A type without size takes a block as well.
+    /// The compiler checks that a `T` is not larger than `BLOCK` and aligned to at most [`BLOCK_ALIGN`]. A zero-sized
+    /// type takes a block too.
     ///
     /// ```compile_fail,E0080
     /// use tercet_core::pool::BlockPool;
@@ -155,7 +158,7 @@ impl<const BLOCK: usize, const N: usize, L: FreeList<N>> Blocks<BLOCK, N, L> {
         }
     }
 
-    /// A block for a `T` that is written later, in place. O(1).
+    /// Returns a block for a `T` that is written later, in place. O(1).
     ///
     /// ```
     /// use tercet_core::pool::{Block, BlockPool};
@@ -179,7 +182,7 @@ impl<const BLOCK: usize, const N: usize, L: FreeList<N>> Blocks<BLOCK, N, L> {
         Ok(unsafe { self.lease()?.holding() })
     }
 
-    /// A block of zeros. O(`BLOCK`), for the zeros; [`alloc_uninit`](Self::alloc_uninit) leaves them out.
+    /// Returns a block of zeros. O(`BLOCK`), for the zeros; [`alloc_uninit`](Self::alloc_uninit) does not write them.
     #[inline]
     pub fn alloc_zeroed(&self) -> Result<Block<'_, [u8; BLOCK], Self>, Full> {
         let lease = self.lease()?;
@@ -190,9 +193,10 @@ impl<const BLOCK: usize, const N: usize, L: FreeList<N>> Blocks<BLOCK, N, L> {
         }
     }
 
-    /// How many blocks are in use, were at most, and how often none was free. O(`N`): one pass over 2 bytes a block.
+    /// Returns the number of blocks in use, the largest number so far, and the number of failed requests. O(`N`): one
+    /// pass over 2 bytes per block.
     ///
-    /// What others take and return in a shared pool meanwhile may be counted or not.
+    /// In a shared pool, operations of others at the same time may be counted or not.
     pub fn stats(&self) -> Stats {
         self.list.stats()
     }
@@ -200,11 +204,12 @@ impl<const BLOCK: usize, const N: usize, L: FreeList<N>> Blocks<BLOCK, N, L> {
     #[inline]
     fn lease(&self) -> Result<Lease<'_, Self>, Full> {
         let index = self.list.take().ok_or(Full)?;
-        // SAFETY: the list's indices are below N, so the place is in the memory; nobody else has it until it is released.
+        // SAFETY: the list's indices are below N, so the place is in the memory; nobody else has it until it is
+        // released.
         Ok(unsafe { Lease::new(self.first().add(index).cast(), self) })
     }
 
-    /// The first block.
+    /// Returns the first block.
     #[inline]
     fn first(&self) -> NonNull<Slot<BLOCK>> {
         // SAFETY: a reference to the pool is not null.

@@ -1,12 +1,12 @@
-//! How pools keep their figures.
+//! The figures of pools.
 
 use core::fmt;
 
 use super::Stats;
 
-/// What a pool counts itself; zeros when it is made, so that a `static` pool lies in `.bss`.
+/// The counters of a pool. They are zeros at first, so that a `static` pool is in `.bss`.
 ///
-/// Opaque: [`Scope::over`](super::Scope::over) keeps its figures in one of the caller's.
+/// Opaque: [`Scope::over`](super::Scope::over) stores its figures in the caller's value of this type.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     high_water: usize,
@@ -14,7 +14,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Nothing counted.
+    /// Creates counters of 0.
     pub const fn new() -> Self {
         Self {
             high_water: 0,
@@ -22,13 +22,13 @@ impl Counts {
         }
     }
 
-    /// Notes how much is in use now.
+    /// Records the amount in use now.
     #[inline]
     pub(super) fn reach(&mut self, in_use: usize) {
         self.high_water = self.high_water.max(in_use);
     }
 
-    /// Counts a request that was refused.
+    /// Counts a refused request.
     #[inline]
     pub(super) fn refuse(&mut self) {
         add(&mut self.failures);
@@ -44,23 +44,23 @@ impl Counts {
     }
 }
 
-/// Adds one, up to the last number there is.
+/// Adds one; the counter saturates.
 #[inline]
 pub(super) fn add(count: &mut u32) {
     *count = count.saturating_add(1);
 }
 
-/// What a pool that remembers counts. Counters stay at `u32::MAX` once there.
+/// The counters of a pool with a cache. They saturate at `u32::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct CacheStats {
-    /// Its memory, in bytes.
+    /// The pool's memory, in bytes.
     pub bytes: Stats,
-    /// Requests that found what they asked for.
+    /// Requests that found a cached value or buffer.
     pub hits: u32,
     /// Requests that did not.
     pub misses: u32,
-    /// Remembered things given up to make room.
+    /// Cached values or buffers dropped to make space.
     pub evictions: u32,
 }
 

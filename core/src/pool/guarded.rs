@@ -1,15 +1,15 @@
-//! A pool of one owner behind critical sections.
+//! A pool with one owner behind critical sections.
 
 use core::cell::RefCell;
 use core::fmt;
 
 use critical_section::Mutex;
 
-/// What has one owner, such as a [`Ring`](super::Ring) or an [`Lru`](super::Lru), shared by threads and interrupts: each use
-/// is one critical section.
+/// A pool with one owner, such as a [`Ring`](super::Ring) or an [`Lru`](super::Lru), shared by threads and
+/// interrupts. Each use is one critical section.
 ///
-/// Needs feature `critical-section` and, in the program, an implementation of that crate's sections. Interrupts wait for as
-/// long as a use takes.
+/// Needs the feature `critical-section` and, in the program, an implementation of that crate's sections. Interrupts
+/// wait for the duration of a use.
 ///
 /// ```
 /// use tercet_core::pool::{Guarded, Ring};
@@ -28,12 +28,13 @@ use critical_section::Mutex;
 pub struct Guarded<P>(Mutex<RefCell<P>>);
 
 impl<P> Guarded<P> {
-    /// Guards a pool.
+    /// Creates a guard around a pool.
     pub const fn new(pool: P) -> Self {
         Self(Mutex::new(RefCell::new(pool)))
     }
 
-    /// Runs `f` on the pool in a critical section; `None`, without running it, inside another `with` of the same pool.
+    /// Runs `f` on the pool in a critical section. Inside another `with` of the same pool it returns `None` without
+    /// running it.
     #[inline]
     pub fn with<R>(&self, f: impl FnOnce(&mut P) -> R) -> Option<R> {
         critical_section::with(|section| {
@@ -42,12 +43,12 @@ impl<P> Guarded<P> {
         })
     }
 
-    /// The pool itself, where nobody else can use it.
+    /// Returns the pool itself, while nobody else can use it.
     pub fn get_mut(&mut self) -> &mut P {
         self.0.get_mut().get_mut()
     }
 
-    /// The pool itself, guarded no more.
+    /// Returns the pool itself, without the guard.
     pub fn into_inner(self) -> P {
         self.0.into_inner().into_inner()
     }

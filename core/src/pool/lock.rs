@@ -1,17 +1,17 @@
-//! Who may use a pool's figures at once.
+//! Locks of a pool's figures.
 
 use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
 
 use super::sealed::Sealed;
 
-/// How a pool's parts keep out of each other's way; sealed. A lock that is `Sync` works between threads and interrupts.
+/// Mutual exclusion for the parts of a pool; sealed. A lock that is `Sync` works between threads and interrupts.
 pub trait Lock: Sealed {
-    /// Runs `f` on what `cell` holds.
+    /// Runs `f` on the content of `cell`.
     ///
     /// # Safety
-    /// `cell` is reached through this lock alone, where the lock is not `Sync` by one thread at a time, and `f` does not
-    /// come back to it.
+    /// `cell` is reached through this lock alone, where the lock is not `Sync` by one thread at a time, and `f` does
+    /// not come back to it.
     #[doc(hidden)]
     unsafe fn with<B: ?Sized, R>(cell: &UnsafeCell<B>, f: impl FnOnce(&mut B) -> R) -> R;
 }
@@ -30,7 +30,7 @@ impl Lock for Local {
     }
 }
 
-/// Every operation in a critical section of its own.
+/// Each operation in its own critical section.
 #[cfg(feature = "critical-section")]
 #[derive(Debug)]
 pub struct Critical;

@@ -1,10 +1,11 @@
 //! Memory in fixed pools, for programs without a heap.
 //!
-//! A pool is a value of fixed size, made by a `const fn`, so it may be a `static`, a field or a local variable. What it
-//! hands out returns itself when dropped, cannot outlive the pool, and is refused, not a panic, when there is no room.
-//! Every pool says how full it is and was ([`Stats`]), so that a program finds its sizes by running.
+//! A pool is a value of fixed size, created by a `const fn`, so it may be a `static`, a field or a local variable.
+//! The memory that it returns is freed when dropped and cannot outlive the pool. If there is no space, a request
+//! returns an error and does not panic. Every pool reports its current and its largest use ([`Stats`]), so that a
+//! program finds its sizes by running.
 //!
-//! | pool | hands out | may be used by |
+//! | pool | returns | may be used by |
 //! |---|---|---|
 //! | [`BlockPool`] | values in blocks of one size | one owner |
 //! | [`SharedBlockPool`] | the same | threads and interrupts, without a lock |
@@ -14,7 +15,7 @@
 //! | [`ShapePool`] | buffers, reused by shape and element type | one owner |
 //! | `CriticalShapePool` | the same | threads and interrupts, in critical sections |
 //! | [`Ring`] | the newest slots of a stream | one owner |
-//! | [`Lru`] | the values used last, by key | one owner |
+//! | [`Lru`] | the most recently used values, by key | one owner |
 //! | `Guarded` | the use of any of these | threads and interrupts, in critical sections |
 //!
 //! ```
@@ -86,7 +87,7 @@ pub use shape::CriticalShapePool;
 pub use shape::{Buffer, Shape, ShapeError, ShapePool, Shapes};
 pub use stats::{Full, Stats};
 
-/// Keeps traits that say what a pool's parts are from being implemented elsewhere.
+/// Prevents implementations of the traits of a pool's parts in other crates.
 mod sealed {
     pub trait Sealed {}
 }

@@ -7,14 +7,15 @@ use core::slice;
 
 use super::Stats;
 
-/// The newest `SLOTS` values of a stream: a window over a sensor, the keys and values of a model's last tokens.
+/// The newest `SLOTS` values of a stream: for example a window over a sensor, or the keys and values of a model's
+/// last tokens.
 ///
-/// A new value takes the place of the oldest where all slots are held. Every value has a **position**, its number in
-/// the stream from 0 on, which it keeps however far the window slides (a `u64`: it does not wrap at a value a nanosecond for
-/// 584 years), and an **age**, 0 for the newest. All slots lie in one array, in stream order but for one place where the end
-/// meets the start, so the window is at most two slices.
+/// A new value replaces the oldest if all slots are used. Every value has a **position**, its number in the stream
+/// from 0 on, which it keeps while the window slides. (A `u64`: at one value per nanosecond it does not wrap for 584
+/// years.) It also has an **age**, 0 for the newest. All slots are in one array, in stream order except at the one
+/// place where the end meets the start, so the window is at most two slices.
 ///
-/// Everything is O(1). A `static` ring of zeros lies in `.bss`. A slot can be a row: `Ring<[i8; 64], 128>`.
+/// Every operation is O(1). A `static` ring of zeros is in `.bss`. A slot can be a row: `Ring<[i8; 64], 128>`.
 ///
 /// ```
 /// use tercet_core::pool::Ring;
@@ -34,8 +35,9 @@ use super::Stats;
 ///
 /// # Between an interrupt and the program
 ///
-/// A window that overwrites cannot be shared without a lock: the reader's slice would change under it. Either the interrupt
-/// sends values through a queue (`heapless::spsc`) to the program, which owns the ring and never blocks:
+/// A window that overwrites its values cannot be shared without a lock: the reader's slice would change during the
+/// read. One way is that the interrupt sends values through a queue (`heapless::spsc`) to the program, which owns the
+/// ring and never blocks:
 ///
 /// ```
 /// use heapless::spsc::Queue;
@@ -53,18 +55,19 @@ use super::Stats;
 /// assert_eq!(window.latest(), Some(&[1, 2, 3]));
 /// ```
 ///
-/// or both sides enter a critical section, the interrupt for one push and the program for one copy of the window:
-/// that is `Guarded<Ring<T, SLOTS>>` (feature `critical-section`).
+/// The other way is that both sides enter a critical section, the interrupt for one push and the program for one copy
+/// of the window: this is `Guarded<Ring<T, SLOTS>>` (feature `critical-section`).
 ///
-/// Beside heapless' `HistoryBuf` it has positions, slots filled in place and flat rows; it evicts by the same rule.
+/// Compared to heapless' `HistoryBuf`, it also has positions, slots filled in place, and flat rows. It evicts by the
+/// same rule.
 #[derive(Clone, Debug)]
 pub struct Ring<T, const SLOTS: usize> {
     slots: [T; SLOTS],
-    /// The slot that the next value takes; below `SLOTS`.
+    /// The slot for the next value; below `SLOTS`.
     next: usize,
-    /// Slots held; at most `SLOTS`.
+    /// Number of used slots; at most `SLOTS`.
     len: usize,
-    /// Values taken so far, the next one's position.
+    /// Number of values so far, which is the next one's position.
     end: u64,
     high_water: usize,
 }
@@ -73,7 +76,7 @@ pub struct Ring<T, const SLOTS: usize> {
 pub type RingIter<'a, T> = Chain<slice::Iter<'a, T>, slice::Iter<'a, T>>;
 
 impl<T, const SLOTS: usize> Ring<T, SLOTS> {
-    /// An empty window whose slots hold `fill` until values come.
+    /// Creates an empty window whose slots hold `fill` until values arrive.
     pub const fn new(fill: T) -> Self
     where
         T: Copy,
@@ -81,7 +84,7 @@ impl<T, const SLOTS: usize> Ring<T, SLOTS> {
         Self::from_slots([fill; SLOTS])
     }
 
-    /// An empty window over slots that exist already; values take them in order from index 0 on.
+    /// Creates an empty window over existing slots; values replace them in order from index 0 on.
     pub const fn from_slots(slots: [T; SLOTS]) -> Self {
         const { assert!(SLOTS > 0, "a ring needs a slot") };
         Self {
@@ -93,7 +96,7 @@ impl<T, const SLOTS: usize> Ring<T, SLOTS> {
         }
     }
 
-    /// Appends a value and returns what it evicts, if the window was full.
+    /// Appends a value and returns the value that it evicts, if the window was full.
     #[inline]
     pub fn push(&mut self, value: T) -> Option<T> {
         let full = self.is_full();
@@ -101,8 +104,8 @@ impl<T, const SLOTS: usize> Ring<T, SLOTS> {
         full.then_some(old)
     }
 
-    /// Appends a slot for the caller to fill in place. It still holds what was there before: the oldest value where
-    /// the window was full, which is evicted by this.
+    /// Appends a slot that the caller fills in place. It still has its previous content: the oldest value if the
+    /// window was full, which this call evicts.
     #[inline]
     pub fn advance(&mut self) -> &mut T {
         let at = if self.next < SLOTS { self.next } else { 0 };
@@ -113,44 +116,45 @@ impl<T, const SLOTS: usize> Ring<T, SLOTS> {
         &mut self.slots[at]
     }
 
-    /// Forgets every value; positions go on. Values stay in their slots until others come. O(1).
+    /// Drops every value; positions continue. Values stay in their slots until others replace them. O(1).
     pub fn clear(&mut self) {
         self.len = 0;
-        // The next value starts the array, so the window is one slice for as long as it can be.
+        // The next value starts the array, so the window is one slice for as long as possible.
         self.next = 0;
     }
 
-    /// Values held.
+    /// Returns the number of values held.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no value is held.
+    /// Returns true if no value is held.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether the next value evicts one.
+    /// Returns true if the next value evicts one.
     pub const fn is_full(&self) -> bool {
         self.len == SLOTS
     }
 
-    /// Values that can be held, `SLOTS`.
+    /// Returns the number of values that can be held, `SLOTS`.
     pub const fn capacity(&self) -> usize {
         SLOTS
     }
 
-    /// The positions held, oldest to newest; its end is the next value's position and the number of values so far.
+    /// Returns the positions held, oldest to newest. The range's end is the next value's position and the number of
+    /// values so far.
     pub const fn positions(&self) -> Range<u64> {
         self.end - self.len as u64..self.end
     }
 
-    /// Values that were taken and are held no more, evicted or cleared.
+    /// Returns the number of values that are no longer held, because they were evicted or cleared.
     pub const fn gone(&self) -> u64 {
         self.end - self.len as u64
     }
 
-    /// Slots in use; nothing is ever refused, the oldest goes instead.
+    /// Returns the slots in use. No request ever fails; the oldest value is evicted instead.
     pub const fn stats(&self) -> Stats {
         Stats {
             capacity: SLOTS,
@@ -160,45 +164,45 @@ impl<T, const SLOTS: usize> Ring<T, SLOTS> {
         }
     }
 
-    /// The value of an age, 0 for the newest.
+    /// Returns the value of an age, 0 for the newest.
     #[inline]
     pub fn get(&self, age: usize) -> Option<&T> {
         self.slots.get(self.slot(age)?)
     }
 
-    /// The value of an age, 0 for the newest, to change.
+    /// Returns the value of an age, 0 for the newest, mutably.
     #[inline]
     pub fn get_mut(&mut self, age: usize) -> Option<&mut T> {
         let at = self.slot(age)?;
         self.slots.get_mut(at)
     }
 
-    /// The value of a position; `None` where it is gone or has not come yet.
+    /// Returns the value at a position; `None` if it is no longer held or has not arrived yet.
     #[inline]
     pub fn at(&self, position: u64) -> Option<&T> {
         let age = self.end.checked_sub(position)?.checked_sub(1)?;
         self.get(usize::try_from(age).ok()?)
     }
 
-    /// The newest value.
+    /// Returns the newest value.
     #[inline]
     pub fn latest(&self) -> Option<&T> {
         self.get(0)
     }
 
-    /// The oldest value, the next to be evicted.
+    /// Returns the oldest value, which is the next to be evicted.
     #[inline]
     pub fn oldest(&self) -> Option<&T> {
         self.get(self.len.checked_sub(1)?)
     }
 
-    /// All values, oldest first; the second slice goes on where the first ends.
+    /// Returns all values, oldest first; the second slice continues the first.
     #[inline]
     pub fn as_slices(&self) -> (&[T], &[T]) {
         self.last(self.len)
     }
 
-    /// All values to change, oldest first.
+    /// Returns all values mutably, oldest first.
     #[inline]
     pub fn as_mut_slices(&mut self) -> (&mut [T], &mut [T]) {
         let (behind, from) = self.split(self.len);
@@ -212,19 +216,20 @@ impl<T, const SLOTS: usize> Ring<T, SLOTS> {
         )
     }
 
-    /// The newest `len` values, oldest first; `None` where fewer are held.
+    /// Returns the newest `len` values, oldest first; `None` if fewer are held.
     #[inline]
     pub fn window(&self, len: usize) -> Option<(&[T], &[T])> {
         (len <= self.len).then(|| self.last(len))
     }
 
-    /// The values, oldest first; from the back, newest first.
+    /// Returns the values, oldest first; from the back, newest first.
     pub fn iter(&self) -> RingIter<'_, T> {
         let (old, new) = self.as_slices();
         old.iter().chain(new)
     }
 
-    /// Copies the newest values that `out` has room for to its front, oldest first, and says how many. O(values).
+    /// Copies as many of the newest values as fit to the front of `out`, oldest first, and returns their number.
+    /// O(values).
     pub fn copy_to(&self, out: &mut [T]) -> usize
     where
         T: Copy,
@@ -237,13 +242,13 @@ impl<T, const SLOTS: usize> Ring<T, SLOTS> {
         len
     }
 
-    /// The slot of an age.
+    /// Returns the slot of an age.
     #[inline]
     fn slot(&self, age: usize) -> Option<usize> {
         if age >= self.len {
             return None;
         }
-        // `age + 1` is at most SLOTS, and `next` below it.
+        // `age + 1` is at most SLOTS, and `next` is below it.
         let behind = age + 1;
         Some(if behind <= self.next {
             self.next - behind
@@ -252,7 +257,8 @@ impl<T, const SLOTS: usize> Ring<T, SLOTS> {
         })
     }
 
-    /// Where the newest `len` values, which are held, begin: in the slots from `next` on, and in those before it.
+    /// Returns the starts of the newest `len` values, which are held: in the slots from `next` on, and in those
+    /// before it.
     #[inline]
     fn split(&self, len: usize) -> (usize, usize) {
         match self.next.checked_sub(len) {
@@ -261,7 +267,7 @@ impl<T, const SLOTS: usize> Ring<T, SLOTS> {
         }
     }
 
-    /// The newest `len` values, which are held.
+    /// Returns the newest `len` values, which are held.
     #[inline]
     fn last(&self, len: usize) -> (&[T], &[T]) {
         let (behind, from) = self.split(len);
@@ -274,7 +280,7 @@ impl<T, const SLOTS: usize> Ring<T, SLOTS> {
 }
 
 impl<T, const WIDTH: usize, const SLOTS: usize> Ring<[T; WIDTH], SLOTS> {
-    /// All rows as two row-major matrices, oldest row first; the second goes on where the first ends.
+    /// Returns all rows as two row-major matrices, oldest row first; the second continues the first.
     #[inline]
     pub fn as_flat_slices(&self) -> (&[T], &[T]) {
         let (old, new) = self.as_slices();

@@ -1,25 +1,25 @@
-//! What every pool counts.
+//! The figures of every pool.
 
 use core::fmt;
 
-/// How full a pool is, was at most, and how often it had no room.
+/// Current use, largest use and number of failures of a pool.
 ///
-/// The unit is the pool's own: blocks, slots or buffers where it hands out those, bytes where it hands out bytes.
+/// The unit depends on the pool: blocks, slots or buffers for pools of these, bytes for pools of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Stats {
-    /// The most that can be in use at once.
+    /// Largest amount that can be in use at once.
     pub capacity: usize,
-    /// In use now.
+    /// Amount in use now.
     pub in_use: usize,
-    /// The most that was in use at once since the pool was made: what a smaller pool would have had to hold.
+    /// Largest amount in use at once since the pool was created: a smaller pool would have needed this capacity.
     pub high_water: usize,
-    /// Requests refused for want of room; stays at `u32::MAX` once there.
+    /// Requests that failed for lack of space; saturates at `u32::MAX`.
     pub failures: u32,
 }
 
 impl Stats {
-    /// What is not in use.
+    /// Returns the amount that is not in use.
     pub const fn free(&self) -> usize {
         self.capacity.saturating_sub(self.in_use)
     }
@@ -35,7 +35,7 @@ impl fmt::Display for Stats {
     }
 }
 
-/// The pool has no room for what was asked; its [`Stats::failures`] counts this.
+/// The pool has no space for the request; its [`Stats::failures`] counts this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Full;

@@ -1,14 +1,18 @@
-//! Activations of a model: root-mean-square norm and quantization as one operation.
+//! Activations of a model: the root-mean-square norm and quantization in one operation.
 //!
-//! For a row x of n values, gains g and ε, every step rounded once to f32 and nothing fused:
-//! 1. yᵢ = xᵢ · gᵢ; M = max |yᵢ|; codes cᵢ = half even of yᵢ · (L / M), L the [limit](Code::LIMIT) of the code's type.
-//! 2. r = √(Σx² / n + ε), the sum in the order of [`crate::number::Lanes`]; scale = (M / r) / L, so that cᵢ · scale stands for yᵢ / r.
+//! For a row x of n values, gains g and ε (every step is rounded once to f32, and nothing is fused):
+//! 1. yᵢ = xᵢ · gᵢ; M = max |yᵢ|; codes cᵢ = yᵢ · (L / M) rounded half to even, with L the [limit](Code::LIMIT) of
+//!    the code's type.
+//! 2. r = √(Σx² / n + ε), with the sum in the order of [`crate::number::Lanes`]; scale = (M / r) / L, so that cᵢ ·
+//!    scale stands for yᵢ / r.
 //!
-//! The root mean square cancels in the codes, so they need one pass less than a norm that is quantized afterwards (Zhang and Sennrich,
-//! *Root Mean Square Layer Normalization*, 2019; activations by their largest magnitude a row: Wang et al., *BitNet*, 2023). Without a norm y = x and
-//! scale = M / L. Where M = 0, or L / M is not finite (M below 2⁻¹²¹ or so), codes and scale are 0.
+//! The root mean square cancels in the codes, so they need one pass less than a norm that is quantized afterwards.
+//! Sources: Zhang and Sennrich, *Root Mean Square Layer Normalization*, 2019; for activations scaled by the largest
+//! magnitude per row, Wang et al., *BitNet*, 2023. Without a norm, y = x and scale = M / L. If M = 0, or L / M is not
+//! finite (M below about 2⁻¹²¹), codes and scale are 0.
 //!
-//! A row of which a y, Σx², r or the scale is not finite has codes 0 and the scale NaN; it is named, and the others are as if it were not there.
+//! If a y, Σx², r or the scale of a row is not finite, the row gets codes 0 and the scale NaN. The error names that
+//! row; the other rows are not affected.
 //!
 //! ```
 //! use tercet_core::quant::activations::{self, Activations, Norm};
@@ -29,22 +33,22 @@ use crate::number::root::sqrt_f32;
 use crate::number::round::half_even_small;
 use crate::number::{Lanes, Plain};
 
-/// What a row is normalized with.
+/// The norm of a row: gains and ε.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Norm<'a> {
-    /// A factor for each column.
+    /// One factor per column.
     pub gains: &'a [f32],
-    /// What is added to the mean of squares.
+    /// Number added to the mean of squares (ε).
     pub eps: f32,
 }
 
 /// A type of codes.
 pub trait Code: Plain {
-    /// The code of the largest magnitude of a row: 127, or 127 · 256, which is the largest whose codes are 255·a + b with both within
-    /// ±127 ([`planes`]).
+    /// The code of a row's largest magnitude: 127 or 127 · 256. The latter is the largest limit whose codes all equal
+    /// 255·a + b with both a and b within ±127 ([`planes`]).
     const LIMIT: f32;
 
-    /// The code of an integer within ±[`Code::LIMIT`].
+    /// Returns the code of an integer within ±[`Code::LIMIT`].
     fn of(integer: i32) -> Self;
 }
 
@@ -66,17 +70,17 @@ impl Code for i16 {
     }
 }
 
-/// Where codes go: rows as the values have them.
+/// Destination of the codes, in rows like the values.
 #[derive(Debug)]
 pub enum Activations<'a> {
-    /// Of 8 bits.
+    /// 8-bit codes.
     A8(&'a mut [i8]),
-    /// Of 16 bits.
+    /// 16-bit codes.
     A16(&'a mut [i16]),
 }
 
 impl Activations<'_> {
-    /// How many there are.
+    /// Returns the number of codes.
     pub const fn len(&self) -> usize {
         match self {
             Self::A8(codes) => codes.len(),
@@ -84,16 +88,16 @@ impl Activations<'_> {
         }
     }
 
-    /// True for none.
+    /// Returns true if there are no codes.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Quantizes rows, as many as there are scales. See the module. O(n).
+/// Quantizes as many rows as there are scales; see the module. O(n).
 ///
 /// # Errors
-/// Those of [`columns`]; [`QuantError::RowNotFinite`] with the first such row, when all rows are done.
+/// Those of [`columns`]; [`QuantError::RowNotFinite`] with the first row that is not finite, after all rows are done.
 pub fn quantize(
     x: &[f32],
     norm: Option<Norm<'_>>,
@@ -108,11 +112,11 @@ pub fn quantize(
     finite(scales)
 }
 
-/// The columns of rows to quantize: 0 without rows.
+/// Returns the number of columns of rows to quantize: 0 if there are no rows.
 ///
 /// # Errors
-/// [`QuantError::GroupLength`] unless the values divide into as many rows as there are scales, with a value each at least;
-/// [`QuantError::Length`] unless there is a code for each value and a gain for each column.
+/// [`QuantError::GroupLength`] unless the values divide into as many rows as there are scales, with at least one
+/// value per row; [`QuantError::Length`] unless there is one code per value and one gain per column.
 pub fn columns(
     x: &[f32],
     norm: Option<Norm<'_>>,
@@ -138,9 +142,10 @@ pub fn columns(
     Ok(cols)
 }
 
-/// Cuts codes of 16 bits into two planes of int8 that kernels for int8 take: each code is 255·high + low, both within ±127. O(n).
+/// Splits 16-bit codes into two planes of int8 for int8 kernels: each code is 255·high + low, both within ±127. O(n).
 ///
-/// Codes lie within ±[`Code::LIMIT`]; of a larger one the planes are some numbers. Of planes that differ in length the shorter counts.
+/// Codes lie within ±[`Code::LIMIT`]; the planes of larger codes are unspecified. If the slices differ in length, the
+/// shortest counts.
 ///
 /// ```
 /// use tercet_core::quant::activations::planes;
@@ -152,14 +157,15 @@ pub fn columns(
 pub fn planes(codes: &[i16], high: &mut [i8], low: &mut [i8]) {
     for ((&code, high), low) in codes.iter().zip(high).zip(low) {
         let code = i32::from(code);
-        // 2²⁴ / 255 rounded down: the quotient to the nearest for all codes, which are tested. Below 2³¹.
+        // 65,793 is 2²⁴ / 255 rounded down. It gives the quotient rounded to nearest for all codes; tests check each
+        // one. The product stays below 2³¹.
         let nearest = code.wrapping_mul(65_793).wrapping_add(1 << 23) >> 24;
         *high = nearest as i8;
         *low = (code - 255 * nearest) as i8;
     }
 }
 
-/// What [`quantize`] says of scales: the first that is NaN is of a row that is not finite.
+/// Checks the scales that [`quantize`] wrote: the first NaN marks the first row that is not finite.
 ///
 /// # Errors
 /// [`QuantError::RowNotFinite`].
@@ -177,7 +183,7 @@ fn rows<C: Code>(
     codes: &mut [C],
     scales: &mut [f32],
 ) {
-    // Not zipped: a zip divides by the rows' length, which the compiler does not know not to be 0.
+    // Not zipped: a zip divides by the rows' length, and the compiler does not know that this is not 0.
     let (mut x, mut codes) = (
         x.chunks_exact(cols.max(1)),
         codes.chunks_exact_mut(cols.max(1)),
@@ -190,9 +196,10 @@ fn rows<C: Code>(
     }
 }
 
-/// Quantizes one row and gives its scale, NaN where it is not finite: plain loops, for engines to compile for their processor.
+/// Quantizes one row and returns its scale, or NaN if something is not finite. Plain loops, which engines compile for
+/// their processor.
 ///
-/// Of `codes` and gains as many are taken as there are values.
+/// Uses as many of `codes` and of the gains as there are values.
 #[inline(always)]
 pub fn row<C: Code>(x: &[f32], norm: Option<Norm<'_>>, codes: &mut [C]) -> f32 {
     let found = match norm {
@@ -216,8 +223,8 @@ pub fn row<C: Code>(x: &[f32], norm: Option<Norm<'_>>, codes: &mut [C]) -> f32 {
     scale
 }
 
-/// The factor of codes and the scale, from the largest magnitude's pattern and the root mean square; both 0 for a row of zeros, and `None` where
-/// something is not finite.
+/// Returns the factor of the codes and the scale, from the largest magnitude's bit pattern and the root mean square.
+/// Both are 0 for a row of zeros. `None` if something is not finite.
 #[inline]
 fn decide<C: Code>((largest, root): (u32, f32)) -> Option<(f32, f32)> {
     if largest >= INFINITE || !root.is_finite() {
@@ -228,7 +235,7 @@ fn decide<C: Code>((largest, root): (u32, f32)) -> Option<(f32, f32)> {
     if !factor.is_finite() {
         return Some((0.0, 0.0));
     }
-    // Without a norm the root is 1, which changes nothing.
+    // Without a norm the root is 1, so this division changes nothing.
     let scale = largest / root / C::LIMIT;
     scale.is_finite().then_some((factor, scale))
 }
@@ -238,10 +245,11 @@ fn largest(values: impl Iterator<Item = f32>) -> u32 {
     values.fold(0, |max, y| bits::magnitude(y).max(max))
 }
 
-/// Whether loops take four values a step: compilers do where there are vectors, and where there are none a step of one takes a third more.
+/// True if the loops take four values per step. With vector units compilers do so themselves; without them, single
+/// steps cost a third more.
 const FOUR: bool = cfg!(target_os = "none");
 
-/// [`largest`] of products.
+/// Returns [`largest`] of the products.
 #[inline(always)]
 fn largest_product(x: &[f32], gains: &[f32]) -> u32 {
     if !FOUR {
@@ -257,7 +265,7 @@ fn largest_product(x: &[f32], gains: &[f32]) -> u32 {
     })
 }
 
-/// [`write`] of products.
+/// Does [`write`] for the products.
 #[inline(always)]
 fn write_products<C: Code>(x: &[f32], gains: &[f32], factor: f32, codes: &mut [C]) {
     if !FOUR {
@@ -270,7 +278,8 @@ fn write_products<C: Code>(x: &[f32], gains: &[f32], factor: f32, codes: &mut [C
     write(rest, factor, codes_rest);
     for ((codes, &[a, b, c, d]), &[e, f, g, h]) in codes.iter_mut().zip(x).zip(gains) {
         let code = |y: f32| C::of(half_even_small(y * factor));
-        // Not mapped: an array that is not written out takes a loop and memory where code is to be small.
+        // Not mapped: an array that is not written out becomes a loop over memory when the compiler optimizes for
+        // size.
         *codes = [code(a * e), code(b * f), code(c * g), code(d * h)];
     }
 }

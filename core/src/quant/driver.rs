@@ -1,39 +1,40 @@
-//! The one loop that quantizes: stats, plan, apply, for every group.
+//! The one loop that quantizes: stats, plan and apply for every group.
 
 use super::rule::{BLOCK_LEN, Rule, ScaleRule};
 use super::{Grid, Plan, QuantError, optimal, search, ternary};
 use crate::engine::{MagnitudeBin, QuantizeProblem};
 use crate::number::Stats;
 
-/// How to quantize each group.
+/// Method of quantization, used for each group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Method {
-    /// −1, 0, +1 and a scale.
+    /// Codes −1, 0, +1 and a scale.
     Ternary {
-        /// Which values become ±1.
+        /// The rule that chooses which values become ±1.
         rule: Rule,
-        /// Where the scale comes from.
+        /// The source of the scale.
         scale_rule: ScaleRule,
     },
-    /// Codes `−limit..=limit` on a grid whose ends stand at ±max|x|: 127 for int8, 7 for int4.
+    /// Codes `−limit..=limit` on a grid with its ends at ±max|x|: limit 127 for int8, 7 for int4.
     Symmetric {
         /// The largest code.
         limit: i8,
     },
     /// int8 codes with a zero point, over min..=max widened to hold 0.
     Affine,
-    /// One given grid for every group, as calibration finds it; values beyond its ends are clipped.
+    /// One given grid for every group, such as calibration finds. Values beyond its ends are clipped.
     Fixed(Grid),
 }
 
 impl Method {
-    /// −1, 0, +1 and a scale, by these rules.
+    /// Returns the ternary method with these rules: codes −1, 0, +1 and a scale.
     pub const fn ternary(rule: Rule, scale_rule: ScaleRule) -> Self {
         Self::Ternary { rule, scale_rule }
     }
 
-    /// The largest number of [`MagnitudeBin`]s that [`quantize`] asks for as scratch; see [`ternary::scratch_len`].
+    /// Returns the largest number of [`MagnitudeBin`]s that [`quantize`] asks for as scratch; see
+    /// [`ternary::scratch_len`].
     pub const fn scratch_len(&self, group_len: usize) -> usize {
         match *self {
             Self::Ternary { rule, .. } => ternary::scratch_len(rule, group_len),
@@ -41,7 +42,8 @@ impl Method {
         }
     }
 
-    /// Whether the mean of all magnitudes decides something, and whether that of the coded ones is the scale.
+    /// Returns two flags: true if the mean of all magnitudes is needed, and true if the mean of the coded ones is the
+    /// scale.
     const fn means(self) -> (bool, bool) {
         let Self::Ternary { rule, scale_rule } = self else {
             return (false, false);
@@ -55,15 +57,15 @@ impl Method {
     }
 }
 
-/// What quantizing a tensor did, counted over its groups.
+/// Counts over the groups of a quantized tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Report {
     /// Groups quantized.
     pub groups: u64,
-    /// Groups that held zeros only: scale 0, codes at the zero point.
+    /// Groups that held only zeros: scale 0, codes at the zero point.
     pub zero: u64,
-    /// Groups that became zeros because their scale does not fit `f32`, though some value was not 0.
+    /// Groups that became zeros because their scale does not fit `f32`, although some value was not 0.
     pub flushed: u64,
     /// Codes other than the zero point.
     pub coded: u64,
@@ -84,12 +86,13 @@ impl Report {
 
 /// Quantizes every group of a problem.
 ///
-/// `bins` is scratch of at least [`Method::scratch_len`] bins; what it held does not matter, and more bins
-/// mean fewer passes. Costs two passes over the values, and for [`Rule::Optimal`] those of [`optimal`].
+/// `bins` is scratch of at least [`Method::scratch_len`] bins. Its previous content does not matter, and more bins
+/// mean fewer passes. The cost is two passes over the values, plus those of [`optimal`] for [`Rule::Optimal`].
 ///
-/// [`QuantError::NotFinite`] names the lowest index in the tensor; which groups are done by then is left open.
-/// [`QuantError::Empty`] without values; [`QuantError::Scratch`] with too few bins; [`QuantError::Range`] for
-/// a symmetric limit that is not positive or a fixed grid that is none. Else what the engine fails with.
+/// # Errors
+/// [`QuantError::NotFinite`] with the lowest index in the tensor; it is unspecified which groups are done by then.
+/// [`QuantError::Empty`] without values; [`QuantError::Scratch`] with too few bins; [`QuantError::Range`] for a
+/// symmetric limit that is not positive or for an invalid fixed grid. Otherwise the engine's own errors.
 pub fn quantize<P: QuantizeProblem>(
     problem: &mut P,
     method: Method,
@@ -106,9 +109,9 @@ pub fn quantize<P: QuantizeProblem>(
     problem.quantize_groups(method, bins)
 }
 
-/// The loop of [`quantize`] without its checks: stats, plan and apply, group after group.
+/// Runs the loop of [`quantize`] without its checks: stats, plan and apply, group after group.
 ///
-/// [`QuantizeProblem::quantize_groups`] is this where an engine has nothing faster.
+/// [`QuantizeProblem::quantize_groups`] calls this function unless the engine has a faster way.
 pub fn quantize_in_order<P: QuantizeProblem>(
     problem: &mut P,
     method: Method,
@@ -177,7 +180,7 @@ fn quantize_group<P: QuantizeProblem>(
     })
 }
 
-/// Sorts a small group; searches a large one through its bins.
+/// Sorts a small group; searches a large one with bins.
 fn optimal_threshold<P: QuantizeProblem>(
     problem: &mut P,
     group: usize,
@@ -191,7 +194,7 @@ fn optimal_threshold<P: QuantizeProblem>(
     sorted_threshold(problem, group, len)
 }
 
-/// Not inlined, so that the search does not pay for the patterns' KiB of stack.
+/// Not inlined, so that the search does not need the patterns' KiB of stack.
 #[inline(never)]
 fn sorted_threshold<P: QuantizeProblem>(
     problem: &mut P,

@@ -1,23 +1,23 @@
-//! What a quantizer refuses.
+//! Errors of quantizers.
 
 error_enum! {
-    /// Why a group of values could not be quantized or dequantized.
+    /// Reason why a group of values could not be quantized or dequantized.
     pub enum QuantError {
-        /// There are no values, so no scale.
+        /// There are no values, so there is no scale.
         Empty => "no values to quantize",
-        /// A NaN or an infinity.
+        /// A value is NaN or infinite.
         NotFinite {
-            /// Its index in the tensor, the lowest one.
+            /// Lowest index of such a value in the tensor.
             index: u64,
         } => "value {index} is not finite",
-        /// A row of activations is not finite, or not after it is normalized.
+        /// A row of activations is not finite, before or after it is normalized.
         RowNotFinite {
-            /// Its index, the lowest one.
+            /// Lowest index of such a row.
             row: usize,
         } => "row {row} is not finite once normalized",
         /// A buffer does not fit the shape.
         Length {
-            /// The length that the shape asks for.
+            /// The length that the shape requires.
             expected: usize,
             /// The length given.
             found: usize,
@@ -29,23 +29,23 @@ error_enum! {
             /// Length of a group.
             group_len: usize,
         } => "{len} values do not divide into groups of {group_len}",
-        /// There is no such group.
+        /// The group does not exist.
         NoGroup {
-            /// The group asked for.
+            /// The group that was requested.
             group: usize,
-            /// How many groups there are.
+            /// Number of groups.
             count: usize,
         } => "group {group} of {count} does not exist",
         /// The ends of a range to quantize are not finite, or are swapped.
         Range => "the range's ends are swapped or not finite",
-        /// A percentile outside 1 to 1,000,000 in a million.
+        /// A percentile is outside 1 to 1,000,000 per million.
         Percentile {
-            /// What was asked for.
+            /// The percentile that was requested.
             ppm: u32,
         } => "a percentile of {ppm} in a million lies outside 1..=1000000",
         /// A code lies outside the format's range.
         CodeRange {
-            /// Its index, the lowest one.
+            /// Lowest index of such a code.
             index: u64,
         } => "code {index} is outside the format's range",
         /// A scale does not fit the format's scale type.
@@ -55,7 +55,7 @@ error_enum! {
         } => "the scale of group {group} overflows its type",
         /// Scratch is too small.
         Scratch {
-            /// Elements needed.
+            /// Required number of elements.
             needed: usize,
         } => "scratch of {needed} elements is needed",
     }

@@ -10,7 +10,7 @@
 //! | infinities | none | `0x7C`, `0xFC` |
 //! | NaN | `0x7F`, `0xFF` | `0x7D`–`0x7F`, `0xFD`–`0xFF` |
 //!
-//! Both encoders round to nearest, ties to even, in integers; subnormals are kept in both directions.
+//! Both encoders round to nearest, ties to even, with integer arithmetic. Subnormals are kept in both directions.
 //!
 //! ```
 //! use tercet_core::quant::fp8::{Fp8, Overflow};
@@ -33,7 +33,7 @@ pub enum Fp8 {
     E5M2,
 }
 
-/// What becomes of a magnitude that rounds above the format's largest value.
+/// Result for a magnitude that rounds above the format's largest value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Overflow {
@@ -59,7 +59,7 @@ impl Fp8 {
         }
     }
 
-    /// The code of the largest value.
+    /// Returns the code of the largest value.
     pub const fn max_code(self) -> u8 {
         match self {
             Self::E4M3 => 0x7E,
@@ -67,7 +67,7 @@ impl Fp8 {
         }
     }
 
-    /// The largest value: 448 or 57,344.
+    /// Returns the largest value: 448 or 57,344.
     pub const fn max(self) -> f32 {
         match self {
             Self::E4M3 => 448.0,
@@ -75,7 +75,7 @@ impl Fp8 {
         }
     }
 
-    /// The NaN that [`Fp8::encode`] writes for a positive NaN: `0x7F` or `0x7E`.
+    /// Returns the NaN that [`Fp8::encode`] writes for a positive NaN: `0x7F` or `0x7E`.
     pub const fn nan_code(self) -> u8 {
         match self {
             Self::E4M3 => 0x7F,
@@ -83,10 +83,11 @@ impl Fp8 {
         }
     }
 
-    /// The nearest code to `x`, ties to even.
+    /// Returns the code nearest to `x`, ties to even.
     ///
-    /// NaN becomes [`Fp8::nan_code`] with the sign of `x`; −0 keeps its sign. "Above the largest value" is
-    /// judged after rounding: 464 is halfway from 448 to the 480 that E4M3 lacks, ties to even, and so is 448.
+    /// NaN becomes [`Fp8::nan_code`] with the sign of `x`; −0 keeps its sign. A magnitude counts as above the largest
+    /// value only if it exceeds it after rounding: 464 lies halfway between 448 and 480, which E4M3 lacks. Ties go to
+    /// even, so 464 becomes 448.
     #[inline]
     pub fn encode(self, x: f32, overflow: Overflow) -> u8 {
         let sign = (x.to_bits() >> 24) as u8 & 0x80;
@@ -105,7 +106,7 @@ impl Fp8 {
         }
     }
 
-    /// The code of a magnitude, as if the exponent had no upper end.
+    /// Returns the code of a magnitude as if the exponent had no upper limit.
     #[inline]
     fn round(self, magnitude: u32) -> u32 {
         let dropped = 23 - self.mantissa_bits();
@@ -113,11 +114,11 @@ impl Fp8 {
         let rebias = 127 - self.bias();
         let exponent = magnitude >> 23;
         if exponent > rebias {
-            // A carry out of the mantissa raises the exponent by itself.
+            // A carry out of the mantissa increases the exponent by itself.
             return shift_half_even(magnitude, dropped) - (rebias << self.mantissa_bits());
         }
-        // Subnormal in the format: count units of its smallest step. An f32 subnormal, or a number whose
-        // leading bit falls more than one place below that unit, is far below half a unit.
+        // Subnormal in the format: count units of its smallest step. An f32 subnormal, or a number whose leading bit
+        // is more than one place below that unit, is far below half a unit.
         let shift = dropped + 1 + rebias - exponent;
         if exponent == 0 || shift > 25 {
             return 0;
@@ -125,7 +126,7 @@ impl Fp8 {
         shift_half_even((magnitude & 0x7F_FFFF) | 0x80_0000, shift)
     }
 
-    /// The value of a code; exact, since every OFP8 value is an f32.
+    /// Returns the value of a code; exact, since every OFP8 value is an f32.
     #[inline]
     pub fn decode(self, code: u8) -> f32 {
         let sign = u32::from(code & 0x80) << 24;
@@ -152,19 +153,19 @@ impl Fp8 {
         f32::from_bits(sign | magnitude)
     }
 
-    /// The scale that maps `abs_max` onto the format's largest value: `fl(abs_max / max)`.
+    /// Returns the scale that maps `abs_max` to the format's largest value: `fl(abs_max / max)`.
     pub fn scale(self, abs_max: f32) -> f32 {
         abs_max / self.max()
     }
 
     /// Writes the codes of `fl(x / scale)`, saturating.
     ///
-    /// `scale` is positive; a scale of 0, or one that is not finite, makes every code 0. `out` has the
-    /// length of `values`. O(n), no scratch.
+    /// `scale` is positive; a scale of 0, or one that is not finite, makes every code 0. `out` has the length of
+    /// `values`. O(n), no scratch.
     ///
     /// # Errors
-    /// [`QuantError::Length`] for buffers of different lengths, [`QuantError::NotFinite`] at the first NaN or
-    /// infinity (codes before it are written).
+    /// [`QuantError::Length`] for buffers of different lengths; [`QuantError::NotFinite`] at the first NaN or
+    /// infinity (the codes before it are written).
     pub fn quantize<T: Element>(
         self,
         scale: f32,
@@ -210,7 +211,7 @@ fn same_length(expected: usize, found: usize) -> Result<(), QuantError> {
     }
 }
 
-/// `value / 2^shift` to the nearest integer, ties to even; `shift` in 1..=31.
+/// Returns `value / 2^shift` rounded to the nearest integer, ties to even; `shift` is in 1..=31.
 const fn shift_half_even(value: u32, shift: u32) -> u32 {
     let floor = value >> shift;
     let rest = value & ((1 << shift) - 1);

@@ -1,18 +1,19 @@
-//! A streaming histogram of floats over their bit patterns: integer counts, so order cannot show.
+//! A streaming histogram of floats by their bit patterns. Counts are integers, so the order of values does not
+//! matter.
 
 use super::QuantError;
 use crate::number::max::Extent;
 use crate::number::{Element, bits, first_not_finite};
 
-/// Counts of values by the top `B` bits of their sign-ordered pattern ([`bits::ordered`]), the exact smallest
-/// and largest value beside them.
+/// Counts values by the top `B` bits of their sign-ordered pattern ([`bits::ordered`]), and keeps the exact smallest
+/// and largest value.
 ///
-/// A bucket is a run of neighbouring floats: with `B` = 16 ([`HOST_BITS`]) 128 buckets an octave, with
-/// `B` = 11 ([`SMALL_BITS`]) 4. No range has to be guessed before the data is seen. Counts are integers, so any
-/// order, chunking and merging of the same values gives the same histogram.
+/// A bucket is a run of neighbouring floats: 128 buckets per octave with `B` = 16 ([`HOST_BITS`]), 4 per octave with
+/// `B` = 11 ([`SMALL_BITS`]). No range has to be guessed before the data is seen. Counts are integers, so the same
+/// values give the same histogram in any order, chunking and merging.
 ///
-/// The buckets are the caller's: 2^16 of them are 512 KiB, which belong in a box or a static and not on a
-/// stack; 2^11 are 16 KiB. `B` lies in 2..=24.
+/// The caller owns the buckets: 2^16 of them take 512 KiB, which belong in a box or a static and not on a stack; 2^11
+/// take 16 KiB. `B` lies in 2..=24.
 ///
 /// ```
 /// use tercet_core::quant::{Histogram, SMALL_BITS};
@@ -28,29 +29,29 @@ use crate::number::{Element, bits, first_not_finite};
 pub struct Histogram<'a, const B: u32> {
     buckets: &'a mut [u64],
     count: u64,
-    /// Extremes as ordered patterns.
+    /// Extremes, as ordered patterns.
     low: u32,
     high: u32,
 }
 
-/// Values whose extremes are found at once, before they are counted from the first cache.
+/// Number of values whose extremes are found first; then they are counted while they are in the first-level cache.
 const BLOCK: usize = 256;
 
-/// Pattern bits of a histogram on a host: buckets at most 1/128 of their value wide.
+/// Pattern bits of a histogram on a host: buckets are at most 1/128 of their value wide.
 pub const HOST_BITS: u32 = 16;
 
-/// Pattern bits of a histogram on a small machine: buckets at most 1/4 of their value wide.
+/// Pattern bits of a histogram on a small machine: buckets are at most 1/4 of their value wide.
 pub const SMALL_BITS: u32 = 11;
 
-/// A bucket that holds values, its edges clipped to the extremes of the data.
+/// A bucket that holds values, with its edges limited to the data's extremes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Bucket {
-    /// The smallest value that may be in it.
+    /// Smallest value that it may hold.
     pub low: f32,
-    /// The largest value that may be in it.
+    /// Largest value that it may hold.
     pub high: f32,
-    /// How many values are.
+    /// Number of values in it.
     pub count: u64,
 }
 
@@ -62,7 +63,7 @@ impl<'a, const B: u32> Histogram<'a, B> {
     };
     const SHIFT: u32 = 32 - B;
 
-    /// An empty histogram over `buckets`, which are cleared.
+    /// Returns an empty histogram over `buckets`, which it clears.
     ///
     /// # Errors
     /// [`QuantError::Length`] unless there are [`Histogram::BUCKETS`] of them.
@@ -82,11 +83,11 @@ impl<'a, const B: u32> Histogram<'a, B> {
         })
     }
 
-    /// Counts the next values. O(1) a value.
+    /// Counts the next values. O(1) per value.
     ///
     /// # Errors
-    /// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in the whole stream; the values
-    /// before it are counted.
+    /// [`QuantError::NotFinite`] at the first NaN or infinity, with its index in the whole stream; the values before
+    /// it are counted.
     pub fn push<T: Element>(&mut self, values: &[T]) -> Result<(), QuantError> {
         for block in values.chunks(BLOCK) {
             let extent = Extent::of(block);
@@ -113,13 +114,13 @@ impl<'a, const B: u32> Histogram<'a, B> {
         self.count += values.len() as u64;
     }
 
-    /// Adds values that an engine has counted by itself: how many of them the top `B` bits of [`bits::ordered`] place in each
-    /// bucket, and the smallest and the largest of them. O(buckets).
+    /// Adds values that an engine has counted itself: the number of them that the top `B` bits of [`bits::ordered`]
+    /// place in each bucket, and their smallest and largest. O(buckets).
     ///
     /// # Errors
-    /// [`QuantError::Length`] unless there are [`Histogram::BUCKETS`] counts; [`QuantError::Range`] unless both extremes are
-    /// finite and lie in the first and in the last bucket that holds values. Nothing is added then. Where all counts are 0
-    /// the extremes are not looked at.
+    /// [`QuantError::Length`] unless there are [`Histogram::BUCKETS`] counts; [`QuantError::Range`] unless both
+    /// extremes are finite and lie in the first and the last bucket that holds values. Nothing is added then. If all
+    /// counts are 0, the extremes are not checked.
     pub fn add_counts(&mut self, counts: &[u32], min: f32, max: f32) -> Result<(), QuantError> {
         if counts.len() != Self::BUCKETS {
             return Err(QuantError::Length {
@@ -159,27 +160,27 @@ impl<'a, const B: u32> Histogram<'a, B> {
         self.high = self.high.max(other.high);
     }
 
-    /// How many values were counted.
+    /// Returns the number of counted values.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The exact smallest and largest value; `None` when empty. −0 is below +0.
+    /// Returns the exact smallest and largest value; `None` if empty. −0 is below +0.
     pub fn range(&self) -> Option<(f32, f32)> {
         (self.count > 0).then(|| (bits::from_ordered(self.low), bits::from_ordered(self.high)))
     }
 
-    /// The exact largest magnitude; 0 when empty.
+    /// Returns the exact largest magnitude; 0 if empty.
     pub fn abs_max(&self) -> f32 {
         self.range().map_or(0.0, |(low, high)| {
             f32::from_bits(bits::magnitude(low).max(bits::magnitude(high)))
         })
     }
 
-    /// The buckets that hold values, from the smallest value up.
+    /// Returns the buckets that hold values, from the smallest value up.
     pub fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
         let (first, last) = (self.low >> Self::SHIFT, self.high >> Self::SHIFT);
-        // An empty histogram has first > last, and so an empty range.
+        // An empty histogram has first > last, which gives an empty range.
         let length = (last + 1).saturating_sub(first) as usize;
         let counts = self.buckets.iter().skip(first as usize).take(length);
         counts
@@ -192,7 +193,8 @@ impl<'a, const B: u32> Histogram<'a, B> {
             })
     }
 
-    /// The bucket of the `rank`-th smallest value (0 the smallest); `None` unless `rank < count`. O(buckets).
+    /// Returns the bucket of the `rank`-th smallest value (0 is the smallest); `None` unless `rank < count`.
+    /// O(buckets).
     pub fn at_rank(&self, rank: u64) -> Option<Bucket> {
         let mut below = 0;
         self.iter().find(|bucket| {
@@ -201,7 +203,7 @@ impl<'a, const B: u32> Histogram<'a, B> {
         })
     }
 
-    /// An upper bound of the `rank`-th smallest magnitude: the outer edge of its bucket of |x|, at most the
+    /// Returns an upper bound of the `rank`-th smallest magnitude: the outer edge of its bucket of |x|, at most the
     /// exact largest magnitude. `None` unless `rank < count`. O(buckets).
     pub fn upper_magnitude(&self, rank: u64) -> Option<f32> {
         let (negative, positive) = self.buckets.split_at_checked(Self::BUCKETS / 2)?;
@@ -217,7 +219,7 @@ impl<'a, const B: u32> Histogram<'a, B> {
         Some(f32::from_bits(edge.min(self.abs_max().to_bits())))
     }
 
-    /// The largest key of a bucket.
+    /// Returns the largest key of a bucket.
     const fn last_key(index: u32) -> u32 {
         (index << Self::SHIFT) | ((1 << Self::SHIFT) - 1)
     }

@@ -1,4 +1,4 @@
-//! How far a restored tensor is from the original.
+//! Measures of the distance between a restored tensor and the original.
 //!
 //! ```
 //! use tercet_core::quant::Comparison;
@@ -19,9 +19,10 @@ use crate::number::{Element, Lanes, first_not_finite, log2, root};
 
 /// Compares an original with its restored copy, chunk by chunk, in one pass.
 ///
-/// Differences and products are f64 (a product of two f32 is exact there), summed by the rule of
-/// [`crate::number::lanes`], so the chunks' lengths cannot show. Threads compare runs of
-/// [`RUN`](crate::number::RUN) values each, and one [appends](Self::append) them. 2 KiB of state; O(1) a value.
+/// Differences and products are f64 (the product of two f32 is exact in f64) and are summed by the rule of
+/// [`crate::number::lanes`], so the result does not depend on the chunks' lengths. Several threads can each compare
+/// runs of [`RUN`](crate::number::RUN) values; then one thread [appends](Self::append) them. 2 KiB of state; O(1) per
+/// value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     error: Lanes<f64>,
@@ -32,12 +33,13 @@ pub struct Comparison {
     max_index: u64,
 }
 
-/// What an engine adds whole rows of [`LANES`] values to: see [`Comparison::push_rows`].
+/// The sums to which an engine adds whole rows of [`LANES`] values; see [`Comparison::push_rows`].
 ///
-/// Lane j of a sum takes the j-th term of each row, in order. Products and additions are f64 and rounded one by one, never fused.
+/// Lane j of a sum takes the j-th term of each row, in order. Products and additions are f64, rounded one by one and
+/// never fused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowSums {
-    /// (original − restored)², the values widened before they are subtracted.
+    /// (original − restored)², with the values widened before the subtraction.
     pub error: [f64; LANES],
     /// original².
     pub original: [f64; LANES],
@@ -45,18 +47,18 @@ pub struct RowSums {
     pub restored: [f64; LANES],
     /// original · restored.
     pub product: [f64; LANES],
-    /// The largest |original − restored| so far.
+    /// Largest |original − restored| so far.
     pub max_error: f64,
-    /// Its index among all values, the lowest one.
+    /// Its lowest index among all values.
     pub max_index: u64,
 }
 
-/// What a [`Comparison`] found.
+/// Result of a [`Comparison`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Measures {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Σ(original − restored)².
     pub squared_error: f64,
@@ -64,27 +66,27 @@ pub struct Measures {
     pub energy: f64,
     /// Mean squared error: `squared_error / count`.
     pub mse: f64,
-    /// `squared_error / energy`; 0 when both are 0, infinite when only the energy is.
+    /// `squared_error / energy`; 0 if both are 0, infinite if only the energy is 0.
     pub relative_error: f64,
-    /// Signal to quantization noise in decibels: 10 · log₁₀(energy / squared_error). +∞ without error,
-    /// −∞ with error but no energy. Within 2⁻⁴⁸ of itself of the logarithm of the two sums.
+    /// Signal to quantization noise in decibels: 10 · log₁₀(energy / squared_error). +∞ without error, −∞ with error
+    /// but no energy. The relative distance from the logarithm of the two sums is within 2⁻⁴⁸.
     pub sqnr_db: f64,
-    /// Cosine of the angle between the tensors; 0 when either is all zeros.
+    /// Cosine of the angle between the tensors; 0 if either is all zeros.
     pub cosine: f64,
-    /// The largest |original − restored|.
+    /// Largest |original − restored|.
     pub max_error: f64,
-    /// Index of that value, the lowest one; 0 when there is no error.
+    /// Lowest index of that value; 0 if there is no error.
     pub max_index: u64,
 }
 
-/// Values that go through all sums before the next ones, so that they are read from memory once.
+/// Number of values that go through all sums before the next ones, so that they are read from memory once.
 const BLOCK: usize = 1024;
 
-/// 10 · log₁₀(2): decibels in a factor of two.
+/// 10 · log₁₀(2): decibels per factor of two.
 const DECIBELS_PER_OCTAVE: f64 = 3.010_299_956_639_812;
 
 impl Comparison {
-    /// A comparison of nothing yet.
+    /// Returns a comparison of no values.
     pub const fn new() -> Self {
         Self {
             error: Lanes::<f64>::new(),
@@ -96,7 +98,7 @@ impl Comparison {
         }
     }
 
-    /// How many values of each tensor there were.
+    /// Returns the number of values of each tensor so far.
     pub const fn count(&self) -> u64 {
         self.error.count()
     }
@@ -104,8 +106,8 @@ impl Comparison {
     /// Adds the next values of both tensors.
     ///
     /// # Errors
-    /// [`QuantError::Length`] for chunks of different lengths; [`QuantError::NotFinite`] with the index in the
-    /// whole stream where either value is a NaN or an infinity. Nothing of the chunk is added then.
+    /// [`QuantError::Length`] for chunks of different lengths; [`QuantError::NotFinite`] with the index in the whole
+    /// stream if either value is a NaN or an infinity. Nothing of the chunk is added then.
     pub fn push<A: Element, B: Element>(
         &mut self,
         original: &[A],
@@ -124,7 +126,7 @@ impl Comparison {
         }
         for (a, b) in original.chunks(BLOCK).zip(restored.chunks(BLOCK)) {
             self.largest(a, b);
-            // The lengths are equal, so none of these refuses.
+            // The lengths are equal, so none of these fails.
             let _ = self.error.squared_error(a, b);
             let _ = self.product.products(a, b);
             self.original.squares(a);
@@ -133,13 +135,13 @@ impl Comparison {
         Ok(())
     }
 
-    /// Goes on with whole rows of [`LANES`] values by an engine's own loop: `add` adds their terms to the sums, and takes the
-    /// largest error where it exceeds the one before.
+    /// Continues with whole rows of [`LANES`] values in an engine's own loop. `add` adds their terms to the sums, and
+    /// replaces the largest error if it finds a larger one.
     ///
-    /// `None`, and nothing added, unless [`Self::count`] is a multiple of [`LANES`] and the run of
-    /// [`RUN`](crate::number::RUN) values under way has room for the rows, or where an error sum comes out as not finite. Finite
-    /// values cannot bring that about (1,024 terms of at most 2²⁵⁸ in a lane), and a NaN or an infinity in either tensor
-    /// always does: the engine has no need to look for them. O(1) beside `add`; 2 KiB of stack.
+    /// Returns `None` and adds nothing in these cases: [`Self::count`] is not a multiple of [`LANES`]; the current
+    /// run of [`RUN`](crate::number::RUN) values has no room for the rows; or an error sum is not finite afterwards.
+    /// Finite values cannot cause the last case (a lane holds 1,024 terms of at most 2²⁵⁸), and a NaN or an infinity
+    /// in either tensor always does, so the engine need not look for them. O(1) besides `add`; 2 KiB of stack.
     ///
     /// ```
     /// use tercet_core::quant::Comparison;
@@ -160,7 +162,7 @@ impl Comparison {
     /// # Ok::<(), tercet_core::quant::QuantError>(())
     /// ```
     pub fn push_rows(&mut self, rows: usize, add: impl FnOnce(&mut RowSums)) -> Option<()> {
-        // All four have the same count, so the first one tells for the others.
+        // All four have the same count, so the first check covers the others.
         let mut sums = RowSums {
             error: *self.error.before_rows(rows)?,
             original: *self.original.before_rows(rows)?,
@@ -182,18 +184,18 @@ impl Comparison {
         Some(())
     }
 
-    /// Goes on with the values of `next`, as if they had been pushed here.
+    /// Continues with the values of `next`, as if they had been pushed here.
     ///
-    /// `None`, and nothing added, unless this comparison is at the end of a run of [`RUN`](crate::number::RUN)
-    /// values, as it also is before the first, and `next` has at most so many. O(1).
+    /// Returns `None` and adds nothing unless this comparison is at the end of a run of [`RUN`](crate::number::RUN)
+    /// values (or empty) and `next` has at most that many values. O(1).
     pub fn append(&mut self, next: &Self) -> Option<()> {
         let count = self.count();
-        // All four have the same count, so the first one tells for the others.
+        // All four have the same count, so the first check covers the others.
         self.error.append(&next.error)?;
         self.original.append(&next.original)?;
         self.restored.append(&next.restored)?;
         self.product.append(&next.product)?;
-        // The lower index keeps its place unless the error is larger.
+        // The lower index stays unless the error is larger.
         if next.max_error > self.max_error {
             self.max_error = next.max_error;
             self.max_index = count + next.max_index;
@@ -201,11 +203,11 @@ impl Comparison {
         Some(())
     }
 
-    /// Takes the largest error of values that are not summed yet.
+    /// Finds the largest error of values that are not summed yet.
     fn largest<A: Element, B: Element>(&mut self, a: &[A], b: &[B]) {
         let distance = |(a, b): (&A, &B)| (f64::from(a.to_f32()) - f64::from(b.to_f32())).abs();
         let distances = || a.iter().zip(b).map(distance);
-        // Positive f64 order as their bits do, and a maximum of integers is free of order.
+        // Positive f64 order like their bits, and a maximum of integers does not depend on the order.
         let largest = distances().map(f64::to_bits).max().unwrap_or(0);
         if largest > self.max_error.to_bits() {
             self.max_error = f64::from_bits(largest);
@@ -214,7 +216,7 @@ impl Comparison {
         }
     }
 
-    /// The measures of all values so far; `None` when there are none. The comparison may go on.
+    /// Returns the measures of all values so far, or `None` if there are none. The comparison may continue.
     pub fn finish(&self) -> Option<Measures> {
         let count = self.count();
         if count == 0 {

@@ -1,7 +1,7 @@
-//! Quantizers: how a group of floats becomes ternary, int4 or int8 codes and a scale.
+//! Quantizers: they convert a group of floats to ternary, int4 or int8 codes and a scale.
 //!
-//! A quantizer runs in three steps, whatever the machine: the engine's `stats`, then a [`Plan`] made
-//! here from those few numbers, then the engine's `apply`. See [`crate::engine`].
+//! A quantizer runs in three steps on every machine: the engine's `stats`, a [`Plan`] computed here from these few
+//! numbers, and the engine's `apply`. See [`crate::engine`].
 
 pub mod activations;
 pub mod adaptive;

@@ -1,14 +1,14 @@
 //! [`super::Rule::Optimal`] over any number of values, in bounded memory: branch and bound over bins of magnitudes.
 //!
-//! A pass cuts a range of bit patterns into bins and takes each bin's count and exact sum from the engine. From
-//! the top down that gives S and k, and so f = S²/k, exactly at every edge between bins. Inside a bin f is
-//! bounded ([`Front::bound`]). A bin whose bound does not exceed the best f known is done; the range that holds the
-//! others is cut finer, until bins are single patterns.
+//! A pass cuts a range of bit patterns into bins and gets each bin's count and exact sum from the engine. Adding them
+//! from the top down gives S and k, and so f = S²/k, exactly at every edge between bins. Inside a bin, f has an upper
+//! bound ([`Front::bound`]). A bin whose bound does not exceed the best known f is done. The range that holds the
+//! other bins is cut finer, until bins are single patterns.
 //!
-//! A bin's bound exceeds f by about the square of the bin's width, and f falls from its maximum with the square
-//! of the distance, so few bins stay open: a million normal values take two passes with 4,096 bins and three with 256.
-//! Where f is nearly constant all stay open, and the passes grow with the count of distinct values: 20,000 values made so
-//! take 228 passes with 256 bins.
+//! A bin's bound exceeds f by about the square of the bin's width, and f falls from its maximum with the square of
+//! the distance. So few bins stay open: a million normal values take two passes with 4,096 bins and three with 256.
+//! If f is nearly constant, all bins stay open, and the number of passes grows with the number of distinct values:
+//! 20,000 values constructed this way take 228 passes with 256 bins.
 
 use core::cmp::Ordering;
 
@@ -17,11 +17,12 @@ use super::threshold::NONE;
 use crate::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
 use crate::number::{ExactSum, Stats, bits};
 
-/// The fewest bins the search works with: 2 KiB of scratch. Where values lie more exponents apart than there are bins,
-/// the first pass takes the topmost of them.
+/// Smallest number of bins for the search: 2 KiB of scratch. If the values span more exponents than there are bins,
+/// the first pass takes the topmost exponents.
 pub const MIN_BINS: usize = 128;
 
-/// The smallest pattern that the optimum codes, `u32::MAX` when all values are 0. [`QuantError::Scratch`] below [`MIN_BINS`].
+/// Returns the smallest pattern that the optimum codes, or `u32::MAX` if all values are 0. Fails with
+/// [`QuantError::Scratch`] if there are fewer bins than [`MIN_BINS`].
 pub(super) fn threshold<P: QuantizeProblem>(
     problem: &mut P,
     group: usize,
@@ -31,12 +32,12 @@ pub(super) fn threshold<P: QuantizeProblem>(
     if bins.len() < MIN_BINS {
         return Err(QuantError::Scratch { needed: MIN_BINS }.into());
     }
-    // A table larger than the group costs more to walk than the pass it saves.
+    // Walking a table larger than the group costs more than the pass it saves.
     let useful = (problem.groups().len / 16)
         .next_power_of_two()
         .max(MIN_BINS);
     let len = bins.len().min(useful);
-    // Patterns in limit..edge are open; `front` sums what lies at `edge` and above.
+    // Patterns in limit..edge are open; `front` is the sum of the values at `edge` and above.
     let mut limit = lowest_candidate(stats);
     let mut edge = bits::magnitude(stats.abs_max()) + 1;
     let mut front = Front::EMPTY;
@@ -88,15 +89,16 @@ pub(super) fn threshold<P: QuantizeProblem>(
     Ok(best.threshold)
 }
 
-/// A pattern that no coded magnitude lies under: half the mean (see [`super::optimal`], fact 2).
+/// Returns a pattern that is not above any coded magnitude: half the mean (see [`super::optimal`], fact 2).
 fn lowest_candidate(stats: &Stats) -> u32 {
     // The mean was rounded to nearest, so the float before it is below the true mean.
     let below = bits::magnitude(stats.abs_mean().unwrap_or(0.0)).saturating_sub(1);
-    // One exponent less is half, where both are normal.
+    // One exponent less is half, if both are normal.
     below.saturating_sub(1 << 23).max(1)
 }
 
-/// The finest span over `limit..edge` that `len` bins hold; at `coarsest` only the top of that range if they do not.
+/// Returns the finest span over `limit..edge` that `len` bins hold. At `coarsest`, only the top of that range if they
+/// do not hold all of it.
 fn window(limit: u32, edge: u32, coarsest: u32, len: usize) -> MagnitudeSpan {
     let covering = (0..=coarsest).map(|shift| MagnitudeSpan {
         first: limit >> shift << shift,
@@ -116,7 +118,7 @@ fn window(limit: u32, edge: u32, coarsest: u32, len: usize) -> MagnitudeSpan {
     }
 }
 
-/// The bins that hold something, from the top, each with its first pattern.
+/// Returns the bins that are not empty, from the top, each with its first pattern.
 fn descending(
     span: MagnitudeSpan,
     table: &[MagnitudeBin],
@@ -147,12 +149,12 @@ impl Front {
         self.count += bin.count;
     }
 
-    /// An upper bound of f strictly inside a bin that comes next; 0 where nothing is inside.
+    /// Returns an upper bound of f strictly inside the next bin; 0 if nothing is inside.
     ///
-    /// Let the bin hold c values in [L, U] with the sum B. The j largest of them sum to at most j·U, and to at
-    /// most B − (c − j)·L. On the lines (S + j·U)²/(k + j) and (S + B − (c − j)·L)²/(k + j) f is convex in j,
-    /// so the lower of them is largest at its ends, which are the bin's edges where f is known, or where
-    /// the lines cross: j = (B − c·L) / (U − L).
+    /// Let the bin hold c values in [L, U] with the sum B. The j largest of them sum to at most j·U, and to at most B
+    /// − (c − j)·L. On the lines (S + j·U)²/(k + j) and (S + B − (c − j)·L)²/(k + j), f is convex in j. So the lower
+    /// of the two is largest at its ends: either the bin's edges, at which f is known, or the point at which the
+    /// lines cross: j = (B − c·L) / (U − L).
     fn bound(&self, first: u32, last: u32, bin: &MagnitudeBin) -> f64 {
         if bin.count < 2 || first == last {
             return 0.0;
@@ -166,14 +168,14 @@ impl Front {
         sum * sum / (self.count as f64 + crossing) * (1.0 + SLACK)
     }
 
-    /// A lower bound of f = S²/k.
+    /// Returns a lower bound of f = S²/k.
     fn value(&self) -> f64 {
         let sum = self.sum.to_f64();
         sum * sum / self.count as f64 * (1.0 - SLACK)
     }
 }
 
-/// 2⁻⁴⁸: more than the relative error of the f64 steps above, fewer than 20 roundings of 2⁻⁵³ each among
+/// 2⁻⁴⁸: more than the relative error of the f64 steps above, which are fewer than 20 roundings of 2⁻⁵³ each among
 /// positive terms. Sums lie within 2⁻¹⁴⁹ to 2¹⁹², so no step leaves f64's normal range.
 const SLACK: f64 = 1.0 / (1u64 << 48) as f64;
 
@@ -192,7 +194,7 @@ impl Best {
         value: 0.0,
     };
 
-    /// Takes the threshold if its f is larger, or equal with fewer codes. Exact.
+    /// Takes the threshold if its f is larger, or if it is equal with fewer codes. Exact.
     fn offer(&mut self, front: &Front, threshold: u32) {
         // Most are clearly worse; only the others need the exact comparison.
         let value = front.value();
@@ -201,7 +203,7 @@ impl Best {
         }
         let Front { sum, count } = &self.front;
         let better = match front.sum.cmp_squares(*count, sum, front.count) {
-            // Before the first, both sides are 0.
+            // Before the first offer, both sides are 0.
             _ if *count == 0 => true,
             Ordering::Greater => true,
             Ordering::Equal => front.count < *count,

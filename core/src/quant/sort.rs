@@ -4,8 +4,8 @@ use super::rule::BLOCK_LEN;
 
 /// Sorts the first `len` values, rounded up to a power of two, in descending order.
 ///
-/// Batcher's bitonic network: for a power of two n, n/2 · log n · (log n + 1)/2 exchanges at fixed places, which
-/// vector units take many at a time. `core`'s own sort carries a panic for orders that contradict themselves.
+/// Batcher's bitonic network: for a power of two n, n/2 · log n · (log n + 1)/2 exchanges at fixed places. Vector
+/// units execute many of them at a time. `core`'s own sort contains a panic for inconsistent orders.
 pub(super) fn descending(values: &mut [u32; BLOCK_LEN], len: usize) {
     let levels = len
         .next_power_of_two()
@@ -13,12 +13,13 @@ pub(super) fn descending(values: &mut [u32; BLOCK_LEN], len: usize) {
         .min(BLOCK_LEN.ilog2());
     let (used, _) = values.split_at_mut_checked(1 << levels).unwrap_or_default();
     for level in 1..=levels {
-        // Two sorted halves: against the other's mirror image each keeps its side of all values.
+        // Two sorted halves: compare each with the other's mirror image, after which each holds its side of all
+        // values.
         for pair in used.chunks_exact_mut(1 << level) {
             let (high, low) = pair.split_at_mut(pair.len() / 2);
             high.iter_mut().zip(low.iter_mut().rev()).for_each(exchange);
         }
-        // Then halves of halves, each a rise and a fall.
+        // Then halves of halves, each of which rises and falls.
         for step in (1..level).rev() {
             for pair in used.chunks_exact_mut(1 << step) {
                 let (high, low) = pair.split_at_mut(pair.len() / 2);
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
     use crate::number::Random;
 
-    /// A network that sorts all sequences of 0 and 1 sorts all (Knuth); all of 16, then random ones.
+    /// A network that sorts all sequences of 0 and 1 sorts everything (Knuth). All of length 16, then random ones.
     #[test]
     fn network_sorts() {
         for bits in 0u32..1 << 16 {

@@ -1,7 +1,6 @@
-//! Ternary rules: which values become ±1, and at what scale.
+//! Ternary rules: they choose which values become ±1, and the scale.
 //!
-//! Every rule comes down to one threshold T on the bit pattern of |x|: code = sign(x) where
-//! `bits(|x|) >= T`, else 0.
+//! Every rule is one threshold T on the bit pattern of |x|: code = sign(x) if `bits(|x|) >= T`, else 0.
 //!
 //! # Example
 //! ```
@@ -24,38 +23,39 @@ use crate::number::{self, Element, ExactSum, Stats, bits};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Decision {
-    /// Smallest pattern of |x| that becomes ±1; `u32::MAX` sends all to 0.
+    /// Smallest pattern of |x| that becomes ±1; `u32::MAX` makes all codes 0.
     pub threshold: u32,
-    /// What ±1 stands for; 0 when every code is 0.
+    /// The value of code 1; 0 if every code is 0.
     pub scale: f32,
 }
 
 impl Decision {
-    /// The code of one value: −1, 0 or 1.
+    /// Returns the code of one value: −1, 0 or 1.
     #[inline]
     pub fn code(&self, x: f32) -> i8 {
         code(x, self.threshold)
     }
 }
 
-/// sign(x) where `bits(|x|) >= threshold`, else 0; free of branches.
+/// Returns sign(x) if `bits(|x|) >= threshold`, else 0, without branches.
 #[inline]
 pub fn code(x: f32, threshold: u32) -> i8 {
-    // −1 or 1, and all ones or none: shifts and masks, which every vector unit has.
+    // −1 or 1, and a mask of all ones or zeros: shifts and masks, which every vector unit has.
     let sign = (x.to_bits() as i32 >> 31) | 1;
     let kept = -i32::from(bits::magnitude(x) >= threshold);
     (sign & kept) as i8
 }
 
-/// Decides one block of up to [`BLOCK_LEN`] values, as block formats need it.
+/// Decides the codes and the scale of one block of up to [`BLOCK_LEN`] values, as block formats need it.
 ///
-/// A block of zeros gives threshold `u32::MAX` and scale 0, and so does one that is too small for its rule
-/// (a mean that rounds to 0; all values below the threshold).
+/// A block of zeros gives threshold `u32::MAX` and scale 0. So does a block that is too small for its rule (its mean
+/// rounds to 0, or all values are below the threshold).
 ///
-/// Stack about 1.2 KiB for [`Rule::Optimal`] (O(n log² n)), else below 200 bytes (O(n)).
+/// Stack: about 1.2 KiB for [`Rule::Optimal`] (O(n log² n)), otherwise below 200 bytes (O(n)).
 ///
-/// [`QuantError::Empty`]; [`QuantError::Length`] above [`BLOCK_LEN`]; [`QuantError::NotFinite`] with the
-/// lowest index in the block.
+/// # Errors
+/// [`QuantError::Empty`]; [`QuantError::Length`] above [`BLOCK_LEN`]; [`QuantError::NotFinite`] with the lowest index
+/// in the block.
 pub fn decide<T: Element>(
     values: &[T],
     rule: Rule,
@@ -84,7 +84,7 @@ pub fn decide<T: Element>(
         (Rule::AbsMean, ScaleRule::Rule) => mean,
         _ => coded_mean(values, threshold),
     };
-    // What nothing is coded with, nothing is decoded with.
+    // If no value has a code, the decoded values are 0 too.
     if scale == 0.0 || threshold > bits::magnitude(max) {
         return Ok(Decision {
             threshold: threshold::NONE,
@@ -109,7 +109,7 @@ fn block_mean<T: Element>(values: &[T]) -> f32 {
 fn coded_mean<T: Element>(values: &[T], threshold: u32) -> f32 {
     let (mut sum, mut coded) = (ExactSum::ZERO, 0);
     for values in values.chunks(64) {
-        // Zeros for what is not coded, so that the sum sees a slice.
+        // Zeros for the values that are not coded, so that the sum takes a slice.
         let mut kept = [0f32; 64];
         for (kept, value) in kept.iter_mut().zip(values) {
             let x = value.to_f32();
@@ -122,9 +122,9 @@ fn coded_mean<T: Element>(values: &[T], threshold: u32) -> f32 {
     sum.mean(coded).unwrap_or(0.0)
 }
 
-/// The threshold of a rule that the statistics alone decide; `None` for [`Rule::Optimal`].
+/// Returns the threshold of a rule that needs only the statistics; `None` for [`Rule::Optimal`].
 ///
-/// `stats` must hold at least one value and no bad one. `u32::MAX` where nothing is coded.
+/// `stats` must hold at least one value, and only finite ones. The threshold is `u32::MAX` if nothing is coded.
 pub fn plan(rule: Rule, stats: &Stats) -> Option<u32> {
     let mean = || stats.abs_mean().unwrap_or(0.0);
     if stats.abs_max() == 0.0 {
@@ -138,8 +138,9 @@ pub fn plan(rule: Rule, stats: &Stats) -> Option<u32> {
     }
 }
 
-/// How many [`MagnitudeBin`](crate::engine::MagnitudeBin)s [`quantize`](super::quantize) needs at least: 0 unless the rule is [`Rule::Optimal`] over more
-/// than [`BLOCK_LEN`] values, then [`optimal::MIN_BINS`]. More bins mean fewer passes.
+/// Returns the smallest number of [`MagnitudeBin`](crate::engine::MagnitudeBin)s that [`quantize`](super::quantize)
+/// needs: [`optimal::MIN_BINS`] for [`Rule::Optimal`] over more than [`BLOCK_LEN`] values, else 0. More bins mean
+/// fewer passes.
 pub const fn scratch_len(rule: Rule, group_len: usize) -> usize {
     match rule {
         Rule::Optimal if group_len > BLOCK_LEN => optimal::MIN_BINS,
@@ -147,14 +148,14 @@ pub const fn scratch_len(rule: Rule, group_len: usize) -> usize {
     }
 }
 
-/// Codes that [`dequantize`] takes.
+/// Codes that [`dequantize`] accepts.
 pub const RANGE: RangeInclusive<i8> = -1..=1;
 
 /// Writes `fl(code · scale)`.
 ///
-/// [`QuantError::Empty`] without values; [`QuantError::Length`] or [`QuantError::GroupLength`] when lengths do
-/// not fit the groups; [`QuantError::CodeRange`] with the lowest index of a code outside −1..=1, before anything is
-/// written.
+/// # Errors
+/// [`QuantError::Empty`] without values; [`QuantError::Length`] or [`QuantError::GroupLength`] if lengths do not fit
+/// the groups; [`QuantError::CodeRange`] with the lowest index of a code outside −1..=1. Nothing is written then.
 pub fn dequantize(codes: Codes<'_>, out: &mut [f32]) -> Result<(), QuantError> {
     decode::dequantize(codes, RANGE, out)
 }

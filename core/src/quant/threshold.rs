@@ -1,17 +1,17 @@
-//! The smallest magnitude that a closed rule sends to ±1, as a bit pattern.
+//! The smallest magnitude that a closed-form rule maps to ±1, as a bit pattern.
 //!
-//! Each rule is a monotone predicate on |x|: float multiplication by a positive constant and comparison
-//! never fall as |x| grows. So one pattern T splits the magnitudes, and `bits(|x|) >= T` decides every
-//! value by one integer comparison.
+//! Each rule is a monotone predicate on |x|: multiplication by a positive float constant and comparison never fall
+//! as |x| grows. So one pattern T splits the magnitudes, and the integer comparison `bits(|x|) >= T` decides every
+//! value.
 
 use crate::number::bits::{INFINITE, magnitude};
 
-/// Sends every value to 0.
+/// The threshold that maps every value to 0.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// [`super::Rule::AbsMax`]: the first |x| with `fl(|x| · fl(1/max)) >= 0.5`.
 ///
-/// Where `1/max` overflows (max below 2⁻¹²⁸) the first with `2|x| >= max`, exactly.
+/// If `1/max` overflows (max below 2⁻¹²⁸), the first with `2|x| >= max`, exactly.
 pub(super) fn abs_max(max: f32) -> u32 {
     let pattern = magnitude(max);
     if pattern == 0 {
@@ -19,16 +19,16 @@ pub(super) fn abs_max(max: f32) -> u32 {
     }
     let inverse = 1.0 / max;
     if inverse.is_infinite() {
-        // Both sides are subnormal, and a subnormal's pattern is its integer.
+        // Both sides are subnormal, and a subnormal's pattern is its value as an integer.
         return pattern.div_ceil(2);
     }
     first(magnitude(max * 0.5), |x| x * inverse >= 0.5)
 }
 
-/// [`super::Rule::AbsMean`]: the first |x| with `half_even(fl(|x| · fl(1/mean))) >= 1`, that is a product above 0.5.
+/// [`super::Rule::AbsMean`]: the first |x| with `half_even(fl(|x| · fl(1/mean))) >= 1`, that is, a product above 0.5.
 ///
-/// Where `1/mean` overflows (mean below 2⁻¹²⁸) the first with `2|x| > mean`, exactly.
-/// A mean that rounds to 0 leaves no scale, so nothing is coded.
+/// If `1/mean` overflows (mean below 2⁻¹²⁸), the first with `2|x| > mean`, exactly. A mean that rounds to 0 gives no
+/// scale, so nothing is coded.
 pub(super) fn abs_mean(mean: f32) -> u32 {
     let pattern = magnitude(mean);
     if pattern == 0 {
@@ -46,13 +46,13 @@ pub(super) fn twn(mean: f32) -> u32 {
     magnitude(0.7 * mean) + 1
 }
 
-/// The first pattern of a finite magnitude that `coded` accepts; infinity's when there is none.
+/// Returns the first pattern of a finite magnitude that `coded` accepts; infinity's pattern if there is none.
 ///
-/// `coded` must never fall from true to false as its argument grows. `estimate` only saves steps: the
-/// answer is sought within 4 patterns of it, and by bisection of all where it is not there.
+/// `coded` must never change from true to false as its argument grows. `estimate` only saves steps: the function
+/// looks within 4 patterns of it, and bisects the whole range if the answer is not there.
 fn first(estimate: u32, coded: impl Fn(f32) -> bool) -> u32 {
     let accepts = |pattern: u32| pattern >= INFINITE || coded(f32::from_bits(pattern));
-    // The answer lies in (low, high]: `low` is refused (or before the first), `high` accepted.
+    // The answer lies in (low, high]: `low` is refused (or before the first pattern), `high` is accepted.
     let (mut low, mut high) = (estimate.saturating_sub(4), estimate.saturating_add(4));
     if accepts(low) {
         if low == 0 {
@@ -92,7 +92,7 @@ mod tests {
         pattern
     }
 
-    /// Finite positive floats: every exponent, the ends, and random mantissas.
+    /// Finite positive floats: every exponent, the extremes, and random mantissas.
     fn scales() -> impl Iterator<Item = f32> {
         let mut random = Random::new(7);
         let edges = (0..255u32).flat_map(|e| [e << 23, (e << 23) | 1, (e << 23) | 0x7F_FFFF]);

@@ -1,4 +1,4 @@
-//! The linear layer as an [`crate::engine`] value, of all layouts and of some.
+//! The linear layer as an [`crate::engine`] value, for all layouts and for some.
 
 use super::{Scalar, Tensor};
 use crate::engine::{LinearEngine, ModelEngine, Output, QuantizeEngine};
@@ -7,9 +7,10 @@ use crate::model::ModelError;
 use crate::number::Element;
 use crate::quant::{Groups, QuantError};
 
-/// The reference engine of some layouts alone: those that firmware has, so that the code of the others is not linked.
+/// The reference engine for some layouts only: those that a firmware uses, so that the code of the others is not
+/// linked.
 ///
-/// `SET` is made by [`Layout::set`](crate::linear::Layout::set). Another layout gives [`LinearError::LeftOut`].
+/// Use [`Layout::set`](crate::linear::Layout::set) to compute `SET`. Other layouts return [`LinearError::LeftOut`].
 ///
 /// ```
 /// use tercet_core::engine::LinearEngine;

@@ -1,12 +1,15 @@
-//! Count and sum magnitudes by bit pattern.
+//! Counts and sums magnitudes by bit pattern.
 
 use crate::engine::{MagnitudeBin, MagnitudeSpan};
 use crate::number::{Element, bits};
 use crate::quant::QuantError;
 
-/// Adds each value whose magnitude pattern lies in `span` to its bin.
+/// Adds each value whose magnitude pattern is in `span` to its bin.
 ///
-/// One pass. [`QuantError::Length`] unless `bins` has the span's length.
+/// One pass.
+///
+/// # Errors
+/// [`QuantError::Length`] unless `bins` has the span's length.
 pub fn magnitudes<T: Element>(
     values: &[T],
     span: MagnitudeSpan,
@@ -16,7 +19,7 @@ pub fn magnitudes<T: Element>(
     let width = span.end.saturating_sub(span.first);
     for value in values {
         let pattern = bits::magnitude(value.to_f32());
-        // Patterns under `first` wrap to beyond any width.
+        // Patterns below `first` wrap to numbers above any width.
         let offset = pattern.wrapping_sub(span.first);
         if offset >= width {
             continue;
@@ -29,7 +32,10 @@ pub fn magnitudes<T: Element>(
     Ok(())
 }
 
-/// Writes each value's magnitude pattern. [`QuantError::Length`] unless there is one for each value.
+/// Writes each value's magnitude pattern.
+///
+/// # Errors
+/// [`QuantError::Length`] unless there is one element per value.
 pub fn read_magnitudes<T: Element>(values: &[T], out: &mut [u32]) -> Result<(), QuantError> {
     if values.len() != out.len() {
         return Err(QuantError::Length {

@@ -1,8 +1,8 @@
 //! The reference engine, over the caller's slices.
 //!
-//! Each operation is a function over slices in a file of its own; [`Tensor`] holds the slices of one
-//! quantization as the drivers' problem. Other engines must give the bits of these functions. Their inner loops are
-//! those of [`crate::arch`]: plain ones, or kernels for the processor that this is compiled for.
+//! Each operation is a function over slices in its own file. [`Tensor`] holds the slices of one quantization as the
+//! drivers' problem. Other engines must return the same bits as these functions. Their inner loops are those of
+//! [`crate::arch`]: plain ones, or kernels for the target processor.
 
 pub mod cluster;
 mod engine;

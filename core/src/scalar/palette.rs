@@ -1,4 +1,4 @@
-//! Palettes by the functions of [`crate::palette`].
+//! Palettes with the functions of [`crate::palette`].
 
 use super::Scalar;
 use crate::engine::PaletteEngine;

@@ -20,7 +20,7 @@ pub struct Base<R> {
 }
 
 impl<R: Rows> Base<R> {
-    /// Takes up rows.
+    /// Creates a base of rows.
     pub fn new(rows: R) -> Self {
         Self { rows }
     }

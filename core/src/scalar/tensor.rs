@@ -1,10 +1,11 @@
-//! A tensor to quantize, over the caller's slices.
+//! A tensor to quantize, in the caller's slices.
 
 use crate::engine::{MagnitudeBin, MagnitudeSpan, QuantizeProblem};
 use crate::number::{Element, Stats};
 use crate::quant::{Applied, Groups, Plan, QuantError};
 
-/// The reference engine's [`QuantizeProblem`]: values in, codes, scales and zero points out, all borrowed.
+/// The reference engine's [`QuantizeProblem`]: values as input; codes, scales and zero points as output; all
+/// borrowed.
 ///
 /// # Example
 /// ```
@@ -31,11 +32,12 @@ pub struct Tensor<'a, T> {
 }
 
 impl<'a, T: Element> Tensor<'a, T> {
-    /// Borrows a tensor's slices: a code for each value, a scale for each group, and a zero point for each
-    /// group or none at all (symmetric and ternary methods have none).
+    /// Borrows a tensor's slices: one code per value, one scale per group, and one zero point per group or none at
+    /// all (symmetric and ternary methods have none).
     ///
-    /// [`QuantError::Empty`] without values; [`QuantError::Length`] or [`QuantError::GroupLength`] when a
-    /// length does not fit the groups.
+    /// # Errors
+    /// [`QuantError::Empty`] without values; [`QuantError::Length`] or [`QuantError::GroupLength`] if a length does
+    /// not fit the groups.
     pub fn new(
         values: &'a [T],
         groups: Groups,
@@ -74,7 +76,7 @@ impl<'a, T: Element> Tensor<'a, T> {
     }
 
     fn values(&self, group: usize) -> Result<&'a [T], QuantError> {
-        // `new` refused groups of length 0; said again where the compiler sees it.
+        // `new` refused groups of length 0; repeated here for the compiler.
         let mut groups = self.values.chunks_exact(self.groups.len.max(1));
         groups.nth(group).ok_or(self.no_group(group))
     }
@@ -125,7 +127,7 @@ impl<T: Element> QuantizeProblem for Tensor<'_, T> {
         if let Some(slot) = self.zero_points.get_mut(group) {
             *slot = zero_point;
         } else if zero_point != 0 {
-            // Without it the codes cannot be read back.
+            // Without a place for zero points, the codes could not be decoded.
             return Err(QuantError::Length {
                 expected: self.groups.count,
                 found: 0,

@@ -1,11 +1,14 @@
-//! Apply a ternary plan.
+//! Applies a ternary plan.
 
 use crate::number::{Element, ExactSum, bits};
 use crate::quant::{Applied, QuantError, ternary};
 
-/// Writes sign(x) where `bits(|x|) >= threshold`, else 0, counts what is coded, and sums it where `sum` asks for it.
+/// Writes sign(x) if `bits(|x|) >= threshold`, else 0. Counts the coded values, and sums them if `sum` asks for it.
 ///
-/// One pass, no scratch. [`QuantError::Length`] unless there is one code for each value.
+/// One pass, no scratch.
+///
+/// # Errors
+/// [`QuantError::Length`] unless there is one code per value.
 pub fn ternary<T: Element>(
     values: &[T],
     threshold: u32,
@@ -20,8 +23,7 @@ pub fn ternary<T: Element>(
     }
     let mut coded = 0;
     let mut coded_sum = ExactSum::ZERO;
-    // The coded magnitudes of a chunk, 0 for the others: the loop stays free of branches, and the sum sees
-    // long slices.
+    // The coded magnitudes of a chunk, and 0 for the others: the loop has no branches, and the sum takes long slices.
     let mut kept = [0f32; 256];
     for (values, codes) in values.chunks(kept.len()).zip(codes.chunks_mut(kept.len())) {
         let mut count = 0u32;

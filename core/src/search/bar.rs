@@ -1,39 +1,42 @@
 //! A cheap test before the exact comparison.
 
-/// What a row's dot product and squared length must pass to be of interest, simple enough for a whole vector of rows at once.
+/// A necessary condition on a row's dot product and squared length, simple enough to test a whole vector of rows at
+/// once.
 ///
-/// Every row of interest passes; of the others some may, so what passes is compared exactly afterwards. See [`super::Metric::bar`].
+/// Every row of interest passes. Some other rows may pass too, so passing rows are compared exactly afterwards. See
+/// [`super::Metric::bar`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Bar {
     /// Every row passes.
     Open,
-    /// dot > it.
+    /// Passes if dot exceeds this value.
     Dot(i32),
-    /// `query_norm + row_norm − 2 · dot < below`, modulo 2³².
+    /// Passes if `query_norm + row_norm − 2 · dot < below`, modulo 2³².
     Distance {
-        /// The distance to stay under.
+        /// The distance that the row's must be below.
         below: u32,
         /// The query's squared length.
         query_norm: u32,
     },
-    /// `fl(dot)·|fl(dot)| ≥ it · fl(row_norm)` in f32, or a row_norm of 0.
+    /// Passes if `fl(dot)·|fl(dot)| ≥ value · fl(row_norm)` in f32, or if row_norm is 0.
     ///
-    /// It is a signed square of a cosine times the query's squared length. What is computed here carries at most seven
-    /// roundings, 7 · 2⁻²⁴ in relative terms, and the bar is put 2⁻²⁰ of itself lower, so no row of interest fails. Nothing overflows:
-    /// dot² < 2⁶², and a bar that comes from a score is below 2⁹⁴; a threshold's may be infinite, and then no score reaches it.
+    /// The value is the signed square of a cosine times the query's squared length. The computation here has at most
+    /// seven roundings, 7 · 2⁻²⁴ in relative terms, and the bar is lowered by 2⁻²⁰ of itself, so no row of interest
+    /// fails. Nothing overflows: dot² < 2⁶², and a bar from a score is below 2⁹⁴. A threshold's bar may be infinite;
+    /// no score reaches such a threshold.
     Cosine(f32),
 }
 
 impl Bar {
-    /// The bar of the signed square of a cosine. A query of zeros has cosine 0 with every row, whatever the bar.
+    /// Returns the bar for the signed square of a cosine. A query of zeros has cosine 0 with every row, for any bar.
     #[inline]
     pub(super) fn cosine(square: f64, query_norm: u32) -> Self {
         if query_norm == 0 {
             return Self::Open;
         }
         let square = square * f64::from(query_norm);
-        // 2⁻²⁰ of its magnitude lower, on either side of 0.
+        // Lower by 2⁻²⁰ of its magnitude, on either side of 0.
         let margin = square * (1.0 / (1 << 20) as f64);
         let lowered = if square < 0.0 {
             square + margin
@@ -43,7 +46,7 @@ impl Bar {
         Self::Cosine(lowered as f32)
     }
 
-    /// Whether a row passes.
+    /// Returns true if a row passes.
     #[inline]
     pub fn admits(self, dot: i32, row_norm: u32) -> bool {
         match self {
@@ -72,7 +75,7 @@ mod tests {
     use crate::number::Random;
     use crate::search::{Cosine, Dot, Metric, Score, SquaredL2};
 
-    /// Dot products and norms near to each other and at the ends.
+    /// Returns dot products and norms that are close to each other, and extreme ones.
     fn rows(random: &mut Random) -> Vec<(i32, u32)> {
         let mut rows = vec![
             (0, 0),

@@ -8,8 +8,8 @@ use crate::number::{self, Element};
 
 /// Rows of f32, f16 or bf16, row-major, all finite. Queries are f32.
 ///
-/// Halves widen exactly, so the scores are those of their widened copy. A scan takes about 1.2 KiB of stack for the lanes
-/// of its sums.
+/// f16 and bf16 convert to f32 exactly, so the scores are those of the converted copy. A scan takes about 1.2 KiB of
+/// stack for the lanes of its sums.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FloatRows<'a, T> {
     values: &'a [T],
@@ -18,10 +18,10 @@ pub struct FloatRows<'a, T> {
 }
 
 impl<'a, T: Element> FloatRows<'a, T> {
-    /// Borrows rows of `dim` values each, after one scan. Any length is taken.
+    /// Borrows rows of `dim` values each, after one pass that checks them. `dim` may have any length.
     ///
     /// # Errors
-    /// [`SearchError::NoColumns`], [`SearchError::Shape`] when the values do not fill whole rows,
+    /// [`SearchError::NoColumns`]; [`SearchError::Shape`] if the values do not fill whole rows;
     /// [`SearchError::NotFinite`].
     pub fn new(values: &'a [T], dim: usize) -> Result<Self, SearchError> {
         if dim == 0 {
@@ -41,21 +41,21 @@ impl<'a, T: Element> FloatRows<'a, T> {
         })
     }
 
-    /// Takes the rows' squared lengths from the caller, as [`FloatRows::write_norms`] gives them, instead of computing
-    /// them in every search by cosine. They are believed.
+    /// Uses the rows' squared lengths from the caller, as [`FloatRows::write_norms`] computes them. Otherwise every
+    /// search by cosine computes them again. The values are not checked.
     ///
     /// # Errors
-    /// [`SearchError::Length`] unless there is one for each row.
+    /// [`SearchError::Length`] unless there is one per row.
     pub fn with_norms(mut self, norms: &'a [f64]) -> Result<Self, SearchError> {
         check_table(self.len(), norms.len())?;
         self.norms = Some(norms);
         Ok(self)
     }
 
-    /// Writes the squared length of each row, in f64 by the order of [`crate::number::lanes`].
+    /// Writes the squared length of each row, in f64, in the order of [`crate::number::lanes`].
     ///
     /// # Errors
-    /// [`SearchError::Length`] unless `out` holds one for each row.
+    /// [`SearchError::Length`] unless `out` holds one per row.
     pub fn write_norms(&self, out: &mut [f64]) -> Result<(), SearchError> {
         check_table(self.len(), out.len())?;
         for (out, row) in out.iter_mut().zip(rows_of(self.values, self.dim)) {
@@ -64,12 +64,12 @@ impl<'a, T: Element> FloatRows<'a, T> {
         Ok(())
     }
 
-    /// The rows' squared lengths, where they were given.
+    /// Returns the rows' squared lengths, if they were given.
     pub fn norms(&self) -> Option<&'a [f64]> {
         self.norms
     }
 
-    /// The values, row-major.
+    /// Returns the values, row-major.
     pub fn values(&self) -> &'a [T] {
         self.values
     }
@@ -128,7 +128,7 @@ impl<T: Element + Send + Sync> Rows for FloatRows<'_, T> {
     }
 }
 
-/// The squared length of a row. Not inlined: a caller with several scans would hold as many sets of lanes.
+/// Returns the squared length of a row. Not inlined: a caller with several scans would hold as many sets of lanes.
 #[inline(never)]
 fn norm<T: Element>(row: &[T]) -> f64 {
     number::sum_of_squares(row)

@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::{Hit, MAX_DIM, Metric, Rows, SearchError, Visitor};
 use crate::arch::{dot, norm};
 
-/// int8 rows, row-major, a byte a value; all 256 codes are taken.
+/// int8 rows, row-major, one byte per value; all 256 codes are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Int8Rows<'a> {
     values: &'a [i8],
@@ -17,8 +17,8 @@ impl<'a> Int8Rows<'a> {
     /// Borrows rows of `dim` values each. O(1).
     ///
     /// # Errors
-    /// [`SearchError::NoColumns`], [`SearchError::TooWide`] above [`MAX_DIM`], [`SearchError::Shape`] when the values do
-    /// not fill whole rows.
+    /// [`SearchError::NoColumns`]; [`SearchError::TooWide`] above [`MAX_DIM`]; [`SearchError::Shape`] if the values
+    /// do not fill whole rows.
     pub fn new(values: &'a [i8], dim: usize) -> Result<Self, SearchError> {
         check_dim(dim)?;
         check_shape(values.len(), dim)?;
@@ -29,11 +29,11 @@ impl<'a> Int8Rows<'a> {
         })
     }
 
-    /// Takes the rows' squared lengths from the caller, as [`Int8Rows::write_norms`] gives them, instead of computing
-    /// them in every search by a metric that needs them. They are believed.
+    /// Uses the rows' squared lengths from the caller, as [`Int8Rows::write_norms`] computes them. Otherwise every
+    /// search by a metric that needs them computes them again. The values are not checked.
     ///
     /// # Errors
-    /// [`SearchError::Length`] unless there is one for each row.
+    /// [`SearchError::Length`] unless there is one per row.
     pub fn with_norms(mut self, norms: &'a [u32]) -> Result<Self, SearchError> {
         check_table(self.len(), norms.len())?;
         self.norms = Some(norms);
@@ -43,7 +43,7 @@ impl<'a> Int8Rows<'a> {
     /// Writes the squared length of each row.
     ///
     /// # Errors
-    /// [`SearchError::Length`] unless `out` holds one for each row.
+    /// [`SearchError::Length`] unless `out` holds one per row.
     pub fn write_norms(&self, out: &mut [u32]) -> Result<(), SearchError> {
         check_table(self.len(), out.len())?;
         for (out, row) in out.iter_mut().zip(rows_of(self.values, self.dim)) {
@@ -52,12 +52,12 @@ impl<'a> Int8Rows<'a> {
         Ok(())
     }
 
-    /// The rows' squared lengths, where they were given.
+    /// Returns the rows' squared lengths, if they were given.
     pub fn norms(&self) -> Option<&'a [u32]> {
         self.norms
     }
 
-    /// The values, row-major.
+    /// Returns the values, row-major.
     pub fn values(&self) -> &'a [i8] {
         self.values
     }
@@ -68,7 +68,7 @@ impl Rows for Int8Rows<'_> {
     type Score<M: Metric> = M::Integer;
 
     fn len(&self) -> usize {
-        // `dim` is never 0; `max` lets the compiler see it.
+        // `dim` is never 0; `max` shows this to the compiler.
         self.values.len() / self.dim.max(1)
     }
 
@@ -113,7 +113,7 @@ impl Rows for Int8Rows<'_> {
     }
 }
 
-/// The elements of a range of rows of `row` elements; none where the range does not lie within them.
+/// Returns the elements of a range of rows with `row` elements each; none if the range exceeds the rows.
 pub(super) fn part<'a, T>(elements: &'a [T], rows: &Range<usize>, row: usize) -> &'a [T] {
     let (start, end) = (rows.start.checked_mul(row), rows.end.checked_mul(row));
     match (start, end) {
@@ -122,8 +122,8 @@ pub(super) fn part<'a, T>(elements: &'a [T], rows: &Range<usize>, row: usize) ->
     }
 }
 
-/// The rows of `row` elements each. Unlike `chunks_exact` it divides by nothing, so it has no panic in it however it is
-/// compiled.
+/// Returns the rows of `row` elements each. Unlike `chunks_exact` it contains no division, so it has no panic at any
+/// optimization level.
 pub(super) fn rows_of<T>(mut elements: &[T], row: usize) -> impl Iterator<Item = &[T]> {
     core::iter::from_fn(move || {
         let (first, rest) = elements.split_at_checked(row)?;
@@ -132,7 +132,7 @@ pub(super) fn rows_of<T>(mut elements: &[T], row: usize) -> impl Iterator<Item =
     })
 }
 
-/// Refuses rows that integers do not hold.
+/// Fails if integers cannot hold products of such rows.
 pub(super) fn check_dim(dim: usize) -> Result<(), SearchError> {
     match dim {
         0 => Err(SearchError::NoColumns),
@@ -141,7 +141,7 @@ pub(super) fn check_dim(dim: usize) -> Result<(), SearchError> {
     }
 }
 
-/// Refuses elements that do not fill whole rows.
+/// Fails if the elements do not fill whole rows.
 pub(super) fn check_shape(len: usize, row: usize) -> Result<(), SearchError> {
     if len.is_multiple_of(row) {
         Ok(())
@@ -150,7 +150,7 @@ pub(super) fn check_shape(len: usize, row: usize) -> Result<(), SearchError> {
     }
 }
 
-/// Refuses a table that does not have one entry for each row.
+/// Fails if a table does not have one entry per row.
 pub(super) fn check_table(expected: usize, found: usize) -> Result<(), SearchError> {
     if expected == found {
         Ok(())
@@ -159,7 +159,7 @@ pub(super) fn check_table(expected: usize, found: usize) -> Result<(), SearchErr
     }
 }
 
-/// Refuses a query of another length.
+/// Fails if a query has another length.
 pub(super) fn check_query<T>(dim: usize, query: &[T]) -> Result<(), SearchError> {
     if query.len() == dim {
         Ok(())

@@ -1,9 +1,9 @@
-//! Metrics: how a query and a row become a score.
+//! Metrics: they compute a score from a query and a row.
 
 use super::{Bar, IntegerCosine, Larger, Score, SignedSquare, Smaller};
 use crate::number::{self, Element, Lanes};
 
-/// The metrics by name, where the choice is made at run time.
+/// The metrics by name, for a choice at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum MetricKind {
@@ -19,7 +19,7 @@ impl MetricKind {
     /// Every metric.
     pub const ALL: [Self; 3] = [Self::Dot, Self::Cosine, Self::SquaredL2];
 
-    /// `dot`, `cosine` or `l2`.
+    /// Returns the name: `dot`, `cosine` or `l2`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dot => "dot",
@@ -29,39 +29,40 @@ impl MetricKind {
     }
 }
 
-/// A measure of similarity over integer and over float rows.
+/// A measure of similarity over integer rows and over float rows.
 ///
-/// A type of no size, so that the scan is compiled for it.
+/// Implemented by zero-sized types, so that the scan is compiled for each metric.
 pub trait Metric: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     /// The score of integer rows.
     type Integer: Score;
     /// The score of float rows.
     type Float: Score;
 
-    /// Which one it is.
+    /// The metric's kind.
     const KIND: MetricKind;
-    /// Whether [`Metric::integer`] looks at the squared lengths; where not they may be anything.
+    /// True if [`Metric::integer`] uses the squared lengths; if not, they may have any value.
     const INTEGER_NORMS: bool;
     /// The same for [`Metric::float`].
     const FLOAT_NORMS: bool;
 
-    /// The score of an int8 query and row of at most [`super::MAX_DIM`] values, by their dot product and squared
-    /// lengths.
+    /// Returns the score of an int8 query and row of at most [`super::MAX_DIM`] values, from their dot product and
+    /// squared lengths.
     fn integer(dot: i32, query_norm: u32, row_norm: u32) -> Self::Integer;
 
-    /// A test that every row whose [`Metric::integer`] ranks above `worst` passes; `query_norm` is the query's squared
-    /// length. [`Bar::Open`] is always right.
+    /// Returns a test that every row passes whose [`Metric::integer`] ranks above `worst`. `query_norm` is the
+    /// query's squared length. [`Bar::Open`] is always correct.
     fn bar(worst: &Self::Integer, query_norm: u32) -> Bar;
 
-    /// The same for every row whose [`Metric::integer`] reaches `threshold`, which is not NaN.
+    /// Returns the same for every row whose [`Metric::integer`] reaches `threshold`, which is not NaN.
     fn bar_at(threshold: f32, query_norm: u32) -> Bar;
 
-    /// The score of a finite query and row of one length; squared lengths as [`crate::number::sum_of_squares`]
-    /// gives them.
+    /// Returns the score of a finite query and row of the same length, with squared lengths as from
+    /// [`crate::number::sum_of_squares`].
     fn float<T: Element>(query: &[f32], row: &[T], query_norm: f64, row_norm: f64) -> Self::Float;
 
-    /// The same by the sum under way in it, for engines that compute it themselves: Σ q_i · r_i or Σ (q_i − r_i)² as
-    /// [`number::dot`] and [`number::squared_distance`] give it in f32, widened, or for cosines Σ q_i · r_i in f64.
+    /// Returns the same score from the sum that it needs, for engines that compute the sum themselves. For dot
+    /// products and squared distances the sum is Σ q_i · r_i or Σ (q_i − r_i)², as [`number::dot`] and
+    /// [`number::squared_distance`] compute it in f32, converted to f64. For cosines it is Σ q_i · r_i in f64.
     fn float_by_sum(sum: f64, query_norm: f64, row_norm: f64) -> Self::Float;
 }
 
@@ -69,7 +70,7 @@ pub trait Metric: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dot;
 
-/// Σ q_i · r_i over both lengths; larger is better, and lengths do not matter.
+/// Σ q_i · r_i divided by both lengths; larger is better, and the lengths have no influence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cosine;
 
@@ -97,12 +98,12 @@ impl Metric for Dot {
 
     #[inline]
     fn bar_at(threshold: f32, _: u32) -> Bar {
-        // Every i32 is above what is below them all; `as` saturates.
+        // Every i32 is above a threshold that is below all of them; `as` saturates.
         if threshold <= i32::MIN as f32 {
             return Bar::Open;
         }
         let whole = threshold as i32;
-        // f64 holds both.
+        // f64 holds both exactly.
         let above = f64::from(whole) < f64::from(threshold);
         Bar::Dot(if above {
             whole
@@ -114,7 +115,7 @@ impl Metric for Dot {
     // Not inlined: a caller with several scans would hold as many sets of lanes.
     #[inline(never)]
     fn float<T: Element>(query: &[f32], row: &[T], _: f64, _: f64) -> Larger<f32> {
-        // Their lengths are equal, so there is a sum.
+        // Their lengths are equal, so the sum exists.
         Larger(number::dot(query, row).unwrap_or(0.0))
     }
 
@@ -154,7 +155,7 @@ impl Metric for Cosine {
     #[inline(never)]
     fn float<T: Element>(query: &[f32], row: &[T], query_norm: f64, row_norm: f64) -> SignedSquare {
         let mut lanes = Lanes::<f64>::new();
-        // Nothing is added where lengths differ; here they do not.
+        // Nothing is added if the lengths differ; here they are equal.
         let _ = lanes.products(query, row);
         Self::float_by_sum(lanes.total(), query_norm, row_norm)
     }
@@ -173,7 +174,7 @@ impl Metric for SquaredL2 {
     const INTEGER_NORMS: bool = true;
     const FLOAT_NORMS: bool = false;
 
-    /// ‖q‖² + ‖r‖² − 2·q·r. The steps may wrap, the result does not: it is at most 65,025 · d.
+    /// ‖q‖² + ‖r‖² − 2·q·r. The steps may wrap but the result does not: it is at most 65,025 · d.
     #[inline]
     fn integer(dot: i32, query_norm: u32, row_norm: u32) -> Smaller<u32> {
         let lengths = query_norm.wrapping_add(row_norm);

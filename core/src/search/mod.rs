@@ -1,10 +1,10 @@
 //! Exact similarity search: the nearest rows of a matrix by dot product, cosine or squared distance.
 //!
-//! A **base** holds rows in one of three storages: [`Int8Rows`] and [`TernaryRows`] take int8 queries and are compared
-//! in exact integers, [`FloatRows`] (f32, f16, bf16) takes f32 queries and is compared in the one order of
-//! [`crate::number::lanes`]. Every row is looked at, so what comes back are the true nearest, ties going to the lowest
-//! index. The scan is an engine's ([`crate::engine::SearchEngine`], [`crate::scalar::Scalar`]); what is kept of it is decided
-//! here ([`TopK`], [`Within`]), in the caller's slice.
+//! A **base** holds rows in one of three storages. [`Int8Rows`] and [`TernaryRows`] take int8 queries and compare in
+//! exact integers. [`FloatRows`] (f32, f16, bf16) takes f32 queries and sums in the one order of
+//! [`crate::number::lanes`]. The search compares every row, so it returns the true nearest rows; ties go to the
+//! lowest index. An engine scans the rows ([`crate::engine::SearchEngine`], [`crate::scalar::Scalar`]). [`TopK`] and
+//! [`Within`] decide which results to keep in the caller's slice.
 //!
 //! | metric | integer score | float score | better |
 //! |---|---|---|---|
@@ -12,8 +12,9 @@
 //! | [`SquaredL2`] | u32, exact | f32, lane sums | smaller |
 //! | [`Cosine`] | ratio, ordered exactly without a root | signed square in f64 | larger |
 //!
-//! Integers search in codes: two rows whose codes stand for other units must be brought to one grid first (cosine does
-//! not mind). Int8 rows find candidates at a quarter of the memory, and [`rerank`] puts them in the order of their floats.
+//! Integer rows are compared as codes. If two rows' codes have different scales, convert them to one grid first
+//! (cosine does not need this). int8 rows find candidates with a quarter of the memory, and [`rerank`] sorts these by
+//! their float scores.
 //!
 //! ```
 //! use tercet_core::engine::{SearchBase, SearchEngine};
@@ -59,8 +60,9 @@ pub use top_k::{Hit, TopK};
 pub use visit::Visitor;
 pub use within::Within;
 
-/// The longest row of integers, in values: ‖x‖² − 2·x·c of two int8 rows fits an i32 up to here (49,152 · d < 2³¹).
+/// Largest length of an integer row, in values: ‖x‖² − 2·x·c of two int8 rows fits an i32 up to this length (49,152 ·
+/// d < 2³¹).
 ///
-/// One bound for every integer metric, the same as in clustering. It keeps a dot product below 2³⁰, a squared distance
-/// (65,025 · d) below 2³², and both sides of a comparison of cosines below 2¹²⁸.
+/// All integer metrics share this bound, which is the same as in clustering. It keeps a dot product below 2³⁰, a
+/// squared distance (65,025 · d) below 2³², and both sides of a comparison of cosines below 2¹²⁸.
 pub const MAX_DIM: usize = crate::cluster::MAX_DIMS;

@@ -1,11 +1,13 @@
-//! Candidates into the order of their floats, and how many of the true nearest were found.
+//! Sorts candidates by their float scores, and counts the true nearest rows among results.
 
 use super::{Hit, Metric, Rows, SearchError, TopK};
 
-/// Scores candidates again by other rows of the same base, and keeps the best in `hits`, best first; how many there are.
+/// Scores candidates again with other rows of the same base, and keeps the best in `hits`, best first. Returns the
+/// number of hits.
 ///
-/// Integer rows find, say, 4 k candidates cheaply; f32 rows put them in their true order, so only a row that was no
-/// candidate can be missed. A candidate that occurs twice counts twice. O(candidates · (dim + log k)), no scratch.
+/// Integer rows find, for example, 4·k candidates cheaply, and f32 rows sort them in their true order. So the search
+/// can only miss a row that was not a candidate. A candidate that occurs twice counts twice. O(candidates · (dim +
+/// log k)), no scratch.
 ///
 /// ```
 /// use tercet_core::search::{FloatRows, Hit, Larger, SquaredL2, rerank};
@@ -19,7 +21,7 @@ use super::{Hit, Metric, Rows, SearchError, TopK};
 /// ```
 ///
 /// # Errors
-/// Those of [`Rows::check_query`]; [`SearchError::NoRow`] for a candidate beyond the rows.
+/// Those of [`Rows::check_query`]; [`SearchError::NoRow`] for a candidate that is not a row.
 pub fn rerank<M: Metric, R: Rows, S>(
     rows: &R,
     query: &[R::Query],
@@ -40,9 +42,9 @@ pub fn rerank<M: Metric, R: Rows, S>(
     Ok(best.into_sorted().len())
 }
 
-/// How many of the rows in `truth` are among those `found`: recall is that over `truth.len()`.
+/// Returns the number of rows in `truth` that are also in `found`. Recall is this number over `truth.len()`.
 ///
-/// Rows must not occur twice. O(k²), no scratch.
+/// No row may occur twice. O(k²), no scratch.
 pub fn recall<A, B>(found: &[Hit<A>], truth: &[Hit<B>]) -> usize {
     let hit = |row: &&Hit<B>| found.iter().any(|hit| hit.index == row.index);
     truth.iter().filter(hit).count()

@@ -1,39 +1,39 @@
-//! What the storages have in common.
+//! The trait that all storages of rows implement.
 
 use core::ops::Range;
 
 use super::{Hit, Metric, Score, SearchError, Visitor};
 
-/// Rows of one length that queries are compared with: a borrowed, checked view.
+/// A borrowed, checked view of rows of the same length, with which queries are compared.
 ///
 /// Implemented by [`super::Int8Rows`], [`super::TernaryRows`] and [`super::FloatRows`].
 pub trait Rows: Copy + Send + Sync {
-    /// What queries are made of.
+    /// Type of the values of a query.
     type Query: Copy + Send + Sync;
-    /// What a metric makes of a query and a row here.
+    /// Score of a query and a row under a metric.
     type Score<M: Metric>: Score;
 
-    /// How many rows.
+    /// Returns the number of rows.
     fn len(&self) -> usize;
 
-    /// True without rows.
+    /// Returns true if there are no rows.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Values in a row, at least 1.
+    /// Returns the number of values per row, at least 1.
     fn dim(&self) -> usize;
 
-    /// Refuses a query that does not fit.
+    /// Checks a query's length, and that its values are finite.
     ///
     /// # Errors
     /// [`SearchError::QueryLength`]; [`SearchError::QueryNotFinite`] (as query 0) over floats.
     fn check_query(&self, query: &[Self::Query]) -> Result<(), SearchError>;
 
-    /// Scores a range of rows, in order: the reference for what engines do. O(rows · dim), no scratch.
+    /// Scores a range of rows, in order. This is the reference for engines. O(rows · dim), no scratch.
     ///
-    /// The query must have passed [`Rows::check_query`], else scores mean nothing. Nothing is scored where the range does not
-    /// lie within the rows.
+    /// The query must have passed [`Rows::check_query`]; otherwise the scores have no meaning. Nothing is scored if
+    /// the range exceeds the rows.
     fn scan<M: Metric>(
         &self,
         query: &[Self::Query],
@@ -41,8 +41,8 @@ pub trait Rows: Copy + Send + Sync {
         each: impl FnMut(usize, Self::Score<M>),
     );
 
-    /// Hands the rows to what `visitor` has for their storage, with queries and room for hits: how an engine with kernels of
-    /// its own learns what the rows are made of.
+    /// Calls the `visitor`'s method for this storage, with the rows, the queries and space for hits. An engine with
+    /// its own kernels uses this to find out the type of the rows.
     fn visit<M: Metric, V: Visitor>(
         &self,
         queries: &[Self::Query],
@@ -51,11 +51,11 @@ pub trait Rows: Copy + Send + Sync {
     ) -> V::Output;
 }
 
-/// Checks many queries that lie one after another, and room for `k` hits of each; every engine's first step.
+/// Checks many consecutive queries, and the space for `k` hits of each. Every engine does this first.
 ///
 /// # Errors
-/// [`SearchError::QueryLength`] where the queries do not have the rows' length; [`SearchError::Length`] unless `room` is k
-/// for each; [`SearchError::QueryNotFinite`].
+/// [`SearchError::QueryLength`] if the queries do not have the rows' length; [`SearchError::Length`] unless `room` is
+/// k per query; [`SearchError::QueryNotFinite`].
 pub fn check_many<R: Rows>(
     rows: &R,
     queries: &[R::Query],
@@ -69,7 +69,7 @@ pub fn check_many<R: Rows>(
             found: queries.len(),
         });
     }
-    // Saturated, it fits no slice of hits.
+    // If the product saturates, it fits no slice of hits.
     let expected = (queries.len() / dim).saturating_mul(k);
     if expected != room {
         return Err(SearchError::Length {

@@ -1,29 +1,29 @@
-//! Scores: what is better, and the number that is reported.
+//! Scores: their order, and the number that is reported.
 
 use core::cmp::Ordering;
 
 use crate::number::bits;
 
-/// What a metric makes of a query and a row.
+/// The score of a query and a row under a metric.
 pub trait Score: Copy + Default + PartialEq + core::fmt::Debug + Send + Sync {
-    /// `Greater` where `self` is the better score. A total order, exact for integers.
+    /// Returns `Greater` if `self` is the better score. A total order, exact for integers.
     fn rank(&self, other: &Self) -> Ordering;
 
-    /// The score as people read it, rounded to nearest once (see each type).
+    /// Returns the score as a number for display, rounded to nearest once (see each type).
     ///
-    /// Never out of order: a better score has a value at least as good.
+    /// It is never out of order: a better score has a value at least as good.
     fn value(self) -> f32;
 
-    /// Whether the score itself, not its rounded value, is at least as good as `threshold`. False for NaN.
+    /// Returns true if the score itself, not its rounded value, is at least as good as `threshold`. False for NaN.
     fn reaches(self, threshold: f32) -> bool;
 }
 
-/// A score of which more is better: a dot product.
+/// A score for which more is better: a dot product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Larger<T>(pub T);
 
-/// A score of which less is better: a squared distance.
+/// A score for which less is better: a squared distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Smaller<T>(pub T);
@@ -59,8 +59,8 @@ impl Score for Smaller<u32> {
     }
 }
 
-/// Finite rows can have products that overflow: ∞ ranks as what it is, and NaN (∞ − ∞), whose bits differ between
-/// machines, as the worst. Zeros of both signs are equal.
+/// Finite rows can have products that overflow. ∞ ranks as the number that it is. NaN (∞ − ∞), whose bits differ
+/// between machines, ranks as the worst. Zeros of both signs are equal.
 impl Score for Larger<f32> {
     #[inline]
     fn rank(&self, other: &Self) -> Ordering {
@@ -76,7 +76,7 @@ impl Score for Larger<f32> {
     }
 }
 
-/// A sum of squares is never NaN where rows are finite; ∞ is the worst.
+/// A sum of squares is never NaN if rows are finite; ∞ is the worst.
 impl Score for Smaller<f32> {
     #[inline]
     fn rank(&self, other: &Self) -> Ordering {
@@ -92,7 +92,7 @@ impl Score for Smaller<f32> {
     }
 }
 
-/// An integer that orders as floats do, −0 with +0 and NaN below all.
+/// Returns an integer that orders like the floats, with −0 equal to +0 and NaN below all.
 #[inline]
 fn key(x: f32) -> u32 {
     // −0 + 0 is +0.

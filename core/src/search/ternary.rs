@@ -6,15 +6,16 @@ use super::int8::{check_dim, check_query, check_shape, check_table, part, rows_o
 use super::{Hit, Metric, Rows, SearchError, Visitor};
 use crate::arch::plain::{norm, ternary_dot};
 
-/// Ternary rows in two bits a value, with one magnitude for each row.
+/// Ternary rows with two bits per value and one magnitude per row.
 ///
-/// A row is what an int8 row of −m, 0 and m would be, in a quarter of its bytes: scores and bounds are those of
-/// [`super::Int8Rows`], to the bit. The magnitude m brings rows of different scales to the grid of the queries; it does
-/// not matter to cosines.
+/// A row is equivalent to an int8 row of −m, 0 and m, with a quarter of its bytes: scores and bounds are
+/// bit-identical to those of [`super::Int8Rows`]. The magnitude m converts rows of different scales to the grid of
+/// the queries. It has no influence on cosines.
 ///
-/// A row of d values takes S = ⌈d / 4⌉ bytes. Byte i holds values i, i + S, i + 2 S and i + 3 S as `code + 1` in bits 0–1,
-/// 2–3, 4–5 and 6–7, so that each of four runs of values lies in one pair of bits of successive bytes. It is the order of Hugging Face's BitNet
-/// ([`crate::block::bitnet_hf`]) with a row's values in place of a matrix's rows. Bits beyond the row's end are not read.
+/// A row of d values takes S = ⌈d / 4⌉ bytes. Byte i holds the values i, i + S, i + 2 S and i + 3 S as `code + 1` in
+/// bits 0–1, 2–3, 4–5 and 6–7. So each of four runs of values lies in one pair of bits of successive bytes. This is
+/// the order of Hugging Face's BitNet ([`crate::block::bitnet_hf`]), with a row's values in place of a matrix's rows.
+/// Bits beyond the row's end are not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TernaryRows<'a> {
     bytes: &'a [u8],
@@ -24,11 +25,11 @@ pub struct TernaryRows<'a> {
 }
 
 impl<'a> TernaryRows<'a> {
-    /// Borrows packed rows of `dim` values and magnitude 1, after one scan.
+    /// Borrows packed rows of `dim` values with magnitude 1, after one pass that checks them.
     ///
     /// # Errors
-    /// [`SearchError::NoColumns`], [`SearchError::TooWide`] above [`super::MAX_DIM`], [`SearchError::Shape`] when the
-    /// bytes do not fill whole rows, [`SearchError::CodeRange`] for the bits 3.
+    /// [`SearchError::NoColumns`]; [`SearchError::TooWide`] above [`super::MAX_DIM`]; [`SearchError::Shape`] if the
+    /// bytes do not fill whole rows; [`SearchError::CodeRange`] for the bits 3.
     pub fn new(bytes: &'a [u8], dim: usize) -> Result<Self, SearchError> {
         check_dim(dim)?;
         let row_bytes = Self::row_bytes(dim);
@@ -47,7 +48,7 @@ impl<'a> TernaryRows<'a> {
         })
     }
 
-    /// Bytes of a packed row: ⌈dim / 4⌉.
+    /// Returns the number of bytes of a packed row: ⌈dim / 4⌉.
     pub const fn row_bytes(dim: usize) -> usize {
         dim.div_ceil(4)
     }
@@ -56,7 +57,7 @@ impl<'a> TernaryRows<'a> {
     ///
     /// # Errors
     /// [`SearchError::Length`] unless `out` has [`TernaryRows::row_bytes`]; [`SearchError::CodeRange`], as row 0, for
-    /// another code, and `out` is then of no use.
+    /// any other code. The content of `out` is unspecified then.
     pub fn pack(codes: &[i8], out: &mut [u8]) -> Result<(), SearchError> {
         let row_bytes = Self::row_bytes(codes.len());
         check_table(row_bytes, out.len())?;
@@ -76,10 +77,10 @@ impl<'a> TernaryRows<'a> {
         Ok(())
     }
 
-    /// Gives each row its magnitude.
+    /// Sets each row's magnitude.
     ///
     /// # Errors
-    /// [`SearchError::Length`] unless there is one for each row, [`SearchError::Magnitude`] for one above 127.
+    /// [`SearchError::Length`] unless there is one per row; [`SearchError::Magnitude`] for one above 127.
     pub fn with_magnitudes(mut self, magnitudes: &'a [u8]) -> Result<Self, SearchError> {
         check_table(self.len(), magnitudes.len())?;
         for (row, &magnitude) in magnitudes.iter().enumerate() {
@@ -88,15 +89,15 @@ impl<'a> TernaryRows<'a> {
             }
         }
         self.magnitudes = Some(magnitudes);
-        // They were those of other rows.
+        // The previous norms belong to other magnitudes.
         self.norms = None;
         Ok(self)
     }
 
-    /// As [`super::Int8Rows::with_norms`]; magnitudes come first, since lengths depend on them.
+    /// Like [`super::Int8Rows::with_norms`]. Set the magnitudes first, because the lengths depend on them.
     ///
     /// # Errors
-    /// [`SearchError::Length`] unless there is one for each row.
+    /// [`SearchError::Length`] unless there is one per row.
     pub fn with_norms(mut self, norms: &'a [u32]) -> Result<Self, SearchError> {
         check_table(self.len(), norms.len())?;
         self.norms = Some(norms);
@@ -106,7 +107,7 @@ impl<'a> TernaryRows<'a> {
     /// Writes the squared length of each row: magnitude² times the number of codes that are not 0.
     ///
     /// # Errors
-    /// [`SearchError::Length`] unless `out` holds one for each row.
+    /// [`SearchError::Length`] unless `out` holds one per row.
     pub fn write_norms(&self, out: &mut [u32]) -> Result<(), SearchError> {
         check_table(self.len(), out.len())?;
         let rows = rows_of(self.bytes, Self::row_bytes(self.dim));
@@ -116,22 +117,22 @@ impl<'a> TernaryRows<'a> {
         Ok(())
     }
 
-    /// The packed rows.
+    /// Returns the packed rows.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The rows' squared lengths, where they were given.
+    /// Returns the rows' squared lengths, if they were given.
     pub fn norms(&self) -> Option<&'a [u32]> {
         self.norms
     }
 
-    /// The rows' magnitudes, where they were given; 1 for each otherwise.
+    /// Returns the rows' magnitudes, if they were given; otherwise each is 1.
     pub fn magnitudes(&self) -> Option<&'a [u8]> {
         self.magnitudes
     }
 
-    /// The magnitudes from a row on; 1 for ever where none were given.
+    /// Returns the magnitudes from a row on; an endless sequence of 1 if none were given.
     fn magnitudes_from(&self, first: usize) -> impl Iterator<Item = u8> + use<'a> {
         let given = self.magnitudes.unwrap_or_default().get(first..);
         let given = given.unwrap_or_default().iter().copied();
@@ -153,7 +154,7 @@ impl<'a> TernaryRows<'a> {
     }
 }
 
-/// The codes of a packed row, in order; the bits 3 give 2.
+/// Returns the codes of a packed row, in order; the bits 3 become 2.
 fn codes(row: &[u8], dim: usize) -> impl Iterator<Item = i8> {
     let runs = [0, 2, 4, 6].into_iter();
     let all = runs.flat_map(|shift| row.iter().map(move |byte| ((byte >> shift) & 3) as i8 - 1));

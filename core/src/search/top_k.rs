@@ -4,18 +4,19 @@ use core::cmp::Ordering;
 
 use super::Score;
 
-/// A row that was found.
+/// A row found by a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Hit<S> {
-    /// The row.
+    /// Index of the row.
     pub index: usize,
-    /// How well it fits.
+    /// Score of the row.
     pub score: S,
 }
 
 impl<S: Score> Hit<S> {
-    /// `Greater` where `self` is the better hit: by score, then the lower index. Equal only where both are.
+    /// Returns `Greater` if `self` is the better hit: by score, then by lower index. Returns `Equal` only if both are
+    /// equal.
     #[inline]
     pub fn rank(&self, other: &Self) -> Ordering {
         let scores = self.score.rank(&other.score);
@@ -23,10 +24,10 @@ impl<S: Score> Hit<S> {
     }
 }
 
-/// Keeps the best hits that its slice has room for, as a binary heap with the worst at the root.
+/// Keeps the best hits that its slice has space for, as a binary heap with the worst at the root.
 ///
-/// A push costs one comparison where the hit is not among the best, else O(log k). Since [`Hit::rank`] leaves no two rows
-/// equal, neither the order of pushes nor how rows were split and merged can show in what is kept.
+/// A push costs one comparison if the hit is not among the best, otherwise O(log k). [`Hit::rank`] never ranks two
+/// rows as equal, so the result does not depend on the order of pushes or on the way rows were split and merged.
 ///
 /// ```
 /// use tercet_core::search::{Hit, Larger, TopK};
@@ -46,12 +47,12 @@ pub struct TopK<'a, S> {
 }
 
 impl<'a, S: Score> TopK<'a, S> {
-    /// Starts with nothing kept; k is the length of `room`, whose content does not matter.
+    /// Creates an empty collection. k is the length of `room`, whose content does not matter.
     pub fn new(room: &'a mut [Hit<S>]) -> Self {
         Self { heap: room, len: 0 }
     }
 
-    /// How many hits are kept so far.
+    /// Returns the number of hits kept so far.
     #[expect(clippy::len_without_is_empty, reason = "a count, not a container")]
     pub fn len(&self) -> usize {
         self.len
@@ -70,24 +71,24 @@ impl<'a, S: Score> TopK<'a, S> {
         }
     }
 
-    /// The hit that the next one must beat to be kept; `None` while there is room.
+    /// Returns the hit that the next one must beat; `None` while there is space.
     #[inline]
     pub fn worst(&self) -> Option<&Hit<S>> {
         self.heap.first().filter(|_| self.len == self.heap.len())
     }
 
-    /// Offers every hit that another one kept; indices must be of the same base.
+    /// Offers every hit that another collection kept. Indices must be of the same base.
     pub fn merge(&mut self, other: &TopK<'_, S>) {
         for hit in other.heap.iter().take(other.len) {
             self.push(hit.index, hit.score);
         }
     }
 
-    /// The hits kept, best first. O(k log k), in place.
+    /// Returns the kept hits, best first. O(k log k), in place.
     pub fn into_sorted(mut self) -> &'a mut [Hit<S>] {
         let found = self.len;
         while self.len > 1 {
-            // The worst goes behind those that are left.
+            // The worst goes behind the remaining ones.
             let last = self.len - 1;
             let (Some(&worst), Some(&hit)) = (self.heap.first(), self.heap.get(last)) else {
                 break;
@@ -101,7 +102,7 @@ impl<'a, S: Score> TopK<'a, S> {
         self.heap.get_mut(..found).unwrap_or_default()
     }
 
-    /// Adds a hit at the end and moves it up to where its parent is worse.
+    /// Adds a hit at the end and moves it up while its parent is better.
     fn rise(&mut self, hit: Hit<S>) {
         let mut at = self.len;
         self.len += 1;
@@ -118,10 +119,10 @@ impl<'a, S: Score> TopK<'a, S> {
         self.put(at, hit);
     }
 
-    /// Replaces the root by a hit and moves it down to where its children are better.
+    /// Replaces the root by a hit and moves the hit down while a child is worse.
     fn sink(&mut self, hit: Hit<S>) {
         let mut at = 0;
-        // Of those in use; the rest of the slice is not part of the heap.
+        // Only the used part; the rest of the slice is not part of the heap.
         while let Some(used) = self.heap.get(..self.len) {
             let left = 2 * at + 1;
             let worse = match (used.get(left), used.get(left + 1)) {

@@ -1,11 +1,11 @@
-//! How an engine learns what rows are made of.
+//! A visitor that gives an engine the type of the rows.
 
 use super::{FloatRows, Hit, Int8Rows, Metric, TernaryRows};
 use crate::number::Element;
 
-/// What an engine with kernels of its own does with each storage, see [`super::Rows::visit`].
+/// The work of an engine with its own kernels for each storage; see [`super::Rows::visit`].
 ///
-/// Queries and hits pass through in the storage's own types; their lengths mean what engine and visitor agree on.
+/// Queries and hits have the storage's own types. The engine and its visitor agree on their lengths.
 ///
 /// ```
 /// use tercet_core::number::Element;
@@ -43,10 +43,10 @@ use crate::number::Element;
 /// # Ok::<(), tercet_core::search::SearchError>(())
 /// ```
 pub trait Visitor {
-    /// What a visit gives back.
+    /// Result of a visit.
     type Output;
 
-    /// Takes int8 rows.
+    /// Visits int8 rows.
     fn int8<M: Metric>(
         &mut self,
         rows: Int8Rows<'_>,
@@ -54,7 +54,7 @@ pub trait Visitor {
         hits: &mut [Hit<M::Integer>],
     ) -> Self::Output;
 
-    /// Takes packed ternary rows.
+    /// Visits packed ternary rows.
     fn ternary<M: Metric>(
         &mut self,
         rows: TernaryRows<'_>,
@@ -62,7 +62,7 @@ pub trait Visitor {
         hits: &mut [Hit<M::Integer>],
     ) -> Self::Output;
 
-    /// Takes rows of floats.
+    /// Visits rows of floats.
     fn float<M: Metric, T: Element>(
         &mut self,
         rows: FloatRows<'_, T>,

@@ -2,7 +2,8 @@
 
 use super::{Hit, Score, SearchError};
 
-/// Keeps the rows that reach a threshold in the order they come, and counts those its slice has no room for too.
+/// Keeps the rows that reach a threshold, in order of arrival. Rows for which the slice has no space are only
+/// counted.
 ///
 /// ```
 /// use tercet_core::search::{Hit, Smaller, Within};
@@ -24,7 +25,7 @@ pub struct Within<'a, S> {
 }
 
 impl<'a, S: Score> Within<'a, S> {
-    /// Starts with nothing kept; what `room` holds does not matter.
+    /// Creates an empty collection. The content of `room` does not matter.
     ///
     /// # Errors
     /// [`SearchError::Threshold`] for NaN.
@@ -50,7 +51,8 @@ impl<'a, S: Score> Within<'a, S> {
         }
     }
 
-    /// How many rows reached the threshold. Where that is more than the slice holds, the slice has the first of them.
+    /// Returns the number of rows that reached the threshold. If this exceeds the slice's length, the slice holds the
+    /// first of them.
     pub fn total(&self) -> usize {
         self.total
     }

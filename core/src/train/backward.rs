@@ -13,19 +13,19 @@ use crate::model::{
 };
 use crate::quant::activations::Norm;
 
-/// A backward pass under way.
+/// A backward pass in progress.
 pub(super) struct Backward<'p, 'w, 'a, 'l, 's, E> {
     pub(super) pass: Pass<'p, 'w, 'a, 'l, E>,
     pub(super) shapes: Shapes<'s>,
     pub(super) transposed: &'s Transposed<'s>,
-    /// Rows of a sequence.
+    /// Number of rows per sequence.
     pub(super) length: usize,
     pub(super) sums: &'s mut [i64],
     pub(super) fault: Option<Fault>,
 }
 
 impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
-    /// Notes the first tensor at which numbers were not within their bounds.
+    /// Records the first tensor for which numbers were not within their bounds.
     fn note(&mut self, layer: usize, part: Part, within: bool) {
         if !within {
             let tensor = part.name();
@@ -33,7 +33,8 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         }
     }
 
-    /// The logits of all rows, some of a sequence at a time; what they cost; the gradients of the last residual.
+    /// Computes the logits of all rows, some rows of a sequence at a time, their cost, and the gradients of the last
+    /// residual.
     pub(super) fn head(
         &mut self,
         batch: &Batch<'_>,
@@ -122,7 +123,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         Ok(cost)
     }
 
-    /// The gradients of what goes into a layer, from those of what comes out, in place in `dx`.
+    /// Computes the gradients of a layer's input from those of its output, in place in `dx`.
     pub(super) fn layer(
         &mut self,
         (index, layer): (usize, &Layer<'_>),
@@ -132,7 +133,7 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         (vectors, work): (&mut Vectors<'_>, &mut Work<'_>),
     ) -> Result<(), E::Failure> {
         let gate = self.pass.model.config().gate;
-        // The feed-forward network. What down took in is computed again.
+        // The feed-forward network. The input of down is computed again.
         let Gates {
             gate: gated,
             up: d_gated,
@@ -176,8 +177,8 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         self.norm((index, Part::AttentionNorm), input, (dx, true), work)
     }
 
-    /// The gradients of a matrix' weights, which are added to the sums, and of what went into it: written to `a`, or to `b` and added to `a`. What went into it
-    /// are the activations that the pass made last.
+    /// Computes the gradients of a matrix's weights, which are added to the sums, and of its input, which are written
+    /// to `a`, or to `b` and added to `a`. The input is the activations that the pass computed last.
     fn matrix(
         &mut self,
         (layer, part): (usize, Part),
@@ -227,7 +228,8 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         Ok(())
     }
 
-    /// The gradients of what went into a norm, from those in `a`. Its gains are those that the pass used last.
+    /// Computes the gradients of a norm's input from those in `a`. The norm's gains are those that the pass used
+    /// last.
     fn norm(
         &mut self,
         (layer, part): (usize, Part),
@@ -250,8 +252,8 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
         Ok(())
     }
 
-    /// The gradients of queries, which take the place of the tape's, and of keys and values, from those of what attention gave, which take the place of
-    /// the pass' queries.
+    /// Computes the gradients of queries, keys and values. The gradients of queries replace the tape's queries. The
+    /// input is the gradients of attention's output, which are in place of the pass's queries.
     fn attention(
         &mut self,
         index: usize,
@@ -323,16 +325,16 @@ impl<E: TrainEngine> Backward<'_, '_, '_, '_, '_, E> {
     }
 }
 
-/// Where the gradients of what goes into a matrix go.
+/// Destination of the gradients of a matrix's input.
 #[derive(Clone, Copy)]
 enum Into {
-    /// To `a`.
+    /// `a`.
     A,
-    /// To `b`, and they are added to those in `a`.
+    /// `b`; they are also added to those in `a`.
     B,
 }
 
-/// Turns the gradients of a rotated head into those of what was rotated, in place.
+/// Converts the gradients of a rotated head to those before the rotation, in place.
 fn rotate_back(head: &mut [f32], rope: &Rope<'_>, angles: &[f32]) {
     let turn = |a: &mut f32, b: &mut f32, angle: &[f32]| {
         if let [cosine, sine] = angle {
@@ -354,7 +356,7 @@ fn rotate_back(head: &mut [f32], rope: &Rope<'_>, angles: &[f32]) {
     }
 }
 
-/// The codes of rows of activations.
+/// Returns the codes of rows of activations.
 fn plane(codes: &[i8], rows: usize, cols: usize) -> &[i8] {
     codes.get(..rows.saturating_mul(cols)).unwrap_or_default()
 }
@@ -364,7 +366,7 @@ mod tests {
     use super::*;
     use crate::model::rotate;
 
-    /// What PyTorch's autograd says, by `benches/train/autograd.py`: exactly, since no sum here is rounded.
+    /// The result of PyTorch's autograd, from `benches/train/autograd.py`. It is equal, since no sum here is rounded.
     #[test]
     fn rotating_back_is_autograd_s() {
         let of = |at: usize| (at * 5 % 11) as f32 / 8.0 - 0.625;
@@ -399,7 +401,7 @@ mod tests {
                 rotate(&head, neighbours, &angles, &mut turned);
                 rotate_back(&mut turned, &rope, &angles);
                 for (found, expected) in turned.iter().zip(head) {
-                    // 2.4e-7 of values up to 3 was found.
+                    // The largest difference found was 2.4e-7, for values up to 3.
                     assert!((found - expected).abs() < 5e-7, "{found} {expected}");
                 }
             }

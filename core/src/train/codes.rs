@@ -1,4 +1,4 @@
-//! The codes of master weights, as a file holds them.
+//! The codes of master weights, as in a file.
 
 use half::f16;
 
@@ -7,11 +7,12 @@ use crate::number::Stats;
 use crate::number::bits;
 use crate::number::round::{half_away_i8, half_even_i8};
 
-/// The least scale of a ternary matrix: below it f16 has fewer bits.
+/// Smallest scale of a ternary matrix: below it f16 has fewer bits.
 pub const LEAST_SCALE: f32 = 1.0 / 16_384.0;
 
-/// Ternary codes of a matrix by one scale s = f16(the exact mean of |w|): half even of fl(w · fl(1 / s)), within ±1. Gives the scale; `None` if it is
-/// below [`LEAST_SCALE`], above f16, or a weight is not finite. Both slices are of one length. O(n).
+/// Computes the ternary codes of a matrix with one scale s = f16(the exact mean of |w|): fl(w · fl(1 / s)) rounded
+/// half to even, within ±1. Returns the scale, or `None` if it is below [`LEAST_SCALE`] or above f16's range, or if a
+/// weight is not finite. Both slices have the same length. O(n).
 ///
 /// (Ma and others, *The Era of 1-bit LLMs*, 2024.)
 ///
@@ -35,8 +36,9 @@ pub fn ternary(weights: &[f32], codes: &mut [i8]) -> Option<f16> {
     Some(scale)
 }
 
-/// Codes of a row of an embedding by one scale d = f16(max |w| / 127): half away from zero of fl(w · fl(1 / d)), within ±127. Gives the scale; codes
-/// and scale are 0 if 1 / d is not finite; `None` if a value is not, or d is not. O(n).
+/// Computes the codes of an embedding's row with one scale d = f16(max |w| / 127): fl(w · fl(1 / d)) rounded half
+/// away from zero, within ±127. Returns the scale. If 1 / d is not finite, codes and scale are 0. Returns `None` if a
+/// value or d is not finite. O(n).
 ///
 /// ```
 /// use tercet_core::train::row_codes;
@@ -62,7 +64,8 @@ pub fn row_codes(weights: &[f32], codes: &mut [i8]) -> Option<f16> {
     Some(scale)
 }
 
-/// Writes the columns of a matrix of codes as rows, bytes for [`Layout::Int8`](crate::linear::Layout::Int8): a row of `out` for each of `cols`. O(n).
+/// Writes the columns of a matrix of codes as rows, in bytes for [`Layout::Int8`](crate::linear::Layout::Int8): one
+/// row of `out` per column of `cols`. O(n).
 pub fn transpose(codes: &[i8], cols: usize, out: &mut [u8]) {
     const TILE: usize = 32;
     let cols = cols.max(1);

@@ -4,10 +4,12 @@ use crate::model::Gate;
 use crate::model::gate::steps;
 use crate::number::exp2_neg;
 
-/// The gradients of h = gate(x) · up in place of x and up, given those of h. All slices are of one length. O(n).
+/// Replaces x and up by their gradients for h = gate(x) · up, from the gradients of h. All slices have the same
+/// length. O(n).
 ///
-/// SiLU: with e and n as [`crate::model::gate`] has them, n′ the other of 2³¹ and e, D = fl(2³¹ + e), σ = fl(n / D) and τ = fl(n′ / D), which is 1 − σ:
-/// up gets fl(dh · fl(x · σ)), x gets fl(fl(dh · up) · fl(σ · fl(1 + fl(x · τ)))). Squared ReLU: fl(dh · fl(x · x)) and fl(fl(dh · up) · fl(2 · x)), both 0 below 0.
+/// SiLU: let e and n be those of [`crate::model::gate`], n′ the other of 2³¹ and e, D = fl(2³¹ + e), σ = fl(n / D)
+/// and τ = fl(n′ / D), which is 1 − σ. The gradient of up is fl(dh · fl(x · σ)); that of x is fl(fl(dh · up) · fl(σ ·
+/// fl(1 + fl(x · τ)))). Squared ReLU: fl(dh · fl(x · x)) and fl(fl(dh · up) · fl(2 · x)), both 0 if x is below 0.
 ///
 /// ```
 /// use tercet_core::model::Gate;
@@ -29,7 +31,7 @@ pub fn gate(gate: Gate, x: &mut [f32], up: &mut [f32], dh: &[f32]) {
     }
 }
 
-/// The activation and its derivative.
+/// Returns the activation and its derivative.
 #[inline(always)]
 fn silu(x: f32) -> (f32, f32) {
     const ONE: f32 = 2_147_483_648.0;

@@ -4,41 +4,41 @@ use super::power::{self, WEIGHT_CEILING, WEIGHT_FLOOR, exponent, two_to};
 use super::rows::each_row;
 use crate::number::bits;
 
-/// Rows of a sequence whose gradients share an exponent per output.
+/// Number of rows of a sequence whose gradients share an exponent per output.
 pub const GROUP: usize = 64;
 
-/// What went into a product: rows of int8 codes with a scale each, of sequences of one length.
+/// Input of a product: rows of int8 codes with one scale per row, of sequences of the same length.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a> {
     /// Codes, rows · columns.
     pub codes: &'a [i8],
-    /// A scale for each row.
+    /// One scale per row.
     pub scales: &'a [f32],
-    /// Rows of a sequence, which begins a group; the last may have fewer.
+    /// Number of rows per sequence. A sequence begins a group; its last group may have fewer rows.
     pub length: usize,
 }
 
 impl Inputs<'_> {
-    /// Columns.
+    /// Returns the number of columns.
     pub fn cols(&self) -> usize {
         self.codes.len().checked_div(self.scales.len()).unwrap_or(0)
     }
 
-    /// The rows of each group: [`GROUP`] of a sequence, its last group of fewer.
+    /// Returns the rows of each group: [`GROUP`] rows of a sequence, or fewer in its last group.
     pub fn groups(&self) -> impl Iterator<Item = core::ops::Range<usize>> + use<> {
         groups(self.scales.len(), self.length)
     }
 
-    /// How many groups there are.
+    /// Returns the number of groups.
     pub fn group_count(&self) -> usize {
-        // The last sequence may be cut.
+        // The last sequence may be incomplete.
         let (rows, length) = (self.scales.len(), self.length.max(1));
         let whole = (rows / length).saturating_mul(length.div_ceil(GROUP));
         whole.saturating_add((rows % length).div_ceil(GROUP))
     }
 }
 
-/// The rows of each group of sequences of one length.
+/// Returns the rows of each group, for sequences of the same length.
 pub(super) fn groups(rows: usize, length: usize) -> impl Iterator<Item = core::ops::Range<usize>> {
     let length = length.max(1);
     (0..rows).step_by(length).flat_map(move |first| {
@@ -49,8 +49,9 @@ pub(super) fn groups(rows: usize, length: usize) -> impl Iterator<Item = core::o
     })
 }
 
-/// Writes the codes of fl(dy · scale), a row of `codes` for each output with one for each row of `dy`, and an exponent for each output and
-/// group of rows. False if one is not finite or above [`WEIGHT_CEILING`]. O(n).
+/// Writes the codes of fl(dy · scale): one row of `codes` per output, with one code per row of `dy`, and one exponent
+/// per output and group of rows. Returns false if an exponent is above [`WEIGHT_CEILING`] or a value is not finite.
+/// O(n).
 #[inline(always)]
 pub fn quantize(
     dy: &[f32],
@@ -64,7 +65,7 @@ pub fn quantize(
     let group_count = x.group_count();
     let mut within = true;
     for (group, range) in x.groups().enumerate() {
-        // Some outputs at a time, which lie side by side in a row of dy.
+        // Several outputs at a time, which are neighbours in a row of dy.
         for first in (0..outputs).step_by(WIDE) {
             let width = WIDE.min(outputs - first);
             let row_of = |row: usize| {
@@ -107,9 +108,9 @@ pub fn quantize(
     within
 }
 
-/// Adds to the sums of an output's weights what its codes come to: of each group the exact sum of code · input, in units of 2 to the power of
-/// [`WEIGHT_FLOOR`]. `codes` has one for each row, `exponents` one for each group, `partial` an element for each column, as
-/// `sums` has. O(rows · columns).
+/// Adds the contribution of an output's codes to the sums of its weights: for each group the exact sum of code ·
+/// input, in units of 2 to the power of [`WEIGHT_FLOOR`]. `codes` has one element per row, `exponents` one per group;
+/// `partial` and `sums` have one per column. O(rows · columns).
 pub fn accumulate(
     codes: &[i8],
     exponents: &[i32],

@@ -3,11 +3,12 @@
 use crate::model::gate::steps;
 use crate::number::exp2_neg;
 
-/// Turns the logits of a row into the gradient of −ln of the target's probability, and gives that cost in units of
-/// [`NLL_UNIT`](crate::model::NLL_UNIT), as [`nll`](crate::model::nll) does; `None` for a target that is not there, or if a logit is not
-/// finite.
+/// Replaces the logits of a row by the gradient of −ln of the target's probability. Returns this cost in units of
+/// [`NLL_UNIT`](crate::model::NLL_UNIT), like [`nll`](crate::model::nll), or `None` if the target does not exist or a
+/// logit is not finite.
 ///
-/// With m the largest logit and q of Q31 as [`exp2_neg`] gives it for what a logit lies below m: fl(f32(q) / f32(Σq)), less 1 at the target. O(n).
+/// With m the largest logit and q in Q31 from [`exp2_neg`] for the distance of a logit below m, the gradient is
+/// fl(f32(q) / f32(Σq)), minus 1 at the target. O(n).
 ///
 /// ```
 /// use tercet_core::train::loss;

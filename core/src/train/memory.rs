@@ -1,4 +1,4 @@
-//! What a training step works in.
+//! Memory of a training step.
 
 use super::attention::ScratchLengths;
 use super::{GROUP, Shapes, Tensor};
@@ -9,17 +9,17 @@ use crate::model::{self, Config, Kept, Model, ModelError, Pattern, Tape, cut, en
 /// The codes of all matrices with columns as rows, for gradients of inputs, and their scales.
 #[derive(Clone, Copy, Debug)]
 pub struct Transposed<'a> {
-    /// Codes as bytes, for each value of [`Shapes::values`]: of each matrix and of the embedding what [`transpose`](super::transpose) makes of its
-    /// codes; those of gains do not matter.
+    /// Codes as bytes, one per value of [`Shapes::values`]: for each matrix and the embedding the output of
+    /// [`transpose`](super::transpose) for its codes. Those of gains do not matter.
     pub codes: &'a [u8],
-    /// A scale for each tensor ([`Shapes::count`]); only those of ternary matrices count.
+    /// One scale per tensor ([`Shapes::count`]); only those of ternary matrices are used.
     pub scales: &'a [f32],
-    /// A scale for each row of the embedding.
+    /// One scale per row of the embedding.
     pub rows: &'a [f32],
 }
 
 impl<'a> Transposed<'a> {
-    /// A matrix as a layer whose outputs are its inputs. The embedding's has no scale.
+    /// Returns a matrix as a layer whose outputs are the matrix's inputs. The embedding's has no scale.
     pub(super) fn layer(
         &self,
         shapes: &Shapes<'_>,
@@ -46,28 +46,28 @@ impl<'a> Transposed<'a> {
     }
 }
 
-/// How much memory steps take: elements of each slice of [`Memory`].
+/// Memory that steps need: the length of each slice of [`Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Needs {
-    /// Of the forward pass.
+    /// Memory of the forward pass.
     pub model: model::Needs,
-    /// Of [`Memory::floats`].
+    /// Length of [`Memory::floats`].
     pub floats: usize,
-    /// Of [`Memory::bytes`].
+    /// Length of [`Memory::bytes`].
     pub bytes: usize,
-    /// Of [`Memory::ints`].
+    /// Length of [`Memory::ints`].
     pub ints: usize,
-    /// Of [`Memory::longs`].
+    /// Length of [`Memory::longs`].
     pub longs: usize,
 }
 
-/// Slices of the caller's, whatever they hold, of at least the lengths that [`Needs`] says.
+/// The caller's slices with any content, of at least the lengths in [`Needs`].
 #[derive(Debug)]
 pub struct Memory<'w> {
-    /// Of the forward pass.
+    /// Memory of the forward pass.
     pub model: model::Memory<'w>,
-    /// What layers leave for the backward pass, gradients, logits.
+    /// Values of layers for the backward pass, gradients, logits.
     pub floats: &'w mut [f32],
     /// Codes of gradients.
     pub bytes: &'w mut [i8],
@@ -77,7 +77,7 @@ pub struct Memory<'w> {
     pub longs: &'w mut [i64],
 }
 
-/// The lengths of a step's vectors.
+/// Lengths of a step's vectors.
 #[derive(Clone, Copy)]
 pub(super) struct Lengths {
     layers: usize,
@@ -85,7 +85,7 @@ pub(super) struct Lengths {
     input: usize,
     queries: usize,
     hidden: usize,
-    /// Layers whose tapes are kept at the same time.
+    /// Number of layers whose tapes are kept at the same time.
     tapes: usize,
     gradients: usize,
     logits: usize,
@@ -120,14 +120,14 @@ impl Lengths {
             exponents: groups.saturating_mul(widest).max(config.vocabulary),
             partial: widest,
             attention: ScratchLengths {
-                // Sums of the head's product of both planes.
+                // Sums of the head's product, for both planes.
                 longs: attention.longs.max(group.saturating_mul(16)),
                 ..attention
             },
         }
     }
 
-    /// Of one layer.
+    /// Returns the length of one layer's tape.
     const fn tape(&self) -> usize {
         let rows = self.queries.saturating_add(self.hidden).saturating_mul(2);
         rows.saturating_add(self.input)
@@ -150,8 +150,8 @@ impl Lengths {
 }
 
 impl Needs {
-    /// What steps of `rows` rows take on an engine, of sequences of `length` rows each; with `recompute` layers' forward passes are computed twice,
-    /// and only their inputs are kept. O(layers).
+    /// Returns the memory that steps of `rows` rows need on an engine, for sequences of `length` rows each. With
+    /// `recompute`, layers' forward passes are computed twice, and only their inputs are kept. O(layers).
     ///
     /// # Errors
     /// [`ModelError::TooLarge`]; [`ModelError::Weights`] for codes that are not the model's.
@@ -192,7 +192,7 @@ impl Needs {
         }
     }
 
-    /// All of it in bytes.
+    /// Returns the total size in bytes.
     pub const fn total_bytes(&self) -> usize {
         self.model
             .total_bytes()
@@ -203,7 +203,7 @@ impl Needs {
     }
 }
 
-/// What a layer's forward pass left.
+/// Stored values of a layer's forward pass.
 pub(super) struct LayerTape<'t> {
     pub(super) queries: &'t mut [f32],
     pub(super) attended: &'t mut [f32],
@@ -227,7 +227,7 @@ impl Tape for LayerTape<'_> {
     }
 }
 
-/// The slices of a [`Memory`], cut, but for the forward pass' own.
+/// The slices of a [`Memory`], divided, without those of the forward pass.
 pub(super) struct Room<'w> {
     lengths: Lengths,
     inputs: &'w mut [f32],
@@ -237,7 +237,7 @@ pub(super) struct Room<'w> {
     pub(super) work: Work<'w>,
 }
 
-/// What the steps of a backward pass share.
+/// Memory that the steps of a backward pass share.
 pub(super) struct Work<'w> {
     pub(super) a: &'w mut [f32],
     pub(super) b: &'w mut [f32],
@@ -287,7 +287,7 @@ impl<'w> Room<'w> {
         }
     }
 
-    /// What goes into a layer, what it leaves, the gradients of the residual and what the steps share.
+    /// Returns a layer's input, its tape, the gradients of the residual, and the memory that the steps share.
     pub(super) fn layer(
         &mut self,
         layer: usize,
@@ -311,13 +311,13 @@ impl<'w> Room<'w> {
         (input, tape, self.dx, &mut self.work)
     }
 
-    /// Whether tapes of all layers are kept.
+    /// Returns true if the tapes of all layers are kept.
     pub(super) const fn keeps_all(&self) -> bool {
         self.lengths.tapes >= self.lengths.layers
     }
 }
 
-/// Refuses memory of less than a step needs.
+/// Fails if there is less memory than a step needs.
 pub(super) const fn check(memory: &Memory<'_>, needs: &Needs) -> Result<(), ModelError> {
     let parts = [
         (

@@ -1,26 +1,31 @@
-//! Training of `bitnet` models: every sum over tokens is a sum of integers, so that the trained model has the same bits for any split of a
-//! batch, any number of threads and any engine.
+//! Training of `bitnet` models. Every sum over tokens is a sum of integers, so that the trained model has the same
+//! bits for any division of a batch, any number of threads and any engine.
 //!
-//! The forward pass is [`crate::model`]'s. What follows are the rules of the backward pass and of the update; `fl` is one rounding to f32, and nothing is
-//! fused. The loss is the sum of the costs of all targets; their number divides once, in the update.
-//! 1. **A group of gradients** has int8 codes times a power of two: the least e with max |v| ≤ 127 · 2ᵉ, no less than a floor ([`exponent`]), codes half even
-//!    of v · 2⁻ᵉ. The floor is [`FREE_FLOOR`] for a row by itself, [`WEIGHT_FLOOR`] in 4, [`ATTENTION_FLOOR`] for groups of rows in attention. Rounding passes
-//!    gradients through.
+//! The forward pass is [`crate::model`]'s. These are the rules of the backward pass and of the update. `fl` is one
+//! rounding to f32, and nothing is fused. The loss is the sum of the costs of all targets; the update divides once by
+//! their number.
+//! 1. **A group of gradients** has int8 codes times a power of two: the least e with max |v| ≤ 127 · 2ᵉ, but at least
+//!    a floor ([`exponent`]). Codes are v · 2⁻ᵉ rounded half to even. The floor is [`FREE_FLOOR`] for a single row,
+//!    [`WEIGHT_FLOOR`] in rule 4, and [`ATTENTION_FLOOR`] for groups of rows in attention. Gradients pass through
+//!    rounding unchanged.
 //! 2. **Cross-entropy**: [`loss`].
-//! 3. **Input of a matrix**: c and e are the codes of a row of dy; fl(f32(Σ c · w) · s) · 2ᵉ, s the matrix' scale. For the head the codes are of
-//!    fl(dy · d), d the scale of the embedding's row, have 16 bits (|v| ≤ 127 · 2ᵉ⁺⁸, and 8 less is the floor of e), and there is no s.
-//! 4. **Weights of a matrix**, the head's too: groups of fl(dy · s), s the scale of the row's activations, have [`GROUP`] rows of a sequence from its first
-//!    or a multiple of as many on, and one output
-//!    ([`quantize`]); Σ c · x in integers, in units of 2 to the power of [`WEIGHT_FLOOR`] ([`accumulate`]).
+//! 3. **Input of a matrix**: fl(f32(Σ c · w) · s) · 2ᵉ, with c and e the codes of a row of dy, and s the matrix's
+//!    scale. For the head, the codes are those of fl(dy · d), with d the scale of the embedding's row. They have 16
+//!    bits (|v| ≤ 127 · 2ᵉ⁺⁸, and the floor of e is lower by 8), and there is no s.
+//! 4. **Weights of a matrix**, including the head's: groups of fl(dy · s), with s the scale of the row's activations.
+//!    A group has one output and [`GROUP`] rows of a sequence, counted from its first row ([`quantize`]). Σ c · x is
+//!    an integer in units of 2 to the power of [`WEIGHT_FLOOR`] ([`accumulate`]).
 //! 5. **Norms**: [`norm`]. **The gate**: [`gate`]. **Attention**: [`AttentionGradient`].
-//! 6. **Rotation**: of a pair of gradients, fl(fl(a · cos) + fl(b · sin)) and fl(fl(b · cos) − fl(a · sin)).
-//! 7. **Order**: where matrices share an input, their gradients add as fl(gate + up) and fl(fl(q + k) + v); those of the norms before attention and before
-//!    the feed-forward network are added to the residual's, each fl(residual + norm); of sub-norms and of the last they are what comes next.
-//! 8. **Look-up in the embedding**: each row's gradient is rounded once to units of 2 to the power of [`WEIGHT_FLOOR`], and added to the head's sums.
+//! 6. **Rotation**: for a pair of gradients, fl(fl(a · cos) + fl(b · sin)) and fl(fl(b · cos) − fl(a · sin)).
+//! 7. **Order**: if matrices share an input, their gradients add as fl(gate + up) and fl(fl(q + k) + v). The
+//!    gradients of the norms before attention and before the feed-forward network are added to the residual's, each
+//!    as fl(residual + norm). Those of sub-norms and of the last norm are passed on directly.
+//! 8. **Look-up in the embedding**: each row's gradient is rounded once to units of 2 to the power of
+//!    [`WEIGHT_FLOOR`], and added to the head's sums.
 //! 9. **Update**: [`AdamW`], [`Schedule`]. **Codes**: [`ternary`], [`row_codes`].
 //!
-//! An exponent above its ceiling, a number that is not finite, or a term too large for its units ends the step as a [`Fault`] that names tensor and
-//! layer. Exponents have floors, without which sums would not fit 64 bits.
+//! An exponent above its ceiling, a number that is not finite, or a term too large for its units ends the step with a
+//! [`Fault`] that names tensor and layer. Exponents have floors, without which sums would not fit 64 bits.
 
 mod attention;
 mod backward;

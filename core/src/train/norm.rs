@@ -8,13 +8,15 @@ use crate::quant::activations::Norm;
 /// The unit of gradients of gains, as a power of two.
 pub const GAIN_UNIT: i32 = -32;
 
-/// The gradients of rows of a norm yᵢ = xᵢ · gᵢ / r, given those of y.
+/// Computes the gradients of rows of a norm yᵢ = xᵢ · gᵢ / r, from those of y.
 ///
-/// With v = fl(1 / r), r as the norm itself has it, and aᵢ = fl(dyᵢ · gᵢ): dxᵢ = fl(fl(aᵢ − fl(xᵢ · k)) · v), where
-/// k = fl(fl(S / n) · fl(v · v)) and S is the sum of aᵢ · xᵢ in the order of [`crate::number::lanes`]. It is written to `dx`, or added
-/// there if `adds`. `gains` gets, added, fl(dyᵢ · fl(xᵢ · v)), each rounded once to units of 2 to the power of [`GAIN_UNIT`].
+/// With v = fl(1 / r), r from the norm itself, and aᵢ = fl(dyᵢ · gᵢ): dxᵢ = fl(fl(aᵢ − fl(xᵢ · k)) · v), with k =
+/// fl(fl(S / n) · fl(v · v)) and S the sum of aᵢ · xᵢ in the order of [`crate::number::lanes`]. It is written to
+/// `dx`, or added to it if `adds`. fl(dyᵢ · fl(xᵢ · v)) is added to `gains`, with each term rounded once to units of
+/// 2 to the power of [`GAIN_UNIT`].
 ///
-/// `x`, `dy` and `dx` have rows as long as the gains; `scratch` is as long too. False if a gain's gradient leaves 2⁴³ units or is not finite. O(n).
+/// `x`, `dy` and `dx` have rows of the gains' length, and so has `scratch`. Returns false if a gain's gradient
+/// exceeds 2⁴³ units or is not finite. O(n).
 #[inline(always)]
 pub fn norm(
     x: &[f32],
@@ -26,7 +28,7 @@ pub fn norm(
 ) -> bool {
     let cols = norm.gains.len().max(1);
     let mut within = true;
-    // Not zipped: a zip divides by the rows' length, which the compiler does not know not to be 0.
+    // Not zipped: a zip divides by the rows' length, and the compiler does not know that this is not 0.
     let (mut x, mut dy) = (x.chunks_exact(cols), dy.chunks_exact(cols));
     for dx in dx.chunks_exact_mut(cols) {
         let (Some(x), Some(dy)) = (x.next(), dy.next()) else {
@@ -41,7 +43,7 @@ pub fn norm(
         }
         let a = scratch.get(..cols).unwrap_or_default();
         let mut products = Lanes::<f32>::new();
-        // Of one length. Not as `dot`, whose loop searches would then no longer have inlined.
+        // The lengths are equal. Not `dot`, whose loop would then no longer be inlined in searches.
         let _ = products.add_pairs(a, x, |a, x| a * x);
         let factor = (products.total() / count) * (inverse * inverse);
         for ((dx, &a), &x) in dx.iter_mut().zip(a).zip(x) {

@@ -1,23 +1,23 @@
-//! AdamW (Loshchilov and Hutter, *Decoupled Weight Decay Regularization*, 2019), step by step of a stated order.
+//! AdamW (Loshchilov and Hutter, *Decoupled Weight Decay Regularization*, 2019), as a fixed sequence of operations.
 
 use crate::number::Lanes;
 #[cfg(doc)]
 use crate::number::root::sqrt_f32;
 use crate::number::root::sqrt_f64;
 
-/// What stays the same over a run.
+/// Constants of a training run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AdamW {
-    /// How much of the mean of gradients stays, β₁.
+    /// Share of the mean of gradients that is kept per step, β₁.
     pub beta1: f32,
-    /// How much of the mean of their squares stays, β₂.
+    /// Share of the mean of their squares that is kept per step, β₂.
     pub beta2: f32,
-    /// What is added to the root, ε.
+    /// Number added to the root, ε.
     pub eps: f32,
-    /// The share of a matrix that a learning rate of 1 would take away; gains keep all.
+    /// Share of a matrix that a learning rate of 1 would remove; gains do not decay.
     pub decay: f32,
-    /// The norm to which gradients of all tensors together are cut; infinite for none.
+    /// Norm to which the gradients of all tensors together are limited; infinite for no limit.
     pub clip: f32,
 }
 
@@ -34,30 +34,30 @@ impl AdamW {
     };
 }
 
-/// What is the same for all weights of a step.
+/// Values that are the same for all weights of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Update {
     /// The learning rate.
     pub rate: f32,
-    /// What gradients are multiplied by, so that their norm is [`AdamW::clip`] at most.
+    /// Factor of gradients, so that their norm is at most [`AdamW::clip`].
     pub clip: f32,
-    /// β₁ and β₂ to the power of the step's number, from 1 on: products of a step each, in f64.
+    /// β₁ and β₂ to the power of the step's number, counted from 1: products with one factor per step, in f64.
     pub powers: [f64; 2],
 }
 
-/// A sum of gradients as a gradient: fl(f32(sum) · `unit`), where the unit is fl(2ᵘ / targets).
+/// Returns a sum of gradients as a gradient: fl(f32(sum) · `unit`), with the unit fl(2ᵘ / targets).
 #[inline(always)]
 pub fn gradient(sum: i64, unit: f32) -> f32 {
     sum as f32 * unit
 }
 
-/// What a unit of a sum is worth: fl(2ᵘ / targets), for sums in units of 2ᵘ.
+/// Returns the value of one unit of a sum: fl(2ᵘ / targets), for sums in units of 2ᵘ.
 pub fn unit(exponent: i32, targets: u64) -> f32 {
     super::power::two_to(exponent) / targets as f32
 }
 
-/// The sum of squares of a tensor's gradients in the order of [`crate::number::lanes`]. O(n).
+/// Returns the sum of squares of a tensor's gradients, in the order of [`crate::number::lanes`]. O(n).
 pub fn squares(sums: &[i64], unit: f32) -> f32 {
     let mut lanes = Lanes::<f32>::new();
     let mut values = [0.0; 64];
@@ -71,18 +71,19 @@ pub fn squares(sums: &[i64], unit: f32) -> f32 {
 }
 
 impl AdamW {
-    /// The factor that cuts gradients to [`AdamW::clip`], from the sums of squares of all tensors, added in f64 in their order: fl(clip / f32(√sum)), the
-    /// root in f64, and 1 at most.
+    /// Returns the factor that limits gradients to [`AdamW::clip`], from the sums of squares of all tensors, added in
+    /// f64 in their order: fl(clip / f32(√sum)), with the root in f64, but at most 1.
     pub fn clip(&self, squares: f64) -> f32 {
         let norm = sqrt_f64(squares) as f32;
-        // A norm of 0 makes it infinite or NaN, of which neither is below 1.
+        // A norm of 0 makes it infinite or NaN, neither of which is below 1.
         let factor = self.clip / norm;
         if factor < 1.0 { factor } else { 1.0 }
     }
 
-    /// Updates a tensor's weights and the means of gradients and of their squares, all of one length with the sums. Each operation is rounded once:
-    /// m = β₁m + (1 − β₁)g, v = β₂v + (1 − β₂)g², w = (w − (rate · decay) · w) − rate · ((m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)), g cut already:
-    /// fl([`gradient`] · [`Update::clip`]). 1 − βᵗ is of f64, rounded to f32; 1 − β is of f32. O(n).
+    /// Updates a tensor's weights and the means of gradients and of their squares, all of the sums' length. Each
+    /// operation is rounded once: m = β₁m + (1 − β₁)g, v = β₂v + (1 − β₂)g², w = (w − (rate · decay) · w) − rate ·
+    /// ((m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)). g is already limited: fl([`gradient`] · [`Update::clip`]). 1 − βᵗ
+    /// is computed in f64 and rounded to f32; 1 − β is computed in f32. O(n).
     ///
     /// `root` is the square root, rounded once: [`sqrt_f32`], or a processor's own.
     #[inline(always)]

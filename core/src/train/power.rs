@@ -3,20 +3,22 @@
 use crate::number::bits::{self, INFINITE};
 use crate::number::round::half_even_small;
 
-/// The least exponent of a group whose codes are not summed with those of others.
+/// Smallest exponent of a group whose codes are not added to those of others.
 pub const FREE_FLOOR: i32 = -100;
-/// The least exponent of a group in a gradient of weights; its sums count in units of 2 to this power.
+/// Smallest exponent of a group in a gradient of weights; its sums have units of 2 to this power.
 pub const WEIGHT_FLOOR: i32 = -33;
-/// The largest exponent of such a group: 64 products of 127 · 127 below 2²⁰, times 2²⁹, leave room for 2¹³ groups, and twice for the embedding.
+/// Largest exponent of such a group: 64 products of 127 · 127 are below 2²⁰; times 2²⁹, they leave space for 2¹³
+/// groups, and twice that for the embedding.
 pub const WEIGHT_CEILING: i32 = -4;
-/// The least exponent of a group in a gradient of keys and values.
+/// Smallest exponent of a group in a gradient of keys and values.
 pub const ATTENTION_FLOOR: i32 = -41;
-/// The largest exponent of such a group: 64 products of 127 · 32,767 below 2²⁸, times 2²⁹, leave room for [`ATTENTION_GROUPS`].
+/// Largest exponent of such a group: 64 products of 127 · 32,767 are below 2²⁸; times 2²⁹, they leave space for
+/// [`ATTENTION_GROUPS`].
 pub const ATTENTION_CEILING: i32 = -12;
-/// The most groups of rows, of all heads of queries that share a head of keys, in a sequence.
+/// Largest number of groups of rows in a sequence, over all query heads that share a key head.
 pub const ATTENTION_GROUPS: usize = 64;
 
-/// The largest magnitude of some values, as a pattern ([`bits::magnitude`]).
+/// Returns the largest magnitude of the values, as a pattern ([`bits::magnitude`]).
 #[inline(always)]
 pub(super) fn largest(values: &[f32]) -> u32 {
     values
@@ -24,8 +26,8 @@ pub(super) fn largest(values: &[f32]) -> u32 {
         .fold(0, |most, &value| bits::magnitude(value).max(most))
 }
 
-/// The least e, at least `floor`, with a magnitude ≤ 127 · 2ᵉ; the magnitude is given as a pattern. `None` for an
-/// infinity or NaN.
+/// Returns the least e, but at least `floor`, with a magnitude ≤ 127 · 2ᵉ. The magnitude is passed as a pattern.
+/// `None` for an infinity or NaN.
 ///
 /// ```
 /// use tercet_core::train::exponent;
@@ -40,7 +42,7 @@ pub const fn exponent(magnitude: u32, floor: i32) -> Option<i32> {
     if magnitude >= INFINITE {
         return None;
     }
-    // The value is mantissa · 2^(field − 150), the mantissa within 2²³ and 2²⁴; 127 · 2¹⁷ is within them too.
+    // The value is mantissa · 2^(field − 150), with a mantissa between 2²³ and 2²⁴; 127 · 2¹⁷ is in this range too.
     let field = (magnitude >> 23) as i32;
     let mantissa = magnitude & 0x7F_FFFF | 0x80_0000;
     let above = if mantissa > 127 << 17 { 1 } else { 0 };
@@ -48,20 +50,21 @@ pub const fn exponent(magnitude: u32, floor: i32) -> Option<i32> {
     Some(if exponent > floor { exponent } else { floor })
 }
 
-/// 2ᵉ as a float, for e from −126 to 127.
+/// Returns 2ᵉ as a float, for e from −126 to 127.
 #[inline]
 pub(super) const fn two_to(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) as u32) << 23)
 }
 
-/// The code of a value: half even of value · `factor`, which is 2⁻ᵉ. The product is exact unless it is far below a half.
+/// Returns the code of a value: value · `factor` rounded half to even, with the factor 2⁻ᵉ. The product is exact
+/// unless it is far below a half.
 #[inline(always)]
 pub fn code(value: f32, factor: f32) -> i8 {
     half_even_small(value * factor) as i8
 }
 
-/// Codes of a row, a group by itself: the power of two that a code counts, or `None` and zeros if a value is not finite.
-/// Both slices are of one length. O(n).
+/// Computes the codes of a row that is a group by itself. Returns the power of two of the codes; if a value is not
+/// finite, returns `None` and writes zeros. Both slices have the same length. O(n).
 #[inline(always)]
 pub fn row(values: &[f32], floor: i32, codes: &mut [i8]) -> Option<f32> {
     let Some(exponent) = exponent(largest(values), floor) else {
@@ -75,9 +78,9 @@ pub fn row(values: &[f32], floor: i32, codes: &mut [i8]) -> Option<f32> {
     Some(two_to(exponent))
 }
 
-/// As [`row`], in codes of 16 bits: the power of two is 2⁸ times smaller, and each code is 255 · `high` + `low`, both within ±127, as
-/// [`planes`](crate::quant::activations::planes) cuts them. The gradients of a softmax need it: one is near −1, all others together weigh as much, and each by
-/// itself is nothing in 8 bits. O(n).
+/// Like [`row`], with 16-bit codes. The power of two is smaller by 2⁸, and each code is 255 · `high` + `low`, both
+/// within ±127, as in [`planes`](crate::quant::activations::planes). The gradients of a softmax need this: one is
+/// near −1, all others together weigh the same, and each of them alone would be 0 in 8 bits. O(n).
 #[inline(always)]
 pub fn row_wide(values: &[f32], high: &mut [i8], low: &mut [i8]) -> Option<f32> {
     let Some(exponent) = exponent(largest(values), FREE_FLOOR) else {
@@ -87,7 +90,7 @@ pub fn row_wide(values: &[f32], high: &mut [i8], low: &mut [i8]) -> Option<f32> 
     };
     let factor = two_to(8 - exponent);
     for ((&value, high), low) in values.iter().zip(high).zip(low) {
-        // Within ±32,512, whose quotient by 255 this gives to the nearest.
+        // Within ±32,512; this gives its quotient by 255, rounded to nearest.
         let code = half_even_small(value * factor);
         let nearest = code.wrapping_mul(65_793).wrapping_add(1 << 23) >> 24;
         *high = nearest as i8;
@@ -96,7 +99,8 @@ pub fn row_wide(values: &[f32], high: &mut [i8], low: &mut [i8]) -> Option<f32> 
     Some(two_to(exponent - 8))
 }
 
-/// A value in units of 2^`unit`, rounded half to even; `None` unless it is below 2⁴³ of them, of which 2¹⁹ add within 64 bits.
+/// Returns a value in units of 2^`unit`, rounded half to even; `None` unless it is below 2⁴³ units, of which 2¹⁹
+/// values can be added in 64 bits.
 ///
 /// ```
 /// use tercet_core::train::fixed;
@@ -112,7 +116,7 @@ pub fn fixed(value: f32, unit: i32) -> Option<i64> {
     if !(scaled > -MOST && scaled < MOST) {
         return None;
     }
-    // Half even in one addition, as `half_even_small` does it.
+    // Half to even in one addition, as in `half_even_small`.
     const ONE_AND_HALF: f64 = 6_755_399_441_055_744.0;
     let bits = (scaled + ONE_AND_HALF).to_bits();
     Some(bits.wrapping_sub(ONE_AND_HALF.to_bits()) as i64)

@@ -1,6 +1,7 @@
-//! Rows of slices, one after another. `chunks_exact` panics for rows of nothing, and a zip of two divides by their length; these do neither.
+//! Consecutive rows of slices. `chunks_exact` panics for rows of length 0, and a zip of two divides by their length;
+//! these functions do neither.
 
-/// Rows of `len` elements; what is left at the end is none, and so are rows of nothing.
+/// Returns rows of `len` elements. A remainder at the end is no row; with `len` 0 there are no rows.
 #[inline(always)]
 pub(crate) fn each_row<T>(mut all: &[T], len: usize) -> impl Iterator<Item = &[T]> {
     core::iter::from_fn(move || {
@@ -10,7 +11,7 @@ pub(crate) fn each_row<T>(mut all: &[T], len: usize) -> impl Iterator<Item = &[T
     })
 }
 
-/// As [`each_row`].
+/// Like [`each_row`], mutably.
 #[inline(always)]
 pub(crate) fn each_row_mut<T>(mut all: &mut [T], len: usize) -> impl Iterator<Item = &mut [T]> {
     core::iter::from_fn(move || {

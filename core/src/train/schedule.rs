@@ -1,23 +1,24 @@
-//! Learning rate and weight decay, step by step.
+//! Learning rate and weight decay per step.
 
 use crate::number::sin_cos;
 
-/// How a learning rate falls from the highest.
+/// Decrease of a learning rate from its highest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Fall {
-    /// As half a turn of a cosine; weights decay all along.
+    /// Like half a turn of a cosine; weights decay in all steps.
     Cosine,
-    /// In a line, of which the second half of all steps takes two thirds and without weight decay: a ternary weight that is near 0 changes its code
-    /// as long as the rate is high, and settles at a low one (Ma et al., *The Era of 1-bit LLMs: Training Tips, Code and FAQ*, 2024).
+    /// Linear. The second half of all steps uses two thirds of the rate and no weight decay: a ternary weight near 0
+    /// changes its code as long as the rate is high, and settles at a low one (Ma et al., *The Era of 1-bit LLMs:
+    /// Training Tips, Code and FAQ*, 2024).
     TwoStage,
 }
 
 impl Fall {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 2] = [Self::Cosine, Self::TwoStage];
 
-    /// Its name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cosine => "cosine",
@@ -26,26 +27,27 @@ impl Fall {
     }
 }
 
-/// A learning rate that rises in a line and falls.
+/// A learning rate that rises linearly and then falls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Schedule {
-    /// How it falls.
+    /// Decrease after the highest rate.
     pub fall: Fall,
     /// The highest rate.
     pub rate: f32,
-    /// The share of it that is left at the end; of two stages, two thirds of that.
+    /// Share of the highest rate at the end; with two stages, two thirds of it.
     pub last: f32,
-    /// Steps until the highest.
+    /// Number of steps until the highest rate.
     pub warmup: u64,
-    /// All steps.
+    /// Total number of steps.
     pub steps: u64,
 }
 
 impl Schedule {
-    /// The rate of a step, the first of which is 0: fl(rate · fl(fl(step + 1) / fl(warmup))) up to the highest, then
-    /// fl(rate · fl(last + fl(fl(1 − last) · left))). What is left of a cosine is fl(fl(1 + cos) · 0.5), the cosine of half a turn's part that
-    /// [`sin_cos`] gives; of a line, fl(1 − fl(fl(gone) / fl(all))), steps after the warm-up; the rate of a second stage is multiplied by fl(2 / 3).
+    /// Returns the rate of a step, counted from 0: fl(rate · fl(fl(step + 1) / fl(warmup))) up to the highest rate,
+    /// then fl(rate · fl(last + fl(fl(1 − last) · remaining))). For a cosine, remaining is fl(fl(1 + cos) · 0.5),
+    /// with the cosine of a part of half a turn from [`sin_cos`]. For a line it is fl(1 − fl(fl(gone) / fl(all))), in
+    /// steps after the warm-up. The rate of a second stage is multiplied by fl(2 / 3).
     ///
     /// ```
     /// use tercet_core::train::{Fall, Schedule};
@@ -64,7 +66,7 @@ impl Schedule {
         let gone = (step - self.warmup).min(all);
         let left = match self.fall {
             Fall::Cosine => {
-                // Of 2⁶³, which is half a turn.
+                // Part of 2⁶³, which is half a turn.
                 let phase = (u128::from(gone) << 63)
                     .checked_div(all.into())
                     .unwrap_or(1 << 63);
@@ -81,12 +83,12 @@ impl Schedule {
         }
     }
 
-    /// Whether weights decay in a step, the first of which is 0.
+    /// Returns true if weights decay in a step, counted from 0.
     pub const fn decays(&self, step: u64) -> bool {
         !self.is_second(step)
     }
 
-    /// Whether a step is of a second stage.
+    /// Returns true if a step belongs to a second stage.
     const fn is_second(&self, step: u64) -> bool {
         matches!(self.fall, Fall::TwoStage) && step >= self.steps / 2
     }

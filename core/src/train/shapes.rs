@@ -1,41 +1,41 @@
-//! The tensors that are trained, and where each lies among the values of all.
+//! The trained tensors, and the place of each among the values of all.
 
 use crate::model::Config;
 
-/// A tensor of a `bitnet` model; those of a layer in the order of a file.
+/// A tensor of a `bitnet` model; those of a layer are in the order of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Part {
-    /// A row for each token, which is the head too.
+    /// Embedding with one row per token, which is also the head.
     Embedding,
     /// Gains of the norm before attention.
     AttentionNorm,
-    /// To queries.
+    /// Matrix to queries.
     Query,
-    /// To keys.
+    /// Matrix to keys.
     Key,
-    /// To values.
+    /// Matrix to values.
     Value,
     /// Gains of the norm after attention.
     AttentionSubNorm,
-    /// From attention to the residual.
+    /// Matrix from attention to the residual.
     Output,
     /// Gains of the norm before the feed-forward network.
     FeedForwardNorm,
-    /// To what is activated.
+    /// Matrix to the input of the gate's activation.
     Gate,
-    /// To what that is multiplied by.
+    /// Matrix to the gate's factor.
     Up,
     /// Gains of the norm after the gate.
     FeedForwardSubNorm,
-    /// From there to the residual.
+    /// Matrix from the gated activation to the residual.
     Down,
     /// Gains of the norm before the head.
     OutputNorm,
 }
 
 impl Part {
-    /// Those of a layer, in a file's order.
+    /// The tensors of a layer, in a file's order.
     pub const LAYER: [Self; 11] = [
         Self::AttentionNorm,
         Self::Query,
@@ -50,7 +50,7 @@ impl Part {
         Self::Down,
     ];
 
-    /// Its name in a file, behind `blk.N.` for a layer's.
+    /// Returns its name in a file, after `blk.N.` for a layer's.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Embedding => "token_embd.weight",
@@ -69,7 +69,7 @@ impl Part {
         }
     }
 
-    /// Whether it is a vector of gains.
+    /// Returns true if it is a vector of gains.
     pub const fn is_gains(self) -> bool {
         matches!(
             self,
@@ -81,12 +81,12 @@ impl Part {
         )
     }
 
-    /// Whether its weights are ternary.
+    /// Returns true if its weights are ternary.
     pub const fn is_ternary(self) -> bool {
         !self.is_gains() && !matches!(self, Self::Embedding)
     }
 
-    /// Rows and columns; a vector is a row.
+    /// Returns the numbers of rows and columns; a vector is a row.
     const fn shape(self, config: &Config) -> (usize, usize) {
         let (width, hidden) = (config.width, config.hidden);
         let (queries, keys) = (config.query_width(), config.kv_width());
@@ -104,41 +104,41 @@ impl Part {
     }
 }
 
-/// A tensor and where its values lie.
+/// A tensor and the place of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Tensor {
-    /// Which it is.
+    /// The tensor's part of the model.
     pub part: Part,
-    /// Its layer; 0 for one that is of none.
+    /// Its layer; 0 for a tensor outside the layers.
     pub layer: usize,
-    /// Rows, which are outputs.
+    /// Number of rows, which are outputs.
     pub rows: usize,
-    /// Columns, which are inputs.
+    /// Number of columns, which are inputs.
     pub cols: usize,
-    /// The place of its first value among those of all tensors.
+    /// Index of its first value among those of all tensors.
     pub first: usize,
 }
 
 impl Tensor {
-    /// Its values.
+    /// Returns the number of its values.
     pub const fn len(&self) -> usize {
         self.rows.saturating_mul(self.cols)
     }
 
-    /// True for none.
+    /// Returns true if it has no values.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its part of a slice that has an element for each value of all tensors.
+    /// Returns its part of a slice that has one element per value of all tensors.
     pub fn of<'s, T>(&self, all: &'s [T]) -> &'s [T] {
         let rest = all.get(self.first..);
         rest.and_then(|rest| rest.get(..self.len()))
             .unwrap_or_default()
     }
 
-    /// As [`Tensor::of`].
+    /// Like [`Tensor::of`], mutably.
     pub fn of_mut<'s, T>(&self, all: &'s mut [T]) -> &'s mut [T] {
         let rest = all.get_mut(self.first..);
         rest.and_then(|rest| rest.get_mut(..self.len()))
@@ -153,12 +153,12 @@ pub struct Shapes<'a> {
 }
 
 impl<'a> Shapes<'a> {
-    /// Those of a `bitnet` model.
+    /// Creates the shapes of a `bitnet` model.
     pub const fn new(config: &'a Config) -> Self {
         Self { config }
     }
 
-    /// How many tensors.
+    /// Returns the number of tensors.
     pub const fn count(&self) -> usize {
         self.config
             .layers
@@ -166,13 +166,13 @@ impl<'a> Shapes<'a> {
             .saturating_add(2)
     }
 
-    /// Values of all tensors; `usize::MAX` if there are more.
+    /// Returns the number of values of all tensors; `usize::MAX` if it does not fit.
     pub fn values(&self) -> usize {
         let last = self.tensor(self.config.layers, Part::OutputNorm);
         last.first.saturating_add(last.len())
     }
 
-    /// A tensor; `layer` counts for those of a layer alone. O(1).
+    /// Returns a tensor; `layer` is only used for those of a layer. O(1).
     pub fn tensor(&self, layer: usize, part: Part) -> Tensor {
         let (rows, cols) = part.shape(self.config);
         let len = |part: Part| {
@@ -199,7 +199,7 @@ impl<'a> Shapes<'a> {
         }
     }
 
-    /// All, in order.
+    /// Returns all tensors, in order.
     pub fn iter(&self) -> impl Iterator<Item = Tensor> + use<'a> {
         let shapes = *self;
         let layers = (0..self.config.layers)
@@ -210,7 +210,7 @@ impl<'a> Shapes<'a> {
             .chain([self.tensor(0, Part::OutputNorm)])
     }
 
-    /// The number of a tensor among all.
+    /// Returns the index of a tensor among all.
     pub fn number(&self, layer: usize, part: Part) -> usize {
         let own = Part::LAYER.iter().position(|&other| other == part);
         match part {

@@ -1,4 +1,4 @@
-//! The driver: a batch forwards and backwards through a model, written once for all engines.
+//! The driver: it passes a batch forwards and backwards through a model. Written once for all engines.
 
 #[cfg(doc)]
 use super::WEIGHT_FLOOR;
@@ -11,62 +11,66 @@ use crate::model::{
     Vectors, copy, enough,
 };
 
-/// Tokens of sequences of one length, and the token that follows each.
+/// Tokens of sequences of the same length, and the token that follows each.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'b> {
     /// One sequence after another.
     pub tokens: &'b [u32],
-    /// What is to be foretold, one for each token.
+    /// Tokens to predict, one per token.
     pub targets: &'b [u32],
-    /// Tokens of a sequence.
+    /// Number of tokens per sequence.
     pub length: usize,
-    /// Whether layers' forward passes are computed twice, to keep only their inputs. No bit depends on it.
+    /// True to compute layers' forward passes twice and keep only their inputs. The bits are the same.
     pub recompute: bool,
 }
 
 error_enum! {
-    /// Why a step gave no gradients. Layers count from 0.
+    /// Reason why a step returned no gradients. Layers count from 0.
     pub enum Fault {
-        /// Something of the forward pass was not finite.
+        /// A value of the forward pass was not finite.
         NotFinite {
             /// The layer.
             layer: usize,
-            /// What was not.
+            /// The step with that value.
             step: Step,
-            /// The lowest position.
+            /// Lowest such position.
             position: u32,
         } => "layer {layer}, position {position}: {step} is not finite",
         /// The logits of a token were not finite.
         Logits {
-            /// Its number in the batch.
+            /// The token's index in the batch.
             row: usize,
         } => "the logits of token {row} of the batch are not finite",
-        /// Gradients that lead to a tensor are not finite or too large for their sums.
+        /// Gradients at a tensor are not finite or too large for their sums.
         Diverged {
-            /// The layer; the number of layers for a tensor that is of none.
+            /// The layer; the number of layers for a tensor outside them.
             layer: usize,
-            /// The tensor's name behind `blk.N.`.
+            /// The tensor's name after `blk.N.`.
             tensor: &'static str,
         } => "the gradients at {tensor} (layer {layer}) are not finite or too large",
     }
 }
 
-/// What a batch cost: the sum over all its targets, in units of [`NLL_UNIT`](crate::model::NLL_UNIT).
+/// The cost of a batch: the sum over all its targets, in units of [`NLL_UNIT`](crate::model::NLL_UNIT).
 pub type Loss = i64;
 
-/// Adds the gradients of a batch's cost to `sums`, which has one for each value of [`Shapes::values`], and gives the cost.
+/// Adds the gradients of a batch's cost to `sums`, which has one element per value of [`Shapes::values`]. Returns the
+/// cost.
 ///
-/// Units are 2 to the power of [`WEIGHT_FLOOR`] for matrices and the embedding, of [`GAIN_UNIT`](super::GAIN_UNIT) for gains. `sequences`, one for each of the batch's
-/// at least, are begun anew; the cache has int8 keys and values. If a [`Fault`] is given, what the sums hold is left open.
+/// Units are 2 to the power of [`WEIGHT_FLOOR`] for matrices and the embedding, and of
+/// [`GAIN_UNIT`](super::GAIN_UNIT) for gains. `sequences` has at least one per sequence of the batch; they are reset.
+/// The cache has int8 keys and values. If the function returns a [`Fault`], the content of the sums is unspecified.
 ///
-/// Sums of batches add to those of both together: how a batch is cut does not show, and neither does who computes which part.
+/// The sums of two batches add up to those of both together: the result does not depend on the division of a batch,
+/// or on which thread or engine computes a part.
 ///
 /// O(tokens · (weights + length · heads · values of a head)).
 ///
 /// # Errors
-/// [`ModelError::Room`], [`ModelError::Token`], [`ModelError::NoSequence`], [`ModelError::Windowed`], [`ModelError::Chunk`], [`ModelError::CacheFull`];
-/// [`ModelError::Context`] too for sequences of which sums of attention could leave 64 bits;
-/// [`ModelError::Architecture`] for a model that is no `bitnet`; the engine's own.
+/// [`ModelError::Room`]; [`ModelError::Token`]; [`ModelError::NoSequence`]; [`ModelError::Windowed`];
+/// [`ModelError::Chunk`]; [`ModelError::CacheFull`]; [`ModelError::Context`], also for sequences for which sums of
+/// attention could exceed 64 bits; [`ModelError::Architecture`] for a model that is not a `bitnet`; those of the
+/// engine.
 pub fn gradients<E: TrainEngine>(
     engine: &mut E,
     (model, transposed): (&Model<'_, '_>, &Transposed<'_>),
@@ -160,7 +164,7 @@ pub fn gradients<E: TrainEngine>(
     })
 }
 
-/// Refuses what is no batch of this model, before anything is computed.
+/// Fails if the batch is invalid for this model, before any computation.
 fn refuse(
     (model, transposed): (&Model<'_, '_>, &Transposed<'_>),
     batch: &Batch<'_>,
@@ -216,7 +220,7 @@ fn refuse(
     Ok(())
 }
 
-/// The fault of the lowest position, then layer, then step.
+/// Returns the fault with the lowest position, then layer, then step.
 fn forward_fault(places: &[Place]) -> Option<Fault> {
     let faults = places.iter().filter_map(|place| {
         let (layer, step) = place.fault?;

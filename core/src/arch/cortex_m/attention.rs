@@ -1,7 +1,8 @@
-//! What heads multiply over a cache of int8: scores by two keys at once, sums of values by several columns.
+//! The products of attention heads over an int8 cache: scores of two keys at once, and sums of values for several
+//! columns.
 //!
-//! Why it is exact. A query's code has 16 bits and a key's 8: [`MAX_HEAD`](crate::model::attention::MAX_HEAD) products stay below 2³¹, and so do 64 of a
-//! weight below 2¹⁵ and a value's code.
+//! Proof of exactness: a query's code has 16 bits and a key's 8. [`MAX_HEAD`](crate::model::attention::MAX_HEAD) such
+//! products stay below 2³¹, and so do 64 products of a weight below 2¹⁵ and a value's code.
 
 #[cfg(not(tercet_mve))]
 mod dsp;
@@ -13,10 +14,10 @@ use crate::arch::mve::attention as kernels;
 use crate::model::attention::{HeadProducts, PlainProducts};
 use crate::model::{CacheType, PAGE, PageCodes};
 
-/// Positions of a page.
+/// Positions per page.
 const LEN: usize = PAGE as usize;
 
-/// By kernels where keys or values are int8.
+/// Products with kernels if keys or values are int8.
 #[derive(Clone, Copy)]
 pub(crate) struct Products;
 
@@ -85,7 +86,7 @@ fn narrow_scores(
 
 #[inline(never)]
 fn narrow_values(weights: &[i32; LEN], values: &[i8], shift: u32, sums: &mut [i64]) {
-    // Up to the last that is not 0.
+    // Up to the last weight that is not 0.
     let len = weights
         .iter()
         .rposition(|&weight| weight != 0)

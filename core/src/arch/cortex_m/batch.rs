@@ -1,8 +1,8 @@
-//! Sums handed on eight at a time: what becomes of them begins and ends a loop at each call.
+//! Passes sums on eight at a time, because the receiver starts and ends a loop in each call.
 
 use crate::linear::Sums;
 
-/// Sums of 64 bits on their way to `out`.
+/// 64-bit sums on the way to `out`.
 pub(super) struct Batch<'a, S: Sums> {
     sums: [i64; 8],
     len: usize,
@@ -18,7 +18,7 @@ impl<'a, S: Sums> Batch<'a, S> {
         }
     }
 
-    /// The next row's.
+    /// Adds the next row's sum.
     #[inline]
     pub(super) fn push(&mut self, sum: i64) {
         if let Some(place) = self.sums.get_mut(self.len) {
@@ -30,7 +30,7 @@ impl<'a, S: Sums> Batch<'a, S> {
         }
     }
 
-    /// Hands on what is left; the end of the rows.
+    /// Passes on the remaining sums, at the end of the rows.
     pub(super) fn flush(&mut self) {
         self.out.wide(self.sums.get(..self.len).unwrap_or_default());
         self.len = 0;

@@ -1,10 +1,10 @@
-//! Dot products of int8 vectors at any address, eight values a step.
+//! Dot products of int8 vectors at any address, eight values per step.
 //!
 //! Contract: [`crate::arch::plain::dot`] and [`crate::arch::plain::norm`]. Sums wrap where theirs do, modulo 2³².
 
 use super::dsp::{even_bytes, multiply_add, odd_bytes, partial_word, word};
 
-/// Σ a·b over the length of the shorter one.
+/// Returns Σ a·b over the length of the shorter one.
 #[inline(never)]
 pub(crate) fn dot(a: &[i8], b: &[i8]) -> i32 {
     let len = a.len().min(b.len());
@@ -24,7 +24,7 @@ pub(crate) fn dot(a: &[i8], b: &[i8]) -> i32 {
     })
 }
 
-/// Σ a².
+/// Returns Σ a².
 pub(crate) fn norm(a: &[i8]) -> u32 {
     dot(a, a) as u32
 }

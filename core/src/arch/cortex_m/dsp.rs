@@ -1,12 +1,12 @@
-//! Instructions of the DSP extension that Rust has no stable name for, one function each.
+//! Instructions of the DSP extension that have no stable name in Rust, one function each.
 //!
-//! A word is two 16-bit lanes. Only the sticky flag Q is touched beside the result; nothing here reads it.
+//! A word is two 16-bit lanes. Besides the result, only the sticky flag Q changes; nothing here reads it.
 
 #![allow(unsafe_code, reason = "instructions are assembler")]
 
 use core::arch::asm;
 
-/// 1 in both lanes: what adds lanes up.
+/// 1 in both lanes, which adds the lanes up.
 pub(super) const ONES: u32 = 0x1_0001;
 
 macro_rules! lanes {
@@ -26,19 +26,19 @@ macro_rules! lanes {
 }
 
 lanes! {
-    /// Bytes 0 and 2, widened with their signs.
+    /// Returns bytes 0 and 2, sign-extended.
     even_bytes(word) "sxtb16 {out}, {word}";
-    /// Bytes 1 and 3, widened with their signs.
+    /// Returns bytes 1 and 3, sign-extended.
     odd_bytes(word) "sxtb16 {out}, {word}, ror #8";
-    /// a − b in each lane, modulo 2¹⁶.
+    /// Returns a − b in each lane, modulo 2¹⁶.
     subtract(a, b) "ssub16 {out}, {a}, {b}";
-    /// The lower lanes of a and b.
+    /// Returns the lower lanes of a and b.
     lower(a, b) "pkhbt {out}, {a}, {b}, lsl #16";
-    /// The upper lanes of a and b.
+    /// Returns the upper lanes of a and b.
     upper(a, b) "pkhtb {out}, {b}, {a}, asr #16";
 }
 
-/// sum + a.0 · b.0 + a.1 · b.1 of signed lanes, modulo 2³².
+/// Returns sum + a.0 · b.0 + a.1 · b.1 for signed lanes, modulo 2³².
 #[inline(always)]
 pub(super) fn multiply_add(sum: i32, a: u32, b: u32) -> i32 {
     let out: i32;
@@ -50,13 +50,13 @@ pub(super) fn multiply_add(sum: i32, a: u32, b: u32) -> i32 {
     out
 }
 
-/// Four values as a word, the first lowest.
+/// Returns four values as a word, the first lowest.
 #[inline(always)]
 pub(super) fn word(values: &[i8; 4]) -> u32 {
     u32::from_le_bytes(values.map(|value| value as u8))
 }
 
-/// int8 as bytes.
+/// Returns int8 values as bytes.
 #[cfg(not(tercet_mve))]
 pub(super) fn bytes(values: &[i8]) -> &[u8] {
     // SAFETY: Every pattern of an i8 is a u8, of the same size and alignment.
@@ -64,7 +64,7 @@ pub(super) fn bytes(values: &[i8]) -> &[u8] {
     bytes
 }
 
-/// Up to four values as a word, 0 for those that are missing.
+/// Returns up to four values as a word, with 0 for missing ones.
 #[inline]
 pub(super) fn partial_word(values: &[i8]) -> u32 {
     match *values {
@@ -76,7 +76,7 @@ pub(super) fn partial_word(values: &[i8]) -> u32 {
     }
 }
 
-/// Calls `each` with `values` as words, the last filled with 0.
+/// Calls `each` with `values` as words, the last padded with 0.
 #[inline(always)]
 pub(super) fn for_each_word(values: &[i8], mut each: impl FnMut(u32)) {
     let mut words = values.chunks_exact(4);

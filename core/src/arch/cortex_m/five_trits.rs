@@ -1,18 +1,18 @@
-//! Five ternary digits a byte without blocks, by the tables of [`super::trits`], where it is shown that sums are exact. Weights may
-//! lie at any address; fewer than four rows are left to other loops.
+//! Five ternary digits per byte without blocks, with the tables of [`super::trits`], where sums are proved to be
+//! exact. Weights may have any address; other loops process fewer than four rows.
 //!
-//! A group is one pass. The sums of [`FOLD`] groups, 96 bytes, fit their halves of words; then they are added to totals of 32
-//! bits: |Σ| ≤ 127·2¹⁶ < 2²³. Past the last column activations are 0, so what a row holds there adds nothing.
+//! A group is one pass. The sums of [`FOLD`] groups, 96 bytes, fit their halves of words; then they are added to
+//! 32-bit totals: |Σ| ≤ 127·2¹⁶ < 2²³. After the last column activations are 0, so the padding of a row adds nothing.
 
 use super::trits::{self, Rows};
 use crate::linear::five_trits::{BYTES, COLS, whole};
 use crate::linear::{I8Sym, Matrix, Sums};
 
-/// Groups whose sums fit 16 bits.
+/// Number of groups whose sums fit 16 bits.
 const FOLD: usize = trits::BYTES / BYTES;
 
-/// [`crate::arch::plain::linear::five_trits`]. False, and nothing done, with fewer than four rows or fewer than
-/// [`Matrix::fast_scratch_len`] words of scratch.
+/// Same contract as [`crate::arch::plain::linear::five_trits`]. Returns false and does nothing with fewer than four
+/// rows or fewer than [`Matrix::fast_scratch_len`] words of scratch.
 pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
@@ -42,7 +42,7 @@ pub(super) fn sums(
 }
 
 impl Rows<'_> {
-    /// Adds sums to totals, and begins them again.
+    /// Adds sums to totals, and resets them.
     #[inline(never)]
     fn fold(&mut self) {
         for (sum, total) in self.sums.chunks_exact_mut(2).zip(&mut *self.totals) {

@@ -1,20 +1,20 @@
-//! int4 weights, four rows in each 16-bit lane.
+//! int4 weights, four rows per 16-bit lane.
 //!
-//! Contract: the sums of [`crate::arch::plain::linear::int4`], where the weights begin at a multiple of 4. Eight columns of four rows are
-//! 30 instructions (0.94 a multiplication).
+//! Contract: the sums of [`crate::arch::plain::linear::int4`], if the weights begin at a multiple of 4. Eight columns
+//! of four rows take 30 instructions (0.94 per multiplication).
 //!
-//! A lane is a + 16·b + 256·c + 4096·d: a, b and c are the weights of rows 0 to 2 plus 8, so 0..=15, and d is the weight of row 3,
-//! its sign the lane's. With A = Σ a·x over the columns, and B, C and D likewise, four `SMLAD` of lanes under shrinking masks
-//! give modulo 2³²
+//! A lane is a + 16·b + 256·c + 4096·d. a, b and c are the weights of rows 0 to 2 plus 8, so 0..=15; d is the weight
+//! of row 3, and its sign is the lane's. With A = Σ a·x over the columns, and B, C and D likewise, four `SMLAD` of
+//! lanes under decreasing masks give, modulo 2³²,
 //!
 //! T₀ = A + 16·B + 256·C + 4096·D, T₁ = A + 16·B + 256·C, T₂ = A + 16·B, T₃ = A,
 //!
-//! and three of the masks cost an instruction each: 7 for eight multiplications. Their differences are 4096·D, 256·C and 16·B, and
-//! the rows' sums are A − 8·Σx, B − 8·Σx, C − 8·Σx and D.
+//! and three of the masks take one instruction each: 7 instructions for eight multiplications. Their differences are
+//! 4096·D, 256·C and 16·B, and the rows' sums are A − 8·Σx, B − 8·Σx, C − 8·Σx and D.
 //!
-//! Exact: over 512 columns |D| ≤ 512 · 8 · 127 < 2¹⁹ and A, B and C stay below 512 · 15 · 127 < 2²⁰, so the differences are below
-//! 2³¹ and right whatever wrapped. So sums are taken over at most 512 columns and added; 2¹⁶ columns of 15 · 127 stay
-//! below 2³¹.
+//! Exact: over 512 columns |D| ≤ 512 · 8 · 127 < 2¹⁹, and A, B and C stay below 512 · 15 · 127 < 2²⁰. So the
+//! differences are below 2³¹ and correct even if something wraps. So sums are computed over at most 512 columns and
+//! added; 2¹⁶ columns of 15 · 127 stay below 2³¹.
 
 #![allow(unsafe_code, reason = "a loop in assembler")]
 
@@ -23,10 +23,10 @@ use core::arch::asm;
 use super::dsp::{even_bytes, for_each_word, lower, multiply_add, odd_bytes, upper};
 use crate::linear::{I8Sym, Sums};
 
-/// Words of 512 columns: as many of weights as of activations.
+/// Words per 512 columns: the same number for weights and for activations.
 const WORDS: usize = 256;
 
-/// As `scalar`, for weights as words.
+/// Same result as `scalar`, for weights as words.
 #[inline]
 pub(super) fn sums(words: &[u32], x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
     let len = x.len().div_ceil(8) * 4;
@@ -37,11 +37,11 @@ pub(super) fn sums(words: &[u32], x: I8Sym<'_>, scratch: &mut [u32], out: &mut i
     }
 }
 
-/// Each four columns as two words of two, in order; Σx.
+/// Writes each four columns as two words of two, in order. Returns Σx.
 #[inline(never)]
 fn widen(x: &[i8], out: &mut [u32]) -> i32 {
     if let Some(last) = out.last_chunk_mut() {
-        // A row ends at a multiple of eight columns; x may end four before.
+        // A row ends at a multiple of eight columns; x may end four earlier.
         *last = [0; 2];
     }
     let mut sum = 0;
@@ -57,7 +57,7 @@ fn widen(x: &[i8], out: &mut [u32]) -> i32 {
     sum
 }
 
-/// The sums of a group of rows; `offset` is 8·Σx.
+/// Returns the sums of a group of rows; `offset` is 8·Σx.
 #[inline(never)]
 fn four_rows(words: &[u32], x: &[u32], offset: i32) -> [i32; 4] {
     let mut sums = [-offset, -offset, -offset, 0];
@@ -119,7 +119,7 @@ macro_rules! two_columns {
     };
 }
 
-/// T₀ to T₃ over as many words of weights as of `x`, whole fours.
+/// Returns T₀ to T₃ over equal numbers of words of weights and of `x`, in multiples of four.
 #[inline(always)]
 fn tiles(words: &[u32], x: &[u32]) -> [i32; 4] {
     let steps = words.len().min(x.len()) / 4;
@@ -127,9 +127,9 @@ fn tiles(words: &[u32], x: &[u32]) -> [i32; 4] {
         return [0; 4];
     }
     let (t0, t1, t2, t3);
-    // SAFETY: Reads 4 · steps words of weights and of x, which are there. All registers written are named here but r6 and r7, which
-    // are restored. The four steps of a round have 120 bytes each; the table holds halfwords from itself to each, so that the
-    // first round is entered where a multiple of four steps remains.
+    // SAFETY: Reads 4 · steps words of weights and of x, which are there. All registers written are named here but r6
+    // and r7, which are restored. The four steps of a round have 120 bytes each; the table holds halfwords from
+    // itself to each, so that the first round is entered where a multiple of four steps remains.
     unsafe {
         asm!(
             "push {{r2, r6, r7}}",

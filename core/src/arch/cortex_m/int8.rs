@@ -1,10 +1,10 @@
-//! Rows of int8 as they lie in a file: two rows at once over activations widened beforehand.
+//! Rows of int8 as in a file: two rows at once, with activations widened beforehand.
 //!
-//! Contract: the sums of [`crate::arch::plain::linear::int8`], for rows at any address. Where both begin at multiples of 4,
-//! eight columns of two rows are 19 instructions (1.19 a multiplication), elsewhere 21 (1.31).
+//! Contract: the sums of [`crate::arch::plain::linear::int8`], for rows at any address. If both begin at multiples of
+//! 4, eight columns of two rows take 19 instructions (1.19 per multiplication), otherwise 21 (1.31).
 //!
-//! Exact: every lane is a sign-extended byte, a product at most 128 · 127, and 2¹⁶ columns of them stay below 2³¹, so no
-//! `SMLAD` wraps.
+//! Exact: every lane is a sign-extended byte, a product at most 128 · 127, and 2¹⁶ columns of them stay below 2³¹, so
+//! no `SMLAD` wraps.
 
 #![allow(unsafe_code, reason = "a loop in assembler")]
 
@@ -13,7 +13,7 @@ use core::arch::asm;
 use super::dsp::{even_bytes, for_each_word, odd_bytes};
 use crate::linear::{I8Sym, Matrix, Sums};
 
-/// See the head of this file.
+/// See the module docs.
 #[inline]
 pub(super) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
     let whole = matrix.cols() & !7;
@@ -36,7 +36,7 @@ pub(super) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: 
     }
 }
 
-/// Fewer than eight columns.
+/// Returns the products of fewer than eight columns.
 fn dot(weights: &[u8], x: &[i8]) -> i32 {
     let pairs = weights.iter().zip(x);
     pairs
@@ -44,7 +44,7 @@ fn dot(weights: &[u8], x: &[i8]) -> i32 {
         .sum()
 }
 
-/// Each four columns as two words: the even ones, the odd ones.
+/// Writes each four columns as two words: the even ones, the odd ones.
 #[inline(never)]
 pub(super) fn widen(x: &[i8], out: &mut [u32]) {
     let mut out = out.chunks_exact_mut(2);
@@ -55,7 +55,7 @@ pub(super) fn widen(x: &[i8], out: &mut [u32]) {
     });
 }
 
-/// Four columns of the row whose sum is `$sum`.
+/// Four columns of the row with the sum `$sum`.
 macro_rules! four_columns {
     ($word:literal, $even:literal, $odd:literal, $sum:literal) => {
         concat!(
@@ -86,14 +86,14 @@ macro_rules! four_columns {
 #[cfg(not(tercet_mve))]
 pub(super) use four_columns;
 
-/// The loop, four times eight columns a round, entered where a multiple of them remains.
+/// The loop, with four times eight columns per round. It is entered at the step that leaves a multiple of them.
 macro_rules! rounds {
     ($a:ident, $b:ident, $x:ident, $steps:ident, $entries:literal, $load_a:literal, $load_b:literal) => {{
         let sums: [i32; 2];
         let (sum_a, sum_b);
-        // SAFETY: The caller of this macro has checked that `steps` is not 0, that both rows have 8 · steps bytes, that
-        // x has 4 · steps words, and what the loads ask of the rows' addresses. All registers written are named here but r6
-        // and r7, which are restored.
+        // SAFETY: The caller of this macro has checked that `steps` is not 0, that both rows have 8 · steps bytes,
+        // that x has 4 · steps words, and what the loads ask of the rows' addresses. All registers written are named
+        // here but r6 and r7, which are restored.
         unsafe {
             asm!(
                 "push {{r6, r7}}",
@@ -128,14 +128,14 @@ macro_rules! rounds {
     }};
 }
 
-/// The sums of two rows over the whole eights of columns that `x` has words for.
+/// Returns the sums of two rows over all multiples of eight columns for which `x` has words.
 #[inline(never)]
 pub(super) fn two_rows(a: &[u8], b: &[u8], x: &[u32]) -> [i32; 2] {
     let steps = (x.len() / 4).min(a.len() / 8).min(b.len() / 8);
     if steps == 0 {
         return [0; 2];
     }
-    // Entries of the jump tables: halfwords from the table to each of the four steps, of 76 or 84 bytes.
+    // Entries of the jump tables: halfwords from the table to each of the four steps, which have 76 or 84 bytes.
     if (a.as_ptr().addr() | b.as_ptr().addr()).is_multiple_of(4) {
         rounds!(
             a,
@@ -147,7 +147,7 @@ pub(super) fn two_rows(a: &[u8], b: &[u8], x: &[u32]) -> [i32; 2] {
             "ldrd r7, r9, [r1], #8"
         )
     } else {
-        // LDR takes any address on these cores, as compiled code for this target takes for granted; LDRD does not.
+        // LDR accepts any address on these cores, as compiled code for this target assumes; LDRD does not.
         rounds!(
             a,
             b,

@@ -1,18 +1,18 @@
 //! int8 weights packed in pairs of columns, four rows at once.
 //!
-//! Contract: the sums of [`crate::arch::plain::linear::int8_pairs`], where the weights begin at a multiple of 4. Eight columns of four
-//! rows are 27 instructions (0.84 a multiplication).
+//! Contract: the sums of [`crate::arch::plain::linear::int8_pairs`], if the weights begin at a multiple of 4. Eight
+//! columns of four rows take 27 instructions (0.84 per multiplication).
 //!
-//! A 16-bit lane of weights is h = e + 256·o for the even column's weight e and the odd one's o. With activations widened to
-//! x₁ and 256·x₀ − x₁, both within 16 bits (127 · 257 = 32,639),
+//! A 16-bit lane of weights is h = e + 256·o, for the even column's weight e and the odd one's o. With activations
+//! widened to x₁ and 256·x₀ − x₁, both within 16 bits (127 · 257 = 32,639),
 //!
 //! h·x₁ + e·(256·x₀ − x₁) = 256·(e·x₀ + o·x₁),
 //!
-//! so one `SXTB16` (the e of two lanes) and two `SMLAD` are four multiplications.
+//! so one `SXTB16` (the e of two lanes) and two `SMLAD` do four multiplications.
 //!
-//! Exact: whatever the bytes, |e| ≤ 128 and |o| ≤ 128, so 512 columns sum to at most 512 · 128 · 127 < 2²³, 256 times that is
-//! below 2³¹, and arithmetic modulo 2³² gives it whatever wraps on the way. So sums are taken over at most 512 columns, divided
-//! by 256 and added; 2¹⁶ columns of 128 · 127 stay below 2³¹.
+//! Exact: for any bytes, |e| ≤ 128 and |o| ≤ 128, so 512 columns sum to at most 512 · 128 · 127 < 2²³. 256 times that
+//! is below 2³¹, and arithmetic modulo 2³² gives it even if intermediate results wrap. So sums are computed over at
+//! most 512 columns, divided by 256 and added; 2¹⁶ columns of 128 · 127 stay below 2³¹.
 
 #![allow(unsafe_code, reason = "a loop in assembler")]
 
@@ -21,10 +21,10 @@ use core::arch::asm;
 use super::dsp::{for_each_word, odd_bytes, subtract};
 use crate::linear::{I8Sym, Sums};
 
-/// Words of 512 columns, widened.
+/// Words per 512 columns, widened.
 const X_WORDS: usize = 256;
 
-/// As `scalar`, for weights as words.
+/// Same result as `scalar`, for weights as words.
 #[inline]
 pub(super) fn sums(words: &[u32], x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
     let len = x.len().div_ceil(8) * 4;
@@ -35,11 +35,11 @@ pub(super) fn sums(words: &[u32], x: I8Sym<'_>, scratch: &mut [u32], out: &mut i
     }
 }
 
-/// Each four columns as two words: x₁ of both pairs, 256·x₀ − x₁ of both.
+/// Writes each four columns as two words: x₁ of both pairs, 256·x₀ − x₁ of both.
 #[inline(never)]
 fn widen(x: &[i8], out: &mut [u32]) {
     if let Some(last) = out.last_chunk_mut() {
-        // A row ends at a multiple of eight columns; x may end four before.
+        // A row ends at a multiple of eight columns; x may end four earlier.
         *last = [0; 2];
     }
     let mut out = out.chunks_exact_mut(2);
@@ -51,7 +51,7 @@ fn widen(x: &[i8], out: &mut [u32]) {
     });
 }
 
-/// The sums of a group of rows.
+/// Returns the sums of a group of rows.
 #[inline(never)]
 fn four_rows(words: &[u32], x: &[u32]) -> [i32; 4] {
     let mut sums = [0; 4];
@@ -73,7 +73,7 @@ macro_rules! four_columns {
     };
 }
 
-/// 256 times the four rows' sums, modulo 2³²; eight words of weights for four of `x`.
+/// Returns 256 times the four rows' sums, modulo 2³², with eight words of weights for four of `x`.
 #[inline(always)]
 fn tiles(words: &[u32], x: &[u32]) -> [i32; 4] {
     let steps = (words.len() / 8).min(x.len() / 4);
@@ -81,9 +81,9 @@ fn tiles(words: &[u32], x: &[u32]) -> [i32; 4] {
         return [0; 4];
     }
     let (a, b, c, d);
-    // SAFETY: Reads 8 · steps words of weights and 4 · steps of x, which are there. All registers written are named here but r6 and
-    // r7, which are restored. The four steps of a round have 108 bytes each; the table holds halfwords from itself to each, so
-    // that the first round is entered where a multiple of four steps remains.
+    // SAFETY: Reads 8 · steps words of weights and 4 · steps of x, which are there. All registers written are named
+    // here but r6 and r7, which are restored. The four steps of a round have 108 bytes each; the table holds
+    // halfwords from itself to each, so that the first round is entered where a multiple of four steps remains.
     unsafe {
         asm!(
             "push {{r2, r6, r7}}",

@@ -1,4 +1,4 @@
-//! Kernels for Cortex-M processors with the DSP extension (Armv7E-M, and Armv8-M Mainline where it has it).
+//! Kernels for Cortex-M processors with the DSP extension (Armv7E-M, and Armv8-M Mainline if it has it).
 #![allow(
     unsafe_code,
     reason = "inline assembly: compilers' scalar code takes several times the instructions"
@@ -32,8 +32,8 @@ pub(crate) use tq1_0::Dsp as Tq1_0;
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// [`crate::arch::plain::linear::sums`] by kernels, of the layouts in a set; false, and nothing done, where a layout has none, or none for
-/// the address.
+/// Does [`crate::arch::plain::linear::sums`] with kernels, for the layouts in a set. Returns false and does nothing
+/// if a layout has no kernel, or none for the address.
 #[inline]
 pub fn sums<const SET: u32>(
     matrix: &Matrix<'_>,
@@ -77,7 +77,7 @@ pub fn sums<const SET: u32>(
     }
 }
 
-/// Bytes as little-endian words, where they begin at a multiple of 4.
+/// Returns bytes as little-endian words, if they begin at a multiple of 4.
 fn words(bytes: &[u8]) -> Option<&[u32]> {
     // SAFETY: Every pattern is a u32; these processors are compiled for little-endian.
     let (before, words, after) = unsafe { bytes.align_to() };

@@ -1,10 +1,11 @@
 //! The nearest centroids of four points at once.
 //!
-//! Contract: what [`crate::arch::plain::nearest`] gives, for points and centroids at any address, −128 among them. Four
-//! coordinates of a centroid times four points are 13 instructions (0.81 a multiplication), the rest of a centroid about 44.
+//! Contract: the result of [`crate::arch::plain::nearest`], for points and centroids at any address, including −128.
+//! Four coordinates of a centroid times four points take 13 instructions (0.81 per multiplication), the rest of a
+//! centroid about 44.
 //!
-//! Exact: every lane is a sign-extended byte, a product at most 2¹⁴; 64 of them, their doubled sum and a squared length stay
-//! below 2²².
+//! Exact: every lane is a sign-extended byte, and a product is at most 2¹⁴. 64 of them, their doubled sum and a
+//! squared length stay below 2²².
 
 #![allow(unsafe_code, reason = "a loop in assembler")]
 
@@ -16,10 +17,10 @@ use super::dot::{dot, norm};
 use super::dsp::{even_bytes, multiply_add, odd_bytes, partial_word};
 use crate::arch::plain::Nearest;
 
-/// The most coordinates of points that go four at a time: their words take 512 bytes of stack.
+/// Largest number of coordinates of points that are processed four at a time: their words take 512 bytes of stack.
 const DIMS: usize = 64;
 
-/// Four coordinates of four points: the even ones of each point, the odd ones of each.
+/// Four coordinates of four points: first the even ones of each point, then the odd ones of each.
 type Words = [u32; 8];
 
 /// Calls `each` with the nearest centroid of each point, in order.
@@ -48,7 +49,7 @@ pub(crate) fn for_each_nearest(
     }
 }
 
-/// The nearest centroids of four points of at most [`DIMS`] coordinates; `words` is room for as many words as they take.
+/// Returns the nearest centroids of four points of at most [`DIMS`] coordinates; `words` is space for their words.
 #[inline(never)]
 fn four_points(
     points: &[i8],
@@ -67,7 +68,7 @@ fn four_points(
     }
     let mut search = Search::default();
     search.scan(centroids, dims, norms, words);
-    // The last few centroids, whose last word would reach past the end, go by way of a copy.
+    // The last few centroids, whose last word would exceed the end, are copied first.
     let next = search.next as usize;
     let rest = centroids.get(next * dims..).unwrap_or_default();
     let norms = norms.get(next..).unwrap_or_default();
@@ -81,13 +82,13 @@ fn four_points(
     let best = search.best.iter().zip(&search.labels);
     for (found, (&score, &label)) in found.iter_mut().zip(best) {
         found.label = label;
-        // As in the plain loop: between 0 and 2³², whatever wraps.
+        // As in the plain loop: between 0 and 2³², even if something wraps.
         found.distance = found.distance.wrapping_add_signed(score);
     }
     found
 }
 
-/// Writes a point as the `index`-th of four; its squared length.
+/// Writes a point as the `index`-th of four, and returns its squared length.
 #[inline(never)]
 fn widen(point: &[i8], words: &mut [Words], index: usize) -> u32 {
     let Some((whole, rest)) = point.split_at_checked(point.len() & !3) else {
@@ -101,8 +102,8 @@ fn widen(point: &[i8], words: &mut [Words], index: usize) -> u32 {
     }
     let mut length = 0;
     if !whole.is_empty() {
-        // SAFETY: Reads `whole` and writes words `index` and `index + 4` of each of `words`, one for four values. LDR takes any
-        // address on these cores, as compiled code for this target takes for granted.
+        // SAFETY: Reads `whole` and writes words `index` and `index + 4` of each of `words`, one for four values. LDR
+        // takes any address on these cores, as compiled code for this target takes for granted.
         unsafe {
             asm!(
                 "2:",
@@ -139,11 +140,11 @@ fn widen(point: &[i8], words: &mut [Words], index: usize) -> u32 {
 /// The best of the centroids so far.
 #[repr(C)]
 struct Search {
-    /// By point: the least score.
+    /// By point: the smallest score.
     best: [i32; 4],
-    /// By point: the centroid that has it.
+    /// By point: the centroid with this score.
     labels: [u32; 4],
-    /// The centroid that comes next.
+    /// The next centroid.
     next: u32,
 }
 
@@ -157,22 +158,22 @@ impl Default for Search {
     }
 }
 
-/// What the loop in assembler has no registers for.
+/// The values for which the assembly loop has no registers.
 #[repr(C)]
 struct Frame {
     search: *mut Search,
     words: *const Words,
     words_end: *const Words,
-    /// Of the centroid after the current one.
+    /// Norm of the centroid after the current one.
     norms: *const i32,
     norms_end: *const i32,
-    /// From the end of a centroid's words to the next centroid.
+    /// Distance from the end of a centroid's words to the next centroid.
     skip: isize,
-    /// Steps of the first round that are left out.
+    /// Steps that the first round leaves out.
     entry: usize,
 }
 
-/// One point: a score, and the label where it is less than the best.
+/// One point: its score, and the label if the score is less than the best.
 macro_rules! compare {
     ($dot:literal, $best:literal, $place:literal) => {
         concat!(
@@ -200,7 +201,7 @@ macro_rules! compare {
 }
 
 impl Search {
-    /// Goes on with centroids of `dims` coordinates: as many as have a norm and can be read in whole words.
+    /// Continues with centroids of `dims` coordinates: as many as have a norm and can be read in whole words.
     #[inline(never)]
     fn scan(&mut self, centroids: &[i8], dims: usize, norms: &[i32], words: &[Words]) {
         let Some(spare) = centroids.len().checked_sub(4 * words.len()) else {
@@ -219,11 +220,12 @@ impl Search {
             skip: dims as isize - 4 * words.len() as isize,
             entry: words.len().wrapping_neg() & 3,
         };
-        // SAFETY: Reads 4 · words.len() bytes from each of `count` centroids on, `dims` apart, which end within `centroids` by
-        // the choice of `count`; as many norms; and all of `words`. LDR takes any address on these cores, as compiled code for
-        // this target takes for granted. Writes only to `self` through `frame`, and its own registers: all are named here but
-        // r6 and r7, which are restored. The four steps of a round have 52 bytes each; the table holds halfwords from itself
-        // to each, so that the first round is entered where a multiple of four steps remains.
+        // SAFETY: Reads 4 · words.len() bytes from each of `count` centroids on, `dims` apart, which end within
+        // `centroids` by the choice of `count`; as many norms; and all of `words`. LDR takes any address on these
+        // cores, as compiled code for this target takes for granted. Writes only to `self` through `frame`, and its
+        // own registers: all are named here but r6 and r7, which are restored. The four steps of a round have 52
+        // bytes each; the table holds halfwords from itself to each, so that the first round is entered where a
+        // multiple of four steps remains.
         unsafe {
             asm!(
                 "push {{r6, r7}}",
@@ -295,7 +297,7 @@ impl Search {
     }
 }
 
-/// The nearest centroid of a point; [`crate::arch::plain::nearest`] with this processor's dot products.
+/// Returns the nearest centroid of a point: [`crate::arch::plain::nearest`] with this processor's dot products.
 pub(crate) fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
     let mut best = (i32::MAX, 0);
     let rows = centroids.chunks_exact(point.len().max(1));

@@ -1,11 +1,12 @@
-//! Q8_0 as it lies in a file, at any address: two rows at once over activations widened beforehand, as [`super::int8`] takes them. Blocks that follow one
-//! another with one scale in each of the two rows are one sum, which is multiplied by it once: a whole row, where rows have a scale each.
+//! Q8_0 as in a file, at any address: two rows at once, with activations widened beforehand as for [`super::int8`].
+//! If consecutive blocks have the same scale in each of the two rows, they form one sum, which is multiplied by the
+//! scale once: a whole row, if each row has one scale.
 //!
-//! Eight columns of two rows are 21 instructions, and two blocks of them 4 more.
+//! Eight columns of two rows take 21 instructions, and two blocks of them 4 more.
 //!
-//! Why it is exact. Every lane is a sign-extended byte, a product at most 128 · 127, and a row's 2¹⁶ of them at most
-//! ([`MAX_COLS`](crate::linear::MAX_COLS)) stay below 2³¹, so no `SMLAD` wraps. Times
-//! 41 bits of scale a run's sum stays within 64 bits where a [`Matrix`] keeps the total of all magnitudes below 2⁶³.
+//! Proof of exactness: every lane is a sign-extended byte, and a product is at most 128 · 127. A row's products, at
+//! most 2¹⁶ ([`MAX_COLS`](crate::linear::MAX_COLS)), stay below 2³¹, so no `SMLAD` wraps. Times 41 bits of scale, a
+//! run's sum stays within 64 bits, because a [`Matrix`] keeps the total of all magnitudes below 2⁶³.
 
 #![allow(unsafe_code, reason = "a loop in assembler")]
 
@@ -20,11 +21,11 @@ use crate::arch::mve::q8_0::{STEP, run};
 use crate::arch::portable::fixed;
 use crate::linear::{I8Sym, Matrix, Sums};
 
-/// Values and bytes of a block, the first two its scale.
+/// Values and bytes of a block, of which the first two are its scale.
 const VALUES: usize = 32;
 const BYTES: usize = 34;
 
-/// Activations as a run takes them, and how many elements are a block's.
+/// Activations in the form of a run, and the number of elements per block.
 #[cfg(not(tercet_mve))]
 type X = u32;
 #[cfg(not(tercet_mve))]
@@ -32,7 +33,8 @@ const STEP: usize = VALUES / 2;
 #[cfg(tercet_mve)]
 type X = i8;
 
-/// [`crate::arch::plain::linear::blocks`] of Q8_0. False, and nothing done, with fewer than [`Matrix::fast_scratch_len`] words of scratch.
+/// Same contract as [`crate::arch::plain::linear::blocks`], for Q8_0. Returns false and does nothing with fewer than
+/// [`Matrix::fast_scratch_len`] words of scratch.
 pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
@@ -58,20 +60,20 @@ pub(super) fn sums(
     true
 }
 
-/// Activations as a run takes them.
+/// Returns activations in the form of a run.
 #[cfg(not(tercet_mve))]
 fn activations<'a>(x: &[i8], words: &'a mut [u32]) -> &'a [X] {
     widen(x, words);
     words
 }
 
-/// Activations as a run takes them: as they are.
+/// Returns activations in the form of a run: unchanged.
 #[cfg(tercet_mve)]
 fn activations<'a>(x: &'a [i8], _: &mut [u32]) -> &'a [X] {
     x
 }
 
-/// The sums of two rows.
+/// Returns the sums of two rows.
 fn two_rows(mut a: &[u8], mut b: &[u8], mut x: &[X]) -> [i64; 2] {
     let (mut total_a, mut total_b) = (0, 0);
     while let (Some(scale_a), Some(scale_b)) = (scale(a), scale(b)) {
@@ -88,13 +90,14 @@ fn two_rows(mut a: &[u8], mut b: &[u8], mut x: &[X]) -> [i64; 2] {
     [total_a, total_b]
 }
 
-/// The scale of the first block.
+/// Returns the scale of the first block.
 #[inline(always)]
 fn scale(row: &[u8]) -> Option<u16> {
     row.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
 }
 
-/// The sums of blocks of two rows, without scales, as long as both scales are those of `scales`, the first row's in the low half; and of how many.
+/// Returns the sums of blocks of two rows, without scales, while both scales are those in `scales` (the first row's
+/// in the low half), and the number of these blocks.
 #[cfg(not(tercet_mve))]
 #[inline(never)]
 fn run(a: &[u8], b: &[u8], x: &[u32], scales: u32) -> (i32, i32, usize) {
@@ -106,8 +109,9 @@ fn run(a: &[u8], b: &[u8], x: &[u32], scales: u32) -> (i32, i32, usize) {
     }
     let (sum_a, sum_b): (i32, i32);
     let end: usize;
-    // SAFETY: Both rows have 34 · blocks bytes and x has 16 · blocks words, of which there is one block at least. LDR takes any address on these cores, as
-    // compiled code for this target takes for granted. All registers written are named here but r6 and r7, which are restored.
+    // SAFETY: Both rows have 34 · blocks bytes and x has 16 · blocks words, of which there is one block at least. LDR
+    // takes any address on these cores, as compiled code for this target takes for granted. All registers written are
+    // named here but r6 and r7, which are restored.
     unsafe {
         asm!(
             "push {{r6, r7}}",

@@ -1,33 +1,33 @@
-//! `Layout::TernaryLanes`: eight rows at once, two rows and two columns by one `AND` and one `SMLAD`.
+//! `Layout::TernaryLanes`: eight rows at once, with one `AND` and one `SMLAD` for two rows and two columns.
 //!
-//! Scratch: for each 64 columns a bias and 32 pairs of activations. Weights must lie at a multiple of 4.
+//! Scratch: for each 64 columns a bias and 32 pairs of activations. Weights must begin at a multiple of 4.
 //!
-//! Why it is exact. For two rows with weights a and b, lane times activation is (a + 1)·x + 2¹⁴·b·x, so over 64 columns an
-//! accumulator that began with 8192 − Σx holds
-//!     F + 2¹⁴·S_b,  F = 8192 + Σa·x,
-//! modulo 2³². |Σa·x| ≤ 64·127 = 8128, so F lies in 64..=16320: the low 14 bits are F. They are added to row a's total and
-//! replaced by the next bias, which also lies in 64..=16320 as |Σx| ≤ 8128; S_b keeps growing above them, in 18 bits signed,
-//! which hold 1024 columns: 1024·127 = 130,048 < 2¹⁷. So a strip of at most 16 blocks of 64 ends with S_b = accumulator >> 14.
-//! Totals: |Σ| ≤ 2¹⁶·127 < 2²³, and 8192 for each block more meanwhile.
+//! Proof of exactness: for two rows with weights a and b, lane times activation is (a + 1)·x + 2¹⁴·b·x. So over 64
+//! columns an accumulator that began with 8192 − Σx holds
+//!     F + 2¹⁴·S_b, F = 8192 + Σa·x,
+//! modulo 2³². |Σa·x| ≤ 64·127 = 8128, so F is in 64..=16320: the low 14 bits are F. They are added to row a's total
+//! and replaced by the next bias, which is also in 64..=16320, since |Σx| ≤ 8128. S_b continues to grow above them,
+//! in 18 signed bits, which hold 1024 columns: 1024·127 = 130,048 < 2¹⁷. So a strip of at most 16 blocks of 64 ends
+//! with S_b = accumulator >> 14. Totals: |Σ| ≤ 2¹⁶·127 < 2²³, plus 8192 per block meanwhile.
 
 use core::arch::asm;
 
 use super::dsp::{ONES, even_bytes, lower, multiply_add, odd_bytes, upper, word};
 use crate::linear::{I8Sym, Matrix, Sums};
 
-/// Columns after which the low fields are read out.
+/// Number of columns after which the low fields are read.
 const BLOCK: usize = 64;
-/// Scratch words of a block: its bias and pairs.
+/// Scratch words per block: its bias and pairs.
 const STREAM: usize = 1 + BLOCK / 2;
 /// Bytes of a block in a group of rows.
 const BYTES: usize = BLOCK * 2;
-/// Blocks after which the high fields are.
+/// Number of blocks after which the high fields are read.
 const STRIP: usize = 16;
-/// What keeps the low field from being negative.
+/// Offset that keeps the low field from being negative.
 const OFFSET: i32 = 1 << 13;
 
-/// [`crate::arch::plain::linear::ternary_lanes`]; false, and nothing done, for weights at no multiple of 4. `scratch` has
-/// [`Matrix::scratch_len`] words or more.
+/// Same contract as [`crate::arch::plain::linear::ternary_lanes`]. Returns false and does nothing for weights that do
+/// not begin at a multiple of 4. `scratch` has at least [`Matrix::scratch_len`] words.
 pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
@@ -42,7 +42,7 @@ pub(super) fn sums(
         return false;
     };
     widen(x.get(), scratch);
-    // A matrix has columns; the compiler does not know.
+    // A matrix has at least one column; the compiler does not know this.
     let groups = matrix.bytes().chunks_exact((blocks * BYTES).max(1));
     for group in groups {
         let mut totals = [0; 8];
@@ -58,7 +58,7 @@ pub(super) fn sums(
     true
 }
 
-/// Each block's bias and pairs; columns past the last are 0.
+/// Writes each block's bias and pairs; columns after the last are 0.
 fn widen(x: &[i8], stream: &mut [u32]) {
     let mut blocks = x.chunks_exact(BLOCK);
     for (words, x) in stream.chunks_exact_mut(STREAM).zip(&mut blocks) {
@@ -87,8 +87,8 @@ fn widen_block(x: &[i8], words: &mut [u32]) {
     *bias = (OFFSET - sum) as u32;
 }
 
-/// Four row pairs of a word times a pair of activations: r0 to r3 are the accumulators, r11 the mask, r10 is lost, and so is
-/// the word.
+/// Four row pairs of a word times a pair of activations. r0 to r3 are the accumulators, r11 is the mask; r10 and the
+/// word are overwritten.
 macro_rules! four_pairs {
     ($x:literal, $word:literal) => {
         concat!(
@@ -124,16 +124,16 @@ macro_rules! four_pairs {
     };
 }
 
-/// Adds up to [`STRIP`] blocks of eight rows: totals of the first rows of each pair with [`OFFSET`] a block more, then those
-/// of the second rows.
+/// Adds up to [`STRIP`] blocks of eight rows: the totals of the first rows of each pair, plus [`OFFSET`] per block,
+/// then those of the second rows.
 #[inline(never)]
 fn add_strip(weights: &[u8], stream: &[u32], totals: &mut [i32; 8]) {
     if weights.len() / BYTES != stream.len() / STREAM || stream.len() < STREAM {
         return;
     }
-    // SAFETY: reads `weights` and `stream` from their starts to their ends, since both hold as many blocks, and the loop ends
-    // with the stream; reads and writes the eight totals. Both slices lie at multiples of 4: the caller checked the weights.
-    // The stack comes back as it was, and so do r6, r7 and r9, which cannot be operands.
+    // SAFETY: reads `weights` and `stream` from their starts to their ends, since both hold as many blocks, and the
+    // loop ends with the stream; reads and writes the eight totals. Both slices lie at multiples of 4: the caller
+    // checked the weights. The stack comes back as it was, and so do r6, r7 and r9, which cannot be operands.
     unsafe {
         asm!(
             "push {{r0, r1, r6, r7, r9}}",
@@ -145,7 +145,7 @@ fn add_strip(weights: &[u8], stream: &[u32], totals: &mut [i32; 8]) {
             "mov r3, r0",
             // A bias is not 0. Not equal: the first half of a block.
             "cmp r0, #0",
-            // Sixteen words and sixteen pairs through six registers, four at a time.
+            // Sixteen words and sixteen pairs with six registers, four at a time.
             "2:",
             "ldm r12!, {{r4-r7}}",
             "ldm lr!, {{r8, r9}}",
@@ -175,7 +175,7 @@ fn add_strip(weights: &[u8], stream: &[u32], totals: &mut [i32; 8]) {
             "beq 3f",
             "cmp r0, r0",
             "b 2b",
-            // The low fields go to the first rows' totals.
+            // Add the low fields to the first rows' totals.
             "3:",
             "ldm sp, {{r4-r7}}",
             "ubfx r8, r0, #0, #14",
@@ -196,7 +196,7 @@ fn add_strip(weights: &[u8], stream: &[u32], totals: &mut [i32; 8]) {
             "bfi r2, r9, #0, #14",
             "bfi r3, r9, #0, #14",
             "b 2b",
-            // The high fields go to the second rows'.
+            // Add the high fields to the second rows' totals.
             "4:",
             "add sp, sp, #20",
             "ldr r8, [sp], #4",

@@ -1,11 +1,11 @@
-//! TQ1_0 as it lies in a file, by the tables of [`super::trits`], where it is shown that sums are exact. Weights may lie at any
-//! address; fewer than four rows are left to other loops.
+//! TQ1_0 as in a file, with the tables of [`super::trits`], where sums are proved to be exact. Weights may have any
+//! address; other loops process fewer than four rows.
 //!
-//! A block is four passes of twelve bytes and one that adds the other four and multiplies by the row's scale.
+//! A block is four passes of twelve bytes, and one that adds the other four and multiplies by the row's scale.
 //!
-//! Why it is exact. A block has 26 even and 26 odd bytes, fewer than [`super::trits::BYTES`] allows. Its sum, |Σ| ≤ 256·127 < 2¹⁵,
-//! times 11 bits of scale is below 2²⁶; `SMLAL` shifts it by up to 30 and adds it in 64 bits, counting in halves of the unit,
-//! where a [`Matrix`] keeps the total below 2⁶³.
+//! Proof of exactness: a block has 26 even and 26 odd bytes, fewer than [`super::trits::BYTES`] allows. Its sum, |Σ|
+//! ≤ 256·127 < 2¹⁵, times 11 bits of scale is below 2²⁶. `SMLAL` shifts it by up to 30 and adds it in 64 bits, in
+//! halves of the unit, because a [`Matrix`] keeps the total below 2⁶³.
 
 use core::arch::asm;
 
@@ -18,7 +18,7 @@ use crate::linear::{I8Sym, Matrix, Sums};
 const VALUES: usize = 256;
 const BYTES: usize = 54;
 
-/// Those of blocks that have one scale.
+/// The sums of blocks with one scale.
 #[cfg(not(tercet_mve))]
 pub(crate) struct Dsp;
 
@@ -37,14 +37,14 @@ impl Loops for Dsp {
         match pairs {
             Self::PAIRS if begin => trits::begin_twelve(tables, bytes, sums),
             Self::PAIRS => trits::add_twelve(tables, bytes, sums),
-            // What a block has behind four times twelve.
+            // The bytes of a block after four times twelve.
             _ => trits::add_four(tables, bytes, sums),
         }
     }
 }
 
-/// [`crate::arch::plain::linear::blocks`] of TQ1_0. False, and nothing done, with fewer than four rows or fewer than
-/// [`Matrix::fast_scratch_len`] words of scratch.
+/// Same contract as [`crate::arch::plain::linear::blocks`], for TQ1_0. Returns false and does nothing with fewer than
+/// four rows or fewer than [`Matrix::fast_scratch_len`] words of scratch.
 pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
@@ -64,7 +64,7 @@ pub(super) fn sums(
     })
 }
 
-/// Gives `out` totals, eight at a time: halves of the unit, 64 bits a place, the low word first.
+/// Passes totals to `out`, eight at a time: halves of the unit, 64 bits per place, the low word first.
 #[inline(never)]
 fn hand_on(totals: &[u32], out: &mut impl Sums) {
     for totals in totals.as_chunks::<2>().0.chunks(8) {
@@ -77,7 +77,7 @@ fn hand_on(totals: &[u32], out: &mut impl Sums) {
 }
 
 impl Rows<'_> {
-    /// Adds a block that begins `at` bytes into each row.
+    /// Adds a block that begins at byte `at` of each row.
     fn add_block(&mut self, at: usize, x: &[i8]) {
         self.clear_sums();
         for pass in 0..4 {
@@ -92,8 +92,8 @@ impl Rows<'_> {
         self.add_last(at + 48);
     }
 
-    /// Adds to each row's sums what the first two tables say of its bytes `at`..`at` + 4, and the sum of both times the
-    /// scale behind them to the row's total.
+    /// Adds the entries of the first two tables for bytes `at`..`at` + 4 to each row's sums. Then adds the sum of
+    /// both, times the scale after these bytes, to the row's total.
     fn add_last(&mut self, at: usize) {
         for (row, places) in self.runs() {
             let bytes = self.bytes.get(row * self.row_bytes + at..);
@@ -105,9 +105,9 @@ impl Rows<'_> {
             if sums.is_empty() || bytes.len() < (places.len() - 1) * self.row_bytes + 6 {
                 continue;
             }
-            // SAFETY: reads six bytes of each of `places.len()` rows, which lie in `bytes` as was checked, words of two
-            // tables by bytes, and the places' sums; reads and writes their totals. The stack comes back as it was, and so
-            // do r6, r7 and r9, which cannot be operands.
+            // SAFETY: reads six bytes of each of `places.len()` rows, which lie in `bytes` as was checked, words of
+            // two tables by bytes, and the places' sums; reads and writes their totals. The stack comes back as it
+            // was, and so do r6, r7 and r9, which cannot be operands.
             unsafe {
                 asm!(
                     "push {{r6, r7, r9}}",
@@ -131,7 +131,7 @@ impl Rows<'_> {
                     "asr r7, r7, #16",
                     "sxtah r7, r7, r6",
                     "ldrd r11, r12, [r5]",
-                    // Eleven bits of the scale, the first of them 1 unless it is subnormal; then what it counts in.
+                    // Eleven bits of the scale, the first of them 1 unless it is subnormal; then its unit.
                     "ubfx r6, lr, #10, #5",
                     "bfi r10, lr, #0, #10",
                     "cbz r6, 4f",

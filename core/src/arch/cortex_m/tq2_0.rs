@@ -1,25 +1,26 @@
-//! TQ2_0 as it lies in a file: two rows at once, their codes brought into common 16-bit lanes, so that one `AND` and one
-//! `SMLAD` do two rows and two columns. Weights may lie at any address.
+//! TQ2_0 as in a file: two rows at once, with their codes moved into common 16-bit lanes, so that one `AND` and one
+//! `SMLAD` process two rows and two columns. Weights may have any address.
 //!
-//! A word of a row holds sixteen codes in bits 2s and 2s + 1, s = 4 i + n: byte i, and column i + 32 n of the word's. Of the words
-//! A and B of two rows, with R the word B turned left by 14 bits, A ^ R masked to its even places and added back by `EOR`
-//! gives
+//! A word of a row holds sixteen codes in bits 2s and 2s + 1, s = 4 i + n: byte i, and column i + 32 n of the word's.
+//! Let A and B be the words of two rows, and R the word B rotated left by 14 bits. A ^ R masked to its even places,
+//! and added back by `EOR`, gives
 //!     U: at even s code s of A, at odd s + 7 code s of B; s even,
 //!     V: at odd s code s of A, at even s + 7 code s of B; s odd,
-//! places counted modulo 16. Turned right by 2s, bits 0–1 and 14–15 of the low half are then code s of both rows, and those
-//! of the high half code s + 8: the columns c and c + 2 where bytes i and i + 2 meet.
+//! with places counted modulo 16. Rotated right by 2s, bits 0–1 and 14–15 of the low half are then code s of both
+//! rows, and those of the high half are code s + 8: the columns c and c + 2 of bytes i and i + 2.
 //!
-//! Scratch: for each 32 columns (two words) a bias, then for each word the pairs (x_c, x_{c + 2}) of s = 0, 2, 4, 6, 1, 3, 5, 7.
+//! Scratch: for each 32 columns (two words) a bias, then for each word the pairs (x_c, x_{c + 2}) of s = 0, 2, 4, 6,
+//! 1, 3, 5, 7.
 //!
-//! Why it is exact. Bits 14–15 are read as two's complement once B's upper bits are flipped: code k there stands for k − 2. A weight
-//! is a = k − 1 (−1..=2), so lane times activation is (a + 1)·x + 2¹⁴·(b − 1)·x, and an accumulator that began with
-//! 8192 − Σx + 2¹⁴·Σx holds, modulo 2³²,
-//!     F + 2¹⁴·S_b,  F = 8192 + Σa·x.
-//! Over 32 columns |Σa·x| and |S_b| ≤ 32·254 = 8128, so the low 14 bits are F, and what is above them is S_b. The bias has 2³¹ more,
-//! so that it is S_b + 2¹⁷ as 18 bits unsigned: the total of B, which begins a block with 2¹⁶ − 8·2¹⁷, is negative until the block's eighth
-//! time, as |ΣS_b| ≤ 65024 < 2¹⁶, and its sign ends the loop. A block's sums
-//! are below 2¹⁶, their products with 11 bits of scale below 2²⁷; `SMLAL` shifts them by up to 29 and adds them in 64 bits,
-//! where a [`Matrix`] keeps their sum below 2⁶².
+//! Proof of exactness: bits 14–15 are read as two's complement once B's upper bits are flipped; code k there means k
+//! − 2. A weight is a = k − 1 (−1..=2), so lane times activation is (a + 1)·x + 2¹⁴·(b − 1)·x. An accumulator that
+//! began with 8192 − Σx + 2¹⁴·Σx holds, modulo 2³²,
+//!     F + 2¹⁴·S_b, F = 8192 + Σa·x.
+//! Over 32 columns |Σa·x| and |S_b| ≤ 32·254 = 8128, so the low 14 bits are F, and the bits above them are S_b. The
+//! bias has 2³¹ more, so that these are S_b + 2¹⁷ as 18 unsigned bits. The total of B begins a block with 2¹⁶ −
+//! 8·2¹⁷, so it is negative until the block's eighth step, as |ΣS_b| ≤ 65024 < 2¹⁶, and its sign ends the loop. A
+//! block's sums are below 2¹⁶, and their products with 11 bits of scale below 2²⁷. `SMLAL` shifts them by up to 29
+//! and adds them in 64 bits, because a [`Matrix`] keeps their sum below 2⁶².
 
 use core::arch::asm;
 
@@ -30,14 +31,15 @@ use crate::linear::{I8Sym, Matrix, Sums};
 /// Values and bytes of a block.
 const VALUES: usize = 256;
 const BYTES: usize = 66;
-/// Scratch words of 32 columns.
+/// Scratch words per 32 columns.
 const STREAM: usize = 17;
-/// What keeps the low field from being negative.
+/// Offset that keeps the low field from being negative.
 const OFFSET: i32 = 1 << 13;
-/// What counts the times.
+/// Number that counts the steps.
 const COUNT: u32 = 1 << 31;
 
-/// [`crate::arch::plain::linear::blocks`] of TQ2_0. `scratch` has [`Matrix::scratch_len`] words or more.
+/// Same contract as [`crate::arch::plain::linear::blocks`], for TQ2_0. `scratch` has at least [`Matrix::scratch_len`]
+/// words.
 pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
@@ -56,7 +58,7 @@ pub(super) fn sums(
     let rows = matrix.bytes().chunks((2 * blocks * BYTES).max(1));
     for rows in rows {
         let (first, second) = rows.split_at_checked(blocks * BYTES).unwrap_or_default();
-        // The last of an odd number keeps itself company.
+        // The last of an odd number of rows is paired with itself.
         let company = if second.is_empty() { first } else { second };
         let [sum, next] = two_rows(first, company, scratch);
         out.push(sum);
@@ -66,7 +68,7 @@ pub(super) fn sums(
     true
 }
 
-/// Biases and pairs in the order of the codes.
+/// Writes biases and pairs, in the order of the codes.
 fn widen(x: &[i8], stream: &mut [u32]) {
     let halves = x.chunks_exact(128).zip(stream.chunks_exact_mut(4 * STREAM));
     for (x, stream) in halves {
@@ -95,7 +97,7 @@ fn widen(x: &[i8], stream: &mut [u32]) {
     }
 }
 
-/// Both rows' words: U to r6, V to r5.
+/// Loads both rows' words: U to r6, V to r5.
 macro_rules! load {
     () => {
         "
@@ -110,7 +112,8 @@ macro_rules! load {
     };
 }
 
-/// Four places of a word times the pairs in r1 to r4; r0 is the accumulator, r10 the mask, r7 is lost, and so is the word.
+/// Four places of a word times the pairs in r1 to r4. r0 is the accumulator, r10 is the mask; r7 and the word are
+/// overwritten.
 macro_rules! four_places {
     ($word:literal, $a:literal, $b:literal, $c:literal, $d:literal) => {
         concat!(
@@ -142,7 +145,7 @@ macro_rules! four_places {
     };
 }
 
-/// Sixteen columns: the first pairs are in r1 to r4.
+/// Sixteen columns, with the first pairs in r1 to r4.
 macro_rules! word {
     () => {
         concat!(
@@ -169,7 +172,7 @@ macro_rules! scale {
             // ±1.
             "asr r3, r0, #31\n",
             "orr r3, r3, #1\n",
-            // Subnormals count in what the smallest normal ones count in, and have no bit more.
+            // Subnormals have the unit of the smallest normal numbers, without the hidden bit.
             "cbz r1, 4f\n",
             "sub r1, r1, #1\n",
             "orr r2, r2, #1024\n",
@@ -186,7 +189,7 @@ macro_rules! scale {
     };
 }
 
-/// The sums of two rows of whole blocks.
+/// Returns the sums of two rows of whole blocks.
 #[inline(never)]
 fn two_rows(first: &[u8], second: &[u8], stream: &[u32]) -> [i64; 2] {
     let mut sums = [0i64; 2];
@@ -194,8 +197,9 @@ fn two_rows(first: &[u8], second: &[u8], stream: &[u32]) -> [i64; 2] {
     if len == 0 || first.len() != len || second.len() != len {
         return sums;
     }
-    // SAFETY: reads `stream` from its start to its end, and both rows to theirs, which hold as many blocks; writes `sums`.
-    // `LDR` and `LDRSH` take any address. The stack comes back as it was, and so do r6, r7 and r9, which cannot be operands.
+    // SAFETY: reads `stream` from its start to its end, and both rows to theirs, which hold as many blocks; writes
+    // `sums`. `LDR` and `LDRSH` take any address. The stack comes back as it was, and so do r6, r7 and r9, which
+    // cannot be operands.
     unsafe {
         asm!(
             "push {{r0, r1, r6, r7, r9}}",
@@ -205,7 +209,7 @@ fn two_rows(first: &[u8], second: &[u8], stream: &[u32]) -> [i64; 2] {
             "strd r2, r2, [sp, #8]",
             "2:",
             "mov r8, #0",
-            // 2¹⁶ less than eight countings.
+            // 2¹⁶ minus eight steps of the count.
             "mov r9, #0",
             "movt r9, #0xFFF1",
             "3:",

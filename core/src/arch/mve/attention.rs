@@ -1,15 +1,15 @@
-//! Attention's products with vectors: bytes are loaded as lanes of 16 or 32 bits. Eight values of two keys are six instructions; sixteen columns of a position
-//! are eleven.
+//! Attention's products with vectors: bytes are loaded as lanes of 16 or 32 bits. Eight values of two keys take six
+//! instructions; sixteen columns of a position take eleven.
 
 use core::arch::global_asm;
 
 use crate::model::PAGE;
 use crate::model::attention::MAX_HEAD;
 
-/// The most values of a head.
+/// Largest number of values of a head.
 pub(in super::super) const LONGEST: usize = MAX_HEAD;
 
-/// Columns of a step.
+/// Columns per step.
 pub(in super::super) const COLUMNS: usize = 16;
 
 const LEN: usize = PAGE as usize;
@@ -42,7 +42,8 @@ global_asm!(
     ".global tercet_mve_values",
     ".type tercet_mve_values,%function",
     ".thumb_func",
-    // r0: sixteen columns of the first position, r1: bytes to the next one's, r2: weights, r3: positions, at least 1; on the stack: sums.
+    // r0: sixteen columns of the first position, r1: bytes to the next position's, r2: weights, r3: positions, at
+    // least 1; on the stack: sums.
     "tercet_mve_values:",
     "push {{r4, lr}}",
     "vpush {{d8, d9}}",
@@ -93,7 +94,7 @@ unsafe extern "C" {
     );
 }
 
-/// A query as it is.
+/// A query, unchanged.
 pub(in super::super) struct Query<'q>(&'q [i16]);
 
 impl<'q> Query<'q> {
@@ -105,14 +106,14 @@ impl<'q> Query<'q> {
         self.0.len()
     }
 
-    /// Its products with two keys; zeros where they are shorter.
+    /// Returns its products with two keys; zeros if they are shorter.
     #[inline(always)]
     pub(in super::super) fn dots(&self, first: &[i8], second: &[i8]) -> [i32; 2] {
         let mut dots = [0; 2];
         let len = self.0.len();
         if len > 0 && first.len() >= len && second.len() >= len {
-            // SAFETY: All three have `len` elements, at least 1, halfwords at multiples of 2, and `dots` has room for both. The function keeps the registers
-            // that its caller owns.
+            // SAFETY: All three have `len` elements, at least 1, halfwords at multiples of 2, and `dots` has room for
+            // both. The function keeps the registers that its caller owns.
             unsafe {
                 tercet_mve_two_keys(
                     self.0.as_ptr(),
@@ -127,23 +128,24 @@ impl<'q> Query<'q> {
     }
 }
 
-/// Weights of a page's positions, as they are.
+/// Weights of a page's positions, unchanged.
 pub(in super::super) struct Weights<'w>(&'w [i32]);
 
 impl<'w> Weights<'w> {
-    /// The first `len`; those behind them are 0.
+    /// Takes the first `len` weights; those after them are 0.
     pub(in super::super) fn new(weights: &'w [i32; LEN], len: usize) -> Self {
         Self(weights.get(..len).unwrap_or_default())
     }
 
-    /// Σ w · v of sixteen columns: those that `values` begins with of each position, `stride` bytes apart. Zeros where there are fewer.
+    /// Returns Σ w · v of sixteen columns: the first ones in `values` at each position, with positions `stride` bytes
+    /// apart. Zeros if there are fewer.
     #[inline(always)]
     pub(in super::super) fn sums(&self, values: &[i8], stride: usize) -> [i32; COLUMNS] {
         let mut sums = [0; COLUMNS];
         let positions = self.0.len();
         if positions > 0 && values.len() >= (positions - 1) * stride + COLUMNS {
-            // SAFETY: `values` has the sixteen columns of each weight's position, at least one, and `sums` has room for their sums. The function keeps the
-            // registers that its caller owns.
+            // SAFETY: `values` has the sixteen columns of each weight's position, at least one, and `sums` has room
+            // for their sums. The function keeps the registers that its caller owns.
             unsafe {
                 tercet_mve_values(
                     values.as_ptr(),

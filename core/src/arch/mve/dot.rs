@@ -1,7 +1,7 @@
-//! Dot products of int8 vectors at any address, sixteen values a step.
+//! Dot products of int8 vectors at any address, sixteen values per step.
 //!
-//! Contract: [`crate::arch::plain::dot`] and [`crate::arch::plain::norm`]. Sums wrap where theirs do, modulo 2³². The loop is predicated, as in
-//! [`super::int8`].
+//! Contract: [`crate::arch::plain::dot`] and [`crate::arch::plain::norm`]. Sums wrap where theirs do, modulo 2³². The
+//! loop is predicated, as in [`super::int8`].
 
 use core::arch::global_asm;
 
@@ -12,7 +12,7 @@ global_asm!(
     ".global tercet_mve_dot",
     ".type tercet_mve_dot,%function",
     ".thumb_func",
-    // r0, r1: values, r2: how many, at least 1.
+    // r0, r1: values, r2: number of values, at least 1.
     "tercet_mve_dot:",
     "push {{r4, lr}}",
     "mov r4, #0",
@@ -31,7 +31,7 @@ unsafe extern "C" {
     fn tercet_mve_dot(a: *const i8, b: *const i8, len: usize) -> i32;
 }
 
-/// Σ a·b over the length of the shorter one.
+/// Returns Σ a·b over the length of the shorter one.
 pub(crate) fn dot(a: &[i8], b: &[i8]) -> i32 {
     let len = a.len().min(b.len());
     if len == 0 {
@@ -41,7 +41,7 @@ pub(crate) fn dot(a: &[i8], b: &[i8]) -> i32 {
     unsafe { tercet_mve_dot(a.as_ptr(), b.as_ptr(), len) }
 }
 
-/// Σ a².
+/// Returns Σ a².
 pub(crate) fn norm(a: &[i8]) -> u32 {
     dot(a, a) as u32
 }

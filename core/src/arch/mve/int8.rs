@@ -1,8 +1,8 @@
-//! int8 × int8 with vectors: `VMLADAVA.S8` multiplies sixteen pairs and adds all of them to 32 bits.
+//! int8 × int8 with vectors: `VMLADAVA.S8` multiplies sixteen pairs and adds all of them in 32 bits.
 //!
-//! Exact: every product of two int8 is below 2¹⁴ + 1, and 2¹⁶ of them ([`MAX_COLS`](crate::linear::MAX_COLS)) stay within 2³⁰.
-//! No pair is added on its own, so −128 · −128 is no special case. The loop is predicated by the number of columns: lanes past a row's
-//! end are neither loaded nor multiplied.
+//! Exact: every product of two int8 is below 2¹⁴ + 1, and 2¹⁶ of them ([`MAX_COLS`](crate::linear::MAX_COLS)) stay
+//! within 2³⁰. No pair is added separately, so −128 · −128 is no special case. The loop is predicated by the number
+//! of columns: lanes after a row's end are neither loaded nor multiplied.
 
 use core::arch::global_asm;
 
@@ -15,7 +15,8 @@ global_asm!(
     ".global tercet_mve_int8",
     ".type tercet_mve_int8,%function",
     ".thumb_func",
-    // r0: first row, r1: bytes to the next, r2: x, r3: columns, at least 1; on the stack: sums, fours of rows, at least 1.
+    // r0: first row, r1: bytes to the next, r2: x, r3: columns, at least 1; on the stack: sums, number of fours of
+    // rows, at least 1.
     "tercet_mve_int8:",
     "push {{r1-r11, lr}}",
     "ldr r11, [sp, #48]",
@@ -66,7 +67,7 @@ unsafe extern "C" {
     );
 }
 
-/// The sums of a matrix in [`Layout::Int8`](crate::linear::Layout::Int8), four rows at once.
+/// Computes the sums of a matrix in [`Layout::Int8`](crate::linear::Layout::Int8), four rows at once.
 pub fn int8(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let x = x.get();
     for group in Group::all(matrix.bytes(), x.len()) {
@@ -75,20 +76,20 @@ pub fn int8(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     }
 }
 
-/// The most rows of a group.
+/// Largest number of rows of a group.
 const MOST: usize = 16;
 
-/// Rows that one call takes.
+/// Rows that one call processes.
 pub(super) struct Group<'a, T> {
     rows: &'a [T],
     stride: usize,
     fours: usize,
-    /// How many of the dot products are of rows.
+    /// Number of the dot products that belong to rows.
     pub(super) count: usize,
 }
 
 impl<'a, T: Byte> Group<'a, T> {
-    /// All whole rows of `cols` values: as many as can be in large groups.
+    /// Returns all whole rows of `cols` values, as many as possible in large groups.
     pub(super) fn all(rows: &'a [T], cols: usize) -> impl Iterator<Item = Self> {
         let cols = cols.max(1);
         let group = move |stride, fours, count| {
@@ -104,19 +105,20 @@ impl<'a, T: Byte> Group<'a, T> {
         let rest = fours.remainder().chunks_exact(cols);
         most.map(group(cols, MOST / 4, MOST))
             .chain(fours.map(group(cols, 1, 4)))
-            // One row is four rows no values apart.
+            // One row is four rows with a stride of 0.
             .chain(rest.map(group(0, 1, 1)))
     }
 
-    /// The dot products of the rows with `x`; zeros where its length is not theirs.
+    /// Returns the dot products of the rows with `x`; zeros if the lengths differ.
     #[inline]
     pub(super) fn dots(&self, x: &[i8]) -> [i32; MOST] {
         let mut dots = [0; MOST];
         if x.is_empty() || x.len().checked_mul(self.count) != Some(self.rows.len()) {
             return dots;
         }
-        // SAFETY: By `all`, `rows` are `count` = 4 · `fours` rows, `stride` apart, or one and `stride` is 0. `x` has as many values as each, at least 1,
-        // and `dots` has room for 4 · `fours`. Bytes need no alignment. The function keeps the registers that its caller owns.
+        // SAFETY: By `all`, `rows` are `count` = 4 · `fours` rows, `stride` apart, or one and `stride` is 0. `x` has
+        // as many values as each, at least 1, and `dots` has room for 4 · `fours`. Bytes need no alignment. The
+        // function keeps the registers that its caller owns.
         unsafe {
             tercet_mve_int8(
                 self.rows.as_ptr().cast(),
@@ -131,7 +133,7 @@ impl<'a, T: Byte> Group<'a, T> {
     }
 }
 
-/// A byte that holds an int8.
+/// A byte that contains an int8.
 pub(super) trait Byte {}
 
 impl Byte for u8 {}

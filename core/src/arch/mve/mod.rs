@@ -1,7 +1,7 @@
 //! Kernels for Cortex-M processors with vectors (Helium: Cortex-M52, M55, M85).
 //!
-//! Each is a function in assembly, since compilers for Armv8-M Mainline do not know the vector instructions: the feature `mve`
-//! says that the processor does.
+//! Each is a function in assembly, since compilers for Armv8-M Mainline do not know the vector instructions: the
+//! feature `mve` states that the processor has them.
 #![allow(unsafe_code, reason = "calls of functions in assembly")]
 
 pub(super) mod attention;
@@ -20,7 +20,8 @@ pub use tq2_0::tq2_0;
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// [`crate::arch::plain::linear::sums`] by kernels, of the layouts in a set; false, and nothing done, where a layout has none.
+/// Does [`crate::arch::plain::linear::sums`] with kernels, for the layouts in a set. Returns false and does nothing
+/// if a layout has none.
 #[inline]
 pub fn sums<const SET: u32>(
     matrix: &Matrix<'_>,

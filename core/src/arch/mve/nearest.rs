@@ -1,7 +1,7 @@
 //! The nearest centroid: four dot products at once.
 //!
-//! Contract: what [`crate::arch::plain::nearest`] gives, for points and centroids at any address, −128 among them. Scores wrap where its
-//! do, modulo 2³².
+//! Contract: the result of [`crate::arch::plain::nearest`], for points and centroids at any address, including −128.
+//! Scores wrap where its do, modulo 2³².
 
 use super::dot::norm;
 use super::int8::Group;
@@ -21,7 +21,7 @@ pub(crate) fn for_each_nearest(
     }
 }
 
-/// The nearest centroid of a point.
+/// Returns the nearest centroid of a point.
 pub(crate) fn nearest(point: &[i8], centroids: &[i8], mut norms: &[i32]) -> Nearest {
     let mut best = (i32::MAX, 0);
     let mut label = 0u32;

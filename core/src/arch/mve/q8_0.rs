@@ -6,7 +6,7 @@ use core::arch::global_asm;
 const VALUES: usize = 32;
 const BYTES: usize = 34;
 
-/// What `x` has for a block.
+/// Number of elements of `x` per block.
 pub(in super::super) const STEP: usize = VALUES;
 
 global_asm!(
@@ -50,7 +50,7 @@ global_asm!(
 );
 
 unsafe extern "C" {
-    /// Writes the sums of blocks of two rows as long as their scales are `scales`; returns how many these are.
+    /// Writes the sums of blocks of two rows while their scales are `scales`; returns the number of these blocks.
     fn tercet_mve_q8_0(
         a: *const u8,
         b: *const u8,
@@ -61,15 +61,16 @@ unsafe extern "C" {
     ) -> usize;
 }
 
-/// The sums of blocks of two rows, without scales, as long as both scales are those of `scales`, the first row's in the low half; and of how many.
+/// Returns the sums of blocks of two rows, without scales, while both scales are those in `scales` (the first row's
+/// in the low half), and the number of these blocks.
 pub(in super::super) fn run(a: &[u8], b: &[u8], x: &[i8], scales: u32) -> (i32, i32, usize) {
     let blocks = (x.len() / VALUES).min(a.len() / BYTES).min(b.len() / BYTES);
     let mut sums = [0; 2];
     if blocks == 0 {
         return (0, 0, 0);
     }
-    // SAFETY: Both rows have 34 · blocks bytes, which need no alignment, and x has 32 · blocks values, of which there is one block at least; `sums` has room for
-    // both. The function keeps the registers that its caller owns.
+    // SAFETY: Both rows have 34 · blocks bytes, which need no alignment, and x has 32 · blocks values, of which there
+    // is one block at least; `sums` has room for both. The function keeps the registers that its caller owns.
     let done = unsafe {
         tercet_mve_q8_0(
             a.as_ptr(),

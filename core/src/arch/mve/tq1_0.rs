@@ -1,12 +1,13 @@
-//! TQ1_0 × int8 with vectors, straight from the file, of blocks that all have one scale.
+//! TQ1_0 × int8 with vectors, directly from the file, for blocks that all have one scale.
 //!
-//! A byte is a fraction of 256 in base 3: three times it is a digit (its high half, `VMULH`), and the fraction that is left (its low half, `VMUL`). So
-//! sixteen bytes give five times sixteen digits, 0 to 2, with activations that lie together in `x`: digit n of bytes 0 to 31 is columns 32 n and on, of
-//! bytes 32 to 47 columns 160 + 16 n. The last four bytes hold four digits each: sixteen lanes of them, times 1, 3, 9 and 27, leave the fractions of all
-//! sixteen at once. Four rows share the activations: 223 instructions for 1,024 products.
+//! A byte is a base-3 fraction in units of 1/256: three times it is a digit (its high half, `VMULH`) and the
+//! remaining fraction (its low half, `VMUL`). So sixteen bytes give five times sixteen digits, 0 to 2, with
+//! consecutive activations in `x`: digit n of bytes 0 to 31 is columns 32 n and on, that of bytes 32 to 47 columns
+//! 160 + 16 n and on. The last four bytes hold four digits each: sixteen lanes of them, times 1, 3, 9 and 27, leave
+//! the fractions of all sixteen at once. Four rows share the activations: 223 instructions for 1,024 products.
 //!
-//! Exact: a digit's product is at most 254, and 2¹⁶ of them ([`MAX_COLS`](crate::linear::MAX_COLS)) stay below 2²⁴; a sum begins with −Σ x, so it ends as
-//! Σ (digit − 1) · x.
+//! Exact: a digit's product is at most 254, and 2¹⁶ of them ([`MAX_COLS`](crate::linear::MAX_COLS)) stay below 2²⁴. A
+//! sum begins with −Σ x, so it ends as Σ (digit − 1) · x.
 
 use core::arch::global_asm;
 
@@ -16,7 +17,8 @@ use crate::linear::{I8Sym, Matrix, Sums};
 const LEN: usize = 256;
 const BYTES: usize = 54;
 
-// Digit by digit, with sixteen activations each, of the bytes of four rows in q1 to q4; r4, r6, r8 and r10 are the rows' sums.
+// Digit by digit, with sixteen activations each, for the bytes of four rows in q1 to q4; r4, r6, r8 and r10 are the
+// rows' sums.
 macro_rules! digits {
     ($($x:literal),+; $last:literal) => {
         concat!($("vldrb.u8 q0, ", $x, "\n", digits!(digit "q1", "r4", "vmul.i8 q1, q1, q7\n"), digits!(digit "q2", "r6", "vmul.i8 q2, q2, q7\n"),
@@ -76,11 +78,12 @@ global_asm!(
     ".global tercet_mve_tq1_0",
     ".type tercet_mve_tq1_0,%function",
     ".thumb_func",
-    // r0: first row, r1: bytes to the next, r2: x, r3: blocks, at least 1; on the stack: sums, fours of rows, at least 1.
+    // r0: first row, r1: bytes to the next, r2: x, r3: blocks, at least 1; on the stack: sums, number of fours of
+    // rows, at least 1.
     "tercet_mve_tq1_0:",
     "push {{r1-r11, lr}}",
     "vpush {{d8-d15}}",
-    // Σ x; the arguments lie at 72 and 120 from here.
+    // Σ x; the arguments are at 72 and 120 from here.
     "mov r4, #0",
     "mov r5, r2",
     "lsl r6, r3, #4",
@@ -153,10 +156,11 @@ unsafe extern "C" {
     );
 }
 
-/// The most rows of a call.
+/// Largest number of rows per call.
 const ROWS: usize = 32;
 
-/// The sums of a matrix in TQ1_0, four rows at once. False, and nothing done, unless all blocks have one scale.
+/// Computes the sums of a matrix in TQ1_0, four rows at once. Returns false and does nothing unless all blocks have
+/// one scale.
 pub(super) fn tq1_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) -> bool {
     let Some(scale) = matrix.one_block_scale() else {
         return false;
@@ -172,13 +176,14 @@ pub(super) fn tq1_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) -> b
     let rest = fours.remainder().chunks_exact(row_bytes.max(1));
     let most = most.map(|rows| (rows, row_bytes, ROWS));
     let fours = fours.map(|rows| (rows, row_bytes, 4));
-    // One row is four rows no bytes apart.
+    // One row is four rows with a stride of 0.
     let rest = rest.map(|rows| (rows, 0, 1));
     let scale = (scale, 127 * x.len() as u32);
     let mut sums = [0; ROWS];
     for (rows, stride, count) in most.chain(fours).chain(rest) {
-        // SAFETY: The rows of `blocks` blocks, `stride` bytes apart, lie in `rows`, `x` has 256 activations for each block, and `sums` has room for whole
-        // fours of rows. Bytes need no alignment. The function keeps the registers that its caller owns.
+        // SAFETY: The rows of `blocks` blocks, `stride` bytes apart, lie in `rows`, `x` has 256 activations for each
+        // block, and `sums` has room for whole fours of rows. Bytes need no alignment. The function keeps the
+        // registers that its caller owns.
         unsafe {
             tercet_mve_tq1_0(
                 rows.as_ptr(),

@@ -1,11 +1,13 @@
-//! TQ2_0 × int8 with vectors, straight from the file.
+//! TQ2_0 × int8 with vectors, directly from the file.
 //!
-//! Sixteen bytes hold four fields of two bits, each sixteen columns that lie together in `x`: field n of bytes m.. is columns
-//! 32 n + m... A field stays where it is: masked, it is c · 4ⁿ, so the sums of fields 1 and 2 come out 4 and 16 times as large, exactly; field 3
-//! would be negative as int8 and is shifted down. c = code + 1 is 0 to 3, so a block's sum is Σ c·x − Σ x.
+//! Sixteen bytes hold four fields of two bits, each for sixteen consecutive columns of `x`: field n of bytes m.. is
+//! columns 32 n + m... A field is not shifted: masked, it is c · 4ⁿ, so the sums of fields 1 and 2 are exactly 4 and
+//! 16 times as large. Field 3 would be negative as int8 and is shifted down. c = code + 1 is 0 to 3, so a block's sum
+//! is Σ c·x − Σ x.
 //!
-//! Exact: in a block a field's products are below 127 · 48 and 64 of them are added, below 2¹⁹. A block's sum is below 2¹⁷, its product with
-//! 11 bits of scale below 2²⁸; `SMLAL` shifts it by up to 29 and adds it in 64 bits, where a [`Matrix`] keeps the sum below 2⁶².
+//! Exact: in a block a field's products are below 127 · 48, and 64 of them are added, which is below 2¹⁹. A block's
+//! sum is below 2¹⁷, and its product with 11 bits of scale below 2²⁸. `SMLAL` shifts it by up to 29 and adds it in 64
+//! bits, because a [`Matrix`] keeps the sum below 2⁶².
 
 use core::arch::global_asm;
 
@@ -15,7 +17,8 @@ use crate::linear::{I8Sym, Matrix, Sums};
 const LEN: usize = 256;
 const BYTES: usize = 66;
 
-// Sixteen bytes of two rows, at `at` from their blocks, with four times sixteen activations from `x`; `add` is "a" where sums go on.
+// Sixteen bytes of two rows, at `at` from their blocks, with four times sixteen activations from `x`; `add` is "a" if
+// sums continue.
 macro_rules! sixteen {
     ($add:literal, $at:literal, $x0:literal, $x1:literal, $x2:literal, $x3:literal) => {
         concat!(
@@ -69,7 +72,7 @@ macro_rules! sixteen {
     };
 }
 
-// Adds a block's sum times its scale to a row's. r6, r8 and r12 are lost.
+// Adds a block's sum times its scale to a row's. r6, r8 and r12 are overwritten.
 macro_rules! scale {
     ($row:literal, $sum:literal, $low:literal, $high:literal) => {
         concat!(
@@ -81,7 +84,7 @@ macro_rules! scale {
             // ±1.
             "asr r8, r8, #31\n",
             "orr r8, r8, #1\n",
-            // Subnormals count in what the smallest normal ones count in, and have no bit more.
+            // Subnormals have the unit of the smallest normal numbers, without the hidden bit.
             "cbz r6, 4f\n",
             "sub r6, r6, #1\n",
             "orr r12, r12, #1024\n",
@@ -106,11 +109,12 @@ global_asm!(
     ".global tercet_mve_tq2_0",
     ".type tercet_mve_tq2_0,%function",
     ".thumb_func",
-    // r0: first row, r1: bytes to the next, r2: x, r3: blocks, at least 1; on the stack: Σ x of each block, sums, pairs of rows, at least 1.
+    // r0: first row, r1: bytes to the next, r2: x, r3: blocks, at least 1; on the stack: Σ x of each block, sums,
+    // number of pairs of rows, at least 1.
     "tercet_mve_tq2_0:",
     "push {{r1-r11, lr}}",
     "vpush {{d8-d13}}",
-    // The second row's sum; the arguments lie at 56 and 104 from here.
+    // The second row's sum; the arguments are at 56 and 104 from here.
     "sub sp, #8",
     "mov r5, #0x03",
     "vdup.8 q4, r5",
@@ -121,7 +125,7 @@ global_asm!(
     "add r1, r0",
     "3:",
     "ldr r11, [sp, #104]",
-    // The first row's is in r5 and r7.
+    // The first row's sum is in r5 and r7.
     "mov r5, #0",
     "mov r7, #0",
     "strd r5, r7, [sp]",
@@ -196,10 +200,10 @@ unsafe extern "C" {
     fn tercet_mve_totals(x: *const i8, totals: *mut u32, blocks: usize);
 }
 
-/// Rows whose sums are handed on together; even.
+/// Number of rows whose sums are passed on together; even.
 const ROWS: usize = 8;
 
-/// The sums of a matrix in TQ2_0, two rows at once. `scratch` has a word for each block of a row.
+/// Computes the sums of a matrix in TQ2_0, two rows at once. `scratch` has one word per block of a row.
 pub fn tq2_0(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
     let blocks = matrix.cols() / LEN;
     let x = x.get();
@@ -217,12 +221,13 @@ pub fn tq2_0(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut i
     let last = rest.remainder().chunks_exact(row_bytes.max(1));
     let eights = eights.map(|rows| (rows, row_bytes, ROWS));
     let rest = rest.map(|rows| (rows, row_bytes, 2));
-    // One row is two rows no bytes apart.
+    // One row is two rows with a stride of 0.
     let last = last.map(|rows| (rows, 0, 1));
     for (rows, stride, count) in eights.chain(rest).chain(last) {
         let mut sums = [0; ROWS];
-        // SAFETY: The rows of `blocks` blocks, `stride` bytes apart, lie in `rows`, `x` has 256 activations and `totals` a word for each
-        // block, and `sums` has room for the pairs. Bytes need no alignment. The function keeps the registers that its caller owns.
+        // SAFETY: The rows of `blocks` blocks, `stride` bytes apart, lie in `rows`, `x` has 256 activations and
+        // `totals` a word for each block, and `sums` has room for the pairs. Bytes need no alignment. The function
+        // keeps the registers that its caller owns.
         unsafe {
             tercet_mve_tq2_0(
                 rows.as_ptr(),

@@ -1,8 +1,8 @@
 //! Dot products, lengths and distances of int8 vectors, exact in 32 bits.
 
-/// Σ a_i · b_i over the length of the shorter one.
+/// Returns Σ a_i · b_i over the length of the shorter one.
 ///
-/// Exact up to 131,071 values (16,384 · n < 2³¹); longer ones wrap. A plain loop, which compilers turn into widening
+/// Exact up to 131,071 values (16,384 · n < 2³¹); longer sums wrap. A plain loop, which compilers convert to widening
 /// multiplications of whole vectors.
 #[inline]
 pub fn dot(a: &[i8], b: &[i8]) -> i32 {
@@ -11,7 +11,7 @@ pub fn dot(a: &[i8], b: &[i8]) -> i32 {
     })
 }
 
-/// Σ a_i², the squared length. Exact up to 262,143 values (16,384 · n < 2³²); longer ones wrap.
+/// Returns Σ a_i², the squared length. Exact up to 262,143 values (16,384 · n < 2³²); longer sums wrap.
 #[inline]
 pub fn norm(a: &[i8]) -> u32 {
     a.iter().fold(0u32, |sum, &a| {
@@ -19,9 +19,10 @@ pub fn norm(a: &[i8]) -> u32 {
     })
 }
 
-/// Σ code_i · x_i of a packed ternary row (see [`crate::search::TernaryRows`]) and an int8 vector of its length.
+/// Returns Σ code_i · x_i of a packed ternary row (see [`crate::search::TernaryRows`]) and an int8 vector of its
+/// length.
 ///
-/// Exact up to 16,777,215 values (128 · n < 2³¹), the bits 3 apart, which count as 2; longer ones wrap.
+/// Exact up to 16,777,215 values (128 · n < 2³¹), except for the bits 3, which count as 2; longer sums wrap.
 #[inline]
 pub fn ternary_dot(row: &[u8], x: &[i8]) -> i32 {
     let mut sum = 0i32;
@@ -34,7 +35,7 @@ pub fn ternary_dot(row: &[u8], x: &[i8]) -> i32 {
     sum
 }
 
-/// The squared distance of two points of at most 43,690 coordinates.
+/// Returns the squared distance of two points of at most 43,690 coordinates.
 #[inline]
 pub fn squared_distance(a: &[i8], b: &[i8]) -> u32 {
     a.iter()

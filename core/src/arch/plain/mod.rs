@@ -1,4 +1,4 @@
-//! Plain loops, for any processor: what the kernels beside them are compared with, and what drivers compute by.
+//! Plain loops for any processor. The kernels are compared with them, and drivers use them.
 
 mod dot;
 pub mod linear;

@@ -1,16 +1,17 @@
-//! TQ1_0 and TQ2_0 as they lie in a file: two rows at a time, one in each half of a word; Q8_0, by the loop of int8.
+//! TQ1_0 and TQ2_0 as in a file: two rows at a time, one in each half of a word; Q8_0 with the loop of int8.
 //!
-//! A field of 16 bits collects Σ c·x of a row, c = 0..=3 the code, modulo 2¹⁶; it began with −Σx, so it ends as Σ (c − 1)·x.
-//! That fits 16 bits signed over a TQ1_0 block (256·127) and over half a TQ2_0 block (128·254).
+//! A 16-bit field collects Σ c·x of a row, with the code c = 0..=3, modulo 2¹⁶. It began with −Σx, so it ends as Σ (c
+//! − 1)·x. That fits 16 signed bits over a TQ1_0 block (256·127) and over half a TQ2_0 block (128·254).
 
 #[cfg(not(tercet_thumb1))]
 use super::dot;
 use crate::linear::{I8Sym, Matrix, Sums};
 
-/// Values of a block.
+/// Values per block.
 const VALUES: usize = 256;
 
-/// The sums of a matrix of blocks of `BYTES` bytes, by a function that gives the sums of one block of two rows.
+/// Computes the sums of a matrix of blocks of `BYTES` bytes, with a function that returns the sums of one block of
+/// two rows.
 pub(super) fn sums<const BYTES: usize>(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
@@ -20,10 +21,11 @@ pub(super) fn sums<const BYTES: usize>(
     let row_bytes = matrix.cols() / VALUES * BYTES;
     for rows in matrix.bytes().chunks((2 * row_bytes).max(1)) {
         let (first, second) = rows.split_at_checked(row_bytes).unwrap_or_default();
-        // The last of an odd number keeps itself company; what comes past the last row is left out.
+        // The last of an odd number of rows is paired with itself; receivers ignore sums after the last row.
         let second = if second.is_empty() { first } else { second };
         let mut sums = [0i64; 2];
-        // Through arrays, since a zip of two exact chunkings alone divides by sizes that it does not know at `opt-level = "s"`.
+        // Through arrays, since a zip of only two exact chunkings divides by sizes that it does not know at
+        // `opt-level = "s"`.
         let blocks = |row| <[u8]>::chunks_exact(row, BYTES).filter_map(<[u8]>::first_chunk);
         let x = x.get().chunks_exact(VALUES);
         let x = x.filter_map(<[i8]>::first_chunk);
@@ -37,7 +39,7 @@ pub(super) fn sums<const BYTES: usize>(
     }
 }
 
-/// The f16 at a block's end times 2²⁴.
+/// Returns the f16 at a block's end times 2²⁴.
 pub(super) fn scale(block: &[u8]) -> i64 {
     let bits = block
         .last_chunk()
@@ -45,7 +47,7 @@ pub(super) fn scale(block: &[u8]) -> i64 {
     fixed(bits)
 }
 
-/// An f16 times 2²⁴.
+/// Returns an f16 times 2²⁴.
 pub(crate) fn fixed(bits: u16) -> i64 {
     let exponent = (bits >> 10) & 31;
     let mantissa = i64::from(bits & 1023);
@@ -61,14 +63,14 @@ pub(crate) fn fixed(bits: u16) -> i64 {
     }
 }
 
-/// The sums of a matrix in Q8_0, two rows at a time: blocks that follow one another with one scale in each of the two are one sum of 32 bits (2¹⁶ columns
-/// at most), which is multiplied by it once.
+/// Computes the sums of a matrix in Q8_0, two rows at a time. If consecutive blocks have the same scale in each of
+/// the two rows, they form one 32-bit sum (of at most 2¹⁶ columns), which is multiplied by the scale once.
 pub(super) fn q8_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     const BYTES: usize = 34;
     let row_bytes = matrix.cols() / 32 * BYTES;
     for rows in matrix.bytes().chunks((2 * row_bytes).max(1)) {
         let (first, second) = rows.split_at_checked(row_bytes).unwrap_or_default();
-        // The last of an odd number keeps itself company; what comes past the last row is left out.
+        // The last of an odd number of rows is paired with itself; receivers ignore sums after the last row.
         let second = if second.is_empty() { first } else { second };
         let (mut totals, mut sums, mut before) = ([0i64; 2], [0i32; 2], [0u16; 2]);
         let blocks = |row| <[u8]>::as_chunks::<BYTES>(row).0.iter();
@@ -88,7 +90,7 @@ pub(super) fn q8_0(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     }
 }
 
-/// Adds sums times scales to totals, and begins them again.
+/// Adds sums times scales to totals, and resets the sums.
 fn end(totals: &mut [i64; 2], sums: &mut [i32; 2], scales: [u16; 2]) {
     for ((total, sum), scale) in totals.iter_mut().zip(sums).zip(scales) {
         *total += i64::from(*sum) * fixed(scale);
@@ -96,7 +98,7 @@ fn end(totals: &mut [i64; 2], sums: &mut [i32; 2], scales: [u16; 2]) {
     }
 }
 
-/// The products of a block of two rows.
+/// Returns the products of a block of two rows.
 #[inline(always)]
 fn two(a: &[u8; 32], b: &[u8; 32], x: &[i8; 32]) -> [i32; 2] {
     #[cfg(tercet_thumb1)]
@@ -105,19 +107,19 @@ fn two(a: &[u8; 32], b: &[u8; 32], x: &[i8; 32]) -> [i32; 2] {
     [dot(a, x), dot(b, x)]
 }
 
-/// What both fields begin with: −Σx.
+/// Returns the start value of both fields: −Σx.
 pub(super) fn begin(x: &[i8]) -> u32 {
     let sum = x.iter().fold(0i32, |sum, &x| sum + i32::from(x));
     (-sum as u32).wrapping_mul(0x1_0001)
 }
 
-/// Both fields, signed.
+/// Returns both fields, signed.
 pub(super) fn fields(sum: u32) -> [i32; 2] {
     let low = i32::from(sum as i16);
     [low, i32::from((sum.wrapping_sub(low as u32) >> 16) as i16)]
 }
 
-/// Five bytes' worth of columns at a time; see [`digits`].
+/// Five bytes' columns at a time; see [`digits`].
 #[inline(never)]
 pub(super) fn tq1_0(first: &[u8; 54], second: &[u8; 54], x: &[i8; VALUES]) -> [i32; 2] {
     let (x0, x) = x.split_at(160);
@@ -130,8 +132,8 @@ pub(super) fn tq1_0(first: &[u8; 54], second: &[u8; 54], x: &[i8; VALUES]) -> [i
     fields(sum)
 }
 
-/// Adds `STRIDE` bytes of each row. A byte is a fraction in base 3, of 8 bits: three times it is the first digit, and below that the
-/// fraction that is left. Digit n of byte m belongs to column m + n·`STRIDE`.
+/// Adds `STRIDE` bytes of each row. A byte is an 8-bit fraction in base 3: three times it is the first digit, and
+/// below that the remaining fraction. Digit n of byte m belongs to column m + n·`STRIDE`.
 #[inline(always)]
 pub(super) fn digits<'a, const STRIDE: usize>(
     mut sum: u32,

@@ -1,19 +1,21 @@
-//! Dot products of int8 vectors, several values a step without a branch, and of four rows at once where registers suffice.
+//! Dot products of int8 vectors: several values per step without a branch, and four rows at once if there are enough
+//! registers.
 //!
-//! Contract: [`crate::arch::plain::dot`] and [`crate::arch::plain::norm`]. Sums wrap where theirs do, modulo 2³², so their order is free.
+//! Contract: [`crate::arch::plain::dot`] and [`crate::arch::plain::norm`]. Sums wrap where theirs do, modulo 2³², so
+//! their order does not matter.
 
-/// Values of one row a step.
+/// Values of one row per step.
 const LONG: usize = 16;
-/// Values of each of four rows a step.
+/// Values of each of four rows per step.
 #[cfg(not(tercet_thumb1))]
 const SHORT: usize = 8;
 
 /// A stored int8: the byte of a weight, or a coordinate.
 pub trait Int8: Copy {
-    /// Its value.
+    /// Returns its value.
     fn value(self) -> i32;
 
-    /// The bytes of a row.
+    /// Returns the bytes of a row.
     #[cfg(tercet_thumb1)]
     fn bytes(row: &[Self]) -> &[u8];
 }
@@ -42,7 +44,7 @@ impl Int8 for u8 {
     }
 }
 
-/// Σ a·b over the length of the shorter one.
+/// Returns Σ a·b over the length of the shorter one.
 #[inline(never)]
 pub fn dot<T: Int8>(a: &[T], b: &[i8]) -> i32 {
     let len = a.len().min(b.len());
@@ -55,12 +57,12 @@ pub fn dot<T: Int8>(a: &[T], b: &[i8]) -> i32 {
     a.iter().zip(b).fold(rest, |sum, (a, b)| add(sum, a, b))
 }
 
-/// Σ a².
+/// Returns Σ a².
 pub fn norm(a: &[i8]) -> u32 {
     dot(a, a) as u32
 }
 
-/// [`dot`] of `x` and each of up to four rows as long as `x`, one behind the other; 0 for a row that is not there.
+/// Returns [`dot`] of `x` and each of up to four consecutive rows of the length of `x`; 0 for a missing row.
 pub fn dots<T: Int8>(rows: &[T], x: &[i8]) -> [i32; 4] {
     if let Some(rows) = apart(rows, x.len()) {
         return four(rows, x);
@@ -72,7 +74,7 @@ pub fn dots<T: Int8>(rows: &[T], x: &[i8]) -> [i32; 4] {
     sums
 }
 
-/// Four rows of a length; `None` where there are fewer or more.
+/// Returns four rows of a length; `None` if there are fewer or more.
 fn apart<T>(rows: &[T], len: usize) -> Option<[&[T]; 4]> {
     let (a, rows) = rows.split_at_checked(len)?;
     let (b, rows) = rows.split_at_checked(len)?;
@@ -80,7 +82,7 @@ fn apart<T>(rows: &[T], len: usize) -> Option<[&[T]; 4]> {
     (d.len() == len).then_some([a, b, c, d])
 }
 
-/// Each value of `x` is loaded once for two rows.
+/// Loads each value of `x` once for two rows.
 #[cfg(tercet_thumb1)]
 fn four<T: Int8>([a, b, c, d]: [&[T]; 4], x: &[i8]) -> [i32; 4] {
     use crate::arch::thumb1::two;
@@ -91,7 +93,7 @@ fn four<T: Int8>([a, b, c, d]: [&[T]; 4], x: &[i8]) -> [i32; 4] {
     sums
 }
 
-/// Each value of `x` is loaded once for four rows.
+/// Loads each value of `x` once for four rows.
 #[cfg(not(tercet_thumb1))]
 #[inline(never)]
 fn four<T: Int8>([a, b, c, d]: [&[T]; 4], x: &[i8]) -> [i32; 4] {

@@ -1,4 +1,4 @@
-//! Five ternary digits a byte without blocks, two rows at a time, as [`super::blocks`] has them.
+//! Five ternary digits per byte without blocks, two rows at a time, as in [`super::blocks`].
 
 use super::blocks::{begin, digits, fields};
 use crate::linear::five_trits::{BYTES, COLS, whole};
@@ -8,7 +8,7 @@ pub(super) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let row_bytes = matrix.cols().div_ceil(COLS) * BYTES;
     for rows in matrix.bytes().chunks((2 * row_bytes).max(1)) {
         let (first, second) = rows.split_at_checked(row_bytes).unwrap_or_default();
-        // The last of an odd number keeps itself company; what comes past the last row is left out.
+        // The last of an odd number of rows is paired with itself; receivers ignore sums after the last row.
         let second = if second.is_empty() { first } else { second };
         out.narrow(&two_rows(first, second, x.get()));
     }

@@ -1,7 +1,8 @@
-//! Loops for processors that have a multiplier of 32 bits and nothing more: Cortex-M0 and M3, RV32.
+//! Loops for processors with a 32-bit multiplier and nothing more: Cortex-M0 and M3, RV32.
 //!
-//! Ternary layouts: two rows' codes lie far enough apart in one word that one multiplication by an activation serves both, and sums
-//! stay apart until they are read out. int8: several values without a branch, four rows at once where there are registers.
+//! Ternary layouts: two rows' codes are far enough apart in one word that one multiplication by an activation serves
+//! both, and their sums stay separate until they are read. int8: several values without a branch, and four rows at
+//! once if there are enough registers.
 
 mod blocks;
 mod dot;
@@ -22,8 +23,8 @@ pub(crate) use tq1_0::Portable as Tq1_0;
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// [`crate::arch::plain::linear::sums`] of the layouts in a set that have such a loop; false, and nothing done, for another. `scratch` has
-/// [`Matrix::scratch_len`] words or more.
+/// Does [`crate::arch::plain::linear::sums`] for the layouts in a set that have such a loop. Returns false and does
+/// nothing for another. `scratch` has at least [`Matrix::scratch_len`] words.
 #[inline]
 pub(crate) fn sums<const SET: u32>(
     matrix: &Matrix<'_>,
@@ -36,7 +37,7 @@ pub(crate) fn sums<const SET: u32>(
     const Q8_0: Layout = Layout::Block(Format::Q8_0);
     // Each arm's guard is a constant.
     match matrix.layout() {
-        // Where there is an operating system there are vectors, and compilers make better ones of a single row's loop.
+        // Targets with an operating system have vectors, and compilers make better ones from a single row's loop.
         Layout::Int8 if Layout::Int8.is_in(SET) && cfg!(target_os = "none") => {
             int8::sums(matrix, x, out);
         }
@@ -45,7 +46,7 @@ pub(crate) fn sums<const SET: u32>(
         }
         Layout::FiveTrits if Layout::FiveTrits.is_in(SET) => five_trits::sums(matrix, x, out),
         TQ1_0 if TQ1_0.is_in(SET) => {
-            // What kernels for the DSP extension leave has too little scratch for tables.
+            // Matrices that the kernels for the DSP extension leave have too little scratch for tables.
             if cfg!(tercet_dsp) || !tq1_0::sums(matrix, x, scratch, out) {
                 blocks::sums::<54>(matrix, x, blocks::tq1_0, out);
             }

@@ -1,11 +1,11 @@
 //! The nearest centroid of a point, four centroids at a time.
 //!
-//! Contract: [`crate::arch::plain::nearest`]. The scores are its own and come in its order.
+//! Contract: [`crate::arch::plain::nearest`]. The scores are the same and in the same order.
 
 use super::dot::{dot, dots, norm};
 use crate::arch::plain::Nearest;
 
-/// See the head of this file.
+/// See the module docs.
 pub fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
     let dims = point.len().max(1);
     let mut search = Search {
@@ -35,7 +35,7 @@ pub fn nearest(point: &[i8], centroids: &[i8], norms: &[i32]) -> Nearest {
 struct Search {
     best: i32,
     label: u32,
-    /// Centroids seen.
+    /// Number of centroids seen.
     next: u32,
 }
 

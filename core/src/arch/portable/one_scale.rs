@@ -1,10 +1,12 @@
-//! TQ1_0 whose blocks all have one scale, as a ternary tensor with a scale has them: sums stay 32 bits, and tables serve the rows of all matrices that
-//! take the same activations.
+//! TQ1_0 whose blocks all have one scale, as in a ternary tensor with one scale: sums stay 32 bits, and tables serve
+//! the rows of all matrices that take the same activations.
 //!
-//! Tables and sums are those of [`super::tq1_0`], by loops of any processor's ([`Loops`]). Why it is exact. Even bytes of two blocks hold 2 · (24 · 5 + 2 · 4) =
-//! 256 columns, and so do odd ones; their sums are at most 256 · 127 < 2¹⁵. What two blocks come to is added in 32 bits: |Σ| ≤ 127 · 2¹⁶.
+//! Tables and sums are those of [`super::tq1_0`], with the loops of any processor ([`Loops`]). Proof of exactness:
+//! even bytes of two blocks hold 2 · (24 · 5 + 2 · 4) = 256 columns, and so do odd ones; their sums are at most 256 ·
+//! 127 < 2¹⁵. The sums of two blocks are added in 32 bits: |Σ| ≤ 127 · 2¹⁶.
 //!
-//! Scratch: the tables of a pass; for each row of a tile two words for its sums, and of more than two blocks one for its total.
+//! Scratch: the tables of a pass; for each row of a tile two words for its sums and, with more than two blocks, one
+//! for its total.
 
 use half::f16;
 
@@ -12,28 +14,28 @@ use super::tq1_0::{BYTES, TABLE, VALUES};
 use crate::block::Format;
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// The most matrices whose rows share tables.
+/// Largest number of matrices whose rows share tables.
 const MOST: usize = 3;
 
-/// A processor's loops.
+/// The loops of a processor.
 pub(crate) trait Loops {
-    /// Tables of a pass, each of two neighbouring bytes.
+    /// Tables per pass, each for two neighbouring bytes.
     const PAIRS: usize;
 
-    /// With fewer rows tables are not worth making.
+    /// With fewer rows, tables do not pay off.
     const LEAST_ROWS: usize;
 
-    /// Fills a table of 256 words for the columns `at`, `at + stride` and so on, `digits` (4 or 5) of them, of the first byte, and for those after each of
-    /// the second.
+    /// Fills a table of 256 words: for the first byte with the columns `at`, `at + stride` and so on, `digits` (4
+    /// or 5) of them, and for the second byte with the columns after each of these.
     fn fill(x: &[i8], columns: (usize, usize, usize), table: &mut [u32]);
 
-    /// Adds to each row's sums what the first `pairs` tables say of its bytes, or begins them so; `bytes` begins with those of the first row, and sums are
-    /// of whole fours of rows.
+    /// Adds the entries of the first `pairs` tables for each row's bytes to the row's sums, or starts the sums with
+    /// them. `bytes` begins with those of the first row; the number of rows is a multiple of four.
     fn add(tables: (&[u32], usize), bytes: (&[u8], usize), sums: &mut [u32], begin: bool);
 }
 
-/// Gives each output the sums of its matrix. False, and nothing done, unless these are at most [`MOST`] in TQ1_0, of one scale each and whole fours of
-/// rows, or with too little scratch for four rows.
+/// Passes each output the sums of its matrix. Returns false and does nothing unless these are at most [`MOST`]
+/// matrices in TQ1_0, with one scale each and a multiple of four rows, or if scratch is too short for four rows.
 #[inline]
 pub(crate) fn sums<L: Loops, S: Sums>(
     products: &mut [(&Matrix<'_>, S)],
@@ -65,10 +67,11 @@ enum Found<'a> {
     Totals(&'a [u32]),
 }
 
-/// Takes which matrix, what was found of it, its scale, and up to what magnitude.
+/// Receives the index of a matrix, its sums, its scale, and their largest magnitude.
 type Each<'e> = dyn FnMut(usize, Found<'_>, (f16, u32)) + 'e;
 
-/// As [`sums`], telling `each` what was found of which matrix, its scale, and up to what: one body for whatever takes it.
+/// Like [`sums`], with `each` called for each matrix's sums, its scale and their largest magnitude: one function body
+/// for any receiver.
 #[inline(never)]
 fn all<L: Loops>(
     matrices: &[Option<&Matrix<'_>>; MOST],
@@ -87,7 +90,7 @@ fn all<L: Loops>(
     let Some((tables, rest)) = scratch.split_at_mut_checked(L::PAIRS * TABLE) else {
         return false;
     };
-    // Of more than two blocks a total is kept beside.
+    // With more than two blocks, a total is stored too.
     let totals = usize::from(x.len() > 2 * VALUES);
     let most = rest.len() / (2 + totals) / 4 * 4;
     let mut rows = 0;
@@ -135,7 +138,7 @@ fn all<L: Loops>(
     true
 }
 
-/// The bytes of at most `most` rows from the row `first` of all on, by matrix.
+/// Returns the bytes of at most `most` rows, by matrix, from the row `first` of all on.
 fn tile<'a>(
     matrices: &[Option<&Matrix<'a>>; MOST],
     first: usize,
@@ -157,12 +160,12 @@ fn tile<'a>(
     tile
 }
 
-/// What both sums of a row come to.
+/// Returns the total of a row's two sums.
 fn sum(&[even, odd]: &[u32; 2]) -> i32 {
     i32::from(even as i16) + (odd.wrapping_add(1 << 15) as i32 >> 16)
 }
 
-/// Sums, or of more than two blocks totals, of the rows of a tile, in their order.
+/// Computes the sums of the rows of a tile, or their totals with more than two blocks, in their order.
 fn add_blocks<L: Loops>(
     tile: &[&[u8]],
     row_bytes: usize,

@@ -1,26 +1,27 @@
-//! `Layout::TernaryLanes`: two rows by one multiplication.
+//! `Layout::TernaryLanes`: two rows with one multiplication.
 //!
-//! In a word, weights of the even column lie at bits 4j (first rows) and 4j + 14 (second rows), and those of the odd column
-//! at bits 16 + 4j and 4j − 2 (30 for j = 0). With the upper bits of second rows flipped, first rows' fields hold a + 1 and
-//! second rows' b + 2. So two fields are taken out at a time, 14 bits apart, or 18 with the second row below, and multiplied by
-//! the activation modulo 2³²; over 64 columns an accumulator that began with minus the sums of x, weighted 1 and 2, holds
-//!     S_a + 2¹⁴·S_b  or  S_b + 2¹⁸·S_a.
-//! The pair j = 0 collects both columns: |S| ≤ 64·127 < 2¹³; the others one: |S| ≤ 32·127 < 2¹³. So the lower field, read as
-//! signed, is its sum, and what remains above it the other's: at least 14 bits are left.
+//! In a word, weights of the even column are at bits 4j (first rows) and 4j + 14 (second rows), and those of the odd
+//! column at bits 16 + 4j and 4j − 2 (30 for j = 0). With the upper bits of second rows flipped, first rows' fields
+//! hold a + 1 and second rows' b + 2. So two fields are extracted at a time, 14 bits apart, or 18 with the second row
+//! below, and multiplied by the activation modulo 2³². Over 64 columns, an accumulator that began with minus the sums
+//! of x, weighted 1 and 2, holds
+//!     S_a + 2¹⁴·S_b or S_b + 2¹⁸·S_a.
+//! The pair j = 0 collects both columns: |S| ≤ 64·127 < 2¹³; the others collect one: |S| ≤ 32·127 < 2¹³. So the lower
+//! field, read as signed, is its sum, and the rest above it is the other's: at least 14 bits remain.
 
 use crate::linear::{I8Sym, Matrix, Sums};
 
-/// Columns after which fields are read out.
+/// Number of columns after which fields are read.
 const BLOCK: usize = 64;
 /// Bytes of a block in a group of rows.
 const BYTES: usize = BLOCK * 2;
 /// The upper bits of second rows.
 const FLIP: u32 = 0x8888_8888;
 
-/// `scratch` has two words for each [`BLOCK`] columns at least, or nothing is done.
+/// `scratch` has at least two words per [`BLOCK`] columns; otherwise nothing is done.
 pub(super) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: &mut impl Sums) {
     let x = x.get();
-    // What accumulators begin with counts the sums of even and of odd columns.
+    // The start values of accumulators depend on the sums of even and of odd columns.
     let pairs = scratch
         .chunks_exact_mut(2)
         .filter_map(<[u32]>::first_chunk_mut);
@@ -32,7 +33,8 @@ pub(super) fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, scratch: &mut [u32], out: 
     let blocks = x.len().div_ceil(BLOCK);
     for group in matrix.bytes().chunks_exact((blocks * BYTES).max(1)) {
         let mut totals = [0; 8];
-        // Through arrays, since a zip of two exact chunkings alone divides by sizes that it does not know at `opt-level = "s"`.
+        // Through arrays, since a zip of only two exact chunkings divides by sizes that it does not know at
+        // `opt-level = "s"`.
         let blocks = group
             .chunks_exact(BYTES)
             .filter_map(<[u8]>::first_chunk::<BYTES>);

@@ -1,24 +1,26 @@
-//! TQ1_0 as it lies in a file, by tables: what a byte's five digits come to is looked up, so that five products are a load and an addition.
+//! TQ1_0 as in a file, with tables: the sum of a byte's five digits is looked up, so that five products become a load
+//! and an addition.
 //!
-//! Two neighbouring bytes share a table: word b is Σ (d − 1)·x of the digits d that byte value b stands for and the first byte's columns, plus 2¹⁶ times
-//! that of the second's, modulo 2³². A row adds the words that its even bytes select to [0], those of its odd bytes to [2¹⁵]: the low half of the first,
-//! read as signed, is the sum of even bytes, and the high half of the second that of odd bytes, since a block has 26 of either and an entry is at most
-//! 5·127, so that neither leaves 16 bits. Tables serve a tile of [`TABLE_ROWS`] rows.
+//! Two neighbouring bytes share a table. Word b is Σ (d − 1)·x over the digits d of byte value b and the first byte's
+//! columns, plus 2¹⁶ times that of the second's, modulo 2³². A row adds the words of its even bytes to [0], and those
+//! of its odd bytes to [2¹⁵]. The low half of the first, read as signed, is the sum of even bytes, and the high half
+//! of the second is that of odd bytes: a block has 26 of either and an entry is at most 5·127, so that neither
+//! exceeds 16 bits. Tables serve a tile of [`TABLE_ROWS`] rows.
 //!
-//! Scratch: two tables of 256 words; for each row of a tile two words for its sums and those of its total.
+//! Scratch: two tables of 256 words; for each row of a tile two words for its sums, and the words of its total.
 
 use super::blocks::scale;
 use crate::linear::{I8Sym, Matrix, Sums, TABLE_ROWS};
 
-/// Values and bytes of a block, of which the last two are its scale.
+/// Values and bytes of a block, of which the last two bytes are its scale.
 pub(super) const VALUES: usize = 256;
 pub(super) const BYTES: usize = 54;
 /// Words of a table.
 pub(super) const TABLE: usize = 256;
-/// With fewer rows tables are not worth making.
+/// With fewer rows, tables do not pay off.
 const LEAST_ROWS: usize = 96;
 
-/// Those of blocks that have one scale.
+/// The loops for blocks with one scale.
 #[cfg(not(any(tercet_dsp, tercet_mve)))]
 pub(crate) struct Portable;
 
@@ -49,7 +51,7 @@ impl super::one_scale::Loops for Portable {
     }
 }
 
-/// The sums of a matrix. False, and nothing done, for few rows or too little scratch.
+/// Computes the sums of a matrix. Returns false and does nothing for few rows or too little scratch.
 pub(super) fn sums(
     matrix: &Matrix<'_>,
     x: I8Sym<'_>,
@@ -99,7 +101,7 @@ pub(super) fn sums(
     true
 }
 
-/// Which of three values is that of two bytes, for each third of all; 3 for none. Byte b stands for ⌊243·b/256⌋.
+/// For each three consecutive values, the one that two bytes represent; 3 for none. Byte b represents ⌊243·b/256⌋.
 const TWICE: [u8; 81] = {
     let mut twice = [3; 81];
     let mut byte = 1;
@@ -113,9 +115,11 @@ const TWICE: [u8; 81] = {
     twice
 };
 
-/// Fills a table for the columns `at`, `at + stride` and so on, `digits` (4 or 5) of them, of the first byte, and for those after each of the second.
+/// Fills a table: for the first byte with the columns `at`, `at + stride` and so on, `digits` (4 or 5) of them, and
+/// for the second byte with the columns after each of these.
 ///
-/// The sums of the first digits become three times as many by one digit more, from the last on, so that they lie where they lay.
+/// Each further digit triples the number of the first digits' sums, from the last one on, so that they can stay in
+/// place.
 #[inline(never)]
 fn fill(x: &[i8], (at, stride, digits): (usize, usize, usize), table: &mut [u32; TABLE]) {
     let pair = |digit: usize| {
@@ -157,7 +161,7 @@ fn fill(x: &[i8], (at, stride, digits): (usize, usize, usize), table: &mut [u32;
     }
 }
 
-/// Adds to each row's sums what the tables say of its four bytes; `bytes` begins with the first row's.
+/// Adds the tables' entries for each row's four bytes to its sums; `bytes` begins with the first row's.
 #[inline(never)]
 fn add(
     bytes: &[u8],
@@ -181,7 +185,8 @@ fn add(
     }
 }
 
-/// Adds to each row's total, the low word first, its block's sum times the scale behind it; `bytes` begins with the first row's block.
+/// Adds each row's block sum times the scale after it to the row's total, the low word first; `bytes` begins with the
+/// first row's block.
 #[inline(never)]
 fn finish(bytes: &[u8], row_bytes: usize, sums: &[[u32; 2]], totals: &mut [[u32; 2]]) {
     let rows = bytes.chunks(row_bytes.max(1));
@@ -194,7 +199,7 @@ fn finish(bytes: &[u8], row_bytes: usize, sums: &[[u32; 2]], totals: &mut [[u32;
     }
 }
 
-/// Gives `out` totals, eight at a time.
+/// Passes totals to `out`, eight at a time.
 fn hand_on(totals: &[[u32; 2]], out: &mut impl Sums) {
     for totals in totals.chunks(8) {
         let mut sums = [0; 8];

@@ -8,32 +8,33 @@ use super::{ClusterError, MAX_CAP, MAX_DIMS, Nearest, Points, round};
 
 pub use view::{OnlineHead, OnlineMut, OnlineRef};
 
-/// What became of a point that [`Online::observe`] took.
+/// Result of [`Online::observe`] for one point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Observation {
-    /// The cluster it joined; the lowest of equally near ones.
+    /// The cluster that the point joined; of equally near ones the lowest.
     pub label: u32,
-    /// Its squared distance to that cluster's centroid as it was before; 0 for a seed. Large for a point unlike all
-    /// before it.
+    /// Squared distance between the point and that cluster's previous centroid; 0 for a seed. Large for a point
+    /// unlike all before it.
     pub distance: u32,
-    /// Whether it became the first point of its cluster.
+    /// True if the point became the first of its cluster.
     pub seed: bool,
 }
 
-/// `K` clusters of `D` coordinates that follow a stream: what a sensor node runs, with no history and no heap.
+/// `K` clusters of `D` coordinates that follow a stream, for a sensor node: no history and no heap.
 ///
-/// Each point joins the nearest centroid, whose cluster's exact sum and count take it up; the centroid is the rounded
-/// mean of that sum, so rounding never adds up. Where a count reaches the cap, sum and count are halved at the same
-/// mean, rounded half away from zero: then a point of the past weighs less with every further one, and clusters
-/// follow a drift. A smaller cap forgets sooner: the mean moves as one of cap/2 to cap points would.
+/// Each point joins the nearest centroid and is added to that cluster's exact sum and count. The centroid is the
+/// rounded mean of that sum, so rounding errors never accumulate. If a count reaches the cap, sum and count are
+/// halved at the same mean, rounded half away from zero. Then every further point lowers the weight of past points,
+/// and the clusters follow a drift. A smaller cap forgets sooner: the mean moves like the mean of the last cap/2 to
+/// cap points.
 ///
-/// Nothing wraps: a sum is at least −128 · 2²⁴ = −2³¹ and at most 127 · 2²⁴ < 2³¹ (a halved sum is within −128 to
-/// 127 times its halved count), and squared distances are below 2³² for `D` up to [`MAX_DIMS`], which is checked
-/// where the type is used.
+/// Nothing wraps. A sum is at least −128 · 2²⁴ = −2³¹ and at most 127 · 2²⁴ < 2³¹ (a halved sum is within −128 to 127
+/// times its halved count). Squared distances are below 2³² for `D` up to [`MAX_DIMS`], which is checked where the
+/// type is used.
 ///
-/// The state takes K·(5·D + 4) + 8 bytes: 280 for 8 clusters of 6 coordinates, 5,192 for 16 of 64. Where K and D are known
-/// at run time only, [`OnlineMut`] does the same over slices.
+/// The state takes K·(5·D + 4) + 8 bytes: 280 for 8 clusters of 6 coordinates, 5,192 for 16 of 64. If K and D are
+/// known only at run time, [`OnlineMut`] does the same over slices.
 ///
 /// ```
 /// use tercet_core::cluster::Online;
@@ -62,7 +63,7 @@ impl<const K: usize, const D: usize> Default for Online<K, D> {
 }
 
 impl<const K: usize, const D: usize> Online<K, D> {
-    /// No clusters yet; the first `K` distinct points found them. The cap is [`MAX_CAP`].
+    /// Returns an empty state; the first `K` distinct points become the seeds. The cap is [`MAX_CAP`].
     pub const fn new() -> Self {
         const {
             assert!(K > 0 && K < u32::MAX as usize, "K is 1 to 2^32 - 2");
@@ -81,58 +82,58 @@ impl<const K: usize, const D: usize> Online<K, D> {
 
     /// Starts from given centroids, each of which counts as `weight` points.
     ///
-    /// With weight 0 the first point of a cluster replaces its centroid; MacQueen's seeds have weight 1.
+    /// With weight 0, the first point of a cluster replaces its centroid. MacQueen's seeds have weight 1.
     ///
     /// # Errors
-    /// [`ClusterError::Weight`] from [`MAX_CAP`] on.
+    /// [`ClusterError::Weight`] for a weight of [`MAX_CAP`] or more.
     pub fn with_centroids(centroids: [[i8; D]; K], weight: u32) -> Result<Self, ClusterError> {
         let mut online = Self::new();
         online.slices().restart(centroids.as_flattened(), weight)?;
         Ok(online)
     }
 
-    /// Sets the count at which a cluster's sum and count are halved, 2 to [`MAX_CAP`]; counts already there are halved
-    /// until they are below.
+    /// Sets the count at which a cluster's sum and count are halved, 2 to [`MAX_CAP`]. Current counts are halved
+    /// until they are below it.
     ///
     /// # Errors
-    /// [`ClusterError::Cap`] outside that.
+    /// [`ClusterError::Cap`] for any other cap.
     pub fn set_cap(&mut self, cap: u32) -> Result<(), ClusterError> {
         self.slices().set_cap(cap)
     }
 
-    /// Takes up a point and says where it went. O(K·D), with D divisions.
+    /// Adds a point and returns the cluster that it joined. O(K·D), with D divisions.
     pub fn observe(&mut self, x: &[i8; D]) -> Observation {
         self.slices().take_up(x)
     }
 
-    /// The nearest centroid, the lowest of equals, and the squared distance to it; `None` while there are no clusters.
-    /// O(K·D).
+    /// Returns the nearest centroid, the lowest of equal ones, and the squared distance to it; `None` while there are
+    /// no clusters. O(K·D).
     pub fn predict(&self, x: &[i8; D]) -> Option<Nearest> {
         self.view().nearest(x)
     }
 
-    /// The centroids of the clusters that have one: rounded means, halves away from zero.
+    /// Returns the centroids of the clusters that have one: rounded means, halves away from zero.
     pub fn centroids(&self) -> &[[i8; D]] {
         let used = self.head.used as usize;
         self.centroids.get(..used).unwrap_or_default()
     }
 
-    /// The sum of each cluster's points, as far as they are not forgotten.
+    /// Returns the sum of each cluster's points, as far as they are not forgotten.
     pub const fn sums(&self) -> &[[i32; D]; K] {
         &self.sums
     }
 
-    /// How many points each sum stands for.
+    /// Returns the number of points in each sum.
     pub const fn counts(&self) -> &[u32; K] {
         &self.counts
     }
 
-    /// The count at which a cluster's sum and count are halved.
+    /// Returns the count at which a cluster's sum and count are halved.
     pub const fn cap(&self) -> u32 {
         self.head.cap()
     }
 
-    /// The clusters as slices, for code that knows K and D at run time only.
+    /// Returns the clusters as slices, for code in which K and D are known only at run time.
     #[inline]
     pub fn view(&self) -> OnlineRef<'_> {
         OnlineRef {
@@ -144,7 +145,7 @@ impl<const K: usize, const D: usize> Online<K, D> {
         }
     }
 
-    /// As [`Online::view`], to change them.
+    /// Like [`Online::view`], but mutable.
     #[inline]
     pub fn slices(&mut self) -> OnlineMut<'_> {
         OnlineMut {

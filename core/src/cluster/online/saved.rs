@@ -1,7 +1,7 @@
-//! Clusters as bytes, to outlive a reset: in flash, or sent to another machine.
+//! Clusters as bytes, which survive a reset in flash or go to another machine.
 //!
-//! Little-endian words of 32 bits: `TKM1`, K, D, the cap, the clusters in use, K counts, K·D sums; then K·D centroids, a
-//! byte each. No checksum: flash that can tear wants one around it.
+//! Little-endian words of 32 bits: `TKM1`, K, D, the cap, the number of clusters in use, K counts, K·D sums; then K·D
+//! centroids of one byte each. There is no checksum: if a write to flash can be interrupted, add one.
 
 use core::num::NonZeroU32;
 
@@ -14,10 +14,10 @@ const MAGIC: u32 = u32::from_le_bytes(*b"TKM1");
 const HEAD: usize = 5;
 
 impl<const K: usize, const D: usize> Online<K, D> {
-    /// Bytes of saved clusters: 20 + K·(5·D + 4).
+    /// Number of bytes of saved clusters: 20 + K·(5·D + 4).
     pub const SAVED: usize = 4 * HEAD + K * (5 * D + 4);
 
-    /// Writes the state into `out`, [`Online::SAVED`] bytes.
+    /// Writes the state to `out`, which has [`Online::SAVED`] bytes.
     ///
     /// # Errors
     /// [`ClusterError::Length`].
@@ -39,24 +39,25 @@ impl<const K: usize, const D: usize> Online<K, D> {
         self.view().save(out)
     }
 
-    /// Takes the state from what [`Online::save`] wrote; where that is refused, nothing changes.
+    /// Restores the state that [`Online::save`] wrote. On an error nothing changes.
     ///
-    /// Any bytes may come: none that is accepted lets a later sum wrap.
+    /// The bytes may be arbitrary: no accepted state lets a later sum wrap.
     ///
     /// # Errors
-    /// [`ClusterError::Length`]; [`ClusterError::State`] with the offset of a value that no clusters of this shape can have.
+    /// [`ClusterError::Length`]; [`ClusterError::State`] with the offset of a value that no clusters of this shape
+    /// can have.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), ClusterError> {
         self.slices().load(bytes)
     }
 }
 
 impl OnlineRef<'_> {
-    /// Bytes that [`OnlineRef::save`] writes: 20 + k·(5·d + 4).
+    /// Returns the number of bytes that [`OnlineRef::save`] writes: 20 + k·(5·d + 4).
     pub fn saved_len(&self) -> usize {
         Saved::new(self, &[]).len()
     }
 
-    /// As [`Online::save`], [`OnlineRef::saved_len`] bytes.
+    /// Like [`Online::save`], for [`OnlineRef::saved_len`] bytes.
     ///
     /// # Errors
     /// [`ClusterError::Length`].
@@ -70,7 +71,7 @@ impl OnlineRef<'_> {
             .chain(self.counts.iter().copied())
             .chain(sums);
         let mut bytes = out.iter_mut();
-        // `bytes` second: a zip whose first half ends takes no more from its second.
+        // `bytes` second: if the first iterator of a zip ends, the zip takes no more from its second.
         for (byte, to) in words.flat_map(u32::to_le_bytes).zip(bytes.by_ref()) {
             *to = byte;
         }
@@ -82,7 +83,7 @@ impl OnlineRef<'_> {
 }
 
 impl OnlineMut<'_> {
-    /// As [`Online::load`].
+    /// Like [`Online::load`].
     ///
     /// # Errors
     /// Those of [`Online::load`].
@@ -104,7 +105,7 @@ impl OnlineMut<'_> {
     }
 }
 
-/// Bytes that clusters of one shape may have been saved as.
+/// Bytes that may be saved clusters of one shape.
 struct Saved<'a> {
     bytes: &'a [u8],
     clusters: usize,
@@ -120,12 +121,12 @@ impl<'a> Saved<'a> {
         }
     }
 
-    /// k · d, which is the length of a slice.
+    /// Returns k · d, the length of a slice.
     const fn table(&self) -> usize {
         self.clusters.wrapping_mul(self.dims)
     }
 
-    /// How many bytes there must be; too many for any slice where that would not fit `usize`.
+    /// Returns the required number of bytes; more than any slice has if it does not fit `usize`.
     const fn len(&self) -> usize {
         let words = self
             .table()
@@ -134,7 +135,7 @@ impl<'a> Saved<'a> {
         words.saturating_mul(4).saturating_add(self.table())
     }
 
-    /// The cap and the clusters in use, once everything has been found possible.
+    /// Checks that all values are possible. Returns the cap and the number of clusters in use.
     fn check(&self) -> Result<(u32, u32), ClusterError> {
         let must = |possible: bool, word: usize| match possible {
             true => Ok(()),
@@ -159,7 +160,7 @@ impl<'a> Saved<'a> {
                 )?;
                 let possible = match (in_use, count) {
                     (false, _) => c == 0,
-                    // Given, and no point came yet.
+                    // A given centroid that got no point yet.
                     (true, 0) => true,
                     (true, _) => c == round::rounded_mean(sum, count.into()),
                 };

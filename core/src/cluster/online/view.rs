@@ -1,21 +1,22 @@
-//! Clusters over the caller's slices, their k and d known at run time: what [`Online`](super::Online) is made of.
+//! Clusters over the caller's slices, with k and d known at run time. [`Online`](super::Online) is built on them.
 
 use core::num::NonZeroU32;
 
 use super::{ClusterError, MAX_CAP, Nearest, Observation, Points, round};
 use crate::arch::plain::squared_distance;
 
-/// What clusters hold beside sums, counts and centroids: how many have a centroid, and the cap. New ones are zeros.
+/// State of clusters besides sums, counts and centroids: the number of clusters that have a centroid, and the cap.
+/// New ones are zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnlineHead {
-    /// How many clusters have a centroid.
+    /// Number of clusters that have a centroid.
     pub(super) used: u32,
-    /// `None` stands for [`MAX_CAP`]: so new clusters are all zeros, and a `static` of them takes no flash.
+    /// `None` means [`MAX_CAP`]. So new clusters are all zeros, and a `static` of them takes no flash.
     pub(super) cap: Option<NonZeroU32>,
 }
 
 impl OnlineHead {
-    /// No clusters yet, and [`MAX_CAP`].
+    /// Returns the state of no clusters, with a cap of [`MAX_CAP`].
     pub const fn new() -> Self {
         Self { used: 0, cap: None }
     }
@@ -28,7 +29,7 @@ impl OnlineHead {
     }
 }
 
-/// Clusters to look at: [`Online`](super::Online) in slices.
+/// A read-only view of clusters: [`Online`](super::Online) in slices.
 #[derive(Clone, Copy, Debug)]
 pub struct OnlineRef<'a> {
     pub(super) dims: usize,
@@ -39,7 +40,7 @@ pub struct OnlineRef<'a> {
 }
 
 impl<'a> OnlineRef<'a> {
-    /// Takes up clusters of `dims` coordinates; see [`OnlineMut::new`].
+    /// Returns a view of clusters of `dims` coordinates; see [`OnlineMut::new`].
     ///
     /// # Errors
     /// Those of [`OnlineMut::new`].
@@ -60,8 +61,8 @@ impl<'a> OnlineRef<'a> {
         })
     }
 
-    /// The nearest centroid, the lowest of equals, and the squared distance to it; `None` while there are no clusters.
-    /// O(k·d).
+    /// Returns the nearest centroid, the lowest of equal ones, and the squared distance to it; `None` while there are
+    /// no clusters. O(k·d).
     ///
     /// # Errors
     /// [`ClusterError::Length`] unless `x` has d coordinates.
@@ -70,7 +71,7 @@ impl<'a> OnlineRef<'a> {
         Ok(self.nearest(x))
     }
 
-    /// As [`OnlineRef::predict`], for a point of the right length.
+    /// Like [`OnlineRef::predict`], for a point of the correct length.
     #[inline]
     pub(super) fn nearest(&self, x: &[i8]) -> Option<Nearest> {
         let mut best: Option<Nearest> = None;
@@ -88,39 +89,39 @@ impl<'a> OnlineRef<'a> {
         best
     }
 
-    /// Coordinates of a point.
+    /// Returns the number of coordinates per point.
     pub const fn dims(&self) -> usize {
         self.dims
     }
 
-    /// Clusters that have a centroid.
+    /// Returns the number of clusters that have a centroid.
     pub fn used(&self) -> usize {
         (self.head.used as usize).min(self.counts.len())
     }
 
-    /// The centroids of the clusters that have one, row-major: rounded means, halves away from zero.
+    /// Returns the centroids of the clusters that have one, row-major: rounded means, halves away from zero.
     pub fn centroids(&self) -> &'a [i8] {
         let used = self.used().saturating_mul(self.dims);
         self.centroids.get(..used).unwrap_or(self.centroids)
     }
 
-    /// k · d: the sum of each cluster's points, as far as they are not forgotten.
+    /// Returns the k · d sums: the sum of each cluster's points, as far as they are not forgotten.
     pub const fn sums(&self) -> &'a [i32] {
         self.sums
     }
 
-    /// k: how many points each sum stands for.
+    /// Returns the k counts: the number of points in each sum.
     pub const fn counts(&self) -> &'a [u32] {
         self.counts
     }
 
-    /// The count at which a cluster's sum and count are halved.
+    /// Returns the count at which a cluster's sum and count are halved.
     pub const fn cap(&self) -> u32 {
         self.head.cap()
     }
 }
 
-/// Clusters that follow a stream: [`Online`](super::Online) in slices, such as an arena's, or memory that C code brought.
+/// Clusters that follow a stream: [`Online`](super::Online) in slices, for example from an arena or from C code.
 ///
 /// ```
 /// use tercet_core::cluster::{OnlineHead, OnlineMut};
@@ -145,10 +146,10 @@ pub struct OnlineMut<'a> {
 }
 
 impl<'a> OnlineMut<'a> {
-    /// Takes up clusters of `dims` coordinates where these slices left off: k counts, k · d sums and centroids. All zeros
-    /// are clusters without a point yet.
+    /// Continues clusters of `dims` coordinates from the state in these slices: k counts, k · d sums and centroids.
+    /// All zeros are clusters without a point yet.
     ///
-    /// Values that these functions never left there make wrong clusters, and nothing worse. O(1).
+    /// Values that these functions did not write give wrong clusters, but nothing worse. O(1).
     ///
     /// # Errors
     /// Those of [`Points::new`] for the centroids; [`ClusterError::Length`].
@@ -169,7 +170,7 @@ impl<'a> OnlineMut<'a> {
         })
     }
 
-    /// The clusters as they are.
+    /// Returns a read-only view of the clusters.
     #[inline]
     pub fn view(&self) -> OnlineRef<'_> {
         OnlineRef {
@@ -181,10 +182,11 @@ impl<'a> OnlineMut<'a> {
         }
     }
 
-    /// Starts over from given centroids, k · d; see [`Online::with_centroids`](super::Online::with_centroids). The cap stays.
+    /// Restarts from k · d given centroids; see [`Online::with_centroids`](super::Online::with_centroids). The cap
+    /// stays the same.
     ///
     /// # Errors
-    /// [`ClusterError::Length`]; [`ClusterError::Weight`] from the cap on.
+    /// [`ClusterError::Length`]; [`ClusterError::Weight`] for a weight of the cap or more.
     pub fn restart(&mut self, centroids: &[i8], weight: u32) -> Result<(), ClusterError> {
         expect(self.centroids.len(), centroids.len())?;
         let cap = self.view().cap();
@@ -205,10 +207,10 @@ impl<'a> OnlineMut<'a> {
         Ok(())
     }
 
-    /// As [`Online::set_cap`](super::Online::set_cap).
+    /// Like [`Online::set_cap`](super::Online::set_cap).
     ///
     /// # Errors
-    /// [`ClusterError::Cap`] outside 2 to [`MAX_CAP`].
+    /// [`ClusterError::Cap`] for a cap outside 2 to [`MAX_CAP`].
     pub fn set_cap(&mut self, cap: u32) -> Result<(), ClusterError> {
         if !(2..=MAX_CAP).contains(&cap) {
             return Err(ClusterError::Cap { cap });
@@ -220,7 +222,8 @@ impl<'a> OnlineMut<'a> {
         Ok(())
     }
 
-    /// Takes up a point and says where it went; see [`Online::observe`](super::Online::observe). O(k·d), with d divisions.
+    /// Adds a point and returns the cluster that it joined; see [`Online::observe`](super::Online::observe). O(k·d),
+    /// with d divisions.
     ///
     /// # Errors
     /// [`ClusterError::Length`] unless `x` has d coordinates.
@@ -229,14 +232,14 @@ impl<'a> OnlineMut<'a> {
         Ok(self.take_up(x))
     }
 
-    /// As [`OnlineMut::observe`], for a point of the right length.
+    /// Like [`OnlineMut::observe`], for a point of the correct length.
     #[inline]
     pub(super) fn take_up(&mut self, x: &[i8]) -> Observation {
         let view = self.view();
         let (found, cap, used) = (view.nearest(x), view.cap(), self.head.used);
         let (label, distance, seed) = match found {
-            // Until all clusters have one, a point that is not there yet is a seed. The members of a cluster are all
-            // equal so far, so its centroid is still its seed.
+            // Until all clusters have a centroid, a point that equals none of them is a seed. The members of a
+            // cluster are all equal so far, so its centroid is still its seed.
             None => (used, 0, true),
             Some(near) if near.distance > 0 && (used as usize) < self.counts.len() => {
                 (used, 0, true)
@@ -252,8 +255,8 @@ impl<'a> OnlineMut<'a> {
         }
     }
 
-    /// Adds a point to a cluster, halves its sum and count while the count is `cap` or more, and moves its centroid to the
-    /// rounded mean; one that never had a point stays.
+    /// Adds a point to a cluster, halves its sum and count while the count is `cap` or more, and moves its centroid
+    /// to the rounded mean. A centroid that never had a point does not move.
     #[inline]
     fn settle(&mut self, label: usize, cap: u32, x: Option<&[i8]>) {
         let start = label.wrapping_mul(self.dims);
@@ -267,14 +270,14 @@ impl<'a> OnlineMut<'a> {
         };
         if let Some(x) = x {
             for (sum, &x) in sums.iter_mut().zip(x) {
-                // The count is below the cap before, so at most 2²⁴ points are in the sum.
+                // The count was below the cap, so the sum holds at most 2²⁴ points.
                 *sum = sum.wrapping_add(i32::from(x));
             }
             *count = count.wrapping_add(1);
         }
         while *count >= cap.max(2) {
             for sum in sums.iter_mut() {
-                // Within 128 · count / 2, as the sum was within 128 · count.
+                // Within 128 · count / 2, because the sum was within 128 · count.
                 *sum = round::halved((*sum).into(), (*count).into()) as i32;
             }
             *count /= 2;
@@ -287,7 +290,7 @@ impl<'a> OnlineMut<'a> {
     }
 }
 
-/// The lengths of k clusters.
+/// Checks the lengths of k clusters.
 fn check(dims: usize, sums: &[i32], counts: &[u32], centroids: &[i8]) -> Result<(), ClusterError> {
     let clusters = Points::new(centroids, dims)?.len();
     expect(clusters, counts.len())?;

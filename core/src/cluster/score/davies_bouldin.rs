@@ -2,23 +2,23 @@
 
 use super::{ClusterError, Points, check, mean, root};
 
-/// Scratch of [`davies_bouldin`]: k · (d + 2).
+/// Returns the scratch length of [`davies_bouldin`]: k · (d + 2).
 pub const fn davies_bouldin_scratch(clusters: usize, dims: usize) -> usize {
     clusters.saturating_mul(dims.saturating_add(2))
 }
 
-/// The Davies–Bouldin index of labelled points: the mean over clusters of the worst (sᵢ + sⱼ) / mᵢⱼ.
+/// Returns the Davies–Bouldin index of labelled points: the mean over clusters of the worst (sᵢ + sⱼ) / mᵢⱼ.
 ///
-/// s is the mean distance of a cluster's points to their mean and m the distance of two such means, which are taken
-/// to 16 fraction bits, not to int8. Two clusters with the same mean are not compared, as in scikit-learn. Ratios, and
-/// their mean, are rounded to 2⁻³⁰.
+/// s is the mean distance of a cluster's points to their mean; m is the distance between two such means. Means have
+/// 16 fraction bits; they are not rounded to int8. Two clusters with the same mean are not compared, as in
+/// scikit-learn. The ratios and their mean are rounded to 2⁻³⁰.
 ///
-/// `labels` is n, below `clusters`; `scratch` is [`davies_bouldin_scratch`]`(clusters, d)`. O(n·d + k²·d), less than one
-/// step of Lloyd's loop while k is below n.
+/// `labels` has length n, with labels below `clusters`; `scratch` has length [`davies_bouldin_scratch`]`(clusters,
+/// d)`. O(n·d + k²·d), less than one step of Lloyd's loop while k is below n.
 ///
 /// # Errors
-/// [`ClusterError::Length`], [`ClusterError::Index`] for a label of `clusters` or more, [`ClusterError::Weight`]
-/// above [`super::MAX_SCORE_WEIGHT`], [`ClusterError::Score`] unless two clusters have members.
+/// [`ClusterError::Length`]; [`ClusterError::Index`] for a label of `clusters` or more; [`ClusterError::Weight`]
+/// above [`super::MAX_SCORE_WEIGHT`]; [`ClusterError::Score`] unless two clusters have members.
 ///
 /// ```
 /// use tercet_core::cluster::Points;
@@ -81,7 +81,7 @@ pub fn davies_bouldin(
         }
     }
     for (spread, &weight) in spreads.iter_mut().zip(weights.iter()) {
-        // A mean of distances below 2³² units, to 16 bits more: below 2⁴⁸.
+        // A mean of distances below 2³² units, with 16 more bits: below 2⁴⁸.
         let scaled = i128::from(*spread) << 16;
         *spread = scaled.checked_div(weight.into()).unwrap_or(0) as i64;
     }
@@ -101,7 +101,7 @@ pub fn davies_bouldin(
             if weight == 0 || j == i {
                 continue;
             }
-            // 2⁻³² over 2⁻¹⁶ to 2⁻³⁰: below 2⁴⁹ · 2¹⁴.
+            // 2⁻³² divided by 2⁻¹⁶ gives units of 2⁻³⁰: below 2⁴⁹ · 2¹⁴.
             let both = ((spread + other) as u64) << 14;
             let apart = distance(a.iter().copied(), b.iter().copied());
             worst = worst.max(both.checked_div(apart).unwrap_or(0));
@@ -111,7 +111,7 @@ pub fn davies_bouldin(
     Ok(mean(total, filled as u64))
 }
 
-/// The distance of two points in units of 2⁻¹⁶, of coordinates in such units.
+/// Returns the distance between two points in units of 2⁻¹⁶, from coordinates in the same units.
 ///
 /// Differences are at most 255 · 2¹⁶, so the sum of squares is at most 65,025 · 43,690 · 2³² < 2⁶⁴.
 fn distance(a: impl Iterator<Item = i64>, b: impl Iterator<Item = i64>) -> u64 {
@@ -122,7 +122,7 @@ fn distance(a: impl Iterator<Item = i64>, b: impl Iterator<Item = i64>) -> u64 {
     )
 }
 
-/// `sum / weight` to the nearest, halves away from zero; 0 for a weight of 0.
+/// Returns `sum / weight` rounded to nearest, halves away from zero; 0 for a weight of 0.
 fn divided(sum: i64, weight: i64) -> i64 {
     let magnitude = sum.unsigned_abs() + weight.unsigned_abs() / 2;
     let mean = magnitude.checked_div(weight.unsigned_abs()).unwrap_or(0) as i64;

@@ -1,13 +1,14 @@
-//! Scores for judging k, without knowing true labels.
+//! Scores that compare values of k without true labels.
 //!
 //! | | | best | cost |
 //! |---|---|---|---|
-//! | [`silhouette`] | how much nearer a point is to its own cluster than to the next | 1, of −1 to 1 | O(m²·d), m at most [`SILHOUETTE_EXACT`] |
-//! | [`davies_bouldin`] | how wide clusters are for how far apart they lie | 0 | O(n·d + k²·d) |
+//! | [`silhouette`] | how much nearer a point is to its own cluster than to the next | 1, in −1 to 1 | O(m²·d), m at most [`SILHOUETTE_EXACT`] |
+//! | [`davies_bouldin`] | width of clusters relative to the distance between them | 0 | O(n·d + k²·d) |
 //!
-//! Both sum Euclidean distances in fixed point of 16 fraction bits, each rounded once, so no order of points, no thread
-//! and no machine can show. A weight of w counts as w points. Empty clusters are left out; fewer than two with members are
-//! refused ([`super::ClusterError::Score`]). Weights may add up to [`MAX_SCORE_WEIGHT`].
+//! Both scores sum Euclidean distances in fixed point with 16 fraction bits, each rounded once. So the result does
+//! not depend on the order of points, the threads or the machine. A weight of w counts as w points. Empty clusters
+//! are left out; with fewer than two clusters that have members, both return [`super::ClusterError::Score`]. The sum
+//! of the weights may be up to [`MAX_SCORE_WEIGHT`].
 
 mod davies_bouldin;
 mod sample;
@@ -21,17 +22,18 @@ pub use silhouette::{
     silhouette_scratch,
 };
 
-/// The largest sum of weights that scores take: distances are below 2³² units, so their sums stay below 2⁶³.
+/// Largest sum of weights for scores: distances are below 2³² units, so their sums stay below 2⁶³.
 pub const MAX_SCORE_WEIGHT: u64 = 1 << 31;
 
-/// The root of a squared distance given in units of 2⁻³², in units of 2⁻¹⁶, to the nearest.
+/// Returns the root, in units of 2⁻¹⁶ and rounded to nearest, of a squared distance in units of 2⁻³².
 fn root(square: u64) -> u64 {
     let root = square.isqrt();
-    // (r + ½)² = r² + r + ¼: above it from r² + r + 1 on.
+    // (r + ½)² = r² + r + ¼: integers exceed it from r² + r + 1 on.
     root + u64::from(square - root * root > root)
 }
 
-/// `sum / weight`, both in units of 2⁻³⁰ after the division is rounded half away from zero, as a float.
+/// Returns `sum / weight` as a float. `sum` and the quotient are in units of 2⁻³⁰; the division is rounded half away
+/// from zero.
 fn mean(sum: i128, weight: u64) -> f64 {
     let weight = u128::from(weight.max(1));
     let magnitude = (sum.unsigned_abs() + weight / 2) / weight;

@@ -1,12 +1,14 @@
-//! A seeded sample without replacement.
+//! A seeded random sample without replacement.
 
 use super::Points;
 use crate::number::Random;
 
-/// Fills `out` with the indices of so many points of positive weight, rising, every subset of that size as likely.
+/// Fills `out` with the indices of that many points of positive weight, in ascending order. Every subset of that size
+/// is equally likely.
 ///
-/// Fan, Muller and Rezucha's selection sampling (1962; Knuth's Algorithm S): point by point, with the chance of those
-/// still wanted among those still to come. One draw a point. There are at least as many points as `out` wants.
+/// Selection sampling of Fan, Muller and Rezucha (1962; Knuth's Algorithm S): each point in turn is chosen with the
+/// probability of the points still needed over the points still to come. One draw per point. There must be at least
+/// as many points as `out` has elements.
 pub(super) fn sample(points: &Points<'_>, seed: u64, out: &mut [u64]) {
     let mut random = Random::new(seed);
     let mut to_come = points.counted() as u64;

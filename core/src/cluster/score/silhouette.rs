@@ -6,32 +6,33 @@ use core::ops::Range;
 use super::{ClusterError, Points, check, mean, root, sample};
 use crate::arch::plain::squared_distance;
 
-/// The most points that are all scored; of more, a sample of so many.
+/// Largest number of points that are all scored; from more points, a sample of this size is drawn.
 pub const SILHOUETTE_EXACT: usize = 4096;
 
-/// One, in the fixed point of a point's score.
+/// The number 1 in the fixed-point format of a point's score.
 const ONE: i64 = 1 << 30;
 
-/// A silhouette.
+/// Result of [`silhouette`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SilhouetteScore {
-    /// The mean of the points' scores by weight, −1 to 1, rounded to 2⁻³⁰.
+    /// Mean of the points' scores by weight, −1 to 1, rounded to 2⁻³⁰.
     pub score: f64,
-    /// How many points were scored, and scored against.
+    /// Number of points that were scored and compared with.
     pub points: usize,
-    /// Whether these are a sample: there were more than [`SILHOUETTE_EXACT`].
+    /// True if these points are a sample, because there were more than [`SILHOUETTE_EXACT`].
     pub sampled: bool,
-    /// How many clusters have members among them.
+    /// Number of clusters that have members among them.
     pub clusters: usize,
 }
 
-/// Scratch of [`silhouette`]: 2·k, and [`SILHOUETTE_EXACT`] where there are more points.
+/// Returns the scratch length of [`silhouette`]: 2·k, plus [`SILHOUETTE_EXACT`] if there are more points than that.
 pub const fn silhouette_scratch(points: usize, clusters: usize) -> usize {
     silhouette_plan(points, clusters).saturating_add(clusters)
 }
 
-/// Scratch of [`Silhouette::new`]: k, and [`SILHOUETTE_EXACT`] where there are more points.
+/// Returns the scratch length of [`Silhouette::new`]: k, plus [`SILHOUETTE_EXACT`] if there are more points than
+/// that.
 pub const fn silhouette_plan(points: usize, clusters: usize) -> usize {
     if points > SILHOUETTE_EXACT {
         clusters.saturating_add(SILHOUETTE_EXACT)
@@ -40,19 +41,21 @@ pub const fn silhouette_plan(points: usize, clusters: usize) -> usize {
     }
 }
 
-/// The mean silhouette of labelled points.
+/// Returns the mean silhouette of labelled points.
 ///
-/// A point scores (b − a) / max(a, b), with a its mean distance to the other points of its cluster and b the least mean
-/// distance to the points of another. A point alone in its cluster scores 0, and so does one with a = b.
-/// Scores are rounded to 2⁻³⁰. Of more than [`SILHOUETTE_EXACT`] points of positive weight, that many are drawn
-/// without replacement by `seed`, and the silhouette is that of these alone, as scikit-learn's
-/// `sample_size` has it; the result says so.
+/// A point scores (b − a) / max(a, b). a is its mean distance to the other points of its cluster; b is the least mean
+/// distance to the points of another cluster. A point that is alone in its cluster scores 0, and so does one with a =
+/// b. Scores are rounded to 2⁻³⁰. If there are more than [`SILHOUETTE_EXACT`] points of positive weight, `seed` draws
+/// that many without replacement, and the silhouette is that of these points alone, like scikit-learn's
+/// `sample_size`. The result reports this.
 ///
-/// `labels` is n, below `clusters`; `scratch` is [`silhouette_scratch`]`(n, clusters)`. O(m²·d), m the points scored.
+/// `labels` has length n, with labels below `clusters`; `scratch` has length [`silhouette_scratch`]`(n, clusters)`.
+/// O(m²·d) for m scored points.
 ///
 /// # Errors
-/// [`ClusterError::Length`], [`ClusterError::Index`] for a label of `clusters` or more, [`ClusterError::Weight`]
-/// above [`super::MAX_SCORE_WEIGHT`], [`ClusterError::Score`] unless two clusters have members among the points scored.
+/// [`ClusterError::Length`]; [`ClusterError::Index`] for a label of `clusters` or more; [`ClusterError::Weight`]
+/// above [`super::MAX_SCORE_WEIGHT`]; [`ClusterError::Score`] unless two clusters have members among the scored
+/// points.
 ///
 /// ```
 /// use tercet_core::cluster::Points;
@@ -84,19 +87,19 @@ pub fn silhouette(
     Ok(silhouette.finish(&part))
 }
 
-/// A silhouette in parts, for threads: every part gives integers that merge exactly.
+/// A silhouette in parts, for threads: every part returns integers that merge exactly.
 #[derive(Clone, Copy, Debug)]
 pub struct Silhouette<'a> {
     points: Points<'a>,
     labels: &'a [u32],
-    /// The weight of each cluster among the points scored.
+    /// Weight of each cluster among the scored points.
     members: &'a [u64],
-    /// The points scored, where not all are.
+    /// The scored points, if they are a sample.
     sample: Option<&'a [u64]>,
     clusters: usize,
 }
 
-/// What some points added to a silhouette.
+/// Contribution of some points to a silhouette.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SilhouettePart {
@@ -115,9 +118,12 @@ impl SilhouettePart {
 }
 
 impl<'a> Silhouette<'a> {
-    /// Draws the sample, if there is one, and weighs the clusters. O(n).
+    /// Draws the sample, if needed, and computes the clusters' weights. O(n).
     ///
-    /// `scratch` is [`silhouette_plan`]`(n, clusters)`. Errors: those of [`silhouette`].
+    /// `scratch` has length [`silhouette_plan`]`(n, clusters)`.
+    ///
+    /// # Errors
+    /// Those of [`silhouette`].
     pub fn new(
         points: Points<'a>,
         labels: &'a [u32],
@@ -161,7 +167,7 @@ impl<'a> Silhouette<'a> {
         Ok(silhouette)
     }
 
-    /// How many points there are for [`Silhouette::part`], at least 1: all, or the sample.
+    /// Returns the number of points for [`Silhouette::part`], at least 1: all, or the sample.
     #[expect(
         clippy::len_without_is_empty,
         reason = "there is always at least one point"
@@ -173,12 +179,13 @@ impl<'a> Silhouette<'a> {
         }
     }
 
-    /// How many clusters labels name: the length of the scratch of [`Silhouette::part`].
+    /// Returns the number of clusters: the scratch length of [`Silhouette::part`].
     pub const fn clusters(&self) -> usize {
         self.members.len()
     }
 
-    /// Scores some of the points against all. `sums` is scratch, as long as [`Silhouette::clusters`]. O(m·d) a point.
+    /// Scores a range of the points against all. `sums` is scratch of length [`Silhouette::clusters`]. O(m·d) per
+    /// point.
     pub fn part(&self, range: Range<usize>, sums: &mut [u64]) -> SilhouettePart {
         let mut part = SilhouettePart::default();
         for position in range.start..range.end.min(self.len()) {
@@ -199,7 +206,7 @@ impl<'a> Silhouette<'a> {
         part
     }
 
-    /// The score that all parts make together.
+    /// Returns the score from the merged parts.
     pub fn finish(&self, all: &SilhouettePart) -> SilhouetteScore {
         SilhouetteScore {
             score: mean(all.sum.into(), all.weight),
@@ -209,13 +216,13 @@ impl<'a> Silhouette<'a> {
         }
     }
 
-    /// A point's score from its sums of distances, in units of 2⁻³⁰.
+    /// Returns a point's score in units of 2⁻³⁰, from its sums of distances.
     fn score(&self, own: u32, sums: &[u64]) -> i64 {
-        // Sums of distances and the weights they are over.
+        // Sums of distances and their weights.
         let (mut a, mut b) = ((0, 0), None);
         for (label, (&sum, &members)) in (0u32..).zip(sums.iter().zip(self.members)) {
             if label == own {
-                // The point itself, once, is not among the others.
+                // The point itself, once, is not one of the others.
                 a = (sum, members.saturating_sub(1));
             } else if members > 0 && b.is_none_or(|b| less((sum, members), b)) {
                 b = Some((sum, members));
@@ -233,7 +240,7 @@ impl<'a> Silhouette<'a> {
         }
     }
 
-    /// The coordinates, weight and label of the point at a position.
+    /// Returns the coordinates, weight and label of the point at a position.
     fn point(&self, position: usize) -> (&'a [i8], u32, u32) {
         let index = match self.sample {
             Some(sample) => sample.get(position).map_or(0, |&index| index as usize),
@@ -247,7 +254,7 @@ impl<'a> Silhouette<'a> {
         (self.points.row(index), weight, label)
     }
 
-    /// Calls `each` with the coordinates, weight and label of every point that is scored.
+    /// Calls `each` with the coordinates, weight and label of every scored point.
     fn each(&self, each: &mut impl FnMut(&'a [i8], u32, u32)) {
         if self.sample.is_some() {
             for position in 0..self.len() {
@@ -262,12 +269,12 @@ impl<'a> Silhouette<'a> {
     }
 }
 
-/// Whether one mean is less than another. Sums are below 2⁶³, weights at most 2³¹.
+/// Returns true if one mean is less than another. Sums are below 2⁶³, weights at most 2³¹.
 fn less(a: (u64, u64), b: (u64, u64)) -> bool {
     u128::from(a.0) * u128::from(b.1) < u128::from(b.0) * u128::from(a.1)
 }
 
-/// The ratio of a mean to a larger one, in units of 2⁻³⁰, to the nearest. Products are below 2⁹⁴.
+/// Returns the ratio of a mean to a larger one, in units of 2⁻³⁰, rounded to nearest. Products are below 2⁹⁴.
 fn ratio(small: (u64, u64), large: (u64, u64)) -> i64 {
     let numerator = u128::from(small.0) * u128::from(large.1);
     let denominator = u128::from(large.0) * u128::from(small.1);

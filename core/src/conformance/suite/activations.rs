@@ -1,10 +1,10 @@
-//! Activations that are normalized and quantized.
+//! Normalized and quantized activations.
 
 use super::{Digest, input};
 use crate::engine::QuantizeEngine;
 use crate::quant::activations::{Activations, Norm};
 
-/// The most rows that an input is divided into.
+/// Largest number of rows into which an input is divided.
 const ROWS: usize = 5;
 
 pub(super) fn run<E: QuantizeEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
@@ -12,13 +12,14 @@ pub(super) fn run<E: QuantizeEngine>(engine: &mut E, report: &mut dyn FnMut(&'st
     report("quant/activations/a16", digest(engine, true));
 }
 
-/// Every input as one row and as several, with a norm and without; then rows of which some are not finite, and shapes that do not fit.
+/// Every input as one row and as several, with and without a norm; then rows of which some are not finite, and shapes
+/// that do not fit.
 #[inline(never)]
 fn digest<E: QuantizeEngine>(engine: &mut E, wide: bool) -> u64 {
     let mut digest = Digest::new();
     input::for_each(10, &mut |values| {
         for rows in [1, 5, 3] {
-            // Sums of squares of the smallest values are nothing, but for what is added to them.
+            // Sums of squares of the smallest values are 0, plus the number that is added to them.
             for eps in [None, Some(1.0e-5), Some(0.0)] {
                 rows_of(engine, wide, values, rows, eps, &mut digest);
             }
@@ -60,7 +61,7 @@ fn rows_of<E: QuantizeEngine>(
     };
     let done = engine.norm_quantize(values, norm, out, scales);
     if digest.outcome(done).is_none() && !scales.iter().any(|scale| scale.is_nan()) {
-        // Refused for its shape: nothing was written.
+        // An error of the shape: nothing was written.
         return;
     }
     digest.i8s(narrow);

@@ -6,7 +6,7 @@ use crate::engine::BlockEngine;
 use crate::number::Random;
 use crate::quant::{Rule, ScaleRule};
 
-/// Bytes of the longest encoding of [`input::MAX`] values.
+/// Number of bytes of the longest encoding of [`input::MAX`] values.
 const BYTES: usize = 8 * 34;
 
 pub(super) fn run<E: BlockEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
@@ -47,7 +47,8 @@ fn names(format: Format) -> [&'static str; 3] {
     }
 }
 
-/// Every rule over every input; sizes that are no whole number of blocks are refused alike, and formats that are read only.
+/// Every rule over every input. Sizes that are not a whole number of blocks, and read-only formats, return errors
+/// that are digested too.
 #[inline(never)]
 fn encoding<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
     let mut digest = Digest::new();
@@ -71,7 +72,7 @@ fn encoding<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
     digest.value()
 }
 
-/// Random bytes under scales of every size; those that are not finite are refused alike.
+/// Random bytes with scales of every size; those that are not finite return errors that are digested too.
 #[inline(never)]
 fn decoding<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
     let mut digest = Digest::new();
@@ -105,7 +106,7 @@ fn product<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
         };
         let mut x = [0i8; Format::MAX_LEN];
         for value in &mut x {
-            // One round in four at the extreme, where sums are largest.
+            // One round in four with extreme values, for which sums are largest.
             *value = if round % 4 == 0 {
                 -128
             } else {
@@ -119,7 +120,8 @@ fn product<E: BlockEngine>(engine: &mut E, format: Format) -> u64 {
     digest.value()
 }
 
-/// Random codes, scales and minima below f16's infinity; TQ1_0's bytes, of which some stand for no five trits, as well.
+/// Random codes, scales and minima below f16's infinity. TQ1_0's random bytes include some that do not represent five
+/// trits.
 fn random_blocks(format: Format, random: &mut Random, bytes: &mut [u8]) {
     for byte in bytes.iter_mut() {
         *byte = random.next_u64() as u8;
@@ -144,7 +146,7 @@ fn i2_s<E: BlockEngine>(engine: &mut E) -> u64 {
     for layout in [i2_s::Layout::X86x128, i2_s::Layout::Arm64] {
         let mut bytes = [0u8; 64 + 32];
         for byte in bytes.iter_mut().take(64) {
-            // Codes 0 to 2 only; 3 is refused, below.
+            // Only codes 0 to 2; the test of code 3 is below.
             *byte = [0, 2, 4, 6]
                 .iter()
                 .fold(0, |byte, shift| byte | (random.below(3) as u8) << shift);
@@ -167,7 +169,7 @@ fn i2_s<E: BlockEngine>(engine: &mut E) -> u64 {
     digest.value()
 }
 
-/// Hugging Face's packing of odd and even row counts.
+/// Hugging Face's packing with odd and even numbers of rows.
 #[inline(never)]
 pub(super) fn hugging_face() -> u64 {
     let mut digest = Digest::new();
@@ -198,7 +200,8 @@ pub(super) fn hugging_face() -> u64 {
     digest.value()
 }
 
-/// The same matrices from floats to bytes and back; a weight that is no number, and bits that are no code, are refused.
+/// The same matrices from floats to bytes and back. A weight that is not a number, and bits that are not a code,
+/// return errors.
 #[inline(never)]
 fn hugging_face_values<E: BlockEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();

@@ -1,5 +1,5 @@
-//! FP8 codes and format choice, which are core's own work on every machine; FP8 tensors, calibration's counting and error
-//! measures, which are an engine's.
+//! FP8 codes and format choice, which core computes on every machine; FP8 tensors, calibration's counting and error
+//! measures, which an engine computes.
 
 use super::{Digest, input};
 use crate::engine::QuantizeEngine;
@@ -48,7 +48,7 @@ fn fp8(format: Fp8) -> u64 {
     digest.value()
 }
 
-/// Whole tensors and one with an infinity in it, by scales of which some are none.
+/// Whole tensors and one with an infinity, with scales of which some are invalid.
 #[inline(never)]
 fn fp8_tensor<E: QuantizeEngine>(engine: &mut E, format: Fp8) -> u64 {
     let mut digest = Digest::new();
@@ -67,7 +67,7 @@ fn fp8_tensor<E: QuantizeEngine>(engine: &mut E, format: Fp8) -> u64 {
             let restored = restored.get_mut(..values.len()).unwrap_or_default();
             digest.outcome(engine.dequantize_fp8(format, scale, codes, restored));
             for value in restored {
-                // A code of NaN may restore to any.
+                // A code of NaN may decode to any NaN.
                 if !value.is_nan() {
                     digest.f32(*value);
                 }
@@ -97,7 +97,7 @@ fn calibration<E: QuantizeEngine>(engine: &mut E) -> u64 {
             Method::Mse,
             Method::Entropy,
         ];
-        // The searches cost seconds a call where f64 is soft: one size of each family has them.
+        // The searches take seconds per call with soft f64, so only one size of each family has them.
         let methods = if values.len() == 31 {
             &methods[..]
         } else {
@@ -152,9 +152,9 @@ fn adaptive() -> u64 {
 fn measure<E: QuantizeEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();
     input::for_each(13, &mut |values| {
-        // A constant, so that no second copy is built on the stack.
+        // A constant, so that no second copy is created on the stack.
         let mut comparison = const { Comparison::new() };
-        // In chunks, whose lengths must not show.
+        // In chunks, whose lengths must not matter.
         for values in values.chunks(31) {
             let mut restored = [0.0; 31];
             let Some(restored) = restored.get_mut(..values.len()) else {

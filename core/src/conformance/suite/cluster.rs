@@ -7,9 +7,9 @@ use crate::cluster::{
 use crate::engine::{Buffers, ClusterEngine, ClusterProblem};
 use crate::number::Random;
 
-/// Points of a case.
+/// Number of points of a case.
 const POINTS: usize = 48;
-/// The longest point and the most clusters of a case.
+/// Largest numbers of coordinates and of clusters of a case.
 const DIMS: usize = 7;
 const CLUSTERS: usize = 9;
 
@@ -18,13 +18,13 @@ const CLUSTERS: usize = 9;
 enum Cloud {
     /// All int8 values, spread evenly.
     Even,
-    /// Five tight groups: clusters fall empty.
+    /// Five tight groups: clusters become empty.
     Groups,
     /// Coordinates −128, 0 and 127.
     Ends,
     /// Few values, so that distances tie.
     Ties,
-    /// One point, many times: nothing to seed from.
+    /// One point, many times: there is no second seed.
     Same,
 }
 
@@ -55,7 +55,7 @@ impl Cloud {
     }
 }
 
-/// Shapes: points, coordinates, clusters.
+/// Shapes: numbers of points, coordinates and clusters.
 const SHAPES: [(usize, usize, usize); 5] = [
     (POINTS, DIMS, CLUSTERS),
     (POINTS, 1, 4),
@@ -76,7 +76,7 @@ pub(super) fn run<E: ClusterEngine>(engine: &mut E, report: &mut dyn FnMut(&'sta
     report("cluster/nearest", nearest(engine));
 }
 
-/// The caller's side of a problem.
+/// The caller's buffers of a problem.
 struct Memory {
     labels: [u32; POINTS],
     distances: [u32; POINTS],
@@ -114,7 +114,7 @@ impl Memory {
     }
 }
 
-/// Given centroids, more of them than points too; shapes that do not fit are refused.
+/// Given centroids, also more of them than points; shapes that do not fit return errors.
 #[inline(never)]
 fn nearest<E: ClusterEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();
@@ -155,7 +155,7 @@ fn nearest<E: ClusterEngine>(engine: &mut E) -> u64 {
     digest.value()
 }
 
-/// Runs k-means and digests the curve, the outcome and everything that can be read.
+/// Runs k-means and digests the inertia of each step, the outcome and everything that can be read.
 #[inline(never)]
 fn cluster<E: ClusterEngine>(
     engine: &mut E,
@@ -193,7 +193,7 @@ fn cluster<E: ClusterEngine>(
     }
 }
 
-/// [`cluster`] by means.
+/// Does [`cluster`] with means.
 fn plain<E: ClusterEngine>(
     engine: &mut E,
     points: Points<'_>,
@@ -411,7 +411,7 @@ fn refused<E: ClusterEngine>(engine: &mut E) -> u64 {
     digest.value()
 }
 
-/// Float points put on a sphere, and a float inertia.
+/// Float points on a sphere, and a float inertia.
 #[inline(never)]
 pub(super) fn floats() -> u64 {
     let mut digest = Digest::new();

@@ -1,4 +1,4 @@
-//! GGUF files: what the writer writes, what the reader reads, and what it refuses.
+//! GGUF files: the writer's output, the reader's output, and errors.
 
 use super::Digest;
 use crate::gguf::{Reader, Sink, SliceSink, TensorSpec, TensorType, Value, WriteError, Writer};
@@ -19,7 +19,7 @@ pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("gguf/refuse", refuse(file));
 }
 
-/// Every scalar type, strings, and tensors whose lengths leave padding.
+/// Writes every scalar type, strings, and tensors whose lengths need padding.
 fn write<S: Sink>(sink: S) -> Result<S, Failure> {
     let tensors = [
         TensorSpec::new("blocks", &[256, 1], TensorType::TQ2_0).map_err(|_| Failure)?,
@@ -56,7 +56,7 @@ fn write<S: Sink>(sink: S) -> Result<S, Failure> {
     data.finish().map_err(|_| Failure)
 }
 
-/// The file is a fixed one, so any failure is as bad as another.
+/// The file is fixed, so failures need no details.
 struct Failure;
 
 impl<E> From<WriteError<E>> for Failure {
@@ -105,7 +105,7 @@ fn read(file: &[u8]) -> u64 {
     digest.value()
 }
 
-/// Every shorter file, and every byte inverted in turn: success or refusal, message and all.
+/// Every shorter file, and every byte inverted in turn: success or error, including its message.
 #[inline(never)]
 fn refuse(file: &mut [u8]) -> u64 {
     let mut digest = Digest::new();

@@ -1,8 +1,8 @@
-//! Fixed inputs: the same on every machine, made of integers and exact float steps.
+//! Fixed inputs: the same on every machine, computed with integers and exact float steps.
 
 use crate::number::Random;
 
-/// The longest input of any case.
+/// Largest length of an input.
 pub(crate) const MAX: usize = 257;
 
 /// A family of awkward values.
@@ -41,7 +41,7 @@ impl Family {
             let sign = (draw >> 63) as u32;
             *value = match self {
                 Self::Bell => {
-                    // Eight 8-bit draws: an integer below 2^11 about 1020, exact in f32.
+                    // Eight 8-bit draws: an integer below 2^11 near 1020, exact in f32.
                     let sum: u32 = draw.to_le_bytes().iter().map(|&byte| u32::from(byte)).sum();
                     (sum as f32 - 1020.0) / 256.0
                 }

@@ -7,22 +7,22 @@ use crate::linear::{I8Sym, Layer, Layout, LinearError, Matrix, Requantize, Resca
 use crate::number::Random;
 use crate::quant::{Rule, ScaleRule};
 
-/// The most weights of a matrix.
+/// Largest number of weights of a matrix.
 const WEIGHTS: usize = 1024;
-/// Bytes of the largest: eight rows of 128 in pairs of bytes, or lanes.
+/// Number of bytes of the largest matrix: eight rows of 128 in pairs of bytes, or lanes.
 const BYTES: usize = 1152;
-/// The most inputs.
+/// Largest number of inputs.
 const COLS: usize = 512;
-/// The most outputs.
+/// Largest number of outputs.
 const ROWS: usize = 17;
-/// Scratch for any of the shapes.
+/// Scratch for all of the shapes.
 const SCRATCH: usize = 288;
 
-/// Bytes that begin at a word's border.
+/// Bytes with the alignment of a word.
 #[repr(align(4))]
 struct Words([u8; BYTES]);
 
-/// Rows and columns of layouts that take any.
+/// Rows and columns, for layouts that accept any.
 const SHAPES: [(usize, usize); 8] = [
     (1, 1),
     (0, 5),
@@ -37,7 +37,7 @@ const SHAPES: [(usize, usize); 8] = [
 /// Rows, and columns as a number of blocks.
 const BLOCK_SHAPES: [(usize, usize); 4] = [(1, 1), (0, 1), (3, 1), (2, 2)];
 
-/// By the layouts of [`Layout::ALL`].
+/// In the order of [`Layout::ALL`].
 const NAMES: [&str; Layout::ALL.len()] = [
     "linear/int8",
     "linear/int8_pairs",
@@ -57,20 +57,20 @@ const NAMES: [&str; Layout::ALL.len()] = [
 ];
 
 pub(super) fn run<E: LinearEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
-    // By reference: the names stay in flash.
+    // By reference, so that the names stay in flash.
     for (name, layout) in NAMES.iter().zip(Layout::ALL) {
         report(name, layers(engine, layout));
     }
 }
 
-/// The linear layer without an engine: scales as multipliers, and refusals.
+/// The linear layer without an engine: scales as multipliers, and errors.
 #[inline(never)]
 pub(super) fn requantize() -> u64 {
     let mut digest = Digest::new();
     let mut random = Random::new(40);
     for round in 0..400 {
         let scale = f64::from_bits(random.next_u64() >> 1);
-        // Half of them anywhere, half where layers have them.
+        // Half of them anywhere, half in the range that layers have.
         let scale = match round % 2 {
             0 => scale,
             _ => scale_near(&mut random, -62),
@@ -91,13 +91,13 @@ pub(super) fn requantize() -> u64 {
     digest.value()
 }
 
-/// A double of 1 to 2 times a power of two between 2^lowest and 1.
+/// Returns a double of 1 to 2 times a power of two between 2^lowest and 1.
 fn scale_near(random: &mut Random, lowest: i64) -> f64 {
     let exponent = 1023 + lowest + random.below(lowest.unsigned_abs()) as i64;
     f64::from_bits((exponent as u64) << 52 | random.next_u64() >> 12)
 }
 
-/// Every shape with random and with extreme weights and activations.
+/// Every shape, with random and with extreme weights and activations.
 #[inline(never)]
 fn layers<E: LinearEngine>(engine: &mut E, layout: Layout) -> u64 {
     let mut digest = Digest::new();
@@ -112,14 +112,14 @@ fn layers<E: LinearEngine>(engine: &mut E, layout: Layout) -> u64 {
         };
         for extreme in [false, true] {
             let mut bytes = Words([0; BYTES]);
-            // At a word's border or not, in turn: kernels must not need it, and have a faster way there.
+            // Aligned to a word and not aligned, in turn: kernels must not need alignment, and are faster with it.
             let start = usize::from(extreme == (seed % 2 == 0));
             let Some(bytes) = layout
                 .bytes(rows, cols)
                 .ok()
                 .and_then(|len| bytes.0.get_mut(start..start + len))
             else {
-                // A shape that does not fit is a fault of this file.
+                // A shape that does not fit is an error in this file.
                 digest.u64(u64::MAX);
                 continue;
             };
@@ -138,7 +138,7 @@ fn layers<E: LinearEngine>(engine: &mut E, layout: Layout) -> u64 {
     digest.value()
 }
 
-/// Weights of any layout, or only its extremes.
+/// Writes weights of any layout, or only its extremes.
 pub(super) fn fill_any(
     layout: Layout,
     shape: (usize, usize),
@@ -152,7 +152,7 @@ pub(super) fn fill_any(
     }
 }
 
-/// Packs codes: any that the layout has, or only its extremes.
+/// Packs codes: any of the layout, or only its extremes.
 #[inline(never)]
 fn fill(
     layout: Layout,
@@ -174,7 +174,7 @@ fn fill(
     pack::pack(layout, rows, cols, codes, bytes)
 }
 
-/// Blocks of any codes, +2 among them where a format has it.
+/// Writes blocks with any codes, including +2 if a format has it.
 #[inline(never)]
 fn fill_blocks(
     format: Format,
@@ -195,10 +195,10 @@ fn fill_blocks(
                 false => (random.below(2001) as f32 - 1000.0) / 256.0,
             };
         }
-        // Finite values and whole blocks: nothing is refused.
+        // Finite values and whole blocks cause no error.
         let _ = block::encode(format, Rule::AbsMax, ScaleRule::Rule, values, block);
         if matches!(format, Format::Tq2_0 | Format::Q2_0) && !extreme {
-            // Byte 2 holds codes in both: some become +2.
+            // Byte 2 contains codes in both formats: some become +2.
             if let Some(byte) = block.get_mut(2) {
                 *byte = 0xFF;
             }
@@ -207,7 +207,8 @@ fn fill_blocks(
     Ok(())
 }
 
-/// Any bytes of a block under a scale and a minimum of up to 2 in magnitude, or bytes with all bits set under the largest of 32.
+/// Writes any bytes of a block with a scale and a minimum of up to 2 in magnitude, or bytes with all bits set with
+/// the largest of 32.
 fn fill_bytes(format: Format, extreme: bool, random: &mut Random, block: &mut [u8]) {
     for byte in block.iter_mut() {
         *byte = match extreme {
@@ -227,7 +228,7 @@ fn fill_bytes(format: Format, extreme: bool, random: &mut Random, block: &mut [u
     }
 }
 
-/// Sums, floats and int8, with and without bias, one scale and many.
+/// Sums, floats and int8, with and without bias, with one scale and with many.
 #[inline(never)]
 fn product<E: LinearEngine>(
     engine: &mut E,
@@ -273,7 +274,7 @@ fn product<E: LinearEngine>(
         });
         let biased = Layer::new(match layout {
             Layout::Block(_) => weights,
-            // Any patterns below infinity's: multipliers serve.
+            // Any patterns below infinity's: multipliers are such patterns.
             _ => weights.with_row_scales(Table::Words(multipliers))?,
         });
         let biased = biased.with_bias(Table::Words(bias), bias_shift)?;
@@ -307,6 +308,6 @@ fn product<E: LinearEngine>(
         digest.outcome(engine.dense(&plain, &one, x, codes, &mut scratch));
         digest.i8s(codes);
     }
-    // Of engines that need scratch, core's own among them.
+    // Engines that need scratch, including core's own.
     digest.outcome(crate::linear::sums(&plain, x, sums, &mut []));
 }

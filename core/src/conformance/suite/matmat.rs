@@ -1,4 +1,4 @@
-//! Products of layers with many rows of activations, on any engine.
+//! Products of layers and many rows of activations, on any engine.
 
 use super::{Digest, linear};
 use crate::engine::LinearEngine;
@@ -6,26 +6,27 @@ use crate::linear::{I8Sym, Layer, Layout, LinearError, Matrix, Table};
 use crate::number::Random;
 use crate::scalar::Scalar;
 
-/// Bytes of the largest: five rows of a block.
+/// Number of bytes of the largest matrix: five rows of a block.
 const BYTES: usize = 1050;
-/// The most activations: five rows of a block.
+/// Largest number of activations: five rows of a block.
 const VALUES: usize = 1280;
-/// The most rows of weights.
+/// Largest number of rows of weights.
 const ROWS: usize = 33;
-/// The most rows of activations.
+/// Largest number of rows of activations.
 const COUNT: usize = 14;
-/// The most outputs in f32: of 33 rows by 7.
+/// Largest number of f32 outputs: 33 rows by 7.
 const OUTPUTS: usize = 231;
-/// The most outputs as sums: of 33 rows by 5.
+/// Largest number of outputs as sums: 33 rows by 5.
 const SUMS: usize = 165;
-/// Scratch for any of the shapes.
+/// Scratch for all of the shapes.
 const SCRATCH: usize = 136;
 
-/// Rows and columns of weights, rows of activations: over and under what tiles have, for layouts that take any.
+/// Rows and columns of weights, and rows of activations: above and below the sizes of tiles, for layouts that accept
+/// any.
 const SHAPES: [(usize, usize, usize); 5] =
     [(33, 5, 7), (3, 66, 14), (9, 17, 5), (0, 4, 3), (2, 3, 0)];
 
-/// The same, with a number of blocks for columns.
+/// The same, with columns as a number of blocks.
 const BLOCK_SHAPES: [(usize, usize, usize); 2] = [(5, 1, 5), (2, 1, 0)];
 
 /// Every layout and shape.
@@ -50,7 +51,7 @@ pub(super) fn run<E: LinearEngine>(engine: &mut E) -> u64 {
                     .ok()
                     .and_then(|len| bytes.get_mut(..len));
                 let Some(bytes) = filled else {
-                    // A shape that does not fit is a fault of this file.
+                    // A shape that does not fit is an error in this file.
                     digest.u64(u64::MAX);
                     continue;
                 };
@@ -77,7 +78,7 @@ pub(super) fn run<E: LinearEngine>(engine: &mut E) -> u64 {
     digest.value()
 }
 
-/// Floats, sums of at most five rows of activations, and refusals.
+/// Floats, sums of at most five rows of activations, and errors.
 #[inline(never)]
 fn product<E: LinearEngine>(
     engine: &mut E,
@@ -163,9 +164,9 @@ fn sums<E: LinearEngine>(
     let sums = sums.get_mut(..rows * count).unwrap_or_default();
     digest.outcome(engine.sums_many(layer, x, sums, scratch));
     sums.iter().for_each(|&sum| digest.u64(sum as u64));
-    // Of engines that need scratch, core's own among them.
+    // Engines that need scratch, including core's own.
     digest.outcome(Scalar.sums_many(layer, x, sums, &mut []));
-    // No whole number of rows.
+    // Not a whole number of rows.
     if let Some(Ok(x)) = x.get().get(1..).map(I8Sym::new) {
         digest.outcome(engine.sums_many(layer, x, sums, scratch));
     }

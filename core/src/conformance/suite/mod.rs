@@ -1,4 +1,4 @@
-//! What computes the digests.
+//! Computes the digests.
 
 mod activations;
 mod block;
@@ -28,15 +28,15 @@ use crate::scalar::Scalar;
 pub use online::{Memory, online};
 pub use quantized::Quantized;
 
-/// Bytes of RAM that no case exceeds but those of models, its buffers and call frames included.
+/// Largest number of bytes of RAM of a case, including its buffers and stack frames, except for those of models.
 ///
-/// To hold to it each case is a function of its own that is not inlined, so that frames do not add up.
+/// To ensure this, each case is a separate function that is not inlined, so that stack frames do not add up.
 pub const CASE_BYTES: usize = 6 * 1024;
 
-/// Lengths that blocks, vectors and loops trip over.
+/// Lengths that are awkward for blocks, vectors and loops.
 pub(crate) const SIZES: [usize; 6] = [0, 1, 31, 255, 256, 257];
 
-/// A part of the suite, for a machine whose memory holds no program with all of it.
+/// A part of the suite, for a machine whose memory cannot hold a program with all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Part {
@@ -44,17 +44,19 @@ pub enum Part {
     Weights,
     /// Clustering and search.
     Points,
-    /// Language models in little memory, and the steps that train them.
+    /// Language models with little memory, and the steps of their training.
     Models,
-    /// Language models in steps and at lengths that take more memory than the boards of the suite have, and in training: 640 KiB of stack.
+    /// Language models in steps and at lengths that need more memory than the suite's boards have, and in training:
+    /// 640 KiB of stack.
     LongModels,
 }
 
 impl Part {
-    /// All, in the order in which [`run`] has them.
+    /// All parts, in the order of [`run`].
     pub const ALL: [Self; 4] = [Self::Weights, Self::Points, Self::Models, Self::LongModels];
 
-    /// Bytes of RAM that no case exceeds: [`CASE_BYTES`], 15.5 KiB with a language model's cache, or 640 KiB at many positions and in training.
+    /// Returns the largest number of bytes of RAM of a case: [`CASE_BYTES`], 15.5 KiB with a language model's cache,
+    /// or 640 KiB at many positions and in training.
     pub const fn case_bytes(self) -> usize {
         match self {
             Self::Weights | Self::Points => CASE_BYTES,
@@ -64,16 +66,17 @@ impl Part {
     }
 }
 
-/// Runs every operation of `core`, those that engines supply on [`Scalar`], and reports one digest an operation.
+/// Runs every operation of `core`, with [`Scalar`] for those that engines supply, and reports one digest per
+/// operation.
 ///
-/// Takes well under a second on a desktop, some seconds on a microcontroller.
+/// Takes well under a second on a desktop, and some seconds on a microcontroller.
 pub fn run(report: &mut dyn FnMut(&'static str, u64)) {
     for part in Part::ALL {
         run_part(part, report);
     }
 }
 
-/// As [`run`], one part. Where `part` is a constant, the code of the other is not linked.
+/// Like [`run`], for one part. If `part` is a constant, the code of the others is not linked.
 #[inline]
 pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
     match part {
@@ -109,19 +112,22 @@ pub fn run_part(part: Part, report: &mut dyn FnMut(&'static str, u64)) {
     }
 }
 
-/// Runs the operations that an engine supplies; a new engine must report what the table says before any other use.
+/// Runs the operations that an engine supplies. A new engine must report the digests of the table before any other
+/// use.
 pub fn run_engine<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     weights(engine, report);
     points(engine, report);
 }
 
-/// Runs the language models of [`Part::Models`] and [`Part::LongModels`] on an engine, which has then to report what the table says. Takes 512 KiB of stack.
+/// Runs the language models of [`Part::Models`] and [`Part::LongModels`] on an engine, which must report the digests
+/// of the table. Takes 512 KiB of stack.
 pub fn run_models<E: ModelEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     model::run_engine(engine, report);
     model::run_long(engine, report);
 }
 
-/// Runs the training of [`Part::Models`] and [`Part::LongModels`] on an engine, which has then to report what the table says. Takes 640 KiB of stack.
+/// Runs the training of [`Part::Models`] and [`Part::LongModels`] on an engine, which must report the digests of the
+/// table. Takes 640 KiB of stack.
 pub fn run_training<E: TrainEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     train::run_engine(engine, report);
     train_attention::run_engine(engine, report);
@@ -147,12 +153,13 @@ fn points<E: Engine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) 
     search::run(engine, report);
 }
 
-/// Runs the suite and compares with [`TABLE`](super::TABLE); the number of operations that agree, or the first that does not.
+/// Runs the suite and compares it with [`TABLE`](super::TABLE). Returns the number of operations that agree, or the
+/// first that does not.
 pub fn check() -> Result<usize, Mismatch> {
     compare(|report| run(report))
 }
 
-/// As [`check`], for [`run_engine`].
+/// Like [`check`], for [`run_engine`].
 pub fn check_engine<E: Engine>(engine: &mut E) -> Result<usize, Mismatch> {
     compare(|report| run_engine(engine, report))
 }

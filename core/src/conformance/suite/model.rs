@@ -1,6 +1,7 @@
-//! Language models: two of random weights, one ternary and one of many types, fed in all the ways that must not show.
+//! Language models: two with random weights, one ternary and one with many types, with all the ways of input that
+//! must not matter.
 //!
-//! Their files are those that tercet-host's writer makes of a seed: `models/`.
+//! Their files in `models/` were written by tercet-host's writer from a seed.
 
 use super::Digest;
 use crate::engine::ModelEngine;
@@ -11,10 +12,11 @@ use crate::model::{
 };
 use crate::number::Random;
 
-/// Width 64, 2 layers, 16 heads on one of keys, Q2_0 with a scale a tensor.
+/// Width 64, 2 layers, 16 query heads with one key head, Q2_0 with one scale per tensor.
 pub(super) static TERNARY: [u8; include_bytes!("../models/ternary.gguf").len()] =
     *include_bytes!("../models/ternary.gguf");
-/// Width 32, a layer, 8 heads on two of keys; Q8_0, Q4_1, Q5_0, Q5_1, BF16, F16, F32; biases and factors of frequencies.
+/// Width 32, 1 layer, 8 query heads with two key heads; Q8_0, Q4_1, Q5_0, Q5_1, BF16, F16, F32; biases and factors of
+/// frequencies.
 static LLAMA: [u8; include_bytes!("../models/llama.gguf").len()] =
     *include_bytes!("../models/llama.gguf");
 
@@ -28,18 +30,18 @@ const NO_ROW: Row = Row {
     logits: false,
 };
 
-/// How a model is fed.
+/// The way in which a model gets its input.
 #[derive(Clone, Copy)]
 struct Feed {
     kind: CacheType,
     pattern: Pattern,
-    /// Tokens of the first sequence.
+    /// Number of tokens of the first sequence.
     tokens: usize,
-    /// Whether a second sequence comes beside it.
+    /// True if there is a second sequence.
     beside: bool,
-    /// Rows in a step of the first sequence.
+    /// Number of rows of the first sequence per step.
     chunk: usize,
-    /// Which positions' logits are digested: every so many-th, and the last.
+    /// Distance between positions whose logits are digested; the last is always digested.
     every: usize,
 }
 
@@ -92,7 +94,8 @@ struct Room<'r> {
     logits: &'r mut [f32],
 }
 
-/// Functions that feed a model in memory of their own: pages, and a page's codes of both widths; rows, and a row's floats, bytes, halves and sums.
+/// Functions that run a model in their own memory: number of pages, and a page's codes of both widths; number of
+/// rows, and a row's floats, bytes, halves and sums.
 macro_rules! rooms {
     ($($name:ident: $pages:literal pages of $narrow:literal and $wide:literal codes, $rows:literal rows of $floats:literal floats, $bytes:literal bytes, $halves:literal halves, $sums:literal sums;)+) => {
         $(#[inline(never)]
@@ -128,7 +131,7 @@ rooms! {
     llama_long: 10 pages of 512 and 512 codes, 64 rows of 256 floats, 128 bytes, 64 halves, 16 sums;
 }
 
-/// What small machines run: in at most 15.5 KiB, the file apart.
+/// Cases for small machines: in at most 15.5 KiB, without the file.
 pub(super) fn run_engine<E: ModelEngine>(
     engine: &mut E,
     report: &mut dyn FnMut(&'static str, u64),
@@ -176,7 +179,8 @@ pub(super) fn run_engine<E: ModelEngine>(
     }
 }
 
-/// What takes the memory of larger machines: steps of three rows, sinks, and every position attended to, at 517 of them and at one less than the context, in steps of 64.
+/// Cases that need the memory of larger machines: steps of three rows, sinks, and attention to every position, at 517
+/// positions and at one less than the context, in steps of 64.
 pub(super) fn run_long<E: ModelEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     let long = |kind, tokens| Feed::new(kind, tokens).chunks(64).every(64);
     let (narrow, wide) = (CacheType::Int8, CacheType::Int16Int8);
@@ -217,7 +221,7 @@ pub(super) fn run_long<E: ModelEngine>(engine: &mut E, report: &mut dyn FnMut(&'
     );
 }
 
-/// Feeds the model of a file, and digests logits.
+/// Runs the model of a file and digests logits.
 fn fed<E: ModelEngine>(engine: &mut E, file: &[u8], feed: Feed, room: &mut Room<'_>) -> u64 {
     let mut digest = Digest::new();
     let (mut layers, mut steps) = ([Layer::EMPTY; LAYERS], [0; PAIRS]);
@@ -261,7 +265,7 @@ fn feed_rows<E: ModelEngine>(
     )?;
     let pages = room.tables.len() / 2;
     let (first, second) = room.tables.split_at_mut(pages);
-    // Of as many positions as the pages have.
+    // As many positions as the pages have.
     let context = pages as u32 * PAGE;
     let chunk = feed.chunk as u32;
     let mut sequences = [
@@ -283,7 +287,7 @@ fn feed_rows<E: ModelEngine>(
             };
             used += 1;
         }
-        // Of the second sequence a token in every other step; logits are asked of one row a step.
+        // The second sequence has a token in every other step; one row per step asks for logits.
         if feed.beside {
             for row in room.rows.iter_mut().skip(used).take(position % 2) {
                 *row = Row {
@@ -320,7 +324,7 @@ fn feed_rows<E: ModelEngine>(
         digest.u64(sequence.len().into());
         sequence.reset(&mut cache);
     }
-    // All are given back.
+    // All are returned.
     let (pages, free) = cache.pages();
     digest.u64((pages - free) as u64);
     match fault {
@@ -329,7 +333,7 @@ fn feed_rows<E: ModelEngine>(
     }
 }
 
-/// Draws and costs, which are no engine's.
+/// Draws and costs, which do not depend on an engine.
 pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("model/sample", sample());
 }
@@ -343,7 +347,7 @@ fn sample() -> u64 {
     for position in 0..40u64 {
         let mut logits = [0.0; TOKENS];
         for logit in &mut logits {
-            // Ties too.
+            // Including ties.
             *logit = (random.below(2001) as f32 - 1000.0) / 64.0;
         }
         digest.u64(nll(&logits, position as usize).unwrap_or(-1) as u64);

@@ -8,18 +8,18 @@ use crate::linear::{I8Sym, pack};
 use crate::number::Random;
 use crate::scalar::Scalar;
 
-/// Inputs, and the outputs of the three layers.
+/// Number of inputs, and of outputs of the three layers.
 const INPUTS: usize = 64;
 const FIRST: usize = 7;
 const SECOND: usize = 9;
 const CLASSES: usize = 3;
-/// Bytes of the first layer: a group of rows of 64, one of them missing.
+/// Number of bytes of the first layer: a group of rows of 64, one of them missing.
 const LANES: usize = 128;
-/// The file takes some 1,800.
+/// The file takes about 1,800.
 const FILE: usize = 1824;
 const SCRATCH: usize = 40;
 
-/// Ternary lanes with a scale a row, int8 with one scale, and a head of int8.
+/// Ternary lanes with one scale per row, int8 with one scale, and an int8 head.
 const TENSORS: [(&str, &[u64], TensorType); 12] = [
     ("network.0.weight", &[LANES as u64], TensorType::I8),
     ("network.0.scale", &[FIRST as u64], TensorType::F32),
@@ -66,13 +66,13 @@ const ENTRIES: [(&str, Value<'static>); 19] = [
     ("tercet.network.2.bias_shift", Value::U32(3)),
 ];
 
-/// A fixed network over fixed inputs, then the file with bytes inverted: what it refuses.
+/// A fixed network over fixed inputs, then the file with inverted bytes: its errors.
 #[inline(never)]
 pub(super) fn run<E: LinearEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();
     let mut file = [0; FILE];
     let Some(len) = write(&mut file) else {
-        // A file that does not fit is a fault of this one.
+        // A file that does not fit is an error in this one.
         return u64::MAX;
     };
     let file = file.get_mut(..len).unwrap_or_default();
@@ -88,18 +88,18 @@ pub(super) fn run<E: LinearEngine>(engine: &mut E) -> u64 {
     digest.value()
 }
 
-/// Feeds the refusal, or what the network is.
+/// Digests the error, or the properties of the network.
 #[inline(never)]
 fn refuse(file: &[u8], digest: &mut Digest) {
     let network = Network::<3>::new(file);
-    // A float's message may differ between machines that print it; there is none in these.
+    // A float's message may differ between machines that print it; these messages contain none.
     if let Some(network) = digest.outcome::<_, NetworkError>(network) {
         digest.u64(network.inputs() as u64);
         digest.f32(network.input_scale());
     }
 }
 
-/// Feeds the logits of some inputs.
+/// Digests the logits of some inputs.
 #[inline(never)]
 fn infer<E: LinearEngine>(engine: &mut E, file: &[u8], digest: &mut Digest) {
     let Some(network) = digest.outcome(Network::<3>::new(file)) else {
@@ -143,12 +143,12 @@ fn infer<E: LinearEngine>(engine: &mut E, file: &[u8], digest: &mut Digest) {
                 .get_mut(..network.scratch_len() - fewer)
                 .unwrap_or_default(),
         };
-        // Of engines that need scratch, core's own among them.
+        // Engines that need scratch, including core's own.
         digest.outcome(network.run(&mut Scalar, x, &mut buffers, &mut sums));
     }
 }
 
-/// Writes the file; `None` where it does not fit.
+/// Writes the file; `None` if it does not fit.
 #[inline(never)]
 fn write(file: &mut [u8]) -> Option<usize> {
     let empty = TensorSpec::new("", &[], TensorType::I8).ok()?;
@@ -172,7 +172,7 @@ fn write(file: &mut [u8]) -> Option<usize> {
         for _ in 0..elements {
             let bits = random.next_u64();
             match (spec.kind, spec.name.ends_with("shift")) {
-                // Sums of 64 int8 products come to int8's range, and past it at times.
+                // Sums of 64 int8 products reach int8's range, and sometimes exceed it.
                 (TensorType::I8, true) => data.write(&[33 + (bits % 5) as u8]),
                 (TensorType::I8, false) => data.write(&[bits as u8]),
                 (TensorType::F32, _) => {

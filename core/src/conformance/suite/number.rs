@@ -98,7 +98,7 @@ fn rounding() -> u64 {
     digest.value()
 }
 
-/// Sums and statistics of f16 and bf16, which have paths of their own.
+/// Sums and statistics of f16 and bf16, which have their own code paths.
 #[inline(never)]
 fn halves() -> u64 {
     fn of<T: Element>(values: &[T], digest: &mut Digest) {
@@ -153,7 +153,7 @@ fn logarithms() -> u64 {
     digest.value()
 }
 
-/// Float sums in their one order, whole and in two parts; overflow to infinity is a result, NaN is not digested.
+/// Float sums in their one order, whole and in two parts. Overflow to infinity is a result; NaN is not digested.
 #[inline(never)]
 fn lanes() -> u64 {
     let mut digest = Digest::new();

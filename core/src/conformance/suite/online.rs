@@ -1,4 +1,4 @@
-//! Clustering as small machines run it: streams, and Lloyd's loop over 32-bit sums.
+//! Clustering as on small machines: streams, and Lloyd's loop with 32-bit sums.
 
 use super::Digest;
 use crate::cluster::{ClusterError, Init, Kmeans, Online, Outcome, Points, Steps, Update, kmeans};
@@ -6,7 +6,7 @@ use crate::engine::Buffers;
 use crate::number::Random;
 use crate::scalar::Clusters;
 
-/// Points of a stream.
+/// Number of points of a stream.
 const STREAM: usize = 300;
 
 pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
@@ -31,7 +31,7 @@ fn lloyd() -> u64 {
     Memory::new().run()
 }
 
-/// Point `index` of a stream: groups that drift, points at the ends of int8, repeats.
+/// Writes point `index` of a stream: groups that drift, extreme int8 points, repeats.
 fn point<const D: usize>(random: &mut Random, index: usize, x: &mut [i8; D]) {
     let draw = random.next_u64();
     match draw % 16 {
@@ -48,10 +48,10 @@ fn point<const D: usize>(random: &mut Random, index: usize, x: &mut [i8; D]) {
     }
 }
 
-/// Runs new clusters over a fixed stream and digests what they see and end as; `cluster/online/KxD` of the table is this
-/// for two sizes.
+/// Runs new clusters over a fixed stream and digests their observations and final state. `cluster/online/KxD` of the
+/// table is this digest for two sizes.
 ///
-/// For a program of its own, whose state lies where the program wants it.
+/// For a program with its own place for the state.
 pub fn online<const K: usize, const D: usize>(clusters: &mut Online<K, D>) -> u64 {
     let mut digest = Digest::new();
     stream(clusters, &mut digest);
@@ -99,12 +99,12 @@ fn forget() -> u64 {
     digest.value()
 }
 
-/// Points of [`Memory`].
+/// Number of points of [`Memory`].
 pub(super) const POINTS: usize = 96;
 pub(super) const DIMS: usize = 6;
 const CLUSTERS: usize = 8;
 
-/// All that Lloyd's loop over 96 points of 6 coordinates in 8 clusters needs: 1,680 bytes, sums of 32 bits.
+/// All memory of Lloyd's loop over 96 points of 6 coordinates in 8 clusters: 1,680 bytes, with 32-bit sums.
 #[derive(Debug)]
 pub struct Memory {
     values: [i8; POINTS * DIMS],
@@ -123,7 +123,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// All zeros.
+    /// Returns all zeros.
     pub const fn new() -> Self {
         Self {
             values: [0; POINTS * DIMS],
@@ -136,7 +136,7 @@ impl Memory {
         }
     }
 
-    /// Makes the points, clusters them from greedy seeds and digests the result: `cluster/lloyd/8x6` of the table.
+    /// Creates the points, clusters them from greedy seeds and digests the result: `cluster/lloyd/8x6` of the table.
     pub fn run(&mut self) -> u64 {
         let mut random = Random::new(61);
         let mut x = [0; DIMS];
@@ -151,12 +151,12 @@ impl Memory {
         digest.value()
     }
 
-    /// The points' coordinates.
+    /// Returns the points' coordinates.
     pub(super) const fn values(&self) -> &[i8] {
         &self.values
     }
 
-    /// The points' coordinates, to write.
+    /// Returns the points' coordinates, mutably.
     pub(super) const fn values_mut(&mut self) -> &mut [i8] {
         &mut self.values
     }

@@ -5,10 +5,10 @@ use crate::engine::PaletteEngine;
 use crate::number::Random;
 use crate::palette::{Layout, Output, Palette, Width, optimal_1d, scratch_len};
 
-/// Values of the longest matrix: small enough for the scratch of its search.
+/// Number of values of the largest matrix: small enough for the scratch of its search.
 const VALUES: usize = 24;
 
-/// Scratch for any width: four entries take the most.
+/// Scratch for any width: four entries need the most.
 const SCRATCH: usize = scratch_len(VALUES, 4);
 
 const _: () = {
@@ -19,7 +19,7 @@ const _: () = {
     }
 };
 
-/// Rows, columns and rows a group.
+/// Rows, columns and rows per group.
 const SHAPES: [(usize, usize, usize); 6] = [
     (1, 1, 1),
     (1, 23, 1),
@@ -41,7 +41,7 @@ const NAMES: [[&str; 3]; 8] = [
 ];
 
 pub(super) fn run<E: PaletteEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
-    // By reference: the names stay in flash.
+    // By reference, so that the names stay in flash.
     for (&width, [encode, decode, matvec]) in Width::ALL.iter().zip(&NAMES) {
         report(encode, encoding(engine, width));
         report(decode, decoding(engine, width));
@@ -49,7 +49,7 @@ pub(super) fn run<E: PaletteEngine>(engine: &mut E, report: &mut dyn FnMut(&'sta
     }
 }
 
-/// Every family in every shape, plain and weighted; a matrix without rows and a NaN are refused alike.
+/// Every family in every shape, without and with weights; a matrix without rows and a NaN return errors.
 #[inline(never)]
 fn encoding<E: PaletteEngine>(engine: &mut E, width: Width) -> u64 {
     let mut digest = Digest::new();
@@ -83,7 +83,7 @@ fn encoding<E: PaletteEngine>(engine: &mut E, width: Width) -> u64 {
     digest.value()
 }
 
-/// Encodes and digests indices, codebooks, scales, counts and refusals.
+/// Encodes and digests indices, codebooks, scales, counts and errors.
 #[inline(never)]
 fn encode_into<E: PaletteEngine>(
     engine: &mut E,
@@ -92,7 +92,7 @@ fn encode_into<E: PaletteEngine>(
     importances: &[u32],
     digest: &mut Digest,
 ) {
-    // Two groups of 256 entries, or one; a byte a value and row at most.
+    // Two groups of 256 entries, or one; at most one byte per value and row.
     let (mut indices, mut codebooks, mut scales) = ([0; VALUES], [0; 512], [0.0; 2]);
     let mut scratch = [0; SCRATCH];
     let (Some(indices), Some(codebooks), Some(scales)) = (
@@ -119,7 +119,7 @@ fn encode_into<E: PaletteEngine>(
     digest.f32s(scales);
 }
 
-/// A matrix of random bytes, entries and scales, which no encoder need have made.
+/// Creates a matrix of random bytes, entries and scales, which need not come from an encoder.
 #[inline(never)]
 fn random_palette(
     width: Width,
@@ -197,7 +197,7 @@ fn product<E: PaletteEngine>(engine: &mut E, width: Width) -> u64 {
     digest.value()
 }
 
-/// The search itself, over more values than the encoders above get: ties, gaps, absent values, large weights.
+/// The search itself, over more values than the encoders above have: ties, gaps, absent values, large weights.
 #[inline(never)]
 pub(super) fn optimal() -> u64 {
     const POINTS: usize = 75;
@@ -215,7 +215,7 @@ pub(super) fn optimal() -> u64 {
         for entries in [1, 2, 5] {
             let mut codebook = [0; 5];
             let codebook = codebook.get_mut(..entries).unwrap_or_default();
-            // Where values stop rising, at 127, they are refused alike.
+            // Values that stop rising, at 127, return errors.
             for count in [0, 1, 30, 60, POINTS] {
                 let part = values.get(..count).unwrap_or_default();
                 let weights = weights.get(..count).unwrap_or_default();

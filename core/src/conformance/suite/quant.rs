@@ -7,7 +7,7 @@ use crate::engine::{MagnitudeBin, Output, QuantizeEngine, QuantizeProblem};
 use crate::number::Element;
 use crate::quant::{Codes, Groups, Method, Rule, ScaleRule, int8, optimal, quantize};
 
-/// Methods by the name of their digest.
+/// Methods, by the name of their digest.
 const METHODS: [(&str, Method); 9] = [
     (
         "quant/ternary/absmax",
@@ -50,7 +50,7 @@ pub(super) fn run<E: QuantizeEngine>(engine: &mut E, report: &mut dyn FnMut(&'st
 fn digest<E: QuantizeEngine>(engine: &mut E, method: Method) -> u64 {
     let mut digest = Digest::new();
     input::for_each(4, &mut |values| {
-        // The whole tensor (refused for lack of scratch where the rule needs it, see `search`) and odd rows.
+        // The whole tensor (an error if the rule needs scratch, see `search`) and odd rows.
         for groups in [values.len(), 51, 85] {
             quantize_into(engine, method, values, groups, &mut [], &mut digest);
         }
@@ -61,7 +61,7 @@ fn digest<E: QuantizeEngine>(engine: &mut E, method: Method) -> u64 {
     digest.value()
 }
 
-/// Quantizes in groups of `len` values and digests codes, scales, zero points, counts and refusals.
+/// Quantizes in groups of `len` values and digests codes, scales, zero points, counts and errors.
 #[inline(never)]
 fn quantize_into<E: QuantizeEngine, T: Element>(
     engine: &mut E,
@@ -114,7 +114,7 @@ fn quantize_into<E: QuantizeEngine, T: Element>(
     digest.i8s(zero_points);
 }
 
-/// The optimal rule over a group too long to sort; f16 leaves room for the bins.
+/// The optimal rule over a group that is too long to sort; f16 leaves space for the bins.
 #[inline(never)]
 fn search<E: QuantizeEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();
@@ -140,7 +140,7 @@ fn fill(family: input::Family, halves: &mut [f16; input::MAX]) {
     }
 }
 
-/// From codes of a whole range back to floats.
+/// Codes of a whole range, back to floats.
 #[inline(never)]
 pub(super) fn dequantize<E: QuantizeEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();

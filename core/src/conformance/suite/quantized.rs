@@ -1,4 +1,4 @@
-//! From floats to int8 codes to clusters: what a small image needs of the core to learn from a sensor.
+//! From floats to int8 codes to clusters: the part of core that a small firmware image needs to learn from a sensor.
 
 use super::online::{DIMS, POINTS};
 use super::{Digest, Memory};
@@ -16,7 +16,7 @@ fn quantized() -> u64 {
     Quantized::new().run()
 }
 
-/// All that quantizing 96 points of 6 floats and Lloyd's loop over their codes need: 3,984 bytes.
+/// All memory of quantizing 96 points of 6 floats and of Lloyd's loop over their codes: 3,984 bytes.
 #[derive(Debug)]
 pub struct Quantized {
     values: [f32; POINTS * DIMS],
@@ -30,7 +30,7 @@ impl Default for Quantized {
 }
 
 impl Quantized {
-    /// All zeros.
+    /// Returns all zeros.
     pub const fn new() -> Self {
         Self {
             values: [0.0; POINTS * DIMS],
@@ -38,12 +38,12 @@ impl Quantized {
         }
     }
 
-    /// Makes the points, quantizes them symmetrically by one scale, clusters the codes from k-means++ seeds and digests the result:
-    /// `cluster/quantized/8x6` of the table.
+    /// Creates the points, quantizes them symmetrically with one scale, clusters the codes from k-means++ seeds and
+    /// digests the result: `cluster/quantized/8x6` of the table.
     pub fn run(&mut self) -> u64 {
         let mut random = Random::new(62);
         for point in self.values.chunks_exact_mut(DIMS) {
-            // A sign and two bits of the exponent, three of the mantissa: groups, without the code of any arithmetic.
+            // A sign, two bits of the exponent and three of the mantissa: groups, without code for arithmetic.
             let group = (random.next_u64() as u32 & 0x8170_0000) + 0x3F00_0000;
             for value in point {
                 *value = f32::from_bits(group | random.next_u64() as u32 & 0x000F_FFFF);
@@ -58,7 +58,8 @@ impl Quantized {
         digest.value()
     }
 
-    /// What [`int8::symmetric`] does with one group, less the exact sum that other methods need: writes the codes and gives their scale.
+    /// Does the same as [`int8::symmetric`] for one group, without the exact sum that other methods need: writes the
+    /// codes and returns their scale.
     fn quantize(&mut self) -> Result<f32, QuantError> {
         let largest = abs_max(&self.values).ok_or(QuantError::Range)?;
         let grid = Grid::symmetric(largest, int8::LIMIT)?;

@@ -12,7 +12,7 @@ const POINTS: usize = 48;
 const DIMS: usize = 5;
 const CLUSTERS: usize = 6;
 
-/// Spreads of coordinates: one place, ties, and all of int8.
+/// Ranges of coordinates: one place, ties, and all of int8.
 const SPREADS: [u64; 3] = [1, 3, 256];
 
 pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
@@ -21,7 +21,7 @@ pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("cluster/summary", summaries());
 }
 
-/// Calls `each` with points of every spread, plain and weighted, and labels of which one cluster has none.
+/// Calls `each` with points of every range, without and with weights, and labels that leave one cluster empty.
 fn for_each(each: &mut dyn FnMut(Points<'_>, &[u32])) {
     let (mut values, mut weights, mut labels) = ([0; POINTS * DIMS], [0; POINTS], [0; POINTS]);
     let mut random = Random::new(70);
@@ -31,7 +31,7 @@ fn for_each(each: &mut dyn FnMut(Points<'_>, &[u32])) {
         }
         for (weight, label) in weights.iter_mut().zip(&mut labels) {
             *weight = random.below(4) as u32;
-            // All but cluster 3.
+            // All except cluster 3.
             *label = [0, 1, 2, 4, 5][random.below(5) as usize % 5];
         }
         if let Ok(points) = Points::new(&values, DIMS) {

@@ -1,4 +1,4 @@
-//! Similarity search on any engine, and what is the same for all.
+//! Similarity search on any engine, and the parts that are the same for all.
 
 use half::f16;
 
@@ -11,11 +11,11 @@ use crate::search::{
 
 /// Lengths of rows: one value, odd ones, one more than a row of lanes.
 const DIMS: [usize; 4] = [1, 5, 31, 65];
-/// Rows of the longest.
+/// Number of rows of the longest.
 const ROWS: usize = 7;
-/// Values of the largest matrix.
+/// Number of values of the largest matrix.
 const VALUES: usize = 65 * ROWS;
-/// The most hits kept; more than the rows of some.
+/// Largest number of hits kept; more than the rows of some matrices.
 const ROOM: usize = 9;
 
 pub(super) fn run<E: SearchEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
@@ -35,7 +35,7 @@ pub(super) fn run<E: SearchEngine>(engine: &mut E, report: &mut dyn FnMut(&'stat
     report("search/f16/l2", floats::<E, f16, SquaredL2>(engine, halved));
 }
 
-/// Codes that tie, that span the range, and the ends alone.
+/// Writes codes that tie, codes over the whole range, or only the extremes.
 fn fill(seed: u64, kind: u64, codes: &mut [i8]) {
     let mut random = Random::new(seed);
     for code in codes {
@@ -104,12 +104,12 @@ fn ternary<E: SearchEngine, M: Metric>(engine: &mut E) -> u64 {
             search::<E, _, M>(engine, rows, queries, &mut digest);
         }
     }
-    // The bits 3 are no code.
+    // The bits 3 are not a code.
     digest.outcome(TernaryRows::new(&[0x55, 0x57], 4).map(|_| ()));
     digest.value()
 }
 
-/// Saturated, so that no value is refused.
+/// Converts to f16, saturated, so that no value is refused.
 fn halved(x: f32) -> f16 {
     let half = f16::from_f32(x);
     if half.is_infinite() { f16::MAX } else { half }
@@ -150,7 +150,7 @@ fn floats_into<T>(family: input::Family, seed: u64, out: &mut [T], narrow: fn(f3
     }
 }
 
-/// Digests the nearest rows of two queries, those within a threshold, and refusals.
+/// Digests the nearest rows of two queries, those within a threshold, and errors.
 #[inline(never)]
 fn search<E: SearchEngine, R: Rows, M: Metric>(
     engine: &mut E,
@@ -174,7 +174,7 @@ fn search<E: SearchEngine, R: Rows, M: Metric>(
     digest.outcome(longer.map(|_| ()));
 }
 
-/// All rows by their score, then those within the score of the third, with room for two.
+/// All rows by their score, then those within the score of the third, with space for two.
 #[inline(never)]
 fn nearest<B, M, E>(
     base: &mut B,
@@ -208,12 +208,12 @@ fn feed<S: Score>(hits: &[Hit<S>], digest: &mut Digest) {
     }
 }
 
-/// The bits of a NaN (∞ − ∞) are the machine's own.
+/// Replaces a NaN (∞ − ∞), whose bits depend on the machine.
 fn canonical(x: f32) -> f32 {
     if x.is_nan() { f32::NAN } else { x }
 }
 
-/// Candidates of int8 rows, put in order by f32 rows.
+/// Candidates from int8 rows, sorted by f32 rows.
 #[inline(never)]
 pub(super) fn reranked() -> u64 {
     let mut digest = Digest::new();

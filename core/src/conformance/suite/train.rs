@@ -1,4 +1,4 @@
-//! Training: its steps over awkward sizes, and a step of the ternary model as a whole.
+//! Training: its steps over awkward sizes, and a step of the whole ternary model.
 
 use super::{Digest, input};
 use crate::engine::{TrainEngine, WeightScratch};
@@ -8,17 +8,17 @@ use crate::number::root::sqrt_f32;
 use crate::quant::activations::Norm;
 use crate::train::{self, AdamW, Fall, GROUP, Inputs, Schedule, Update, WEIGHT_FLOOR};
 
-/// Into how many rows values are divided.
+/// Numbers of rows into which values are divided.
 const ROWS: [usize; 3] = [1, 3, 5];
 
-/// What is no engine's.
+/// Cases that do not depend on an engine.
 pub(super) fn run(report: &mut dyn FnMut(&'static str, u64)) {
     report("train/loss", loss());
     report("train/update", update());
     report("train/codes", codes());
 }
 
-/// What small machines run: in at most 15.5 KiB.
+/// Cases for small machines: in at most 15.5 KiB.
 pub(super) fn run_engine<E: TrainEngine>(
     engine: &mut E,
     report: &mut dyn FnMut(&'static str, u64),
@@ -29,7 +29,7 @@ pub(super) fn run_engine<E: TrainEngine>(
     report("train/weights", weights(engine));
 }
 
-/// Feeds floats; all NaNs are one, since what a product makes of them is a processor's own.
+/// Digests floats. All NaNs count as one, since a NaN's bits depend on the processor.
 pub(super) fn numbers(digest: &mut Digest, values: &[f32]) {
     for &value in values {
         digest.f32(if value.is_nan() { f32::NAN } else { value });
@@ -54,7 +54,8 @@ fn loss() -> u64 {
     digest.value()
 }
 
-/// Three updates of weights whose gradients are of all magnitudes, with and without decay, cut and not; and rates.
+/// Three updates of weights whose gradients have all magnitudes, with and without decay and limit; and learning
+/// rates.
 #[inline(never)]
 fn update() -> u64 {
     const COUNT: usize = 130;
@@ -102,7 +103,7 @@ fn update() -> u64 {
     digest.value()
 }
 
-/// Codes of master weights, and transposed.
+/// Codes of master weights, also transposed.
 #[inline(never)]
 fn codes() -> u64 {
     let mut digest = Digest::new();
@@ -122,7 +123,7 @@ fn codes() -> u64 {
     digest.value()
 }
 
-/// Calls `each` with every input in so many rows.
+/// Calls `each` with every input in each of these numbers of rows.
 fn rows_of(seed: u64, each: &mut dyn FnMut(&[f32], usize)) {
     input::for_each(seed, &mut |values| {
         for rows in ROWS {
@@ -212,7 +213,8 @@ fn gate<E: TrainEngine>(engine: &mut E) -> u64 {
     digest.value()
 }
 
-/// Rows of a sequence and all, outputs and columns: no more than a group, a group and a row, a part of a sequence, parts of vectors.
+/// Rows of a sequence, all rows, outputs and columns: at most a group, a group and a row, a part of a sequence, parts
+/// of vectors.
 const SHAPES: [(usize, usize, usize, usize); 7] = [
     (1, 1, 1, 1),
     (5, 10, 3, 7),
@@ -253,7 +255,8 @@ pub(super) struct Weights<'r> {
 }
 
 impl Weights<'_> {
-    /// Digests what is added to sums: of gradients within their bounds, of such below all floors, and whether there is one above.
+    /// Digests the numbers added to sums: for gradients within their bounds and for gradients below all floors, and
+    /// the flag for one above them.
     #[inline(never)]
     pub(super) fn gradient<E: TrainEngine>(
         &mut self,
@@ -270,7 +273,7 @@ impl Weights<'_> {
             self.exponents.get_mut(..outputs * groups),
             self.sums.get_mut(..outputs * cols),
         ) else {
-            // A shape that does not fit is a fault of this file.
+            // A shape that does not fit is an error in this file.
             return digest.u64(u64::MAX);
         };
         let mut random = Random::new(91);

@@ -10,10 +10,10 @@ use crate::model::{
 use crate::number::Random;
 use crate::train::{AttentionGradient, AttentionGradients, AttentionScratch};
 
-/// Rows of a sequence, sequences, heads of queries, of keys, values of a head.
+/// Numbers of rows of a sequence, sequences, query heads, key heads, and values of a head.
 type Shape = (usize, usize, usize, usize, usize);
 
-/// Memory for one, of slices as long as a shape has.
+/// Memory for one case, with slices of a shape's lengths.
 struct Room<'r> {
     keys: &'r mut [i8],
     values: &'r mut [i8],
@@ -31,7 +31,8 @@ struct Room<'r> {
     scratch: AttentionScratch<'r>,
 }
 
-/// Functions with memory for shapes: pages, codes of a page and its scales, rows, elements of a row's queries and keys, and of the scratch.
+/// Functions with memory for shapes: pages, codes of a page and its scales, rows, elements of a row's queries and
+/// keys, and of the scratch.
 macro_rules! rooms {
     ($($name:ident: $pages:literal pages of $codes:literal codes and $scales:literal scales, $rows:literal rows of $queries:literal and $keys:literal values, $floats:literal floats, $bytes:literal bytes, $ints:literal ints, $longs:literal longs;)+) => {
         $(#[inline(never)]
@@ -82,7 +83,7 @@ pub(super) fn run_engine<E: TrainEngine>(
     );
 }
 
-/// Of groups and pages, and a row more and less.
+/// Lengths of groups and pages, and one row more and less.
 pub(super) fn run_long<E: TrainEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     let shapes = [63, 64, 65, 130].map(|length| (length, 1, 4, 2, 24));
     report("train/attention/130", long(engine, &shapes));

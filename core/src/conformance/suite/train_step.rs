@@ -1,4 +1,4 @@
-//! A training step of the ternary model as a whole, and larger gradients of matrices.
+//! A training step of the whole ternary model, and larger gradients of matrices.
 
 use super::Digest;
 use super::model::TERNARY;
@@ -15,9 +15,9 @@ use crate::train::{
     self, AdamW, Batch, GAIN_UNIT, Loss, Memory, Part, Shapes, Transposed, Update, WEIGHT_FLOOR,
 };
 
-/// Values of all tensors.
+/// Number of values of all tensors.
 const VALUES: usize = 59_136;
-/// Of the largest matrix that is not the embedding.
+/// Number of values of the largest matrix except the embedding.
 const MATRIX: usize = 4096;
 const WIDTH: usize = 64;
 const TENSORS: usize = 24;
@@ -25,13 +25,13 @@ const VOCABULARY: usize = 259;
 const LENGTH: usize = 5;
 const ROWS: usize = 2 * LENGTH;
 
-/// What takes the memory of larger machines.
+/// Cases that need the memory of larger machines.
 pub(super) fn run_long<E: TrainEngine>(engine: &mut E, report: &mut dyn FnMut(&'static str, u64)) {
     report("train/weights/130", weights(engine));
     report("train/step", step(engine));
 }
 
-/// Three groups, and outputs and columns over what tiles have.
+/// Three groups, and more outputs and columns than tiles have.
 #[inline(never)]
 fn weights<E: TrainEngine>(engine: &mut E) -> u64 {
     let mut digest = Digest::new();
@@ -55,7 +55,7 @@ fn weights<E: TrainEngine>(engine: &mut E) -> u64 {
     digest.value()
 }
 
-/// The codes that gradients of inputs take, and scales.
+/// The codes for gradients of inputs, and scales.
 struct Columns {
     codes: [u8; VALUES],
     scales: [f32; TENSORS],
@@ -91,7 +91,8 @@ fn step<E: TrainEngine>(engine: &mut E) -> u64 {
     digest.value()
 }
 
-/// Values of a tensor from one of its rows of 64 on, as many as there is room for. A model that was read has no other bytes.
+/// Decodes as many values of a tensor as there is space for, from one of its rows of 64 on. The bytes of a model that
+/// was read are always valid.
 fn decode(info: &TensorInfo<'_>, part: Part, first: usize, out: &mut [f32]) {
     let format = match part {
         Part::Embedding => Format::Q8_0,
@@ -109,7 +110,8 @@ fn decode(info: &TensorInfo<'_>, part: Part, first: usize, out: &mut [f32]) {
     let _ = block::decode(format, own.unwrap_or_default(), out);
 }
 
-/// Codes of all matrices by columns: what values are of the largest of a matrix, and of a row of the embedding, whose largest is 127.
+/// Writes the codes of all matrices by columns: each value divided by its matrix's largest or, in the embedding, by
+/// 1/127 of its row's largest.
 #[inline(never)]
 fn transpose(file: &Reader<'_>, shapes: &Shapes<'_>, columns: &mut Columns) {
     let mut all = [0; VOCABULARY * WIDTH];
@@ -142,7 +144,7 @@ fn transpose(file: &Reader<'_>, shapes: &Shapes<'_>, columns: &mut Columns) {
     }
 }
 
-/// Adds the gradients of two sequences to the sums. A fault is a refusal here.
+/// Adds the gradients of two sequences to the sums. A fault counts as an error here.
 #[inline(never)]
 fn gradients<E: TrainEngine>(
     engine: &mut E,
@@ -193,7 +195,7 @@ fn gradients<E: TrainEngine>(
     let caches = (&mut cache, &mut sequences[..]);
     let model = (model, &transposed);
     let found = train::gradients(engine, model, &batch, caches, &mut memory, sums)?;
-    // No bits of this model lead to one.
+    // This model never causes a fault.
     found.map_err(|_| ModelError::TooLarge.into())
 }
 
@@ -217,7 +219,7 @@ fn update(file: &Reader<'_>, shapes: &Shapes<'_>, sums: &[i64], digest: &mut Dig
     let mut random = Random::new(99);
     let (mut weights, mut codes) = ([0.0; MATRIX], [0; MATRIX]);
     for (tensor, info) in shapes.iter().zip(file.tensors()) {
-        // Of the embedding a row at a time.
+        // For the embedding, one row at a time.
         let len = match tensor.part {
             Part::Embedding => WIDTH,
             _ => tensor.len(),

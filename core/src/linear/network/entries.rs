@@ -1,4 +1,4 @@
-//! The keys and tensors of one layer, by name.
+//! Keys and tensors of one layer, by name.
 
 use heapless::String;
 
@@ -6,10 +6,10 @@ use super::NetworkError;
 use crate::gguf::{Reader, TensorInfo, TensorType, Value};
 use crate::linear::Table;
 
-/// The longest name: `tercet.network.`, a number of twenty digits, a dot, `output_scale`.
+/// Longest name: `tercet.network.`, a number of twenty digits, a dot, `output_scale`.
 const NAME: usize = 48;
 
-/// The entries of a layer in a file.
+/// Entries of a layer in a file.
 #[derive(Clone, Copy)]
 pub(super) struct Entries<'f, 'a> {
     pub(super) file: &'f Reader<'a>,
@@ -17,12 +17,12 @@ pub(super) struct Entries<'f, 'a> {
 }
 
 impl<'a> Entries<'_, 'a> {
-    /// The value of a key, where it is there.
+    /// Returns the value of a key, if present.
     pub(super) fn get(&self, key: &str) -> Option<Value<'a>> {
         self.file.get(&name(self.layer, "tercet.", key))
     }
 
-    /// The refusal of a key.
+    /// Returns the error for a key.
     pub(super) const fn bad(&self, key: &'static str, expected: &'static str) -> NetworkError {
         NetworkError::LayerKey {
             layer: self.layer,
@@ -31,7 +31,7 @@ impl<'a> Entries<'_, 'a> {
         }
     }
 
-    /// A number of at least 1 that fits `usize`.
+    /// Reads a number of at least 1 that fits `usize`.
     pub(super) fn count(&self, key: &'static str) -> Result<usize, NetworkError> {
         match self.get(key) {
             Some(Value::U32(count)) if count > 0 => usize::try_from(count).ok(),
@@ -40,19 +40,20 @@ impl<'a> Entries<'_, 'a> {
         .ok_or(self.bad(key, "a u32 of at least 1"))
     }
 
-    /// A positive number.
+    /// Reads a positive number.
     pub(super) fn positive(&self, key: &'static str) -> Result<f32, NetworkError> {
         positive(self.get(key)).ok_or(self.bad(key, "a positive finite f32"))
     }
 
-    /// A tensor, where it is there.
+    /// Returns a tensor, if present.
     pub(super) fn tensor(&self, tensor: &str) -> Option<TensorInfo<'a>> {
         self.file.tensor(&name(self.layer, "", tensor))
     }
 
-    /// The bytes of a tensor of that type with so many elements, or with one where `one` allows it.
+    /// Returns the bytes of a tensor of that type and number of elements, or of one element if `one` allows it.
     ///
-    /// `None` where there is no such tensor; a tensor of another type or length is refused as not `expected`.
+    /// Returns `None` if there is no such tensor; fails for a tensor of another type or length, with `expected` in
+    /// the error.
     pub(super) fn values(
         &self,
         tensor: &'static str,
@@ -74,7 +75,7 @@ impl<'a> Entries<'_, 'a> {
         Ok(Some(info.data))
     }
 
-    /// As [`Entries::values`], for 32-bit values that need not be there.
+    /// Like [`Entries::values`], for 32-bit values that may be missing.
     pub(super) fn words(
         &self,
         tensor: &'static str,
@@ -87,7 +88,7 @@ impl<'a> Entries<'_, 'a> {
         Ok(bytes.map(Table::Bytes))
     }
 
-    /// The refusal of a tensor.
+    /// Returns the error for a tensor.
     pub(super) const fn not(&self, tensor: &'static str, expected: &'static str) -> NetworkError {
         NetworkError::Tensor {
             layer: self.layer,
@@ -96,7 +97,7 @@ impl<'a> Entries<'_, 'a> {
         }
     }
 
-    /// Refuses a tensor that is there.
+    /// Fails if the tensor is present.
     pub(super) fn refuse(&self, tensor: &'static str) -> Result<(), NetworkError> {
         let layer = self.layer;
         match self.tensor(tensor) {
@@ -106,7 +107,7 @@ impl<'a> Entries<'_, 'a> {
     }
 }
 
-/// A positive finite f32.
+/// Returns the value if it is a positive finite f32.
 pub(super) fn positive(value: Option<Value<'_>>) -> Option<f32> {
     match value {
         Some(Value::F32(value)) if value > 0.0 && value.is_finite() => Some(value),
@@ -114,7 +115,7 @@ pub(super) fn positive(value: Option<Value<'_>>) -> Option<f32> {
     }
 }
 
-/// `prefix` + `network.3.part`. Without `core::fmt`, which is larger than all of this module.
+/// Returns `prefix` + `network.3.part`, without `core::fmt`, which is larger than all of this module.
 fn name(layer: usize, prefix: &str, part: &str) -> String<NAME> {
     let mut digits = [0; 20];
     let mut rest = layer;
@@ -128,7 +129,7 @@ fn name(layer: usize, prefix: &str, part: &str) -> String<NAME> {
         }
     }
     let mut name = String::new();
-    // All of it fits; what would not would be a name that no file has.
+    // All of it fits; a truncated name would be in no file.
     let _ = name.push_str(prefix);
     let _ = name.push_str("network.");
     for &digit in digits.iter().skip(20 - used) {

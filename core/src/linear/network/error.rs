@@ -1,79 +1,79 @@
-//! What a network refuses.
+//! Errors of networks.
 
 use crate::gguf::GgufError;
 use crate::linear::LinearError;
 
 error_enum! {
-    /// Why a file is no network, or an input was not taken. Layers count from 0.
+    /// Reason why a file is not a network, or an input was not accepted. Layers count from 0.
     pub enum NetworkError {
-        /// The bytes are no whole GGUF file.
+        /// The bytes are not a complete GGUF file.
         File {
-            /// What the reader says.
+            /// The reader's error.
             error: GgufError,
         } => "{error}",
-        /// A key of the network is missing or holds something else.
+        /// A key of the network is missing or has another value.
         Key {
-            /// The key behind `tercet.network.`.
+            /// The key after `tercet.network.`.
             key: &'static str,
-            /// What it should be.
+            /// Description of a valid value.
             expected: &'static str,
         } => "tercet.network.{key} is missing or not {expected}",
-        /// A key of a layer is missing or holds something else.
+        /// A key of a layer is missing or has another value.
         LayerKey {
             /// The layer.
             layer: usize,
-            /// The key behind the layer's number.
+            /// The key after the layer's number.
             key: &'static str,
-            /// What it should be.
+            /// Description of a valid value.
             expected: &'static str,
         } => "tercet.network.{layer}.{key} is missing or not {expected}",
-        /// There are more layers than the network has room for, or none.
+        /// The file has more layers than the network can hold, or none.
         Layers {
-            /// How many the file has.
+            /// Number of layers in the file.
             found: u64,
-            /// How many there may be.
+            /// Largest number of layers.
             max: usize,
         } => "the file has {found} layers; 1 to {max} fit",
         /// A tensor of a layer is missing, or has another type or shape.
         Tensor {
             /// The layer.
             layer: usize,
-            /// The tensor's name behind the layer's number.
+            /// The tensor's name after the layer's number.
             tensor: &'static str,
-            /// What it should be.
+            /// Description of a valid tensor.
             expected: &'static str,
         } => "tensor network.{layer}.{tensor} is missing or not {expected}",
-        /// A tensor is there that the layer has no use for.
+        /// The file has a tensor that the layer cannot use.
         Superfluous {
             /// The layer.
             layer: usize,
-            /// The tensor's name behind the layer's number.
+            /// The tensor's name after the layer's number.
             tensor: &'static str,
         } => "tensor network.{layer}.{tensor} has no place in this layer",
-        /// A layer takes another number of inputs than the one before gives outputs.
+        /// The number of a layer's inputs differs from the number of the previous layer's outputs.
         Width {
             /// The layer, at least 1.
             layer: usize,
-            /// Outputs of the layer before.
+            /// Outputs of the previous layer.
             expected: usize,
-            /// Inputs of this one.
+            /// Inputs of this layer.
             found: usize,
         } => "layer {layer} takes {found} inputs; the layer before gives {expected}",
-        /// A layer's weights, bias or multipliers are refused.
+        /// A layer's weights, bias or multipliers are invalid.
         Layer {
             /// The layer.
             layer: usize,
-            /// Why.
+            /// The reason.
             error: LinearError,
         } => "layer {layer}: {error}",
-        /// An input value is a NaN or an infinity.
+        /// An input value is NaN or infinite.
         NotFinite {
-            /// Its index, the lowest one.
+            /// Lowest index of such a value.
             index: usize,
         } => "input {index} is not finite",
-        /// The input, or where its codes go, has another length than the first layer takes.
+        /// The input, or the buffer for its codes, does not have the first layer's length.
         Input {
-            /// The length needed.
+            /// The required length.
             expected: usize,
             /// The length given.
             found: usize,

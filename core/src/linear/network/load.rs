@@ -1,31 +1,31 @@
-//! A network from its file.
+//! Reads a network from its file.
 
 use super::entries::{Entries, positive};
 use super::{Network, NetworkError, Stage, VERSION};
 use crate::gguf::{Reader, TensorType, Value};
 use crate::linear::{Layer, Layout, LinearError, Matrix, Requantize, Rescale, Table};
 
-/// What a table of one value or one a row is called.
+/// Descriptions of tables with one value in all or one per row.
 const I32_ROWS: &str = "I32, one for all rows or one a row";
 const I8_ROWS: &str = "I8, one for all rows or one a row";
 const F32_ROWS: &str = "F32, one for all rows or one a row";
 
 impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
-    /// Reads a network from `bytes`, a whole GGUF file, without copying its tensors. See [`Network::from_reader`].
+    /// Reads a network from `bytes`, a complete GGUF file, without copying its tensors. See [`Network::from_reader`].
     ///
     /// # Errors
-    /// [`NetworkError::File`], and those of [`Network::from_reader`].
+    /// [`NetworkError::File`]; those of [`Network::from_reader`].
     pub fn new(bytes: &'a [u8]) -> Result<Self, NetworkError> {
         let file = Reader::new(bytes).map_err(|error| NetworkError::File { error })?;
         Self::from_reader(&file)
     }
 
-    /// Reads a network from an open file. Its tensors are borrowed where they lie; one scan checks them.
+    /// Reads a network from an open file. Its tensors are borrowed from the file's bytes; one pass checks them.
     ///
     /// Time: O(layers · (keys + tensors) + weights). Stack: no array, some hundred bytes of calls.
     ///
     /// # Errors
-    /// Every [`NetworkError`] but `File`, `NotFinite` and `Input`: the first thing found wrong, with its layer.
+    /// Every [`NetworkError`] except `File`, `NotFinite` and `Input`: the first error found, with its layer.
     pub fn from_reader(file: &Reader<'a>) -> Result<Self, NetworkError> {
         let bad = |key, expected| NetworkError::Key { key, expected };
         if file.get("tercet.network.version") != Some(Value::U32(VERSION)) {
@@ -159,7 +159,7 @@ fn weights<'a>(entries: &Entries<'_, 'a>) -> Result<Matrix<'a>, NetworkError> {
     .map_err(refused)
 }
 
-/// 0 where the key is missing.
+/// Returns the bias shift; 0 if the key is missing.
 fn bias_shift(entries: &Entries<'_, '_>) -> Result<u8, NetworkError> {
     match entries.get("bias_shift") {
         None => Some(0),
@@ -169,7 +169,7 @@ fn bias_shift(entries: &Entries<'_, '_>) -> Result<u8, NetworkError> {
     .ok_or(entries.bad("bias_shift", "a u32 of at most 30"))
 }
 
-/// Whether the activation is a ReLU; none where the key is missing.
+/// Returns true if the activation is a ReLU. If the key is missing, there is no activation.
 fn relu(entries: &Entries<'_, '_>) -> Result<bool, NetworkError> {
     match entries.get("activation") {
         None | Some(Value::String("none")) => Ok(false),

@@ -1,4 +1,4 @@
-//! A network over a batch of points.
+//! Runs a network over a batch of points.
 
 use super::{Buffers, Network, apart};
 use crate::engine::LinearEngine;
@@ -6,13 +6,13 @@ use crate::linear::many::check_scratch;
 use crate::linear::{I8Sym, LinearError, expect};
 
 impl<const LAYERS: usize> Network<'_, LAYERS> {
-    /// Runs a batch of inputs, one after another in `x`, layer by layer: `sums` gets a row of logits for each, those of
-    /// [`Network::run`], to the bit, on any engine.
+    /// Runs a batch of inputs, consecutive in `x`, layer by layer. `sums` gets one row of logits per input,
+    /// bit-identical to those of [`Network::run`], on any engine.
     ///
-    /// Each layer meets all points before the next one begins, so that an engine reads its weights once a batch
+    /// Each layer processes all points before the next one begins, so an engine reads its weights once per batch
     /// ([`LinearEngine::dense_many`], [`LinearEngine::sums_many`]). O(points · weights). The buffers hold
-    /// [`Network::activations_len_many`] activations and [`Network::scratch_len_on`] words, `sums` has [`Network::outputs`] elements for
-    /// each point; no points are a batch too.
+    /// [`Network::activations_len_many`] activations and [`Network::scratch_len_on`] words; `sums` has
+    /// [`Network::outputs`] elements per point. A batch may be empty.
     ///
     /// ```
     /// use tercet_core::linear::I8Sym;
@@ -52,9 +52,9 @@ impl<const LAYERS: usize> Network<'_, LAYERS> {
     /// ```
     ///
     /// # Errors
-    /// [`LinearError::Length`] for `x` that is no whole number of inputs, for `sums`, and for activations that are too few;
-    /// [`LinearError::TooLarge`] where the number of logits does not fit `usize`; [`LinearError::Scratch`]; else what the engine
-    /// fails with. All lengths are checked before the first layer.
+    /// [`LinearError::Length`] if `x` is not a whole number of inputs, for `sums`, and if there are too few
+    /// activations; [`LinearError::TooLarge`] if the number of logits does not fit `usize`; [`LinearError::Scratch`];
+    /// otherwise those of the engine. All lengths are checked before the first layer.
     pub fn run_many<E: LinearEngine>(
         &self,
         engine: &mut E,
@@ -68,7 +68,7 @@ impl<const LAYERS: usize> Network<'_, LAYERS> {
         let Some((last, hidden)) = self.stages.split_last() else {
             return Ok(());
         };
-        // They fit: the activations are as many.
+        // These fit, because the buffer of activations has this length.
         let all = |values: usize| values.saturating_mul(points);
         for (number, stage) in hidden.iter().enumerate() {
             let Some((rescale, _)) = &stage.rescale else {
@@ -90,9 +90,9 @@ impl<const LAYERS: usize> Network<'_, LAYERS> {
         engine.sums_many(&last.layer, x, sums, scratch)
     }
 
-    /// All that is refused by length, but for scratch; gives the number of points.
+    /// Checks all lengths except scratch. Returns the number of points.
     fn check_many(&self, x: I8Sym<'_>, found: usize, sums: usize) -> Result<usize, LinearError> {
-        // A matrix has a column at least.
+        // A matrix has at least one column.
         let points = x.len().div_ceil(self.inputs().max(1));
         let (Some(inputs), Some(outputs)) = (
             points.checked_mul(self.inputs()),

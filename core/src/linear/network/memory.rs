@@ -1,20 +1,20 @@
-//! What a run needs beside the weights.
+//! Memory that a run needs besides the weights.
 
 use crate::linear::Layout;
 
-/// The memory of a run; what it holds before does not matter, and what it holds afterwards means nothing.
+/// Memory of a run. Its previous content does not matter, and its content afterwards has no meaning.
 #[derive(Debug)]
 pub struct Buffers<'b> {
-    /// Outputs of hidden layers: at least [`Network::activations_len`](super::Network::activations_len) of them; of a batch
-    /// [`Network::activations_len_many`](super::Network::activations_len_many).
+    /// Outputs of hidden layers: at least [`Network::activations_len`](super::Network::activations_len) elements, or
+    /// [`Network::activations_len_many`](super::Network::activations_len_many) for a batch.
     pub activations: &'b mut [i8],
-    /// Words for the kernels: at least [`Network::scratch_len`](super::Network::scratch_len) of them, or as many as
-    /// [`Network::scratch_len_on`](super::Network::scratch_len_on) says of another engine; more than
-    /// [`Network::fast_scratch_len`](super::Network::fast_scratch_len) are not used.
+    /// Words for the kernels: at least [`Network::scratch_len`](super::Network::scratch_len), or
+    /// [`Network::scratch_len_on`](super::Network::scratch_len_on) for another engine. Kernels use at most
+    /// [`Network::fast_scratch_len`](super::Network::fast_scratch_len) words.
     pub scratch: &'b mut [u32],
 }
 
-/// The size of a layer, for memory that is set aside before any file is read.
+/// Size of a layer, for memory that is reserved before a file is read.
 ///
 /// ```
 /// use tercet_core::linear::{Layout, network::LayerSize};
@@ -29,22 +29,23 @@ pub struct Buffers<'b> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LayerSize {
-    /// How its weights lie.
+    /// Memory layout of its weights.
     pub layout: Layout,
-    /// Outputs.
+    /// Number of outputs.
     pub rows: usize,
-    /// Inputs.
+    /// Number of inputs.
     pub cols: usize,
 }
 
 impl LayerSize {
-    /// A layer of `rows` outputs and `cols` inputs.
+    /// Creates the size of a layer of `rows` outputs and `cols` inputs.
     pub const fn new(layout: Layout, rows: usize, cols: usize) -> Self {
         Self { layout, rows, cols }
     }
 
-    /// Bytes of activations that a network of these layers needs: the outputs of two hidden layers that follow one another, the
-    /// most of any, since one is read while the other is written. The last layer's are the caller's.
+    /// Returns the number of bytes of activations that a network of these layers needs. This is the largest sum of
+    /// the outputs of two consecutive hidden layers, since one is read while the other is written. The last layer's
+    /// outputs are in the caller's buffer.
     pub const fn activations_len(layers: &[Self]) -> usize {
         let (mut most, mut before) = (0, 0);
         let mut rest = layers;
@@ -62,19 +63,22 @@ impl LayerSize {
         most
     }
 
-    /// As [`LayerSize::activations_len`], of a batch of so many points: as many times that, or `usize::MAX` where it does not fit.
+    /// Like [`LayerSize::activations_len`], for a batch of that many points: the product, or `usize::MAX` if it does
+    /// not fit.
     ///
-    /// Its scratch is that of one point.
+    /// The scratch for a batch is that for one point.
     pub const fn activations_len_many(layers: &[Self], points: usize) -> usize {
         Self::activations_len(layers).saturating_mul(points)
     }
 
-    /// Words of scratch that a network of these layers needs: the most of any, by [`Layout::scratch_len`].
+    /// Returns the number of words of scratch that a network of these layers needs: the largest
+    /// [`Layout::scratch_len`].
     pub const fn scratch_len(layers: &[Self]) -> usize {
         Self::most_scratch(layers, false)
     }
 
-    /// The most words of scratch that a network of these layers makes use of, by [`Layout::fast_scratch_len`].
+    /// Returns the largest number of words of scratch that a network of these layers uses, by
+    /// [`Layout::fast_scratch_len`].
     pub const fn fast_scratch_len(layers: &[Self]) -> usize {
         Self::most_scratch(layers, true)
     }

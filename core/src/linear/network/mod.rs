@@ -1,40 +1,41 @@
-//! A small dense network, run from a GGUF file that stays where it is.
+//! A small dense network that runs directly from a GGUF file.
 //!
-//! [`Network`] borrows weights, biases and multipliers from the file's bytes, in flash or in a memory map, and runs integers through
-//! them on any [`LinearEngine`]. Between layers there are int8 activations; the last layer gives exact sums. No
-//! step rounds but the one from a sum to int8, so logits are equal on every machine. `tercet network build` makes
-//! such files from float models.
+//! [`Network`] borrows weights, biases and multipliers from the file's bytes, in flash or in a memory map, and runs
+//! them with integers on any [`LinearEngine`]. Layers exchange int8 activations; the last layer returns exact sums.
+//! Only the step from a sum to int8 rounds, so logits are equal on every machine. `tercet network build` makes such
+//! files from float models.
 //!
 //! # The file
-//! A GGUF file with these keys and tensors, `i` counting layers from 0. Other keys and tensors may stand beside them.
+//! A GGUF file with these keys and tensors; `i` counts layers from 0. The file may contain other keys and tensors.
 //!
 //! | key | type | meaning |
 //! |---|---|---|
 //! | `tercet.network.version` | u32 | 1 |
-//! | `tercet.network.layers` | u32 | how many layers, at least 1 |
-//! | `tercet.network.input_scale` | f32, > 0 | what 1 in the input stands for |
+//! | `tercet.network.layers` | u32 | number of layers, at least 1 |
+//! | `tercet.network.input_scale` | f32, > 0 | value of 1 in the input |
 //! | `tercet.network.i.layout` | string | [`Layout::name`](super::Layout::name) |
-//! | `tercet.network.i.rows`, `.cols` | u32, ≥ 1 | outputs and inputs; the inputs are the outputs of the layer before |
-//! | `tercet.network.i.bias_shift` | u32, ≤ 30 | left shift of the bias; 0 where missing |
-//! | `tercet.network.i.activation` | string | `none` or `relu`, of all layers but the last; `none` where missing |
-//! | `tercet.network.i.output_scale` | f32, > 0 | what 1 in the outputs stands for, of all layers but the last |
+//! | `tercet.network.i.rows`, `.cols` | u32, ≥ 1 | numbers of outputs and inputs; the inputs are the outputs of the previous layer |
+//! | `tercet.network.i.bias_shift` | u32, ≤ 30 | left shift of the bias; 0 if missing |
+//! | `tercet.network.i.activation` | string | `none` or `relu`, for all layers except the last; `none` if missing |
+//! | `tercet.network.i.output_scale` | f32, > 0 | value of 1 in the outputs, for all layers except the last |
 //!
 //! | tensor | type | shape (row first) |
 //! |---|---|---|
-//! | `network.i.weight` | the blocks' type for [`Layout::Block`](super::Layout::Block), else I8 | \[cols, rows\]; \[bytes\] for the packed layouts, which are Tercet's own |
-//! | `network.i.scale` | F32 | \[1\] or \[rows\]: what 1 in a weight stands for; none for blocks, which hold theirs |
+//! | `network.i.weight` | the blocks' type for [`Layout::Block`](super::Layout::Block), otherwise I8 | \[cols, rows\]; \[bytes\] for the packed layouts, which are Tercet's own |
+//! | `network.i.scale` | F32 | \[1\] or \[rows\]: value of 1 in a weight; none for blocks, which contain theirs |
 //! | `network.i.bias` | I32 | \[rows\]; may be missing |
-//! | `network.i.multiplier` | I32, 2³⁰ to 2³¹ − 1 | \[1\] or \[rows\], of all layers but the last |
+//! | `network.i.multiplier` | I32, 2³⁰ to 2³¹ − 1 | \[1\] or \[rows\], for all layers except the last |
 //! | `network.i.shift` | I8, 1 to 94 | as many as multipliers |
 //!
 //! # The rules
-//! With x the int8 inputs (−127 to 127), everything an exact integer:
-//! 1. `sum[r] = Σ w[r][c] · x[c] + bias[r] · 2^bias_shift`. For blocks Σ is over blocks: `Σ_b d_b · 2²⁴ · Σ w · x`.
-//! 2. All layers but the last: `y[r] = clamp((sum[r] · multiplier + 2^(shift − 1)) >> shift, low, 127)`, the shift arithmetic, low
-//!    0 for `relu` and −127 for `none`; y is the next layer's x. See [`Requantize`](super::Requantize).
-//! 3. The last layer's sums are the logits. As f32: `fl(fl(f32(sum) · unit · scale[r]) · x_scale)`, where unit is 2⁻²⁴ for blocks and
-//!    1 else, and x_scale the `output_scale` of the layer before, or `input_scale`.
-//! 4. The class is the row of the largest f32 logit, the lowest of equals.
+//! With x the int8 inputs (−127 to 127), and everything an exact integer:
+//! 1. `sum[r] = Σ w[r][c] · x[c] + bias[r] · 2^bias_shift`. For blocks, Σ is over blocks: `Σ_b d_b · 2²⁴ · Σ w · x`.
+//! 2. All layers except the last: `y[r] = clamp((sum[r] · multiplier + 2^(shift − 1)) >> shift, low, 127)`, with an
+//!    arithmetic shift; low is 0 for `relu` and −127 for `none`. y is the next layer's x. See
+//!    [`Requantize`](super::Requantize).
+//! 3. The last layer's sums are the logits. As f32: `fl(fl(f32(sum) · unit · scale[r]) · x_scale)`. The unit is 2⁻²⁴
+//!    for blocks and 1 otherwise; x_scale is the `output_scale` of the previous layer, or `input_scale`.
+//! 4. The class is the row of the largest f32 logit, the lowest of equal ones.
 //!
 //! ```
 //! use tercet_core::linear::network::{Buffers, Network};
@@ -71,10 +72,11 @@ use super::{I8Sym, Layer, LinearError, Rescale, expect};
 use crate::engine::LinearEngine;
 use crate::quant::Grid;
 
-/// The version of the file that is read.
+/// The supported version of the file format.
 pub const VERSION: u32 = 1;
 
-/// At most `LAYERS` dense layers, borrowed from a file; see [the module](self) for its format and an example.
+/// A network of at most `LAYERS` dense layers, borrowed from a file; see [the module](self) for its format and an
+/// example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network<'a, const LAYERS: usize> {
     input_scale: f32,
@@ -82,7 +84,7 @@ pub struct Network<'a, const LAYERS: usize> {
     stages: heapless::Vec<Stage<'a>, LAYERS>,
 }
 
-/// A layer and, but for the last, how its sums become int8 and what 1 of them stands for.
+/// A layer and, for all except the last, the rule that converts its sums to int8 and the value of 1 in them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stage<'a> {
     layer: Layer<'a>,
@@ -90,28 +92,28 @@ struct Stage<'a> {
 }
 
 impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
-    /// The layers, first to last.
+    /// Returns the layers, first to last.
     pub fn layers(&self) -> impl ExactSizeIterator<Item = &Layer<'a>> {
         self.stages.iter().map(|stage| &stage.layer)
     }
 
-    /// Inputs of the first layer.
+    /// Returns the number of inputs of the first layer.
     pub fn inputs(&self) -> usize {
         let first = self.stages.first();
         first.map_or(0, |stage| stage.layer.weights().cols())
     }
 
-    /// Outputs of the last layer.
+    /// Returns the number of outputs of the last layer.
     pub fn outputs(&self) -> usize {
         self.last().map_or(0, |layer| layer.weights().rows())
     }
 
-    /// What 1 in the input stands for.
+    /// Returns the value of 1 in the input.
     pub const fn input_scale(&self) -> f32 {
         self.input_scale
     }
 
-    /// What 1 in the inputs of the last layer stands for.
+    /// Returns the value of 1 in the inputs of the last layer.
     pub fn last_scale(&self) -> f32 {
         let mut scales = self.stages.iter().filter_map(|stage| stage.rescale);
         scales
@@ -119,7 +121,7 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
             .map_or(self.input_scale, |(_, scale)| scale)
     }
 
-    /// Bytes of activations that a run needs; see [`LayerSize::activations_len`].
+    /// Returns the number of bytes of activations that a run needs; see [`LayerSize::activations_len`].
     pub fn activations_len(&self) -> usize {
         let hidden = self.stages.iter().filter(|stage| stage.rescale.is_some());
         let (mut most, mut before) = (0, 0);
@@ -131,19 +133,20 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
         most
     }
 
-    /// Bytes of activations that [`Network::run_many`] needs for so many points; see [`LayerSize::activations_len_many`].
+    /// Returns the number of bytes of activations that [`Network::run_many`] needs for that many points; see
+    /// [`LayerSize::activations_len_many`].
     pub fn activations_len_many(&self, points: usize) -> usize {
         self.activations_len().saturating_mul(points)
     }
 
-    /// Words of scratch that a run needs on the core's own engines, of a batch no more than of one point; see
-    /// [`LayerSize::scratch_len`].
+    /// Returns the number of words of scratch that a run needs on the core's own engines, which is the same for a
+    /// batch as for one point; see [`LayerSize::scratch_len`].
     pub fn scratch_len(&self) -> usize {
         let words = self.layers().map(|layer| layer.weights().scratch_len());
         words.max().unwrap_or(0)
     }
 
-    /// Words of scratch that a run needs on `engine`, which may be none.
+    /// Returns the number of words of scratch that a run needs on `engine`, which may be 0.
     pub fn scratch_len_on<E: LinearEngine>(&self, engine: &E) -> usize {
         let words = self
             .layers()
@@ -151,7 +154,8 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
         words.max().unwrap_or(0)
     }
 
-    /// The most words of scratch that a run makes use of; see [`Layout::fast_scratch_len`](crate::linear::Layout::fast_scratch_len).
+    /// Returns the largest number of words of scratch that a run uses; see
+    /// [`Layout::fast_scratch_len`](crate::linear::Layout::fast_scratch_len).
     pub fn fast_scratch_len(&self) -> usize {
         let words = self
             .layers()
@@ -162,7 +166,8 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
     /// Rounds f32 inputs to codes: `clamp(half_even(fl(x / input_scale)), −127, 127)`.
     ///
     /// # Errors
-    /// [`NetworkError::Input`] unless `values` and `out` have [`Network::inputs`] elements; [`NetworkError::NotFinite`].
+    /// [`NetworkError::Input`] unless `values` and `out` have [`Network::inputs`] elements;
+    /// [`NetworkError::NotFinite`].
     pub fn quantize<'o>(
         &self,
         values: &[f32],
@@ -190,13 +195,13 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
         I8Sym::new(out).map_err(|error| NetworkError::Layer { layer: 0, error })
     }
 
-    /// Runs one input through all layers; `sums` gets the last layer's exact sums, the logits as integers.
+    /// Runs one input through all layers. `sums` gets the last layer's exact sums: the logits as integers.
     ///
     /// O(weights). `sums` has [`Network::outputs`] elements.
     ///
     /// # Errors
-    /// [`LinearError::Length`] for `x` and `sums`, and for activations that are too few; [`LinearError::Scratch`]; else what the
-    /// engine fails with. All lengths are checked before the first layer.
+    /// [`LinearError::Length`] for `x` and `sums`, and if there are too few activations; [`LinearError::Scratch`];
+    /// otherwise those of the engine. All lengths are checked before the first layer.
     pub fn run<E: LinearEngine>(
         &self,
         engine: &mut E,
@@ -230,7 +235,7 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
         engine.sums(&last.layer, x, sums, scratch)
     }
 
-    /// All that [`Network::run`] refuses by length, but for scratch.
+    /// Checks all lengths for [`Network::run`] except scratch.
     fn check(&self, x: I8Sym<'_>, found: usize, sums: usize) -> Result<(), LinearError> {
         expect(self.inputs(), x.len())?;
         expect(self.outputs(), sums)?;
@@ -241,13 +246,13 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
         Ok(())
     }
 
-    /// A logit as f32, from its row and its sum: what [`super::matvec`] gives for the last layer.
+    /// Returns a logit as f32 from its row and its sum, as [`super::matvec`] computes it for the last layer.
     pub fn logit(&self, row: usize, sum: i64) -> f32 {
         let layer = self.last();
         layer.map_or(0.0, |layer| layer.value(row, sum, self.last_scale()))
     }
 
-    /// The row of the largest logit, the lowest of equals.
+    /// Returns the row of the largest logit, the lowest of equal ones.
     pub fn class(&self, sums: &[i64]) -> usize {
         let mut best = (0, f32::NEG_INFINITY);
         for (row, &sum) in sums.iter().enumerate() {
@@ -264,8 +269,8 @@ impl<'a, const LAYERS: usize> Network<'a, LAYERS> {
     }
 }
 
-/// The inputs and the outputs of layer `number` in the activations: outputs lie at the front and at the back in turn, inputs where the
-/// layer before put them.
+/// Returns the inputs and the outputs of layer `number` in the activations. Outputs are at the front and at the back
+/// in turn; inputs are the outputs of the previous layer.
 fn apart(
     activations: &mut [i8],
     number: usize,

@@ -1,10 +1,10 @@
-//! Ternary weights, five a byte; see [`Layout`](crate::linear::Layout).
+//! Packs ternary weights, five per byte; see [`Layout`](crate::linear::Layout).
 
 use crate::block::pack_digits;
 use crate::linear::five_trits::{BYTES, COLS, whole};
 use crate::linear::{Layout, LinearError};
 
-/// Packs row-major ternary codes, one a byte; see [`super::pack`] for lengths and errors.
+/// Packs row-major ternary codes, given one per byte; see [`super::pack`] for lengths and errors.
 pub fn five_trits(
     rows: usize,
     cols: usize,

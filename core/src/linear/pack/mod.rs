@@ -1,4 +1,4 @@
-//! From row-major codes to the layouts that take codes.
+//! Packs row-major codes in the layouts that are made from codes.
 
 mod five_trits;
 mod int4;
@@ -13,11 +13,11 @@ pub use ternary_lanes::ternary_lanes;
 
 use super::{Layout, LinearError, expect};
 
-/// Packs row-major codes in any layout but blocks, which [`crate::block::encode`] makes. `out` must hold exactly
+/// Packs row-major codes in any layout except blocks, which [`crate::block::encode`] makes. `out` must hold exactly
 /// [`Layout::bytes`] bytes. O(rows · cols).
 ///
 /// # Errors
-/// [`LinearError::Columns`], [`LinearError::TooLarge`]; [`LinearError::Length`] for `codes` or `out`;
+/// [`LinearError::Columns`]; [`LinearError::TooLarge`]; [`LinearError::Length`] for `codes` or `out`;
 /// [`LinearError::CodeRange`] for the first code, row by row, outside [`Layout::codes`]; [`LinearError::Blocks`].
 pub fn pack(
     layout: Layout,
@@ -36,7 +36,7 @@ pub fn pack(
     }
 }
 
-/// As they are: every i8 is a code.
+/// Copies the codes: every i8 is a valid code.
 fn int8(rows: usize, cols: usize, codes: &[i8], out: &mut [u8]) -> Result<(), LinearError> {
     check(Layout::Int8, rows, cols, codes, out)?;
     for (out, &code) in out.iter_mut().zip(codes) {
@@ -45,7 +45,7 @@ fn int8(rows: usize, cols: usize, codes: &[i8], out: &mut [u8]) -> Result<(), Li
     Ok(())
 }
 
-/// The lengths of both, then the codes.
+/// Checks both lengths, then the codes.
 fn check(
     layout: Layout,
     rows: usize,

@@ -1,8 +1,8 @@
-//! Two ternary rows in each 16-bit lane, eight rows a group; see [`Layout`](crate::linear::Layout).
+//! Packs two ternary rows per 16-bit lane, eight rows per group; see [`Layout`](crate::linear::Layout).
 
 use crate::linear::{Layout, LinearError};
 
-/// The lower bit of each first row's code.
+/// Lower bit of each first row's code.
 const FIRST_LOW: u32 = 0x1111_1111;
 
 /// Packs row-major ternary codes; see [`super::pack`] for lengths and errors.
@@ -14,7 +14,7 @@ pub fn ternary_lanes(
 ) -> Result<(), LinearError> {
     super::check(Layout::TernaryLanes, rows, cols, codes, out)?;
     let group_bytes = Layout::TernaryLanes.group_bytes(cols)?;
-    // The code 0 everywhere: 1 in the first rows, 0 in the second.
+    // Start with code 0 everywhere: 1 in the first rows, 0 in the second.
     out.chunks_exact_mut(4)
         .for_each(|word| word.copy_from_slice(&FIRST_LOW.to_le_bytes()));
     for (row, codes) in codes.chunks_exact(cols.max(1)).enumerate() {
@@ -34,7 +34,7 @@ pub fn ternary_lanes(
     Ok(())
 }
 
-/// A word with the code of a row of the group (0..8) and a column of the pair (0 or 1).
+/// Returns a word with the code of a row of the group (0..8) and a column of the pair (0 or 1) set.
 fn put(word: u32, row: usize, half: usize, code: i8) -> u32 {
     let rotation = (row / 2 * 4) as u32;
     let (shift, bits) = match row % 2 {
@@ -45,7 +45,7 @@ fn put(word: u32, row: usize, half: usize, code: i8) -> u32 {
     ((lanes & !(3 << shift)) | ((bits & 3) << shift)).rotate_left(rotation)
 }
 
-/// Refuses the bits that stand for no code: 3 in a first row, 2 (−2) in a second.
+/// Fails for the bits that are no code: 3 in a first row, 2 (−2) in a second.
 pub(in crate::linear) fn check_ternary_lanes(cols: usize, bytes: &[u8]) -> Result<(), LinearError> {
     let group_bytes = Layout::TernaryLanes.group_bytes(cols)?;
     for (number, group) in bytes.chunks_exact(group_bytes.max(1)).enumerate() {
@@ -54,7 +54,7 @@ pub(in crate::linear) fn check_ternary_lanes(cols: usize, bytes: &[u8]) -> Resul
         if words().all(legal) {
             continue;
         }
-        // Row by row, for the lowest.
+        // Row by row, to find the lowest.
         for row in 0..8 {
             for (at, word) in words().enumerate() {
                 for half in 0..2 {
@@ -76,8 +76,8 @@ pub(in crate::linear) fn check_ternary_lanes(cols: usize, bytes: &[u8]) -> Resul
     Ok(())
 }
 
-/// Whether all sixteen codes of a word are codes. Whatever the rotation, bits 4i and 4i + 1 belong to a first row, the two above them
-/// to a second.
+/// Returns true if all sixteen codes of a word are valid. For every rotation, bits 4i and 4i + 1 belong to a first
+/// row, and the two bits above them to a second.
 fn legal(word: u32) -> bool {
     let first_is_3 = word & (word >> 1);
     let second_is_2 = !(word >> 2) & (word >> 3);

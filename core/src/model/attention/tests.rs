@@ -1,4 +1,4 @@
-//! Weights against exact powers of two, and what is attended to against softmax in f64.
+//! Compares weights with exact powers of two, and attention with softmax in f64.
 
 use std::vec;
 use std::vec::Vec;
@@ -37,8 +37,9 @@ fn powers_of_two_are_exact() {
     }
 }
 
-/// How far attention over so many random keys and values is from softmax over the same codes: the root mean square of
-/// what differs, to that of what is exact. The query is `sharp` times as long as one of unit values.
+/// Returns the error of attention over that many random keys and values against softmax over the same codes: the root
+/// mean square of the difference over that of the exact result. The query is `sharp` times as long as one with unit
+/// values.
 fn off(kind: CacheType, head: usize, positions: u32, sharp: f32, seed: u64) -> f64 {
     let shape = CacheShape {
         kind,

@@ -1,16 +1,17 @@
-//! Keys and values that were kept elsewhere, such as in a file, put back; whatever they hold, sums stay exact.
+//! Restores keys and values that were stored elsewhere, for example in a file. Sums stay exact for any content.
 
 use super::{Cache, CacheType, Codes, PAGE, PageCodes, Shape, part_mut};
 use crate::model::ModelError;
 use crate::quant::activations::Code;
 
 impl Cache<'_> {
-    /// Fills the first positions of a page that a sequence holds, of a layer and a head, with keys and values as [`Cache::keys`] and
-    /// [`Cache::values`] gave them: as many as there are scales, 64 at most.
+    /// Fills the first positions of a page that a sequence holds, for a layer and a head, with keys and values from
+    /// [`Cache::keys`] and [`Cache::values`]: as many positions as there are scales, at most 64.
     ///
     /// # Errors
-    /// [`ModelError::Stored`] where codes have another width or number than the cache's, or codes or scales are such as no cache keeps
-    /// (sums of which could leave 64 bits), and for a page, layer or head that is not there. The page then holds what it held.
+    /// [`ModelError::Stored`] in these cases: codes differ from the cache's in width or number; codes or scales are
+    /// such that no cache writes them (their sums could exceed 64 bits); or the page, layer or head does not exist.
+    /// The page is then unchanged.
     pub fn load(
         &mut self,
         (page, layer, head): (u32, usize, usize),
@@ -39,7 +40,8 @@ impl Cache<'_> {
     }
 }
 
-/// Whether positions could have been kept: codes within the range of their type, scales finite and not below 0.
+/// Fails unless a cache could have stored these positions: codes within the range of their type, scales finite and
+/// not below 0.
 fn check(
     shape: &Shape,
     kept: &Codes<'_>,
@@ -48,7 +50,8 @@ fn check(
     let needed = scales.len().saturating_mul(shape.head);
     let (count, within) = match (kept, codes) {
         (Codes::Narrow(_), PageCodes::Narrow(codes)) => {
-            // Of a pattern of FP8 all bits but the sign's; all set it is no number. A byte of -128 is -0, or beyond int8's range.
+            // In an FP8 pattern, all bits except the sign set is not a number. A byte of -128 is -0 in FP8, and
+            // outside the range of int8 codes.
             let fp8 = |&code: &i8| code & 0x7F != 0x7F;
             let within = match shape.kind {
                 CacheType::Fp8 => codes.iter().all(fp8),

@@ -1,21 +1,22 @@
-//! Tokens from the largest logit on, with their weights: an octave of weights at a time, so that tokens are put in order only where a walk ends.
+//! Tokens in order of falling logit, with their weights. They are grouped by octaves of weights, so that tokens are
+//! sorted only in the octave in which a walk ends.
 
 use super::super::gate::steps;
 use crate::number::{bits, exp2_neg};
 
-/// Octaves: a weight of 31 bits lies in one of the first 32, the last of which holds those of 0 too.
+/// Number of octaves: a 31-bit weight belongs to one of the first 32; the last one also holds weights of 0.
 pub(super) const OCTAVES: usize = 32;
 
-/// Where [`Ranked`] remembers what it found: not within it, since what is moved lies in a frame twice.
+/// Memory of [`Ranked`]. It is a separate value, because a value that is moved occupies the stack twice.
 pub(super) type Octaves = [Octave; OCTAVES];
 
-/// Tokens whose weights have the same integer part of their logarithm.
+/// Tokens whose weights' logarithms have the same integer part.
 #[derive(Clone, Copy)]
 pub(super) struct Octave {
     count: u32,
-    /// The key of its least logit.
+    /// Key of its smallest logit.
     least: u32,
-    /// Of weights.
+    /// Sum of its weights.
     sum: u64,
 }
 
@@ -27,7 +28,7 @@ impl Octave {
     };
 }
 
-/// What logits count as.
+/// Weights of logits.
 #[derive(Clone, Copy)]
 pub(super) struct Weights {
     pub(super) largest: f32,
@@ -39,43 +40,44 @@ impl Weights {
         steps((self.largest - logit) / self.temperature)
     }
 
-    /// 31 bits; the largest logit's is 2³¹.
+    /// Returns the 31-bit weight of a logit; that of the largest logit is 2³¹.
     pub(super) fn of(self, logit: f32) -> u32 {
         exp2_neg(self.steps(logit))
     }
 }
 
-/// What a walk does with what comes next.
+/// Answer of a walk's function for the next octave or token.
 pub(super) enum Next {
-    /// Takes it.
+    /// Take it.
     Taken,
-    /// Looks at its tokens one by one; of one token, ends there.
+    /// Look at its tokens one by one; for a single token, end the walk there.
     Inside,
-    /// Ends before it.
+    /// End the walk before it.
     Over,
 }
 
-/// Tokens by falling logit, the lower token first of equals.
+/// Tokens in order of falling logit; of equal ones the lower token first.
 pub(super) struct Ranked<'s> {
     logits: &'s [f32],
     weights: Weights,
     octaves: &'s mut Octaves,
-    /// The tokens of one octave: those that came off, in order, behind a heap of the others.
+    /// The tokens of one octave: a heap, followed by the tokens that were removed from it, in order.
     room: &'s mut [u32],
-    /// That octave.
+    /// Index of that octave.
     open: usize,
-    /// How many tokens it has, and how many of them are in the heap still.
+    /// Number of its tokens, and number of those that are still in the heap.
     count: usize,
     left: usize,
 }
 
-/// Orders as logits do; −0 is 0.
+/// Returns a key that orders like the logits, with −0 as 0.
 fn key(logit: f32) -> u32 {
     bits::ordered(logit + 0.0)
 }
 
 impl<'s> Ranked<'s> {
-    /// Of all logits that are numbers, the largest among them; `octaves` are empty. `None` with less scratch than logits. O(V).
+    /// Collects all logits that are not NaN; `weights` contains the largest. `octaves` must be empty. Returns `None`
+    /// if there is less scratch than logits. O(V).
     pub(super) fn new(
         logits: &'s [f32],
         weights: Weights,
@@ -105,8 +107,9 @@ impl<'s> Ranked<'s> {
         })
     }
 
-    /// Shows `next` what comes, from the largest on: a whole octave, as how many tokens it has, the sum of their weights and the least of their
-    /// logits; one that is not taken token by token, each as an octave of its own. Gives the token at which the walk ends; `None` if it ends nowhere.
+    /// Passes octaves to `next`, from the largest on: the number of tokens, the sum of their weights and the smallest
+    /// of their logits. If `next` does not take an octave as a whole, it gets its tokens one by one, each as an
+    /// octave of its own. Returns the token at which the walk ends, or `None` if it does not end at a token.
     pub(super) fn walk(&mut self, mut next: impl FnMut(u32, u64, f32) -> Next) -> Option<u32> {
         for index in 0..OCTAVES {
             let octave = *self.octaves.get(index)?;
@@ -134,7 +137,7 @@ impl<'s> Ranked<'s> {
         None
     }
 
-    /// Makes a heap of an octave's tokens, if that is not the one that lies there. O(V).
+    /// Builds a heap of an octave's tokens, unless it is already there. O(V).
     fn open(&mut self, index: usize, least: u32) {
         if self.open == index {
             return;
@@ -161,7 +164,7 @@ impl<'s> Ranked<'s> {
         }
     }
 
-    /// Takes the largest off, and puts it down at the end.
+    /// Removes the largest token from the heap, and puts it at the end.
     fn pop(&mut self) -> Option<()> {
         let last = self.left.checked_sub(1)?;
         let token = self.room.first().copied()?;
@@ -173,7 +176,7 @@ impl<'s> Ranked<'s> {
         Some(())
     }
 
-    /// The token at a place in the order of the octave.
+    /// Returns the token at a place in the order of the octave.
     fn nth(&mut self, place: usize) -> Option<u32> {
         while self.count.saturating_sub(self.left) <= place {
             self.pop()?;
@@ -184,7 +187,7 @@ impl<'s> Ranked<'s> {
 
     fn sink(&mut self, root: usize) {
         let logits = self.logits;
-        // Logits before tokens.
+        // Logits first, then tokens.
         let rank = |token: u32| {
             let logit = logits.get(token as usize).copied().unwrap_or(f32::NAN);
             u64::from(key(logit)) << 32 | u64::from(!token)

@@ -1,4 +1,4 @@
-//! Byte-level pieces: a row of bytes, in which the pair whose merge has the lowest rank merges first.
+//! Byte-level pieces: a sequence of bytes, in which the pair whose merge has the lowest rank merges first.
 //!
 //! Source: `llm_tokenizer_bpe_session` in llama.cpp's `src/llama-vocab.cpp`.
 
@@ -10,12 +10,12 @@ use super::{Tokenizer, TokenizerError};
 /// Merges by rank, and a table that finds them by their parts. Symbols are tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ranks<'a> {
-    /// Left token, right token and the token that they become, for each rank.
+    /// Left token, right token and merged token for each rank.
     pub(super) merges: &'a [u32],
     pub(super) slots: &'a [u32],
 }
 
-/// The parts of a merge.
+/// Returns the tokens of a merge.
 #[inline]
 fn merge(merges: &[u32], rank: u32) -> Option<[u32; 3]> {
     let from = merges.get((rank as usize).checked_mul(3)?..)?;
@@ -36,8 +36,8 @@ impl Rules for Ranks<'_> {
     }
 }
 
-/// Fills both tables from the file's `texts`: `left right`, cut at the first space after the first byte. Of merges with the same
-/// parts the first counts.
+/// Fills both tables from the file's `texts`: `left right`, split at the first space after the first byte. Of merges
+/// with the same parts, the first counts.
 pub(super) fn fill(
     tokenizer: &Tokenizer<'_>,
     texts: &[u8],
@@ -67,7 +67,7 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// The tokens that a merge names, and the one whose text is both of theirs.
+/// Returns the two tokens of a merge, and the token whose text is the two texts joined.
 fn parts(tokenizer: &Tokenizer<'_>, text: &[u8]) -> Option<[u32; 3]> {
     let (_, rest) = text.split_first()?;
     let space = rest.iter().position(|&byte| byte == b' ')?;

@@ -1,20 +1,20 @@
-//! Bytes read as characters, as llama.cpp reads them.
+//! Reads bytes as characters, as llama.cpp does.
 
 use super::classes::{Class, class};
 
-/// What stands for a byte that begins no character.
+/// Replacement for a byte that begins no character.
 const REPLACEMENT: u32 = 0xFFFD;
 
-/// Whether a byte-level vocabulary may lose bytes of a text. (SPM keeps all.)
+/// Permission for a byte-level vocabulary to lose bytes of a text. (SPM keeps all.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Loss {
-    /// As in llama.cpp: a byte that begins no character becomes U+FFFD, and one that no token stands for is left out. Decoding
-    /// can undo neither.
+    /// As in llama.cpp: a byte that begins no character becomes U+FFFD, and a byte without a token is left out.
+    /// Decoding can undo neither.
     #[default]
     Allowed,
-    /// Every byte stays, so that decoding gives the text back; one that no token stands for is an error. Pieces are cut as where
-    /// loss is allowed.
+    /// Every byte is kept, so that decoding returns the text; a byte without a token is an error. Pieces are the same
+    /// as when loss is allowed.
     Refused,
 }
 
@@ -23,15 +23,15 @@ pub enum Loss {
 pub(super) struct Char {
     /// The code point; [`REPLACEMENT`] for a byte that begins no character.
     pub(super) point: u32,
-    /// Bytes that it takes, 1 to 4.
+    /// Number of its bytes, 1 to 4.
     pub(super) len: usize,
 }
 
 impl Char {
-    /// The first character of `text`; `None` at its end.
+    /// Returns the first character of `text`; `None` at its end.
     ///
-    /// As llama.cpp 0.7: surrogates are characters; overlong forms and numbers beyond Unicode are not. (Before, overlong forms
-    /// were, and such numbers ended the program.)
+    /// As in llama.cpp 0.7: surrogates are characters; overlong forms and numbers beyond Unicode are not. (In earlier
+    /// versions, overlong forms were characters, and such numbers ended the program.)
     #[inline]
     pub(super) fn first(text: &[u8]) -> Option<Self> {
         let (&lead, rest) = text.split_first()?;
@@ -74,13 +74,13 @@ impl Char {
     }
 }
 
-/// The bytes of a text with what is not UTF-8 treated as asked.
+/// The bytes of a text, with bytes that are not UTF-8 handled as requested.
 #[derive(Clone, Debug)]
 pub(super) struct Bytes<'t> {
     rest: &'t [u8],
-    /// Bytes at the front of `rest` that stay.
+    /// Bytes at the front of `rest` that are kept.
     kept: usize,
-    /// What is left of the replacement character.
+    /// Remaining bytes of the replacement character.
     instead: &'static [u8],
 }
 

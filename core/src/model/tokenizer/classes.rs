@@ -1,11 +1,11 @@
-//! The classes of characters that pre-tokenizers tell apart.
+//! The classes of characters that pre-tokenizers distinguish.
 
 use super::classes_table::STARTS;
 
-/// What a code point is to a pre-tokenizer.
+/// Class of a code point for a pre-tokenizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Neither of the others: marks, punctuation, symbols, controls, what is not assigned.
+    /// None of the others: marks, punctuation, symbols, controls, unassigned code points.
     Other,
     /// General category L.
     Letter,
@@ -15,7 +15,7 @@ pub(super) enum Class {
     Space,
 }
 
-/// The class of a code point in Unicode 15.1, which llama.cpp has; of a number beyond Unicode, `Other`.
+/// Returns the class of a code point in Unicode 15.1, as in llama.cpp; `Other` for a number beyond Unicode.
 pub(super) fn class(point: u32) -> Class {
     if point < 0x80 {
         return match point as u8 {
@@ -72,7 +72,7 @@ mod tests {
             Letter, Letter, Number, Number, Number, Space, Space, Space, Other, Other, Other, Other,
         ];
         assert_eq!(classes, expected);
-        // A letter since Unicode 15.1, a letter since 16.0 only, and no code points.
+        // A letter since Unicode 15.1, a letter only since 16.0, and numbers that are not code points.
         assert_eq!(class(0x2_EBF0), Letter);
         assert_eq!(class(0x1_05C0), Other);
         assert_eq!(

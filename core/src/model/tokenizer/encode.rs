@@ -1,4 +1,4 @@
-//! Text to tokens, one after the other.
+//! Converts text to tokens, one after the other.
 
 use super::chars::{Bytes, Loss};
 use super::letters::Letters;
@@ -7,21 +7,23 @@ use super::spm::{Escaped, Scores, Text};
 use super::symbols::{Symbols, WORDS};
 use super::{Method, NO_TOKEN, Tokenizer, TokenizerError};
 
-/// How a text is encoded.
+/// Options of encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Encoding {
-    /// Whether BOS begins the tokens and EOS ends them where the vocabulary says so: `add_special` in llama.cpp.
+    /// True to add BOS at the beginning and EOS at the end, if the vocabulary specifies them: `add_special` in
+    /// llama.cpp.
     pub ends: bool,
-    /// Whether control tokens and the unknown token that stand in the text become these tokens: `parse_special`. Else
-    /// they are text as any other; user-defined tokens are found in any case.
+    /// True if control tokens and the unknown token in the text become these tokens: `parse_special`. Otherwise they
+    /// are ordinary text. User-defined tokens are found in any case.
     pub special: bool,
-    /// Whether bytes may be lost.
+    /// Permission to lose bytes.
     pub loss: Loss,
 }
 
 impl Default for Encoding {
-    /// BOS and EOS as the vocabulary says, special tokens as text, bytes lost where llama.cpp loses them.
+    /// Returns the default: BOS and EOS as the vocabulary specifies, special tokens as text, and the same loss of
+    /// bytes as in llama.cpp.
     fn default() -> Self {
         Self {
             ends: true,
@@ -32,11 +34,12 @@ impl Default for Encoding {
 }
 
 impl Encoding {
-    /// Elements of scratch that are enough for any text of so many bytes: about 5 for each, 15 where a byte may become the three
-    /// of U+FFFD.
+    /// Returns a length of scratch that is enough for any text of that many bytes: about 5 elements per byte, or 15
+    /// if a byte may become the three bytes of U+FFFD.
     ///
-    /// Most texts need less: scratch holds one piece at a time, and a piece of SPM is all that is between special tokens, but
-    /// one of a byte-level vocabulary a word. Without merges nothing but special tokens is held. What runs out says what it needs.
+    /// Most texts need less, because scratch holds one piece at a time. A piece of SPM is everything between special
+    /// tokens; a piece of a byte-level vocabulary is a word. Without merges, scratch holds only special tokens. If it
+    /// is too short, the error contains the needed length.
     pub const fn scratch_len(&self, bytes: usize) -> usize {
         let most = match self.loss {
             Loss::Allowed => bytes.saturating_mul(3),
@@ -48,18 +51,18 @@ impl Encoding {
     }
 }
 
-/// What comes next.
+/// The next stage of encoding.
 #[derive(Clone, Debug)]
 enum Stage<'t> {
     /// BOS.
     Start,
-    /// Parts of the text, each a special token or what is between such.
+    /// Parts of the text: each is a special token or the text between two of them.
     Parts,
     /// Pieces of a part.
     Pieces,
-    /// Bytes that are tokens as they are.
+    /// Bytes that become tokens directly.
     Bytes(Bytes<'t>),
-    /// The rest of a row of merged symbols.
+    /// Remaining symbols of a merged sequence.
     Row {
         at: u32,
     },
@@ -78,14 +81,14 @@ pub struct Tokens<'a, 't> {
     marks: Marks<'t>,
     symbols: Symbols<'t>,
     stage: Stage<'t>,
-    /// Bytes of the text that are done with, and those up to the end of the part.
+    /// Number of processed bytes of the text, and the end of the part.
     at: usize,
     end: usize,
-    /// Whether what is next begins the text or follows a special token.
+    /// True if the next part begins the text or follows a special token.
     spaced: bool,
-    /// What an SPM row's symbols are parts of.
+    /// The text of an SPM sequence's symbols.
     row: Text<'t>,
-    /// The rest of a symbol that is no token.
+    /// Remaining bytes of a symbol that is not a token.
     bytes: Option<Escaped<'t>>,
 }
 
@@ -97,7 +100,7 @@ impl<'a, 't> Tokens<'a, 't> {
         scratch: &'t mut [u32],
     ) -> Result<Self, TokenizerError> {
         let len = text.len();
-        // Places count one more than bytes; the last two numbers are none.
+        // Places are one more than bytes, and the last two numbers are reserved.
         if u32::try_from(len).map_or(true, |len| len > u32::MAX - 2) {
             return Err(TokenizerError::Text { len });
         }
@@ -129,7 +132,7 @@ impl<'a, 't> Tokens<'a, 't> {
         })
     }
 
-    /// What a row of so many symbols needs, which has no room.
+    /// Returns the error for a sequence of that many symbols, for which scratch is too short.
     fn short(&self, symbols: usize) -> TokenizerError {
         TokenizerError::Scratch {
             needed: symbols
@@ -139,7 +142,7 @@ impl<'a, 't> Tokens<'a, 't> {
         }
     }
 
-    /// The token of a byte; `None` for one that may be lost.
+    /// Returns the token of a byte; `None` for a byte that may be lost.
     fn byte(&self, byte: u8) -> Result<Option<u32>, TokenizerError> {
         let spm = self.tokenizer.pieces().vocabulary().method() == Method::Spm;
         match self.tokenizer.byte(byte) {
@@ -150,7 +153,7 @@ impl<'a, 't> Tokens<'a, 't> {
         }
     }
 
-    /// Takes the next part of the text; the token if it is one.
+    /// Begins the next part of the text. Returns its token if the part is a special token.
     fn part(&mut self) -> Result<Option<u32>, TokenizerError> {
         let start = self.end;
         if start >= self.text.len() {
@@ -162,7 +165,7 @@ impl<'a, 't> Tokens<'a, 't> {
         let part = self.text.get(start..end).unwrap_or_default();
         if special {
             self.spaced = true;
-            // It was found there.
+            // The part was found there.
             return Ok(self.tokenizer.token(part));
         }
         let vocabulary = self.tokenizer.pieces().vocabulary();
@@ -206,7 +209,7 @@ impl<'a, 't> Tokens<'a, 't> {
         Ok(())
     }
 
-    /// Merges the bytes of the next piece of the part; the token if it is one as it stands.
+    /// Merges the bytes of the next piece of the part. Returns its token if the whole piece is a token.
     fn piece(&mut self) -> Result<Option<u32>, TokenizerError> {
         let vocabulary = self.tokenizer.pieces().vocabulary();
         let part = self.text.get(..self.end).unwrap_or_default();
@@ -239,7 +242,7 @@ impl<'a, 't> Tokens<'a, 't> {
         Ok(None)
     }
 
-    /// The symbol of the row at `at`, if that is a token; its bytes come next if not.
+    /// Returns the token of the symbol at `at`. If the symbol is not a token, its bytes come next.
     fn symbol(&mut self, at: u32) -> Option<u32> {
         let (symbol, next) = self.symbols.get(at)?;
         let method = self.tokenizer.pieces().vocabulary().method();
@@ -261,7 +264,7 @@ impl<'a, 't> Tokens<'a, 't> {
         token
     }
 
-    /// The next token; `None` where this step gave none, or there are no more.
+    /// Returns the next token; `None` if this step has none, or there are no more.
     fn step(&mut self) -> Result<Option<u32>, TokenizerError> {
         if let Some(bytes) = &mut self.bytes {
             match bytes.next() {

@@ -1,7 +1,7 @@
-//! Tokens that end a text whatever the file says of them.
+//! Tokens that end a text, independent of their type in the file.
 
-/// Texts of tokens that end generation in llama.cpp (`special_eog_ids` in its `src/llama-vocab.cpp`). It makes
-/// control tokens of them too, since converters have often forgotten to.
+/// Texts of tokens that end generation in llama.cpp (`special_eog_ids` in its `src/llama-vocab.cpp`). It also makes
+/// them control tokens, since converters have often not done so.
 const ENDS: &[&str] = &[
     "<|eot_id|>",
     "<|im_end|>",
@@ -26,7 +26,7 @@ const ENDS: &[&str] = &[
     "<｜end▁of▁sentence｜>",
     "[e~[",
     "<|ifm|im_end|>",
-    // What fills up, and what begins the next file, where code is completed.
+    // Tokens of code completion that pad, or that begin the next file.
     "<|fim_pad|>",
     "<fim-pad>",
     "<fim_pad>",
@@ -41,7 +41,7 @@ const ENDS: &[&str] = &[
     "<|plamo:file_separator|>",
 ];
 
-/// Whether a token of that text ends generation.
+/// Returns true if a token with that text ends generation.
 pub(super) fn is_end(text: &[u8]) -> bool {
     matches!(text, [b'<' | b'[' | b'_', ..])
         && text.len() <= 32

@@ -1,9 +1,9 @@
-//! The letters that byte-level vocabularies are written in: GPT-2's, one for each byte.
+//! The alphabet of byte-level vocabularies: GPT-2's, with one letter per byte.
 //!
 //! A printable byte of Latin-1 is its own letter; the other 68 bytes, in order, are U+0100 to U+0143.
 //! Source: `bytes_to_unicode` in GPT-2's encoder.py.
 
-/// The code point of a byte's letter.
+/// Returns the code point of a byte's letter.
 pub(super) const fn letter(byte: u8) -> u16 {
     match byte {
         0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF => byte as u16,
@@ -14,7 +14,7 @@ pub(super) const fn letter(byte: u8) -> u16 {
     }
 }
 
-/// The byte of a code point, if that is a letter.
+/// Returns the byte of a code point, if it is a letter.
 pub(super) const fn byte(point: u16) -> Option<u8> {
     Some(match point {
         0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF => point as u8,
@@ -25,7 +25,7 @@ pub(super) const fn byte(point: u16) -> Option<u8> {
     })
 }
 
-/// The letters of `bytes` in UTF-8.
+/// The letters of `bytes`, in UTF-8.
 #[derive(Clone, Debug)]
 pub(super) struct Letters<I> {
     bytes: I,

@@ -1,27 +1,29 @@
-//! Open addressing in the caller's memory: elements found by what their hash says of their place.
+//! A hash table with open addressing in the caller's memory.
 //!
-//! A slot is 0, or an element's number plus one in 24 bits under the 8 highest bits of its hash, which spare most
-//! looks at elements that are not meant. At most two thirds of the slots are taken; the next free one after an
-//! element's own is its place. A file whose elements crowd, which none does unless made to, is refused.
+//! A slot is 0, or an element's number plus one in its low 24 bits, with the 8 highest bits of the element's hash
+//! above them. These bits save most comparisons with other elements. At most two thirds of the slots are used. An
+//! element is stored in the first free slot from its own on. A file whose elements collide too often is refused; this
+//! only happens if it is constructed to do so.
 
 use super::TokenizerError;
 
-/// The most elements: what 24 bits hold beside the empty slot's 0.
+/// Largest number of elements: 24 bits minus the 0 of the empty slot.
 pub(super) const MOST: usize = (1 << 24) - 2;
 
-/// Slots passed over before an element is placed. With two thirds taken, 2²⁴ elements stay below a quarter of it.
+/// Largest number of slots passed before an element is stored. With two thirds used, 2²⁴ elements stay below a
+/// quarter of this.
 const FAR: usize = 1024;
 
-/// Slots for `count` elements, at most [`MOST`]; a power of two.
+/// Returns the number of slots for `count` elements, at most [`MOST`]; a power of two.
 pub(super) const fn slots(count: usize) -> usize {
-    // Cannot wrap or overflow: 2²⁴ · 1.5 is next to nothing in the 32 bits that core asks of usize.
+    // Cannot wrap or overflow: 2²⁴ · 1.5 is far below the 32 bits that core requires of usize.
     count
         .saturating_add(count / 2)
         .saturating_add(1)
         .next_power_of_two()
 }
 
-/// The hash of a text, made byte by byte: FNV-1a, its bits mixed at the end (MurmurHash3's finalizer).
+/// The hash of a text, computed byte by byte: FNV-1a, with its bits mixed at the end (MurmurHash3's finalizer).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextHash(u32);
 
@@ -43,7 +45,7 @@ impl TextHash {
     }
 }
 
-/// The hash of a pair of tokens.
+/// Returns the hash of a pair of tokens.
 #[inline]
 pub(super) const fn pair_hash(left: u32, right: u32) -> u32 {
     let pair = (left as u64) << 32 | right as u64;
@@ -51,14 +53,14 @@ pub(super) const fn pair_hash(left: u32, right: u32) -> u32 {
     (mixed >> 32) as u32
 }
 
-/// The element with that hash of which `same` is true.
+/// Returns the element with that hash for which `same` is true.
 #[inline]
 pub(super) fn find(slots: &[u32], hash: u32, same: impl Fn(u32) -> bool) -> Option<u32> {
     let mask = slots.len().wrapping_sub(1);
     let mut at = hash as usize & mask;
     loop {
         let slot = *slots.get(at)?;
-        // The empty slot's element.
+        // Ends here for the empty slot.
         let element = (slot & 0x00FF_FFFF).checked_sub(1)?;
         if (slot ^ hash) >> 24 == 0 && same(element) {
             return Some(element);
@@ -67,7 +69,7 @@ pub(super) fn find(slots: &[u32], hash: u32, same: impl Fn(u32) -> bool) -> Opti
     }
 }
 
-/// Places an element, unless `same` is true of one that is there: that one.
+/// Stores an element, unless `same` is true for a stored one: then returns that one.
 ///
 /// # Errors
 /// [`TokenizerError::Collisions`].

@@ -1,11 +1,11 @@
-//! The entries of a GGUF file that make a tokenizer, found in one pass, and its arrays, read in place.
+//! The entries of a GGUF file that define a tokenizer, found in one pass, and its arrays, read in place.
 
 use super::TokenizerError;
 use crate::gguf::{Array, Reader, Value, ValueType};
 
 macro_rules! keys {
     ($($name:ident = $key:literal),+ $(,)?) => {
-        /// An entry that is looked for.
+        /// A key that is searched for.
         #[derive(Clone, Copy, Debug)]
         pub(super) enum Key { $($name),+ }
 
@@ -37,7 +37,7 @@ keys! {
     AddSpacePrefix = "tokenizer.ggml.add_space_prefix",
 }
 
-/// The first value of each key, and where it ends in the file.
+/// The first value of each key, and the offset of its end in the file.
 #[derive(Debug)]
 pub(super) struct Entries<'a> {
     found: [Option<(Value<'a>, usize)>; KEYS.len()],
@@ -48,7 +48,7 @@ impl<'a> Entries<'a> {
         let mut found = [None; KEYS.len()];
         let mut metadata = reader.metadata();
         while let Some((name, value)) = metadata.next() {
-            // A file has hundreds of entries; few begin so.
+            // A file has hundreds of entries; few begin like this.
             if !name.starts_with("tokenizer.ggml.") {
                 continue;
             }
@@ -65,7 +65,7 @@ impl<'a> Entries<'a> {
         self.found.get(key as usize).copied().flatten()
     }
 
-    /// A text.
+    /// Returns a text.
     pub(super) fn text(&self, key: Key) -> Result<Option<&'a str>, TokenizerError> {
         match self.get(key) {
             None => Ok(None),
@@ -74,7 +74,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// A truth.
+    /// Returns a boolean.
     pub(super) fn flag(&self, key: Key) -> Result<Option<bool>, TokenizerError> {
         match self.get(key) {
             None => Ok(None),
@@ -83,7 +83,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// An integer from 0 on, of any type.
+    /// Returns an integer of at least 0, from any integer type.
     pub(super) fn number(&self, key: Key) -> Result<Option<u64>, TokenizerError> {
         let Some((value, _)) = self.get(key) else {
             return Ok(None);
@@ -94,7 +94,7 @@ impl<'a> Entries<'a> {
             .ok_or(TokenizerError::Type { key: key.name() })
     }
 
-    /// An array of elements of one of `kinds`.
+    /// Returns an array whose elements have one of the types `kinds`.
     pub(super) fn array(
         &self,
         key: Key,
@@ -112,17 +112,17 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Where the elements of an array lie in the file.
+/// Place of an array's elements in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Span {
     start: usize,
     len: usize,
-    /// Elements.
+    /// Number of elements.
     pub(super) count: usize,
 }
 
 impl Span {
-    /// The place of an array that ends at `end`; `None` beyond 4 GiB.
+    /// Returns the place of an array that ends at `end`; `None` beyond 4 GiB.
     fn of(array: &Array<'_>, end: usize) -> Option<Self> {
         let len = array.encoded_len()?;
         u32::try_from(len).ok()?;
@@ -133,20 +133,20 @@ impl Span {
         })
     }
 
-    /// The elements in the file's encoding; none if `file` is shorter than it was.
+    /// Returns the elements in the file's encoding; none if `file` is shorter than before.
     pub(super) fn bytes<'a>(&self, file: &'a [u8]) -> &'a [u8] {
         let from = file.get(self.start..).unwrap_or_default();
         from.get(..self.len).unwrap_or_default()
     }
 }
 
-/// Element `at` of an array of 32-bit numbers.
+/// Returns element `at` of an array of 32-bit numbers.
 pub(super) fn word(bytes: &[u8], at: usize) -> Option<[u8; 4]> {
     let from = bytes.get(at.checked_mul(4)?..)?;
     from.first_chunk().copied()
 }
 
-/// The string that begins at `offset` of an array of strings, and where the next begins.
+/// Returns the string that begins at `offset` of an array of strings, and the offset of the next.
 pub(super) fn string(bytes: &[u8], offset: usize) -> Option<(&[u8], usize)> {
     let from = bytes.get(offset..)?;
     let (len, text) = from.split_first_chunk()?;

@@ -1,18 +1,21 @@
 //! Tokenizers of GGUF language models, in the caller's memory: SPM (`llama`) and byte-level BPE (`gpt2`).
 //!
-//! [`Vocabulary`] reads and checks a file's metadata; [`Pieces`] turns tokens into bytes; [`Tokenizer`] turns text into tokens
-//! too. A file's list of texts has no index: the caller gives one, of a length that the vocabulary knows. The tokens are
-//! those of llama.cpp 0.7 for every text; [`Loss`] says how to keep the bytes that it loses, and an SPM vocabulary without a token for a
-//! byte is an error, for which it ends the program.
-//! (It also drops spaces after some tokens of models that are named phi-3, of which the tokenizer's metadata knows nothing.)
+//! [`Vocabulary`] reads and checks a file's metadata. [`Pieces`] converts tokens to bytes; [`Tokenizer`] also
+//! converts text to tokens. A file's list of texts has no index, so the caller provides memory for one; the
+//! vocabulary returns its length.
 //!
-//! | what | is |
+//! The tokens are those of llama.cpp 0.7 for every text. There are three differences: [`Loss`] can keep the bytes
+//! that llama.cpp loses. An SPM vocabulary without a token for a byte is an error, for which llama.cpp ends the
+//! program. And llama.cpp drops spaces after some tokens of models with the name phi-3, which the tokenizer's
+//! metadata does not contain.
+//!
+//! | method | description |
 //! |---|---|
-//! | SPM | characters, merged by score; what is no token becomes byte tokens |
+//! | SPM | characters, merged by score; symbols that are not tokens become byte tokens |
 //! | byte-level BPE | pieces cut by one of four [`Scanner`]s, their bytes merged by rank |
 //! | a byte vocabulary | byte-level BPE without merges: 256 letters and special tokens |
 //!
-//! A text of n bytes takes O(n log n), whatever stands in it.
+//! A text of n bytes takes O(n log n), for any content.
 //!
 //! ```
 //! use tercet_core::gguf::{Reader, SliceSink, Writer};
@@ -78,39 +81,39 @@ pub use pieces::{Decoder, Piece, Pieces, Specials};
 pub use scan::Scanner;
 pub use vocabulary::Vocabulary;
 
-/// How text becomes tokens: `tokenizer.ggml.model`.
+/// Method of tokenization: `tokenizer.ggml.model`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Method {
-    /// SentencePiece's BPE, `llama` in files: characters merged by score, U+2581 for spaces.
+    /// SentencePiece's BPE, `llama` in files: characters merged by score, with U+2581 for spaces.
     Spm,
     /// Byte-level BPE, `gpt2` in files: bytes merged by rank within pieces.
     Bpe,
 }
 
-/// What a token is: `tokenizer.ggml.token_type`.
+/// Type of a token: `tokenizer.ggml.token_type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum TokenKind {
-    /// Nothing that is known.
+    /// Unknown type.
     Undefined = 0,
-    /// Text.
+    /// Ordinary text.
     #[default]
     Normal = 1,
-    /// Stands for what the vocabulary lacks.
+    /// Represents text that the vocabulary lacks.
     Unknown = 2,
-    /// Begins or ends something.
+    /// Begins or ends a part of the text.
     Control = 3,
-    /// Text that is one token wherever it stands.
+    /// Text that is always one token.
     UserDefined = 4,
-    /// Not in use.
+    /// Not used.
     Unused = 5,
     /// One byte.
     Byte = 6,
 }
 
 impl TokenKind {
-    /// The type of a number.
+    /// Returns the type with this number.
     const fn of(number: i32) -> Option<Self> {
         Some(match number {
             0 => Self::Undefined,
@@ -128,7 +131,7 @@ impl TokenKind {
 /// No token, in the table of bytes.
 const NO_TOKEN: u32 = u32::MAX;
 
-/// A vocabulary joined to its file and its index: turns text into tokens, and back.
+/// A vocabulary with its file and its index: converts text to tokens, and tokens to text.
 #[derive(Clone, Copy, Debug)]
 pub struct Tokenizer<'a> {
     pieces: Pieces<'a>,
@@ -139,11 +142,11 @@ pub struct Tokenizer<'a> {
 }
 
 impl<'a> Tokenizer<'a> {
-    /// Fills `index`, of exactly [`Vocabulary::index_len`] elements, from `file`, the bytes that the vocabulary was read
-    /// from (or those before the tensors' data). Time: linear in the texts of tokens and merges.
+    /// Fills `index`, of exactly [`Vocabulary::index_len`] elements, from `file`: the bytes from which the vocabulary
+    /// was read, or at least those before the tensors' data. Time: linear in the texts of tokens and merges.
     ///
     /// # Errors
-    /// [`TokenizerError::Index`], [`TokenizerError::File`], [`TokenizerError::Repeated`], [`TokenizerError::Merge`],
+    /// [`TokenizerError::Index`]; [`TokenizerError::File`]; [`TokenizerError::Repeated`]; [`TokenizerError::Merge`];
     /// [`TokenizerError::Collisions`].
     pub fn new(
         vocabulary: &'a Vocabulary,
@@ -168,8 +171,8 @@ impl<'a> Tokenizer<'a> {
         Self::attach(vocabulary, file, index)
     }
 
-    /// Joins an index that [`Tokenizer::new`] filled to the vocabulary and the file that it was filled for, at once. With others,
-    /// tokens and texts are wrong.
+    /// Uses an index that [`Tokenizer::new`] filled for the same vocabulary and file, in constant time. With any
+    /// other, tokens and texts are wrong.
     ///
     /// # Errors
     /// [`TokenizerError::Index`].
@@ -201,7 +204,7 @@ impl<'a> Tokenizer<'a> {
         })
     }
 
-    /// Places every token by its text. Tokens without text are never found.
+    /// Stores every token by its text. Tokens without text are never found.
     fn fill_texts(&self, slots: &mut [u32]) -> Result<(), TokenizerError> {
         slots.fill(0);
         for id in 0..self.pieces.vocabulary().tokens() {
@@ -221,7 +224,7 @@ impl<'a> Tokenizer<'a> {
         Ok(())
     }
 
-    /// Finds the token of each byte: its letter, or `<0xNN>`, else the byte itself.
+    /// Finds the token of each byte: its letter, or `<0xNN>`, otherwise the byte itself.
     fn fill_bytes(&self, bytes: &mut [u32]) {
         for (byte, slot) in (0..=u8::MAX).zip(bytes) {
             let token = match self.pieces.vocabulary().method() {
@@ -239,17 +242,17 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// The texts, and what the file says of them.
+    /// Returns the texts and their properties in the file.
     pub const fn pieces(&self) -> &Pieces<'a> {
         &self.pieces
     }
 
-    /// The token of that text, as the vocabulary has it.
+    /// Returns the token with that text, in the vocabulary's form.
     pub fn token(&self, text: &[u8]) -> Option<u32> {
         self.find(text.iter().copied())
     }
 
-    /// The token whose text those bytes are. Time: the longest text at most.
+    /// Returns the token whose text is these bytes. Time: at most linear in the longest text.
     #[inline]
     fn find(&self, text: impl Iterator<Item = u8> + Clone) -> Option<u32> {
         let longest = self.pieces.vocabulary().longest;
@@ -267,7 +270,7 @@ impl<'a> Tokenizer<'a> {
         })
     }
 
-    /// The token of a byte.
+    /// Returns the token of a byte.
     fn byte(&self, byte: u8) -> Option<u32> {
         let id = self.bytes.get(usize::from(byte)).copied();
         id.filter(|&id| id != NO_TOKEN)
@@ -280,7 +283,7 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// What is cut out of a text, with or without control tokens.
+    /// Returns the tokens that are cut out of a text, with or without control tokens.
     const fn specials(&self, special: bool) -> &special::Specials {
         match special {
             true => &self.pieces.vocabulary().special,
@@ -288,7 +291,7 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// Whether the token is one of [`Tokenizer::specials`].
+    /// Returns true if the token is one of [`Tokenizer::specials`].
     fn is_cut(&self, id: u32, special: bool) -> bool {
         match self.pieces.kind(id) {
             Some(TokenKind::UserDefined) => true,
@@ -297,14 +300,15 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// The tokens of a text, which need not be UTF-8.
+    /// Returns the tokens of a text, which need not be UTF-8.
     ///
-    /// `scratch` may have any length; [`Encoding::scratch_len`] elements are always enough, and what it holds does not matter.
-    /// Time: O(n log n); special tokens are found before the first token is given, and a piece is encoded as it is come to.
+    /// `scratch` may have any length and content; [`Encoding::scratch_len`] elements are always enough. Time: O(n log
+    /// n). Special tokens are found before the first token is returned; each piece is encoded when the iterator
+    /// reaches it.
     ///
     /// # Errors
-    /// [`TokenizerError::Text`], [`TokenizerError::Scratch`]. Tokens are [`TokenizerError::Scratch`] where a piece has no room, and
-    /// [`TokenizerError::Byte`] where the vocabulary has no token for a byte.
+    /// [`TokenizerError::Text`]; [`TokenizerError::Scratch`]. The iterator returns [`TokenizerError::Scratch`] if
+    /// scratch is too short for a piece, and [`TokenizerError::Byte`] if the vocabulary has no token for a byte.
     pub fn encode<'t>(
         &self,
         text: &'t [u8],
@@ -315,7 +319,7 @@ impl<'a> Tokenizer<'a> {
     }
 }
 
-/// An index: where texts begin, texts by hash, tokens of bytes, merges, merges by hash.
+/// An index: offsets of texts, texts by hash, tokens of bytes, merges, merges by hash.
 struct Parts<'i> {
     offsets: &'i mut [u32],
     texts: &'i mut [u32],

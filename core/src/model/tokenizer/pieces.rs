@@ -1,4 +1,4 @@
-//! Tokens back to bytes.
+//! Converts tokens back to bytes.
 
 use super::ends::is_end;
 use super::letters;
@@ -6,41 +6,42 @@ use super::metadata::string;
 use super::vocabulary::byte_of;
 use super::{Method, TokenKind, TokenizerError, Vocabulary};
 
-/// The sign that stands for a space in SPM vocabularies: U+2581.
+/// The character that represents a space in SPM vocabularies: U+2581.
 pub(super) const SPACE: [u8; 3] = [0xE2, 0x96, 0x81];
 
-/// What becomes of control tokens and the unknown token in decoding.
+/// Decoding of control tokens and the unknown token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Specials {
-    /// They are nothing.
+    /// They become no bytes.
     #[default]
     Hidden,
-    /// Their texts, as they stand in the vocabulary.
+    /// They become their texts in the vocabulary.
     Shown,
 }
 
-/// The texts of a vocabulary: what decoding needs, in one element of index a token, or fewer.
+/// The texts of a vocabulary, for decoding. They need an index of one element per token, or fewer.
 ///
 /// Pieces are those of llama.cpp's `llama_token_to_piece`. Its `llama_detokenize` then drops some spaces before
-/// punctuation where the pre-tokenizer asks for it; decoding here gives back what was encoded.
+/// punctuation if the pre-tokenizer asks for it; decoding here returns the encoded text.
 #[derive(Clone, Copy, Debug)]
 pub struct Pieces<'a> {
     vocabulary: &'a Vocabulary,
     file: &'a [u8],
-    /// Where the texts of every so many-th token begin.
+    /// Offsets of the texts of every `stride`-th token.
     offsets: &'a [u32],
     stride: u32,
 }
 
 impl<'a> Pieces<'a> {
-    /// Fills `index` with where tokens' texts begin in `file`, the bytes that the vocabulary was read from (or those before the tensors' data). It has
-    /// [`Vocabulary::pieces_index_len`] elements, one a token; with fewer, 1 at least, texts between those that it has room for are looked for, in O(tokens
-    /// an element).
+    /// Fills `index` with the offsets of tokens' texts in `file`: the bytes from which the vocabulary was read, or at
+    /// least those before the tensors' data. The index has [`Vocabulary::pieces_index_len`] elements, one per token.
+    /// It may have fewer, but at least 1: texts between the stored ones are then searched for, in O(tokens per
+    /// element).
     ///
     /// # Errors
-    /// [`TokenizerError::Index`], [`TokenizerError::File`].
-    // A frame of its own: a program's main loop would keep all of it.
+    /// [`TokenizerError::Index`]; [`TokenizerError::File`].
+    // A separate stack frame; otherwise a program's main loop would keep all of it.
     #[inline(never)]
     pub fn new(
         vocabulary: &'a Vocabulary,
@@ -77,7 +78,7 @@ impl<'a> Pieces<'a> {
         Ok(())
     }
 
-    /// Joins offsets that were filled before to their file.
+    /// Uses offsets that were filled before, with their file.
     pub(super) const fn attach(
         vocabulary: &'a Vocabulary,
         file: &'a [u8],
@@ -91,19 +92,19 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Tokens an element, at least 1.
+    /// Returns the number of tokens per element, at least 1.
     const fn stride(vocabulary: &Vocabulary, offsets: &[u32]) -> u32 {
         let len = if offsets.is_empty() { 1 } else { offsets.len() };
         let stride = vocabulary.pieces_index_len().div_ceil(len) as u32;
         if stride == 0 { 1 } else { stride }
     }
 
-    /// What the file says of its tokenizer.
+    /// Returns the vocabulary.
     pub const fn vocabulary(&self) -> &'a Vocabulary {
         self.vocabulary
     }
 
-    /// A token's text as the vocabulary has it, in UTF-8; `None` for an id that no token has.
+    /// Returns a token's text in the vocabulary's form, in UTF-8; `None` for an id without a token.
     #[inline]
     pub fn text(&self, id: u32) -> Option<&'a [u8]> {
         if id >= self.vocabulary.tokens() {
@@ -119,17 +120,19 @@ impl<'a> Pieces<'a> {
         Some(text)
     }
 
-    /// A token's type. Tokens whose texts llama.cpp knows to end a text are control tokens whatever the file says.
+    /// Returns a token's type. A token whose text ends a text in llama.cpp is a control token, independent of the
+    /// file.
     pub fn kind(&self, id: u32) -> Option<TokenKind> {
         Some(self.vocabulary.kind(self.file, id, self.text(id)?))
     }
 
-    /// A token's score; 0 where the file has none.
+    /// Returns a token's score; 0 if the file has none.
     pub fn score(&self, id: u32) -> Option<f32> {
         self.text(id).map(|_| self.vocabulary.score(self.file, id))
     }
 
-    /// Whether generation ends with the token: EOS, the ends of turn and message, and what llama.cpp knows by its text.
+    /// Returns true if generation ends with the token: EOS, the ends of turn and message, and tokens that llama.cpp
+    /// recognizes by their text.
     pub fn is_end(&self, id: u32) -> bool {
         let ends = [
             self.vocabulary.eos(),
@@ -139,7 +142,7 @@ impl<'a> Pieces<'a> {
         ends.contains(&Some(id)) || self.text(id).is_some_and(is_end)
     }
 
-    /// The bytes that a token stands for. They need not be whole characters.
+    /// Returns the bytes of a token. They need not be whole characters.
     ///
     /// # Errors
     /// [`TokenizerError::Token`].
@@ -161,7 +164,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// How a text stands for bytes.
+/// Conversion of a text to bytes.
 #[derive(Clone, Copy, Debug)]
 enum How {
     Nothing,
@@ -179,7 +182,7 @@ pub struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Leaves out a space that it begins with.
+    /// Drops a leading space.
     pub(super) fn without_space(self) -> Self {
         let mut rest = self.clone();
         if rest.next() == Some(b' ') {
@@ -207,7 +210,7 @@ impl Iterator for Piece<'_> {
                 }
             }
             How::Letters => {
-                // A letter beyond ASCII has two bytes; other characters stay what they are.
+                // A letter beyond ASCII has two bytes; other characters stay unchanged.
                 if let [high @ 0xC0..0xE0, low, rest @ ..] = self.text
                     && let Some(byte) =
                         letters::byte(u16::from(high & 0x1F) << 6 | u16::from(low & 0x3F))
@@ -224,8 +227,8 @@ impl Iterator for Piece<'_> {
     }
 }
 
-/// Decodes tokens one after the other, as llama.cpp's `llama_detokenize` does: where the vocabulary adds a space before
-/// a text, one space is left out of the first token's piece. (So it stays where the first token is BOS.)
+/// Decodes tokens one after the other, like llama.cpp's `llama_detokenize`. If the vocabulary adds a space before a
+/// text, the first token's piece loses one space. (So the space stays if the first token is BOS.)
 #[derive(Clone, Copy, Debug)]
 pub struct Decoder<'a> {
     pieces: Pieces<'a>,
@@ -234,7 +237,7 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Before the first token.
+    /// Creates a decoder before its first token.
     pub const fn new(pieces: Pieces<'a>, specials: Specials) -> Self {
         Self {
             pieces,
@@ -243,7 +246,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The bytes of the next token.
+    /// Returns the bytes of the next token.
     ///
     /// # Errors
     /// [`TokenizerError::Token`], which changes nothing.

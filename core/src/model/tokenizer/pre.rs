@@ -1,16 +1,16 @@
-//! Pre-tokenizers by the names that files give them in `tokenizer.ggml.pre`.
+//! Pre-tokenizers, by their names in `tokenizer.ggml.pre`.
 
 use super::scan::Scanner;
 
-/// How a byte-level vocabulary cuts text, and what goes with its name in llama.cpp.
+/// The scanner of a byte-level vocabulary, and other properties that llama.cpp associates with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pre {
     pub(super) scanner: Scanner,
-    /// A piece that is a token is one token, whatever the merges give.
+    /// True if a piece that is a token becomes one token, independent of the merges.
     pub(super) ignore_merges: bool,
-    /// Whether a text begins with BOS if the file says nothing.
+    /// True if a text begins with BOS when the file does not specify it.
     pub(super) adds_bos: bool,
-    /// Whether BOS is token 11 if the file names none.
+    /// True if BOS is token 11 when the file does not specify it.
     pub(super) has_bos: bool,
 }
 
@@ -24,10 +24,11 @@ impl Pre {
         }
     }
 
-    /// What cuts the texts of a vocabulary without merges: nothing.
+    /// The pre-tokenizer of a vocabulary without merges, which needs none.
     pub(super) const BYTES: Self = Self::of(Scanner::Gpt2);
 
-    /// The pre-tokenizer of a name; `None` for those that are cut by other rules. Source: llama.cpp's `src/llama-vocab.cpp`.
+    /// Returns the pre-tokenizer with this name; `None` for those with other rules. Source: llama.cpp's
+    /// `src/llama-vocab.cpp`.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "gpt-2" | "phi-2" | "jina-es" | "jina-de" | "gigachat" | "jina-v2-es"

@@ -1,27 +1,27 @@
-//! Cuts text into the pieces that merges do not cross: the pre-tokenizers of byte-level vocabularies, without
-//! regular expressions. Each scanner's expression stands beside it; `(?!\S)` is what makes the last of several
-//! spaces go with the word after them. Source: llama.cpp's `src/unicode.cpp`.
+//! Cuts text into the pieces that merges do not cross: the pre-tokenizers of byte-level vocabularies, without regular
+//! expressions. The docs of each scanner show its expression. In it, `(?!\S)` makes the last of several spaces part
+//! of the word after them. Source: llama.cpp's `src/unicode.cpp`.
 
 use super::chars::Char;
 use super::classes::Class;
 
-/// The four ways of cutting that most small models use.
+/// The four scanners that most small models use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Scanner {
     /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
     Gpt2,
-    /// Each `\p{N}` alone; what is between them as [`Scanner::Gpt2`].
+    /// Each `\p{N}` is one piece; the text between them is cut like [`Scanner::Gpt2`].
     SmolLm,
     /// `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
     Llama3,
-    /// As [`Scanner::Llama3`] with `\p{N}` for `\p{N}{1,3}`.
+    /// Like [`Scanner::Llama3`], with `\p{N}` for `\p{N}{1,3}`.
     Qwen2,
 }
 
 impl Scanner {
-    /// The pieces of a text, one after another: what a vocabulary of merges is made of, and what merges do not cross.
+    /// Returns the pieces of a text, in order. Merges are learned inside pieces and do not cross them.
     ///
     /// ```
     /// use tercet_core::model::tokenizer::Scanner;
@@ -39,7 +39,8 @@ impl Scanner {
         })
     }
 
-    /// Where the piece ends that begins at `start`: past it, unless the text ends there. Linear in the piece.
+    /// Returns the end of the piece that begins at `start`: after `start`, unless the text ends there. Linear in the
+    /// piece.
     pub(super) fn end(self, text: &[u8], start: usize) -> usize {
         let from = text.get(start..).unwrap_or_default();
         let whole = Run {
@@ -59,12 +60,12 @@ impl Scanner {
 #[derive(Clone, Copy)]
 struct Run<'t> {
     text: &'t [u8],
-    /// Whether the text counts as ended where a number begins.
+    /// True if the text counts as ended at the start of a number.
     stops_at_numbers: bool,
 }
 
 impl Run<'_> {
-    /// The character at `at`, its class, and where the next begins.
+    /// Returns the character at `at`, its class, and the start of the next.
     #[inline]
     fn at(&self, at: usize) -> Option<(Char, Class, usize)> {
         let char = Char::first(self.text.get(at..)?)?;
@@ -75,7 +76,7 @@ impl Run<'_> {
         Some((char, class, at.saturating_add(char.len)))
     }
 
-    /// The end of the characters of `class` from `at` on, of at most `most` of them.
+    /// Returns the end of at most `most` characters of `class`, from `at` on.
     fn run(&self, class: Class, mut at: usize, most: usize) -> usize {
         for _ in 0..most {
             match self.at(at) {
@@ -86,7 +87,7 @@ impl Run<'_> {
         at
     }
 
-    /// The length of `'s`, `'t`, `'m`, `'d`, `'re`, `'ve` or `'ll` at the start.
+    /// Returns the length of `'s`, `'t`, `'m`, `'d`, `'re`, `'ve` or `'ll` at the start.
     fn contraction(&self, any_case: bool) -> Option<usize> {
         let fold = |byte: u8| {
             if any_case {
@@ -102,8 +103,8 @@ impl Run<'_> {
         }
     }
 
-    /// The end of a run of spaces that begins the text; its last one is left for the word after it, if it has
-    /// company.
+    /// Returns the end of a run of spaces at the start. If there are several, the last one belongs to the word after
+    /// them.
     fn spaces(&self) -> usize {
         let (mut end, mut last) = (0, 0);
         loop {
@@ -172,7 +173,7 @@ impl Run<'_> {
         if broken > 0 { broken } else { self.spaces() }
     }
 
-    /// The end of the line breaks from `at` on.
+    /// Returns the end of the line breaks from `at` on.
     fn breaks(&self, at: usize) -> usize {
         let rest = self.text.get(at..).unwrap_or_default();
         let breaks = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
@@ -265,7 +266,7 @@ mod tests {
         let text = b"a\xff\xffb";
         assert_eq!(Scanner::Gpt2.end(text, 0), 1);
         assert_eq!(Scanner::Gpt2.end(text, 1), 3);
-        // Any mark goes with the letters after it.
+        // Any mark belongs to the letters after it.
         assert_eq!(Scanner::Llama3.end(text, 2), 4);
     }
 

@@ -1,19 +1,19 @@
-//! Special tokens in a text: cut out before anything else is done to it.
+//! Special tokens in a text, which are cut out before any other step.
 //!
-//! As in llama.cpp, longer tokens are cut first, wherever they stand; a shorter one is found in what is left.
-//! (Of equal lengths the leftmost is first; llama.cpp's order among these is its sort's.)
+//! As in llama.cpp, longer tokens are cut out first, at any place; shorter ones are found in the remaining text. (Of
+//! equal lengths, the leftmost is first; llama.cpp uses its sort's order for them.)
 
 use super::{Tokenizer, TokenizerError};
 
-/// Bytes of the longest special token.
+/// Number of bytes of the longest special token.
 const LONGEST: usize = 512;
 
-/// Lengths, first and last bytes of a set of tokens.
+/// Lengths, first bytes and last bytes of a set of tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Specials {
     /// Bit b of word w: a token begins with byte 32 w + b.
     firsts: [u32; 8],
-    /// The same of last bytes.
+    /// The same for last bytes.
     lasts: [u32; 8],
     /// Bit b of word w: a token has 32 w + b + 1 bytes.
     lengths: [u32; LONGEST / 32],
@@ -43,7 +43,7 @@ impl Specials {
         bit(&self.firsts, usize::from(byte))
     }
 
-    /// The lengths, the longest first.
+    /// Returns the lengths, longest first.
     fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
         let longest_first = (0..LONGEST).rev();
         longest_first
@@ -64,20 +64,20 @@ fn set(words: &mut [u32], at: usize) {
     }
 }
 
-/// Where special tokens stand in a text: a bit for each byte that begins one, and a bit for each that one covers.
+/// Places of special tokens in a text: one bit for each byte that begins one, and one bit for each byte inside one.
 #[derive(Debug)]
 pub(super) struct Marks<'s> {
     starts: &'s mut [u32],
     covered: &'s mut [u32],
 }
 
-/// Words of scratch that the marks of a text take.
+/// Returns the number of words of scratch for the marks of a text.
 pub(super) const fn marks_len(bytes: usize) -> usize {
     bytes.div_ceil(32).saturating_mul(2)
 }
 
 impl<'s> Marks<'s> {
-    /// No mark anywhere; `words` are those of [`marks_len`], or none for a text without special tokens.
+    /// Clears all marks. `words` has [`marks_len`] elements, or none for a text without special tokens.
     pub(super) fn new(words: &'s mut [u32]) -> Self {
         words.fill(0);
         let half = words.len() / 2;
@@ -85,13 +85,13 @@ impl<'s> Marks<'s> {
         Self { starts, covered }
     }
 
-    /// Words that the marks take.
+    /// Returns the number of words of the marks.
     pub(super) const fn len(&self) -> usize {
         self.starts.len().saturating_add(self.covered.len())
     }
 
-    /// Finds user-defined tokens, and with `special` control tokens and the unknown token, in `text`. Time: the text,
-    /// times the number of different lengths, plus the length for each place that a first byte stands at.
+    /// Finds user-defined tokens in `text`, and with `special` also control tokens and the unknown token. Time: the
+    /// text times the number of different lengths, plus the length for each place with a matching first byte.
     pub(super) fn find(&mut self, tokenizer: &Tokenizer<'_>, special: bool, text: &[u8]) {
         let specials = tokenizer.specials(special);
         for len in specials.lengths() {
@@ -113,7 +113,7 @@ impl<'s> Marks<'s> {
         }
     }
 
-    /// Whether a token of `len` bytes stands at `at` where none is yet.
+    /// Returns true if the text at `at` is a token of `len` bytes, at a place that is not used yet.
     fn fits(
         &self,
         tokenizer: &Tokenizer<'_>,
@@ -123,11 +123,11 @@ impl<'s> Marks<'s> {
         len: usize,
     ) -> bool {
         let end = at.saturating_add(len);
-        // Those that are there are no shorter: one that overlaps covers the first or the last byte.
+        // The tokens found so far are not shorter: one that overlaps covers the first or the last byte.
         let last = end.saturating_sub(1);
         let lasts = &tokenizer.specials(special).lasts;
         let free = !bit(self.covered, at) && !bit(self.covered, last);
-        // Spares hashing most of what begins as a token does.
+        // Avoids hashing most texts that begin like a token.
         let ends = text.get(last).is_some_and(|&byte| bit(lasts, byte.into()));
         free && ends
             && text.get(at..end).is_some_and(|token| {
@@ -137,7 +137,7 @@ impl<'s> Marks<'s> {
             })
     }
 
-    /// The end of the part of a text that begins at `at`, and whether it is a special token.
+    /// Returns the end of the part of a text that begins at `at`, and true if it is a special token.
     pub(super) fn part(&self, at: usize, len: usize) -> (usize, bool) {
         if !bit(self.starts, at) {
             return (self.next_start(at, len), false);
@@ -149,7 +149,7 @@ impl<'s> Marks<'s> {
         (end, true)
     }
 
-    /// The first byte from `at` on that begins a special token, or `len`.
+    /// Returns the first byte from `at` on that begins a special token, or `len`.
     fn next_start(&self, at: usize, len: usize) -> usize {
         let words = self.starts.get(at / 32..).unwrap_or_default();
         let mut first = at / 32 * 32;

@@ -1,4 +1,5 @@
-//! SPM texts: a row of characters, in which the pair whose joined text is the token of the highest score merges first.
+//! SPM texts: a sequence of characters, in which the pair whose joined text is the token with the highest score
+//! merges first.
 //!
 //! Source: `llm_tokenizer_spm_session` in llama.cpp's `src/llama-vocab.cpp`.
 
@@ -6,8 +7,8 @@ use super::Tokenizer;
 use super::pieces::SPACE;
 use super::symbols::{NEVER, Rules};
 
-/// A text without special tokens, whose spaces are written U+2581. Place 0 is the space before it, if there is one; the
-/// text's bytes follow.
+/// A text without special tokens, with U+2581 for spaces. Place 0 is the space before it, if there is one; the text's
+/// bytes follow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text<'t> {
     bytes: &'t [u8],
@@ -22,12 +23,12 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// The place after the last; [`super::Tokenizer::encode`] keeps texts below 4 GiB.
+    /// Returns the place after the last; [`super::Tokenizer::encode`] keeps texts below 4 GiB.
     pub(super) const fn end(&self) -> u32 {
         (self.bytes.len() as u32).saturating_add(self.prefix)
     }
 
-    /// The bytes of a part, escaped.
+    /// Returns the bytes of a part, escaped.
     #[inline]
     pub(super) fn part(&self, from: u32, to: u32) -> Escaped<'t> {
         let start = from.saturating_sub(self.prefix) as usize;
@@ -39,10 +40,11 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// The end of the character at `from`, by its first byte alone.
+    /// Returns the end of the character at `from`, from its first byte only.
     ///
-    /// llama.cpp counts escaped bytes, and so may cut a space that stands where a character should go on. No token begins or
-    /// ends inside a character, so none is made of such parts: a whole space gives the same tokens.
+    /// llama.cpp counts escaped bytes, so it may split a space that occurs where a character should continue. No
+    /// token begins or ends inside a character, so none consists of such parts: an unsplit space gives the same
+    /// tokens.
     pub(super) fn char_end(&self, from: u32) -> u32 {
         if from < self.prefix {
             return from.saturating_add(1);
@@ -70,7 +72,7 @@ impl<'t> Text<'t> {
 /// Bytes with U+2581 for each space.
 #[derive(Clone, Debug)]
 pub(super) struct Escaped<'t> {
-    /// Bytes of a space that are left.
+    /// Remaining bytes of a space.
     space: u8,
     prefix: bool,
     rest: &'t [u8],
@@ -100,7 +102,7 @@ impl Iterator for Escaped<'_> {
     }
 }
 
-/// Symbols are where characters begin.
+/// Merge rules for symbols that are the starts of characters.
 #[derive(Debug)]
 pub(super) struct Scores<'a, 't> {
     pub(super) tokenizer: Tokenizer<'a>,
@@ -120,9 +122,9 @@ impl Rules for Scores<'_, '_> {
     }
 }
 
-/// A number that falls as the score rises. Never [`NEVER`], which would be a NaN.
+/// Returns a number that falls as the score rises. Never [`NEVER`], which would be a NaN.
 fn key(score: f32) -> u32 {
-    // One zero, which equals the other.
+    // Converts −0 to 0, which is equal.
     let bits = (score + 0.0).to_bits();
     match bits >> 31 {
         0 => bits ^ 0x7FFF_FFFF,
@@ -168,7 +170,7 @@ mod tests {
     fn characters_end_where_their_first_byte_says() {
         let text = Text::new("é🦀x".as_bytes(), true);
         assert_eq!([0, 1, 3, 7].map(|from| text.char_end(from)), [1, 3, 7, 8]);
-        // Cut short by the text's end, and by a space, which is three bytes.
+        // Cut short by the text's end, and by a space, which has three bytes.
         assert_eq!(Text::new(b"\xf0\x9f", false).char_end(0), 2);
         assert_eq!(Text::new(b"\xf0 abc", false).char_end(0), 2);
         assert_eq!(Text::new(b"\xe2a bc", false).char_end(0), 3);

@@ -1,10 +1,10 @@
-//! Merging neighbours, the best pair first, in the caller's memory: what SPM and byte-level BPE have in common.
+//! Merges neighbours, the best pair first, in the caller's memory. SPM and byte-level BPE share this code.
 //!
-//! A pair's key belongs to its left symbol. Among n keys the least, and of equal ones the leftmost, is the root of a
-//! tournament tree whose nodes hold the winner of their two children: a merge changes three keys, and each climbs at most
-//! log₂ n nodes. So a piece of n symbols takes O(n log n), and five words a symbol hold all of it.
+//! A pair's key belongs to its left symbol. Of n keys, the smallest, and of equal ones the leftmost, is the root of a
+//! tournament tree, whose nodes hold the winner of their two children. A merge changes three keys, and each climbs at
+//! most log₂ n nodes. So a piece of n symbols takes O(n log n), with five words of memory per symbol.
 
-/// Words of scratch for a symbol.
+/// Words of scratch per symbol.
 pub(super) const WORDS: usize = 5;
 
 /// No neighbour.
@@ -13,35 +13,35 @@ const NONE: u32 = u32::MAX;
 /// The key of a pair that does not merge.
 pub(super) const NEVER: u32 = u32::MAX;
 
-/// Up to so many symbols the least key is looked for, not kept: most pieces are words.
+/// Up to this number of symbols, the smallest key is searched for, without a tree: most pieces are words.
 const FEW: usize = 24;
 
-/// What merges.
+/// Rules of merging.
 ///
-/// A symbol is one number to it. `after` is that of the symbol that follows the pair, or the end given to
+/// A symbol is one number to these rules. `after` is the symbol that follows the pair, or the end passed to
 /// [`Symbols::merge`].
 pub(super) trait Rules {
-    /// The key of a pair, the least of which merges first, or [`NEVER`].
+    /// Returns the key of a pair, of which the smallest merges first, or [`NEVER`].
     fn key(&self, left: u32, right: u32, after: u32) -> u32;
 
-    /// The symbol that a pair becomes, given its left symbol and its key.
+    /// Returns the symbol that a pair becomes, from its left symbol and its key.
     fn merged(&self, left: u32, key: u32) -> u32;
 }
 
-/// Symbols in a row.
+/// A sequence of symbols.
 #[derive(Debug)]
 pub(super) struct Symbols<'s> {
     symbols: &'s mut [u32],
     previous: &'s mut [u32],
     next: &'s mut [u32],
     keys: &'s mut [u32],
-    /// The winner of each inner node from 1 on; the leaves, which come after them, are the symbols.
+    /// The winner of each inner node, from 1 on. The leaves, which follow them, are the symbols.
     winners: &'s mut [u32],
     len: usize,
 }
 
 impl<'s> Symbols<'s> {
-    /// As many as `scratch` has room for; none are there yet.
+    /// Creates an empty sequence, with space for as many symbols as `scratch` holds.
     pub(super) fn new(scratch: &'s mut [u32]) -> Self {
         let each = scratch.len() / WORDS;
         let mut parts = scratch.chunks_exact_mut(each.max(1));
@@ -56,7 +56,7 @@ impl<'s> Symbols<'s> {
         }
     }
 
-    /// The most symbols.
+    /// Returns the largest number of symbols.
     pub(super) fn capacity(&self) -> usize {
         self.winners.len()
     }
@@ -65,7 +65,7 @@ impl<'s> Symbols<'s> {
         self.len = 0;
     }
 
-    /// Puts a symbol at the end; `false` if there is no room.
+    /// Adds a symbol at the end; `false` if there is no space.
     #[inline]
     pub(super) fn push(&mut self, symbol: u32) -> bool {
         let room = self.len < self.capacity();
@@ -76,7 +76,7 @@ impl<'s> Symbols<'s> {
         room
     }
 
-    /// The symbol at `at`, and what follows it.
+    /// Returns the symbol at `at`, and the place of the next one.
     #[inline]
     pub(super) fn get(&self, at: u32) -> Option<(u32, Option<u32>)> {
         let symbol = *self.symbols.get(at as usize)?;
@@ -84,7 +84,7 @@ impl<'s> Symbols<'s> {
         Some((symbol, Some(next).filter(|&next| next != NONE)))
     }
 
-    /// Where the row begins, if it has symbols.
+    /// Returns the place of the first symbol, if there is one.
     pub(super) fn first(&self) -> Option<u32> {
         (self.len > 0).then_some(0)
     }
@@ -114,11 +114,11 @@ impl<'s> Symbols<'s> {
         }
     }
 
-    /// Makes a row of the symbols.
+    /// Links the symbols to a sequence.
     fn link(&mut self) {
         let links = self.previous.iter_mut().zip(self.next.iter_mut());
         for (at, (previous, next)) in (0..self.len as u32).zip(links) {
-            // Before the first stands `NONE`.
+            // The first has `NONE` before it.
             *previous = at.wrapping_sub(1);
             *next = at.wrapping_add(1);
         }
@@ -131,7 +131,7 @@ impl<'s> Symbols<'s> {
         }
     }
 
-    /// Sets the key of the pair that `left` begins.
+    /// Sets the key of the pair that begins with `left`.
     #[inline]
     fn rate<R: Rules>(&mut self, rules: &R, left: u32, end: u32) {
         let pair = self.get(left).and_then(|(symbol, right)| {
@@ -145,7 +145,7 @@ impl<'s> Symbols<'s> {
         }
     }
 
-    /// The symbol whose pair merges next.
+    /// Returns the symbol whose pair merges next.
     fn best(&self, tree: bool) -> Option<u32> {
         if tree {
             let winner = *self.winners.get(1)?;
@@ -161,7 +161,7 @@ impl<'s> Symbols<'s> {
         best.1
     }
 
-    /// Merges the pair that `left` begins.
+    /// Merges the pair that begins with `left`.
     fn join<R: Rules>(&mut self, rules: &R, left: u32, end: u32, tree: bool) {
         let key = self.key(left as usize);
         let Some((symbol, Some(right))) = self.get(left) else {
@@ -194,7 +194,7 @@ impl<'s> Symbols<'s> {
         }
     }
 
-    /// The winner below a place of the tree.
+    /// Returns the winner below a place of the tree.
     fn winner(&self, place: usize) -> u32 {
         match place.checked_sub(self.len) {
             Some(leaf) => leaf as u32,
@@ -202,11 +202,11 @@ impl<'s> Symbols<'s> {
         }
     }
 
-    /// Lets the children of a node play; whether another than before won.
+    /// Compares the children of a node. Returns true if the winner changed.
     fn play(&mut self, node: usize) -> bool {
         let left = self.winner(node.saturating_mul(2));
         let right = self.winner(node.saturating_mul(2).saturating_add(1));
-        // Where the row's ends meet in the tree, the right child may stand further left.
+        // At the place where the sequence's ends meet in the tree, the right child may be further left.
         let rank = |symbol: u32| (self.key(symbol as usize), symbol);
         let won = if rank(right) < rank(left) {
             right
@@ -219,7 +219,7 @@ impl<'s> Symbols<'s> {
         }
     }
 
-    /// Plays again on the way from a symbol whose key changed to the root.
+    /// Repeats the comparisons from a symbol whose key changed up to the root.
     fn climb(&mut self, symbol: u32) {
         let mut node = (symbol as usize).saturating_add(self.len) / 2;
         while node > 0 {
@@ -239,7 +239,7 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    /// Numbers that merge to their sum while it is below a limit: by a key that many pairs share, or few.
+    /// Numbers that merge to their sum while it is below a limit, with a key that many pairs share, or few.
     struct Sums {
         limit: u32,
         keys: u32,

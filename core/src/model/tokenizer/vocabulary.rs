@@ -1,4 +1,4 @@
-//! What a file says of its tokenizer, checked.
+//! Reads and checks the tokenizer metadata of a file.
 
 use super::ends::is_end;
 use super::lookup::{MOST, slots};
@@ -8,10 +8,10 @@ use super::special::Specials;
 use super::{Method, Scanner, TokenKind, TokenizerError};
 use crate::gguf::{Reader, ValueType};
 
-/// A tokenizer's numbers, and where its texts lie in the file: all but the texts themselves.
+/// A tokenizer's numbers, and the places of its texts in the file; it does not contain the texts themselves.
 ///
-/// Made once for a file, in one pass over its metadata and one over the tokens. [`super::Pieces`] and
-/// [`super::Tokenizer`] join it to the file's bytes and to an index, whose length it knows.
+/// It is created once per file, in one pass over the metadata and one over the tokens. [`super::Pieces`] and
+/// [`super::Tokenizer`] combine it with the file's bytes and an index, whose length it returns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Vocabulary {
     method: Method,
@@ -29,35 +29,36 @@ pub struct Vocabulary {
     types: Option<Span>,
     scores: Option<(Span, ValueType)>,
     pub(super) merges: Span,
-    /// Bytes of the longest text.
+    /// Number of bytes of the longest text.
     pub(super) longest: usize,
     /// User-defined tokens, which are cut out of every text.
     pub(super) defined: Specials,
-    /// Those, control tokens and the unknown token.
+    /// The same, plus control tokens and the unknown token.
     pub(super) special: Specials,
 }
 
 impl Vocabulary {
     /// Reads and checks the tokenizer of `file`, the bytes that `reader` reads.
     ///
-    /// What the file does not say is as in llama.cpp: SPM has BOS 1, EOS 2 and unknown 0, adds BOS and a space before the
-    /// text; byte-level BPE has BOS and EOS 11 and adds neither, unless its pre-tokenizer is `llama-bpe` or another that
-    /// llama.cpp adds BOS for. An id that is not given, and would be none of the vocabulary's, is absent.
+    /// Missing entries have llama.cpp's defaults. SPM has BOS 1, EOS 2 and unknown 0, and adds BOS and a space before
+    /// the text. Byte-level BPE has BOS and EOS 11 and adds neither, unless its pre-tokenizer is `llama-bpe` or
+    /// another for which llama.cpp adds BOS. A default id that is not in the vocabulary is absent.
     ///
     /// # Errors
-    /// A [`TokenizerError`] that names the entry at fault. A byte-level vocabulary with merges and without
+    /// A [`TokenizerError`] that names the entry in error. A byte-level vocabulary with merges but without
     /// `tokenizer.ggml.pre` is [`TokenizerError::Missing`]: llama.cpp would cut its texts by rules that no model was
     /// trained with. [`Vocabulary::with_pre`] takes the name from the caller.
-    // A frame of its own: a program's main loop would keep all of it.
+    // A separate stack frame; otherwise a program's main loop would keep all of it.
     #[inline(never)]
     pub fn new(reader: &Reader<'_>, file: &[u8]) -> Result<Self, TokenizerError> {
         Self::read(&Entries::new(reader), file, None)
     }
 
-    /// As [`Vocabulary::new`], with the pre-tokenizer of that name (as `tokenizer.ggml.pre` has them) whatever the file says.
+    /// Like [`Vocabulary::new`], with the pre-tokenizer of that name (as in `tokenizer.ggml.pre`) instead of the
+    /// file's.
     ///
     /// # Errors
-    /// As [`Vocabulary::new`]; [`TokenizerError::Pre`] for a name that is not known.
+    /// Those of [`Vocabulary::new`]; [`TokenizerError::Pre`] for an unknown name.
     pub fn with_pre(reader: &Reader<'_>, file: &[u8], pre: &str) -> Result<Self, TokenizerError> {
         Self::read(&Entries::new(reader), file, Some(pre))
     }
@@ -116,7 +117,7 @@ impl Vocabulary {
                     tokens: tokens.count,
                 }),
         };
-        // Files with one token less than their padding token are common, and nothing reads it.
+        // Files whose padding token is one past the last token are common, and nothing uses it.
         let padding = entries.number(Key::Padding)?;
         let mut vocabulary = Self {
             method,
@@ -148,7 +149,7 @@ impl Vocabulary {
         Ok(vocabulary)
     }
 
-    /// Looks at each token's text, type and score.
+    /// Checks each token's text, type and score.
     fn check_tokens(&mut self, file: &[u8]) -> Result<(), TokenizerError> {
         let texts = self.tokens.bytes(file);
         let mut offset = 0;
@@ -183,13 +184,13 @@ impl Vocabulary {
         types.map_or(TokenKind::Normal as i32, i32::from_le_bytes)
     }
 
-    /// The type of a token of that text.
+    /// Returns the type of a token with that text.
     pub(super) fn kind(&self, file: &[u8], id: u32, text: &[u8]) -> TokenKind {
         let kind = TokenKind::of(self.stored_kind(file, id)).unwrap_or_default();
         effective(kind, text)
     }
 
-    /// The score of a token, 0 where the file has none.
+    /// Returns the score of a token; 0 if the file has none.
     pub(super) fn score(&self, file: &[u8], id: u32) -> f32 {
         let Some((span, kind)) = self.scores else {
             return 0.0;
@@ -201,7 +202,7 @@ impl Vocabulary {
         }
     }
 
-    /// The texts in the file's encoding.
+    /// Returns the texts in the file's encoding.
     pub(super) fn texts<'a>(&self, file: &'a [u8]) -> &'a [u8] {
         self.tokens.bytes(file)
     }
@@ -210,81 +211,83 @@ impl Vocabulary {
         self.pre.ignore_merges
     }
 
-    /// How text becomes tokens.
+    /// Returns the method of tokenization.
     pub const fn method(&self) -> Method {
         self.method
     }
 
-    /// What cuts a text before merging; of no use for [`Method::Spm`].
+    /// Returns the scanner that cuts a text before merging; not used by [`Method::Spm`].
     pub const fn scanner(&self) -> Scanner {
         self.pre.scanner
     }
 
-    /// The number of tokens; ids are below it.
+    /// Returns the number of tokens; ids are below it.
     pub const fn tokens(&self) -> u32 {
         // `count` bounds it.
         self.tokens.count as u32
     }
 
-    /// The number of merges; 0 for [`Method::Spm`].
+    /// Returns the number of merges; 0 for [`Method::Spm`].
     pub const fn merges(&self) -> u32 {
         self.merges.count as u32
     }
 
-    /// The token that begins a text.
+    /// Returns the token that begins a text.
     pub const fn bos(&self) -> Option<u32> {
         self.bos
     }
 
-    /// The token that ends a text.
+    /// Returns the token that ends a text.
     pub const fn eos(&self) -> Option<u32> {
         self.eos
     }
 
-    /// The token that ends a turn.
+    /// Returns the token that ends a turn.
     pub const fn eot(&self) -> Option<u32> {
         self.eot
     }
 
-    /// The token that ends a message.
+    /// Returns the token that ends a message.
     pub const fn eom(&self) -> Option<u32> {
         self.eom
     }
 
-    /// The token for what the vocabulary lacks.
+    /// Returns the token for text that the vocabulary lacks.
     pub const fn unknown(&self) -> Option<u32> {
         self.unknown
     }
 
-    /// The token that fills up batches; absent also where the file names one that the vocabulary lacks, as files do.
+    /// Returns the token that pads batches. Absent also if the file's id is not in the vocabulary, which occurs in
+    /// real files.
     pub const fn padding(&self) -> Option<u32> {
         self.padding
     }
 
-    /// Whether [`Vocabulary::bos`] begins an encoded text.
+    /// Returns true if [`Vocabulary::bos`] begins an encoded text.
     pub const fn adds_bos(&self) -> bool {
         self.adds_bos
     }
 
-    /// Whether [`Vocabulary::eos`] ends an encoded text.
+    /// Returns true if [`Vocabulary::eos`] ends an encoded text.
     pub const fn adds_eos(&self) -> bool {
         self.adds_eos
     }
 
-    /// Whether a space is put before a text at its start and after special tokens, and taken away in decoding.
+    /// Returns true if a space is added before a text, at its start and after special tokens, and removed in
+    /// decoding.
     pub const fn adds_space_prefix(&self) -> bool {
         self.adds_space_prefix
     }
 
-    /// Elements of the index that [`super::Pieces`] needs: one a token.
+    /// Returns the index length for [`super::Pieces`]: one element per token.
     pub const fn pieces_index_len(&self) -> usize {
         self.tokens.count
     }
 
-    /// Elements of the index that [`super::Tokenizer`] needs.
+    /// Returns the index length for [`super::Tokenizer`].
     ///
-    /// A token takes 2.5 to 4, a merge 4.5 to 6: 128,256 tokens and 280,147 merges (Llama 3) take 7.3 MB, 512 tokens and 255 merges
-    /// 8.2 KB.
+    /// A token takes 2.5 to 4 elements, a merge 4.5 to 6: 128,256 tokens and 280,147 merges (Llama 3) take 7.3 MB,
+    /// 512 tokens and 255 merges 8.2 KB.
     pub const fn index_len(&self) -> usize {
         let [offsets, texts, bytes, merges, ranks] = self.index_parts();
         offsets
@@ -294,7 +297,8 @@ impl Vocabulary {
             .saturating_add(ranks)
     }
 
-    /// Where texts begin, texts by hash, tokens of bytes, merges, merges by hash: elements of each.
+    /// Returns the number of elements of each part: offsets of texts, texts by hash, tokens of bytes, merges, merges
+    /// by hash.
     pub(super) const fn index_parts(&self) -> [usize; 5] {
         let merges = self.merges.count;
         let ranks = if merges == 0 { 0 } else { slots(merges) };
@@ -314,7 +318,7 @@ fn count(key: Key, count: usize, least: usize) -> Result<(), TokenizerError> {
     })
 }
 
-/// The type of a token, given what the file says and its text.
+/// Returns the type of a token, from its type in the file and its text.
 fn effective(stored: TokenKind, text: &[u8]) -> TokenKind {
     if stored != TokenKind::Control && is_end(text) {
         return TokenKind::Control;
@@ -322,7 +326,7 @@ fn effective(stored: TokenKind, text: &[u8]) -> TokenKind {
     stored
 }
 
-/// The byte that a token of type 6 stands for: `<0x00>` to `<0xFF>`.
+/// Returns the byte of a token of type 6: `<0x00>` to `<0xFF>`.
 pub(super) fn byte_of(text: &[u8]) -> Option<u8> {
     let [b'<', b'0', b'x', high, low, b'>'] = *text else {
         return None;

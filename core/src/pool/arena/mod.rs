@@ -1,7 +1,7 @@
-//! Bump allocation: memory is taken from the front of a fixed buffer and given back all at once.
+//! Bump allocation: memory is taken from the front of a fixed buffer and freed all at once.
 //!
 //! [`Arena`] has one owner: no atomics, nested marks, and the compiler proves that nothing outlives its mark.
-//! [`SharedArena`] serves threads and interrupts at once, without marks.
+//! [`SharedArena`] serves threads and interrupts at the same time, without marks.
 
 mod scope;
 #[cfg(any(target_has_atomic = "ptr", feature = "portable-atomic"))]
@@ -18,26 +18,26 @@ pub use scope::Scope;
 pub use shared::SharedArena;
 
 error_enum! {
-    /// Why an arena gave no memory.
+    /// Reason why an arena returned no memory.
     pub enum ArenaError {
-        /// More was asked for than is left.
+        /// The request is larger than the remaining memory.
         Full {
-            /// Bytes that the request needs here, with what its alignment skips.
+            /// Number of bytes that the request needs here, including those skipped for its alignment.
             needed: usize,
-            /// Bytes that are left.
+            /// Number of remaining bytes.
             left: usize,
         } => "{needed} bytes were asked of an arena with {left} left",
-        /// More bytes than an address can hold were asked for.
+        /// The request has more bytes than an address can hold.
         TooLong => "more bytes were asked of an arena than an address can hold",
-        /// An alignment that is no power of two.
+        /// The alignment is not a power of two.
         Alignment {
-            /// What was asked for.
+            /// The requested alignment.
             align: usize,
         } => "{align} is no power of two, so no alignment",
     }
 }
 
-/// The buffer. Its start suits every primitive type, so that the first slice skips nothing.
+/// The buffer. Its start is aligned for every primitive type, so that the first slice skips nothing.
 #[repr(align(16))]
 struct Memory<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
 
@@ -49,12 +49,12 @@ impl<const BYTES: usize> Memory<BYTES> {
 
 /// A buffer of `BYTES` bytes for memory that lives as long as a batch.
 ///
-/// [`Arena::scope`] starts a batch: it takes the arena as `&mut`, so whatever the previous batch took is out of use by then
-/// and the whole buffer is free again. That is the reset, and it costs nothing. A [`Scope`] hands out memory that lives
-/// as long as the scope; [`Scope::scope`] sets a mark inside it.
+/// [`Arena::scope`] starts a batch. It takes the arena as `&mut`, so all memory of the previous batch is out of use
+/// by then, and the whole buffer is free again. This is the reset, and it costs nothing. A [`Scope`] returns memory
+/// that lives as long as the scope; [`Scope::scope`] sets a mark inside it.
 ///
-/// Everything is O(1) plus what is written into the memory. No destructor ever runs, so types that need one do not compile.
-/// An arena is constant-initialised and starts as zeros: a `static` one lies in `.bss`.
+/// Every operation is O(1) plus the writes to the memory. No destructor ever runs, so types that need one do not
+/// compile. An arena is constant-initialized and starts as zeros: a `static` arena is in `.bss`.
 ///
 /// ```
 /// use tercet_core::pool::{Arena, ArenaError};
@@ -85,7 +85,7 @@ impl<const BYTES: usize> Memory<BYTES> {
 /// *old += *new;
 /// ```
 ///
-/// For a whole program's life, a `&'static mut Arena` (from `cortex_m::singleton!` or `static_cell`) gives a
+/// For a whole program's lifetime, a `&'static mut Arena` (from `cortex_m::singleton!` or `static_cell`) gives a
 /// `Scope<'static>` and memory that is `&'static mut`.
 pub struct Arena<const BYTES: usize> {
     memory: Memory<BYTES>,
@@ -93,7 +93,7 @@ pub struct Arena<const BYTES: usize> {
 }
 
 impl<const BYTES: usize> Arena<BYTES> {
-    /// An arena with nothing taken.
+    /// Creates an arena with nothing taken.
     pub const fn new() -> Self {
         Self {
             memory: Memory::new(),
@@ -106,7 +106,8 @@ impl<const BYTES: usize> Arena<BYTES> {
         Scope::new(&mut self.memory.0, &mut self.counts)
     }
 
-    /// Bytes: `in_use` is 0 since no scope is open where this can be called; failures are requests refused.
+    /// Returns the figures in bytes. `in_use` is 0, since no scope can be open during this call; failures are refused
+    /// requests.
     pub fn stats(&self) -> Stats {
         self.counts.stats(BYTES, 0)
     }
@@ -131,22 +132,22 @@ impl<const BYTES: usize> defmt::Format for Arena<BYTES> {
     }
 }
 
-/// Bytes between `address` and the next multiple of `align`, a power of two.
+/// Returns the number of bytes between `address` and the next multiple of `align`, a power of two.
 #[inline]
 fn padding(address: usize, align: usize) -> usize {
     address.wrapping_neg() & align.wrapping_sub(1)
 }
 
-/// Where in the bytes that are left a request goes.
+/// Place of a request in the remaining bytes.
 struct Place {
-    /// Bytes before it, for its alignment.
+    /// Number of bytes skipped before it, for its alignment.
     skip: usize,
-    /// The end of it; 0 where no byte was asked for.
+    /// End of the request; 0 for a request of no bytes.
     end: usize,
 }
 
-/// Places `bytes` (`None`: more than an address can hold) from a multiple of `align` on in the `left` bytes at `address`.
-/// So `end` is at most `left` and, but for no bytes, `skip + bytes`.
+/// Places `bytes` (`None`: more than an address can hold) at a multiple of `align` in the `left` bytes at `address`.
+/// So `end` is at most `left`, and equals `skip + bytes` except for a request of no bytes.
 #[inline]
 fn place(
     address: usize,
@@ -169,7 +170,8 @@ fn place(
     }
 }
 
-/// The bytes of `len` values of `T`, which must need no destructor; `None` where no address can hold them.
+/// Returns the number of bytes of `len` values of `T`, which must need no destructor; `None` if no address can hold
+/// it.
 #[inline]
 fn bytes_of<T>(len: usize) -> Option<usize> {
     const { assert!(!needs_drop::<T>(), "an arena runs no destructor") };
@@ -187,12 +189,12 @@ fn fill<T>(room: &mut [MaybeUninit<T>], mut value: impl FnMut(usize) -> T) -> &m
     unsafe { &mut *(ptr::from_mut(room) as *mut [T]) }
 }
 
-/// Writes `value` to every element of `room`, which of a type without size may be more than anyone counts to.
+/// Writes `value` to every element of `room`. For a zero-sized type, there may be too many elements to count.
 #[inline]
 fn repeat<T: Copy>(room: &mut [MaybeUninit<T>], value: T) -> &mut [T] {
     if size_of::<T>() == 0 {
-        // SAFETY: there is nothing to write, and `value` shows that `T` has a value. `MaybeUninit<T>` has the layout of `T`, and the
-        // reference replaces the only one to these elements.
+        // SAFETY: there is nothing to write, and `value` shows that `T` has a value. `MaybeUninit<T>` has the layout
+        // of `T`, and the reference replaces the only one to these elements.
         return unsafe { &mut *(ptr::from_mut(room) as *mut [T]) };
     }
     fill(room, |_| value)
@@ -203,8 +205,8 @@ fn repeat<T: Copy>(room: &mut [MaybeUninit<T>], value: T) -> &mut [T] {
 fn copy<'a, T: Copy>(room: &'a mut [MaybeUninit<T>], values: &[T]) -> &'a mut [T] {
     let len = room.len().min(values.len());
     let room = ptr::from_mut(room).cast::<T>();
-    // SAFETY: both slices have `len` elements, and `room` is exclusive, so they do not overlap. After the copy these elements
-    // have values, and `MaybeUninit<T>` has the layout of `T`.
+    // SAFETY: both slices have `len` elements, and `room` is exclusive, so they do not overlap. After the copy these
+    // elements have values, and `MaybeUninit<T>` has the layout of `T`.
     unsafe {
         room.copy_from_nonoverlapping(values.as_ptr(), len);
         slice::from_raw_parts_mut(room, len)

@@ -1,4 +1,4 @@
-//! The open end of an [`Arena`](super::Arena): what is left of its buffer.
+//! The open end of an [`Arena`](super::Arena): the rest of its buffer.
 
 use core::fmt;
 use core::mem::{self, MaybeUninit};
@@ -8,11 +8,11 @@ use core::slice;
 use super::super::count::Counts;
 use super::{ArenaError, Place, Stats, bytes_of, copy, fill, padding, place, repeat};
 
-/// Takes memory that lives as long as `'a`, from the front of what is left.
+/// Takes memory that lives as long as `'a`, from the front of the rest.
 ///
-/// A scope is the unused rest of the buffer as one exclusive slice: taking splits it, and a mark ([`Scope::scope`]) is a
-/// shorter borrow of it. So neither a mark nor its end has any code, and the borrow checker rules out both a reference that
-/// outlives its mark and taking from the outer scope while the inner one is open:
+/// A scope is the unused rest of the buffer as one exclusive slice. Taking memory splits it, and a mark
+/// ([`Scope::scope`]) is a shorter borrow of it. So neither a mark nor its end has any code. The borrow checker
+/// prevents both a reference that outlives its mark and allocation from the outer scope while the inner one is open:
 ///
 /// ```compile_fail,E0499
 /// # use tercet_core::pool::Arena;
@@ -32,7 +32,7 @@ use super::{ArenaError, Place, Stats, bytes_of, copy, fill, padding, place, repe
 /// let inner = inner.alloc(2_u32);
 /// ```
 ///
-/// What was taken before a mark stays in use beside it. A type with a destructor is refused when the program is compiled:
+/// Memory taken before a mark stays valid beside it. A type with a destructor does not compile:
 ///
 /// ```compile_fail,E0080
 /// # use tercet_core::pool::Arena;
@@ -41,7 +41,7 @@ use super::{ArenaError, Place, Stats, bytes_of, copy, fill, padding, place, repe
 /// ```
 pub struct Scope<'a> {
     rest: &'a mut [MaybeUninit<u8>],
-    /// Bytes of the whole arena.
+    /// Number of bytes of the whole arena.
     capacity: usize,
     counts: &'a mut Counts,
 }
@@ -55,8 +55,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Goes on in memory that is no [`Arena`](super::Arena)'s: a region of the linker's script, or what C code brought. `rest`
-    /// is what is left of it behind the `used` bytes taken before.
+    /// Continues in memory that does not belong to an [`Arena`](super::Arena): a region of the linker script, or
+    /// memory from C code. `rest` is the remaining part, after the `used` bytes taken before.
     pub fn over(rest: &'a mut [MaybeUninit<u8>], used: usize, counts: &'a mut Counts) -> Self {
         Self {
             capacity: used.saturating_add(rest.len()),
@@ -65,7 +65,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Sets a mark: what is taken through the scope returned is given back where that scope ends. It costs nothing, and nests.
+    /// Sets a mark: memory taken through the returned scope is freed at that scope's end. Costs nothing, and nests.
     pub fn scope(&mut self) -> Scope<'_> {
         Scope {
             rest: self.rest,
@@ -74,18 +74,18 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Bytes that are left, of which an alignment may skip some.
+    /// Returns the number of remaining bytes, of which an alignment may skip some.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
 
-    /// The arena's figures as of now, in bytes; what alignment skipped counts as used.
+    /// Returns the arena's current figures, in bytes; bytes skipped for alignment count as used.
     pub fn stats(&self) -> Stats {
         let in_use = self.capacity.saturating_sub(self.rest.len());
         self.counts.stats(self.capacity, in_use)
     }
 
-    /// Moves a value into the arena; gives it back where there is no room.
+    /// Moves a value into the arena, or returns it if there is no space.
     #[inline]
     pub fn alloc<T>(&mut self, value: T) -> Result<&'a mut T, T> {
         match self.alloc_uninit(1) {
@@ -94,7 +94,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// `len` copies of a value: `alloc_slice(len, 0_i8)` is zeroed memory. O(`len`).
+    /// Returns `len` copies of a value: `alloc_slice(len, 0_i8)` is zeroed memory. O(`len`).
     ///
     /// # Errors
     /// [`ArenaError::Full`] or [`ArenaError::TooLong`]; nothing is taken then.
@@ -107,10 +107,10 @@ impl<'a> Scope<'a> {
         Ok(repeat(self.alloc_uninit(len)?, value))
     }
 
-    /// `len` values, each made from its index. O(`len`).
+    /// Returns `len` values, each computed from its index. O(`len`).
     ///
     /// # Errors
-    /// As [`Scope::alloc_slice`].
+    /// Those of [`Scope::alloc_slice`].
     #[inline]
     pub fn alloc_slice_with<T>(
         &mut self,
@@ -120,25 +120,25 @@ impl<'a> Scope<'a> {
         Ok(fill(self.alloc_uninit(len)?, value))
     }
 
-    /// A copy of a slice. O(its length).
+    /// Returns a copy of a slice. O(its length).
     ///
     /// # Errors
-    /// As [`Scope::alloc_slice`].
+    /// Those of [`Scope::alloc_slice`].
     #[inline]
     pub fn alloc_copy<T: Copy>(&mut self, values: &[T]) -> Result<&'a mut [T], ArenaError> {
         Ok(copy(self.alloc_uninit(values.len())?, values))
     }
 
-    /// Everything that an iterator yields, whose length need not be known. O(items).
+    /// Returns all items of an iterator, whose length need not be known. O(items).
     ///
     /// # Errors
-    /// [`ArenaError::Full`] at the first item that finds no room; the items are lost, and nothing is taken.
+    /// [`ArenaError::Full`] at the first item without space; the items are lost, and nothing is taken.
     #[inline]
     pub fn alloc_from_iter<T>(
         &mut self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<&'a mut [T], ArenaError> {
-        // A mark with figures of its own over all that is left: what is written behind it stays there when it ends.
+        // A mark with its own figures over the whole rest: the values written after it stay there when it ends.
         let mut unseen = Counts::new();
         let mut ahead = Scope::new(self.rest, &mut unseen);
         let room = match size_of::<T>() {
@@ -153,7 +153,7 @@ impl<'a> Scope<'a> {
         for item in items {
             match room.get_mut(len) {
                 Some(place) => place.write(item),
-                // One more than fits, refused as a slice of that length is.
+                // One more than fits is refused, like a slice of that length.
                 None => {
                     return self
                         .alloc_uninit::<T>(len.saturating_add(1))
@@ -163,16 +163,16 @@ impl<'a> Scope<'a> {
             len += 1;
         }
         let taken = self.alloc_uninit::<T>(len)?;
-        // SAFETY: `taken` begins where `room` did, for it was asked of the same bytes with the same alignment (with size 0,
-        // or with no item, there is no byte to read), and the loop wrote the first `len` elements there. `MaybeUninit<T>`
-        // has the layout of `T`, and the reference replaces the only one there is.
+        // SAFETY: `taken` begins where `room` did, for it was asked of the same bytes with the same alignment (with
+        // size 0, or with no item, there is no byte to read), and the loop wrote the first `len` elements there.
+        // `MaybeUninit<T>` has the layout of `T`, and the reference replaces the only one there is.
         Ok(unsafe { &mut *(ptr::from_mut(taken) as *mut [T]) })
     }
 
-    /// `len` elements without a value yet, for what fills its output itself.
+    /// Returns `len` elements without a value yet, for code that fills its output itself.
     ///
     /// # Errors
-    /// As [`Scope::alloc_slice`].
+    /// Those of [`Scope::alloc_slice`].
     #[inline]
     pub fn alloc_uninit<T>(&mut self, len: usize) -> Result<&'a mut [MaybeUninit<T>], ArenaError> {
         let start = self.carve(bytes_of::<T>(len), align_of::<T>())?;
@@ -181,10 +181,10 @@ impl<'a> Scope<'a> {
         Ok(unsafe { slice::from_raw_parts_mut(start.cast().as_ptr(), len) })
     }
 
-    /// `len` bytes from a multiple of `align` on, without a value yet: a DMA buffer, a cache line.
+    /// Returns `len` bytes at a multiple of `align`, without a value yet: for example a DMA buffer or a cache line.
     ///
     /// # Errors
-    /// [`ArenaError::Full`], or [`ArenaError::Alignment`] where `align` is no power of two.
+    /// [`ArenaError::Full`]; [`ArenaError::Alignment`] if `align` is not a power of two.
     #[inline]
     pub fn alloc_bytes(
         &mut self,
@@ -196,14 +196,14 @@ impl<'a> Scope<'a> {
         Ok(unsafe { slice::from_raw_parts_mut(start.cast().as_ptr(), len) })
     }
 
-    /// Splits off `bytes` (`None`: more than an address can hold) from a multiple of `align` on, and keeps the figures.
+    /// Splits off `bytes` (`None`: more than an address can hold) at a multiple of `align`, and updates the figures.
     #[inline]
     fn carve(&mut self, bytes: Option<usize>, align: usize) -> Result<NonNull<u8>, ArenaError> {
         let (address, left) = (self.rest.as_ptr().addr(), self.rest.len());
         let Place { skip, end } =
             place(address, left, bytes, align).inspect_err(|_| self.counts.refuse())?;
         if end == 0 {
-            // No byte was asked for; any aligned address serves, and 0 is not one.
+            // A request of no bytes; any aligned address is valid, and 0 is not one.
             let none = NonNull::new(ptr::without_provenance_mut(align));
             return none.ok_or(ArenaError::Alignment { align });
         }

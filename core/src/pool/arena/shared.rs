@@ -1,4 +1,4 @@
-//! An arena that threads and interrupts take from at once.
+//! An arena for several threads and interrupts at the same time.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -16,13 +16,14 @@ use portable_atomic::{AtomicU32, AtomicUsize};
 
 use super::{ArenaError, Memory, Place, Stats, bytes_of, copy, fill, place, repeat};
 
-/// A buffer of `BYTES` bytes that any number of threads and interrupts take memory from through `&`.
+/// A buffer of `BYTES` bytes from which any number of threads and interrupts take memory through `&`.
 ///
-/// Taking moves one atomic counter: O(1), or once more for each other taker that came between; never a lock, so an interrupt
-/// may take while the program that it interrupted was taking. There are no marks: what one taker gave back could lie below
-/// what another still uses. [`SharedArena::reset`] needs `&mut`, so it comes when nobody uses any of it.
+/// Taking memory moves one atomic counter: O(1), plus one repetition for each other taker in between. There is never
+/// a lock, so an interrupt may take memory while the interrupted program was taking some. There are no marks: memory
+/// freed by one taker could lie below memory that another still uses. [`SharedArena::reset`] needs `&mut`, so it is
+/// only possible when nobody uses the memory.
 ///
-/// A `static` one lies in `.bss` and hands out `&'static mut` memory, once for the program's life:
+/// A `static` arena is in `.bss` and returns `&'static mut` memory, once for the program's lifetime:
 ///
 /// ```
 /// use tercet_core::pool::{ArenaError, SharedArena};
@@ -42,19 +43,19 @@ use super::{ArenaError, Memory, Place, Stats, bytes_of, copy, fill, place, repea
 /// assert_eq!(BUFFERS.stats().in_use, 1200);
 /// ```
 ///
-/// A taker that wants marks takes an [`Arena`](super::Arena) of its own from it: `BUFFERS.alloc(Arena::<1024>::new())`.
+/// A taker that needs marks can take its own [`Arena`](super::Arena) from it: `BUFFERS.alloc(Arena::<1024>::new())`.
 pub struct SharedArena<const BYTES: usize> {
     memory: UnsafeCell<Memory<BYTES>>,
-    /// Bytes taken; never above `BYTES`, and only `reset` lowers it.
+    /// Number of bytes taken; never above `BYTES`, and only `reset` lowers it.
     used: AtomicUsize,
-    /// The most that was taken before the last reset.
+    /// Largest number of bytes taken before the last reset.
     peak: usize,
     failures: AtomicU32,
 }
 
-// SAFETY: `memory` is only reached through `carve`, which gives each byte to one caller at most until `reset`, and that takes
-// the arena exclusively. A value stays where its taker put it and is reached by the taker's reference alone, and no
-// destructor runs, so no value of another thread is touched here.
+// SAFETY: `memory` is only reached through `carve`, which gives each byte to one caller at most until `reset`, and
+// that takes the arena exclusively. A value stays where its taker put it and is reached by the taker's reference
+// alone, and no destructor runs, so no value of another thread is touched here.
 unsafe impl<const BYTES: usize> Sync for SharedArena<BYTES> {}
 
 #[allow(
@@ -62,7 +63,7 @@ unsafe impl<const BYTES: usize> Sync for SharedArena<BYTES> {}
     reason = "each call gives memory that no other call gave"
 )]
 impl<const BYTES: usize> SharedArena<BYTES> {
-    /// An arena with nothing taken.
+    /// Creates an arena with nothing taken.
     #[cfg(not(all(test, loom)))]
     pub const fn new() -> Self {
         Self {
@@ -73,7 +74,7 @@ impl<const BYTES: usize> SharedArena<BYTES> {
         }
     }
 
-    // Loom's atomics are not made at compile time.
+    // Loom's atomics cannot be created at compile time.
     #[cfg(all(test, loom))]
     fn new() -> Self {
         Self {
@@ -84,7 +85,7 @@ impl<const BYTES: usize> SharedArena<BYTES> {
         }
     }
 
-    /// Gives everything back. O(1).
+    /// Frees everything. O(1).
     ///
     /// ```compile_fail,E0502
     /// # use tercet_core::pool::SharedArena;
@@ -98,7 +99,8 @@ impl<const BYTES: usize> SharedArena<BYTES> {
         self.used.store(0, Relaxed);
     }
 
-    /// Bytes; what alignment skipped counts as used. Each figure is of its own moment where others take meanwhile.
+    /// Returns the figures in bytes; bytes skipped for alignment count as used. If others take memory at the same
+    /// time, the figures may belong to different moments.
     pub fn stats(&self) -> Stats {
         let in_use = self.used.load(Relaxed);
         Stats {
@@ -109,7 +111,7 @@ impl<const BYTES: usize> SharedArena<BYTES> {
         }
     }
 
-    /// Moves a value into the arena; gives it back where there is no room.
+    /// Moves a value into the arena, or returns it if there is no space.
     #[inline]
     pub fn alloc<T>(&self, value: T) -> Result<&mut T, T> {
         match self.alloc_uninit(1) {
@@ -118,7 +120,7 @@ impl<const BYTES: usize> SharedArena<BYTES> {
         }
     }
 
-    /// `len` copies of a value: `alloc_slice(len, 0_i8)` is zeroed memory. O(`len`).
+    /// Returns `len` copies of a value: `alloc_slice(len, 0_i8)` is zeroed memory. O(`len`).
     ///
     /// # Errors
     /// [`ArenaError::Full`] or [`ArenaError::TooLong`]; nothing is taken then.
@@ -127,10 +129,10 @@ impl<const BYTES: usize> SharedArena<BYTES> {
         Ok(repeat(self.alloc_uninit(len)?, value))
     }
 
-    /// `len` values, each made from its index. O(`len`).
+    /// Returns `len` values, each computed from its index. O(`len`).
     ///
     /// # Errors
-    /// As [`SharedArena::alloc_slice`].
+    /// Those of [`SharedArena::alloc_slice`].
     #[inline]
     pub fn alloc_slice_with<T>(
         &self,
@@ -140,31 +142,31 @@ impl<const BYTES: usize> SharedArena<BYTES> {
         Ok(fill(self.alloc_uninit(len)?, value))
     }
 
-    /// A copy of a slice. O(its length).
+    /// Returns a copy of a slice. O(its length).
     ///
     /// # Errors
-    /// As [`SharedArena::alloc_slice`].
+    /// Those of [`SharedArena::alloc_slice`].
     #[inline]
     pub fn alloc_copy<T: Copy>(&self, values: &[T]) -> Result<&mut [T], ArenaError> {
         Ok(copy(self.alloc_uninit(values.len())?, values))
     }
 
-    /// `len` elements without a value yet, for what fills its output itself.
+    /// Returns `len` elements without a value yet, for code that fills its output itself.
     ///
     /// # Errors
-    /// As [`SharedArena::alloc_slice`].
+    /// Those of [`SharedArena::alloc_slice`].
     #[inline]
     pub fn alloc_uninit<T>(&self, len: usize) -> Result<&mut [MaybeUninit<T>], ArenaError> {
         let start = self.carve(bytes_of::<T>(len), align_of::<T>())?;
-        // SAFETY: `start` is aligned for `T` and begins the bytes of `len` elements that only this caller has; elements of
-        // `MaybeUninit` need no value.
+        // SAFETY: `start` is aligned for `T` and begins the bytes of `len` elements that only this caller has;
+        // elements of `MaybeUninit` need no value.
         Ok(unsafe { slice::from_raw_parts_mut(start.cast().as_ptr(), len) })
     }
 
-    /// `len` bytes from a multiple of `align` on, without a value yet: a DMA buffer, a cache line.
+    /// Returns `len` bytes at a multiple of `align`, without a value yet: for example a DMA buffer or a cache line.
     ///
     /// # Errors
-    /// [`ArenaError::Full`], or [`ArenaError::Alignment`] where `align` is no power of two.
+    /// [`ArenaError::Full`]; [`ArenaError::Alignment`] if `align` is not a power of two.
     #[inline]
     pub fn alloc_bytes(
         &self,
@@ -176,19 +178,20 @@ impl<const BYTES: usize> SharedArena<BYTES> {
         Ok(unsafe { slice::from_raw_parts_mut(start.cast().as_ptr(), len) })
     }
 
-    /// Takes `bytes` (`None`: more than an address can hold) from a multiple of `align` on. No other call gets any of them
-    /// before `reset`: the counter moves from what this call saw to the end of its bytes, or the call looks again.
+    /// Takes `bytes` (`None`: more than an address can hold) at a multiple of `align`. No other call gets any of them
+    /// before `reset`: the counter moves from the value that this call read to the end of its bytes, or the call
+    /// tries again.
     #[inline]
     fn carve(&self, bytes: Option<usize>, align: usize) -> Result<NonNull<u8>, ArenaError> {
         let memory = self.memory.get().cast::<u8>();
-        // Relaxed: a taker learns nothing through the counter but which bytes are its own.
+        // Relaxed: the counter only informs a taker which bytes are its own.
         let mut used = self.used.load(Relaxed);
         loop {
             let rest = memory.wrapping_add(used);
             let Place { skip, end } = place(rest.addr(), BYTES.saturating_sub(used), bytes, align)
                 .inspect_err(|_| self.refuse())?;
             let start = if end == 0 {
-                // No byte was asked for; any aligned address serves.
+                // A request of no bytes; any aligned address is valid.
                 ptr::without_provenance_mut(align)
             } else {
                 match self
@@ -202,12 +205,12 @@ impl<const BYTES: usize> SharedArena<BYTES> {
                     }
                 }
             };
-            // An aligned address is not 0, nor is one in the buffer.
+            // An aligned address is not 0, and neither is one in the buffer.
             return NonNull::new(start).ok_or(ArenaError::Alignment { align });
         }
     }
 
-    /// Counts a request that was refused, up to the last number there is.
+    /// Counts a refused request; the counter saturates.
     #[cold]
     fn refuse(&self) {
         let _ = self

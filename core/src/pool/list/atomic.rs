@@ -1,17 +1,17 @@
-//! The free list of threads and interrupts without a lock: Treiber's stack (*Systems programming: coping with
+//! The lock-free free list of threads and interrupts: Treiber's stack (*Systems programming: coping with
 //! parallelism*, IBM RJ 5118, 1986) of tagged indices.
 //!
-//! **The head** is one word: the index on top in its low bits, as many as `N` needs, and in all others the tag, which
-//! counts allocations. An allocation reads head and link and swaps the head if it still is what it read. Between the two,
-//! others may have taken that block, taken or returned more, and returned that block last: the index is the same, the
-//! link is not (the ABA problem). To return, the block had to be taken, so the tag is another and the swap fails; what
-//! the link was then read as, even `TAKEN`, does not matter.
+//! **The head** is one word. Its low bits, as many as `N` needs, are the index on top. All others are the tag, which
+//! counts allocations. An allocation reads head and link, and swaps the head if it is still the value that it read.
+//! Between the two steps, others may have taken that block, taken or returned more, and returned that block last.
+//! Then the index is the same but the link is not (the ABA problem). To be returned, the block had to be taken, so
+//! the tag differs and the swap fails. The link's value from the read, even `TAKEN`, does not matter then.
 //!
-//! **How far that goes.** The tag is the same again after 2ᵗ allocations, t = 64 − ⌈log₂(`N` + 1)⌉ where the machine
-//! swaps 64 bits at once, and 32 − ⌈log₂(`N` + 1)⌉ where only 32. A wrong swap needs one allocation to be held up
-//! between its read and its swap, a few instructions apart, for exactly a multiple of 2ᵗ others, the last of which
-//! leave the same block on top. With 64 bits t ≥ 48: at one allocation a nanosecond it must be held up for three days.
-//! With 32 bits, at 20 cycles an allocation, 168 MHz and nothing else done:
+//! **Limits.** The tag repeats after 2ᵗ allocations, with t = 64 − ⌈log₂(`N` + 1)⌉ if the machine swaps 64 bits at
+//! once, and 32 − ⌈log₂(`N` + 1)⌉ if only 32. A wrong swap requires that one allocation is held up between its read
+//! and its swap, which are a few instructions apart, for exactly a multiple of 2ᵗ others, the last of which leave the
+//! same block on top. With 64 bits t ≥ 48: at one allocation per nanosecond, it must be held up for three days. With
+//! 32 bits, at 20 cycles per allocation, 168 MHz and no other work:
 //!
 //! | blocks, up to | t | held up for at least |
 //! |---|---|---|
@@ -19,13 +19,13 @@
 //! | 4,095 | 20 | 125 ms |
 //! | 65,533 | 16 | 7.8 ms |
 //!
-//! Interrupt handlers, which run to their end, stay below that if they do fewer than 2ᵗ allocations together. Where a thread
-//! may be held up longer while others allocate without pause, `CriticalBlockPool` has no tag.
+//! Interrupt handlers, which run to their end, stay below this limit if they do fewer than 2ᵗ allocations together.
+//! If a thread may be held up longer while others allocate without pause, use `CriticalBlockPool`, which has no tag.
 //!
-//! **Order of memory.** A block is returned with a release swap and taken after an acquire load of the head, which
-//! reads that swap or one that came after it; all that happens to the head are swaps, so each of them continues the
-//! release sequences of all before it. The link and what the block's holder before did are therefore seen. The swap of an
-//! allocation needs no order of its own: it succeeds only on the very value that the acquire load read.
+//! **Memory order.** A block is returned with a release swap and taken after an acquire load of the head, which reads
+//! that swap or a later one. The head changes only by swaps, so each of them continues the release sequences of all
+//! before it. The taker therefore sees the link and the writes of the block's previous holder. The swap of an
+//! allocation needs no order of its own: it succeeds only for the exact value that the acquire load read.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -47,13 +47,13 @@ pub struct AtomicList<const N: usize> {
 }
 
 impl<const N: usize> AtomicList<N> {
-    /// Enough for every index and for `N`: at most 16.
+    /// Number of bits for every index and for `N`: at most 16.
     const INDEX_BITS: u32 = usize::BITS - N.leading_zeros();
     const INDEX: Word = Self::STEP - 1;
-    /// One in the tag.
+    /// One unit of the tag.
     const STEP: Word = 1 << Self::INDEX_BITS;
 
-    /// All of `N` blocks.
+    /// Creates a list of all `N` blocks.
     #[cfg(not(all(test, loom)))]
     pub(in crate::pool) const fn new() -> Self {
         const {
@@ -69,14 +69,14 @@ impl<const N: usize> AtomicList<N> {
         }
     }
 
-    /// Takes the index on top and adds `step` to the head. A step of 0 leaves the tag as it was, which a model shows to
-    /// be wrong.
+    /// Takes the index on top and adds `step` to the head. A step of 0 leaves the tag unchanged; a model shows that
+    /// this would be wrong.
     #[inline]
     fn pop(&self, step: Word) -> Option<usize> {
         let mut head = self.head.load(Acquire);
         loop {
             let index = (head & Self::INDEX) as usize;
-            // The empty list's head is N, where there is no link.
+            // The head of an empty list is N, for which there is no link.
             let link = self.links.get(index)?;
             let next = below(index, link.load(Relaxed)) as Word;
             let swapped = head.wrapping_add(step) & !Self::INDEX | next & Self::INDEX;
@@ -103,8 +103,9 @@ impl<const N: usize> AtomicList<N> {
 
 impl<const N: usize> Sealed for AtomicList<N> {}
 
-// SAFETY: each index is in the list once: all are at the start, a swap of `pop` removes the one that it returns (head and
-// link were of one moment, by the tag), and `give` adds one that its caller had from `take`. The order is argued above.
+// SAFETY: each index is in the list once: all are at the start, a swap of `pop` removes the one that it returns (head
+// and link were of one moment, by the tag), and `give` adds one that its caller had from `take`. The order is argued
+// above.
 unsafe impl<const N: usize> FreeList<N> for AtomicList<N> {
     #[inline]
     fn take(&self) -> Option<usize> {
@@ -122,7 +123,7 @@ unsafe impl<const N: usize> FreeList<N> for AtomicList<N> {
         let mut head = self.head.load(Relaxed);
         loop {
             link.store(link_to((head & Self::INDEX) as usize), Relaxed);
-            // That the same block is on top is all that is needed, so this swap leaves the tag as it is.
+            // It is enough that the same block is on top, so this swap leaves the tag unchanged.
             let swapped = head & !Self::INDEX | index as Word & Self::INDEX;
             match self
                 .head

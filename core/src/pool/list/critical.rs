@@ -1,14 +1,14 @@
-//! The free list behind a critical section: the single owner's, used by one at a time.
+//! The free list behind a critical section: that of a single owner, used by one at a time.
 
 use super::{FreeList, LocalList, count};
 use crate::pool::Stats;
 use crate::pool::sealed::Sealed;
 
-/// The free blocks of a pool that threads and interrupts share, each operation in a critical section of its own.
+/// The free blocks of a pool that threads and interrupts share, with one critical section per operation.
 pub struct CriticalList<const N: usize>(LocalList<N>);
 
 impl<const N: usize> CriticalList<N> {
-    /// All of `N` blocks.
+    /// Creates a list of all `N` blocks.
     pub(in crate::pool) const fn new() -> Self {
         Self(LocalList::new())
     }
@@ -34,7 +34,7 @@ unsafe impl<const N: usize> FreeList<N> for CriticalList<N> {
     }
 
     fn stats(&self) -> Stats {
-        // One section a link: interrupts wait for the pass no longer than for a take.
+        // One section per link: interrupts wait for this pass no longer than for one `take`.
         let links = (0..N).map(|index| critical_section::with(|_| self.0.link(index)));
         count(links, critical_section::with(|_| self.0.failures()))
     }

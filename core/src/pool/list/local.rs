@@ -15,7 +15,7 @@ pub struct LocalList<const N: usize> {
 }
 
 impl<const N: usize> LocalList<N> {
-    /// All of `N` blocks.
+    /// Creates a list of all `N` blocks.
     pub(in crate::pool) const fn new() -> Self {
         const { assert!(N <= MAX_BLOCKS, "a pool has at most MAX_BLOCKS blocks") }
         Self {
@@ -25,7 +25,7 @@ impl<const N: usize> LocalList<N> {
         }
     }
 
-    /// What the link at `index` says; 0 beyond the last.
+    /// Returns the link at `index`; 0 after the last.
     #[cfg(feature = "critical-section")]
     pub(super) fn link(&self, index: usize) -> u16 {
         self.links.get(index).map_or(0, Cell::get)
@@ -44,7 +44,7 @@ unsafe impl<const N: usize> FreeList<N> for LocalList<N> {
     #[inline]
     fn take(&self) -> Option<usize> {
         let index = self.head.get();
-        // The empty list's head is N, where there is no link.
+        // The head of an empty list is N, for which there is no link.
         let Some(link) = self.links.get(index) else {
             self.failures.set(self.failures.get().saturating_add(1));
             return None;

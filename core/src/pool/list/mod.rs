@@ -1,18 +1,18 @@
-//! The free list of a block pool: which blocks are free, as a stack of indices.
+//! The free list of a block pool: a stack of the free blocks' indices.
 //!
-//! The list is a head (the index on top, or `N` where the list is empty) and one link of 16 bits a block, beside the
-//! blocks, never in them: whoever holds a block may write all of it, and an allocation that has lost its race may
-//! still look at the block's link.
+//! The list has a head (the index on top, or `N` if the list is empty) and one 16-bit link per block. The links are
+//! beside the blocks, never in them: the holder of a block may write all of it, and an allocation that has lost its
+//! race may still read the block's link.
 //!
-//! A link says what its block is: [`TAKEN`]; free, with the next free one below it ([`link_to`]); or, being 0,
-//! never taken yet. The blocks of the last kind lie in the list in their order, so the one below is the next index, and zeroed memory is
-//! the whole list: 0, 1, 2, … `N`. Nothing is initialised, a `static` pool lies in `.bss`, and no block is touched
-//! before it is used.
+//! A link records the state of its block: [`TAKEN`]; free, with the next free block below it ([`link_to`]); or, with
+//! value 0, never taken yet. The blocks of the last kind are in the list in their order, so the one below is the next
+//! index, and zeroed memory is the whole list: 0, 1, 2, … `N`. Nothing is initialized, a `static` pool is in `.bss`,
+//! and no block is accessed before it is used.
 //!
-//! The links also are the statistics, which therefore cost nothing until they are asked for, and then one pass over them.
-//! The blocks in use are the links that are [`TAKEN`]. The list is last in, first out, so those never taken
-//! stay below all that came back, and a block is taken for the first time only while every one taken before is
-//! in use: the links that are not 0 are the most blocks that were in use at once.
+//! The links are also the statistics. These cost nothing until they are requested, and then one pass over the links.
+//! The blocks in use are the links that are [`TAKEN`]. The list is last in, first out, so blocks never taken stay
+//! below all that were returned, and a block is taken for the first time only while every block taken before is in
+//! use. So the number of links that are not 0 is the largest number of blocks that were in use at once.
 
 #[cfg(any(target_has_atomic = "32", feature = "portable-atomic"))]
 mod atomic;
@@ -29,20 +29,20 @@ pub use local::LocalList;
 use super::Stats;
 use super::sealed::Sealed;
 
-/// The most blocks of one pool: a link has 16 bits and says three things more than their indices.
+/// Largest number of blocks of one pool: a link has 16 bits and needs three values besides their indices.
 pub const MAX_BLOCKS: usize = TAKEN as usize - 2;
 
 /// The link of a block that is in use.
 const TAKEN: u16 = u16::MAX;
 
-/// Who may take and return blocks at once; sealed.
+/// A free list, which determines who may take and return blocks at the same time; sealed.
 ///
 /// # Safety
 /// An index that [`take`](FreeList::take) returned is below `N` and is not returned again before it was given back.
-/// If the list is `Sync`, that holds for all threads and interrupts together, and what was done to a block before it was
-/// given back happens before what is done after it was taken again.
+/// If the list is `Sync`, that holds for all threads and interrupts together, and what was done to a block before it
+/// was given back happens before what is done after it was taken again.
 pub unsafe trait FreeList<const N: usize>: Sealed {
-    /// The index of a free block, which is free no longer; `None`, which is counted, if there is none.
+    /// Takes a free block and returns its index. If there is none, it returns `None` and counts a failure.
     #[doc(hidden)]
     fn take(&self) -> Option<usize>;
 
@@ -57,13 +57,13 @@ pub unsafe trait FreeList<const N: usize>: Sealed {
     fn stats(&self) -> Stats;
 }
 
-/// The link of a free block above the block `next`, or above none if that is `N`: 1 to [`TAKEN`] − 1.
+/// Returns the link of a free block above the block `next`, or above none if `next` is `N`: 1 to [`TAKEN`] − 1.
 #[inline]
 const fn link_to(next: usize) -> u16 {
     (next + 1) as u16
 }
 
-/// The index below the free block `index`, by its link.
+/// Returns the index below the free block `index`, from its link.
 #[inline]
 const fn below(index: usize, link: u16) -> usize {
     match (link as usize).checked_sub(1) {
@@ -72,7 +72,7 @@ const fn below(index: usize, link: u16) -> usize {
     }
 }
 
-/// What the links say.
+/// Computes the statistics from the links.
 fn count(links: impl ExactSizeIterator<Item = u16>, failures: u32) -> Stats {
     let mut stats = Stats {
         capacity: links.len(),

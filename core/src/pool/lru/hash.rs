@@ -1,18 +1,18 @@
-//! Where a key's search begins.
+//! The place at which a key's search begins.
 
 use core::hash::{Hash, Hasher};
 
-/// A number below `buckets`, which is below 2¹⁶, that depends on all of the key.
+/// Returns a number below `buckets`, which is below 2¹⁶, that depends on all of the key.
 #[inline]
 pub(super) fn bucket<K: Hash>(key: &K, buckets: usize) -> usize {
     let mut mixer = Mixer(0);
     key.hash(&mut mixer);
-    // The high bits of the product: even for every number of buckets, and no division.
+    // The high bits of the product: uniform for every number of buckets, and without a division.
     ((u64::from(mixer.mixed()) * buckets as u64) >> 32) as usize
 }
 
-/// A multiply and a rotation a word (as FxHash), then the closing mix of MurmurHash3 (A. Appleby, public domain), after
-/// which every bit depends on every other.
+/// One multiplication and one rotation per word (as in FxHash), then the final mix of MurmurHash3 (A. Appleby, public
+/// domain), after which every bit depends on every other.
 struct Mixer(u32);
 
 impl Mixer {

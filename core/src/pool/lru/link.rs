@@ -6,16 +6,16 @@ pub(super) struct Link(u16);
 
 impl Link {
     pub(super) const NONE: Self = Self(0);
-    /// How many indices there can be.
+    /// Number of possible indices.
     pub(super) const MAX: usize = u16::MAX as usize;
 
-    /// A link to `index`, below [`Link::MAX`].
+    /// Returns a link to `index`, below [`Link::MAX`].
     #[inline]
     pub(super) const fn to(index: usize) -> Self {
         Self((index + 1) as u16)
     }
 
-    /// The index.
+    /// Returns the index.
     #[inline]
     pub(super) const fn get(self) -> Option<usize> {
         (self.0 as usize).checked_sub(1)

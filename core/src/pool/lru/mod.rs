@@ -1,4 +1,4 @@
-//! A cache of fixed size that gives up what was not used for longest.
+//! A cache of fixed size that drops the least recently used value.
 #![forbid(unsafe_code)]
 
 mod hash;
@@ -16,15 +16,15 @@ pub use value::{Elements, Parts, Value};
 
 /// A cache of values of any length, `[T]`, in `BLOCKS` blocks of `BLOCK` elements, by key.
 ///
-/// Its budget is the memory of its blocks. A value takes as many blocks as its elements need (one if it has none), wherever
-/// they are free, so nothing fragments; it is read as slices of up to `BLOCK` elements, or as one slice where one block
-/// holds it. [`Lru::insert`] evicts least recently used values until the new one fits.
-/// A value that is borrowed cannot be evicted: [`Lru::get`] borrows the cache.
+/// Its budget is the memory of its blocks. A value takes as many blocks as its elements need (one if it has none),
+/// from any free places, so nothing fragments. It is read as slices of up to `BLOCK` elements, or as one slice if one
+/// block holds it. [`Lru::insert`] evicts least recently used values until the new one fits. A borrowed value cannot
+/// be evicted: [`Lru::get`] borrows the cache.
 ///
-/// Finding a key is O(1) if hashes spread, and O(values) if all collide; hashing has no secret, so keys that an adversary
-/// chooses can make it so. A touch is O(1); an insertion is O(blocks written and evicted). No `unsafe`.
-/// Beside its elements a block costs 16 bytes and an `Option<K>` on machines of 32 bits. A `static` cache filled with zeros lies
-/// in `.bss`, if `None::<K>` is zeros too, as for integers.
+/// Finding a key is O(1) if the hashes are spread, and O(values) if all collide. Hashing has no secret, so an
+/// adversary who chooses the keys can cause this. A touch is O(1); an insertion is O(blocks written and evicted). No
+/// `unsafe`. On 32-bit machines a block costs 16 bytes and an `Option<K>` besides its elements. A `static` cache
+/// filled with zeros is in `.bss` if `None::<K>` is zeros too, as for integers.
 ///
 /// ```
 /// use tercet_core::pool::Lru;
@@ -58,18 +58,18 @@ pub struct Lru<K, T, const BLOCK: usize, const BLOCKS: usize> {
     blocks: [[T; BLOCK]; BLOCKS],
     /// The next block of the same value, or of the list of free ones.
     next: [Link; BLOCKS],
-    /// A value's entry has the number of its first block.
+    /// The entry of a value has the index of the value's first block.
     entries: [Entry<K>; BLOCKS],
     /// The first entry of each hash.
     buckets: [Link; BLOCKS],
     newest: Link,
     oldest: Link,
-    /// Blocks that were used and are free.
+    /// Free blocks that were used before.
     free: Link,
     /// Blocks from here on were never used.
     fresh: usize,
     len: usize,
-    /// Blocks that values have.
+    /// Number of blocks that belong to values.
     in_use: usize,
     counts: Counts,
     hits: u32,
@@ -77,15 +77,15 @@ pub struct Lru<K, T, const BLOCK: usize, const BLOCKS: usize> {
     evictions: u32,
 }
 
-/// One a block; of use where the block is a value's first.
+/// One entry per block; only used if the block is a value's first.
 struct Entry<K> {
-    /// The key, where this block begins a value.
+    /// The key, if this block begins a value.
     key: Option<K>,
-    /// Elements of the value.
+    /// Number of elements of the value.
     len: usize,
     newer: Link,
     older: Link,
-    /// Where its key hashes to, and the next entry there.
+    /// Bucket of the key's hash, and the next entry in it.
     bucket: u16,
     chain: Link,
 }
@@ -102,7 +102,7 @@ impl<K> Entry<K> {
 }
 
 impl<K: Eq + Hash, T: Copy, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, BLOCK, BLOCKS> {
-    /// An empty cache whose blocks hold `fill` until values come.
+    /// Creates an empty cache whose blocks hold `fill` until values arrive.
     pub const fn new(fill: T) -> Self {
         const {
             assert!(BLOCK > 0, "a block has at least one element");
@@ -127,7 +127,7 @@ impl<K: Eq + Hash, T: Copy, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, B
         }
     }
 
-    /// The value of a key, which becomes the most recently used; counts a hit or a miss. O(1).
+    /// Returns the value of a key and makes it the most recently used; counts a hit or a miss. O(1).
     #[inline]
     pub fn get(&mut self, key: &K) -> Option<Value<'_, T, BLOCK>> {
         let Some(at) = self.find(key) else {
@@ -142,17 +142,18 @@ impl<K: Eq + Hash, T: Copy, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, B
         self.value(at)
     }
 
-    /// The value of a key, which stays as recently used as it was; nothing is counted. O(1).
+    /// Returns the value of a key without changing the order of use or the counters. O(1).
     #[inline]
     pub fn peek(&self, key: &K) -> Option<Value<'_, T, BLOCK>> {
         self.value(self.find(key)?)
     }
 
-    /// Keeps a copy of `value`, as the most recently used, in place of what the key had; evicts until it fits.
-    /// O(its blocks and those evicted).
+    /// Stores a copy of `value` as the most recently used, and replaces the key's previous value; evicts until it
+    /// fits. O(its blocks and those evicted).
     ///
     /// # Errors
-    /// A value of more than [`Lru::capacity`] elements is refused: the key comes back, and the cache is as it was.
+    /// A value of more than [`Lru::capacity`] elements is refused: the call returns the key, and the cache is
+    /// unchanged.
     pub fn insert(&mut self, key: K, value: &[T]) -> Result<(), K> {
         let mut rest = value;
         self.insert_with(key, value.len(), |_, part| {
@@ -164,12 +165,12 @@ impl<K: Eq + Hash, T: Copy, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, B
         })
     }
 
-    /// As [`Lru::insert`] for a value of `len` elements that `fill` writes in place: it is called for each part in order,
-    /// with the index of the part's first element. What a part holds before is of no meaning. Where `fill` panics the value
-    /// stays as far as it was written.
+    /// Like [`Lru::insert`], for a value of `len` elements that `fill` writes in place. The cache calls `fill` for
+    /// each part in order, with the index of the part's first element. The previous content of a part has no meaning.
+    /// If `fill` panics, the value stays as far as it was written.
     ///
     /// # Errors
-    /// As [`Lru::insert`]; `fill` is not called then.
+    /// Those of [`Lru::insert`]; `fill` is not called then.
     pub fn insert_with(
         &mut self,
         key: K,
@@ -203,19 +204,19 @@ impl<K: Eq + Hash, T: Copy, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, B
         Ok(())
     }
 
-    /// Forgets a key and its value; `false` where there was none. O(its blocks).
+    /// Drops a key and its value; returns `false` if there was none. O(its blocks).
     pub fn remove(&mut self, key: &K) -> bool {
         self.find(key).map(|at| self.release(at)).is_some()
     }
 
-    /// Forgets the least recently used value, and returns its key. Counts an eviction. O(its blocks).
+    /// Drops the least recently used value and returns its key. Counts an eviction. O(its blocks).
     pub fn evict(&mut self) -> Option<K> {
         let at = self.oldest.get()?;
         add(&mut self.evictions);
         self.release(at)
     }
 
-    /// Forgets every value; counters stay. O(blocks in use).
+    /// Drops every value; counters stay. O(blocks in use).
     pub fn clear(&mut self) {
         while let Some(at) = self.oldest.get() {
             self.release(at);
@@ -234,7 +235,7 @@ impl<K: Eq + Hash, T: Copy, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, B
         }
     }
 
-    /// Makes a chain of free blocks the most recently used value of a key that has none.
+    /// Makes a chain of free blocks the most recently used value of a key without one.
     fn publish(&mut self, key: K, len: usize, at: usize) {
         let bucket = hash::bucket(&key, BLOCKS);
         if let (Some(entry), Some(head)) = (self.entries.get_mut(at), self.buckets.get_mut(bucket))
@@ -257,30 +258,31 @@ impl<K: Eq + Hash, T: Copy, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, B
 impl<K, T, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, BLOCK, BLOCKS> {
     const BLOCK_BYTES: usize = size_of::<[T; BLOCK]>();
 
-    /// Values held.
+    /// Returns the number of values held.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no value is held.
+    /// Returns true if no value is held.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Elements that can be held, `BLOCK` · `BLOCKS`, in values whose lengths are multiples of `BLOCK`.
+    /// Returns the number of elements that can be held, `BLOCK` · `BLOCKS`, in values whose lengths are multiples of
+    /// `BLOCK`.
     pub const fn capacity(&self) -> usize {
         BLOCK * BLOCKS
     }
 
-    /// The keys, the most recently used first.
+    /// Returns the keys, most recently used first.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         let entry = |link: Link| link.get().and_then(|at| self.entries.get(at));
         iter::successors(entry(self.newest), move |last| entry(last.older))
             .filter_map(|entry| entry.key.as_ref())
     }
 
-    /// What was found, missed and evicted, and the bytes of the blocks that values have. A failure is an insertion of more
-    /// than the budget.
+    /// Returns the numbers of hits, misses and evictions, and the bytes of the blocks that belong to values. A
+    /// failure is an insertion of more than the budget.
     pub const fn stats(&self) -> CacheStats {
         let capacity = Self::BLOCK_BYTES * BLOCKS;
         CacheStats {
@@ -296,7 +298,7 @@ impl<K, T, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, BLOCK, BLOCKS> {
         Some(Value::new(&self.blocks, &self.next, at, len))
     }
 
-    /// Takes free blocks, of which there are enough, as a chain, and returns the first.
+    /// Takes free blocks, of which there are enough, as a chain. Returns the first.
     fn take(&mut self, blocks: usize) -> Option<usize> {
         let mut chain = Link::NONE;
         for _ in 0..blocks {
@@ -314,12 +316,12 @@ impl<K, T, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, BLOCK, BLOCKS> {
         chain.get()
     }
 
-    /// Frees a value's blocks and takes its entry out of every list.
+    /// Frees a value's blocks and removes its entry from every list.
     fn release(&mut self, at: usize) -> Option<K> {
         self.unlink(at);
         let entry = self.entries.get_mut(at)?;
         let (key, bucket, chain) = (entry.key.take(), usize::from(entry.bucket), entry.chain);
-        // Its predecessor in the bucket goes on with its successor.
+        // Link its predecessor in the bucket to its successor.
         let gone = Link::to(at);
         let first = self.buckets.get_mut(bucket)?;
         let mut link = *first;
@@ -346,7 +348,7 @@ impl<K, T, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, BLOCK, BLOCKS> {
         key
     }
 
-    /// Takes an entry out of the order of use.
+    /// Removes an entry from the order of use.
     fn unlink(&mut self, at: usize) {
         let Some(&Entry { newer, older, .. }) = self.entries.get(at) else {
             return;
@@ -361,7 +363,7 @@ impl<K, T, const BLOCK: usize, const BLOCKS: usize> Lru<K, T, BLOCK, BLOCKS> {
         }
     }
 
-    /// Puts an entry that is not in the order of use at its newest end.
+    /// Adds an entry that is not in the order of use at its newest end.
     fn link(&mut self, at: usize) {
         let (this, second) = (Link::to(at), self.newest);
         if let Some(entry) = self.entries.get_mut(at) {

@@ -17,7 +17,7 @@ pub struct Value<'a, T, const BLOCK: usize> {
 pub type Elements<'a, T, const BLOCK: usize> = Flatten<Parts<'a, T, BLOCK>>;
 
 impl<'a, T, const BLOCK: usize> Value<'a, T, BLOCK> {
-    /// `next` holds the number of each block's successor; the value begins with block `first`.
+    /// Creates a value. `next` holds the index of each block's successor; the value begins with block `first`.
     pub(super) fn new(
         blocks: &'a [[T; BLOCK]],
         next: &'a [Link],
@@ -32,17 +32,17 @@ impl<'a, T, const BLOCK: usize> Value<'a, T, BLOCK> {
         }
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no element.
+    /// Returns true if there are no elements.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The slices that hold it, in order: all of `BLOCK` elements but the last, and none for an empty value.
+    /// Returns the slices that hold it, in order: all except the last have `BLOCK` elements; an empty value has none.
     pub fn parts(&self) -> Parts<'a, T, BLOCK> {
         Parts {
             blocks: self.blocks,
@@ -52,18 +52,18 @@ impl<'a, T, const BLOCK: usize> Value<'a, T, BLOCK> {
         }
     }
 
-    /// The whole value as one slice, where it lies in one block: up to `BLOCK` elements.
+    /// Returns the whole value as one slice if it is in one block: up to `BLOCK` elements.
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [T]> {
         self.blocks.get(self.first)?.get(..self.len)
     }
 
-    /// The elements, in order.
+    /// Returns the elements, in order.
     pub fn iter(&self) -> Elements<'a, T, BLOCK> {
         self.parts().flatten()
     }
 
-    /// Copies the elements that `out` has room for to its front, and says how many.
+    /// Copies as many elements as fit to the front of `out`, and returns their number.
     pub fn copy_to(&self, out: &mut [T]) -> usize
     where
         T: Copy,

@@ -1,8 +1,8 @@
-//! Which bytes of a [`Shapes`](super::Shapes) pool are whose: numbers only, no memory.
+//! The assignment of a [`Shapes`](super::Shapes) pool's bytes: only numbers, no memory.
 //!
-//! The store is carved from its front. Every carved byte belongs to exactly one **span**, an entry that is lent, idle
-//! (returned, and remembered by its key) or blank (free, with no key). So a free span always has neighbours, and a run
-//! of free ones can become one.
+//! Spans are taken from the front of the store. Every byte taken belongs to exactly one **span**, which is an entry
+//! that is lent, idle (returned, and remembered by its key) or blank (free, without a key). So a free span always has
+//! neighbours, and a run of free ones can become one.
 #![forbid(unsafe_code)]
 
 use super::ShapeError;
@@ -11,13 +11,13 @@ use crate::number::Kind;
 use crate::pool::CacheStats;
 use crate::pool::count::{Counts, add};
 
-/// Spans start at multiples of this and have lengths that are: enough for every [`Plain`](crate::number::Plain) type.
+/// Alignment of spans' starts and lengths: enough for every [`Plain`](crate::number::Plain) type.
 pub(super) const ALIGN: usize = 8;
 
-/// The first is zero, so that a new book is zeros.
+/// State of an entry. The first is zero, so that a new book is zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The entry is of no span.
+    /// The entry belongs to no span.
     Vacant,
     Blank,
     Idle,
@@ -29,11 +29,11 @@ enum State {
 pub(super) struct Entry {
     state: State,
     start: usize,
-    /// A multiple of [`ALIGN`], and not 0 but where vacant.
+    /// A multiple of [`ALIGN`]; 0 only if vacant.
     bytes: usize,
-    /// Of use where idle or lent.
+    /// Used if idle or lent.
     key: Key,
-    /// When it was returned, by the book's clock.
+    /// Time of its return, by the book's clock.
     returned: u32,
 }
 
@@ -58,14 +58,15 @@ impl Entry {
     }
 }
 
-/// The spans and the counters. `E` is an array of entries, or a slice of them where their number does not matter.
+/// The spans and the counters. `E` is an array of entries, or a slice of them in code that does not depend on their
+/// number.
 #[derive(Debug)]
 pub(super) struct Book<E: ?Sized> {
-    /// Bytes from the front of the store that belong to spans.
+    /// Number of bytes from the front of the store that belong to spans.
     carved: usize,
-    /// Bytes lent.
+    /// Number of lent bytes.
     lent: usize,
-    /// Returns so far, modulo 2³².
+    /// Number of returns so far, modulo 2³².
     clock: u32,
     counts: Counts,
     hits: u32,
@@ -90,7 +91,7 @@ impl<const ENTRIES: usize> Book<[Entry; ENTRIES]> {
 }
 
 impl Book<[Entry]> {
-    /// Lends a span of at least `bytes` (`None`: more than an address can hold) of a store of `capacity`, and returns its
+    /// Lends a span of at least `bytes` (`None`: more than an address can hold) of a store of `capacity`. Returns its
     /// entry and its start.
     pub(super) fn take(
         &mut self,
@@ -122,7 +123,7 @@ impl Book<[Entry]> {
         entry
     }
 
-    /// Takes a lent span back.
+    /// Returns a lent span.
     pub(super) fn give_back(&mut self, at: usize) {
         if let Some(entry) = self.entries.get_mut(at) {
             entry.state = State::Idle;
@@ -132,7 +133,7 @@ impl Book<[Entry]> {
         }
     }
 
-    /// Forgets every span; counters stay.
+    /// Drops every span; counters stay.
     pub(super) fn reset(&mut self) {
         self.entries.fill(Entry::VACANT);
         self.carved = 0;
@@ -148,7 +149,7 @@ impl Book<[Entry]> {
         }
     }
 
-    /// The entry of a free span of at least `bytes`, and no more where the rest can be a span of its own.
+    /// Returns the entry of a free span of at least `bytes`. It is not longer if the rest can be a span of its own.
     fn make(&mut self, bytes: Option<usize>, capacity: usize) -> Result<usize, ShapeError> {
         let bytes = bytes
             .and_then(|bytes| bytes.max(1).checked_next_multiple_of(ALIGN))
@@ -164,7 +165,7 @@ impl Book<[Entry]> {
         Ok(at)
     }
 
-    /// The idle span of a key that was returned last.
+    /// Returns the most recently returned idle span of a key.
     fn latest(&self, key: Key) -> Option<usize> {
         let entries = self.entries.iter().enumerate();
         entries
@@ -178,7 +179,7 @@ impl Book<[Entry]> {
         entries.find(|(_, entry)| entry.state == State::Vacant)
     }
 
-    /// The smallest blank span that is large enough, the first in the store of those.
+    /// Returns the smallest blank span that is large enough; of equal ones the first in the store.
     fn smallest_blank(&self, bytes: usize) -> Option<usize> {
         let entries = self.entries.iter().enumerate();
         entries
@@ -187,7 +188,7 @@ impl Book<[Entry]> {
             .map(|(at, _)| at)
     }
 
-    /// A new span from the part of the store that has none.
+    /// Returns a new span from the unused part of the store.
     fn carve(&mut self, bytes: usize, capacity: usize) -> Option<usize> {
         let start = self.carved;
         if capacity - start < bytes {
@@ -204,7 +205,7 @@ impl Book<[Entry]> {
         Some(at)
     }
 
-    /// The idle span, large enough, that was returned before all others, which is forgotten.
+    /// Returns the least recently returned idle span that is large enough, and drops its key.
     fn least_recent(&mut self, bytes: usize) -> Option<usize> {
         let now = self.clock;
         let entries = self.entries.iter_mut().enumerate();
@@ -216,7 +217,7 @@ impl Book<[Entry]> {
         Some(at)
     }
 
-    /// The run of free spans from this entry's on, to where it is long enough: the entry, where it starts, where it ends.
+    /// Returns the run of free spans from this entry on, up to the required length: the entry, its start and its end.
     fn run(&self, at: usize, bytes: usize, capacity: usize) -> Option<(usize, usize, usize)> {
         let first = self.entries.get(at).filter(|entry| entry.is_free())?;
         let (start, mut end) = (first.start, first.end());
@@ -233,7 +234,8 @@ impl Book<[Entry]> {
         Some((at, start, end))
     }
 
-    /// Makes one span of the first run of free ones that is long enough, with what was never carved behind it.
+    /// Makes one span of the first run of free ones that is long enough, including the unused part of the store after
+    /// it.
     fn merge(&mut self, bytes: usize, capacity: usize) -> Option<usize> {
         let (at, start, end) = (0..self.entries.len())
             .filter_map(|at| self.run(at, bytes, capacity))
@@ -256,8 +258,8 @@ impl Book<[Entry]> {
         Some(at)
     }
 
-    /// Cuts a free span to `bytes`: the rest goes back to the part that was never carved or becomes a blank span. It stays
-    /// where neither can be.
+    /// Cuts a free span to `bytes`. The rest returns to the unused part of the store or becomes a blank span. If
+    /// neither is possible, the span keeps it.
     fn trim(&mut self, at: usize, bytes: usize) {
         let Some(&Entry {
             start, bytes: had, ..

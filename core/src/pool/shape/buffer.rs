@@ -14,8 +14,9 @@ use crate::pool::lock::{Local, Lock};
 
 /// A buffer of a [`Shapes`](super::Shapes) pool, which dereferences to its elements, outermost dimension first.
 ///
-/// Dropping it returns the buffer, to be found again by its shape and type. It cannot outlive its pool; of a `static` pool
-/// its lifetime is `'static`. [`core::mem::forget`] leaves its bytes lent until the pool is reset.
+/// Dropping it returns the buffer, which can then be found again by its shape and type. It cannot outlive its pool;
+/// for a `static` pool its lifetime is `'static`. [`core::mem::forget`] leaves its bytes lent until the pool is
+/// reset.
 pub struct Buffer<'p, T: Plain, L: Lock = Local> {
     first: NonNull<T>,
     len: usize,
@@ -25,16 +26,16 @@ pub struct Buffer<'p, T: Plain, L: Lock = Local> {
     lock: PhantomData<L>,
 }
 
-// SAFETY: the handle owns its elements, which are `Send`, and reaches the book, when it is dropped, through a lock that works
-// between threads.
+// SAFETY: the handle owns its elements, which are `Send`, and reaches the book, when it is dropped, through a lock
+// that works between threads.
 unsafe impl<T: Plain, L: Lock + Sync> Send for Buffer<'_, T, L> {}
 // SAFETY: a shared handle gives `&[T]`, of a `Sync` type, and nothing else.
 unsafe impl<T: Plain, L: Lock> Sync for Buffer<'_, T, L> {}
 
 impl<'p, T: Plain, L: Lock> Buffer<'p, T, L> {
     /// # Safety
-    /// `first` is aligned and begins `len` elements with values, which are of `entry`'s span, lent to this handle alone, and
-    /// live for `'p`. `book` is reached through `L` alone.
+    /// `first` is aligned and begins `len` elements with values, which are of `entry`'s span, lent to this handle
+    /// alone, and live for `'p`. `book` is reached through `L` alone.
     pub(super) unsafe fn new(
         first: NonNull<T>,
         len: usize,
@@ -52,7 +53,7 @@ impl<'p, T: Plain, L: Lock> Buffer<'p, T, L> {
         }
     }
 
-    /// The shape it was taken for.
+    /// Returns the shape for which it was taken.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -61,8 +62,8 @@ impl<'p, T: Plain, L: Lock> Buffer<'p, T, L> {
 impl<T: Plain, L: Lock> Drop for Buffer<'_, T, L> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: `new` was promised that the book is reached through `L` alone; the book calls nobody. The span was lent to
-        // this handle, which ends here.
+        // SAFETY: `new` was promised that the book is reached through `L` alone; the book calls nobody. The span was
+        // lent to this handle, which ends here.
         unsafe { L::with(self.book, |book| book.give_back(self.entry)) };
     }
 }

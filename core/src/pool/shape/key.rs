@@ -1,11 +1,11 @@
-//! What buffers are known by: element type and shape.
+//! The key of buffers: element type and shape.
 #![forbid(unsafe_code)]
 
 use core::fmt;
 
 use crate::number::Kind;
 
-/// Up to four dimensions, outermost first. Those that are not given are 1, so `[3, 5]` and `[3, 5, 1]` are the same.
+/// Up to four dimensions, outermost first. Missing dimensions are 1, so `[3, 5]` and `[3, 5, 1]` are the same.
 ///
 /// ```
 /// use tercet_core::pool::Shape;
@@ -21,12 +21,12 @@ pub struct Shape([usize; 4]);
 impl Shape {
     pub(super) const ZERO: Self = Self([0; 4]);
 
-    /// The four dimensions.
+    /// Returns the four dimensions.
     pub const fn dims(&self) -> [usize; 4] {
         self.0
     }
 
-    /// Their product; `None` where it is above `usize::MAX`.
+    /// Returns their product; `None` if it exceeds `usize::MAX`.
     pub fn elements(&self) -> Option<usize> {
         self.0
             .iter()
@@ -54,7 +54,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// What two buffers have in common if one can serve as the other.
+/// The properties that two buffers must share so that one can replace the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) shape: Shape,

@@ -20,11 +20,11 @@ use key::Key;
 pub use key::Shape;
 
 error_enum! {
-    /// Why a pool gave no buffer.
+    /// Reason why a pool returned no buffer.
     pub enum ShapeError {
-        /// No free part of the store is long enough now, or the pool's entries are all in use.
+        /// No free part of the store is long enough now, or all of the pool's entries are in use.
         Full {
-            /// Bytes that the buffer needs.
+            /// Number of bytes that the buffer needs.
             needed: usize,
         } => "{needed} bytes were asked of a pool that has them not free in one piece",
         /// The buffer is larger than the whole store.
@@ -32,29 +32,34 @@ error_enum! {
     }
 }
 
-/// A store of `BYTES` bytes and room to know `ENTRIES` buffers in it, kept by the lock `L`.
+/// A store of `BYTES` bytes with space for `ENTRIES` buffers, protected by the lock `L`.
 ///
-/// Use it by the name of its kind: [`ShapePool`] for one owner, `CriticalShapePool` with critical sections.
+/// Use it by one of its type names: [`ShapePool`] for one owner, `CriticalShapePool` with critical sections.
 pub struct Shapes<const BYTES: usize, const ENTRIES: usize, L> {
     store: UnsafeCell<Store<BYTES>>,
     book: UnsafeCell<Book<[Entry; ENTRIES]>>,
     lock: PhantomData<L>,
 }
 
-/// The bytes. They start as zeros, and so always have values.
+/// The bytes. They start as zeros, so they always have values.
 #[repr(align(16))]
 struct Store<const BYTES: usize>([u8; BYTES]);
 
-/// Buffers for the intermediate results of a program that asks for the same shapes again and again; one owner.
+/// Buffers for the intermediate results of a program that requests the same shapes again and again; one owner.
 ///
-/// [`take`](Shapes::take) gives, in this order: the idle buffer of the same shape and element type that was
-/// returned last (a hit); the smallest blank
-/// part that is long enough; a new part of the store; the idle buffer returned before all others of those that are long enough,
-/// which is then forgotten (an eviction); the first run of neighbouring free parts as one. What is too long for its
-/// request is cut where an entry is left for the rest. If none of that is possible it fails.
+/// [`take`](Shapes::take) tries these in order:
+/// - the most recently returned idle buffer of the same shape and element type (a hit);
+/// - the smallest blank part that is long enough;
+/// - a new part of the store;
+/// - the least recently returned idle buffer that is long enough, whose key is dropped (an eviction);
+/// - the first run of neighbouring free parts, as one.
 ///
-/// Finding costs O(`ENTRIES`), the last resort O(`ENTRIES`²); a return O(1). A buffer's bytes are a multiple of 8, at a
-/// multiple of 8; an entry costs 36 bytes on machines of 32 bits. No atomics, and not `Sync`. A `static` pool lies in `.bss`.
+/// A part that is too long for its request is cut if an entry for the rest is available. If none of these is
+/// possible, the request fails.
+///
+/// Finding costs O(`ENTRIES`), the last step O(`ENTRIES`²); a return is O(1). A buffer's bytes are a multiple of 8,
+/// at a multiple of 8; an entry costs 36 bytes on 32-bit machines. No atomics, and not `Sync`. A `static` pool is in
+/// `.bss`.
 ///
 /// ```
 /// use tercet_core::pool::{Shape, ShapePool};
@@ -77,7 +82,7 @@ struct Store<const BYTES: usize>([u8; BYTES]);
 /// # Ok::<(), tercet_core::pool::ShapeError>(())
 /// ```
 ///
-/// Neither a buffer nor what it lends outlives what it came from:
+/// Neither a buffer nor a borrow of it can outlive its owner:
 ///
 /// ```compile_fail,E0505
 /// # use tercet_core::pool::ShapePool;
@@ -89,8 +94,8 @@ struct Store<const BYTES: usize>([u8; BYTES]);
 /// ```
 pub type ShapePool<const BYTES: usize, const ENTRIES: usize> = Shapes<BYTES, ENTRIES, Local>;
 
-/// A [`ShapePool`] that threads and interrupts share, each operation in one critical section: finding a buffer keeps
-/// interrupts waiting for O(`ENTRIES`) steps, and as a last resort O(`ENTRIES`²).
+/// A [`ShapePool`] that threads and interrupts share, with one critical section per operation. While it finds a
+/// buffer, interrupts wait for O(`ENTRIES`) steps, or O(`ENTRIES`²) in the last step.
 ///
 /// ```
 /// use tercet_core::pool::CriticalShapePool;
@@ -114,7 +119,7 @@ unsafe impl<const BYTES: usize, const ENTRIES: usize, L: Lock + Sync> Sync
 }
 
 impl<const BYTES: usize, const ENTRIES: usize> ShapePool<BYTES, ENTRIES> {
-    /// A pool with nothing lent or remembered.
+    /// Creates a pool with nothing lent or remembered.
     pub const fn new() -> Self {
         Self::of()
     }
@@ -122,7 +127,7 @@ impl<const BYTES: usize, const ENTRIES: usize> ShapePool<BYTES, ENTRIES> {
 
 #[cfg(feature = "critical-section")]
 impl<const BYTES: usize, const ENTRIES: usize> CriticalShapePool<BYTES, ENTRIES> {
-    /// A pool with nothing lent or remembered.
+    /// Creates a pool with nothing lent or remembered.
     pub const fn new() -> Self {
         Self::of()
     }
@@ -143,10 +148,10 @@ impl<const BYTES: usize, const ENTRIES: usize, L> Shapes<BYTES, ENTRIES, L> {
 }
 
 impl<const BYTES: usize, const ENTRIES: usize, L: Lock> Shapes<BYTES, ENTRIES, L> {
-    /// A buffer of a shape, whose elements have whatever values its bytes had. O(`ENTRIES`), see [`ShapePool`].
+    /// Returns a buffer of a shape. Its elements have the values that its bytes had. O(`ENTRIES`), see [`ShapePool`].
     ///
     /// # Errors
-    /// [`ShapeError::TooLong`] for more bytes than the store has, and [`ShapeError::Full`] where none is free.
+    /// [`ShapeError::TooLong`] for more bytes than the store has; [`ShapeError::Full`] if none is free.
     pub fn take<T: Plain>(&self, shape: impl Into<Shape>) -> Result<Buffer<'_, T, L>, ShapeError> {
         const { assert!(align_of::<T>() <= ALIGN && size_of::<T>() > 0) };
         let shape = shape.into();
@@ -159,8 +164,9 @@ impl<const BYTES: usize, const ENTRIES: usize, L: Lock> Shapes<BYTES, ENTRIES, L
         let book: &UnsafeCell<Book<[Entry]>> = &self.book;
         // SAFETY: this cell is only ever reached through the pool's lock, and the book calls nobody.
         let (entry, start) = unsafe { L::with(book, |book| book.take(key, bytes, BYTES)) }?;
-        // SAFETY: the span lies in the store, at a multiple of ALIGN, and has at least the bytes asked for (so the length is
-        // known), or is of the same key and was made for as many. It is lent to nobody else, and all bytes are values of `T`.
+        // SAFETY: the span lies in the store, at a multiple of ALIGN, and has at least the bytes asked for (so the
+        // length is known), or is of the same key and was made for as many. It is lent to nobody else, and all bytes
+        // are values of `T`.
         unsafe {
             let first = NonNull::new_unchecked(self.store.get().cast::<u8>().add(start));
             let len = len.unwrap_or_default();
@@ -168,10 +174,10 @@ impl<const BYTES: usize, const ENTRIES: usize, L: Lock> Shapes<BYTES, ENTRIES, L
         }
     }
 
-    /// A buffer of a shape with every element set. O(`ENTRIES` + elements), see [`ShapePool`].
+    /// Returns a buffer of a shape with every element set to a value. O(`ENTRIES` + elements), see [`ShapePool`].
     ///
     /// # Errors
-    /// As [`Shapes::take`].
+    /// Those of [`Shapes::take`].
     pub fn take_filled<T: Plain>(
         &self,
         shape: impl Into<Shape>,
@@ -182,13 +188,14 @@ impl<const BYTES: usize, const ENTRIES: usize, L: Lock> Shapes<BYTES, ENTRIES, L
         Ok(buffer)
     }
 
-    /// Forgets every buffer, so that the whole store is one free piece; also what was leaked. Counters stay.
+    /// Drops every buffer, including leaked ones, so that the whole store is one free piece. Counters stay.
     pub fn reset(&mut self) {
         let book: &mut Book<[Entry]> = self.book.get_mut();
         book.reset();
     }
 
-    /// Hits, misses (failures among them) and evictions; bytes lent, with what rounding adds.
+    /// Returns hits, misses (including failures) and evictions, and the lent bytes, including those added by
+    /// rounding.
     pub fn stats(&self) -> CacheStats {
         let book: &UnsafeCell<Book<[Entry]>> = &self.book;
         // SAFETY: as in `take`.

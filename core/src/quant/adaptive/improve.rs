@@ -1,13 +1,14 @@
-//! Changes of one tensor or two that lower the error of a choice that stands.
+//! Changes of one or two tensors that lower the error of a complete choice.
 
 use super::Adaptive;
 
-/// Up to so many costs every pair of tensors is looked at, in the square of their number.
+/// Up to this number of costs, every pair of tensors is tried: quadratic in the number of tensors.
 const ALL_PAIRS: usize = 2048;
 
 impl Adaptive<'_> {
-    /// Spends what is left, and tries to pay for better formats of tensor `broken` elsewhere, until neither
-    /// helps: at most as many rounds as there are costs, so that roundings cannot make it go in circles.
+    /// Spends the remaining bytes, and tries to pay for better formats of tensor `broken` with bytes of other
+    /// tensors, until neither helps. The number of rounds is at most the number of costs, so roundings cannot cause
+    /// an endless loop.
     pub(super) fn improve(&self, choice: &mut [usize], broken: usize) {
         for _ in self.costs {
             let left = self.budget.saturating_sub(self.total(choice).bytes);
@@ -23,7 +24,7 @@ impl Adaptive<'_> {
         }
     }
 
-    /// The one change of format within `left` more bytes that removes most error.
+    /// Returns the one change of format within `left` more bytes that removes the most error.
     fn best_single(&self, choice: &[usize], left: u64) -> Option<Change> {
         let mut best = None;
         for (tensor, &format) in choice.iter().enumerate() {
@@ -40,7 +41,7 @@ impl Adaptive<'_> {
         best
     }
 
-    /// The best change of two tensors together, one of them `broken` where there are many.
+    /// Returns the best change of two tensors together. If there are many costs, one of the two is `broken`.
     fn best_pairs(&self, choice: &[usize], broken: usize, left: u64) -> Option<Change> {
         let pair = |tensor| self.best_pair(choice, tensor, left);
         if self.costs.len() > ALL_PAIRS {
@@ -55,7 +56,7 @@ impl Adaptive<'_> {
         })
     }
 
-    /// The best change of `broken` and one other tensor together.
+    /// Returns the best change of `broken` and one other tensor together.
     fn best_pair(&self, choice: &[usize], broken: usize, left: u64) -> Option<Change> {
         let now = self.cost(broken, *choice.get(broken)?)?;
         let mut best = None;
@@ -81,14 +82,14 @@ impl Adaptive<'_> {
     }
 }
 
-/// New formats for one tensor or two, and the error that they remove.
+/// New formats for one or two tensors, and the error that they remove.
 struct Change {
     removed: f64,
     moves: [Option<(usize, usize)>; 2],
 }
 
 impl Change {
-    /// Keeps the larger removal above 0; of equals the first.
+    /// Keeps the larger removal above 0; of equal ones the first.
     fn keep_best(best: &mut Option<Self>, removed: f64, moves: [Option<(usize, usize)>; 2]) {
         if removed > best.as_ref().map_or(0.0, |best| best.removed) {
             *best = Some(Self { removed, moves });

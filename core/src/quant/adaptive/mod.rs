@@ -1,14 +1,14 @@
-//! Which format each tensor gets, so that the total error is least within a budget of bytes.
+//! Chooses a format for each tensor so that the total error is least within a byte budget.
 //!
-//! The problem is a multiple-choice knapsack. The method is the Lagrangian one of bit allocation (Shoham and
-//! Gersho, *Efficient bit allocation for an arbitrary set of quantizers*, IEEE Trans. ASSP 36(9), 1988): each
-//! tensor starts at its smallest format and climbs the lower convex hull of (bytes, error), and of all
-//! tensors' next steps the one that removes most error per byte is taken first.
+//! The problem is a multiple-choice knapsack. The method is the Lagrangian one of bit allocation (Shoham and Gersho,
+//! *Efficient bit allocation for an arbitrary set of quantizers*, IEEE Trans. ASSP 36(9), 1988). Each tensor starts
+//! at its smallest format and climbs the lower convex hull of (bytes, error). Of all tensors' next steps, the one
+//! that removes the most error per byte is taken first.
 //!
-//! **Gap.** Letting the first step that does not fit be taken in part gives the optimum of the linear relaxation, a
-//! lower bound on every choice within the budget. Climbing misses it by less than the error that one step
-//! removes. Then single tensors, and pairs of them (all pairs up to 2,048 costs, else those with the tensor of
-//! that step), change formats while that removes error. [`Allocation`] reports the bound beside the error.
+//! **Gap.** Taking a fraction of the first step that does not fit gives the optimum of the linear relaxation. This is
+//! a lower bound for every choice within the budget. The climb misses it by less than the error that this one step
+//! removes. Then single tensors and pairs of tensors change formats while that removes error: all pairs up to 2,048
+//! costs, above that only pairs with the tensor of that step. [`Allocation`] reports the bound beside the error.
 //!
 //! ```
 //! use tercet_core::quant::adaptive::{Adaptive, Cost};
@@ -30,72 +30,72 @@
 mod hull;
 mod improve;
 
-/// What a tensor costs in a format.
+/// Cost of a tensor in one format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Cost {
     /// Bytes of the tensor in this format.
     pub bytes: u64,
-    /// Its squared error: finite, not negative.
+    /// Squared error of the tensor: finite, not negative.
     pub error: f64,
 }
 
-/// The costs of all tensors in all formats, and what they may cost together.
+/// The costs of all tensors in all formats, and the budget for all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Adaptive<'a> {
-    /// Formats a tensor may take; a row of `costs` has as many entries.
+    /// Number of formats; each row of `costs` has as many entries.
     pub formats: usize,
-    /// Row-major, one row a tensor; `None` where a tensor cannot take a format.
+    /// Row-major, one row per tensor; `None` if a tensor cannot take a format.
     pub costs: &'a [Option<Cost>],
-    /// A factor to each tensor's errors, finite and not negative; all 1 when absent.
+    /// One factor per tensor for its errors, finite and not negative. If absent, all are 1.
     pub weights: Option<&'a [f64]>,
-    /// Bytes that all tensors together may take.
+    /// Largest number of bytes of all tensors together.
     pub budget: u64,
 }
 
-/// What was chosen, and how far from the best it may be.
+/// Totals of the choice, and a bound on its distance from the best.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Allocation {
     /// Bytes of all tensors in their chosen formats; within the budget.
     pub bytes: u64,
-    /// Their weighted errors, added in order.
+    /// Sum of their weighted errors, added in order.
     pub error: f64,
-    /// No choice within the budget has a smaller error: the linear relaxation's optimum, less what its
-    /// roundings may have added.
+    /// Lower bound: no choice within the budget has a smaller error. It is the linear relaxation's optimum minus its
+    /// possible rounding errors.
     pub bound: f64,
 }
 
 impl Allocation {
-    /// At most this much error could still be saved.
+    /// Returns the largest error that a better choice could still save.
     pub fn gap(&self) -> f64 {
         self.error - self.bound
     }
 }
 
 error_enum! {
-    /// Why no formats were chosen.
+    /// Reason why no formats were chosen.
     pub enum AdaptiveError {
         /// A slice does not fit the number of tensors, or the costs do not divide into rows of `formats`.
         Length {
-            /// The length needed.
+            /// The required length.
             expected: usize,
             /// The length given.
             found: usize,
         } => "slice of {found} elements where {expected} are needed",
         /// A tensor can take none of the formats.
         NoFormat {
-            /// Its index.
+            /// Index of the tensor.
             tensor: usize,
         } => "tensor {tensor} has no format to take",
-        /// An error or a weight is negative or not finite, or the weighted errors up to this tensor add up to
-        /// more than the largest f64.
+        /// An error or a weight is negative or not finite, or the sum of the weighted errors up to this tensor
+        /// exceeds the largest f64.
         NotFinite {
             /// Index of the tensor.
             tensor: usize,
         } => "an error or weight of tensor {tensor} is negative or too large",
-        /// The largest formats together exceed the range of bytes.
+        /// The sum of the largest formats' bytes does not fit `u64`.
         Overflow => "the total size exceeds 2^64 bytes",
         /// Even the smallest formats exceed the budget.
         Infeasible {
@@ -107,7 +107,7 @@ error_enum! {
     }
 }
 
-/// The bytes that `values` values may take at `millibits` thousandths of a bit each, rounded down.
+/// Returns the bytes that `values` values may take at `millibits` thousandths of a bit per value, rounded down.
 pub const fn budget_bytes(values: u64, millibits: u32) -> u64 {
     let bytes = values as u128 * millibits as u128 / 8000;
     if bytes > u64::MAX as u128 {
@@ -118,12 +118,12 @@ pub const fn budget_bytes(values: u64, millibits: u32) -> u64 {
 }
 
 impl Adaptive<'_> {
-    /// Writes each tensor's format into `choice`, one element a tensor.
+    /// Writes each tensor's format into `choice`, one element per tensor.
     ///
-    /// Time: O(64·T·F²) for T tensors of F formats, and for each improvement found afterwards, at most T·F of
-    /// them, O(T²·F²) up to 2,048 costs and O(T·F²) above. No scratch. Ties go to the lowest tensor, then
-    /// the lowest format; every comparison is of f64 values computed in a fixed order, so the choice is the
-    /// same everywhere.
+    /// Time: O(64·T·F²) for T tensors and F formats. Each improvement found afterwards (at most T·F of them) takes
+    /// O(T²·F²) up to 2,048 costs and O(T·F²) above. No scratch. Ties go to the lowest tensor, then to the lowest
+    /// format. Every comparison is of f64 values computed in a fixed order, so the choice is the same on every
+    /// machine.
     ///
     /// # Errors
     /// See [`AdaptiveError`]; `choice` is then unspecified.
@@ -146,13 +146,13 @@ impl Adaptive<'_> {
             self.improve(choice, broken);
         }
         let Cost { bytes, error } = self.total(choice);
-        // Each of these many operations rounds by at most 2⁻⁵³ of a value no larger than the first error.
+        // Each of these operations rounds by at most 2⁻⁵³ of a value that is no larger than the first error.
         let operations = (2 * self.costs.len() + choice.len() + 4) as f64;
         let bound = climbed.relaxed - operations * f64::EPSILON * start.error;
         Ok(Allocation {
             bytes,
             error,
-            // Comparisons, since f64::max leaves the sign of a zero open.
+            // Comparisons, because f64::max leaves the sign of a zero open.
             bound: if bound > 0.0 { bound.min(error) } else { 0.0 },
         })
     }
@@ -199,7 +199,7 @@ impl Adaptive<'_> {
         self.weights.map_or(1.0, weight)
     }
 
-    /// The formats a tensor can take, with weighted errors.
+    /// Returns the formats that a tensor can take, with weighted errors.
     fn row(&self, tensor: usize) -> impl Iterator<Item = (usize, Cost)> + Clone + '_ {
         let weight = self.weight(tensor);
         let row = self.costs.chunks(self.formats.max(1)).nth(tensor);
@@ -219,7 +219,7 @@ impl Adaptive<'_> {
             .map(|(_, cost)| cost)
     }
 
-    /// The format of fewest bytes; of those the one of least error, then the lowest.
+    /// Returns the format with the fewest bytes; of equal ones the one with the least error, then the lowest.
     fn smallest(&self, tensor: usize) -> Option<(usize, Cost)> {
         self.row(tensor).reduce(|best, next| {
             let (a, b) = (best.1, next.1);
@@ -231,7 +231,7 @@ impl Adaptive<'_> {
         })
     }
 
-    /// Bytes and weighted error of a choice, added in order.
+    /// Returns the bytes and the weighted error of a choice, added in order.
     fn total(&self, choice: &[usize]) -> Cost {
         let mut total = Cost {
             bytes: 0,

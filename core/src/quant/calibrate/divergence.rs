@@ -1,15 +1,14 @@
-//! The Kullback–Leibler divergence between the values of a histogram and what a grid keeps of them.
+//! The Kullback–Leibler divergence between a histogram's values and the same values on a grid.
 
 use super::super::{Grid, Histogram};
 use super::nearest;
 use crate::number::log2;
 
-/// Σ P · log₂(P / Q) in bits, over the pieces that the grid's cells cut from the buckets.
+/// Returns Σ P · log₂(P / Q) in bits, over the pieces into which the grid's cells cut the buckets.
 ///
-/// P is a piece's share of all values, where what lies outside the grid is counted in the end cells, in
-/// proportion to what is there. Q is the cell's share of the values inside, spread over its pieces by width.
-/// Infinite where values are clipped to an end cell that holds none of its own. Summed from the smallest value
-/// up.
+/// P is a piece's share of all values. Values outside the grid count in the end cells, in proportion to the pieces
+/// there. Q is the cell's share of the values inside, spread over its pieces by width. The result is infinite if
+/// values are clipped to an end cell that holds no values of its own. Summed from the smallest value up.
 pub(super) fn expected<const B: u32>(histogram: &Histogram<'_, B>, grid: &Grid) -> f64 {
     let scale = f64::from(grid.scale);
     let mut total = Total::default();
@@ -23,7 +22,7 @@ pub(super) fn expected<const B: u32>(histogram: &Histogram<'_, B>, grid: &Grid) 
         let a = f64::from(bucket.low) / scale;
         let mut b = f64::from(bucket.high) / scale;
         if a == b {
-            // A single value stands for the numbers that round to it: one part in 2²³.
+            // A bucket of a single value stands for the numbers that round to it: one part in 2²³.
             b += a.abs() * 1.192_092_895_507_812_5e-7;
         }
         let density = bucket.count as f64 / (b - a);
@@ -61,7 +60,7 @@ pub(super) fn expected<const B: u32>(histogram: &Histogram<'_, B>, grid: &Grid) 
     total.divergence()
 }
 
-/// What one grid point stands for. Masses are counts of values, widths are steps of the grid.
+/// The values of one grid point. Masses are counts of values, widths are steps of the grid.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     point: f64,
@@ -73,7 +72,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// What it adds to the sum; `all` is its mass, inside and outside.
+    /// Returns the cell's term of the sum; `all` is its mass, inside and outside.
     fn term(&self, all: f64) -> f64 {
         if self.inside == 0.0 {
             return f64::INFINITY;
@@ -82,8 +81,8 @@ impl Cell {
         all * (within + log2(all / self.inside))
     }
 
-    /// Whether it adds what `other` does. A bucket wider than a step is many whole cells that differ in their point alone, and each logarithm
-    /// is some thousand instructions where f64 is soft.
+    /// Returns true if this cell's term equals that of `other`. A bucket wider than a step is many whole cells that
+    /// differ only in their point, and each logarithm takes some thousand instructions with soft f64.
     fn weighs_as(&self, other: &Self) -> bool {
         self.inside == other.inside
             && self.outside == other.outside
@@ -97,13 +96,13 @@ struct Total {
     sum: f64,
     inside: f64,
     all: f64,
-    /// The last cell, and what it added.
+    /// The last cell, and its term.
     last: Cell,
     term: f64,
 }
 
 impl Total {
-    /// Adds `all · [D(pieces | cell) + log₂(all / inside)]`; the shares' denominators follow at the end.
+    /// Adds `all · [D(pieces | cell) + log₂(all / inside)]`; the shares' denominators are applied at the end.
     fn add(&mut self, cell: &Cell) {
         let all = cell.inside + cell.outside;
         if all == 0.0 {

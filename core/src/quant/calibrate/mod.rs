@@ -1,7 +1,7 @@
-//! The int8 grid of a tensor whose values are known by their histogram.
+//! Chooses the int8 grid of a tensor from a histogram of its values.
 //!
-//! Every method reads the [`Histogram`] alone, so the same values give the same grid in any order and any
-//! chunking. Its resolution is the histogram's: see each [`Method`].
+//! Every method reads only the [`Histogram`], so the same values give the same grid in any order and any chunking.
+//! The resolution is the histogram's: see each [`Method`].
 //!
 //! ```
 //! use tercet_core::quant::calibrate::{Method, Scheme, calibrate};
@@ -22,10 +22,10 @@ mod squared_error;
 use super::{Grid, Histogram, QuantError};
 use crate::number::bits;
 
-/// Codes of a symmetric grid end here.
+/// Symmetric grids have codes from −LIMIT to LIMIT.
 const LIMIT: i8 = 127;
 
-/// How the clipping range is found.
+/// Method that finds the clipping range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Method {
@@ -33,32 +33,31 @@ pub enum Method {
     AbsMax,
     /// The exact smallest and largest value. Nothing is clipped.
     MinMax,
-    /// All but the outermost values: at most `10⁶ − ppm` in a million lie outside.
+    /// Keeps all but the outermost values: at most `10⁶ − ppm` in a million lie outside.
     ///
-    /// Symmetric: of the magnitudes. Affine: half of them at each end. An end is its bucket's outer edge,
-    /// clipped to the exact extreme: at most one bucket wide of the exact percentile.
+    /// Symmetric schemes count magnitudes; affine schemes leave half of them out at each end. An end is its bucket's
+    /// outer edge, limited to the exact extreme: it is at most one bucket width from the exact percentile.
     Percentile {
-        /// Values kept in a million, 1 to 1,000,000; 999,900 is the percentile 99.99.
+        /// Values kept per million, 1 to 1,000,000; 999,900 is the 99.99th percentile.
         ppm: u32,
     },
-    /// The least expected squared error among about 160 ranges (1,120 affine), from the full one down to 2⁻¹⁶
-    /// of it, an eighth of an octave apart and then a 128th around the best.
+    /// The least expected squared error among about 160 ranges (affine: 1,120). The ranges go from the full one down
+    /// to 2⁻¹⁶ of it, in steps of an eighth of an octave and then of a 128th around the best.
     ///
-    /// The values of a bucket count as spread evenly over it, and the error is integrated over the bucket.
+    /// The method treats the values of a bucket as spread evenly over it and integrates the error over the bucket.
     /// Affine ranges shrink both ends together first and then each in turn, which finds a local minimum.
     Mse,
-    /// The least Kullback–Leibler divergence between the values and their grid, among the ranges of
-    /// [`Method::Mse`].
+    /// The least Kullback–Leibler divergence between the values and their grid, among the ranges of [`Method::Mse`].
     ///
-    /// After Migacz, *8-bit Inference with TensorRT*, GTC 2017: what is clipped counts at the end codes of the
-    /// reference distribution only, and each code's values are spread evenly over what was not empty. His
-    /// reference has 2,048 equal bins; here it is the histogram's buckets, each spread evenly, so
-    /// the two choose differently where bins are noisy. Exact zeros are left out, as a grid keeps them. For
-    /// values spread evenly over orders of magnitude it clips more than the squared error asks for.
+    /// After Migacz, *8-bit Inference with TensorRT*, GTC 2017: clipped values count at the end codes of the
+    /// reference distribution only, and each code's values are spread evenly over the parts that were not empty. His
+    /// reference has 2,048 equal bins. Here it is the histogram's buckets, each spread evenly, so the two choose
+    /// differently if bins are noisy. Exact zeros are left out, because a grid keeps them. For values spread evenly
+    /// over orders of magnitude, this method clips more than the squared error asks for.
     Entropy,
 }
 
-/// Which int8 grid is laid over the range.
+/// The kind of int8 grid that covers the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Scheme {
@@ -73,21 +72,22 @@ pub enum Scheme {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Calibration {
-    /// Lower end, as the method found it; −`high` where the scheme is symmetric.
+    /// Lower end, as the method found it; −`high` for the symmetric scheme.
     pub low: f32,
     /// Upper end.
     pub high: f32,
-    /// The grid laid over it.
+    /// The grid over this range.
     pub grid: Grid,
 }
 
 /// Finds the int8 grid for the values counted in `histogram`.
 ///
-/// O(buckets) for [`Method::AbsMax`], [`Method::MinMax`] and [`Method::Percentile`]; for [`Method::Mse`]
-/// and [`Method::Entropy`] the buckets in use times the ranges tried. No scratch.
+/// O(buckets) for [`Method::AbsMax`], [`Method::MinMax`] and [`Method::Percentile`]. For [`Method::Mse`] and
+/// [`Method::Entropy`] the number of buckets in use times the number of ranges tried. No scratch.
 ///
 /// # Errors
-/// [`QuantError::Empty`] for a histogram without values, [`QuantError::Percentile`].
+/// [`QuantError::Empty`] for a histogram without values; [`QuantError::Percentile`] for a `ppm` outside
+/// 1..=1,000,000.
 pub fn calibrate<const B: u32>(
     histogram: &Histogram<'_, B>,
     method: Method,
@@ -125,7 +125,7 @@ fn percentile<const B: u32>(
         Scheme::Symmetric => 1_000_000,
         Scheme::Affine => 2_000_000,
     };
-    // Below `count`, since ppm ≥ 1.
+    // Less than `count`, since ppm ≥ 1.
     let outside = (u128::from(count) * u128::from(1_000_000 - ppm) / parts) as u64;
     let top = count - 1 - outside;
     match scheme {
@@ -143,7 +143,7 @@ fn percentile<const B: u32>(
     .ok_or(QuantError::Empty)
 }
 
-/// The widest range a search starts from.
+/// Returns the widest range, from which a search starts.
 fn full(min: f32, max: f32, scheme: Scheme) -> Range {
     let range = Range {
         low: min,
@@ -174,7 +174,7 @@ impl Range {
         f32::from_bits(bits::magnitude(self.low).max(bits::magnitude(self.high)))
     }
 
-    /// The range with each end moved to 0 where it lies on the other's side.
+    /// Returns the range with each end moved to 0 if it lies on the other's side.
     fn with_zero(self) -> Self {
         Self {
             low: if self.low < 0.0 { self.low } else { 0.0 },
@@ -202,12 +202,13 @@ impl Range {
     }
 }
 
-/// The grid point nearest to `u`, both in steps from the code of 0.0; halves go up, which no integral sees.
+/// Returns the grid point nearest to `u`, both in steps from the code of 0.0. Halves go up; no integral depends on
+/// that.
 fn nearest(u: f64, grid: &Grid) -> f64 {
     let low = f64::from(grid.low) - f64::from(grid.zero_point);
     let high = f64::from(grid.high) - f64::from(grid.zero_point);
     let shifted = u.max(low).min(high) + 0.5;
-    // |shifted| ≤ 256, so the conversion only truncates; below zero that is one too high.
+    // |shifted| ≤ 256, so the conversion only truncates; below zero the result is one too high.
     let truncated = f64::from(shifted as i32);
     if truncated > shifted {
         truncated - 1.0
@@ -224,7 +225,7 @@ mod tests {
     use crate::number::Random;
     use crate::quant::Bucket;
 
-    /// Slices a bucket is cut into.
+    /// Number of slices per bucket.
     const SLICES: u32 = 100_000;
 
     fn grids() -> [Grid; 4] {
@@ -242,7 +243,7 @@ mod tests {
         (0..500).map(|_| draw() * draw() * draw() * 4.0).collect()
     }
 
-    /// Middle, width and mass of every slice, in values, and its grid point.
+    /// Returns the middle, width and mass (in values) of every slice, and its grid point.
     fn slices(bucket: Bucket, grid: &Grid) -> impl Iterator<Item = (f64, f64, f64, i32)> {
         let (low, high) = (f64::from(bucket.low), f64::from(bucket.high));
         let width = (high - low) / f64::from(SLICES);

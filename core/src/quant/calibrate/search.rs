@@ -1,18 +1,18 @@
-//! The clipping range of least cost among a fixed set of shrunken ones.
+//! Finds the clipping range of least cost among a fixed set of shrunken ranges.
 //!
-//! Ends move by bit patterns: 2²⁰ patterns are an eighth of an octave, 2¹⁶ a 128th.
+//! Ends move by bit patterns: 2²⁰ patterns are an eighth of an octave, 2¹⁶ are a 128th.
 
 use super::{Grid, Range, Scheme};
 use crate::number::bits;
 
 const COARSE: u32 = 1 << 20;
 const FINE: u32 = 1 << 16;
-/// 16 octaves of eighths.
+/// 16 octaves in eighths.
 const COARSE_STEPS: u32 = 128;
-/// Rounds of shrinking each end in turn; more rarely change an end.
+/// Rounds of shrinking each end in turn; more rounds rarely change an end.
 const ROUNDS: u32 = 3;
 
-/// The range of least `cost`; ties go to the wider range.
+/// Returns the range of least `cost`; ties go to the wider range.
 pub(super) fn least(full: Range, scheme: Scheme, cost: impl Fn(&Grid) -> f64) -> Range {
     let cost_of = |low: u32, high: u32| match shrink(full, low, high).grid(scheme) {
         Ok(grid) if grid.scale > 0.0 => cost(&grid),
@@ -40,22 +40,22 @@ pub(super) fn least(full: Range, scheme: Scheme, cost: impl Fn(&Grid) -> f64) ->
     shrink(full, low, high)
 }
 
-/// `full` with its ends pulled in by so many bit patterns.
+/// Returns `full` with its ends moved inwards by the given numbers of bit patterns.
 fn shrink(full: Range, low: u32, high: u32) -> Range {
     Range {
-        // Not `-x`, which would make −0 of 0.
+        // Not `-x`, which would turn 0 into −0.
         low: 0.0 - f32::from_bits(bits::magnitude(full.low).saturating_sub(low)),
         high: f32::from_bits(bits::magnitude(full.high).saturating_sub(high)),
     }
 }
 
-/// How many patterns to drop, and the cost there.
+/// Number of patterns to drop, and the cost there.
 struct Found {
     drop: u32,
     cost: f64,
 }
 
-/// Coarse steps over all of the line, then fine ones between the best one's neighbours.
+/// Searches all of the line in coarse steps, then the range between the best step's neighbours in fine ones.
 fn line(cost: impl Fn(u32) -> f64) -> Found {
     let mut best = Found {
         drop: 0,

@@ -1,4 +1,4 @@
-//! The integers that sum coordinates.
+//! The integer types that sum coordinates.
 
 use crate::cluster::round;
 
@@ -8,22 +8,22 @@ mod sealed {
     impl Sealed for i64 {}
 }
 
-/// An integer that sums int8 coordinates: `i64`, or `i32` where memory is short and Σw below 2²⁴.
+/// An integer type that sums int8 coordinates: `i64`, or `i32` if memory is short and Σw is below 2²⁴.
 pub trait Accumulator: Copy + Default + sealed::Sealed + 'static {
-    /// The largest sum of weights for which no sum of coordinates leaves the type.
+    /// Largest sum of weights for which no sum of coordinates exceeds the type.
     const MAX_WEIGHT: u64;
 
     /// Adds `coordinate · weight`. Within [`Accumulator::MAX_WEIGHT`] nothing wraps.
     fn add(&mut self, coordinate: i8, weight: u32);
 
-    /// The sum.
+    /// Returns the sum.
     fn get(self) -> i64;
 
-    /// The sum of `count` coordinates as their mean, rounded half away from zero; 0 where the count is 0. The count is within
-    /// [`Accumulator::MAX_WEIGHT`].
+    /// Returns the mean of the sum of `count` coordinates, rounded half away from zero; 0 if the count is 0. The
+    /// count is at most [`Accumulator::MAX_WEIGHT`].
     fn mean(self, count: u64) -> i8;
 
-    /// Sets the sum, which fits.
+    /// Sets the sum, which must fit.
     fn set(&mut self, sum: i64);
 }
 

@@ -6,13 +6,13 @@ use crate::arch::nearest;
 use crate::cluster::{ClusterError, MAX_SPHERE_WEIGHT, Points, Update};
 use crate::engine::{Assigned, Buffers, ClusterProblem, Farthest, Shape};
 
-/// A label that stands for none; there are fewer clusters.
+/// The label of unlabelled points; there are fewer clusters.
 const UNLABELLED: u32 = u32::MAX;
 
-/// The reference engine's [`ClusterProblem`]: all state in the caller's slices.
+/// The reference engine's [`ClusterProblem`]: all state is in the caller's slices.
 ///
-/// For n points, k clusters and d coordinates it takes 8 bytes a point, and k · (d · (1 + size of `S`) + 12) bytes for
-/// the clusters (k · d more to keep the best centroids).
+/// For n points, k clusters and d coordinates it takes 8 bytes per point, and k · (d · (1 + size of `S`) + 12) bytes
+/// for the clusters (k · d more to keep the best centroids).
 #[derive(Debug)]
 pub struct Clusters<'a, S = i64> {
     points: Points<'a>,
@@ -26,8 +26,8 @@ impl<'a, S: Accumulator> Clusters<'a, S> {
     /// Borrows points and buffers; see [`Buffers`] for their lengths.
     ///
     /// # Errors
-    /// [`ClusterError::Clusters`], [`ClusterError::Length`]; [`ClusterError::Weight`] above [`Accumulator::MAX_WEIGHT`], or
-    /// above [`MAX_SPHERE_WEIGHT`] on a sphere.
+    /// [`ClusterError::Clusters`]; [`ClusterError::Length`]; [`ClusterError::Weight`] above
+    /// [`Accumulator::MAX_WEIGHT`], or above [`MAX_SPHERE_WEIGHT`] on a sphere.
     pub fn new(
         points: Points<'a>,
         k: usize,
@@ -47,27 +47,27 @@ impl<'a, S: Accumulator> Clusters<'a, S> {
         Ok(clusters)
     }
 
-    /// The points.
+    /// Returns the points.
     pub const fn points(&self) -> Points<'a> {
         self.points
     }
 
-    /// The centroids, k · d.
+    /// Returns the k · d centroids.
     pub const fn centroids(&self) -> &[i8] {
         self.buffers.centroids
     }
 
-    /// The labels, one a point; `u32::MAX` before the first assignment.
+    /// Returns the labels, one per point; `u32::MAX` before the first assignment.
     pub const fn labels(&self) -> &[u32] {
         self.buffers.labels
     }
 
-    /// The squared distances, one a point.
+    /// Returns the squared distances, one per point.
     pub const fn distances(&self) -> &[u32] {
         self.buffers.distances
     }
 
-    /// The points and the state, for an engine that fills the state in its own way.
+    /// Returns the points and the state, for an engine that fills the state in its own way.
     pub fn parts(&mut self) -> (Points<'a>, &mut Buffers<'a, S>) {
         (self.points, &mut self.buffers)
     }
@@ -84,7 +84,7 @@ impl<'a, S: Accumulator> Clusters<'a, S> {
         }
     }
 
-    /// Everything but the sums.
+    /// Does everything except the sums.
     fn measured(&mut self) -> Assigned {
         let dims = self.points.dims();
         let Buffers {
@@ -104,7 +104,7 @@ impl<'a, S: Accumulator> Clusters<'a, S> {
     }
 }
 
-/// Checks sizes and weights, as every engine over these buffers must before it works.
+/// Checks sizes and weights, as every engine over these buffers must before it starts.
 pub fn check<S>(
     points: &Points<'_>,
     k: usize,
@@ -123,7 +123,7 @@ pub fn check<S>(
             limit,
         });
     }
-    // k is at most n, so this is at most n · d, which is a length.
+    // k is at most n, so this is at most n · d, which is the length of a slice.
     let table = k * points.dims();
     let kept = buffers.kept.len();
     for (found, expected) in [

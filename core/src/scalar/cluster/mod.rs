@@ -1,4 +1,4 @@
-//! Clustering by plain loops.
+//! Clustering with plain loops.
 
 mod accumulator;
 mod clusters;

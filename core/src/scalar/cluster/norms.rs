@@ -1,8 +1,8 @@
-//! Lengths of centroids.
+//! Squared lengths of centroids.
 
 use crate::arch;
 
-/// Squared lengths of the centroids, `dims` coordinates each, one for each element of `out`.
+/// Writes the squared lengths of the centroids, with `dims` coordinates each, one per element of `out`.
 pub fn norms(centroids: &[i8], dims: usize, out: &mut [i32]) {
     for (centroid, out) in centroids.chunks_exact(dims.max(1)).zip(out) {
         // At most 2¹⁴ · 43,690, below 2³¹.

@@ -1,11 +1,11 @@
-//! The passes over points, each over any part of them; what they find merges exactly.
+//! The passes over points. Each works on any part of them, and the results merge exactly.
 
 use crate::arch::for_each_nearest;
 use crate::arch::plain::squared_distance;
 use crate::cluster::Points;
 use crate::engine::{Assigned, Farthest};
 
-/// Gives every point the label of its nearest centroid and its squared distance. O(n·k·d).
+/// Writes for every point the label of its nearest centroid and its squared distance. O(n·k·d).
 pub fn measure(
     points: &Points<'_>,
     centroids: &[i8],
@@ -27,7 +27,7 @@ pub fn measure(
     assigned
 }
 
-/// The lowest index at which the running sum of w·D² exceeds `r`.
+/// Returns the lowest index at which the running sum of w·D² exceeds `r`.
 pub fn pick(points: &Points<'_>, distances: &[u32], r: u64) -> Option<usize> {
     let mut sum = 0;
     points
@@ -39,7 +39,7 @@ pub fn pick(points: &Points<'_>, distances: &[u32], r: u64) -> Option<usize> {
         })
 }
 
-/// Shortens distances to those to a centroid where that is nearer; Σ w·D². O(n·d).
+/// Reduces distances to those to a centroid if that is nearer. Returns Σ w·D². O(n·d).
 pub fn shorten(points: &Points<'_>, centroid: &[i8], distances: &mut [u32]) -> u64 {
     let mut total = 0;
     for ((row, weight), distance) in points.rows().zip(distances) {
@@ -49,7 +49,7 @@ pub fn shorten(points: &Points<'_>, centroid: &[i8], distances: &mut [u32]) -> u
     total
 }
 
-/// What [`shorten`] would give; changes nothing.
+/// Returns the total that [`shorten`] would return, without changes.
 pub fn potential(points: &Points<'_>, centroid: &[i8], distances: &[u32]) -> u64 {
     let state = points.rows().zip(distances);
     state
@@ -59,7 +59,7 @@ pub fn potential(points: &Points<'_>, centroid: &[i8], distances: &[u32]) -> u64
         .sum()
 }
 
-/// The point that comes next after `last`, of points whose indices begin at `first`; see
+/// Returns the next point after `last`, among points whose indices begin at `first`; see
 /// [`crate::engine::ClusterProblem::farthest`].
 pub fn farthest(
     points: &Points<'_>,
@@ -67,7 +67,7 @@ pub fn farthest(
     first: usize,
     last: Option<Farthest>,
 ) -> Option<Farthest> {
-    // Indices rise, so of equally far points the first stays.
+    // Indices rise, so of equally far points the first remains.
     let mut best = Farthest {
         distance: 0,
         index: 0,

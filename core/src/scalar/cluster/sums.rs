@@ -1,4 +1,4 @@
-//! From members to centroids: sums, counts and what follows from them.
+//! From members to centroids: sums, counts, and centroids from them.
 
 use super::Accumulator;
 use crate::cluster::{Update, round};
@@ -23,7 +23,7 @@ pub fn accumulate<S: Accumulator>(
     }
 }
 
-/// Moves the centroids of clusters with a positive count to where the rule has them.
+/// Moves the centroids of clusters with a positive count by the update rule.
 pub fn update<S: Accumulator>(
     rule: Update,
     dims: usize,
@@ -34,10 +34,11 @@ pub fn update<S: Accumulator>(
     mover(rule)(rule, dims, sums, counts, centroids);
 }
 
-/// [`update`] of one rule.
+/// [`update`] for one rule.
 pub(super) type Mover<S> = fn(Update, usize, &[S], &[u64], &mut [i8]);
 
-/// [`update`] of a kind of rule alone: where all rules of an image are known to be means, it holds no code of the sphere.
+/// Returns [`update`] for one kind of rule. If all rules of a firmware image are known to be means, the image
+/// contains no code for spheres.
 #[inline]
 pub(super) fn mover<S: Accumulator>(rule: Update) -> Mover<S> {
     match rule {
@@ -83,9 +84,9 @@ fn each<S>(
     }
 }
 
-/// Halves counts, and sums with them so that means stay, while a count is `cap` or more.
+/// Halves counts, and sums with them so that means stay the same, while a count is `cap` or more.
 pub fn fade<S: Accumulator>(dims: usize, cap: u32, sums: &mut [S], counts: &mut [u64]) {
-    // A cap of 0 would never be met.
+    // A cap of 0 would never be reached.
     let cap = u64::from(cap.max(1));
     for (sums, count) in sums.chunks_exact_mut(dims.max(1)).zip(counts) {
         while *count >= cap {

@@ -1,16 +1,17 @@
-//! The gradient of attention, of one head of keys and the heads of queries that it serves.
+//! The gradient of attention, for one key head and the query heads that it serves.
 //!
-//! With p and Σp as [`crate::model::attention`] has them, o the head's output of a row i, v, k, q codes, vs, ks, qs their
-//! scales (qs by 1 / √d already), and groups of [`GROUP`] rows of a sequence:
-//! 1. Values: Σᵢ min(32767, p >> 9) · c, c the codes of fl(doᵢⱼ · fl(512 / f32(Σp))) by group, head and column.
-//! 2. Scores: dpₜ = fl(f32(Σⱼ cⱼ · vₜⱼ) · fl(2ᵉ · vsₜ)), c and e the codes of do by row and head; dsₜ = fl(fl(f32(p) / f32(Σp)) · fl(dpₜ − D)),
-//!    D = 2ᵉ · the sum of fl(cⱼ · oⱼ) in the order of [`crate::number::lanes`]: of the same codes, so that ds sums to 0 but for roundings.
-//! 3. Queries: fl(f32(Σₜ cₜ · kₜⱼ) · fl(2ᵉ · fl(1 / √d))), c and e of fl(dsₜ · ksₜ) by row and head.
-//! 4. Keys: Σᵢ c · qᵢⱼ, c the codes of fl(dsₜ · qsᵢ) by group, head and t.
+//! Let p and Σp be those of [`crate::model::attention`], o the head's output for a row i, and v, k, q codes with the
+//! scales vs, ks, qs (qs already multiplied by 1 / √d). Let groups be [`GROUP`] rows of a sequence:
+//! 1. Values: Σᵢ min(32767, p >> 9) · c, with c the codes of fl(doᵢⱼ · fl(512 / f32(Σp))) by group, head and column.
+//! 2. Scores: dpₜ = fl(f32(Σⱼ cⱼ · vₜⱼ) · fl(2ᵉ · vsₜ)), with c and e the codes of do by row and head. dsₜ =
+//!    fl(fl(f32(p) / f32(Σp)) · fl(dpₜ − D)), with D = 2ᵉ · the sum of fl(cⱼ · oⱼ) in the order of
+//!    [`crate::number::lanes`]. D uses the same codes, so that ds sums to 0 except for roundings.
+//! 3. Queries: fl(f32(Σₜ cₜ · kₜⱼ) · fl(2ᵉ · fl(1 / √d))), with c and e the codes of fl(dsₜ · ksₜ) by row and head.
+//! 4. Keys: Σᵢ c · qᵢⱼ, with c the codes of fl(dsₜ · qsᵢ) by group, head and t.
 //!
-//! Sums over rows are of integers, of all groups and heads that share a key or value, in units of 2 to the power of [`ATTENTION_FLOOR`], which is the floor
-//! of 1 and 4 too; rounded to f32 once, they are the gradients of values and of rotated keys. A group is [`GROUP`] rows of a sequence from its first or a
-//! multiple of as many on.
+//! Sums over rows are sums of integers, over all groups and heads that share a key or value, in units of 2 to the
+//! power of [`ATTENTION_FLOOR`], which is also the floor in 1 and 4. Rounded to f32 once, they are the gradients of
+//! values and of rotated keys. A group is [`GROUP`] rows of a sequence, counted from its first row.
 
 mod scratch;
 
@@ -27,42 +28,43 @@ use crate::number::lanes::LANES;
 use crate::number::root::sqrt_f32;
 use crate::number::{Lanes, bits};
 
-/// Attention that was computed, and the gradients of what it gave.
+/// A computed attention, and the gradients of its output.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionGradient<'a, 'c, 'm> {
-    /// The layer's attention: of whole sequences, each from position 0 on, that attend to every position before. Keys and values are int8.
+    /// The layer's attention of whole sequences, each from position 0 on, that attend to every position before. Keys
+    /// and values are int8.
     pub attention: Attention<'c, 'm>,
-    /// Rows of a sequence.
+    /// Number of rows per sequence.
     pub length: usize,
-    /// What it gave: rows · heads · values of a head.
+    /// Output of the attention: rows · heads · head values.
     pub out: &'a [f32],
-    /// The gradients of that.
+    /// Gradients of the output.
     pub d_out: &'a [f32],
 }
 
-/// The gradients of rotated queries and keys and of values, rows · heads · values of a head each.
+/// The gradients of rotated queries, of rotated keys and of values, each rows · heads · head values.
 #[derive(Debug)]
 pub struct Gradients<'a> {
-    /// Of queries.
+    /// Gradients of queries.
     pub queries: &'a mut [f32],
-    /// Of keys.
+    /// Gradients of keys.
     pub keys: &'a mut [f32],
-    /// Of values.
+    /// Gradients of values.
     pub values: &'a mut [f32],
 }
 
-/// A head of keys of a sequence.
+/// A key head of a sequence.
 #[derive(Clone, Copy)]
 struct Head<'j, 'a, 'c, 'm> {
     job: &'j AttentionGradient<'a, 'c, 'm>,
     sequence: usize,
     kv: usize,
-    /// Values of a head, at least 1.
+    /// Number of values of a head, at least 1.
     len: usize,
 }
 
 impl AttentionGradient<'_, '_, '_> {
-    /// How many sequences.
+    /// Returns the number of sequences.
     pub fn sequences(&self) -> usize {
         self.attention
             .places
@@ -71,10 +73,11 @@ impl AttentionGradient<'_, '_, '_> {
             .unwrap_or(0)
     }
 
-    /// Writes the gradients of a head of keys of a sequence, and of the heads of queries that it serves. False, and some numbers, if a gradient is
-    /// not finite or an exponent above [`ATTENTION_CEILING`], for a cache of other codes, and for a scratch that is too short.
+    /// Writes the gradients of one key head of a sequence, and of the query heads that it serves. Returns false if a
+    /// gradient is not finite or an exponent is above [`ATTENTION_CEILING`], for a cache with other codes, and for
+    /// scratch that is too short; the output is unspecified then.
     ///
-    /// O(rows² · heads of queries · values of a head).
+    /// O(rows² · query heads · head values).
     #[inline(always)]
     pub fn head_by<P: HeadProducts>(
         &self,
@@ -98,7 +101,7 @@ impl AttentionGradient<'_, '_, '_> {
 }
 
 impl Head<'_, '_, '_, '_> {
-    /// Values of a head, said to be no 0 where the compiler sees it.
+    /// Returns the number of values of a head, in a form that shows the compiler that it is not 0.
     const fn len(&self) -> usize {
         if self.len == 0 { 1 } else { self.len }
     }
@@ -150,14 +153,14 @@ impl Head<'_, '_, '_, '_> {
         within
     }
 
-    /// The row of a position among all rows.
+    /// Returns the row of a position among all rows.
     const fn row(&self, position: usize) -> usize {
         self.sequence
             .wrapping_mul(self.job.length)
             .wrapping_add(position)
     }
 
-    /// A head of a row of what has all heads of queries.
+    /// Returns one head of one row, from a slice with all query heads.
     fn of<'s, T>(&self, all: &'s [T], position: usize, head: usize) -> &'s [T] {
         let at = self
             .row(position)
@@ -169,12 +172,12 @@ impl Head<'_, '_, '_, '_> {
             .unwrap_or_default()
     }
 
-    /// Positions of the sequence's pages.
+    /// Returns the number of positions of the sequence's pages.
     fn padded(&self) -> usize {
         self.job.length.next_multiple_of(PAGE as usize).max(1)
     }
 
-    /// The pages up to a position, each with its first position.
+    /// Returns the pages up to a position, each with its first position.
     fn pages(&self, last: usize) -> impl Iterator<Item = (usize, u32)> {
         let sequence = self.job.attention.sequences.get(self.sequence);
         (0..=last as u32 / PAGE).filter_map(move |page| {
@@ -183,7 +186,7 @@ impl Head<'_, '_, '_, '_> {
         })
     }
 
-    /// The p of each position for each row of a group, and their sums.
+    /// Computes the p of each position for each row of a group, and their sums.
     #[inline(always)]
     fn powers<P: HeadProducts>(
         &self,
@@ -214,7 +217,7 @@ impl Head<'_, '_, '_, '_> {
         let len = self.len();
         let mut within = true;
         let totals = rows.clone().zip(room.totals.iter());
-        // The largest magnitudes, and then exponents.
+        // First the largest magnitudes, then the exponents.
         room.by_column.fill(0);
         for (position, &total) in totals.clone() {
             let factor = 512.0 / total;
@@ -406,19 +409,19 @@ impl Head<'_, '_, '_, '_> {
     }
 }
 
-/// A largest magnitude's pattern becomes its group's exponent. False if it is above the ceiling.
+/// Replaces the pattern of a group's largest magnitude by its exponent. Returns false if it is above the ceiling.
 fn to_exponent(most: &mut i32) -> bool {
     let found = exponent(*most as u32, ATTENTION_FLOOR).filter(|&found| found <= ATTENTION_CEILING);
     *most = found.unwrap_or(ATTENTION_CEILING);
     found.is_some()
 }
 
-/// A sum of a group, in units of 2 to the power of the floor.
+/// Returns a sum of a group in units of 2 to the power of the floor.
 fn shifted(sum: i32, exponent: i32) -> i64 {
     i64::from(sum) << ((exponent - ATTENTION_FLOOR) as u32 & 31)
 }
 
-/// Σ fl(code · b) in the order of [`crate::number::lanes`].
+/// Returns Σ fl(code · b) in the order of [`crate::number::lanes`].
 #[inline(always)]
 fn dot_floats(codes: &[i8], b: &[f32]) -> f32 {
     let mut lanes = Lanes::<f32>::new();
@@ -427,14 +430,14 @@ fn dot_floats(codes: &[i8], b: &[f32]) -> f32 {
         for (value, &code) in values.iter_mut().zip(codes) {
             *value = f32::from(code);
         }
-        // Of one length.
+        // The lengths are equal.
         let values = values.get(..b.len()).unwrap_or_default();
         let _ = lanes.add_pairs(values, b, |value, b| value * b);
     }
     lanes.total()
 }
 
-/// Below 2³¹ for the longest head.
+/// Returns the dot product, which is below 2³¹ for the longest head.
 #[inline(always)]
 fn dot(a: &[i8], b: &[i8]) -> i32 {
     a.iter().zip(b).fold(0, |sum: i32, (&a, &b)| {

@@ -1,9 +1,9 @@
-//! What a head of attention's gradients is computed in.
+//! Scratch of one head of attention's gradients.
 
 use super::super::linear::GROUP;
 use crate::model::PAGE;
 
-/// What a head is computed in; [`ScratchLengths`] says how much.
+/// Scratch of one head; [`ScratchLengths`] gives the lengths.
 #[derive(Debug)]
 pub struct Scratch<'a> {
     /// Powers and gradients of scores of a group of rows.
@@ -16,21 +16,21 @@ pub struct Scratch<'a> {
     pub longs: &'a mut [i64],
 }
 
-/// Elements of each slice of a [`Scratch`].
+/// Length of each slice of a [`Scratch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScratchLengths {
-    /// Of [`Scratch::floats`].
+    /// Length of [`Scratch::floats`].
     pub floats: usize,
-    /// Of [`Scratch::bytes`].
+    /// Length of [`Scratch::bytes`].
     pub bytes: usize,
-    /// Of [`Scratch::ints`].
+    /// Length of [`Scratch::ints`].
     pub ints: usize,
-    /// Of [`Scratch::longs`].
+    /// Length of [`Scratch::longs`].
     pub longs: usize,
 }
 
 impl ScratchLengths {
-    /// For sequences of `length` rows and heads of `head` values.
+    /// Returns the lengths for sequences of `length` rows and heads of `head` values.
     pub const fn of(length: usize, head: usize) -> Self {
         let padded = length.next_multiple_of(PAGE as usize);
         let group = if length < GROUP { length } else { GROUP };
@@ -47,7 +47,7 @@ impl ScratchLengths {
     }
 }
 
-/// The slices of a [`Scratch`], cut.
+/// The slices of a [`Scratch`], divided.
 pub(super) struct Room<'a> {
     pub(super) powers: &'a mut [f32],
     pub(super) scores: &'a mut [f32],

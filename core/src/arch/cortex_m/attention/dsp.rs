@@ -1,4 +1,5 @@
-//! By the DSP extension: keys as rows of [`super::super::int8`]; eight columns and two positions a step, in 34 instructions for sixteen products.
+//! Attention's products with the DSP extension: keys as rows of [`super::super::int8`]; for values, eight columns and
+//! two positions per step, with 34 instructions for sixteen products.
 
 use core::arch::asm;
 
@@ -6,20 +7,20 @@ use super::LEN;
 use crate::arch::cortex_m::dsp::{bytes, lower};
 use crate::arch::cortex_m::int8::two_rows;
 
-/// The most values of a head.
+/// Largest number of values of a head.
 pub(super) const LONGEST: usize = 128;
 
-/// Columns of a step.
+/// Columns per step.
 pub(super) const COLUMNS: usize = 8;
 
-/// A query in the order that [`two_rows`] takes: of each four values the even ones and the odd ones.
+/// A query in the order that [`two_rows`] needs: of each four values first the even ones, then the odd ones.
 pub(super) struct Query {
     words: [u32; LONGEST / 2],
     len: usize,
 }
 
 impl Query {
-    /// Of whole eights, at most [`LONGEST`].
+    /// Converts a query of a multiple of eight values, at most [`LONGEST`].
     #[inline(always)]
     pub(super) fn new(query: &[i16]) -> Self {
         let mut words = [0; LONGEST / 2];
@@ -37,7 +38,7 @@ impl Query {
         self.len
     }
 
-    /// Its products with two keys.
+    /// Returns its products with two keys.
     #[inline(always)]
     pub(super) fn dots(&self, first: &[i8], second: &[i8]) -> [i32; 2] {
         let words = self.words.get(..self.len / 2).unwrap_or_default();
@@ -45,13 +46,13 @@ impl Query {
     }
 }
 
-/// Weights of a page's positions, two a word.
+/// Weights of a page's positions, two per word.
 pub(super) struct Weights {
     pairs: [u32; LEN / 2],
     len: usize,
 }
 
-/// Eight columns of a position, by the instructions that take its weight of the two in r3.
+/// Eight columns of a position, with instructions that use its weight, one of the two in r3.
 macro_rules! position {
     ($low:literal, $high:literal) => {
         concat!(
@@ -102,7 +103,7 @@ macro_rules! four {
 }
 
 impl Weights {
-    /// The first `len`; those behind them are 0.
+    /// Converts the first `len` weights; those after them are 0.
     #[inline(always)]
     pub(super) fn new(weights: &[i32; LEN], len: usize) -> Self {
         let mut pairs = [0; LEN / 2];
@@ -115,7 +116,8 @@ impl Weights {
         }
     }
 
-    /// Σ w · v of eight columns: those that `values` begins with of each position, `stride` bytes apart. Zeros where there are fewer.
+    /// Returns Σ w · v of eight columns: the first ones in `values` at each position, with positions `stride` bytes
+    /// apart. Zeros if there are fewer.
     #[inline(always)]
     pub(super) fn sums(&self, values: &[i8], stride: usize) -> [i32; COLUMNS] {
         let mut eight = [0; COLUMNS];
@@ -123,9 +125,10 @@ impl Weights {
         if pairs.is_empty() || values.len() < (2 * pairs.len() - 1) * stride + COLUMNS {
             return eight;
         }
-        // SAFETY: `values` has the eight columns of each pair's two positions, `stride` bytes apart, from its beginning on; there is at least one pair,
-        // and `eight` has eight words. LDR takes any address on these cores, as compiled code for this target takes for granted. All registers written are
-        // named here but r6 and r7, which are restored, as the stack is.
+        // SAFETY: `values` has the eight columns of each pair's two positions, `stride` bytes apart, from its
+        // beginning on; there is at least one pair, and `eight` has eight words. LDR takes any address on these
+        // cores, as compiled code for this target takes for granted. All registers written are named here but r6 and
+        // r7, which are restored, as the stack is.
         unsafe {
             asm!(
                 "push {{r2, r3, r6, r7}}",

@@ -1,4 +1,4 @@
-//! The rows of a tile: what they sum up to, and the passes that add to it.
+//! The rows of a tile: their sums, and the passes that add to them.
 
 use core::arch::asm;
 use core::ops::Range;
@@ -8,22 +8,23 @@ use super::table::{self, TABLE};
 /// Words of the tables of a pass.
 const TABLES: usize = 6 * TABLE;
 
-/// Rows, four or more, and where their sums are.
+/// Four or more rows, and the places of their sums.
 ///
-/// Passes take four rows at a time, and a sum has a place. Where rows are no multiple of four, the last four places belong to
-/// the last four rows, although some of these have places before.
+/// Passes process four rows at a time, and a sum has a place. If the number of rows is not a multiple of four, the
+/// last four places belong to the last four rows, although some of these have earlier places too.
 pub(in super::super) struct Rows<'a> {
     pub(in super::super) bytes: &'a [u8],
     pub(in super::super) row_bytes: usize,
     pub(in super::super) tables: &'a mut [u32],
-    /// Two words a place: the sum of even bytes in the low half of the first, of odd bytes in the high half of the second.
+    /// Two words per place: the sum of even bytes in the low half of the first, that of odd bytes in the high half of
+    /// the second.
     pub(in super::super) sums: &'a mut [u32],
-    /// As many words a place as the layout's totals have.
+    /// As many words per place as the layout's totals have.
     pub(in super::super) totals: &'a mut [u32],
 }
 
 impl<'a> Rows<'a> {
-    /// `None` for fewer than four rows or too little scratch. Totals of `words` words begin with 0.
+    /// Returns `None` for fewer than four rows or too little scratch. Totals of `words` words begin with 0.
     pub(super) fn new(
         bytes: &'a [u8],
         row_bytes: usize,
@@ -45,14 +46,14 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Begins sums. 2¹⁵ below the sum of odd bytes takes up what the lower halves borrow and carry.
+    /// Resets sums. 2¹⁵ below the sum of odd bytes absorbs the borrows and carries of the lower halves.
     pub(in super::super) fn clear_sums(&mut self) {
         let sums = self.sums.chunks_exact_mut(2);
         sums.for_each(|sum| sum.copy_from_slice(&[0, 1 << 15]));
     }
 
-    /// Adds twelve bytes of each row, `at`..`at` + 12. The columns of byte m are those of `x` from `columns` of m on, five of
-    /// them, a stride apart.
+    /// Adds twelve bytes of each row, `at`..`at` + 12. The columns of byte m are five elements of `x`, from `columns`
+    /// of m on, one stride apart.
     #[inline]
     pub(in super::super) fn add(
         &mut self,
@@ -67,16 +68,17 @@ impl<'a> Rows<'a> {
         self.add_twelve(at);
     }
 
-    /// Where rows' totals are, in the order of rows.
+    /// Returns the places of rows' totals, in the order of rows.
     pub(in super::super) fn in_order(&self) -> [Range<usize>; 2] {
         let [(_, fours), (last, rest)] = self.runs();
-        // Rows that have had a place are passed over.
+        // Skip rows that already have a place.
         let doubled = fours.end.saturating_sub(last);
         let start = (fours.end + doubled).min(rest.end);
         [fours, start..rest.end]
     }
 
-    /// A first row and the places from it on: whole fours, then the last four rows where some are left.
+    /// Returns two runs, each a first row and the places from it on: all groups of four, then the last four rows if
+    /// some remain.
     pub(in super::super) fn runs(&self) -> [(usize, Range<usize>); 2] {
         let rows = self.bytes.len() / self.row_bytes.max(1);
         let fours = rows / 4 * 4;
@@ -87,7 +89,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Adds the entries of two bytes to a sum; r11 and r12 are lost. `begin` begins with them.
+/// Adds the entries of two bytes to a sum; r11 and r12 are overwritten. `begin` starts the sum with them.
 macro_rules! two_entries {
     (begin $sum:literal, $first:literal, $table:literal, $second:literal, $next:literal) => {
         concat!(
@@ -124,7 +126,7 @@ macro_rules! two_entries {
     };
 }
 
-/// A row's twelve bytes, to sums that are there or as their beginning.
+/// A row's twelve bytes, added to existing sums or as their start.
 macro_rules! row {
     () => {
         concat!(
@@ -154,7 +156,7 @@ macro_rules! row {
 }
 
 impl Rows<'_> {
-    /// Adds to each row's sums what the tables say of its bytes `at`..`at` + 12.
+    /// Adds the tables' entries for bytes `at`..`at` + 12 to each row's sums.
     fn add_twelve(&mut self, at: usize) {
         for (row, places) in self.runs() {
             let bytes = self.bytes.get(row * self.row_bytes + at..);
@@ -169,14 +171,16 @@ impl Rows<'_> {
     }
 }
 
-/// What loops over rows read: `sums` has places, a multiple of four and at least as many, and `bytes` so many bytes of each one's row.
+/// Returns true if the data of a loop over rows is present: `sums` has places, in a multiple of four and at least
+/// that many, and `bytes` has `len` bytes for each place's row.
 #[inline]
 fn are_there((bytes, row_bytes): (&[u8], usize), sums: &[u32], len: usize) -> bool {
     let places = sums.len() / 2;
     places > 0 && places % 4 == 0 && bytes.len() >= (places - 1) * row_bytes + len
 }
 
-/// Adds to the sums of rows, a multiple of four, what six tables say of the first twelve of `bytes` in each; `bytes` begins with the first row's.
+/// Adds the entries of six tables for the first twelve of `bytes` in each row to the sums of rows, whose number is a
+/// multiple of four; `bytes` begins with the first row's.
 #[inline(never)]
 pub(in super::super) fn add_twelve(
     tables: &[u32],
@@ -187,8 +191,9 @@ pub(in super::super) fn add_twelve(
         return;
     }
     let ends = sums.as_mut_ptr_range();
-    // SAFETY: reads twelve bytes of each place's row, which lie in `bytes`, and words of the six tables by bytes; reads and writes the places' sums, a
-    // multiple of four places: all was checked. The stack comes back as it was, and so do r6, r7 and r9, which cannot be operands.
+    // SAFETY: reads twelve bytes of each place's row, which lie in `bytes`, and words of the six tables by bytes;
+    // reads and writes the places' sums, a multiple of four places: all was checked. The stack comes back as it was,
+    // and so do r6, r7 and r9, which cannot be operands.
     unsafe {
         asm!(
             "push {{r5, r6, r7, r9}}",
@@ -222,7 +227,8 @@ pub(in super::super) fn add_twelve(
     }
 }
 
-/// As [`add_twelve`], but begins the sums, whatever they were; 2¹⁵ below those of odd bytes is not there.
+/// Like [`add_twelve`], but starts the sums, independent of their content. The 2¹⁵ below those of odd bytes is
+/// missing here.
 #[cfg(not(tercet_mve))]
 #[inline(never)]
 pub(in super::super) fn begin_twelve(
@@ -266,7 +272,7 @@ pub(in super::super) fn begin_twelve(
     }
 }
 
-/// As [`add_twelve`], of four bytes and two tables.
+/// Like [`add_twelve`], for four bytes and two tables.
 #[cfg(not(tercet_mve))]
 #[inline(never)]
 pub(in super::super) fn add_four(

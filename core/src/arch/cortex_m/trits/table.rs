@@ -1,8 +1,9 @@
-//! A table for two neighbouring bytes of five digits each: word b is the first byte's sum for the value b, plus 2¹⁶ times the second's.
+//! A table for two neighbouring bytes of five digits each: word b is the first byte's sum for the value b, plus 2¹⁶
+//! times the second's.
 //!
-//! Byte b stands for the digits of v = ⌊243·b/256⌋, so the 243 sums lie in the order of v, and thirteen of them twice: v = 0,
-//! 18, 37 and so on. Nine sums of the last two digits stay in registers; from one value of the first three digits to the next, all nine move by the
-//! same difference.
+//! Byte b represents the digits of v = ⌊243·b/256⌋, so the 243 sums are in the order of v, and thirteen of them occur
+//! twice: v = 0, 18, 37 and so on. Nine sums of the last two digits stay in registers. From one value of the first
+//! three digits to the next, all nine change by the same difference.
 
 use core::arch::asm;
 
@@ -23,14 +24,14 @@ macro_rules! one {
     };
 }
 
-/// Stores nine sums, the one where both lists meet twice.
+/// Stores nine sums, with the one between both lists stored twice.
 macro_rules! ten {
     ($to:literal, $from:literal) => {
         concat!("stm lr!, {{", $to, "}}\n", "stm lr!, {{", $from, "}}\n")
     };
 }
 
-/// The next value of the first three digits.
+/// Moves to the next value of the first three digits.
 macro_rules! step {
     ($by:literal) => {
         concat!(
@@ -65,8 +66,8 @@ macro_rules! step {
     };
 }
 
-/// Fills a table for the columns `at`, `at + stride` and so on, `digits` (4 or 5) of them, of the first byte, and
-/// for those after each of the second: Σ (d − 1)·x of the digits d.
+/// Fills a table with Σ (d − 1)·x over the digits d: for the first byte with the columns `at`, `at + stride` and so
+/// on, `digits` (4 or 5) of them, and for the second byte with the columns after each of these.
 #[inline(never)]
 pub(in super::super) fn fill(
     x: &[i8],
@@ -81,9 +82,9 @@ pub(in super::super) fn fill(
     let Some(table) = table.first_chunk_mut::<TABLE>() else {
         return;
     };
-    // SAFETY: reads four pairs of activations from `first` on, `stride` apart, and one at `fifth`: the last of the four was
-    // looked up above. Writes the table's 256 words: 27 times nine and, thirteen times, one more. The stack comes back as it was, and so do r6 and r7, which
-    // cannot be operands.
+    // SAFETY: reads four pairs of activations from `first` on, `stride` apart, and one at `fifth`: the last of the
+    // four was looked up above. Writes the table's 256 words: 27 times nine and, thirteen times, one more. The stack
+    // comes back as it was, and so do r6 and r7, which cannot be operands.
     unsafe {
         asm!(
             "push {{r6, r7}}",
@@ -105,7 +106,7 @@ pub(in super::super) fn fill(
             "ldrsb r7, [r12]",
             "ldrsb r8, [r12, #1]",
             "add r7, r7, r8, lsl #16",
-            // One more in the first digit and 0 for 2 in the two after it; in the second; in the third.
+            // One more in the first digit, with 0 for 2 in the two after it; in the second; in the third.
             "sub r10, r3, r4, lsl #1",
             "sub r10, r10, r5, lsl #1",
             "sub r11, r4, r5, lsl #1",

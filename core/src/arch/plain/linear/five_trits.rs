@@ -1,10 +1,10 @@
-//! Ternary rows, five codes a byte.
+//! Ternary rows, five codes per byte.
 
 use crate::block::unpack_digits;
 use crate::linear::five_trits::{BYTES, COLS};
 use crate::linear::{I8Sym, Matrix, Sums};
 
-/// The sums of a matrix in [`Layout::FiveTrits`](crate::linear::Layout::FiveTrits); see [`super::sums`].
+/// Computes the sums of a matrix in [`Layout::FiveTrits`](crate::linear::Layout::FiveTrits); see [`super::sums`].
 pub fn five_trits(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let row_bytes = matrix.cols().div_ceil(COLS) * BYTES;
     for row in matrix.bytes().chunks_exact(row_bytes.max(1)) {
@@ -12,7 +12,7 @@ pub fn five_trits(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     }
 }
 
-/// At most 127 · 2¹⁶ < 2²³.
+/// Returns the dot product of a row; at most 127 · 2¹⁶ < 2²³.
 #[inline(never)]
 fn dot(row: &[u8], x: &[i8]) -> i32 {
     let mut sum = 0;

@@ -1,11 +1,11 @@
-//! int4 rows, four in each 16-bit lane.
+//! int4 rows, four per 16-bit lane.
 
 use crate::linear::{I8Sym, Matrix, Sums};
 
-/// The sums of a matrix in [`Layout::Int4`](crate::linear::Layout::Int4); see [`super::sums`].
+/// Computes the sums of a matrix in [`Layout::Int4`](crate::linear::Layout::Int4); see [`super::sums`].
 ///
-/// A column of four rows is two bytes, a + 16·b and c + 16·d, with 8 added to the weights a, b and c, and d in two's complement. So
-/// Σ (a + 16·b)·x and Σ a·x give both rows, with one mask for two products.
+/// A column of four rows is two bytes, a + 16·b and c + 16·d, with 8 added to the weights a, b and c, and d in two's
+/// complement. So Σ (a + 16·b)·x and Σ a·x give both rows, with one mask for two products.
 pub fn int4(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let x = x.get();
     let offset = 8 * x.iter().map(|&x| i32::from(x)).sum::<i32>();
@@ -23,7 +23,7 @@ pub fn int4(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     }
 }
 
-/// Σ (a + 16·b)·x, Σ a·x, Σ (c + 16·d)·x, Σ c·x.
+/// Returns Σ (a + 16·b)·x, Σ a·x, Σ (c + 16·d)·x, Σ c·x.
 #[inline(never)]
 fn dots(group: &[u8], x: &[i8]) -> [i32; 4] {
     let mut sums = [0i32; 4];

@@ -1,8 +1,8 @@
-//! int8 rows packed in pairs of columns, four a group.
+//! int8 rows packed in pairs of columns, four per group.
 
 use crate::linear::{I8Sym, Matrix, Sums};
 
-/// The sums of a matrix in [`Layout::Int8Pairs`](crate::linear::Layout::Int8Pairs); see [`super::sums`].
+/// Computes the sums of a matrix in [`Layout::Int8Pairs`](crate::linear::Layout::Int8Pairs); see [`super::sums`].
 pub fn int8_pairs(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let group_bytes = matrix.cols().div_ceil(8) * 32;
     let groups = matrix.bytes().chunks_exact(group_bytes.max(1));
@@ -11,7 +11,7 @@ pub fn int8_pairs(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     }
 }
 
-/// The dot products of a group's rows; at most 2⁷ · 127 · 2¹⁶ < 2³¹.
+/// Returns the dot products of a group's rows; at most 2⁷ · 127 · 2¹⁶ < 2³¹.
 #[inline(never)]
 fn dots(group: &[u8], x: &[i8]) -> [i32; 4] {
     let mut sums = [0; 4];
@@ -32,7 +32,7 @@ fn dots(group: &[u8], x: &[i8]) -> [i32; 4] {
     sums
 }
 
-/// Four columns of each row.
+/// Adds four columns of each row.
 #[inline(always)]
 fn add([x0, x1, x2, x3]: [i8; 4], words: &[u8], sums: &mut [i32; 4]) {
     for (word, sum) in words.chunks_exact(4).zip(sums) {
@@ -42,7 +42,7 @@ fn add([x0, x1, x2, x3]: [i8; 4], words: &[u8], sums: &mut [i32; 4]) {
     }
 }
 
-/// Two columns: the lane e + 256·o has e for its low byte, and o, less 1 where e is negative, for its high one.
+/// Multiplies two columns: the low byte of the lane e + 256·o is e, and its high byte is o, less 1 if e is negative.
 #[inline(always)]
 fn pair(low: u8, high: u8, first: i8, second: i8) -> i32 {
     let even = i32::from(low as i8);

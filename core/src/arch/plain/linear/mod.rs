@@ -1,4 +1,4 @@
-//! Row sums of every layout by plain loops: what kernels are compared with.
+//! Row sums of every layout with plain loops, with which kernels are compared.
 
 mod blocks;
 mod five_trits;
@@ -17,15 +17,16 @@ pub use ternary_lanes::ternary_lanes;
 use crate::block::Format;
 use crate::linear::{Each, I8Sym, Layout, Matrix, Sums};
 
-/// Gives `out` the exact sums of the rows, in order: Σ w·x, or Σ d·2²⁴·(Σ w·x) + m·2²⁴·Σ x over blocks.
+/// Passes the exact sums of the rows to `out`, in order: Σ w·x, or Σ d·2²⁴·(Σ w·x) + m·2²⁴·Σ x over blocks.
 ///
-/// `x` holds an activation a column, else the sums mean nothing. Needs no scratch. O(rows · cols).
+/// `x` has one activation per column; otherwise the sums have no meaning. Needs no scratch. O(rows · cols).
 #[inline]
 pub fn sums(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     sums_of::<{ u32::MAX }>(matrix, x, out);
 }
 
-/// [`sums`] of the layouts in a set; false, and nothing done, for another. The code of those left out is not linked.
+/// Does [`sums`] for the layouts in a set. Returns false and does nothing for another. The code of the others is not
+/// linked.
 #[inline]
 pub(crate) fn sums_of<const SET: u32>(
     matrix: &Matrix<'_>,
@@ -63,7 +64,7 @@ pub(crate) fn sums_of<const SET: u32>(
     }
 }
 
-/// Calls `each` with each row and its sum, as [`sums`] finds them.
+/// Calls `each` with each row and its sum, as [`sums`] computes them.
 #[inline]
 pub fn for_each_sum(matrix: &Matrix<'_>, x: I8Sym<'_>, each: impl FnMut(usize, i64)) {
     let rows = 0..matrix.rows();

@@ -1,8 +1,8 @@
-//! Ternary rows, two in each 16-bit lane, eight a group.
+//! Ternary rows, two per 16-bit lane, eight per group.
 
 use crate::linear::{I8Sym, Layout, Matrix, Sums};
 
-/// The sums of a matrix in [`Layout::TernaryLanes`]; see [`super::sums`].
+/// Computes the sums of a matrix in [`Layout::TernaryLanes`]; see [`super::sums`].
 pub fn ternary_lanes(matrix: &Matrix<'_>, x: I8Sym<'_>, out: &mut impl Sums) {
     let group_bytes = Layout::TernaryLanes.group_bytes(matrix.cols());
     let groups = matrix.bytes().chunks_exact(group_bytes.unwrap_or(1).max(1));

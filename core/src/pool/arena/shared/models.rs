@@ -1,5 +1,5 @@
 //! Models of the shared arena under loom, which runs them in every order that the memory model allows.
-//! `.ci/steps/loom.sh` starts them.
+//! `.ci/steps/loom.sh` runs them.
 
 use std::sync::Arc;
 use std::vec::Vec;
@@ -11,7 +11,8 @@ use super::SharedArena;
 
 const BYTES: usize = 16;
 
-/// An arena and one cell for each of its bytes. Loom panics where two threads reach one without an order between them.
+/// An arena, and one cell for each of its bytes. Loom panics if two threads access a cell without an order between
+/// them.
 struct Model {
     arena: SharedArena<BYTES>,
     bytes: [UnsafeCell<Option<usize>>; BYTES],
@@ -28,7 +29,7 @@ impl Model {
         }
     }
 
-    /// Takes `len` values and marks their bytes; says how many bytes those are.
+    /// Takes `len` values and marks their bytes; returns the number of these bytes.
     fn take<T: Copy + Default>(&self, len: usize, owner: usize) -> usize {
         let Ok(slice) = self.arena.alloc_slice(len, T::default()) else {
             return 0;
@@ -51,7 +52,7 @@ fn no_byte_is_given_twice() {
     loom::model(|| {
         let model = Arc::new(Model::new());
         let other = Arc::clone(&model);
-        // With what alignment skips all of it: bytes and words in turn.
+        // All of it, including bytes skipped for alignment: bytes and words in turn.
         let thread = thread::spawn(move || other.take::<u8>(3, 1) + other.take::<u32>(1, 1));
         let mine = model.take::<u32>(1, 0) + model.take::<u8>(1, 0);
         let taken = mine + thread.join().unwrap();
@@ -74,7 +75,7 @@ fn the_last_bytes_go_to_one_and_each_refusal_counts() {
         let taken: usize = threads.into_iter().map(|t| t.join().unwrap()).sum();
         assert_eq!(taken, 9);
         assert_eq!(model.arena.stats().failures, 1);
-        // Nothing of the refused request is kept.
+        // Nothing of the refused request was taken.
         assert_eq!(model.take::<u8>(7, 0), 7);
     });
 }

@@ -1,6 +1,6 @@
 //! Models of the shared list under loom, which runs them in every order that the memory model allows.
-//! `.ci/steps/loom.sh` starts them. The main thread only starts and joins the others: loom 0.7 tries no order in which its
-//! own loads come late.
+//! `.ci/steps/loom.sh` runs them. The main thread only starts and joins the others: loom 0.7 tries no order in which
+//! its own loads come late.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize as Counter, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use loom::thread;
 
 use super::{AtomicList, AtomicU16, AtomicU32, AtomicWord, FreeList, Word};
 
-/// A list and the blocks it stands for. Loom panics where two threads reach one without an order between them.
+/// A list and its blocks. Loom panics if two threads access a block without an order between them.
 struct Model<const N: usize> {
     list: AtomicList<N>,
     blocks: [UnsafeCell<Option<usize>>; N],
@@ -21,7 +21,7 @@ struct Model<const N: usize> {
 unsafe impl<const N: usize> Sync for Model<N> {}
 
 impl<const N: usize> Model<N> {
-    /// All blocks free, `tag` allocations made.
+    /// Creates a list with all blocks free, after `tag` allocations.
     fn new(tag: Word) -> Arc<Self> {
         Arc::new(Self {
             list: AtomicList {
@@ -57,7 +57,7 @@ impl<const N: usize> Model<N> {
         unsafe { self.list.give(index) };
     }
 
-    /// With nobody else at work: exactly `free` blocks can be taken.
+    /// Checks that exactly `free` blocks can be taken while no other thread works.
     fn has(&self, free: usize) {
         let taken: Vec<usize> = core::iter::from_fn(|| self.take(99)).collect();
         assert_eq!(taken.len(), free);
@@ -80,14 +80,15 @@ fn join<R, const T: usize>(threads: [thread::JoinHandle<R>; T]) -> [R; T] {
     threads.map(|thread| thread.join().unwrap())
 }
 
-/// All orders with up to `interruptions` of threads at work; without the bound these models do not end in ten minutes.
+/// Runs all orders with up to `interruptions` preemptions of threads. Without this bound, these models do not end in
+/// ten minutes.
 fn explore(interruptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(interruptions);
     builder.check(model);
 }
 
-/// Two threads take and give back twice, from a list that never runs out.
+/// Two threads take and return twice, from a list that is never empty.
 fn take_and_give_twice(tag: Word) {
     explore(3, move || {
         let model = Model::<2>::new(tag);
@@ -146,7 +147,8 @@ fn refusals_are_counted_and_take_nothing() {
     });
 }
 
-/// What a holder writes is seen by the next, whichever thread returned the block and whatever was returned after it.
+/// The next holder sees the writes of the previous one, whichever thread returned the block and whatever was returned
+/// after it.
 #[test]
 fn a_block_carries_its_bytes_to_the_next_holder() {
     let (taken, refused) = (Arc::new(Counter::new(0)), Arc::new(Counter::new(0)));

@@ -1,6 +1,6 @@
-//! The atomics that a target, a feature or loom gives the list.
+//! The atomics of the list, from the target, a feature or loom.
 
-/// What is swapped at once: 64 bits where the target can.
+/// The word that is swapped at once: 64 bits if the target can.
 #[cfg(target_has_atomic = "64")]
 pub(super) type Word = u64;
 #[cfg(not(target_has_atomic = "64"))]
@@ -8,7 +8,7 @@ pub(super) type Word = u32;
 
 #[cfg(not(all(test, loom)))]
 mod imp {
-    // Links are loaded and stored only, which every target can.
+    // Links are only loaded and stored, which every target can do.
     #[cfg(not(target_has_atomic = "64"))]
     pub(crate) use AtomicU32 as AtomicWord;
     pub(crate) use core::sync::atomic::AtomicU16;
