@@ -2,9 +2,8 @@
 //!
 //! `cargo run -p tercet-core --example 01_ternary`
 
-use tercet_core::quant::{Codes, Groups, Method, QuantError, Rule, ScaleRule};
-use tercet_core::quant::{dequantize, int8, quantize, ternary};
-use tercet_core::scalar::Tensor;
+use tercet_core::quant::{Codes, QuantError, dequantize, int8, ternary};
+use tercet_core::{Groups, Method, Rule, ScaleRule, Tensor, quantize};
 
 fn main() -> Result<(), QuantError> {
     // Two rows of four weights, one scale each.

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p tercet-core --example 02_online_clusters`
 
-use tercet_core::cluster::Online;
+use tercet_core::Online;
 
 /// A reading further than this from all clusters is unusual: the squared distance of one axis by 40.
 const UNUSUAL: u32 = 40 * 40;

@@ -2,7 +2,8 @@
 //!
 //! `cargo run -p tercet-core --example 03_pools`
 
-use tercet_core::pool::{Block, BlockPool};
+use tercet_core::BlockPool;
+use tercet_core::pool::Block;
 
 // Four blocks of 64 bytes; in firmware a static.
 type Windows = BlockPool<64, 4>;

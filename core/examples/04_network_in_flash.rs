@@ -2,9 +2,8 @@
 //!
 //! `cargo run -p tercet-core --example 04_network_in_flash`
 
-use tercet_core::linear::network::{Buffers, LayerSize, Network};
-use tercet_core::linear::{I8Sym, Layout};
-use tercet_core::scalar::Scalar;
+use tercet_core::linear::network::{Buffers, LayerSize};
+use tercet_core::{I8Sym, Layout, Network, Scalar};
 
 static FILE: &[u8] = include_bytes!("../../firmware/data/digits.gguf");
 static IMAGES: &[u8] = include_bytes!("../../firmware/data/digits.npy");

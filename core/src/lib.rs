@@ -26,4 +26,12 @@ pub mod scalar;
 pub mod search;
 pub mod train;
 
+pub use block::Format;
+pub use cluster::Online;
 pub use half::{bf16, f16};
+pub use linear::network::Network;
+pub use linear::{I8Sym, Layer, Layout, Matrix};
+pub use model::Model;
+pub use pool::{BlockPool, Ring};
+pub use quant::{Groups, Method, Rule, ScaleRule, quantize};
+pub use scalar::{Only, Scalar, Tensor};

@@ -1,19 +1,19 @@
-//! Tercet on a GPU: the operations of [`tercet_core`] on NVIDIA's devices, with the same bits.
+//! Tercet on a GPU: the operations of [`tercet_core`] on NVIDIA devices, with the same bits.
 //!
-//! The crate also has the `tercet` command; its README says what that does.
+//! The crate also contains the `tercet` command; the README describes it.
 //!
-//! | module | is |
+//! | module | contents |
 //! |---|---|
-//! | [`AnyEngine`] | one value for whichever engine does a piece of work |
-//! | [`batch`] | small requests of one kind grouped into one launch, for every engine |
-//! | [`cache`] | tensors that stay on a device, and on the host when they leave it |
-//! | [`dispatch`] | chooses the engine of each call by what it costs here, on the CPU or a device; with or without the feature `cuda` |
-//! | `engine` | the engine on CUDA devices, in the feature `cuda`, which is on by default |
+//! | [`AnyEngine`] | one type for any of the engines |
+//! | [`batch`] | groups small requests of one kind into one launch, for every engine |
+//! | [`cache`] | keeps tensors on a device, and on the host after the device drops them |
+//! | [`dispatch`] | chooses the engine of each call, CPU or device, by its cost on this machine; with or without the feature `cuda` |
+//! | `engine` | the engine on CUDA devices; needs the feature `cuda`, which is on by default |
 //! | [`observe`] | counters, gauges and histograms of all of these, for Prometheus, Grafana or a program's own recorder |
-//! | [`trace`] | what ran when, on the processor's threads and on devices, for a viewer |
+//! | [`trace`] | records which work ran when, on CPU threads and devices, for a trace viewer |
 //!
-//! Nothing of CUDA is needed to build, and running needs only the driver, from version 11.8 on. Where there is none the
-//! engine says so as an error, in one line, and the CPU's engines have the same results:
+//! Building needs no part of CUDA. Running needs only the driver, version 11.8 or later. Without a driver the engine
+//! returns an error of one line, and the CPU engines give the same results:
 //!
 //! ```
 //! # #[cfg(feature = "cuda")] {
@@ -37,3 +37,8 @@ mod sync;
 pub mod trace;
 
 pub use any::{AnyBase, AnyClusters, AnyEngine, AnyTensor};
+
+/// The examples of the dispatcher's page, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../DISPATCHER.md")]
+struct DispatcherPage;

@@ -4,8 +4,7 @@
 
 use std::path::PathBuf;
 
-use tercet_core::block::Format;
-use tercet_core::quant::Rule;
+use tercet_core::{Format, Rule};
 use tercet_host::convert::Target;
 use tercet_host::parallel::Threads;
 use tercet_host::{Error, Model, QuantizeOptions, quantize};

@@ -4,8 +4,8 @@
 
 use std::time::Instant;
 
+use tercet_core::Scalar;
 use tercet_core::number::Random;
-use tercet_core::scalar::Scalar;
 use tercet_host::engine::FlowEngine;
 use tercet_host::parallel::Threads;
 use tercet_host::points::Points;

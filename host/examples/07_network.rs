@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p tercet-host --example 07_network`
 
-use tercet_core::linear::Layout;
+use tercet_core::Layout;
 use tercet_host::network::{BuildOptions, NetworkFile, build};
 use tercet_host::parallel::Threads;
 use tercet_host::points::{Points, ReadOptions};

@@ -1,48 +1,4 @@
-//! Tercet on a desktop: real model files in, quantized files out.
-//!
-//! [`Model::open`] maps a safetensors, npy or GGUF file; [`quantize`] writes it in another format, with every core
-//! busy and memory bounded; [`dequantize`] goes back, [`inspect`], [`compare`] and [`calibrate`] look.
-//! [`search`] finds the nearest rows of a matrix.
-//! All numbers come from [`tercet_core`]: the number of threads and the size of the tiles do not show in a bit, nor does the
-//! engine that these flows run on, which [`engine`] says how to choose.
-//!
-//! Features leave out what a program does not use, and change no bit of the rest; all are on by default.
-//!
-//! | feature | is |
-//! |---|---|
-//! | `files` | [`Model`], [`convert`], [`mod@file`], [`language`], [`quantize`], [`dequantize`], [`inspect`], [`compare`], [`calibrate`], points from files |
-//! | `clustering` | [`cluster`], and its kernels |
-//! | `search` | [`search`], and its kernels |
-//! | `network` | [`network`]; takes `files` along |
-//! | `measure` | [`measure`]; takes `files`, `clustering` and `search` along |
-//! | `reports` | [`report`]; takes `files` along |
-//! | `train` | [`train`]; takes `files` along |
-//! | `simd` | the kernels of instruction sets; without it every engine is core's loops, on all threads |
-//! | `serde` | `Serialize` for what is reported without `files`, which takes it along |
-//!
-//! ```
-//! use tercet_core::block::Format;
-//! use tercet_host::convert::{DequantizeOptions, FloatType, Target};
-//! use tercet_host::parallel::Threads;
-//! use tercet_host::{Model, QuantizeOptions, compare, dequantize, quantize};
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let (input, output) = (folder.path().join("in.npy"), folder.path().join("out.gguf"));
-//! # let values: Vec<f32> = (0..1024).map(|i| ((i * 37 % 101) as f32 - 50.0) / 50.0).collect();
-//! # let header = format!("{:<117}\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 256), }");
-//! # let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-//! # npy.extend_from_slice(header.as_bytes());
-//! # npy.extend(values.iter().flat_map(|x| x.to_le_bytes()));
-//! # std::fs::write(&input, npy)?;
-//! // 4 x 256 floats become four blocks of TQ2_0; `()` listens to no progress.
-//! let model = Model::open(&input)?;
-//! let threads = &mut Threads::default();
-//! let report = quantize(threads, &model, &QuantizeOptions::new(Target::Blocks(Format::Tq2_0)), &output, &())?;
-//! assert_eq!((report.tensors[0].to.as_str(), report.bits_per_weight), ("tq2_0", 2.0625));
-//! assert!(report.tensors[0].relative_error.unwrap() < 0.3);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-
+#![doc = include_str!("../README.md")]
 #![cfg_attr(
     not(feature = "default"),
     allow(
@@ -123,7 +79,7 @@ pub use weights::Weights;
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The README's example, run as a test.
+/// The examples of the repository's README, run as tests.
 #[cfg(all(doctest, feature = "files"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;
